@@ -1,8 +1,8 @@
 #include <lapwing/array_base.hpp>
 
 #include "arrays/pending_transfers.hpp"
-#include "src/mpi/agreement.hpp"
 #include "arrays/slices/exchange.hpp"
+#include "src/mpi/agreement.hpp"
 #include "src/support/hash.hpp"
 #include "src/support/mpi_error.hpp"
 #include "src/team/team_state.hpp"
@@ -20,7 +20,7 @@
 #include <utility>
 #include <vector>
 
-namespace lapwing::array {
+namespace lapwing::detail::arrays {
 
 namespace {
 
@@ -409,4 +409,4 @@ void require_same_map(Team& team, std::string_view name, std::span<const distrib
                       "the distribution (elements per rank, replicated, block size and processes per dimension)");
 }
 
-} // namespace lapwing::array
+} // namespace lapwing::detail::arrays

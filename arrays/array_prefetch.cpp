@@ -1,8 +1,8 @@
 // The calls of arrays on the copies that they have prefetched, as far as they need not know indices.
 #include <lapwing/array_base.hpp>
 
-#include "prefetch/entry_buffer.hpp"
 #include "arrays/section_layouts.hpp"
+#include "prefetch/entry_buffer.hpp"
 #include "src/team/team_state.hpp"
 
 #include <lapwing/detail/slice_collector.hpp>
@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-namespace lapwing::array {
+namespace lapwing::detail::arrays {
 
 void ArrayBase::throw_not_in_view(std::span<const std::int64_t> index) const {
     throw RangeError{fmt::format(
@@ -172,4 +172,4 @@ void ArrayBase::collect_prefetch_statistics() const {
     if (copies_ != nullptr) copies_->collect_statistics();
 }
 
-} // namespace lapwing::array
+} // namespace lapwing::detail::arrays

@@ -18,7 +18,7 @@
 #include <string_view>
 #include <utility>
 
-namespace lapwing::array {
+namespace lapwing::detail::arrays {
 
 PrefetchOptions ArrayBase::prefetch_options() const noexcept { return copies_->options(); }
 
@@ -92,4 +92,4 @@ void ArrayBase::agree_to_prefetch(const std::exception_ptr& failure, const char*
                                  outcome, first.rank, first.text)};
 }
 
-} // namespace lapwing::array
+} // namespace lapwing::detail::arrays

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-namespace lapwing::array {
+namespace lapwing::detail::arrays {
 
 void throw_not_in_domain(const Team& team, std::string_view array, const char* call,
                          std::span<const std::int64_t> index, std::span<const Range> domain) {
@@ -27,4 +27,4 @@ void throw_named(const Team& team, std::string_view array, const RangeError& err
     throw RangeError{text.starts_with(name) ? std::string{text} : fmt::format("{}: {}", name, text)};
 }
 
-} // namespace lapwing::array
+} // namespace lapwing::detail::arrays

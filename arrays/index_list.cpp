@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-namespace lapwing::array {
+namespace lapwing::detail::arrays {
 namespace {
 
 /// An element that is reached by messages, and its place in the list.
@@ -144,4 +144,4 @@ Completion start_list_of_atomics(Window& window, Atomic operation, mpi::AtomicTy
     return Completion{std::move(pending)};
 }
 
-} // namespace lapwing::array
+} // namespace lapwing::detail::arrays

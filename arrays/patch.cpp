@@ -1,8 +1,8 @@
 #include <lapwing/patch.hpp>
 
-#include "datatype/strided_copy.hpp"
 #include "arrays/pending_transfers.hpp"
 #include "arrays/section_layouts.hpp"
+#include "datatype/strided_copy.hpp"
 #include "src/support/device_memory.hpp"
 #include "window/window_state.hpp"
 
@@ -16,7 +16,7 @@
 #include <memory>
 #include <utility>
 
-namespace lapwing::array {
+namespace lapwing::detail::arrays {
 
 PatchTransfer::PatchTransfer(Window& window, Direction direction, std::byte* buffer, std::uint64_t element_bytes,
                              bool replicated)
@@ -102,4 +102,4 @@ Completion PatchTransfer::release() {
     return Completion{std::move(pending_)};
 }
 
-} // namespace lapwing::array
+} // namespace lapwing::detail::arrays

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <span>
 
-namespace lapwing::array {
+namespace lapwing::detail::arrays {
 
 /// A section in bytes, one of whose sides begins at element `offset` and has these strides.
 [[nodiscard]] inline Layout layout_of(const distribution::Section& section, std::uint64_t offset,
@@ -26,4 +26,4 @@ namespace lapwing::array {
     return layout_of(section, section.buffer_offset, &distribution::SectionLevel::buffer_stride, element_bytes);
 }
 
-} // namespace lapwing::array
+} // namespace lapwing::detail::arrays

@@ -16,9 +16,9 @@
 namespace lapwing::bench {
 namespace {
 
-using distribution::DimensionMap;
-using distribution::IndexSequence;
-using distribution::Match;
+using detail::distribution::DimensionMap;
+using detail::distribution::IndexSequence;
+using detail::distribution::Match;
 
 constexpr int processes = 100'000;
 constexpr int process = processes / 3;
@@ -39,8 +39,8 @@ void plans(Context& context) {
                              const IndexSequence& of_there, const std::string& name) {
         std::vector<Match> matches;
         const auto find = [&] {
-            matches =
-                distribution::match(here.map.dimensions()[0], process, of_here, there.map.dimensions()[0], of_there);
+            matches = detail::distribution::match(here.map.dimensions()[0], process, of_here, there.map.dimensions()[0],
+                                                  of_there);
         };
         find();
         if (matches.empty()) return context.skip(name, "the process has nothing of this slice");

@@ -18,15 +18,15 @@
 namespace lapwing::bench {
 namespace {
 
-using model::Direction;
-using model::TransferCell;
-using model::TransferSample;
+using detail::model::Direction;
+using detail::model::TransferCell;
+using detail::model::TransferSample;
 
 constexpr std::uint64_t largest_bytes = 16 * 1024 * 1024;
 
 /// The grid that models are fitted to, and half-way between its sizes, by size.
 std::vector<TransferCell> all_cells() {
-    std::vector<TransferCell> cells = model::transfer_grid(largest_bytes);
+    std::vector<TransferCell> cells = detail::model::transfer_grid(largest_bytes);
     const std::vector<TransferCell> grid = cells;
     for (const TransferCell& cell : grid)
         if (cell.bytes * cell.operations * 3 / 2 <= largest_bytes)
@@ -42,18 +42,21 @@ void model_fit(Context& context) {
     for (const Direction direction : {Direction::put, Direction::get}) {
         runtime.barrier();
         if (context.rank() == 0) {
-            const support::AlignedMemory buffer = support::allocate_zeroed(largest_bytes); // as those of packed chunks
+            const detail::support::AlignedMemory buffer =
+                detail::support::allocate_zeroed(largest_bytes); // as those of packed chunks
             const std::span memory{buffer.get(), largest_bytes};
             // Sizes to fit to and those between take turns: what is judged is the model, not how the machine drifts.
             std::vector<TransferSample> fitted;
             std::vector<TransferSample> between;
-            for (const TransferSample& sample : model::measure_transfers(window, route.target, direction, all_cells(),
-                                                                         memory, 60 * context.options().seconds))
+            for (const TransferSample& sample : detail::model::measure_transfers(
+                     window, route.target, direction, all_cells(), memory, 60 * context.options().seconds))
                 (std::has_single_bit(sample.bytes) ? fitted : between).push_back(sample);
-            const model::Aggregation aggregation = model::aggregation_of(runtime.state(), route.path, direction);
-            model::TransferModel model = model::fit_transfers(fitted, aggregation);
-            model::refine_changes(model, window, route.target, direction, memory, 5 * context.options().seconds);
-            const model::FitQuality quality = model::judge(model, between);
+            const detail::model::Aggregation aggregation =
+                detail::model::aggregation_of(runtime.state(), route.path, direction);
+            detail::model::TransferModel model = detail::model::fit_transfers(fitted, aggregation);
+            detail::model::refine_changes(model, window, route.target, direction, memory,
+                                          5 * context.options().seconds);
+            const detail::model::FitQuality quality = detail::model::judge(model, between);
             const auto add = [&](const char* what, double value, const char* unit) {
                 context.add({.case_name = fmt::format("{}, {}", name(direction), what),
                              .metric = what,

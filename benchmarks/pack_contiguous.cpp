@@ -46,9 +46,10 @@ void pack_contiguous(Context& context) {
             context.compare(
                 fmt::format("{} {}", size_name(bytes), hot ? "hot" : "cold"),
                 gigabytes_per_second(static_cast<double>(bytes)),
-                subject(
-                    "copy of layouts",
-                    [&block](std::byte* out, const std::byte* in) { lapwing::datatype::copy(out, block, in, block); }),
+                subject("copy of layouts",
+                        [&block](std::byte* out, const std::byte* in) {
+                            lapwing::detail::datatype::copy(out, block, in, block);
+                        }),
                 {subject("memcpy", [bytes](std::byte* out, const std::byte* in) { std::memcpy(out, in, bytes); })});
         }
     }

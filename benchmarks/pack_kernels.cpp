@@ -109,10 +109,10 @@ public:
           datatype_{count_, cell.block_bytes, stride_, offsets_} {}
 
     void by_lapwing() {
-        const kernels::Run run{count_, cell_.block_bytes, static_cast<std::int64_t>(stride_),
-                               offsets_.empty() ? nullptr : offsets_.data()};
-        if (cell_.pack) kernels::gather(packed_.data, blocks_.data, run);
-        else kernels::scatter(blocks_.data, packed_.data, run);
+        const detail::kernels::Run run{count_, cell_.block_bytes, static_cast<std::int64_t>(stride_),
+                                       offsets_.empty() ? nullptr : offsets_.data()};
+        if (cell_.pack) detail::kernels::gather(packed_.data, blocks_.data, run);
+        else detail::kernels::scatter(blocks_.data, packed_.data, run);
     }
 
     void by_memcpy() {

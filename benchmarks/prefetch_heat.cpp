@@ -16,7 +16,7 @@
 namespace lapwing::bench {
 namespace {
 
-using kernels::Temperature;
+using detail::kernels::Temperature;
 
 constexpr std::int64_t steps_of_a_run = 10;
 constexpr std::int64_t steps_between_looks = 5; ///< at the largest change
@@ -25,7 +25,7 @@ template <class Field>
 void diffuse(const Field& now, const Indexed<double, 3>& next, const Domain<3>& points) {
     for (const std::int64_t i : points.range(0))
         for (const std::int64_t j : points.range(1))
-            for (const std::int64_t k : points.range(2)) next(i, j, k) = kernels::diffused(now, i, j, k);
+            for (const std::int64_t k : points.range(2)) next(i, j, k) = detail::kernels::diffused(now, i, j, k);
 }
 
 class Heat final : public Application {
@@ -72,7 +72,7 @@ public:
     }
     void check(const Sample& sample) override {
         const double kept =
-            1 - 6 * kernels::fourier_number * (1 - std::cos(std::numbers::pi / static_cast<double>(n_ - 1)));
+            1 - 6 * detail::kernels::fourier_number * (1 - std::cos(std::numbers::pi / static_cast<double>(n_ - 1)));
         const double scale = std::pow(kept, static_cast<double>(sample.steps));
         const Indexed<double, 3> field{now(sample.steps)};
         double error = 0;

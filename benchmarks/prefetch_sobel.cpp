@@ -10,7 +10,7 @@
 namespace lapwing::bench {
 namespace {
 
-using kernels::Pixels;
+using detail::kernels::Pixels;
 
 constexpr std::int64_t frames = 8;
 constexpr std::int64_t brighter = 37; ///< each frame than the one before, modulo 256
@@ -24,7 +24,7 @@ constexpr std::int64_t brighter = 37; ///< each frame than the one before, modul
 template <class Frame>
 void detect_edges(const Frame& frame, const Indexed<std::uint8_t, 2>& edges, const Domain<2>& points) {
     for (const std::int64_t i : points.range(0))
-        for (const std::int64_t j : points.range(1)) edges(i, j) = kernels::edge_strength(frame, i, j);
+        for (const std::int64_t j : points.range(1)) edges(i, j) = detail::kernels::edge_strength(frame, i, j);
 }
 
 class Sobel final : public Application {
@@ -67,7 +67,8 @@ public:
     void check(const Sample& sample) override {
         const auto last = [&](std::int64_t i, std::int64_t j) { return scene(sample.steps - 1, i, j); };
         std::int64_t wrong = 0;
-        for (const auto& [i, j] : points_) wrong += own_edges_(i, j) != kernels::edge_strength(last, i, j) ? 1 : 0;
+        for (const auto& [i, j] : points_)
+            wrong += own_edges_(i, j) != detail::kernels::edge_strength(last, i, j) ? 1 : 0;
         wrong = runtime_.sum(wrong);
         require_result(wrong == 0, "prefetch/sobel", fmt::format("{} pixels of frame {}", wrong, sample.steps - 1));
     }

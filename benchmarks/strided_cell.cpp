@@ -198,13 +198,14 @@ std::optional<StridedTimes> StridedBench::measure(const StridedCell& cell, const
                 window_.flush(route_.target);
             });
         const std::uint64_t packed_bytes = beside.parts ? cell.bytes() : 0;
-        const support::AlignedMemory buffer = support::allocate_zeroed(packed_bytes); // as those of plans
+        const detail::support::AlignedMemory buffer =
+            detail::support::allocate_zeroed(packed_bytes); // as those of plans
         const std::span packed{buffer.get(), packed_bytes};
         if (beside.parts) {
             ways.emplace_back([&] {
                 LayoutCursor cursor{here};
-                if (cell.get) datatype::unpack(memory_.data(), cursor, packed.data(), cell.bytes());
-                else datatype::pack(packed.data(), memory_.data(), cursor, cell.bytes());
+                if (cell.get) detail::datatype::unpack(memory_.data(), cursor, packed.data(), cell.bytes());
+                else detail::datatype::pack(packed.data(), memory_.data(), cursor, cell.bytes());
                 keep(packed.front());
             });
             ways.emplace_back([&] {

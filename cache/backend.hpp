@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <span>
 
-namespace lapwing::cache {
+namespace lapwing::detail::cache {
 
 using window::DirtyRun;
 
@@ -46,4 +46,4 @@ public:
     virtual void note_lost(int rank, std::uint64_t bytes) = 0;
 };
 
-} // namespace lapwing::cache
+} // namespace lapwing::detail::cache

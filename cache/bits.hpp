@@ -5,7 +5,7 @@
 #include <span>
 
 /// Ranges of bits in arrays of words.
-namespace lapwing::cache {
+namespace lapwing::detail::cache {
 
 namespace bits {
 
@@ -65,4 +65,4 @@ constexpr void for_each_run(std::span<const std::uint64_t> words, Visit visit) {
 }
 
 } // namespace bits
-} // namespace lapwing::cache
+} // namespace lapwing::detail::cache

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace lapwing::cache {
+namespace lapwing::detail::cache {
 
 Budget::Share::~Share() {
     if (wanted_ == 0) return;
@@ -78,4 +78,4 @@ void Budget::find_level() noexcept {
     level_ = level;
 }
 
-} // namespace lapwing::cache
+} // namespace lapwing::detail::cache

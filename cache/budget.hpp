@@ -7,7 +7,7 @@
 #include <mutex>
 #include <set>
 
-namespace lapwing::cache {
+namespace lapwing::detail::cache {
 
 /// The memory that all caches of a team in this process share: each thread has a cache of its own of each window, so
 /// that their number is known only while the program runs.
@@ -68,4 +68,4 @@ private:
     std::uint64_t level_;
 };
 
-} // namespace lapwing::cache
+} // namespace lapwing::detail::cache

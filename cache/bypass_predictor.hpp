@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-namespace lapwing::cache {
+namespace lapwing::detail::cache {
 
 /// Predicts whether reading through the cache pays, or reads had better pass by it. Reads at random that nearly never
 /// meet a page again only cost time: after some of them in a row reads pass by for a while, each time for longer,
@@ -66,4 +66,4 @@ private:
     std::uint64_t hot_hits_before_ = 0;
 };
 
-} // namespace lapwing::cache
+} // namespace lapwing::detail::cache

@@ -16,11 +16,11 @@
 #include <utility>
 #include <vector>
 
-namespace lapwing::support::settings_in {
+namespace lapwing::detail::support::settings_in {
 void cache_cache_factory() {} // see cmake/LapwingSettings.cmake
-} // namespace lapwing::support::settings_in
+} // namespace lapwing::detail::support::settings_in
 
-namespace lapwing::cache {
+namespace lapwing::detail::cache {
 namespace {
 
 [[gnu::init_priority(support::before_programs)]] const support::ChoiceSetting<CacheMode> mode_setting{
@@ -225,4 +225,4 @@ const window::CacheFactory& cache_factory() noexcept {
     return factory;
 }
 
-} // namespace lapwing::cache
+} // namespace lapwing::detail::cache

@@ -2,9 +2,9 @@
 
 #include "window/remote_cache.hpp"
 
-namespace lapwing::cache {
+namespace lapwing::detail::cache {
 
 /// Makes a WindowCache of each window that options or settings want cached.
 [[nodiscard]] const window::CacheFactory& cache_factory() noexcept;
 
-} // namespace lapwing::cache
+} // namespace lapwing::detail::cache

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <bit>
 
-namespace lapwing::cache {
+namespace lapwing::detail::cache {
 namespace {
 
 constexpr std::size_t page_alignment = 4096;
@@ -128,4 +128,4 @@ std::uint64_t CachedPages::memory_for(const PageCacheConfiguration& configuratio
            FilledHotPages::memory_for(most);
 }
 
-} // namespace lapwing::cache
+} // namespace lapwing::detail::cache

@@ -18,7 +18,7 @@
 #include <span>
 #include <vector>
 
-namespace lapwing::cache {
+namespace lapwing::detail::cache {
 
 inline constexpr std::uint64_t no_page = HotPageTable::no_page;
 inline constexpr std::uint32_t no_operation = ~std::uint32_t{0};
@@ -162,4 +162,4 @@ private:
     std::vector<Frame> buckets_;
 };
 
-} // namespace lapwing::cache
+} // namespace lapwing::detail::cache

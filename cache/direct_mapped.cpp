@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-namespace lapwing::cache {
+namespace lapwing::detail::cache {
 namespace {
 
 /// A region shorter than this would evict what it has just read.
@@ -82,4 +82,4 @@ std::unique_ptr<Replacement> make_direct_mapped(Frame frames, const RemoteRanks&
     return std::make_unique<DirectMapped>(frames, ranks, victims);
 }
 
-} // namespace lapwing::cache
+} // namespace lapwing::detail::cache

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace lapwing::cache {
+namespace lapwing::detail::cache {
 namespace {
 
 /// Words of all masks when pages are largest.
@@ -61,4 +61,4 @@ std::uint64_t DirtyPages::memory_for(const PageCacheConfiguration& configuration
                sizeof(std::uint64_t);
 }
 
-} // namespace lapwing::cache
+} // namespace lapwing::detail::cache

@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-namespace lapwing::cache {
+namespace lapwing::detail::cache {
 
 /// Which bytes are dirty: a mask, of a bit a byte, for each of a bounded number of pages, in the order in which these
 /// became dirty.
@@ -75,4 +75,4 @@ private:
     Mask newest_ = none;
 };
 
-} // namespace lapwing::cache
+} // namespace lapwing::detail::cache

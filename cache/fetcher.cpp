@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <span>
 
-namespace lapwing::cache {
+namespace lapwing::detail::cache {
 
 Fetcher::Fetcher(const PageCacheConfiguration& configuration, Backend& backend, CachedPages& pages,
                  OperationsUnderWay& under_way, WriteBehind& write_behind, PageSize& page_size,
@@ -84,4 +84,4 @@ void Fetcher::send_block() {
     }
 }
 
-} // namespace lapwing::cache
+} // namespace lapwing::detail::cache

@@ -13,7 +13,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace lapwing::cache {
+namespace lapwing::detail::cache {
 
 /// Brings lines and pages into their frames: at once, in the background, or several neighbouring pages in one get.
 /// Decides what must be waited for and sent before. Dirty bytes stay as they are.
@@ -67,4 +67,4 @@ private:
     std::vector<std::byte> scratch_; ///< for a page with dirty bytes
 };
 
-} // namespace lapwing::cache
+} // namespace lapwing::detail::cache

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <bit>
 
-namespace lapwing::cache {
+namespace lapwing::detail::cache {
 namespace {
 
 [[nodiscard]] std::size_t read_entries(std::uint64_t frames) {
@@ -92,4 +92,4 @@ std::uint64_t FilledHotPages::memory_for(const PageCacheLayout& layout) noexcept
     return read_entries(layout.frames) * sizeof(ReadEntry) + write_entries(layout.dirty_pages) * sizeof(WriteEntry);
 }
 
-} // namespace lapwing::cache
+} // namespace lapwing::detail::cache

@@ -11,7 +11,7 @@
 #include <span>
 #include <vector>
 
-namespace lapwing::cache {
+namespace lapwing::detail::cache {
 
 using window::HotPageTable;
 class CachedPages;
@@ -67,4 +67,4 @@ private:
     bool writes_allowed_ = true;
 };
 
-} // namespace lapwing::cache
+} // namespace lapwing::detail::cache

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <exception>
 
-namespace lapwing::cache {
+namespace lapwing::detail::cache {
 namespace {
 
 constexpr std::size_t most_operations = 128;
@@ -95,4 +95,4 @@ void OperationsUnderWay::abandon() noexcept {
 
 std::uint64_t OperationsUnderWay::memory_bytes() noexcept { return most_operations * sizeof(Operation); }
 
-} // namespace lapwing::cache
+} // namespace lapwing::detail::cache

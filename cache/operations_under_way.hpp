@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace lapwing::cache {
+namespace lapwing::detail::cache {
 
 /// The gets and puts under way to and from the frames: knows what each frame must wait for. Their number is bounded:
 /// the oldest makes room for the next.
@@ -68,4 +68,4 @@ private:
     std::uint32_t next_ = 0;
 };
 
-} // namespace lapwing::cache
+} // namespace lapwing::detail::cache

@@ -5,7 +5,7 @@
 #include <new>
 #include <utility>
 
-namespace lapwing::cache {
+namespace lapwing::detail::cache {
 
 PageCache::PageCache(const PageCacheConfiguration& configuration, Backend& backend,
                      const std::atomic<std::uint64_t>& epoch, std::atomic<std::uint32_t>& dirty_pages,
@@ -118,4 +118,4 @@ void PageCache::enter_reads(Frame frame) noexcept {
     pages_.hot_pages().enter_reads(page.number, page.epoch, pages_.data(frame), pages_.valid(frame));
 }
 
-} // namespace lapwing::cache
+} // namespace lapwing::detail::cache

@@ -20,7 +20,7 @@
 #include <memory>
 #include <span>
 
-namespace lapwing::cache {
+namespace lapwing::detail::cache {
 
 /// A write-back cache of remote memory for one thread, as that of Ferguson and Buettner ("Caching Puts and Gets in a
 /// PGAS Language Runtime", 2015): pages of 64-byte lines with valid bits, byte-granular dirty bits for a bounded number
@@ -148,4 +148,4 @@ private:
     std::uint64_t slow_reads_ = 0;     ///< that the hot-page table did not serve
 };
 
-} // namespace lapwing::cache
+} // namespace lapwing::detail::cache

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace lapwing::cache {
+namespace lapwing::detail::cache {
 namespace {
 
 constexpr std::uint64_t least_pages_to_adapt = 64;
@@ -27,4 +27,4 @@ PageCacheLayout::PageCacheLayout(const PageCacheConfiguration& configuration, st
       // Fewer than pages pass through at a time, or these would leave before they are written behind.
       dirty_pages{std::clamp<std::uint64_t>(frames / 4, 1, configuration.dirty_pages)} {}
 
-} // namespace lapwing::cache
+} // namespace lapwing::detail::cache

@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-namespace lapwing::cache {
+namespace lapwing::detail::cache {
 
 /// A cache has room for so many pages at least.
 inline constexpr std::uint64_t least_pages = 4;
@@ -39,4 +39,4 @@ struct PageCacheLayout {
     std::uint64_t dirty_pages;
 };
 
-} // namespace lapwing::cache
+} // namespace lapwing::detail::cache

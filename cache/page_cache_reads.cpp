@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace lapwing::cache {
+namespace lapwing::detail::cache {
 
 void PageCache::get(int rank, std::uint64_t offset, std::span<std::byte> destination) {
     if (destination.size() > largest_cached_) return read_around(rank, offset, destination);
@@ -177,4 +177,4 @@ void PageCache::read_pages_ahead(const ReadAhead::Plan& plan, int rank, Frame ke
     fetcher_.send_block();
 }
 
-} // namespace lapwing::cache
+} // namespace lapwing::detail::cache

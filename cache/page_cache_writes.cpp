@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace lapwing::cache {
+namespace lapwing::detail::cache {
 
 void PageCache::put(int rank, std::uint64_t offset, std::span<const std::byte> source) {
     if (source.size() > largest_cached_) {
@@ -86,4 +86,4 @@ void PageCache::invalidate(int rank, std::uint64_t offset, std::uint64_t bytes) 
         if (const Frame frame = pages_.find(pages_.number_of(rank, start)); frame != no_frame) invalidate_page(frame);
 }
 
-} // namespace lapwing::cache
+} // namespace lapwing::detail::cache

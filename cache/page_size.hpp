@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
-namespace lapwing::cache {
+namespace lapwing::detail::cache {
 
 /// Which page size suits a program: the study of MuPC's cache with Apex-MAP found that long pages pay exactly for long
 /// vectors. The cost of a page size is what its misses and the bytes that it fetched take on the network, and what the
@@ -84,4 +84,4 @@ private:
     bool trying_ = false;
 };
 
-} // namespace lapwing::cache
+} // namespace lapwing::detail::cache

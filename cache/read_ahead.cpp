@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace lapwing::cache {
+namespace lapwing::detail::cache {
 
 ReadAhead::Plan ReadAhead::touched(int rank, std::uint64_t offset, std::uint64_t part_bytes, Found found) noexcept {
     ++clock_;
@@ -113,4 +113,4 @@ void ReadAhead::judge(std::uint32_t used, std::uint32_t wasted) noexcept {
     wasted_ = 0;
 }
 
-} // namespace lapwing::cache
+} // namespace lapwing::detail::cache

@@ -4,7 +4,7 @@
 #include <array>
 #include <cstdint>
 
-namespace lapwing::cache {
+namespace lapwing::detail::cache {
 
 /// Finds sequential accesses, forward and backward, and accesses with a constant stride among those that touch a page
 /// for the first time or miss in it, and says what to read ahead of them.
@@ -90,4 +90,4 @@ private:
     std::array<Stream, 8> streams_{};
 };
 
-} // namespace lapwing::cache
+} // namespace lapwing::detail::cache

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace lapwing::cache {
+namespace lapwing::detail::cache {
 
 /// A place for a page in the cache's memory.
 using Frame = std::uint32_t;
@@ -84,4 +84,4 @@ private:
 [[nodiscard]] std::unique_ptr<Replacement> make_direct_mapped(Frame frames, const RemoteRanks& ranks,
                                                               std::uint64_t victims);
 
-} // namespace lapwing::cache
+} // namespace lapwing::detail::cache

@@ -4,7 +4,7 @@
 #include <bit>
 #include <vector>
 
-namespace lapwing::cache {
+namespace lapwing::detail::cache {
 namespace {
 
 class TwoQueues final : public Replacement {
@@ -73,4 +73,4 @@ std::unique_ptr<Replacement> make_two_queues(Frame frames, RecentUse& recent) {
     return std::make_unique<TwoQueues>(frames, recent);
 }
 
-} // namespace lapwing::cache
+} // namespace lapwing::detail::cache

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace lapwing::cache {
+namespace lapwing::detail::cache {
 
 void DirtyPages::validate() const {
     // The list of the masks in use, both ways.
@@ -131,4 +131,4 @@ void PageCache::validate() const {
     LAPWING_ASSERT(pages_.frames() * page_bytes() <= configuration_.bytes);
 }
 
-} // namespace lapwing::cache
+} // namespace lapwing::detail::cache

@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-namespace lapwing::cache {
+namespace lapwing::detail::cache {
 
 /// A window's paths to other nodes, past its cache.
 class WindowBackend final : public Backend {
@@ -76,4 +76,4 @@ private:
     std::vector<Token> free_;
 };
 
-} // namespace lapwing::cache
+} // namespace lapwing::detail::cache

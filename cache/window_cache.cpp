@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-namespace lapwing::cache {
+namespace lapwing::detail::cache {
 
 WindowCache::WindowCache(window::WindowState& window, CacheMode mode, CacheAcquire scope,
                          const PageCacheConfiguration& configuration, Budget& budget)
@@ -231,4 +231,4 @@ void WindowCache::collect_statistics() {
     if (OfThread* const own = existing()) own->pages->collect_hits();
 }
 
-} // namespace lapwing::cache
+} // namespace lapwing::detail::cache

@@ -16,7 +16,7 @@
 #include <optional>
 #include <span>
 
-namespace lapwing::cache {
+namespace lapwing::detail::cache {
 
 /// The caches of a team's windows share this much memory.
 class TeamBudget final : public team::TeamPart {
@@ -113,4 +113,4 @@ private:
     std::atomic<unsigned> thread_count_{0}; ///< no thread with this number or above has had a cache
 };
 
-} // namespace lapwing::cache
+} // namespace lapwing::detail::cache

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-namespace lapwing::cache {
+namespace lapwing::detail::cache {
 namespace {
 
 constexpr std::size_t most_runs = 256; ///< in one message
@@ -269,4 +269,4 @@ std::uint64_t WriteBehind::memory_for(const PageCacheLayout& layout) noexcept {
     return layout.dirty_pages * sizeof(Frame) + most_runs * sizeof(DirtyRun);
 }
 
-} // namespace lapwing::cache
+} // namespace lapwing::detail::cache

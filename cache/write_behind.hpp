@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace lapwing::cache {
+namespace lapwing::detail::cache {
 
 /// Decides when dirty bytes are put, and in which messages. Where a put cannot be started, the bytes stay dirty, unless
 /// their rank has left: those are dropped, and noted as lost.
@@ -67,4 +67,4 @@ private:
     std::vector<DirtyRun> runs_; ///< small runs to one rank
 };
 
-} // namespace lapwing::cache
+} // namespace lapwing::detail::cache

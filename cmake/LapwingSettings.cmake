@@ -32,13 +32,13 @@ function(lapwing_add_settings_list target)
         OUTPUT "${PROJECT_BINARY_DIR}/settings_list.cpp"
         CONTENT
             "// Written by cmake/LapwingSettings.cmake, which says why.
-namespace lapwing::support {
+namespace lapwing::detail::support {
 namespace settings_in {
 ${declarations}}
 void link_all_settings();
 void link_all_settings() {
 ${calls}}
-} // namespace lapwing::support
+} // namespace lapwing::detail::support
 "
         @ONLY
     )

@@ -9,7 +9,7 @@
 #include <array>
 #include <cstring>
 
-namespace lapwing::datatype {
+namespace lapwing::detail::datatype {
 namespace {
 
 /// Calls `copy(packed, offset, run)` for each run of equal blocks in the next `bytes` bytes.
@@ -146,4 +146,4 @@ void copy(std::byte* to, const Layout& target, const std::byte* from, const Layo
     }
 }
 
-} // namespace lapwing::datatype
+} // namespace lapwing::detail::datatype

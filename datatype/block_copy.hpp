@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace lapwing::datatype {
+namespace lapwing::detail::datatype {
 
 /// Packs the next `bytes` bytes of a layout of memory at `base`, and moves the cursor past them.
 void pack(std::byte* packed, const std::byte* base, LayoutCursor& cursor, std::uint64_t bytes) noexcept;
@@ -14,4 +14,4 @@ void unpack(std::byte* base, LayoutCursor& cursor, const std::byte* packed, std:
 /// All bytes of one layout to another.
 void copy(std::byte* to, const Layout& target, const std::byte* from, const Layout& source);
 
-} // namespace lapwing::datatype
+} // namespace lapwing::detail::datatype

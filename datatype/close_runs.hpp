@@ -10,7 +10,7 @@
 #include <cstring>
 #include <utility>
 
-namespace lapwing::datatype {
+namespace lapwing::detail::datatype {
 
 /// Copies runs of equal blocks in the order in which they come, but for those that are close: whose blocks lie far
 /// apart on one side, and next to those of the run before, as the rows of a matrix that is transposed. One after the
@@ -123,4 +123,4 @@ private:
     std::array<const std::byte*, most_runs> from_;
 };
 
-} // namespace lapwing::datatype
+} // namespace lapwing::detail::datatype

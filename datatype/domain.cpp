@@ -6,7 +6,7 @@
 
 #include <span>
 
-namespace lapwing::datatype {
+namespace lapwing::detail::datatype {
 
 std::uint64_t checked_size(const Range* ranges, std::size_t dimensions) {
     std::uint64_t size = 1;
@@ -31,4 +31,4 @@ std::string domain_text(const Range* ranges, std::size_t dimensions) {
     return text;
 }
 
-} // namespace lapwing::datatype
+} // namespace lapwing::detail::datatype

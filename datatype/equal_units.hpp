@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <span>
 
-namespace lapwing::datatype {
+namespace lapwing::detail::datatype {
 
 /// Fewer are not worth the start of a kernel.
 inline constexpr std::uint64_t least_equal_units = 8;
@@ -48,4 +48,4 @@ struct EqualUnits {
 /// As many as are found at a time.
 using UnitOffsets = std::array<std::int64_t, 512>;
 
-} // namespace lapwing::datatype
+} // namespace lapwing::detail::datatype

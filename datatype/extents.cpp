@@ -7,7 +7,7 @@
 
 #include <span>
 
-namespace lapwing::datatype {
+namespace lapwing::detail::datatype {
 
 void throw_value_too_large(std::uint64_t value) {
     throw RangeError{
@@ -20,4 +20,4 @@ std::string index_text(const std::int64_t* index, std::size_t dimensions) {
     return fmt::format("({})", fmt::join(std::span{index, dimensions}, ", "));
 }
 
-} // namespace lapwing::datatype
+} // namespace lapwing::detail::datatype

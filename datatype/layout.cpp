@@ -82,7 +82,7 @@ struct List {
         }
         std::size_t whole = 0;
         for (std::size_t i = 0; i < offsets.size(); ++i) whole += length(i) == unit_bytes ? 1U : 0U;
-        if (total / unit_bytes < datatype::least_equal_units || 2 * whole < offsets.size()) return;
+        if (total / unit_bytes < detail::datatype::least_equal_units || 2 * whole < offsets.size()) return;
         units.reserve(total / unit_bytes);
         for (std::size_t i = 0; i < offsets.size(); ++i)
             for (std::uint64_t at = 0; at < length(i); at += unit_bytes)
@@ -240,7 +240,7 @@ Layout Layout::of_ranges(std::span<const Range> ranges, std::span<const std::int
         if (range.first() < 0 || range.last() >= extents[d])
             throw RangeError{
                 fmt::format("Layout of domain {}: dimension {} leaves [0, {}), the extent of the array there",
-                            datatype::domain_text(ranges.data(), ranges.size()), d, extents[d])};
+                            detail::datatype::domain_text(ranges.data(), ranges.size()), d, extents[d])};
         // Each product is of two values below 2^63 once the one before has passed.
         const int128 stride = range.size() == 1 ? 0 : row * range.stride();
         offset += row * range.first();

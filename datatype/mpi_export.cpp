@@ -13,7 +13,7 @@ namespace lapwing {
 
 namespace {
 
-using support::check_mpi;
+using detail::support::check_mpi;
 
 /// Counts of MPI 3 are ints: whatever is longer is made of several counts of this many.
 constexpr std::uint64_t largest_count = std::uint64_t{1} << 30;

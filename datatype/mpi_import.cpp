@@ -22,13 +22,13 @@ namespace lapwing {
 
 namespace {
 
-using support::check_mpi;
+using detail::support::check_mpi;
 
 __extension__ typedef __int128 int128;
 
 /// "rank 2 of 4 of MPI_COMM_WORLD"; nothing where there is no MPI_COMM_WORLD.
 std::string who() {
-    if (!support::mpi_world_open()) return {};
+    if (!detail::support::mpi_world_open()) return {};
     int rank = 0;
     int size = 0;
     if (MPI_Comm_rank(MPI_COMM_WORLD, &rank) != MPI_SUCCESS || MPI_Comm_size(MPI_COMM_WORLD, &size) != MPI_SUCCESS)
@@ -59,8 +59,8 @@ private:
         const std::lock_guard lock{mutex()};
         return self() == MPI_COMM_NULL ? MPI_SUCCESS : MPI_Comm_free(&self());
     }
-    static support::Mutex& mutex() {
-        static support::Mutex instance{support::LockRank::leaf};
+    static detail::support::Mutex& mutex() {
+        static detail::support::Mutex instance{detail::support::LockRank::leaf};
         return instance;
     }
     static MPI_Comm& self() {
@@ -75,7 +75,7 @@ void check_usable(MPI_Datatype type) {
     int finalized = 0;
     MPI_Initialized(&initialized);
     MPI_Finalized(&finalized);
-    const bool session = initialized == 0 && finalized == 0 && support::mpi_has_sessions();
+    const bool session = initialized == 0 && finalized == 0 && detail::support::mpi_has_sessions();
     if (!session && (initialized == 0 || finalized != 0))
         throw UsageError{
             fmt::format("Layout::from_mpi: MPI is {}; datatypes can be used between MPI_Init and MPI_Finalize",

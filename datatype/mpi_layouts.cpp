@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <utility>
 
-namespace lapwing::datatype {
+namespace lapwing::detail::datatype {
 namespace {
 
 using support::check_mpi;
@@ -98,4 +98,4 @@ Layout layout_of(MPI_Datatype type, std::uint64_t count) {
     return known->one.repeat(count, known->extent);
 }
 
-} // namespace lapwing::datatype
+} // namespace lapwing::detail::datatype

@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-namespace lapwing::datatype {
+namespace lapwing::detail::datatype {
 
 /// As Layout::from_mpi(), but looks inside a datatype once: what it finds is kept by the handle until MPI says, by
 /// deleting an attribute, that the datatype was freed, so that a later one with the same handle is never taken for it.
@@ -15,4 +15,4 @@ namespace lapwing::datatype {
 /// UsageError for a freed handle too, if MPI can tell (Open MPI 4.1 and MPICH 4.0 cannot, and end the program).
 [[nodiscard]] Layout layout_of(MPI_Datatype type, std::uint64_t count);
 
-} // namespace lapwing::datatype
+} // namespace lapwing::detail::datatype

@@ -10,7 +10,7 @@
 
 namespace lapwing {
 
-namespace datatype {
+namespace detail::datatype {
 
 void throw_stride(std::int64_t stride) {
     throw RangeError{fmt::format("Range::by({}): the stride must be at least 1, and the distance of neighbours at most "
@@ -22,7 +22,7 @@ void throw_zero_stride() {
     throw RangeError{"Triplet::by(0): the stride must not be 0; a negative one goes backwards"};
 }
 
-} // namespace datatype
+} // namespace detail::datatype
 
 namespace {
 

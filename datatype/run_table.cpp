@@ -8,7 +8,7 @@
 #include <cstring>
 #include <limits>
 
-namespace lapwing::datatype {
+namespace lapwing::detail::datatype {
 namespace {
 
 enum class Form : std::uint32_t {
@@ -285,4 +285,4 @@ bool gather_runs(std::span<const std::byte> table, const std::byte* base, std::u
     });
 }
 
-} // namespace lapwing::datatype
+} // namespace lapwing::detail::datatype

@@ -9,7 +9,7 @@
 /// The part of a layout that one message moves, as bytes of that message: the other end packs or unpacks with it. A run
 /// of blocks with a stride takes 40 bytes however many it has; offsets take 2 bytes a block where they ascend in small
 /// steps, else mostly 4.
-namespace lapwing::datatype {
+namespace lapwing::detail::datatype {
 
 /// What encode_runs() has written.
 struct RunTable {
@@ -35,4 +35,4 @@ inline constexpr std::uint64_t least_table_bytes = 64;
 [[nodiscard]] bool gather_runs(std::span<const std::byte> table, const std::byte* base, std::uint64_t extent,
                                std::span<std::byte> data) noexcept;
 
-} // namespace lapwing::datatype
+} // namespace lapwing::detail::datatype

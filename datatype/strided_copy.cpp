@@ -7,7 +7,7 @@
 #include <array>
 #include <cstring>
 
-namespace lapwing::datatype {
+namespace lapwing::detail::datatype {
 
 namespace {
 
@@ -92,4 +92,4 @@ void strided_copy(std::byte* to, const std::byte* from, std::uint64_t element_by
     nest.copy(to, from, {joined.data() + begin, max_copy_levels - begin});
 }
 
-} // namespace lapwing::datatype
+} // namespace lapwing::detail::datatype

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <span>
 
-namespace lapwing::datatype {
+namespace lapwing::detail::datatype {
 
 /// One of nested loops over elements: how many, and how many elements apart at each end.
 struct CopyLevel {
@@ -23,4 +23,4 @@ inline constexpr std::size_t max_copy_levels = 2 * max_dimensions;
 /// first: a small patch takes 100 ns, and its two layouts would take 300.
 void strided_copy(std::byte* to, const std::byte* from, std::uint64_t element_bytes, std::span<const CopyLevel> levels);
 
-} // namespace lapwing::datatype
+} // namespace lapwing::detail::datatype

@@ -16,11 +16,11 @@
 #include <utility>
 #include <vector>
 
-namespace lapwing::support::settings_in {
+namespace lapwing::detail::support::settings_in {
 void model_calibration() {} // see cmake/LapwingSettings.cmake
-} // namespace lapwing::support::settings_in
+} // namespace lapwing::detail::support::settings_in
 
-namespace lapwing::model {
+namespace lapwing::detail::model {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -254,4 +254,4 @@ void calibrate(window::WindowState& window, int target) {
     if (path == Path::rma && wanted(Path::rma)) calibrate_rma(window, target, costs.model(), limit);
 }
 
-} // namespace lapwing::model
+} // namespace lapwing::detail::model

@@ -2,7 +2,7 @@
 
 #include "window/window_state.hpp"
 
-namespace lapwing::model {
+namespace lapwing::detail::model {
 
 /// Measures the path to `target` at the first use of a path that no profile describes, and gives the team's cost model
 /// what it finds: later calls for the path do nothing. Ends with the transfer during which LAPWING_CALIBRATE is over,
@@ -16,4 +16,4 @@ namespace lapwing::model {
 /// path.
 void calibrate(window::WindowState& window, int target);
 
-} // namespace lapwing::model
+} // namespace lapwing::detail::model

@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-namespace lapwing::model {
+namespace lapwing::detail::model {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -199,4 +199,4 @@ CopyModel measure_copies(double seconds) {
     return model;
 }
 
-} // namespace lapwing::model
+} // namespace lapwing::detail::model

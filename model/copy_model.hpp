@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace lapwing::model {
+namespace lapwing::detail::model {
 
 /// How the places of blocks are told.
 enum class Places : std::uint8_t {
@@ -64,4 +64,4 @@ public:
 /// Measures a CopyModel on this processor, with the copy kernels in use. Takes about `seconds`.
 [[nodiscard]] CopyModel measure_copies(double seconds);
 
-} // namespace lapwing::model
+} // namespace lapwing::detail::model

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace lapwing::model {
+namespace lapwing::detail::model {
 namespace {
 
 std::size_t path_index(Path path) noexcept {
@@ -105,4 +105,4 @@ std::uint64_t CostModel::rescales() const {
     return rescales_;
 }
 
-} // namespace lapwing::model
+} // namespace lapwing::detail::model

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "src/kernels/copy_choices.hpp"
 #include "model/copy_model.hpp"
 #include "model/transfer_model.hpp"
+#include "src/kernels/copy_choices.hpp"
 #include "src/support/mutex.hpp"
 
 #include <lapwing/path.hpp>
@@ -15,7 +15,7 @@
 #include <mutex>
 #include <vector>
 
-namespace lapwing::model {
+namespace lapwing::detail::model {
 
 /// Where a transfer model comes from.
 enum class Source : std::uint8_t {
@@ -101,4 +101,4 @@ private:
     std::atomic<std::uint64_t> version_{1};
 };
 
-} // namespace lapwing::model
+} // namespace lapwing::detail::model

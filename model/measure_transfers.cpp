@@ -11,7 +11,7 @@
 #include <cmath>
 #include <cstring>
 
-namespace lapwing::model {
+namespace lapwing::detail::model {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -160,4 +160,4 @@ double measure_overlap(const std::function<void()>& start, const std::function<v
     return std::clamp(1 - (typical_time(both) - typical_time(alone)) / rest(), 0.0, 1.0);
 }
 
-} // namespace lapwing::model
+} // namespace lapwing::detail::model

@@ -11,7 +11,7 @@
 #include <span>
 #include <vector>
 
-namespace lapwing::model {
+namespace lapwing::detail::model {
 
 /// What one measurement runs: `operations` transfers of `bytes` each, to consecutive places.
 struct TransferCell {
@@ -46,4 +46,4 @@ void refine_changes(TransferModel& model, Window& window, Rank target, Direction
 [[nodiscard]] double measure_overlap(const std::function<void()>& start, const std::function<void()>& complete,
                                      std::size_t least_count, double seconds);
 
-} // namespace lapwing::model
+} // namespace lapwing::detail::model

@@ -30,11 +30,11 @@
 #include <unistd.h>
 #include <vector>
 
-namespace lapwing::support::settings_in {
+namespace lapwing::detail::support::settings_in {
 void model_profile() {} // see cmake/LapwingSettings.cmake
-} // namespace lapwing::support::settings_in
+} // namespace lapwing::detail::support::settings_in
 
-namespace lapwing::model {
+namespace lapwing::detail::model {
 namespace {
 
 [[gnu::init_priority(support::before_programs)]] const support::TextSetting profile_setting{
@@ -456,4 +456,4 @@ std::optional<CostTables> load_profile(Team& team) {
     return parse_profile(text, {value_of("machine"), value_of("mpi"), value_of("network")}, problem);
 }
 
-} // namespace lapwing::model
+} // namespace lapwing::detail::model

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-namespace lapwing::model {
+namespace lapwing::detail::model {
 
 /// What a profile was measured on. Times of another machine, MPI or network are not used.
 struct ProfileKey {
@@ -46,4 +46,4 @@ void store_profile(const std::string& file, std::string_view text);
 /// profile, or with one that cannot be used (rank 0 says why in one line), there are none.
 [[nodiscard]] std::optional<CostTables> load_profile(Team& team);
 
-} // namespace lapwing::model
+} // namespace lapwing::detail::model

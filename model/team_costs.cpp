@@ -2,7 +2,7 @@
 
 #include "model/profile.hpp"
 
-namespace lapwing::model {
+namespace lapwing::detail::model {
 
 void use_profile(Team& team) {
     const std::optional<CostTables> tables = load_profile(team);
@@ -14,4 +14,4 @@ void use_profile(Team& team) {
     if (choices != kernels::copy_choices()) kernels::use_copy_choices(choices);
 }
 
-} // namespace lapwing::model
+} // namespace lapwing::detail::model

@@ -10,7 +10,7 @@
 #include <atomic>
 #include <cstddef>
 
-namespace lapwing::model {
+namespace lapwing::detail::model {
 
 /// A team's cost model.
 class TeamCosts final : public team::TeamPart {
@@ -31,4 +31,4 @@ private:
 /// anything.
 void use_profile(Team& team);
 
-} // namespace lapwing::model
+} // namespace lapwing::detail::model

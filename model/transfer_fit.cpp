@@ -7,7 +7,7 @@
 #include <limits>
 #include <vector>
 
-namespace lapwing::model {
+namespace lapwing::detail::model {
 namespace {
 
 constexpr std::size_t terms = 6;
@@ -345,4 +345,4 @@ void refine_changes(TransferModel& model, double step, const std::function<doubl
     }
 }
 
-} // namespace lapwing::model
+} // namespace lapwing::detail::model

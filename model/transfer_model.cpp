@@ -4,7 +4,7 @@
 #include <cmath>
 #include <vector>
 
-namespace lapwing::model {
+namespace lapwing::detail::model {
 
 TransferModel::TransferModel(std::span<const TransferLine> lines, const Aggregation& aggregation)
     : count_{std::min(lines.size(), most_lines)}, aggregation_{aggregation} {
@@ -92,4 +92,4 @@ FitQuality judge(const TransferModel& model, std::span<const TransferSample> sam
     return quality;
 }
 
-} // namespace lapwing::model
+} // namespace lapwing::detail::model

@@ -8,7 +8,7 @@
 #include <functional>
 #include <span>
 
-namespace lapwing::model {
+namespace lapwing::detail::model {
 
 using transport::Direction;
 
@@ -135,4 +135,4 @@ struct FitQuality {
 /// at each change of more than 10 %; others do not matter, and the end of aggregation is known.
 void refine_changes(TransferModel& model, double step, const std::function<double(std::uint64_t)>& time_of);
 
-} // namespace lapwing::model
+} // namespace lapwing::detail::model

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <vector>
 
-namespace lapwing::model {
+namespace lapwing::detail::model {
 
 [[nodiscard]] inline double seconds_since(std::chrono::steady_clock::time_point start) {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -20,4 +20,4 @@ namespace lapwing::model {
     return *place;
 }
 
-} // namespace lapwing::model
+} // namespace lapwing::detail::model

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace lapwing::pipeline {
+namespace lapwing::detail::pipeline {
 
 std::unique_ptr<ChunkBuffers> ChunkPool::take(std::uint64_t bytes, std::uint64_t least, std::uint64_t limit) {
     constexpr std::uint64_t always_small = 64 * 1024;
@@ -62,4 +62,4 @@ std::uint64_t ChunkPool::bytes() const {
     return bytes_;
 }
 
-} // namespace lapwing::pipeline
+} // namespace lapwing::detail::pipeline

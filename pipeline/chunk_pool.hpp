@@ -11,7 +11,7 @@
 #include <mutex>
 #include <vector>
 
-namespace lapwing::pipeline {
+namespace lapwing::detail::pipeline {
 
 /// What one execution of a plan works with: memory for its chunks, and lists of the operations under way in each slot,
 /// which keep their capacity from one execution to the next.
@@ -42,4 +42,4 @@ private:
     std::uint64_t bytes_ = 0;
 };
 
-} // namespace lapwing::pipeline
+} // namespace lapwing::detail::pipeline

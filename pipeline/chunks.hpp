@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
-namespace lapwing::pipeline {
+namespace lapwing::detail::pipeline {
 
 /// Sizes of the chunks of a transfer: the first, then each `growth` times the one before, up to the largest.
 struct Chunks {
@@ -43,4 +43,4 @@ private:
     }
 };
 
-} // namespace lapwing::pipeline
+} // namespace lapwing::detail::pipeline

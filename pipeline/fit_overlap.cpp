@@ -1,7 +1,7 @@
 #include "pipeline/fit_overlap.hpp"
 
-#include "pipeline/planner.hpp"
 #include "model/typical_time.hpp"
+#include "pipeline/planner.hpp"
 
 #include <lapwing/completion.hpp>
 #include <lapwing/plan.hpp>
@@ -12,7 +12,7 @@
 #include <cmath>
 #include <vector>
 
-namespace lapwing::pipeline {
+namespace lapwing::detail::pipeline {
 namespace {
 
 constexpr std::array<std::uint64_t, 3> chunk_counts{2, 4, 8};
@@ -98,4 +98,4 @@ double fit_overlap(Window& window, Rank target, Direction direction, const model
     return overlap_of(gains, shape, model, copies, bytes);
 }
 
-} // namespace lapwing::pipeline
+} // namespace lapwing::detail::pipeline

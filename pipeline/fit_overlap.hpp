@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <span>
 
-namespace lapwing::pipeline {
+namespace lapwing::detail::pipeline {
 
 using transport::Direction;
 
@@ -21,4 +21,4 @@ using transport::Direction;
                                  const model::CopyModel& copies, std::uint64_t bytes, std::span<std::byte> memory,
                                  double seconds);
 
-} // namespace lapwing::pipeline
+} // namespace lapwing::detail::pipeline

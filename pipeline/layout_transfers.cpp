@@ -2,7 +2,7 @@
 
 #include <lapwing/plan.hpp>
 
-namespace lapwing::pipeline {
+namespace lapwing::detail::pipeline {
 namespace {
 
 class PlansUsedOnce final : public window::LayoutTransfers {
@@ -34,4 +34,4 @@ const window::LayoutTransfers& layout_transfers() noexcept {
     return plans;
 }
 
-} // namespace lapwing::pipeline
+} // namespace lapwing::detail::pipeline

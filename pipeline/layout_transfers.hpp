@@ -2,9 +2,9 @@
 
 #include "window/upper_rooms.hpp"
 
-namespace lapwing::pipeline {
+namespace lapwing::detail::pipeline {
 
 /// Plans that are used once.
 [[nodiscard]] const window::LayoutTransfers& layout_transfers() noexcept;
 
-} // namespace lapwing::pipeline
+} // namespace lapwing::detail::pipeline

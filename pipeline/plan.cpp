@@ -1,10 +1,10 @@
 #include <lapwing/plan.hpp>
 
 #include "datatype/block_copy.hpp"
-#include "pipeline/planned_transfer.hpp"
-#include "pipeline/production.hpp"
 #include "model/calibration.hpp"
 #include "model/team_costs.hpp"
+#include "pipeline/planned_transfer.hpp"
+#include "pipeline/production.hpp"
 #include "src/support/device_memory.hpp"
 #include "window/window_state.hpp"
 
@@ -19,27 +19,28 @@
 #include <chrono>
 #include <utility>
 
-namespace lapwing::support::settings_in {
+namespace lapwing::detail::support::settings_in {
 void pipeline_plan() {} // see cmake/LapwingSettings.cmake
-} // namespace lapwing::support::settings_in
+} // namespace lapwing::detail::support::settings_in
 
 namespace lapwing {
 namespace {
 
-constexpr std::array<support::Word<Strategy>, 7> strategy_words{{{"auto", Strategy::automatic},
-                                                                 {"per-block", Strategy::per_block},
-                                                                 {"full-pack", Strategy::full_pack},
-                                                                 {"fixed-pipeline", Strategy::fixed_pipeline},
-                                                                 {"superpipeline", Strategy::superpipeline},
-                                                                 {"direct-copy", Strategy::direct_copy},
-                                                                 {"served", Strategy::served}}};
-[[gnu::init_priority(support::before_programs)]] const support::ChoiceSetting<Strategy> strategy_setting{
+constexpr std::array<detail::support::Word<Strategy>, 7> strategy_words{{{"auto", Strategy::automatic},
+                                                                         {"per-block", Strategy::per_block},
+                                                                         {"full-pack", Strategy::full_pack},
+                                                                         {"fixed-pipeline", Strategy::fixed_pipeline},
+                                                                         {"superpipeline", Strategy::superpipeline},
+                                                                         {"direct-copy", Strategy::direct_copy},
+                                                                         {"served", Strategy::served}}};
+[[gnu::init_priority(
+    detail::support::before_programs)]] const detail::support::ChoiceSetting<Strategy> strategy_setting{
     {.name = "LAPWING_STRATEGY",
      .default_value = "auto",
      .unit = "",
      .help = "how non-contiguous transfers travel where the program leaves it open; auto: as the cost model says"},
     {strategy_words.begin(), strategy_words.end()}};
-[[gnu::init_priority(support::before_programs)]] const support::NumberSetting memory_setting{
+[[gnu::init_priority(detail::support::before_programs)]] const detail::support::NumberSetting memory_setting{
     {.name = "LAPWING_CHUNK_MEMORY",
      .default_value = "64m",
      .unit = "bytes",
@@ -50,15 +51,15 @@ constexpr std::array<support::Word<Strategy>, 7> strategy_words{{{"auto", Strate
 
 /// Whether a rank on this path can be reached so. The setting is then passed over; an option is refused.
 bool possible(Strategy strategy, Path path) {
-    const bool mapped = pipeline::is_mapped(path);
+    const bool mapped = detail::pipeline::is_mapped(path);
     return strategy == Strategy::direct_copy ? mapped : strategy != Strategy::owner_packed || !mapped;
 }
 
 } // namespace
 
-std::string_view name(Strategy strategy) { return support::word_of(strategy_words, strategy); }
+std::string_view name(Strategy strategy) { return detail::support::word_of(strategy_words, strategy); }
 
-namespace pipeline {
+namespace detail::pipeline {
 
 namespace {
 
@@ -200,12 +201,12 @@ std::string PlanState::explain() const {
     return text;
 }
 
-} // namespace pipeline
+} // namespace detail::pipeline
 
-using pipeline::Direction;
-using pipeline::finish_earlier;
-using pipeline::PlannedTransfer;
-using pipeline::PlanState;
+using detail::pipeline::Direction;
+using detail::pipeline::finish_earlier;
+using detail::pipeline::PlannedTransfer;
+using detail::pipeline::PlanState;
 
 Plan::Plan(std::shared_ptr<PlanState> state) noexcept : state_{std::move(state)} {}
 Plan::Plan(Plan&&) noexcept = default;
@@ -238,8 +239,8 @@ namespace {
 /// Memory that is mapped here: done at once.
 void copy_directly(PlanState& plan, std::byte* memory) {
     const bool put = plan.direction == Direction::put;
-    if (put) datatype::copy(plan.mapped, plan.remote, memory, plan.local);
-    else datatype::copy(memory, plan.local, plan.mapped, plan.remote);
+    if (put) detail::datatype::copy(plan.mapped, plan.remote, memory, plan.local);
+    else detail::datatype::copy(memory, plan.local, plan.mapped, plan.remote);
     plan.window.statistics().add(put ? Counter::direct_put_bytes : Counter::direct_get_bytes, plan.shape.bytes);
 }
 
@@ -254,10 +255,11 @@ void require_within(const PlanState& plan, std::span<Byte> memory) {
     if (plan.local.empty() ||
         (plan.local.lower() >= 0 && static_cast<std::uint64_t>(plan.local.upper()) <= memory.size()))
         return;
-    throw RangeError{fmt::format(
-        "{}: the local layout touches bytes [{}, {}), outside of the {} bytes of memory; pass memory that "
-        "holds them all",
-        plan.window.who(pipeline::call_name(plan.direction)), plan.local.lower(), plan.local.upper(), memory.size())};
+    throw RangeError{
+        fmt::format("{}: the local layout touches bytes [{}, {}), outside of the {} bytes of memory; pass memory that "
+                    "holds them all",
+                    plan.window.who(detail::pipeline::call_name(plan.direction)), plan.local.lower(),
+                    plan.local.upper(), memory.size())};
 }
 
 /// The beginning of every execution. True if that was all: the memory is copied directly.
@@ -285,8 +287,8 @@ void carry_out(const std::shared_ptr<PlanState>& plan, std::byte* memory) {
 }
 
 void require_host_memory(const PlanState& plan, const void* memory) {
-    support::require_host_memory(memory,
-                                 [&] { return plan.window.who(plan.direction == Direction::get ? "get" : "put"); });
+    detail::support::require_host_memory(
+        memory, [&] { return plan.window.who(plan.direction == Direction::get ? "get" : "put"); });
 }
 
 void run(const std::shared_ptr<PlanState>& plan, std::byte* memory) {
@@ -298,14 +300,14 @@ void run(const std::shared_ptr<PlanState>& plan, std::byte* memory) {
 
 } // namespace
 
-Completion pipeline::start_past_cache(const std::shared_ptr<PlanState>& plan, std::byte* memory) {
+Completion detail::pipeline::start_past_cache(const std::shared_ptr<PlanState>& plan, std::byte* memory) {
     if (plan->shape.bytes == 0 || begin_execution(*plan, memory)) return {};
     auto transfer = std::make_unique<PlannedTransfer>(plan, memory);
     if (transfer->start()) return {};
     return Completion{std::move(transfer)};
 }
 
-Completion pipeline::start_plan(const std::shared_ptr<PlanState>& plan, std::byte* memory) {
+Completion detail::pipeline::start_plan(const std::shared_ptr<PlanState>& plan, std::byte* memory) {
     if (plan->shape.bytes == 0) return {};
     require_host_memory(*plan, memory);
     // What goes through a cache is not told of chunks that come later.
@@ -335,7 +337,7 @@ void Plan::execute(std::span<std::byte> memory) {
 }
 
 void Plan::execute_notify(const void* memory, unsigned counter) {
-    window::WindowState& window = state_->window;
+    detail::window::WindowState& window = state_->window;
     window.notifications().check(counter, "put_notify");
     if (state_->direction == Direction::get)
         throw UsageError{
@@ -349,11 +351,12 @@ void Plan::execute_notify(const void* memory, unsigned counter) {
 
 Production Plan::produce(const void* memory) {
     require_host_memory(*state_, memory);
-    return Production{std::make_unique<pipeline::ProductionState>(state_, static_cast<const std::byte*>(memory))};
+    return Production{
+        std::make_unique<detail::pipeline::ProductionState>(state_, static_cast<const std::byte*>(memory))};
 }
 
 void Plan::execute_filled(std::uint64_t granule, const FillBytes& fill) {
-    pipeline::execute_filled(state_, granule, fill);
+    detail::pipeline::execute_filled(state_, granule, fill);
 }
 
 Completion Plan::start(const void* memory) {
@@ -361,7 +364,7 @@ Completion Plan::start(const void* memory) {
     return start(const_cast<void*>(memory)); // a put only reads it
 }
 
-Completion Plan::start(void* memory) { return pipeline::start_plan(state_, static_cast<std::byte*>(memory)); }
+Completion Plan::start(void* memory) { return detail::pipeline::start_plan(state_, static_cast<std::byte*>(memory)); }
 
 Strategy Plan::strategy() const noexcept { return state_->decision.strategy; }
 std::uint64_t Plan::bytes() const noexcept { return state_->shape.bytes; }

@@ -11,7 +11,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace lapwing::pipeline {
+namespace lapwing::detail::pipeline {
 
 PlannedTransfer::PlannedTransfer(std::shared_ptr<PlanState> plan, std::byte* memory)
     : PlannedTransfer{plan, memory, plan->decision} {}
@@ -270,4 +270,4 @@ void PlannedTransfer::wait() {
     in_turn([this] { finish(); });
 }
 
-} // namespace lapwing::pipeline
+} // namespace lapwing::detail::pipeline

@@ -18,7 +18,7 @@
 #include <memory>
 #include <span>
 
-namespace lapwing::pipeline {
+namespace lapwing::detail::pipeline {
 
 /// What a plan fixes. The layouts are the plan's own copies; cursors point into them.
 class PlanState {
@@ -183,4 +183,4 @@ private:
     std::atomic<bool> entered_{false};
 };
 
-} // namespace lapwing::pipeline
+} // namespace lapwing::detail::pipeline

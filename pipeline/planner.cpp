@@ -12,7 +12,7 @@
 #include <limits>
 #include <optional>
 
-namespace lapwing::pipeline {
+namespace lapwing::detail::pipeline {
 namespace {
 
 constexpr std::uint64_t most_slots = 4;
@@ -450,4 +450,4 @@ Decision decide(const TransferShape& shape, const model::TransferModel& transfer
     return decision;
 }
 
-} // namespace lapwing::pipeline
+} // namespace lapwing::detail::pipeline

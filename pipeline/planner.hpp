@@ -1,7 +1,7 @@
 #pragma once
 
-#include "pipeline/chunks.hpp"
 #include "model/cost_model.hpp"
+#include "pipeline/chunks.hpp"
 
 #include <lapwing/detail/direction.hpp>
 #include <lapwing/layout.hpp>
@@ -13,7 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace lapwing::pipeline {
+namespace lapwing::detail::pipeline {
 
 using transport::Direction;
 
@@ -92,4 +92,4 @@ struct Decision {
                               const model::TransferModel& messages, const model::CopyModel& copies,
                               const PlanOptions& options);
 
-} // namespace lapwing::pipeline
+} // namespace lapwing::detail::pipeline

@@ -13,7 +13,7 @@
 #include <cstring>
 #include <exception>
 
-namespace lapwing::pipeline {
+namespace lapwing::detail::pipeline {
 namespace {
 
 /// What is copied at a time where the owner's memory is mapped: less would cost more to begin than to copy.
@@ -170,11 +170,11 @@ void execute_filled(const std::shared_ptr<PlanState>& plan, std::uint64_t granul
     plan->window.statistics().add(Counter::direct_put_bytes, bytes);
 }
 
-} // namespace lapwing::pipeline
+} // namespace lapwing::detail::pipeline
 
 namespace lapwing {
 
-Production::Production(std::unique_ptr<pipeline::ProductionState> state) noexcept : state_{std::move(state)} {}
+Production::Production(std::unique_ptr<detail::pipeline::ProductionState> state) noexcept : state_{std::move(state)} {}
 Production::Production(Production&&) noexcept = default;
 Production& Production::operator=(Production&&) noexcept = default;
 Production::~Production() = default;

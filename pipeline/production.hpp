@@ -9,7 +9,7 @@
 #include <memory>
 #include <optional>
 
-namespace lapwing::pipeline {
+namespace lapwing::detail::pipeline {
 
 /// A put of which nobody knows how far it has come, until it is complete: when it ends before that, copies of all that
 /// it may have written are lost.
@@ -56,4 +56,4 @@ void execute_filled(const std::shared_ptr<PlanState>& plan, std::uint64_t granul
 /// A transfer of this plan follows earlier long transfers to the same bytes.
 void finish_earlier(PlanState& plan);
 
-} // namespace lapwing::pipeline
+} // namespace lapwing::detail::pipeline

@@ -14,7 +14,7 @@
 #include <vector>
 
 namespace lapwing {
-namespace pipeline {
+namespace detail::pipeline {
 
 /// Bytes of a rank's part, and where their source is.
 struct RecordedPut {
@@ -167,9 +167,9 @@ private:
     std::uint64_t plans_made_ = 0;
 };
 
-} // namespace pipeline
+} // namespace detail::pipeline
 
-Recording::Recording(Window& window) : state_{std::make_unique<pipeline::RecordingState>(window)} {}
+Recording::Recording(Window& window) : state_{std::make_unique<detail::pipeline::RecordingState>(window)} {}
 Recording::Recording(Recording&&) noexcept = default;
 Recording& Recording::operator=(Recording&&) noexcept = default;
 Recording::~Recording() = default;

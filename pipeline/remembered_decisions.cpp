@@ -1,6 +1,6 @@
 #include "pipeline/remembered_decisions.hpp"
 
-namespace lapwing::pipeline {
+namespace lapwing::detail::pipeline {
 
 Decision RememberedDecisions::decide(const model::CostModel& costs, const TransferShape& shape,
                                      const PlanOptions& options) {
@@ -27,4 +27,4 @@ Decision RememberedDecisions::decide(const model::CostModel& costs, const Transf
     return decision;
 }
 
-} // namespace lapwing::pipeline
+} // namespace lapwing::detail::pipeline

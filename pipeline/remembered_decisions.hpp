@@ -1,7 +1,7 @@
 #pragma once
 
-#include "pipeline/planner.hpp"
 #include "model/cost_model.hpp"
+#include "pipeline/planner.hpp"
 #include "src/support/mutex.hpp"
 #include "src/team/team_state.hpp"
 
@@ -10,7 +10,7 @@
 #include <mutex>
 #include <vector>
 
-namespace lapwing::pipeline {
+namespace lapwing::detail::pipeline {
 
 /// What the planner decided for a team's transfers, remembered from when the same was asked last. A window's calls with
 /// layouts plan each transfer anew, and most programs make the same few.
@@ -32,4 +32,4 @@ private:
     std::vector<Remembered> remembered_; ///< by the hash of the shape; a later one takes the place of an earlier
 };
 
-} // namespace lapwing::pipeline
+} // namespace lapwing::detail::pipeline

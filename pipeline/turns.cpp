@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 
-namespace lapwing::pipeline {
+namespace lapwing::detail::pipeline {
 
 bool test_first(std::span<Completion> transfers) {
     constexpr std::size_t at_a_time = 16;
@@ -27,4 +27,4 @@ void wait_in_turns(team::TeamState& team, std::span<Completion> transfers) {
     }
 }
 
-} // namespace lapwing::pipeline
+} // namespace lapwing::detail::pipeline

@@ -4,11 +4,11 @@
 
 #include <span>
 
-namespace lapwing::team {
+namespace lapwing::detail::team {
 class TeamState;
 }
 
-namespace lapwing::pipeline {
+namespace lapwing::detail::pipeline {
 
 /// Whether the first of these is complete. A transfer in chunks goes on when it is asked, so that some of the others
 /// are, too.
@@ -18,4 +18,4 @@ namespace lapwing::pipeline {
 /// left.
 void wait_in_turns(team::TeamState& team, std::span<Completion> transfers);
 
-} // namespace lapwing::pipeline
+} // namespace lapwing::detail::pipeline

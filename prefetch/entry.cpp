@@ -5,7 +5,7 @@
 #include <lapwing/detail/layout_cursor.hpp>
 #include <lapwing/plan.hpp>
 
-namespace lapwing::prefetching {
+namespace lapwing::detail::prefetching {
 namespace {
 
 /// Owners pack what they are asked for if the array may change, and where they can: on the network, and by a thread of
@@ -47,4 +47,4 @@ std::uint64_t Entry::list_runs() {
     return runs_.size() * sizeof(Run);
 }
 
-} // namespace lapwing::prefetching
+} // namespace lapwing::detail::prefetching

@@ -10,14 +10,14 @@
 #include <memory>
 #include <vector>
 
-namespace lapwing::pipeline {
+namespace lapwing::detail::pipeline {
 class PlanState;
 }
-namespace lapwing::window {
+namespace lapwing::detail::window {
 class WindowState;
 }
 
-namespace lapwing::prefetching {
+namespace lapwing::detail::prefetching {
 
 /// What one owner has of a request: byte k of `there`, a layout of its segment, is copied to byte k of `here`.
 struct Slice {
@@ -86,4 +86,4 @@ void Entry::for_copies(std::uint64_t begin, std::uint64_t end, Function&& functi
     }
 }
 
-} // namespace lapwing::prefetching
+} // namespace lapwing::detail::prefetching

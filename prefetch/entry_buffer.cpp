@@ -17,7 +17,7 @@
 #include <tuple>
 #include <utility>
 
-namespace lapwing::prefetching {
+namespace lapwing::detail::prefetching {
 
 /// Stands for the fill that start_fill() has started.
 class EntryBuffer::FillUnderWay final : public transport::PendingTransfer {
@@ -357,4 +357,4 @@ void EntryBuffer::lose(int target, std::uint64_t offset, std::uint64_t bytes) {
     if (any) note_lost({target, offset, bytes});
 }
 
-} // namespace lapwing::prefetching
+} // namespace lapwing::detail::prefetching

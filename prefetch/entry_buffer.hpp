@@ -17,7 +17,7 @@
 #include <span>
 #include <vector>
 
-namespace lapwing::prefetching {
+namespace lapwing::detail::prefetching {
 
 /// The copies that one array, or one user of a window, has prefetched: the prefetch buffer of LAPPS (Kayraklioglu,
 /// Ferguson and El-Ghazawi, 2018), which knows ranks, offsets and bytes. It consists of entries, one for each owner and
@@ -135,4 +135,4 @@ private:
     bool attached_ = true;
 };
 
-} // namespace lapwing::prefetching
+} // namespace lapwing::detail::prefetching

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace lapwing::prefetching {
+namespace lapwing::detail::prefetching {
 
 void throw_depth(std::int64_t depth) {
     throw RangeError{fmt::format(
@@ -85,4 +85,4 @@ std::vector<Range> widened(const Range& own, std::int64_t depth, std::uint64_t e
     return ranges;
 }
 
-} // namespace lapwing::prefetching
+} // namespace lapwing::detail::prefetching

@@ -23,7 +23,7 @@ namespace {
 } // namespace
 
 Prefetch::Prefetch(Window& window, const PrefetchOptions& options)
-    : buffer_{std::make_shared<prefetching::EntryBuffer>(window, options)}, set_{new_set()} {}
+    : buffer_{std::make_shared<detail::prefetching::EntryBuffer>(window, options)}, set_{new_set()} {}
 
 Prefetch::Prefetch(Prefetch&&) noexcept = default;
 
@@ -40,7 +40,7 @@ Prefetch::~Prefetch() {
     if (buffer_ != nullptr) buffer_->detach();
 }
 
-prefetching::EntryBuffer& Prefetch::buffer(const char* call) const {
+detail::prefetching::EntryBuffer& Prefetch::buffer(const char* call) const {
     if (buffer_ == nullptr)
         throw UsageError{fmt::format("Prefetch::{}: the object was moved from; use the one it was moved to", call)};
     if (!buffer_->attached())
@@ -48,8 +48,8 @@ prefetching::EntryBuffer& Prefetch::buffer(const char* call) const {
     return *buffer_;
 }
 
-prefetching::EntryBuffer& Prefetch::buffer(const char* call, const PrefetchedSlice& slice) const {
-    prefetching::EntryBuffer& copies = buffer(call);
+detail::prefetching::EntryBuffer& Prefetch::buffer(const char* call, const PrefetchedSlice& slice) const {
+    detail::prefetching::EntryBuffer& copies = buffer(call);
     if (slice.set_ != set_) [[unlikely]]
         throw UsageError{
             fmt::format("{}: the slice is of another Prefetch, or evict() has freed its copy; request() it again",
@@ -60,8 +60,8 @@ prefetching::EntryBuffer& Prefetch::buffer(const char* call, const PrefetchedSli
 std::uint64_t Prefetch::memory() const noexcept { return buffer_ != nullptr && buffer_->attached() ? memory_ : 0; }
 
 PrefetchedSlice Prefetch::request(Rank owner, Offset offset, const Layout& slice) {
-    prefetching::EntryBuffer& copies = buffer("request");
-    const transport::MemoryMap& map = copies.window().map();
+    detail::prefetching::EntryBuffer& copies = buffer("request");
+    const detail::transport::MemoryMap& map = copies.window().map();
     if (owner.value < 0 || owner.value >= map.ranks)
         throw RangeError{fmt::format("{}: rank {} is outside [0, {}); pass a rank of the window's team",
                                      copies.window().who("Prefetch::request"), owner.value, map.ranks)};
@@ -74,7 +74,7 @@ PrefetchedSlice Prefetch::request(Rank owner, Offset offset, const Layout& slice
         throw RangeError{fmt::format(
             "{}: offset {} is outside of the part of rank {}, which has {} bytes; stay within Window::size(rank)",
             copies.window().who("Prefetch::request"), offset.bytes, owner.value, from)};
-    std::vector<prefetching::Slice> slices;
+    std::vector<detail::prefetching::Slice> slices;
     slices.push_back({owner.value, slice.shift(static_cast<std::int64_t>(from)), Layout::contiguous(slice.bytes())});
     std::byte* const copy = copies.add(slice.bytes(), std::move(slices), 0);
     memory_ += slice.bytes();
@@ -82,20 +82,20 @@ PrefetchedSlice Prefetch::request(Rank owner, Offset offset, const Layout& slice
 }
 
 PrefetchedSlice Prefetch::request(Rank owner) {
-    const transport::MemoryMap& map = buffer("request").window().map();
+    const detail::transport::MemoryMap& map = buffer("request").window().map();
     const bool known = owner.value >= 0 && owner.value < map.ranks; // else the other call says that it is not
     return request(owner, Offset{0}, Layout::contiguous(known ? map.bytes(owner.value) : 0));
 }
 
 std::span<const std::byte> Prefetch::access(const PrefetchedSlice& slice) {
-    prefetching::EntryBuffer& copies = buffer("access", slice);
+    detail::prefetching::EntryBuffer& copies = buffer("access", slice);
     while (!copies.state().is_fresh()) copies.refresh();
     copies.state().count_hit();
     return {slice.copy_, static_cast<std::size_t>(slice.bytes_)};
 }
 
 void Prefetch::read_bytes(const PrefetchedSlice& slice, std::uint64_t k, std::span<std::byte> value) {
-    prefetching::EntryBuffer& copies = buffer("read", slice);
+    detail::prefetching::EntryBuffer& copies = buffer("read", slice);
     if (k >= slice.bytes_ / value.size())
         throw RangeError{fmt::format(
             "{}: value {} of {} bytes is outside of the slice of {} bytes; read below PrefetchedSlice::size()",

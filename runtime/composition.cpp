@@ -7,14 +7,14 @@
 
 #include <lapwing/runtime.hpp>
 
-namespace lapwing::window {
+namespace lapwing::detail::window {
 
 const UpperRooms& upper_rooms() noexcept {
     static const UpperRooms rooms{.caches = cache::cache_factory(), .layouts = pipeline::layout_transfers()};
     return rooms;
 }
 
-} // namespace lapwing::window
+} // namespace lapwing::detail::window
 
 namespace lapwing::upc {
 
@@ -44,7 +44,7 @@ private:
 
 std::unique_ptr<Session> open_session(Team* runtime) {
     // One that is there already orders what UPC's synchronisation orders only if it is the same.
-    if (runtime == nullptr) runtime = runtime::open_over_world();
+    if (runtime == nullptr) runtime = lapwing::detail::runtime::open_over_world();
     if (runtime != nullptr) return std::make_unique<BorrowedSession>(*runtime);
     return std::make_unique<RuntimeSession>();
 }

@@ -12,7 +12,7 @@
 #include <exception>
 #include <string_view>
 
-namespace lapwing::runtime {
+namespace lapwing::detail::runtime {
 namespace {
 
 /// What a launcher tells each process that it starts.
@@ -137,4 +137,4 @@ void warn_of_other_launcher() noexcept {
     }
 }
 
-} // namespace lapwing::runtime
+} // namespace lapwing::detail::runtime

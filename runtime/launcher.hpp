@@ -3,7 +3,7 @@
 #include <functional>
 #include <string>
 
-namespace lapwing::runtime {
+namespace lapwing::detail::runtime {
 
 /// Says on stderr, once, that this program was started by a launcher that its MPI does not understand: its ranks do not
 /// find each other then, and each runs as if it were alone. Of all processes that were started the first one that knows
@@ -17,4 +17,4 @@ enum class MpiKind { open_mpi, mpich, other };
 [[nodiscard]] std::string other_launcher(const std::function<const char*(const char*)>& variable, MpiKind own,
                                          int size);
 
-} // namespace lapwing::runtime
+} // namespace lapwing::detail::runtime

@@ -12,7 +12,7 @@
 #include <exception>
 #include <mutex>
 
-namespace lapwing::runtime {
+namespace lapwing::detail::runtime {
 namespace {
 
 support::Mutex uses_mutex{support::LockRank::mpi_use};
@@ -61,4 +61,4 @@ MpiUse::~MpiUse() {
     }
 }
 
-} // namespace lapwing::runtime
+} // namespace lapwing::detail::runtime

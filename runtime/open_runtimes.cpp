@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-namespace lapwing::runtime {
+namespace lapwing::detail::runtime {
 namespace {
 
 struct OpenRuntimes {
@@ -52,4 +52,4 @@ Runtime* open_over_world() {
     return nullptr;
 }
 
-} // namespace lapwing::runtime
+} // namespace lapwing::detail::runtime

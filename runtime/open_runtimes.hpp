@@ -4,7 +4,7 @@ namespace lapwing {
 class Runtime;
 } // namespace lapwing
 
-namespace lapwing::runtime {
+namespace lapwing::detail::runtime {
 
 /// The runtimes of this process, in the order in which they were made.
 void add_open(Runtime& runtime);
@@ -13,4 +13,4 @@ void remove_open(const Runtime& runtime) noexcept;
 /// null if there is none. The same on all ranks, since they make and close runtimes together.
 [[nodiscard]] Runtime* open_over_world();
 
-} // namespace lapwing::runtime
+} // namespace lapwing::detail::runtime

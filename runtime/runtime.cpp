@@ -15,9 +15,9 @@
 #include <string_view>
 #include <system_error>
 
-namespace lapwing::support::settings_in {
+namespace lapwing::detail::support::settings_in {
 void runtime_runtime() {} // see cmake/LapwingSettings.cmake
-} // namespace lapwing::support::settings_in
+} // namespace lapwing::detail::support::settings_in
 
 namespace lapwing {
 namespace {
@@ -25,7 +25,7 @@ namespace {
 constexpr std::string_view json_prefix = "json:";
 
 /// LAPWING_STATS: nothing, "text", or "json:FILE".
-class StatsSetting : public support::TextSetting {
+class StatsSetting : public detail::support::TextSetting {
 public:
     using TextSetting::TextSetting;
     void check(std::string_view value, std::string_view where) const override {
@@ -35,14 +35,14 @@ public:
     }
 };
 
-[[gnu::init_priority(support::before_programs)]] const StatsSetting stats_setting{
+[[gnu::init_priority(detail::support::before_programs)]] const StatsSetting stats_setting{
     {.name = "LAPWING_STATS",
      .default_value = "",
      .unit = "",
      .help = "rank 0's: statistics of all ranks when a runtime closes: text, or json:FILE",
      .choices = {},
      .range = "empty, text or json:FILE"}};
-[[gnu::init_priority(support::before_programs)]] const support::ChoiceSetting<bool> verbose_setting{
+[[gnu::init_priority(detail::support::before_programs)]] const detail::support::ChoiceSetting<bool> verbose_setting{
     {.name = "LAPWING_VERBOSE",
      .default_value = "0",
      .unit = "",
@@ -61,7 +61,7 @@ void check_writable(const std::string& file) {
     const fs::file_status before = fs::status(file, error);
     if (fs::exists(before) && !fs::is_regular_file(before) && !fs::is_directory(before)) return; // a pipe or device
     const bool writable = std::ofstream{file, std::ios::app}.is_open();
-    if (!writable) support::log_line(cannot_write(file));
+    if (!writable) detail::support::log_line(cannot_write(file));
     else if (!fs::exists(before)) fs::remove(file, error);
 }
 
@@ -86,25 +86,25 @@ void write_json(const std::string& file, const StatisticsValues& total, int rank
 } // namespace
 
 Runtime::Runtime(MPI_Comm communicator, const Settings& settings)
-    : runtime::MpiUse{communicator, settings}, Team{communicator, settings} {
-    model::use_profile(*this);
+    : detail::runtime::MpiUse{communicator, settings}, Team{communicator, settings} {
+    detail::model::use_profile(*this);
     if (rank().value == 0) {
         if (const std::string where = stats_setting.get(settings); where.starts_with(json_prefix))
             check_writable(where.substr(json_prefix.size()));
-        if (verbose_setting.get(settings)) support::log_line(report());
+        if (verbose_setting.get(settings)) detail::support::log_line(report());
     }
-    runtime::add_open(*this);
+    detail::runtime::add_open(*this);
 }
 
 Runtime::~Runtime() {
-    runtime::remove_open(*this);
+    detail::runtime::remove_open(*this);
     // The base classes' destructors do the rest; statistics need a close that all ranks take part in.
     if (closed() || std::uncaught_exceptions() > 0) return;
     try {
         close();
     } catch (const std::exception& error) {
         // What keeps the team from closing Team's destructor meets, too, and reports.
-        if (closed()) support::log_line(error.what());
+        if (closed()) detail::support::log_line(error.what());
     }
 }
 
@@ -115,7 +115,7 @@ void Runtime::close() {
     if (where.empty() || rank().value != 0) return;
     // Only now: when the file cannot be written the other ranks do not wait for this one.
     const StatisticsValues total = total_statistics();
-    if (where == "text") support::log_line(as_text(total));
+    if (where == "text") detail::support::log_line(as_text(total));
     else write_json(where.substr(json_prefix.size()), total, size());
 }
 

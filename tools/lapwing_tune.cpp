@@ -1,12 +1,12 @@
 // lapwing-tune: measures how long contiguous transfers and copies of blocks take on this machine, MPI and network, fits
 // the cost model to it, and stores a profile that runtimes find by themselves. Start it as the program will be: with
 // the same mpirun options, on two hosts or more where that is what the network joins.
-#include "pipeline/fit_overlap.hpp"
-#include "src/kernels/measure_kernels.hpp"
 #include "model/copy_model.hpp"
 #include "model/measure_transfers.hpp"
 #include "model/profile.hpp"
 #include "model/transfer_model.hpp"
+#include "pipeline/fit_overlap.hpp"
+#include "src/kernels/measure_kernels.hpp"
 #include "src/support/aligned_memory.hpp"
 #include "src/team/team_state.hpp"
 
@@ -30,7 +30,7 @@
 namespace {
 
 using namespace lapwing;
-using model::Direction;
+using detail::model::Direction;
 
 struct Options {
     double seconds = 40;
@@ -56,25 +56,26 @@ std::optional<Rank> target_on(Team& team, Path path) {
     return Rank{static_cast<int>(chosen)};
 }
 
-void print_model(Path path, const model::TransferModel& model, Direction direction, const model::FitQuality& quality) {
+void print_model(Path path, const detail::model::TransferModel& model, Direction direction,
+                 const detail::model::FitQuality& quality) {
     fmt::print("\n{} {}: R squared {:.4f}, {:.0f} % of the times within 15 %, overlap {:.2f}\n", name(path),
                name(direction), quality.r_squared, 100 * quality.within_15, model.overlap());
     fmt::print("  {:>12} {:>10} {:>14} {:>12} {:>10} {:>10} {:>12} {:>12}\n", "from bytes", "L us", "L of several us",
                "L ns/byte", "o us", "G ns/byte", "GB/s", "a message us");
-    for (const model::TransferLine& line : model.lines())
+    for (const detail::model::TransferLine& line : model.lines())
         fmt::print("  {:>12} {:>10.2f} {:>14.2f} {:>12.4f} {:>10.3f} {:>10.4f} {:>12.2f} {:>12.2f}\n", line.begin_bytes,
                    1e6 * line.latency, 1e6 * line.batch_latency, 1e9 * line.latency_per_byte, 1e6 * line.overhead,
                    1e9 * line.per_byte, line.per_byte > 0 ? 1e-9 / line.per_byte : 0.0, 1e6 * line.message);
 }
 
 /// The paper's figure 7: where a put takes longer than the copy that precedes it, copying more of it first is cheap.
-void print_quotients(Path path, const model::TransferModel& put, const model::CopyModel& copy) {
+void print_quotients(Path path, const detail::model::TransferModel& put, const detail::model::CopyModel& copy) {
     fmt::print("\n{}: T_put / T_copy by size, for blocks of 8, 64 and 1024 bytes with as much between them\n",
                name(path));
     for (std::uint64_t bytes = 1024; bytes <= 16 * 1024 * 1024; bytes *= 8) {
         fmt::print("  {:>12}", bytes);
         for (const std::uint64_t block : {8U, 64U, 1024U}) {
-            const model::BlockShape shape{.blocks = bytes / block, .bytes = bytes, .extent_bytes = 2 * bytes};
+            const detail::model::BlockShape shape{.blocks = bytes / block, .bytes = bytes, .extent_bytes = 2 * bytes};
             fmt::print(" {:>10.2f}", put.time(bytes) / copy.time(shape));
         }
         fmt::print("\n");
@@ -82,7 +83,8 @@ void print_quotients(Path path, const model::TransferModel& put, const model::Co
 }
 
 /// Collective. Measures the path if the ranks have it, and adds it to the tables on rank 0.
-void tune(Path path, const Settings& settings, double seconds, const Options& options, model::CostTables& tables) {
+void tune(Path path, const Settings& settings, double seconds, const Options& options,
+          detail::model::CostTables& tables) {
     std::optional<Runtime> runtime;
     try {
         runtime.emplace(MPI_COMM_WORLD, settings);
@@ -100,21 +102,22 @@ void tune(Path path, const Settings& settings, double seconds, const Options& op
     }
     Window window{*runtime, options.largest_bytes};
     if (runtime->rank() == Rank{0}) {
-        const support::AlignedMemory buffer =
-            support::allocate_zeroed(options.largest_bytes); // as those of packed chunks
+        const detail::support::AlignedMemory buffer =
+            detail::support::allocate_zeroed(options.largest_bytes); // as those of packed chunks
         const std::span memory{buffer.get(), options.largest_bytes};
-        const auto cells = model::transfer_grid(options.largest_bytes);
+        const auto cells = detail::model::transfer_grid(options.largest_bytes);
         for (const Direction direction : directions) {
-            const auto samples = model::measure_transfers(window, *target, direction, cells, memory, 0.35 * seconds);
-            model::TransferModel model =
-                model::fit_transfers(samples, model::aggregation_of(runtime->state(), path, direction));
-            model::refine_changes(model, window, *target, direction, memory, 0.05 * seconds);
-            const model::FitQuality quality = model::judge(model, samples);
+            const auto samples =
+                detail::model::measure_transfers(window, *target, direction, cells, memory, 0.35 * seconds);
+            detail::model::TransferModel model =
+                detail::model::fit_transfers(samples, detail::model::aggregation_of(runtime->state(), path, direction));
+            detail::model::refine_changes(model, window, *target, direction, memory, 0.05 * seconds);
+            const detail::model::FitQuality quality = detail::model::judge(model, samples);
             constexpr std::uint64_t overlap_bytes = 4 * 1024 * 1024;
             if (path != Path::direct) // the processor that would compute is the one that copies
-                model.set_overlap(pipeline::fit_overlap(window, *target, direction, model, tables.copy,
-                                                        std::min(overlap_bytes, options.largest_bytes / 2), memory,
-                                                        0.1 * seconds));
+                model.set_overlap(detail::pipeline::fit_overlap(window, *target, direction, model, tables.copy,
+                                                                std::min(overlap_bytes, options.largest_bytes / 2),
+                                                                memory, 0.1 * seconds));
             tables.transfers(path, direction) = model;
             print_model(path, model, direction, quality);
         }
@@ -126,10 +129,10 @@ void tune(Path path, const Settings& settings, double seconds, const Options& op
     runtime->close();
 }
 
-void print_copies(const model::CopyModel& copy) {
+void print_copies(const detail::model::CopyModel& copy) {
     fmt::print("\ncopies: ns a block in the cache, by its length in bytes\n  ");
-    for (std::size_t i = 0; i < model::CopyModel::lengths.size(); ++i)
-        fmt::print("{}: {:.2f}  ", model::CopyModel::lengths[i], 1e9 * copy.block[i]);
+    for (std::size_t i = 0; i < detail::model::CopyModel::lengths.size(); ++i)
+        fmt::print("{}: {:.2f}  ", detail::model::CopyModel::lengths[i], 1e9 * copy.block[i]);
     fmt::print("\n  {:.2f} ns more where offsets are read, {:.2f} ns for lengths on top\n", 1e9 * copy.offset,
                1e9 * copy.list);
     fmt::print("  a cache line from memory: {:.2f} ns near the one before, {:.2f} ns in another page\n",
@@ -137,15 +140,15 @@ void print_copies(const model::CopyModel& copy) {
 }
 
 /// Puts the fastest copy kernels into use, and returns where they are not the built-in ones.
-std::vector<kernels::CopyChoice> measure_choices(double seconds) {
-    const kernels::CopyChoices before;
-    const kernels::CopyChoices measured = kernels::measure_copy_kernels(seconds);
-    std::vector<kernels::CopyChoice> changed;
-    for (const kernels::CopyChoice& choice : measured.entries())
+std::vector<detail::kernels::CopyChoice> measure_choices(double seconds) {
+    const detail::kernels::CopyChoices before;
+    const detail::kernels::CopyChoices measured = detail::kernels::measure_copy_kernels(seconds);
+    std::vector<detail::kernels::CopyChoice> changed;
+    for (const detail::kernels::CopyChoice& choice : measured.entries())
         if (choice.method != before.method(choice.where)) changed.push_back(choice);
-    kernels::use_copy_choices(measured);
+    detail::kernels::use_copy_choices(measured);
     fmt::print("copy kernels: {} of {} cells of the table are faster another way than built in\n", changed.size(),
-               kernels::CopyChoices::cells);
+               detail::kernels::CopyChoices::cells);
     return changed;
 }
 
@@ -156,12 +159,12 @@ void run(const Options& options) {
     Runtime runtime{MPI_COMM_WORLD, without_profile}; // keeps MPI from start to end, and tells what there is
     const bool first = runtime.rank() == Rank{0};
     if (runtime.size() < 2) throw UsageError{"lapwing-tune measures between ranks; start it with mpirun -n 2 at least"};
-    const model::ProfileKey key = model::profile_key(runtime);
-    model::CostTables tables;
+    const detail::model::ProfileKey key = detail::model::profile_key(runtime);
+    detail::model::CostTables tables;
     if (first) {
         fmt::print("machine: {}\nMPI: {}\nnetwork: {}\n", key.machine, key.mpi, key.network);
         tables.choices = measure_choices(0.15 * options.seconds);
-        tables.copy = model::measure_copies(0.03 * options.seconds); // with the kernels that will be used
+        tables.copy = detail::model::measure_copies(0.03 * options.seconds); // with the kernels that will be used
         print_copies(tables.copy);
     }
 
@@ -177,11 +180,11 @@ void run(const Options& options) {
     }
 
     if (first && !options.print_only) {
-        const std::string file = options.output.empty() ? model::profile_file(given, key) : options.output;
+        const std::string file = options.output.empty() ? detail::model::profile_file(given, key) : options.output;
         if (file.empty()) {
             fmt::print("\nno profile is stored: LAPWING_PROFILE is none, or HOME is not set\n");
         } else {
-            model::store_profile(file, model::to_text(key, tables));
+            detail::model::store_profile(file, detail::model::to_text(key, tables));
             fmt::print("\nprofile: {}\n", file);
         }
     }

@@ -16,9 +16,9 @@
 #include <optional>
 #include <span>
 
-namespace lapwing::support::settings_in {
+namespace lapwing::detail::support::settings_in {
 void upc_allocation() {} // see cmake/LapwingSettings.cmake
-} // namespace lapwing::support::settings_in
+} // namespace lapwing::detail::support::settings_in
 
 namespace lapwing::upc {
 
@@ -27,7 +27,8 @@ namespace {
 constexpr std::uint64_t smallest_heap = 4096;
 constexpr std::uint64_t largest_heap = std::uint64_t{1} << 46;
 
-[[gnu::init_priority(support::before_programs)]] const support::NumberSetting heap_setting{
+[[gnu::init_priority(
+    lapwing::detail::support::before_programs)]] const lapwing::detail::support::NumberSetting heap_setting{
     {.name = "LAPWING_UPC_HEAP",
      .default_value = "1g",
      .unit = "bytes",
@@ -37,7 +38,8 @@ constexpr std::uint64_t largest_heap = std::uint64_t{1} << 46;
      .collective = true},
     smallest_heap,
     largest_heap};
-[[gnu::init_priority(support::before_programs)]] const support::NumberSetting local_heap_setting{
+[[gnu::init_priority(
+    lapwing::detail::support::before_programs)]] const lapwing::detail::support::NumberSetting local_heap_setting{
     {.name = "LAPWING_UPC_LOCAL_HEAP",
      .default_value = "256m",
      .unit = "bytes",
@@ -53,7 +55,7 @@ constexpr std::uint64_t small_local_heap = std::uint64_t{16} << 20;
 /// `chosen` by the program's start, or the setting; where that has its default, at most `room`, but not less than
 /// `least`.
 [[nodiscard]] std::uint64_t heap_bytes(const std::optional<std::uint64_t>& chosen,
-                                       const support::NumberSetting& setting, const Settings& settings,
+                                       const lapwing::detail::support::NumberSetting& setting, const Settings& settings,
                                        std::uint64_t room, std::uint64_t least) {
     if (chosen && (*chosen < smallest_heap || *chosen > largest_heap))
         throw RangeError{fmt::format("the start of UPC: a heap of {} bytes for each thread; it must be from {} to {}",
@@ -68,8 +70,8 @@ constexpr std::uint64_t small_local_heap = std::uint64_t{16} << 20;
 HeapRegions heap_regions(const ProgramOptions& options, Team& team) {
     // Half of what a node has, for all its threads; where the network takes the memory of a window as a whole, no more
     // than is surely used.
-    const std::uint64_t node =
-        window::memory_limit(team.node_size() > 1).bytes / static_cast<std::uint64_t>(2 * team.node_size());
+    const std::uint64_t node = lapwing::detail::window::memory_limit(team.node_size() > 1).bytes /
+                               static_cast<std::uint64_t>(2 * team.node_size());
     const std::uint64_t room = team.network_path() == Path::rma && team.nodes() > 1 ? 0 : team.min(node);
     const std::uint64_t begin = sizeof(PartHeader) + granule - block_header_bytes;
     const std::uint64_t middle =

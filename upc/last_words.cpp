@@ -21,7 +21,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr messages::HandlerNumber handler{0x757063};
+constexpr lapwing::detail::messages::HandlerNumber handler{0x757063};
 constexpr std::chrono::seconds patience{1};
 
 /// Whether all that was written to a pipe has been read; of anything else nothing waits in this process' keeping.
@@ -48,7 +48,7 @@ void write_out() noexcept {
 void flush_output() noexcept {
     std::fflush(nullptr);
     const auto end = Clock::now() + patience;
-    support::Backoff backoff{support::ProcessorShare::crowded};
+    lapwing::detail::support::Backoff backoff{lapwing::detail::support::ProcessorShare::crowded};
     while (!output_is_read() && Clock::now() < end) backoff.pause();
 }
 
@@ -85,10 +85,10 @@ void LastWords::on_word(int origin, std::span<const std::byte> bytes) {
 
 void LastWords::ask() noexcept {
     try {
-        team::TeamState& team = team_.state();
+        lapwing::detail::team::TeamState& team = team_.state();
         const Word question = Word::write_out;
         const auto end = Clock::now() + patience;
-        support::Backoff backoff{support::ProcessorShare::crowded};
+        lapwing::detail::support::Backoff backoff{lapwing::detail::support::ProcessorShare::crowded};
         states_[static_cast<std::size_t>(team.rank())].store(State::done, std::memory_order_relaxed);
         for (bool all = false; !all && Clock::now() < end; backoff.pause()) {
             all = true;

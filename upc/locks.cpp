@@ -148,7 +148,7 @@ void Locks::pause(std::uint32_t failures) {
     constexpr std::uint32_t patient = 4; // attempts that cost nothing but themselves
     constexpr std::uint32_t longest = 10;
     if (failures < patient) return;
-    team::TeamState& team = program_.team().state();
+    lapwing::detail::team::TeamState& team = program_.team().state();
     for (std::uint32_t k = 1U << std::min(failures - patient, longest); k > 0; --k)
         if (!team.progress()) sched_yield();
 }

@@ -23,9 +23,9 @@
 #include <sched.h>
 #include <unistd.h>
 
-namespace lapwing::support::settings_in {
+namespace lapwing::detail::support::settings_in {
 void upc_program() {} // see cmake/LapwingSettings.cmake
-} // namespace lapwing::support::settings_in
+} // namespace lapwing::detail::support::settings_in
 
 namespace lapwing::upc {
 
@@ -37,7 +37,8 @@ namespace {
 
 enum class Record : std::uint8_t { off, threads, lines };
 
-[[gnu::init_priority(support::before_programs)]] const support::ChoiceSetting<Record> record_setting{
+[[gnu::init_priority(
+    lapwing::detail::support::before_programs)]] const lapwing::detail::support::ChoiceSetting<Record> record_setting{
     {.name = "LAPWING_UPC_RECORD",
      .default_value = "off",
      .unit = "",
@@ -113,14 +114,14 @@ void ProgramState::record(bool on, bool by_line) {
 
 void ProgramState::choose_inline_access() {
     const bool all = detail::heap_access.consistency == Consistency::relaxed && !memory_.recording();
-    const transport::MemoryMap& map = window_.map();
+    const lapwing::detail::transport::MemoryMap& map = window_.map();
     // Where the threads of the node do not follow each other, the own part alone.
     const bool in_a_row = map.node_index == nullptr;
     detail::heap_access.near_first = static_cast<std::uint32_t>(in_a_row ? map.node_first : own_thread_);
     detail::heap_access.near_count = !all ? 0 : in_a_row ? static_cast<std::uint32_t>(map.node_count) : 1;
     detail::heap_access.bases = in_a_row ? map.bases : &detail::heap_access.own;
-    const window::HotPageTables* const cached = window_.hot_pages();
-    detail::heap_access.hot_pages = all && cached != nullptr ? cached : &window::no_hot_pages;
+    const lapwing::detail::window::HotPageTables* const cached = window_.hot_pages();
+    detail::heap_access.hot_pages = all && cached != nullptr ? cached : &lapwing::detail::window::no_hot_pages;
 }
 
 std::string ProgramState::who(const char* call) const {
@@ -180,7 +181,7 @@ void ProgramState::barrier_for(const char* call, const lapwing_upc_pointer& poin
     // Beyond the names that upc_barrier can have. Of pointers that differ the identities may be equal by accident, and
     // then nothing is found.
     static_assert(std::has_unique_object_representations_v<lapwing_upc_pointer>);
-    const std::uint64_t hash = support::hash_of(std::as_bytes(std::span{&pointer, 1}));
+    const std::uint64_t hash = lapwing::detail::support::hash_of(std::as_bytes(std::span{&pointer, 1}));
     try {
         team().barrier(static_cast<std::int64_t>((hash >> 2) | std::uint64_t{1} << 61));
     } catch (const MismatchError&) {
@@ -234,7 +235,7 @@ void ProgramState::get_strict(const char* call, void* destination, const lapwing
     } else if (++strict_reads_ >= patient_reads) {
         strict_reads_ = 0;
         if (!team().state().progress()) sched_yield();
-        team().state().check_reachable(call, team::Membership::any_rank);
+        team().state().check_reachable(call, lapwing::detail::team::Membership::any_rank);
     }
 }
 
@@ -266,7 +267,9 @@ Ending ending;
 /// exit() is a return from main on its thread, with the barrier that is implied there (UPC language specification 1.3,
 /// section 7.2.1).
 void end_at_exit() {
-    if (current() == nullptr || ending.begun || ending.process != getpid() || team::TeamRegistry::mpi_ended()) return;
+    if (current() == nullptr || ending.begun || ending.process != getpid() ||
+        lapwing::detail::team::TeamRegistry::mpi_ended())
+        return;
     try {
         end_program();
     } catch (const std::exception& error) {
@@ -307,7 +310,8 @@ void end_program() {
 }
 
 void write_out_all() noexcept {
-    if (current() != nullptr && !ending.begun && !team::TeamRegistry::mpi_ended()) current()->last_words().ask();
+    if (current() != nullptr && !ending.begun && !lapwing::detail::team::TeamRegistry::mpi_ended())
+        current()->last_words().ask();
 }
 
 void end_by_abort() noexcept { ending.begun = true; }

@@ -80,13 +80,13 @@ std::int64_t QueueLocks::wait_for(std::uint64_t place, std::uint64_t word, Done 
 }
 
 void QueueLocks::release() {
-    team::Epoch& epoch = heap_.team().state().epoch();
+    lapwing::detail::team::Epoch& epoch = heap_.team().state().epoch();
     // Loads and stores are ordered by the lock's words themselves.
     if (!one_node_ || !epoch.only_memory()) epoch.release();
 }
 
 void QueueLocks::acquire() {
-    team::Epoch& epoch = heap_.team().state().epoch();
+    lapwing::detail::team::Epoch& epoch = heap_.team().state().epoch();
     if (!one_node_ || !epoch.only_memory()) epoch.acquire();
 }
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace lapwing::window {
+namespace lapwing::detail::window {
 
 // ---- before an access -----------------------------------------------------------------------------------------------
 
@@ -268,4 +268,4 @@ void AccessOrder::lose_transfers() noexcept {
     ledger_.end_transfers(&transport::WindowTransfer::lose); // and what such a thread has started meanwhile
 }
 
-} // namespace lapwing::window
+} // namespace lapwing::detail::window

@@ -13,7 +13,7 @@
 #include <cstdint>
 #include <span>
 
-namespace lapwing::window {
+namespace lapwing::detail::window {
 
 /// The order of a window's operations on ranks that are not reached by load and store: each rank sees its own accesses
 /// to the same bytes in program order, whatever carries them, and a release completes them all. Every operation passes
@@ -138,4 +138,4 @@ private:
     ToldCopies copies_;
 };
 
-} // namespace lapwing::window
+} // namespace lapwing::detail::window

@@ -2,7 +2,7 @@
 
 #include "src/support/first_problem.hpp"
 
-namespace lapwing::window {
+namespace lapwing::detail::window {
 
 void ChunkedTransfers::add(ChunkedTransfer& transfer) {
     const std::lock_guard guard{mutex_};
@@ -63,4 +63,4 @@ void ChunkedTransfers::discard() noexcept {
     while (ChunkedTransfer* const transfer = find([](const ChunkedTransfer&) { return true; })) transfer->discard();
 }
 
-} // namespace lapwing::window
+} // namespace lapwing::detail::window

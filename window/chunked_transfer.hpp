@@ -11,7 +11,7 @@
 #include <mutex>
 #include <thread>
 
-namespace lapwing::window {
+namespace lapwing::detail::window {
 
 /// A non-blocking transfer in chunks, of which only the first have been started: those behind them wait for memory. Its
 /// window knows it until all are complete at this end, so that a flush completes it whole, and later accesses to the
@@ -100,4 +100,4 @@ private:
     std::atomic<std::size_t> count_{0}; ///< release: who sees it empty sees what the transfers wrote
 };
 
-} // namespace lapwing::window
+} // namespace lapwing::detail::window

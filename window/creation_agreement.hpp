@@ -10,11 +10,11 @@ namespace lapwing {
 class Team;
 }
 
-namespace lapwing::transport {
+namespace lapwing::detail::transport {
 struct WindowFacts;
 }
 
-namespace lapwing::window {
+namespace lapwing::detail::window {
 
 /// Collective. Throws MismatchError unless all ranks have chosen the same cache. `least`: of all ranks' choices, each
 /// and its negative, as with_cache_choices() has them.
@@ -24,4 +24,4 @@ void check_cache_choices(Team& team, const std::string& what, const CacheChoices
 /// Collective. `same`: all ranks' parts have the same size.
 void share_sizes(transport::WindowFacts& facts, bool same);
 
-} // namespace lapwing::window
+} // namespace lapwing::detail::window

@@ -14,11 +14,11 @@
 #include <cstring>
 #include <vector>
 
-namespace lapwing::support::settings_in {
+namespace lapwing::detail::support::settings_in {
 void window_gathered_adds() {} // see cmake/LapwingSettings.cmake
-} // namespace lapwing::support::settings_in
+} // namespace lapwing::detail::support::settings_in
 
-namespace lapwing::window {
+namespace lapwing::detail::window {
 namespace {
 
 namespace intrusive = boost::intrusive;
@@ -236,4 +236,4 @@ std::string GatheredAdds::take_lost() {
     return text;
 }
 
-} // namespace lapwing::window
+} // namespace lapwing::detail::window

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-namespace lapwing::window {
+namespace lapwing::detail::window {
 
 /// What GatheredAdds needs of its window.
 class AddSender {
@@ -90,4 +90,4 @@ private:
     std::atomic<bool> any_lost_{false};   ///< so is this
 };
 
-} // namespace lapwing::window
+} // namespace lapwing::detail::window

@@ -12,7 +12,7 @@
 #include <mutex>
 #include <vector>
 
-namespace lapwing::window {
+namespace lapwing::detail::window {
 namespace {
 
 std::atomic<bool> calls_are_seen{false};
@@ -168,4 +168,4 @@ int HostCall::finish(int code) noexcept {
     return MPI_ERR_OTHER;
 }
 
-} // namespace lapwing::window
+} // namespace lapwing::detail::window

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <limits>
 
-namespace lapwing::window {
+namespace lapwing::detail::window {
 
 class WindowState;
 
@@ -58,4 +58,4 @@ private:
     bool failed_ = false;
 };
 
-} // namespace lapwing::window
+} // namespace lapwing::detail::window

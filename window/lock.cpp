@@ -20,12 +20,12 @@ Rank checked_home(const Team& team, Rank home) {
 
 Lock::Lock() noexcept = default;
 Lock::Lock(Team& team, Rank home)
-    : state_{std::make_unique<window::LockState>(team, checked_home(team, home))}, rank_{team.rank()} {}
+    : state_{std::make_unique<detail::window::LockState>(team, checked_home(team, home))}, rank_{team.rank()} {}
 Lock::Lock(Lock&&) noexcept = default;
 Lock& Lock::operator=(Lock&&) noexcept = default;
 Lock::~Lock() = default;
 
-window::LockState& Lock::open_state(const char* call) const {
+detail::window::LockState& Lock::open_state(const char* call) const {
     if (state_ == nullptr)
         throw UsageError{rank_ < 0 ? fmt::format("{}: the lock was never opened; make it with a team", call)
                                    : fmt::format("rank {}: {}: used after close; make a new one", rank_.value, call)};

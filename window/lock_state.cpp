@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-namespace lapwing::window {
+namespace lapwing::detail::window {
 
 LockState::LockState(Team& team, Rank home)
     : state_{team.state()},
@@ -209,4 +209,4 @@ void LockState::passed_on() {
     place_taken_.store(false, std::memory_order_release);
 }
 
-} // namespace lapwing::window
+} // namespace lapwing::detail::window

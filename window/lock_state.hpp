@@ -11,7 +11,7 @@
 #include <exception>
 #include <thread>
 
-namespace lapwing::window {
+namespace lapwing::detail::window {
 
 /// The inside of a Lock: a queue of ranks, whose last one a word at the home rank names. Each waits for the one before
 /// it.
@@ -123,4 +123,4 @@ private:
     int exceptions_at_start_ = std::uncaught_exceptions(); ///< to know an unwinding stack in the destructor
 };
 
-} // namespace lapwing::window
+} // namespace lapwing::detail::window

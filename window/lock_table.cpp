@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <bit>
 
-namespace lapwing::window {
+namespace lapwing::detail::window {
 namespace {
 
 /// The index of the block that holds a slot: of the first 64 slots 0, of the next 64 then 1, of the next 128 then 2.
@@ -75,4 +75,4 @@ void LockTable::close() {
     blocks_.clear();
 }
 
-} // namespace lapwing::window
+} // namespace lapwing::detail::window

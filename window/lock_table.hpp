@@ -16,7 +16,7 @@ namespace lapwing {
 class Team;
 }
 
-namespace lapwing::window {
+namespace lapwing::detail::window {
 
 class WindowState;
 
@@ -66,4 +66,4 @@ private:
     std::uint32_t open_ = 0; ///< locks of the program
 };
 
-} // namespace lapwing::window
+} // namespace lapwing::detail::window

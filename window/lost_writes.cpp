@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <mutex>
 
-namespace lapwing::window {
+namespace lapwing::detail::window {
 
 LostWrites::Lost& LostWrites::of(int rank) {
     any_.store(true, std::memory_order_relaxed);
@@ -39,4 +39,4 @@ std::string LostWrites::take() {
     return text;
 }
 
-} // namespace lapwing::window
+} // namespace lapwing::detail::window

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace lapwing::window {
+namespace lapwing::detail::window {
 
 /// What has been written to ranks that left the team before it could be delivered. It is no reason to hold back what
 /// goes to others, nor for a read of another rank to fail: it is noted here, and the next flush or release says so,
@@ -36,4 +36,4 @@ private:
     std::vector<Lost> lost_;
 };
 
-} // namespace lapwing::window
+} // namespace lapwing::detail::window

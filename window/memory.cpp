@@ -22,7 +22,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-namespace lapwing::window {
+namespace lapwing::detail::window {
 namespace {
 
 using support::check_mpi;
@@ -224,4 +224,4 @@ void WindowMemory::close() {
     own_ = nullptr;
 }
 
-} // namespace lapwing::window
+} // namespace lapwing::detail::window

@@ -8,14 +8,14 @@
 #include <string>
 #include <vector>
 
-namespace lapwing::mpi {
+namespace lapwing::detail::mpi {
 struct Problem;
 }
-namespace lapwing::team {
+namespace lapwing::detail::team {
 class TeamState;
 }
 
-namespace lapwing::window {
+namespace lapwing::detail::window {
 
 /// The memory behind an allocated window: shared by the ranks of a node, with an MPI window over it where the network
 /// path is rma; all zero. The parts of a node's ranks lie one behind the other in the order of Topology::members(), so
@@ -87,4 +87,4 @@ struct MemoryLimit {
 /// asked for, `who` begins the message.
 [[noreturn]] void throw_no_memory(const std::string& who, std::uint64_t bytes, const mpi::Problem& first);
 
-} // namespace lapwing::window
+} // namespace lapwing::detail::window

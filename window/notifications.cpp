@@ -8,7 +8,7 @@
 
 #include <cstring>
 
-namespace lapwing::window {
+namespace lapwing::detail::window {
 
 void Notifications::check(unsigned counter, const char* call) const {
     if (counter >= count())
@@ -93,4 +93,4 @@ std::uint64_t Notifications::read(unsigned counter) {
     return now;
 }
 
-} // namespace lapwing::window
+} // namespace lapwing::detail::window

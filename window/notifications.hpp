@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-namespace lapwing::window {
+namespace lapwing::detail::window {
 
 /// Most notification counters of a window.
 inline constexpr unsigned most_counters = 4096;
@@ -55,4 +55,4 @@ private:
     std::vector<std::atomic<std::uint64_t>> told_;    ///< what read() last returned of each
 };
 
-} // namespace lapwing::window
+} // namespace lapwing::detail::window

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace lapwing::window {
+namespace lapwing::detail::window {
 namespace {
 
 /// So many small puts to one rank are cheaper in messages than in MPI's one-sided operations, which need no second
@@ -157,4 +157,4 @@ Completion PutsAndGets::start_gather(int target, const transport::Touched& touch
                                              table, destination)};
 }
 
-} // namespace lapwing::window
+} // namespace lapwing::detail::window

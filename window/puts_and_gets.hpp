@@ -9,7 +9,7 @@
 #include <memory>
 #include <span>
 
-namespace lapwing::window {
+namespace lapwing::detail::window {
 
 /// The puts and gets of a window that go to ranks which are not reached by load and store. Ranges have been checked.
 class PutsAndGets {
@@ -58,4 +58,4 @@ private:
     transport::MessageTransport& messages_;
 };
 
-} // namespace lapwing::window
+} // namespace lapwing::detail::window

@@ -10,7 +10,7 @@ namespace lapwing {
 class Layout;
 }
 
-namespace lapwing::window {
+namespace lapwing::detail::window {
 
 /// Copies of bytes of other ranks that reads are served from beside the window's cache: those that prefetch/ keeps. The
 /// window tells each of them (AccessOrder::add_copies) of its own writes to other ranks' segments, by whatever call and
@@ -47,4 +47,4 @@ public:
     virtual void window_closes() noexcept {}
 };
 
-} // namespace lapwing::window
+} // namespace lapwing::detail::window

@@ -12,7 +12,7 @@
 #include <span>
 #include <string>
 
-namespace lapwing::window {
+namespace lapwing::detail::window {
 
 class WindowState;
 
@@ -101,4 +101,4 @@ protected:
     ~CacheFactory() = default;
 };
 
-} // namespace lapwing::window
+} // namespace lapwing::detail::window

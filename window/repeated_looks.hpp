@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <utility>
 
-namespace lapwing::window {
+namespace lapwing::detail::window {
 
 /// What each thread was told when it last looked at values that other ranks may change. Whoever looks again and is told
 /// the same polls for more, which may not come once a rank has left.
@@ -40,4 +40,4 @@ private:
     std::size_t oldest_ = 0;
 };
 
-} // namespace lapwing::window
+} // namespace lapwing::detail::window

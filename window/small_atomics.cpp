@@ -13,7 +13,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace lapwing::window {
+namespace lapwing::detail::window {
 namespace {
 
 using mpi::AtomicOperation;
@@ -124,4 +124,4 @@ void compare_swap_in_word(Window& window, SmallInteger type, Rank target, Offset
     }
 }
 
-} // namespace lapwing::window
+} // namespace lapwing::detail::window

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace lapwing::window {
+namespace lapwing::detail::window {
 
 void ToldCopies::add(ReadCopies& copies) {
     const support::BiasedMutex::Guard guard{mutex_};
@@ -75,4 +75,4 @@ void ToldCopies::tell_lost(int target, const Layout& there) {
     });
 }
 
-} // namespace lapwing::window
+} // namespace lapwing::detail::window

@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-namespace lapwing::window {
+namespace lapwing::detail::window {
 
 /// Has to know whether a window has copies: see ToldCopies.
 class CopiesObserver {
@@ -106,4 +106,4 @@ private:
     std::atomic<std::uint64_t> changes_{0};
 };
 
-} // namespace lapwing::window
+} // namespace lapwing::detail::window

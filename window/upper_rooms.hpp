@@ -10,7 +10,7 @@ namespace lapwing {
 class Layout;
 }
 
-namespace lapwing::window {
+namespace lapwing::detail::window {
 
 class CacheFactory;
 
@@ -39,4 +39,4 @@ struct UpperRooms {
 /// Defined where all rooms are known: runtime/composition.cpp.
 [[nodiscard]] const UpperRooms& upper_rooms() noexcept;
 
-} // namespace lapwing::window
+} // namespace lapwing::detail::window

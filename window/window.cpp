@@ -12,7 +12,7 @@
 #include <utility>
 
 namespace lapwing {
-using window::WindowState;
+using detail::window::WindowState;
 
 Window::Window() noexcept = default;
 
@@ -97,7 +97,7 @@ void Window::throw_out_of_range(Rank target, Offset offset, std::uint64_t bytes,
 void Window::count(Counter counter, std::uint64_t amount) { state_->statistics().add(counter, amount); }
 
 void Window::note_put(Rank target, Offset offset, std::span<const std::byte> source) {
-    if (source.size() >= window::counted_bytes) count(Counter::direct_put_bytes, source.size());
+    if (source.size() >= detail::window::counted_bytes) count(Counter::direct_put_bytes, source.size());
     state_->order().copies().written(target.value, offset.bytes, source);
 }
 
@@ -114,15 +114,15 @@ void Window::remote_prefetch(Rank target, Offset offset, std::uint64_t bytes) {
 }
 
 void Window::invalidate_cache() {
-    if (window::RemoteCache* const cache = open_state("invalidate_cache").cache()) cache->invalidate();
+    if (detail::window::RemoteCache* const cache = open_state("invalidate_cache").cache()) cache->invalidate();
 }
 
-const window::HotPageTables* Window::hot_pages() const noexcept {
+const detail::window::HotPageTables* Window::hot_pages() const noexcept {
     return state_ == nullptr || state_->cache() == nullptr ? nullptr : &state_->cache()->hot_pages();
 }
 
 void Window::require_host_memory(const void* memory, const char* call) const {
-    support::require_host_memory(memory, [&] { return open_state(call).who(call); });
+    detail::support::require_host_memory(memory, [&] { return open_state(call).who(call); });
 }
 
 Completion Window::start_get_bytes(Rank target, Offset offset, std::span<std::byte> destination) {
@@ -153,13 +153,13 @@ void Window::release() { open_state("release").order().release(); }
 void Window::acquire() { open_state("acquire").order().acquire(); }
 
 void Window::fence() {
-    window::AccessOrder& order = open_state("fence").order();
+    detail::window::AccessOrder& order = open_state("fence").order();
     order.release();
     order.acquire();
 }
 
-void Window::check_atomic(mpi::AtomicType type, Rank target, Offset offset, const char* call) const {
-    const std::uint64_t bytes = mpi::size_of(type);
+void Window::check_atomic(detail::mpi::AtomicType type, Rank target, Offset offset, const char* call) const {
+    const std::uint64_t bytes = detail::mpi::size_of(type);
     (void)checked_address(target, offset, bytes, call);
     if (offset.bytes % bytes != 0)
         throw RangeError{
@@ -168,20 +168,20 @@ void Window::check_atomic(mpi::AtomicType type, Rank target, Offset offset, cons
     state_->atomics().check(type, target.value, offset.bytes, call);
 }
 
-void Window::atomic_fetch(mpi::AtomicOperation operation, mpi::AtomicType type, Rank target, Offset offset,
-                          const void* operand, void* result, std::memory_order order) {
-    check_atomic(type, target, offset, mpi::fetch_name(operation));
+void Window::atomic_fetch(detail::mpi::AtomicOperation operation, detail::mpi::AtomicType type, Rank target,
+                          Offset offset, const void* operand, void* result, std::memory_order order) {
+    check_atomic(type, target, offset, detail::mpi::fetch_name(operation));
     state_->atomics().fetch(operation, type, target.value, offset.bytes, operand, result, order);
     state_->atomics().learn_of_departures(operation, type, target.value, offset.bytes, operand, result);
 }
 
-void Window::atomic_update(mpi::AtomicOperation operation, mpi::AtomicType type, Rank target, Offset offset,
-                           const void* operand) {
-    check_atomic(type, target, offset, mpi::update_name(operation));
+void Window::atomic_update(detail::mpi::AtomicOperation operation, detail::mpi::AtomicType type, Rank target,
+                           Offset offset, const void* operand) {
+    check_atomic(type, target, offset, detail::mpi::update_name(operation));
     state_->atomics().update(operation, type, target.value, offset.bytes, operand);
 }
 
-void Window::atomic_compare_swap(mpi::AtomicType type, Rank target, Offset offset, const void* expected,
+void Window::atomic_compare_swap(detail::mpi::AtomicType type, Rank target, Offset offset, const void* expected,
                                  const void* desired, void* result, std::memory_order order) {
     check_atomic(type, target, offset, "compare_swap");
     state_->atomics().compare_swap(type, target.value, offset.bytes, expected, desired, result, order);

@@ -22,7 +22,7 @@
 #include <utility>
 #include <vector>
 
-namespace lapwing::window {
+namespace lapwing::detail::window {
 namespace {
 
 using support::check_mpi;
@@ -388,4 +388,4 @@ void WindowState::require_memory(const char* call) const {
             "{}: the program freed the window with MPI_Win_free before it was closed; call close() first", who(call))};
 }
 
-} // namespace lapwing::window
+} // namespace lapwing::detail::window

@@ -12,7 +12,7 @@
 #include <utility>
 
 namespace lapwing {
-namespace window {
+namespace detail::window {
 namespace {
 
 /// The messages of a list, whose answers go to the caller's results as they come.
@@ -130,31 +130,31 @@ Completion WindowAtomics::start_there(mpi::AtomicOperation operation, mpi::Atomi
     return Completion{std::move(pending)};
 }
 
-} // namespace window
+} // namespace detail::window
 
-std::vector<mpi::ListedAtomic> Window::make_list(std::span<const Offset> offsets, std::size_t results,
-                                                 std::size_t operands, const char* call) const {
-    const window::WindowState& state = open_state(call);
+std::vector<detail::mpi::ListedAtomic> Window::make_list(std::span<const Offset> offsets, std::size_t results,
+                                                         std::size_t operands, const char* call) const {
+    const detail::window::WindowState& state = open_state(call);
     if (results != offsets.size() || (operands != SIZE_MAX && operands != offsets.size()))
         throw RangeError{
             fmt::format("{}: {} offsets, {} results{}; pass as many of each, and operands one for all or as many",
                         state.facts().who(call), offsets.size(), results,
                         operands == SIZE_MAX ? "" : fmt::format(" and {} operands", operands))};
-    std::vector<mpi::ListedAtomic> list(offsets.size());
+    std::vector<detail::mpi::ListedAtomic> list(offsets.size());
     for (std::size_t k = 0; k < list.size(); ++k) list[k].offset = offsets[k].bytes;
     return list;
 }
 
-Completion Window::start_atomics(mpi::AtomicOperation operation, mpi::AtomicType type, Rank target,
-                                 std::span<const mpi::ListedAtomic> list, const char* call) {
+Completion Window::start_atomics(detail::mpi::AtomicOperation operation, detail::mpi::AtomicType type, Rank target,
+                                 std::span<const detail::mpi::ListedAtomic> list, const char* call) {
     const bool of_bits = operation == Atomic::bit_and || operation == Atomic::bit_or || operation == Atomic::bit_xor;
-    if (of_bits && (type == mpi::AtomicType::float32 || type == mpi::AtomicType::float64))
+    if (of_bits && (type == detail::mpi::AtomicType::float32 || type == detail::mpi::AtomicType::float64))
         throw UsageError{
             fmt::format("{}: {} works on integers, not on floating point numbers; use std::uint32_t or std::uint64_t "
                         "values",
-                        open_state(call).facts().who(call), mpi::update_name(operation))};
+                        open_state(call).facts().who(call), detail::mpi::update_name(operation))};
     (void)checked_address(target, Offset{0}, 0, call);
-    for (const mpi::ListedAtomic& one : list) check_atomic(type, target, Offset{one.offset}, call);
+    for (const detail::mpi::ListedAtomic& one : list) check_atomic(type, target, Offset{one.offset}, call);
     return state_->atomics().start(operation, type, target.value, list);
 }
 

@@ -9,7 +9,7 @@
 #include <array>
 #include <cstring>
 
-namespace lapwing::window {
+namespace lapwing::detail::window {
 namespace {
 
 bool releases(std::memory_order order) {
@@ -165,4 +165,4 @@ void WindowAtomics::look_again(mpi::AtomicType type, int target, std::uint64_t o
         facts_.state.check_reachable(fmt::format("Window::{}", call).c_str(), team::Membership::any_rank);
 }
 
-} // namespace lapwing::window
+} // namespace lapwing::detail::window

@@ -10,7 +10,7 @@
 #include <cstring>
 #include <span>
 
-namespace lapwing::window {
+namespace lapwing::detail::window {
 
 /// The atomics of a window, on any rank: the processor's, MPI's, or by messages to the owner.
 class WindowAtomics {
@@ -79,4 +79,4 @@ private:
     transport::MessageTransport& messages_;
 };
 
-} // namespace lapwing::window
+} // namespace lapwing::detail::window

@@ -21,7 +21,7 @@
 #include <limits>
 #include <utility>
 
-namespace lapwing::window {
+namespace lapwing::detail::window {
 namespace {
 
 using support::check_mpi;
@@ -315,4 +315,4 @@ void WindowState::end_with_scope(std::unique_ptr<WindowState> window) noexcept {
     team::TeamRegistry::instance().retain(std::move(window)); // others may still reach its memory
 }
 
-} // namespace lapwing::window
+} // namespace lapwing::detail::window

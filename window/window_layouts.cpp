@@ -14,7 +14,7 @@
 namespace lapwing {
 namespace {
 
-const window::LayoutTransfers& transfers() noexcept { return window::upper_rooms().layouts; }
+const detail::window::LayoutTransfers& transfers() noexcept { return detail::window::upper_rooms().layouts; }
 
 } // namespace
 
@@ -51,7 +51,7 @@ struct MpiTransfer {
     MpiTransfer(Window& window, const char* call, std::int64_t count, MPI_Datatype type, Rank target,
                 MPI_Aint displacement, std::int64_t target_count, MPI_Datatype target_type) {
         (void)window.size(target); // says if the window is closed, or the rank none
-        const window::WindowState& state = window.state();
+        const detail::window::WindowState& state = window.state();
         if (count < 0 || target_count < 0)
             throw RangeError{fmt::format("{}: the count is {} here and {} at rank {}; counts are 0 or more",
                                          state.who(call), count, target_count, target.value)};
@@ -63,8 +63,8 @@ struct MpiTransfer {
                 "which has {}",
                 state.who(call), displacement, unit, target.value, window.size(target))};
         offset = Offset{static_cast<std::uint64_t>(bytes)};
-        local = datatype::layout_of(type, static_cast<std::uint64_t>(count));
-        remote = datatype::layout_of(target_type, static_cast<std::uint64_t>(target_count));
+        local = detail::datatype::layout_of(type, static_cast<std::uint64_t>(count));
+        remote = detail::datatype::layout_of(target_type, static_cast<std::uint64_t>(target_count));
     }
 };
 

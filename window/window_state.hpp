@@ -22,7 +22,7 @@
 #include <memory>
 #include <string>
 
-namespace lapwing::window {
+namespace lapwing::detail::window {
 
 /// The inside of a Window: its parts, and its beginning and end.
 class WindowState final : public team::EpochMember, private CopiesObserver {
@@ -119,4 +119,4 @@ private:
     std::unique_ptr<RemoteCache> cache_;
 };
 
-} // namespace lapwing::window
+} // namespace lapwing::detail::window

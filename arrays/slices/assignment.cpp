@@ -1,8 +1,8 @@
 #include <lapwing/assignment.hpp>
 
-#include "src/mpi/agreement.hpp"
 #include "arrays/slices/compared.hpp"
 #include "arrays/slices/exchange.hpp"
+#include "src/mpi/agreement.hpp"
 #include "src/support/hash.hpp"
 #include "src/team/team_state.hpp"
 #include "window/window_state.hpp"
@@ -24,7 +24,7 @@
 #include <utility>
 #include <vector>
 
-namespace lapwing::slices {
+namespace lapwing::detail::slices {
 
 using transport::Direction;
 
@@ -302,39 +302,39 @@ void require_same_ranks(Team& target, Team& source, const std::string& text) {
     }
 }
 
-} // namespace lapwing::slices
+} // namespace lapwing::detail::slices
 
 namespace lapwing {
 
-using slices::ArrayGeometry;
-using slices::Item;
+using detail::slices::ArrayGeometry;
+using detail::slices::Item;
 
-Assignment::Assignment() : state_{std::make_unique<slices::AssignmentState>()} {}
+Assignment::Assignment() : state_{std::make_unique<detail::slices::AssignmentState>()} {}
 Assignment::Assignment(Assignment&&) noexcept = default;
 Assignment& Assignment::operator=(Assignment&&) noexcept = default;
 Assignment::~Assignment() = default;
 
-void Assignment::add_slices(const slices::SliceBase& target, const slices::SliceBase& source, slices::ApplyValues apply,
-                            bool may_throw) {
-    const auto target_array = slices::open_array(target, " = …");
-    const auto source_array = slices::open_array(source, " on the right of an assignment");
+void Assignment::add_slices(const detail::slices::SliceBase& target, const detail::slices::SliceBase& source,
+                            detail::slices::ApplyValues apply, bool may_throw) {
+    const auto target_array = detail::slices::open_array(target, " = …");
+    const auto source_array = detail::slices::open_array(source, " on the right of an assignment");
     // Arrays of two teams may have one number.
-    const auto text_of = [&](const ArrayGeometry& array, const slices::SliceBase& slice) {
-        const std::string text = slices::text_of(array, slice.shape());
+    const auto text_of = [&](const ArrayGeometry& array, const detail::slices::SliceBase& slice) {
+        const std::string text = detail::slices::text_of(array, slice.shape());
         return target_array->team == source_array->team
                    ? text
                    : fmt::format("{} of the team of {} ranks", text, array.team->size());
     };
     const std::string text = fmt::format("{} = {}", text_of(*target_array, target), text_of(*source_array, source));
-    slices::require_same_extents(*target_array, target.shape(), *source_array, source.shape());
-    slices::require_same_ranks(*target_array->team, *source_array->team, text);
+    detail::slices::require_same_extents(*target_array, target.shape(), *source_array, source.shape());
+    detail::slices::require_same_ranks(*target_array->team, *source_array->team, text);
     Item& item = state_->items.emplace_back();
     item.target_array = target_array;
     item.source_array = source_array;
     item.target = target.shape();
     item.source = source.shape();
     item.to_itself = !apply && target_array == source_array &&
-                     slices::same_elements(item.target, item.source, target_array->dimensions);
+                     detail::slices::same_elements(item.target, item.source, target_array->dimensions);
     item.through_copy =
         target_array == source_array && !item.to_itself && item.target.overlaps(item.source, target_array->dimensions);
     item.apply = std::move(apply);
@@ -343,14 +343,14 @@ void Assignment::add_slices(const slices::SliceBase& target, const slices::Slice
     state_->number.reset();
 }
 
-void Assignment::add_value(const slices::SliceBase& target, const void* value) {
-    const auto target_array = slices::open_array(target, ".fill");
+void Assignment::add_value(const detail::slices::SliceBase& target, const void* value) {
+    const auto target_array = detail::slices::open_array(target, ".fill");
     Item& item = state_->items.emplace_back();
     item.target_array = target_array;
     item.target = target.shape();
     const auto* const bytes = static_cast<const std::byte*>(value);
     item.value.assign(bytes, bytes + target_array->element_bytes);
-    item.text = slices::text_of(*target_array, target.shape());
+    item.text = detail::slices::text_of(*target_array, target.shape());
     state_->number.reset();
 }
 

@@ -10,9 +10,9 @@
 // is on the disk.
 #include <lapwing/checkpoint.hpp>
 
-#include "src/mpi/agreement.hpp"
 #include "arrays/slices/compared.hpp"
 #include "arrays/slices/exchange.hpp"
+#include "src/mpi/agreement.hpp"
 #include "src/support/aligned_memory.hpp"
 #include "src/support/first_problem.hpp"
 #include "src/support/hash.hpp"
@@ -51,7 +51,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-namespace lapwing::slices {
+namespace lapwing::detail::slices {
 
 namespace {
 
@@ -614,4 +614,4 @@ void read_extents(Team& team, const std::string& path, ElementKind kind, std::ui
     for (std::size_t d = 0; d < dimensions; ++d) extents[d] = static_cast<std::int64_t>(header.extents[d]);
 }
 
-} // namespace lapwing::slices
+} // namespace lapwing::detail::slices

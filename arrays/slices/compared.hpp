@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace lapwing::slices {
+namespace lapwing::detail::slices {
 
 /// Adds which elements of an array of so many dimensions a slice has, and in which order, as numbers that are the same
 /// on all ranks.
@@ -20,4 +20,4 @@ inline void add_to_compared(std::vector<std::int64_t>& numbers, const SliceShape
     }
 }
 
-} // namespace lapwing::slices
+} // namespace lapwing::detail::slices

@@ -17,7 +17,7 @@
 #include <iterator>
 #include <utility>
 
-namespace lapwing::slices {
+namespace lapwing::detail::slices {
 
 using transport::Direction;
 
@@ -325,4 +325,4 @@ void move_elements(Direction direction, const ArrayGeometry& array, const SliceS
     for (const auto& box : boxes) box->wait();
 }
 
-} // namespace lapwing::slices
+} // namespace lapwing::detail::slices

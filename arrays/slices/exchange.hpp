@@ -14,11 +14,11 @@
 #include <string>
 #include <vector>
 
-namespace lapwing::pipeline {
+namespace lapwing::detail::pipeline {
 class PlanState;
 }
 
-namespace lapwing::slices {
+namespace lapwing::detail::slices {
 
 struct ExchangeOptions {
     ApplyValues apply = {};    ///< gets only: what to do with the values instead of copying them
@@ -110,4 +110,4 @@ private:
 void move_elements(transport::Direction direction, const ArrayGeometry& array, const SliceShape& shape,
                    std::uint64_t begin, std::uint64_t end, std::byte* buffer, bool collective = false);
 
-} // namespace lapwing::slices
+} // namespace lapwing::detail::slices

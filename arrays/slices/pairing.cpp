@@ -11,7 +11,7 @@
 #include <numeric>
 #include <utility>
 
-namespace lapwing::slices {
+namespace lapwing::detail::slices {
 
 namespace {
 
@@ -432,4 +432,4 @@ LayoutPair Pairing::layouts(const Partner& partner, bool by_here) const {
     return pair;
 }
 
-} // namespace lapwing::slices
+} // namespace lapwing::detail::slices

@@ -14,7 +14,7 @@
 #include <vector>
 
 /// What the ranks have in common of two slices, and where it lies in their memory.
-namespace lapwing::slices {
+namespace lapwing::detail::slices {
 
 /// One of two slices: of an array, which must stay open, or a buffer of this rank's that has the slice's positions.
 class Side {
@@ -121,4 +121,4 @@ private:
     std::vector<Run> runs_; ///< of distributions of the program's own: of partner p from match[0] to match[1]
 };
 
-} // namespace lapwing::slices
+} // namespace lapwing::detail::slices

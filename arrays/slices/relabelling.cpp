@@ -1,9 +1,9 @@
 #include <lapwing/relabelling.hpp>
 
+#include "arrays/slices/pairing.hpp"
 #include "src/distribution/linear_assignment.hpp"
 #include "src/mpi/agreement.hpp"
 #include "src/mpi/rooted.hpp"
-#include "arrays/slices/pairing.hpp"
 #include "src/support/mpi_error.hpp"
 #include "src/team/team_state.hpp"
 
@@ -21,15 +21,15 @@
 
 namespace lapwing {
 
-using distribution::Candidate;
-using slices::ArrayGeometry;
-using slices::Pairing;
-using slices::Side;
+using detail::distribution::Candidate;
+using detail::slices::ArrayGeometry;
+using detail::slices::Pairing;
+using detail::slices::Side;
 
 namespace {
 
 /// What this rank has of each place of the new distribution, in bytes.
-[[nodiscard]] std::vector<Candidate> shares(const ArrayGeometry& array, const slices::SliceShape& all,
+[[nodiscard]] std::vector<Candidate> shares(const ArrayGeometry& array, const detail::slices::SliceShape& all,
                                             const ArrayGeometry& wanted) {
     const Pairing pairing{Side::of(array, all), Side::of(wanted, all), true};
     std::vector<Candidate> shares;
@@ -40,7 +40,7 @@ namespace {
 
 /// Collective. What shares() gives, or the same error on all ranks: a distribution of the program's own may be wrong on
 /// some only.
-[[nodiscard]] std::vector<Candidate> agreed_shares(const ArrayGeometry& array, const slices::SliceShape& all,
+[[nodiscard]] std::vector<Candidate> agreed_shares(const ArrayGeometry& array, const detail::slices::SliceShape& all,
                                                    const ArrayGeometry& wanted) {
     std::vector<Candidate> own;
     std::string text;
@@ -51,7 +51,7 @@ namespace {
         problem = std::current_exception();
         text = error.what();
     }
-    const mpi::Problem first = mpi::first_problem(array.team->state().communicator(), text);
+    const detail::mpi::Problem first = detail::mpi::first_problem(array.team->state().communicator(), text);
     if (problem != nullptr) std::rethrow_exception(problem);
     if (!first.text.empty())
         throw RangeError{fmt::format("{}: {}.relabelling: rank {} could not take part: {}", array.team->who(),
@@ -74,15 +74,15 @@ namespace {
     for (std::size_t k = 0; k < std::min(kept, own.size()); ++k) mine[k] = {own[k].column, own[k].value};
 
     MPI_Comm communicator = team.state().communicator();
-    const std::vector<Share> all = mpi::gather<Share>(communicator, mine);
+    const std::vector<Share> all = detail::mpi::gather<Share>(communicator, mine);
     std::vector<int> places;
     if (!all.empty()) {
         std::vector<std::vector<Candidate>> rows(ranks);
         for (std::size_t k = 0; k < all.size(); ++k)
             if (all[k].place >= 0) rows[k / kept].push_back({static_cast<int>(all[k].place), all[k].bytes});
-        places = distribution::best_assignment(rows);
+        places = detail::distribution::best_assignment(rows);
     }
-    return mpi::scatter(communicator, places);
+    return detail::mpi::scatter(communicator, places);
 }
 
 [[nodiscard]] std::uint64_t share_of(const std::vector<Candidate>& shares, int place) {
@@ -96,8 +96,8 @@ namespace {
 
 } // namespace
 
-Relabelling::Relabelling(const slices::SliceBase& array, const ArrayGeometry& wanted) {
-    const auto from = slices::open_array(array, ".relabelling");
+Relabelling::Relabelling(const detail::slices::SliceBase& array, const ArrayGeometry& wanted) {
+    const auto from = detail::slices::open_array(array, ".relabelling");
     Team& team = *from->team;
     of_array_ = &team;
     rank_ = team.rank();
@@ -131,8 +131,8 @@ const std::shared_ptr<Team>& Relabelling::shared_team() {
     if (team_ == nullptr) {
         MPI_Comm ordered = MPI_COMM_NULL;
         of_array_->barrier();
-        support::check_mpi(MPI_Comm_split(of_array_->state().communicator(), 0, rank_.value, &ordered),
-                           "MPI_Comm_split");
+        detail::support::check_mpi(MPI_Comm_split(of_array_->state().communicator(), 0, rank_.value, &ordered),
+                                   "MPI_Comm_split");
         try {
             team_ = std::make_shared<Team>(ordered, of_array_->settings());
             // The array that goes there is still the program's, which synchronises as before.
@@ -141,7 +141,7 @@ const std::shared_ptr<Team>& Relabelling::shared_team() {
             MPI_Comm_free(&ordered);
             throw;
         }
-        support::check_mpi(MPI_Comm_free(&ordered), "MPI_Comm_free");
+        detail::support::check_mpi(MPI_Comm_free(&ordered), "MPI_Comm_free");
     }
     return team_;
 }

@@ -14,7 +14,7 @@
 #include <algorithm>
 #include <vector>
 
-namespace lapwing::slices {
+namespace lapwing::detail::slices {
 
 bool SliceShape::empty() const noexcept {
     return std::ranges::any_of(used(), [](const Dimension& dimension) { return dimension.indices.empty(); });
@@ -209,4 +209,4 @@ void SliceBase::put_slice(const SliceBase& source) const {
     }
 }
 
-} // namespace lapwing::slices
+} // namespace lapwing::detail::slices

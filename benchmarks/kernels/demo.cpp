@@ -32,7 +32,7 @@
 namespace {
 
 using namespace lapwing;
-using namespace lapwing::kernels;
+using namespace lapwing::detail::kernels;
 using bench::machine;
 using bench::median;
 using bench::mpi_name;

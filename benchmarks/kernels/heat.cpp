@@ -7,7 +7,7 @@
 
 #include <utility>
 
-namespace lapwing::kernels {
+namespace lapwing::detail::kernels {
 
 double initial_temperature(std::int64_t n, std::int64_t i, std::int64_t j, std::int64_t k) {
     if (i == 0) return 100.0;
@@ -62,4 +62,4 @@ std::vector<double> heat_serial(std::int64_t n, std::int64_t steps) {
     return now;
 }
 
-} // namespace lapwing::kernels
+} // namespace lapwing::detail::kernels

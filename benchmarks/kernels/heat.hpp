@@ -7,7 +7,7 @@
 
 /// Diffusion of heat in a cube, by explicit time steps with the seven-point stencil. The temperature of the faces is
 /// fixed.
-namespace lapwing::kernels {
+namespace lapwing::detail::kernels {
 
 using Temperature = GlobalArray<double, 3>;
 
@@ -39,4 +39,4 @@ void heat_bulk(Temperature& now, Temperature& next, std::int64_t steps);
 /// The whole cube, row-major, from the start on.
 [[nodiscard]] std::vector<double> heat_serial(std::int64_t n, std::int64_t steps);
 
-} // namespace lapwing::kernels
+} // namespace lapwing::detail::kernels

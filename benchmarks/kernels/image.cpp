@@ -10,7 +10,7 @@
 #include <fstream>
 #include <limits>
 
-namespace lapwing::kernels {
+namespace lapwing::detail::kernels {
 namespace {
 
 /// The numbers of a PGM header, which are separated by white space and comments ("# …" to the end of the line).
@@ -90,4 +90,4 @@ void write_pgm(const std::string& file, const Image& image) {
     if (!out) throw FileError{fmt::format("{}: cannot be written ({})", file, std::strerror(errno))};
 }
 
-} // namespace lapwing::kernels
+} // namespace lapwing::detail::kernels

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-namespace lapwing::kernels {
+namespace lapwing::detail::kernels {
 
 /// A grey-scale image, row by row from the top; 0 is black, 255 white.
 struct Image {
@@ -20,4 +20,4 @@ struct Image {
 /// Writes a binary PGM file. Throws FileError.
 void write_pgm(const std::string& file, const Image& image);
 
-} // namespace lapwing::kernels
+} // namespace lapwing::detail::kernels

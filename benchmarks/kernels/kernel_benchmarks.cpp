@@ -22,7 +22,7 @@
 namespace lapwing::bench {
 namespace {
 
-using namespace lapwing::kernels;
+using namespace lapwing::detail::kernels;
 
 const std::string data_directory = LAPWING_DATA_DIRECTORY;
 

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace lapwing::kernels {
+namespace lapwing::detail::kernels {
 
 /// A rectangular part of a global array, fetched with one bulk get and read with the array's own indices.
 template <class T, std::size_t N>
@@ -60,4 +60,4 @@ void set_elements(GlobalArray<T, N>& array, const std::vector<T>& elements) {
     array.barrier();
 }
 
-} // namespace lapwing::kernels
+} // namespace lapwing::detail::kernels

@@ -8,7 +8,7 @@
 #include <cmath>
 #include <span>
 
-namespace lapwing::kernels {
+namespace lapwing::detail::kernels {
 namespace {
 
 /// Row `row` of the matrix times x.
@@ -79,4 +79,4 @@ double spectral_radius(const std::vector<double>& growth) {
     return growth.empty() ? 0 : std::exp(sum / static_cast<double>(growth.size() - first));
 }
 
-} // namespace lapwing::kernels
+} // namespace lapwing::detail::kernels

@@ -9,7 +9,7 @@
 
 /// Power iteration: repeated products of a sparse matrix and a vector, x = A x / |A x|. The rows of the matrix are
 /// spread over the ranks as the elements of x are.
-namespace lapwing::kernels {
+namespace lapwing::detail::kernels {
 
 using Vector = GlobalArray<double, 1>;
 
@@ -39,4 +39,4 @@ struct PowerIterationResult {
 /// The estimate of the spectral radius: the mean of the growth over the second half of the iterations.
 [[nodiscard]] double spectral_radius(const std::vector<double>& growth);
 
-} // namespace lapwing::kernels
+} // namespace lapwing::detail::kernels

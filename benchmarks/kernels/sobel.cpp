@@ -5,7 +5,7 @@
 #include <lapwing/domain.hpp>
 #include <lapwing/local_view.hpp>
 
-namespace lapwing::kernels {
+namespace lapwing::detail::kernels {
 
 void sobel_naive(const Pixels& image, Pixels& edges) {
     const Domain<2> inner = edges.domain().expand(-1);
@@ -30,4 +30,4 @@ Image sobel_serial(const Image& image) {
     return edges;
 }
 
-} // namespace lapwing::kernels
+} // namespace lapwing::detail::kernels

@@ -9,7 +9,7 @@
 #include <cstdint>
 
 /// Edge detection with Sobel's operator: the strength of the grey-value gradient at each pixel.
-namespace lapwing::kernels {
+namespace lapwing::detail::kernels {
 
 using Pixels = GlobalArray<std::uint8_t, 2>;
 
@@ -33,4 +33,4 @@ void sobel_naive(const Pixels& image, Pixels& edges);
 void sobel_bulk(const Pixels& image, Pixels& edges);
 [[nodiscard]] Image sobel_serial(const Image& image);
 
-} // namespace lapwing::kernels
+} // namespace lapwing::detail::kernels

@@ -11,7 +11,7 @@
 #include <fstream>
 #include <string_view>
 
-namespace lapwing::kernels {
+namespace lapwing::detail::kernels {
 namespace {
 
 /// A row costs eight bytes whether it has entries or not, and a line of a small file must not ask for all memory: 1
@@ -155,4 +155,4 @@ SparseMatrix rows_of(const SparseMatrix& matrix, const Range& rows) {
     return part;
 }
 
-} // namespace lapwing::kernels
+} // namespace lapwing::detail::kernels

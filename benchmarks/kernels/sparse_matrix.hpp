@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace lapwing::kernels {
+namespace lapwing::detail::kernels {
 
 /// A sparse matrix in compressed rows: the entries of row i are [row_start[i], row_start[i + 1]), by ascending column.
 struct SparseMatrix {
@@ -27,4 +27,4 @@ struct SparseMatrix {
 /// The given rows (a range without a stride) of a matrix, numbered from 0.
 [[nodiscard]] SparseMatrix rows_of(const SparseMatrix& matrix, const Range& rows);
 
-} // namespace lapwing::kernels
+} // namespace lapwing::detail::kernels

@@ -4,7 +4,7 @@
 
 #include <lapwing/domain.hpp>
 
-namespace lapwing::kernels {
+namespace lapwing::detail::kernels {
 
 void transpose_naive(const Matrix& a, Matrix& b) {
     for (auto [i, j] : b.local_domain()) b(i, j) = a(j, i);
@@ -26,4 +26,4 @@ std::vector<double> transpose_serial(const std::vector<double>& a, std::int64_t 
     return b;
 }
 
-} // namespace lapwing::kernels
+} // namespace lapwing::detail::kernels

@@ -6,7 +6,7 @@
 #include <vector>
 
 /// Transpose of a dense matrix: every rank needs elements of every other.
-namespace lapwing::kernels {
+namespace lapwing::detail::kernels {
 
 using Matrix = GlobalArray<double, 2>;
 
@@ -19,4 +19,4 @@ void transpose_bulk(const Matrix& a, Matrix& b);
 [[nodiscard]] std::vector<double> transpose_serial(const std::vector<double>& a, std::int64_t rows,
                                                    std::int64_t columns);
 
-} // namespace lapwing::kernels
+} // namespace lapwing::detail::kernels

@@ -15,7 +15,7 @@
 #include <string>
 #include <utility>
 
-namespace lapwing::bindings {
+namespace lapwing::detail::bindings {
 namespace {
 
 /// The functions of a program as a map.
@@ -126,7 +126,7 @@ KeptDistribution KeptDistribution::of(const lapwing_distribution* distribution, 
 
 AnyMap AnyMap::make(Team& team, std::string_view name, std::span<const std::int64_t> extents,
                     const KeptDistribution& distribution, std::int64_t halo) {
-    array::check_extents(team, name, extents);
+    arrays::check_extents(team, name, extents);
     AnyMap map;
     try {
         if (distribution.kind == LAPWING_OWN_DISTRIBUTION) {
@@ -137,12 +137,12 @@ AnyMap AnyMap::make(Team& team, std::string_view name, std::span<const std::int6
             map.replicated = distribution.kind == LAPWING_REPLICATED;
         }
         if (halo != 0) {
-            array::require_room_for_halo(team, {.name = std::string{name}, .halo = halo},
-                                         map.foreign == nullptr && !map.replicated && map.block_cyclic.one_round());
+            arrays::require_room_for_halo(team, {.name = std::string{name}, .halo = halo},
+                                          map.foreign == nullptr && !map.replicated && map.block_cyclic.one_round());
             map.block_cyclic.add_margins(static_cast<std::uint64_t>(halo));
         }
     } catch (const RangeError& error) {
-        const std::string text = array::constructor_text(team, name);
+        const std::string text = arrays::constructor_text(team, name);
         const std::string_view reason = error.what();
         throw RangeError{reason.starts_with(text) ? std::string{reason} : text + ": " + error.what()};
     }
@@ -165,7 +165,7 @@ AnyArray::AnyArray(Team& team, lapwing_type type, std::span<const std::int64_t> 
                 map.capacity(),
                 size_of(type),
                 alignment_of(type),
-                array::identity_of(extents, map.dimensions(extents.size())),
+                arrays::identity_of(extents, map.dimensions(extents.size())),
                 options},
       type_{type},
       dimensions_{extents.size()},
@@ -261,7 +261,7 @@ Location AnyArray::checked_location(const char* call, const PaddedIndex& index) 
     return location;
 }
 
-array::PlacedBox<padded> AnyArray::near() const {
+arrays::PlacedBox<padded> AnyArray::near() const {
     if (map_.foreign != nullptr) return {};
     if (node_.serves()) {
         const auto [box, first] = node_.dense(element_bytes());
@@ -316,13 +316,13 @@ void AnyArray::require_stored(const char* call, const PaddedDomain& domain) cons
         }
 }
 
-Completion AnyArray::start_patch(const char* call, array::Direction direction, const PaddedDomain& domain,
+Completion AnyArray::start_patch(const char* call, arrays::Direction direction, const PaddedDomain& domain,
                                  const distribution::BufferShape<padded>& shape, std::byte* buffer) const {
     require_open(call);
     if (domain.empty()) return {};
     // Before anything moves: a program's own distribution may not store all of the domain.
     if (map_.foreign != nullptr) require_stored(call, domain);
-    array::PatchTransfer patch{window_, direction, buffer, element_bytes(), map_.replicated};
+    arrays::PatchTransfer patch{window_, direction, buffer, element_bytes(), map_.replicated};
     if (map_.foreign == nullptr)
         distribution::cut(map_.block_cyclic.dimensions(), map_.block_cyclic.origin(), domain.ranges(), shape.offset,
                           shape.strides, patch);
@@ -330,11 +330,11 @@ Completion AnyArray::start_patch(const char* call, array::Direction direction, c
     return patch.release();
 }
 
-Completion AnyArray::start_list(array::Direction direction, std::vector<array::ListedPlace>& places,
+Completion AnyArray::start_list(arrays::Direction direction, std::vector<arrays::ListedPlace>& places,
                                 std::byte* values) const {
-    if (map_.replicated && direction == array::Direction::put)
+    if (map_.replicated && direction == arrays::Direction::put)
         return start_list_to_all(places, element_bytes(), values);
-    return array::start_list(window_, direction, places, element_bytes(), values);
+    return arrays::start_list(window_, direction, places, element_bytes(), values);
 }
 
 void AnyArray::for_each_run(const Run& run) const {
@@ -377,4 +377,4 @@ void AnyArray::broadcast_copies(Rank root) {
     barrier();
 }
 
-} // namespace lapwing::bindings
+} // namespace lapwing::detail::bindings

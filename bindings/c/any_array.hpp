@@ -20,7 +20,7 @@
 #include <string_view>
 #include <vector>
 
-namespace lapwing::bindings {
+namespace lapwing::detail::bindings {
 
 /// What the interface does with arrays has one number of dimensions: others have dimensions of extent 1 in front.
 inline constexpr std::size_t padded = max_dimensions;
@@ -71,7 +71,7 @@ public:
 };
 
 /// A global array whose type and dimensions are known at run time. Indices begin at 0 here.
-class AnyArray : public array::ArrayBase {
+class AnyArray : public arrays::ArrayBase {
 public:
     AnyArray() noexcept = default;
     /// Collective.
@@ -103,7 +103,7 @@ public:
     /// Throws RangeError for an element that is not stored.
     [[nodiscard]] Location checked_location(const char* call, const PaddedIndex& index) const;
     /// What can be loaded without asking the map: a box, and its first element.
-    [[nodiscard]] array::PlacedBox<padded> near() const;
+    [[nodiscard]] arrays::PlacedBox<padded> near() const;
     [[nodiscard]] std::byte* find_on_node(const PaddedIndex& index) const noexcept {
         return node_.find<std::byte>(index);
     }
@@ -122,9 +122,9 @@ public:
     [[nodiscard]] LocalPart local_part(const char* call) const;
 
     /// A patch whose indices are within the extents, to or from a buffer of these strides. Throws RangeError.
-    [[nodiscard]] Completion start_patch(const char* call, array::Direction direction, const PaddedDomain& domain,
+    [[nodiscard]] Completion start_patch(const char* call, arrays::Direction direction, const PaddedDomain& domain,
                                          const distribution::BufferShape<padded>& shape, std::byte* buffer) const;
-    [[nodiscard]] Completion start_list(array::Direction direction, std::vector<array::ListedPlace>& places,
+    [[nodiscard]] Completion start_list(arrays::Direction direction, std::vector<arrays::ListedPlace>& places,
                                         std::byte* values) const;
 
     /// Calls `run(index, elements, count, index_stride)` for each run of own elements that lie one behind the other.
@@ -151,8 +151,8 @@ private:
     PaddedIndex extents_{};
     int own_rank_ = -1;
     AnyMap map_;
-    array::NodeElements<padded> node_;
+    arrays::NodeElements<padded> node_;
     KeptDistribution distribution_;
 };
 
-} // namespace lapwing::bindings
+} // namespace lapwing::detail::bindings

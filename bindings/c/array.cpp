@@ -14,7 +14,7 @@
 #include <string>
 #include <utility>
 
-namespace lapwing::bindings {
+namespace lapwing::detail::bindings {
 
 std::string text_of(const AnyArray& array) {
     return array.name().empty() ? std::string{"the array"} : fmt::format("array \"{}\"", array.name());
@@ -99,15 +99,15 @@ void bind_again(lapwing_array& array) {
 }
 
 } // namespace
-} // namespace lapwing::bindings
+} // namespace lapwing::detail::bindings
 
 using lapwing::Rank;
-using namespace lapwing::bindings; // NOLINT: the functions below are in the global namespace
+using namespace lapwing::detail::bindings; // NOLINT: the functions below are in the global namespace
 
 void lapwing_array::bind() {
     const AnyArray& array = inside->array;
     const std::size_t front = padded - array.dimensions();
-    const lapwing::array::PlacedBox<padded> near = array.near();
+    const lapwing::detail::arrays::PlacedBox<padded> near = array.near();
     head.type = array.type();
     head.dimensions = static_cast<int>(array.dimensions());
     head.writable = array.replicated() ? 0 : 1;

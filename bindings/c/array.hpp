@@ -13,7 +13,7 @@
 #include <memory>
 #include <type_traits>
 
-namespace lapwing::bindings {
+namespace lapwing::detail::bindings {
 
 /// What is behind an array's handle.
 struct ArrayInside {
@@ -28,19 +28,19 @@ struct ArrayInside {
     lapwing_window* window = nullptr; ///< made when it is asked for
 };
 
-} // namespace lapwing::bindings
+} // namespace lapwing::detail::bindings
 
 /// Standard layout, so that inline functions find the head at its address.
 struct lapwing_array {
     static constexpr const char* object_name = "array";
     [[nodiscard]] static constexpr std::uint64_t live_mark() noexcept {
-        return lapwing::bindings::Object<lapwing_array>::live_mark();
+        return lapwing::detail::bindings::Object<lapwing_array>::live_mark();
     }
 
     lapwing_array_head head{};
-    lapwing::bindings::ArrayInside* inside = nullptr;
+    lapwing::detail::bindings::ArrayInside* inside = nullptr;
 
-    explicit lapwing_array(std::unique_ptr<lapwing::bindings::ArrayInside> made) : inside{made.release()} {
+    explicit lapwing_array(std::unique_ptr<lapwing::detail::bindings::ArrayInside> made) : inside{made.release()} {
         head.mark = live_mark();
         bind();
     }
@@ -57,7 +57,7 @@ struct lapwing_array {
 };
 static_assert(std::is_standard_layout_v<lapwing_array>);
 
-namespace lapwing::bindings {
+namespace lapwing::detail::bindings {
 
 [[nodiscard]] inline ArrayInside& inside_of(const lapwing_array* array) { return *use(array).inside; }
 [[nodiscard]] inline AnyArray& array_of(const lapwing_array* array) { return inside_of(array).array; }
@@ -70,4 +70,4 @@ namespace lapwing::bindings {
 /// An index of the array as the program counts it.
 void copy_index(const ArrayInside& inside, const PaddedIndex& position, std::int64_t* index);
 
-} // namespace lapwing::bindings
+} // namespace lapwing::detail::bindings

@@ -18,7 +18,7 @@
 #include <type_traits>
 #include <vector>
 
-namespace lapwing::bindings {
+namespace lapwing::detail::bindings {
 namespace {
 
 /// A value and where it is, as ranks send it to each other.
@@ -72,7 +72,7 @@ int find_best(const char* name, const char* call, lapwing_array* array, void* va
         require_pointer(value, "value");
         with_number(inside.array.type(), [&]<class T>(T) {
             const auto best =
-                first_best(inside, call, smallest ? array::largest_value<T>() : array::smallest_value<T>(), Better{});
+                first_best(inside, call, smallest ? arrays::largest_value<T>() : arrays::smallest_value<T>(), Better{});
             std::memcpy(value, &best.value, sizeof(T));
             if (index != nullptr) copy_index(inside, best.index, index);
         });
@@ -80,9 +80,9 @@ int find_best(const char* name, const char* call, lapwing_array* array, void* va
 }
 
 } // namespace
-} // namespace lapwing::bindings
+} // namespace lapwing::detail::bindings
 
-using namespace lapwing::bindings; // NOLINT: the functions below are in the global namespace
+using namespace lapwing::detail::bindings; // NOLINT: the functions below are in the global namespace
 
 extern "C" {
 
@@ -124,17 +124,17 @@ int lapwing_array_sum(lapwing_array* array, void* sum) {
         const AnyArray& one = array_of(array);
         require_pointer(sum, "sum");
         with_number(one.type(), [&]<class T>(T) {
-            using Sum = lapwing::array::SumOf<T>;
+            using Sum = lapwing::detail::arrays::SumOf<T>;
             // Integers are added as unsigned ones, which may wrap around.
             using Adder = std::conditional_t<std::is_floating_point_v<T>, double, std::uint64_t>;
             one.begin("sum");
-            lapwing::array::Chains chains{Adder{}, std::plus<Adder>{}};
+            lapwing::detail::arrays::Chains chains{Adder{}, std::plus<Adder>{}};
             one.for_each_run([&](const PaddedIndex&, std::byte* memory, std::uint64_t count, std::int64_t) {
                 chains.add(reinterpret_cast<const T*>(memory), count);
             });
             auto result = static_cast<Sum>(chains.result());
             if (one.replicated()) one.barrier();
-            else result = lapwing::array::sum_over_ranks(one.team(), result);
+            else result = lapwing::detail::arrays::sum_over_ranks(one.team(), result);
             std::memcpy(sum, &result, sizeof result);
         });
     });

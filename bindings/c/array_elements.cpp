@@ -13,11 +13,11 @@
 #include <cstring>
 #include <vector>
 
-namespace lapwing::bindings {
+namespace lapwing::detail::bindings {
 namespace {
 
-using array::Direction;
-using array::ListedPlace;
+using arrays::Direction;
+using arrays::ListedPlace;
 
 Offset offset_of(const AnyArray& array, const Location& location) {
     return Offset{location.offset * array.element_bytes()};
@@ -125,10 +125,10 @@ Home home_of(const ArrayInside& inside, const char* call, const std::int64_t* in
 }
 
 } // namespace
-} // namespace lapwing::bindings
+} // namespace lapwing::detail::bindings
 
-using namespace lapwing::bindings; // NOLINT: the functions below are in the global namespace
-using lapwing::array::Direction;
+using namespace lapwing::detail::bindings; // NOLINT: the functions below are in the global namespace
+using lapwing::detail::arrays::Direction;
 
 extern "C" {
 
@@ -279,14 +279,14 @@ int lapwing_array_fetch_list(lapwing_array* array, int operation, size_t count, 
     return guarded("lapwing_array_fetch_list", [&] {
         const ArrayInside& inside = inside_of(array);
         const lapwing_type type = inside.array.type();
-        const lapwing::mpi::AtomicOperation what = atomic_operation_of(operation, 8, type);
+        const lapwing::detail::mpi::AtomicOperation what = atomic_operation_of(operation, 8, type);
         if (inside.array.replicated()) inside.array.refuse_atomic("fetch", {});
         static constexpr std::uint64_t nothing = 0;
-        const bool reads = what == lapwing::mpi::AtomicOperation::read;
+        const bool reads = what == lapwing::detail::mpi::AtomicOperation::read;
         AtomicList atomics{type, count, reads ? &nothing : operands, reads || one_operand != 0, before};
         const auto places = places_of(inside, ".fetch", count, indices);
-        lapwing::array::start_list_of_atomics(inside.array.window_of(".fetch"), what, atomic_type_of(type), places,
-                                              atomics.list, "fetch")
+        lapwing::detail::arrays::start_list_of_atomics(inside.array.window_of(".fetch"), what, atomic_type_of(type),
+                                                       places, atomics.list, "fetch")
             .wait();
     });
 }
@@ -301,8 +301,9 @@ int lapwing_array_compare_swap_list(lapwing_array* array, size_t count, const in
         AtomicList atomics{type, count, desired, one_desired != 0, before};
         atomics.expect(type, expected, one_expected != 0);
         const auto places = places_of(inside, ".compare_swap", count, indices);
-        lapwing::array::start_list_of_atomics(inside.array.window_of(".compare_swap"), lapwing::Atomic::replace,
-                                              atomic_type_of(type), places, atomics.list, "compare_swap")
+        lapwing::detail::arrays::start_list_of_atomics(inside.array.window_of(".compare_swap"),
+                                                       lapwing::Atomic::replace, atomic_type_of(type), places,
+                                                       atomics.list, "compare_swap")
             .wait();
     });
 }

@@ -16,7 +16,7 @@
 #include <cstring>
 #include <type_traits>
 
-namespace lapwing::bindings {
+namespace lapwing::detail::bindings {
 
 mpi::AtomicOperation atomic_operation_of(int operation, int count, lapwing_type type) {
     require_constant(operation, count, "operation",
@@ -168,9 +168,9 @@ void compare_swap_list(lapwing_window* window, lapwing_type type, int rank, size
 }
 
 } // namespace
-} // namespace lapwing::bindings
+} // namespace lapwing::detail::bindings
 
-using namespace lapwing::bindings; // NOLINT: the functions below are in the global namespace
+using namespace lapwing::detail::bindings; // NOLINT: the functions below are in the global namespace
 using lapwing::Offset;
 using lapwing::Rank;
 using lapwing::Window;

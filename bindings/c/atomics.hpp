@@ -10,7 +10,7 @@
 #include <memory>
 #include <vector>
 
-namespace lapwing::bindings {
+namespace lapwing::detail::bindings {
 
 /// Throws RangeError for what is no operation, or is not below `count`; UsageError for bit operations on floating
 /// point.
@@ -34,4 +34,4 @@ struct AtomicList {
     void expect(lapwing_type type, const void* expected, bool one_expected);
 };
 
-} // namespace lapwing::bindings
+} // namespace lapwing::detail::bindings

@@ -12,7 +12,7 @@
 #include <string>
 #include <utility>
 
-namespace lapwing::bindings {
+namespace lapwing::detail::bindings {
 namespace {
 
 struct LastError {
@@ -93,13 +93,13 @@ void throw_bad_handle(const void* handle, std::uint64_t mark, const char* name) 
     throw UsageError{fmt::format("the pointer is to no {}: was the variable set by a call that made one?", name)};
 }
 
-} // namespace lapwing::bindings
+} // namespace lapwing::detail::bindings
 
 extern "C" {
 
-const char* lapwing_error_text(void) { return lapwing::bindings::last_error.text.c_str(); }
-int lapwing_error_code(void) { return lapwing::bindings::last_error.code; }
-int lapwing_error_mpi_code(void) { return lapwing::bindings::last_error.mpi_code; }
+const char* lapwing_error_text(void) { return lapwing::detail::bindings::last_error.text.c_str(); }
+int lapwing_error_code(void) { return lapwing::detail::bindings::last_error.code; }
+int lapwing_error_mpi_code(void) { return lapwing::detail::bindings::last_error.mpi_code; }
 
 const char* lapwing_error_name(int code) {
     static constexpr std::array names{
@@ -109,8 +109,8 @@ const char* lapwing_error_name(int code) {
 }
 
 int lapwing_error_set_handler(lapwing_error_handler handler, void* context) {
-    lapwing::bindings::handler = handler;
-    lapwing::bindings::handler_context = context;
+    lapwing::detail::bindings::handler = handler;
+    lapwing::detail::bindings::handler_context = context;
     return LAPWING_SUCCESS;
 }
 

@@ -12,7 +12,7 @@
 #include <utility>
 
 /// What every function of the C interface does: exceptions become codes, and their texts stay for lapwing_error_text().
-namespace lapwing::bindings {
+namespace lapwing::detail::bindings {
 
 /// What a program's own function returned, if not 0, where it may say that it failed.
 class CallbackError : public UsageError {
@@ -57,4 +57,4 @@ inline void require_constant(int value, int count, const char* name, const char*
         throw RangeError{fmt::format("the argument '{}' is {}; pass one of {}", name, value, constants)};
 }
 
-} // namespace lapwing::bindings
+} // namespace lapwing::detail::bindings

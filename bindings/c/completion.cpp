@@ -2,7 +2,7 @@
 
 #include "bindings/c/call.hpp"
 
-using namespace lapwing::bindings; // NOLINT: the functions below are in the global namespace
+using namespace lapwing::detail::bindings; // NOLINT: the functions below are in the global namespace
 
 extern "C" {
 

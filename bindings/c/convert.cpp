@@ -10,7 +10,7 @@
 #include <complex>
 #include <type_traits>
 
-namespace lapwing::bindings {
+namespace lapwing::detail::bindings {
 namespace {
 
 template <class T>
@@ -91,4 +91,4 @@ slices::ApplyValues conversion(lapwing_type target, lapwing_type source, int ope
     }
 }
 
-} // namespace lapwing::bindings
+} // namespace lapwing::detail::bindings

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-namespace lapwing::bindings {
+namespace lapwing::detail::bindings {
 namespace {
 
 /// What of the array goes where: the same domain, or across edges of periodic dimensions a shifted one.
@@ -24,26 +24,26 @@ struct HaloSection {
 };
 
 } // namespace
-} // namespace lapwing::bindings
+} // namespace lapwing::detail::bindings
 
-struct lapwing_halo : lapwing::bindings::Object<lapwing_halo> {
+struct lapwing_halo : lapwing::detail::bindings::Object<lapwing_halo> {
     static constexpr const char* object_name = "halo";
 
     lapwing_halo(lapwing_array* of, std::int64_t depth, const int* periodic);
 
-    [[nodiscard]] lapwing::distribution::BufferShape<lapwing::bindings::padded>
-    shape_of(const lapwing::bindings::PaddedDomain& place) const;
+    [[nodiscard]] lapwing::detail::distribution::BufferShape<lapwing::detail::bindings::padded>
+    shape_of(const lapwing::detail::bindings::PaddedDomain& place) const;
     [[nodiscard]] lapwing::Completion start_fetch();
     void store();
 
     lapwing_array* array;
-    lapwing::bindings::PaddedDomain own;
-    lapwing::bindings::PaddedDomain domain; ///< of the memory
-    std::vector<lapwing::bindings::HaloSection> sections;
+    lapwing::detail::bindings::PaddedDomain own;
+    lapwing::detail::bindings::PaddedDomain domain; ///< of the memory
+    std::vector<lapwing::detail::bindings::HaloSection> sections;
     std::vector<std::byte> memory;
 };
 
-using namespace lapwing::bindings; // NOLINT: the functions below are in the global namespace
+using namespace lapwing::detail::bindings; // NOLINT: the functions below are in the global namespace
 
 lapwing_halo::lapwing_halo(lapwing_array* of, std::int64_t depth, const int* periodic) : array{of} {
     const AnyArray& one = array_of(array);
@@ -88,8 +88,8 @@ lapwing_halo::lapwing_halo(lapwing_array* of, std::int64_t depth, const int* per
     memory.resize(domain.size() * one.element_bytes());
 }
 
-lapwing::distribution::BufferShape<padded> lapwing_halo::shape_of(const PaddedDomain& place) const {
-    auto shape = lapwing::distribution::BufferShape<padded>::row_major(domain);
+lapwing::detail::distribution::BufferShape<padded> lapwing_halo::shape_of(const PaddedDomain& place) const {
+    auto shape = lapwing::detail::distribution::BufferShape<padded>::row_major(domain);
     for (std::size_t d = 0; d < padded; ++d)
         shape.offset += static_cast<std::uint64_t>(place.range(d).first() - domain.range(d).first()) * shape.strides[d];
     return shape;
@@ -99,14 +99,15 @@ lapwing::Completion lapwing_halo::start_fetch() {
     const AnyArray& one = array_of(array);
     std::vector<lapwing::Completion> gets;
     for (const HaloSection& section : sections)
-        gets.push_back(one.start_patch(".start_get", lapwing::array::Direction::get, section.source,
+        gets.push_back(one.start_patch(".start_get", lapwing::detail::arrays::Direction::get, section.source,
                                        shape_of(section.place), memory.data()));
     return AnyArray::all_of(std::move(gets));
 }
 
 void lapwing_halo::store() {
     const AnyArray& one = array_of(array);
-    if (!own.empty()) one.start_patch(".put", lapwing::array::Direction::put, own, shape_of(own), memory.data()).wait();
+    if (!own.empty())
+        one.start_patch(".put", lapwing::detail::arrays::Direction::put, own, shape_of(own), memory.data()).wait();
 }
 
 extern "C" {
@@ -157,7 +158,7 @@ int lapwing_halo_memory(const lapwing_halo* halo, void** memory, int64_t* stride
         const lapwing_halo& one = use(halo);
         const ArrayInside& inside = inside_of(one.array);
         const std::size_t front = padded - inside.array.dimensions();
-        const auto shape = lapwing::distribution::BufferShape<padded>::row_major(one.domain);
+        const auto shape = lapwing::detail::distribution::BufferShape<padded>::row_major(one.domain);
         if (memory != nullptr) *memory = one.memory.empty() ? nullptr : const_cast<std::byte*>(one.memory.data());
         for (std::size_t d = 0; d < inside.array.dimensions(); ++d) {
             const lapwing::Range& range = one.domain.range(front + d);

@@ -17,7 +17,7 @@
 /// Objects of the C interface. Each begins with a mark that says which kind it is and that it lives; memory of those
 /// that were freed is given back only after some hundred others, so that a handle that is used after that is nearly
 /// always recognised.
-namespace lapwing::bindings {
+namespace lapwing::detail::bindings {
 
 inline constexpr std::uint64_t freed_mark = 0x6c70775f66726565; // "lpw_free"
 
@@ -101,4 +101,4 @@ void end_handle(T** handle) noexcept {
     if (object != nullptr) Handles<T>::end(object);
 }
 
-} // namespace lapwing::bindings
+} // namespace lapwing::detail::bindings

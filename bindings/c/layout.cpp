@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-namespace lapwing::bindings {
+namespace lapwing::detail::bindings {
 
 void require_dimensions(int dimensions) {
     if (dimensions < 1 || static_cast<std::size_t>(dimensions) > max_dimensions)
@@ -36,9 +36,9 @@ Range range_of(const lapwing_range& range, int dimension) {
     return Range::strided(range.first, range.size, range.size < 2 ? 1 : range.stride);
 }
 
-} // namespace lapwing::bindings
+} // namespace lapwing::detail::bindings
 
-using namespace lapwing::bindings; // NOLINT: the functions below are in the global namespace
+using namespace lapwing::detail::bindings; // NOLINT: the functions below are in the global namespace
 using lapwing::Layout;
 
 namespace {

@@ -12,7 +12,7 @@
 #include <span>
 #include <utility>
 
-struct lapwing_plan : lapwing::bindings::Object<lapwing_plan> {
+struct lapwing_plan : lapwing::detail::bindings::Object<lapwing_plan> {
     static constexpr const char* object_name = "plan";
 
     explicit lapwing_plan(lapwing::Plan made) noexcept : plan{std::move(made)} {}
@@ -20,7 +20,7 @@ struct lapwing_plan : lapwing::bindings::Object<lapwing_plan> {
     lapwing::Plan plan;
 };
 
-struct lapwing_production : lapwing::bindings::Object<lapwing_production> {
+struct lapwing_production : lapwing::detail::bindings::Object<lapwing_production> {
     static constexpr const char* object_name = "production";
 
     explicit lapwing_production(lapwing::Production made) noexcept : production{std::move(made)} {}
@@ -28,7 +28,7 @@ struct lapwing_production : lapwing::bindings::Object<lapwing_production> {
     lapwing::Production production;
 };
 
-struct lapwing_recording : lapwing::bindings::Object<lapwing_recording> {
+struct lapwing_recording : lapwing::detail::bindings::Object<lapwing_recording> {
     static constexpr const char* object_name = "recording";
 
     explicit lapwing_recording(lapwing::Window& window) : recording{window} {}
@@ -40,8 +40,8 @@ namespace {
 
 lapwing::PlanOptions options_of(const lapwing_plan_options* given) {
     if (given == nullptr) return {};
-    lapwing::bindings::require_constant(given->strategy, 7, "options.strategy",
-                                        "LAPWING_STRATEGY_AUTOMATIC to LAPWING_STRATEGY_OWNER_PACKED");
+    lapwing::detail::bindings::require_constant(given->strategy, 7, "options.strategy",
+                                                "LAPWING_STRATEGY_AUTOMATIC to LAPWING_STRATEGY_OWNER_PACKED");
     return {.strategy = static_cast<lapwing::Strategy>(given->strategy),
             .first_chunk = given->first_chunk,
             .growth = given->growth,
@@ -50,7 +50,7 @@ lapwing::PlanOptions options_of(const lapwing_plan_options* given) {
 
 } // namespace
 
-using namespace lapwing::bindings; // NOLINT: the functions below are in the global namespace
+using namespace lapwing::detail::bindings; // NOLINT: the functions below are in the global namespace
 using lapwing::Offset;
 using lapwing::Plan;
 using lapwing::Rank;

@@ -15,7 +15,7 @@
 #include <string>
 #include <type_traits>
 
-namespace lapwing::bindings {
+namespace lapwing::detail::bindings {
 
 void require_rank(const Team& team, int rank, const char* name) {
     if (rank < 0 || rank >= team.size())
@@ -29,9 +29,9 @@ void copy_statistics(const StatisticsValues& values, lapwing_statistics* statist
     std::memcpy(statistics, values.values.data(), sizeof *statistics);
 }
 
-} // namespace lapwing::bindings
+} // namespace lapwing::detail::bindings
 
-using namespace lapwing::bindings; // NOLINT: the functions below are in the global namespace
+using namespace lapwing::detail::bindings; // NOLINT: the functions below are in the global namespace
 using lapwing::Rank;
 using lapwing::Team;
 

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <memory>
 
-struct lapwing_runtime : lapwing::bindings::Object<lapwing_runtime> {
+struct lapwing_runtime : lapwing::detail::bindings::Object<lapwing_runtime> {
     static constexpr const char* object_name = "runtime";
 
     lapwing::Team* team = nullptr;
@@ -18,7 +18,7 @@ struct lapwing_runtime : lapwing::bindings::Object<lapwing_runtime> {
     std::uint64_t objects = 0;                  ///< windows, arrays and locks that stand on it
 };
 
-namespace lapwing::bindings {
+namespace lapwing::detail::bindings {
 
 /// The team of a runtime. Throws UsageError.
 [[nodiscard]] inline Team& team_of(const lapwing_runtime* runtime) { return *use(runtime).team; }
@@ -57,4 +57,4 @@ private:
     lapwing_runtime* runtime_;
 };
 
-} // namespace lapwing::bindings
+} // namespace lapwing::detail::bindings

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-using namespace lapwing::bindings; // NOLINT: the functions below are in the global namespace
+using namespace lapwing::detail::bindings; // NOLINT: the functions below are in the global namespace
 
 namespace {
 

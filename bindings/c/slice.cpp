@@ -18,22 +18,22 @@
 #include <utility>
 #include <vector>
 
-struct lapwing_slice : lapwing::bindings::Object<lapwing_slice> {
+struct lapwing_slice : lapwing::detail::bindings::Object<lapwing_slice> {
     static constexpr const char* object_name = "slice";
 
-    lapwing_slice(lapwing::bindings::AnySlice made, lapwing_type of) : slice{std::move(made)}, type{of} {}
+    lapwing_slice(lapwing::detail::bindings::AnySlice made, lapwing_type of) : slice{std::move(made)}, type{of} {}
 
-    lapwing::bindings::AnySlice slice;
+    lapwing::detail::bindings::AnySlice slice;
     lapwing_type type;
 };
 
-struct lapwing_assignment : lapwing::bindings::Object<lapwing_assignment> {
+struct lapwing_assignment : lapwing::detail::bindings::Object<lapwing_assignment> {
     static constexpr const char* object_name = "assignment";
 
     lapwing::Assignment assignment;
 };
 
-namespace lapwing::bindings {
+namespace lapwing::detail::bindings {
 namespace {
 
 slices::SlicePart part_of(const lapwing_part& part, std::int64_t lower, std::size_t d) {
@@ -117,9 +117,9 @@ CheckpointOptions checkpoint_options(lapwing_progress_function progress, void* c
 }
 
 } // namespace
-} // namespace lapwing::bindings
+} // namespace lapwing::detail::bindings
 
-using namespace lapwing::bindings; // NOLINT: the functions below are in the global namespace
+using namespace lapwing::detail::bindings; // NOLINT: the functions below are in the global namespace
 
 extern "C" {
 
@@ -169,7 +169,7 @@ int lapwing_slice_free(lapwing_slice** slice) {
 
 int lapwing_slice_shape(const lapwing_slice* slice, int* dimensions, int64_t* extents) {
     return guarded("lapwing_slice_shape", [&] {
-        const lapwing::slices::SliceShape& shape = use(slice).slice.shape();
+        const lapwing::detail::slices::SliceShape& shape = use(slice).slice.shape();
         if (dimensions != nullptr) *dimensions = static_cast<int>(shape.count);
         if (extents == nullptr) return;
         for (std::size_t d = 0; d < shape.count; ++d)
@@ -286,7 +286,8 @@ int lapwing_array_save(const lapwing_array* array, const char* path, lapwing_pro
     return guarded("lapwing_array_save", [&] {
         const AnyArray& one = array_of(array);
         require_pointer(path, "path");
-        lapwing::slices::save(one.slice(), element_kind_of(one.type()), path, checkpoint_options(progress, context));
+        lapwing::detail::slices::save(one.slice(), element_kind_of(one.type()), path,
+                                      checkpoint_options(progress, context));
     });
 }
 
@@ -294,7 +295,8 @@ int lapwing_array_load(lapwing_array* array, const char* path, lapwing_progress_
     return guarded("lapwing_array_load", [&] {
         const AnyArray& one = array_of(array);
         require_pointer(path, "path");
-        lapwing::slices::load(one.slice(), element_kind_of(one.type()), path, checkpoint_options(progress, context));
+        lapwing::detail::slices::load(one.slice(), element_kind_of(one.type()), path,
+                                      checkpoint_options(progress, context));
     });
 }
 
@@ -303,7 +305,8 @@ int lapwing_slice_save(const lapwing_slice* slice, const char* path, lapwing_pro
     return guarded("lapwing_slice_save", [&] {
         const lapwing_slice& one = use(slice);
         require_pointer(path, "path");
-        lapwing::slices::save(one.slice, element_kind_of(one.type), path, checkpoint_options(progress, context));
+        lapwing::detail::slices::save(one.slice, element_kind_of(one.type), path,
+                                      checkpoint_options(progress, context));
     });
 }
 
@@ -312,7 +315,8 @@ int lapwing_slice_load(const lapwing_slice* slice, const char* path, lapwing_pro
     return guarded("lapwing_slice_load", [&] {
         const lapwing_slice& one = use(slice);
         require_pointer(path, "path");
-        lapwing::slices::load(one.slice, element_kind_of(one.type), path, checkpoint_options(progress, context));
+        lapwing::detail::slices::load(one.slice, element_kind_of(one.type), path,
+                                      checkpoint_options(progress, context));
     });
 }
 
@@ -324,8 +328,8 @@ int lapwing_checkpoint_extents(lapwing_runtime* runtime, const char* path, lapwi
         require_type(type);
         require_dimensions(dimensions);
         require_pointer(extents, "extents");
-        lapwing::slices::read_extents(team, path, element_kind_of(type), size_of(type),
-                                      static_cast<std::size_t>(dimensions), extents);
+        lapwing::detail::slices::read_extents(team, path, element_kind_of(type), size_of(type),
+                                              static_cast<std::size_t>(dimensions), extents);
     });
 }
 

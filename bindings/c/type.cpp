@@ -11,7 +11,7 @@
 #include <algorithm>
 #include <array>
 
-namespace lapwing::bindings {
+namespace lapwing::detail::bindings {
 namespace {
 
 constexpr std::uint64_t largest_element = 0x7fffffff;
@@ -142,9 +142,9 @@ mpi::AtomicType atomic_type_of(lapwing_type type) {
     }
 }
 
-} // namespace lapwing::bindings
+} // namespace lapwing::detail::bindings
 
-using namespace lapwing::bindings; // NOLINT: the functions below are in the global namespace
+using namespace lapwing::detail::bindings; // NOLINT: the functions below are in the global namespace
 
 extern "C" {
 
@@ -158,7 +158,7 @@ int lapwing_type_from_mpi(MPI_Datatype datatype, lapwing_type* type) {
             throw lapwing::UsageError{"the datatype is MPI_DATATYPE_NULL; pass the type of an element"};
         MPI_Aint lower = 0;
         MPI_Aint extent = 0;
-        lapwing::support::check_mpi(MPI_Type_get_extent(datatype, &lower, &extent), "MPI_Type_get_extent", "");
+        lapwing::detail::support::check_mpi(MPI_Type_get_extent(datatype, &lower, &extent), "MPI_Type_get_extent", "");
         if (lower != 0 || extent < 1 || static_cast<std::uint64_t>(extent) > largest_element)
             throw lapwing::RangeError{fmt::format(
                 "the datatype begins at byte {} and has an extent of {} bytes; the type of an element begins at 0, "

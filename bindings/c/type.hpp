@@ -12,7 +12,7 @@
 #include <string>
 #include <type_traits>
 
-namespace lapwing::bindings {
+namespace lapwing::detail::bindings {
 
 [[nodiscard]] std::string text_of(lapwing_type type);
 /// Throws RangeError for a number that is no type.
@@ -65,4 +65,4 @@ decltype(auto) with_atomic(lapwing_type type, Function&& function) {
     }
 }
 
-} // namespace lapwing::bindings
+} // namespace lapwing::detail::bindings

@@ -16,7 +16,7 @@
 #include <string>
 #include <utility>
 
-namespace lapwing::bindings {
+namespace lapwing::detail::bindings {
 
 CacheOptions cache_options_of(const lapwing_cache_options& options) {
     const auto choice = [](int value, int count, const char* name, const char* constants) {
@@ -75,9 +75,9 @@ void require_own(const lapwing_window& window) {
 }
 
 } // namespace
-} // namespace lapwing::bindings
+} // namespace lapwing::detail::bindings
 
-using namespace lapwing::bindings; // NOLINT: the functions below are in the global namespace
+using namespace lapwing::detail::bindings; // NOLINT: the functions below are in the global namespace
 using lapwing::Completion;
 using lapwing::Offset;
 using lapwing::Rank;

@@ -12,24 +12,24 @@
 #include <memory>
 #include <span>
 
-struct lapwing_window : lapwing::bindings::Object<lapwing_window> {
+struct lapwing_window : lapwing::detail::bindings::Object<lapwing_window> {
     static constexpr const char* object_name = "window";
 
     lapwing::Window* window = nullptr;
-    std::unique_ptr<lapwing::bindings::OnRuntime> runtime = {}; ///< null: the window of an array
-    lapwing::Window own = {};                                   ///< unless it is an array's
+    std::unique_ptr<lapwing::detail::bindings::OnRuntime> runtime = {}; ///< null: the window of an array
+    lapwing::Window own = {};                                           ///< unless it is an array's
 };
 
-struct lapwing_lock : lapwing::bindings::Object<lapwing_lock> {
+struct lapwing_lock : lapwing::detail::bindings::Object<lapwing_lock> {
     static constexpr const char* object_name = "lock";
 
     lapwing_lock(lapwing_runtime* of, lapwing::Rank home) : runtime{of}, lock{*of->team, home} {}
 
-    lapwing::bindings::OnRuntime runtime;
+    lapwing::detail::bindings::OnRuntime runtime;
     lapwing::Lock lock;
 };
 
-namespace lapwing::bindings {
+namespace lapwing::detail::bindings {
 
 [[nodiscard]] inline Window& window_of(const lapwing_window* window) { return *use(window).window; }
 [[nodiscard]] CacheOptions cache_options_of(const lapwing_cache_options& options);
@@ -40,4 +40,4 @@ namespace lapwing::bindings {
     return {static_cast<const std::byte*>(memory), static_cast<std::size_t>(bytes)};
 }
 
-} // namespace lapwing::bindings
+} // namespace lapwing::detail::bindings

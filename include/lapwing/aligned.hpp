@@ -14,7 +14,7 @@
 
 namespace lapwing {
 
-namespace distribution {
+namespace detail::distribution {
 
 /// Throws RangeError unless every index of dimension `dimension` of the domain is in the space.
 void require_in_space(const Range& domain, const Range& space, std::size_t dimension);
@@ -59,7 +59,7 @@ private:
     Domain<N> positions_;
 };
 
-} // namespace distribution
+} // namespace detail::distribution
 
 /// An index space that is distributed once for several arrays over parts of it: elements of the same index are at the
 /// same rank, whichever array they are of. It is what Chapel calls a distributed domain.
@@ -106,7 +106,7 @@ public:
         for (std::size_t d = 0; d < N; ++d) {
             const Range& of_space = space.range(d);
             const Range& indices = domain.range(d);
-            distribution::require_in_space(indices, of_space, d);
+            detail::distribution::require_in_space(indices, of_space, d);
             space_[d] = static_cast<std::int64_t>(of_space.size());
             if (!indices.empty())
                 positions[d] =
@@ -120,10 +120,11 @@ public:
 
     /// `extents` must be those of the array's domain, so that the array cannot get others. Throws RangeError.
     [[nodiscard]] auto map(const Extents<N>& extents, int ranks) const {
-        for (std::size_t d = 0; d < N; ++d) distribution::require_extent(extents[d], positions_.range(d).size(), d);
+        for (std::size_t d = 0; d < N; ++d)
+            detail::distribution::require_extent(extents[d], positions_.range(d).size(), d);
         auto whole_map = distribution_.map(Extents<N>{space_}, ranks);
         if constexpr (std::same_as<decltype(whole_map), BlockCyclicMap<N>>) {
-            std::array<distribution::AlignedDimension, N> dimensions;
+            std::array<detail::distribution::AlignedDimension, N> dimensions;
             for (std::size_t d = 0; d < N; ++d) {
                 const Range& positions = positions_.range(d);
                 dimensions[d] = {.map = whole_map.dimensions()[d],
@@ -131,9 +132,9 @@ public:
                                  .stride = static_cast<std::uint64_t>(positions.stride()),
                                  .extent = positions.size()};
             }
-            return distribution::AlignedMap<N>{dimensions};
+            return detail::distribution::AlignedMap<N>{dimensions};
         } else {
-            return distribution::PartOfMap<N, decltype(whole_map)>{std::move(whole_map), positions_};
+            return detail::distribution::PartOfMap<N, decltype(whole_map)>{std::move(whole_map), positions_};
         }
     }
 

@@ -27,19 +27,19 @@
 
 namespace lapwing {
 
-namespace distribution {
+namespace detail::distribution {
 class ForeignPlaces;
-} // namespace distribution
+} // namespace detail::distribution
 
-namespace slices {
+namespace detail::slices {
 class SliceBase;
 struct ArrayGeometry;
-} // namespace slices
+} // namespace detail::slices
 
-namespace prefetching {
+namespace detail::prefetching {
 class CopyState;
 class EntryBuffer;
-} // namespace prefetching
+} // namespace detail::prefetching
 
 /// What a GlobalArray is made with beside its extents and distribution.
 struct GlobalArrayOptions {
@@ -50,7 +50,7 @@ struct GlobalArrayOptions {
     std::int64_t halo = 0;
 };
 
-namespace array {
+namespace detail::arrays {
 
 class SliceCollector;
 
@@ -305,5 +305,5 @@ void require_same_extents(Team& team, std::string_view name, std::span<const std
 void require_same_map(Team& team, std::string_view name, std::span<const distribution::DimensionMap> dimensions,
                       std::uint64_t capacity, bool replicated);
 
-} // namespace array
+} // namespace detail::arrays
 } // namespace lapwing

@@ -37,12 +37,12 @@ namespace lapwing {
 /// the same slices. It moves what a pair of ranks has in common as one transfer, and is done by class Assignment, which
 /// see for what it costs and what is complete when; repeated ones should keep one of these.
 template <class T, std::size_t M>
-class ArraySlice : public slices::SliceBase {
+class ArraySlice : public detail::slices::SliceBase {
 public:
     using value_type = std::remove_const_t<T>;
 
     /// All of an array. Made by GlobalArray.
-    explicit ArraySlice(const std::shared_ptr<const slices::ArrayGeometry>& array) : SliceBase{array} {}
+    explicit ArraySlice(const std::shared_ptr<const detail::slices::ArrayGeometry>& array) : SliceBase{array} {}
     /// Another one of the same elements.
     ArraySlice(const ArraySlice&) = default;
     /// One that may only read.
@@ -71,7 +71,7 @@ public:
         constexpr std::size_t left = (std::size_t{0} + ... + (IndexValue<S> ? 0U : 1U));
         static_assert(left > 0,
                       "lapwing: a slice has at least one dimension; read a single element from the array, a(i, j)");
-        return ArraySlice<T, left>{*this, {{slices::SlicePart::of(parts)...}}};
+        return ArraySlice<T, left>{*this, {{detail::slices::SlicePart::of(parts)...}}};
     }
     /// The dimensions in reverse.
     [[nodiscard]] ArraySlice transposed() const {
@@ -177,13 +177,13 @@ public:
 
     /// Collective: the slice to a file, in its own order. See GlobalArray::save().
     void save(const std::string& path, const CheckpointOptions& options = {}) const {
-        slices::save(*this, slices::element_kind<value_type>(), path, options);
+        detail::slices::save(*this, detail::slices::element_kind<value_type>(), path, options);
     }
     /// Collective: the slice from a file of its extents. See GlobalArray::load().
     void load(const std::string& path, const CheckpointOptions& options = {}) const
         requires(!std::is_const_v<T>)
     {
-        slices::load(*this, slices::element_kind<value_type>(), path, options);
+        detail::slices::load(*this, detail::slices::element_kind<value_type>(), path, options);
     }
 
 private:
@@ -191,7 +191,8 @@ private:
     friend class ArraySlice;
 
     template <std::size_t K>
-    ArraySlice(const ArraySlice<T, K>& whole, const std::array<slices::SlicePart, K>& parts) : SliceBase{whole} {
+    ArraySlice(const ArraySlice<T, K>& whole, const std::array<detail::slices::SlicePart, K>& parts)
+        : SliceBase{whole} {
         cut(parts);
     }
 

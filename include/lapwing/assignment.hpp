@@ -19,7 +19,7 @@ namespace lapwing {
 template <class T, std::size_t M>
 class ArraySlice;
 
-namespace slices {
+namespace detail::slices {
 
 class AssignmentState;
 
@@ -49,7 +49,7 @@ template <class T, class U, class Function>
     };
 }
 
-} // namespace slices
+} // namespace detail::slices
 
 /// Assignments between slices of global arrays, whatever their distributions, that are carried out together, as often
 /// as needed.
@@ -101,7 +101,8 @@ public:
         requires(!std::is_const_v<T> && std::invocable<Function&, T&, const U&>)
     Assignment& add(const ArraySlice<T, M>& target, const ArraySlice<U, M>& source, Function function) {
         constexpr bool may_throw = !std::is_nothrow_invocable_v<Function&, T&, const std::remove_const_t<U>&>;
-        add_slices(target, source, slices::apply_values<T, std::remove_const_t<U>>(std::move(function)), may_throw);
+        add_slices(target, source, detail::slices::apply_values<T, std::remove_const_t<U>>(std::move(function)),
+                   may_throw);
         return *this;
     }
     /// Each element of the target becomes `value`.
@@ -115,13 +116,13 @@ public:
     /// The same for slices whose types the program knows at run time only: `apply` is called with runs of elements, and
     /// where it is empty the elements are copied, which then have the same size. It may throw. `value` has as many
     /// bytes as an element of the target.
-    Assignment& add_untyped(const slices::SliceBase& target, const slices::SliceBase& source,
-                            slices::ApplyValues apply) {
+    Assignment& add_untyped(const detail::slices::SliceBase& target, const detail::slices::SliceBase& source,
+                            detail::slices::ApplyValues apply) {
         const bool may_throw = apply != nullptr;
         add_slices(target, source, std::move(apply), may_throw);
         return *this;
     }
-    Assignment& add_untyped_fill(const slices::SliceBase& target, const void* value) {
+    Assignment& add_untyped_fill(const detail::slices::SliceBase& target, const void* value) {
         add_value(target, value);
         return *this;
     }
@@ -142,11 +143,11 @@ public:
     [[nodiscard]] std::string explain() const;
 
 private:
-    void add_slices(const slices::SliceBase& target, const slices::SliceBase& source, slices::ApplyValues apply,
-                    bool may_throw = false);
-    void add_value(const slices::SliceBase& target, const void* value);
+    void add_slices(const detail::slices::SliceBase& target, const detail::slices::SliceBase& source,
+                    detail::slices::ApplyValues apply, bool may_throw = false);
+    void add_value(const detail::slices::SliceBase& target, const void* value);
 
-    std::unique_ptr<slices::AssignmentState> state_;
+    std::unique_ptr<detail::slices::AssignmentState> state_;
 };
 
 } // namespace lapwing

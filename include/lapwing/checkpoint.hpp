@@ -27,7 +27,7 @@ struct CheckpointOptions {
     std::function<void(std::uint64_t done, std::uint64_t all)> progress = {}; ///< none: nothing is called
 };
 
-namespace slices {
+namespace detail::slices {
 
 class SliceBase;
 
@@ -47,5 +47,5 @@ void load(const SliceBase& slice, ElementKind kind, const std::string& path, con
 void read_extents(Team& team, const std::string& path, ElementKind kind, std::uint64_t element_bytes,
                   std::size_t dimensions, std::int64_t* extents);
 
-} // namespace slices
+} // namespace detail::slices
 } // namespace lapwing

@@ -5,9 +5,9 @@
 
 namespace lapwing {
 
-namespace transport {
+namespace detail::transport {
 class PendingTransfer;
-} // namespace transport
+} // namespace detail::transport
 
 /// The completion of a non-blocking transfer. Complete means: for a get, the value is in the destination; for a put,
 /// the source may be reused (flush() completes it at the owner). Transfers through memory are complete from the start,
@@ -17,7 +17,7 @@ public:
     /// A transfer that is complete.
     Completion() noexcept;
     /// Made by the calls that start transfers.
-    explicit Completion(std::unique_ptr<transport::PendingTransfer> pending) noexcept;
+    explicit Completion(std::unique_ptr<detail::transport::PendingTransfer> pending) noexcept;
     Completion(Completion&&) noexcept;
     /// Waits for the transfer that this object stood for, then takes over the other.
     Completion& operator=(Completion&&);
@@ -34,7 +34,7 @@ public:
     void wait();
 
 private:
-    std::unique_ptr<transport::PendingTransfer> pending_;
+    std::unique_ptr<detail::transport::PendingTransfer> pending_;
 };
 
 } // namespace lapwing

@@ -54,7 +54,7 @@ struct Block {
     /// Throws RangeError when the grid does not fit.
     template <std::size_t N>
     [[nodiscard]] BlockCyclicMap<N> map(const Extents<N>& extents, int ranks) const {
-        return BlockCyclicMap<N>{"Block", extents, ranks, grid, {}, distribution::Dealing::one_block};
+        return BlockCyclicMap<N>{"Block", extents, ranks, grid, {}, detail::distribution::Dealing::one_block};
     }
 };
 
@@ -65,7 +65,7 @@ struct Cyclic {
     /// Throws RangeError when the grid does not fit.
     template <std::size_t N>
     [[nodiscard]] BlockCyclicMap<N> map(const Extents<N>& extents, int ranks) const {
-        return BlockCyclicMap<N>{"Cyclic", extents, ranks, grid, {}, distribution::Dealing::single_indices};
+        return BlockCyclicMap<N>{"Cyclic", extents, ranks, grid, {}, detail::distribution::Dealing::single_indices};
     }
 };
 
@@ -77,7 +77,7 @@ struct BlockCyclic {
     /// Throws RangeError when a block size is below 1, there are not as many as dimensions, or the grid does not fit.
     template <std::size_t N>
     [[nodiscard]] BlockCyclicMap<N> map(const Extents<N>& extents, int ranks) const {
-        return BlockCyclicMap<N>{"BlockCyclic", extents, ranks, grid, block, distribution::Dealing::blocks};
+        return BlockCyclicMap<N>{"BlockCyclic", extents, ranks, grid, block, detail::distribution::Dealing::blocks};
     }
 };
 
@@ -95,7 +95,7 @@ struct Replicated {
     /// The same map for any number of ranks: all elements at rank 0 of the map, which stands for every rank.
     template <std::size_t N>
     [[nodiscard]] BlockCyclicMap<N> map(const Extents<N>& extents, int /*ranks*/) const {
-        return BlockCyclicMap<N>{"Replicated", extents, 1, {}, {}, distribution::Dealing::one_block};
+        return BlockCyclicMap<N>{"Replicated", extents, 1, {}, {}, detail::distribution::Dealing::one_block};
     }
 };
 

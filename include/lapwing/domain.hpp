@@ -13,11 +13,11 @@
 
 namespace lapwing {
 
-namespace datatype {
+namespace detail::datatype {
 /// Product of the sizes of the ranges. Throws RangeError when it is above 2^64 - 1.
 [[nodiscard]] std::uint64_t checked_size(const Range* ranges, std::size_t dimensions);
 [[nodiscard]] std::string domain_text(const Range* ranges, std::size_t dimensions);
-} // namespace datatype
+} // namespace detail::datatype
 
 /// A rectangular set of N-dimensional indices: all combinations of one range per dimension, each with its own stride.
 ///
@@ -86,7 +86,7 @@ public:
         return false;
     }
     /// Number of indices. Throws RangeError when it is above 2^64 - 1.
-    [[nodiscard]] std::uint64_t size() const { return datatype::checked_size(ranges_.data(), N); }
+    [[nodiscard]] std::uint64_t size() const { return detail::datatype::checked_size(ranges_.data(), N); }
 
     /// Smallest and largest index in each dimension. Only for domains that are not empty.
     [[nodiscard]] constexpr Index<N> first() const noexcept {
@@ -205,7 +205,7 @@ Domain(Extents<N>) -> Domain<N>;
 /// "[0, 8) x [2, 4) by 2".
 template <std::size_t N>
 [[nodiscard]] std::string to_string(const Domain<N>& domain) {
-    return datatype::domain_text(domain.ranges().data(), N);
+    return detail::datatype::domain_text(domain.ranges().data(), N);
 }
 
 } // namespace lapwing

@@ -20,7 +20,7 @@
 
 namespace lapwing {
 
-namespace array {
+namespace detail::arrays {
 
 /// Indices of one dimension as positions from 0 on, and back.
 class Numbering {
@@ -80,7 +80,7 @@ private:
 /// Throws the error of a distribution, with the rank and the array in it.
 [[noreturn]] void throw_named(const Team& team, std::string_view array, const RangeError& error);
 
-} // namespace array
+} // namespace detail::arrays
 
 /// A global array whose indices are those of a domain: lower bounds that are not 0, and strides, as in Fortran and
 /// Chapel.
@@ -220,7 +220,7 @@ public:
 
 private:
     DomainArray(const Domain<N>& domain, GlobalArray<T, N> array) : array_{std::move(array)}, domain_{domain} {
-        for (std::size_t d = 0; d < N; ++d) numbering_[d] = array::Numbering{domain.range(d)};
+        for (std::size_t d = 0; d < N; ++d) numbering_[d] = detail::arrays::Numbering{domain.range(d)};
     }
 
     [[nodiscard]] static Extents<N> extents_of(const Domain<N>& domain) {
@@ -237,7 +237,7 @@ private:
         try {
             return GlobalArray<T, N>{team, extents_of(domain), space.part(domain), options};
         } catch (const RangeError& error) {
-            array::throw_named(team, options.name, error);
+            detail::arrays::throw_named(team, options.name, error);
         }
     }
 
@@ -256,7 +256,7 @@ private:
         return position;
     }
     [[noreturn, gnu::noinline]] void throw_not_inside(const char* call, Index<N> index) const {
-        array::throw_not_in_domain(array_.team(), array_.name(), call, index, domain_.ranges());
+        detail::arrays::throw_not_in_domain(array_.team(), array_.name(), call, index, domain_.ranges());
     }
 
     template <class Array, std::size_t... D, class... S>
@@ -268,7 +268,7 @@ private:
         if constexpr (std::same_as<S, All>) {
             return part;
         } else if constexpr (IndexValue<S>) {
-            return positions_of(dimension, Triplet::strided(datatype::checked_index(part), 1, 1)).first();
+            return positions_of(dimension, Triplet::strided(detail::datatype::checked_index(part), 1, 1)).first();
         } else {
             return positions_of(dimension, Triplet{part});
         }
@@ -276,12 +276,13 @@ private:
     [[nodiscard]] Triplet positions_of(std::size_t dimension, const Triplet& indices) const {
         Triplet positions;
         if (!numbering_[dimension].find(indices, positions))
-            array::throw_not_in_domain(array_.team(), array_.name(), indices, dimension, domain_.range(dimension));
+            detail::arrays::throw_not_in_domain(array_.team(), array_.name(), indices, dimension,
+                                                domain_.range(dimension));
         return positions;
     }
 
     GlobalArray<T, N> array_;
-    std::array<array::Numbering, N> numbering_{};
+    std::array<detail::arrays::Numbering, N> numbering_{};
     Domain<N> domain_;
 };
 

@@ -14,7 +14,7 @@
 
 namespace lapwing {
 
-namespace array {
+namespace detail::arrays {
 
 /// The one place of an element, for atomics.
 struct Home {
@@ -23,7 +23,7 @@ struct Home {
     Offset offset;
 };
 
-} // namespace array
+} // namespace detail::arrays
 
 template <TriviallyCopyable T, std::size_t N>
 class GlobalArray;
@@ -41,7 +41,7 @@ class GlobalArray;
 /// `std::abs(+a(0))`, or `a(0).get()`, passes the value, and so do `std::printf("%g", +a(0))` and
 /// `std::max(a(0).get(), 1.0)`.
 template <class T, std::size_t N>
-class ElementReference : public array::ElementExpressions<ElementReference<T, N>, T> {
+class ElementReference : public detail::arrays::ElementExpressions<ElementReference<T, N>, T> {
 public:
     using value_type = T;
 
@@ -168,72 +168,72 @@ public:
     /// floating point number of at most 8 bytes. Throw UsageError for replicated arrays. Cost: a processor atomic (same
     /// node) or one round trip; of values of 1 and 2 bytes see Window::fetch_add.
     T fetch_add(T operand, std::memory_order order = std::memory_order_relaxed) const {
-        const array::Home home = array_->home("fetch_add", index_);
+        const detail::arrays::Home home = array_->home("fetch_add", index_);
         return home.window.template fetch_add<T>(home.owner, home.offset, operand, order);
     }
     /// Atomics without a result, which are complete at the next release, and travel hundreds in a message: see
     /// Window::add.
     void add(T operand) const {
-        const array::Home home = array_->home("add", index_);
+        const detail::arrays::Home home = array_->home("add", index_);
         home.window.template add<T>(home.owner, home.offset, operand);
     }
     void bit_and(T operand) const {
-        const array::Home home = array_->home("bit_and", index_);
+        const detail::arrays::Home home = array_->home("bit_and", index_);
         home.window.template bit_and<T>(home.owner, home.offset, operand);
     }
     void bit_or(T operand) const {
-        const array::Home home = array_->home("bit_or", index_);
+        const detail::arrays::Home home = array_->home("bit_or", index_);
         home.window.template bit_or<T>(home.owner, home.offset, operand);
     }
     void bit_xor(T operand) const {
-        const array::Home home = array_->home("bit_xor", index_);
+        const detail::arrays::Home home = array_->home("bit_xor", index_);
         home.window.template bit_xor<T>(home.owner, home.offset, operand);
     }
     void min(T operand) const {
-        const array::Home home = array_->home("min", index_);
+        const detail::arrays::Home home = array_->home("min", index_);
         home.window.template min<T>(home.owner, home.offset, operand);
     }
     void max(T operand) const {
-        const array::Home home = array_->home("max", index_);
+        const detail::arrays::Home home = array_->home("max", index_);
         home.window.template max<T>(home.owner, home.offset, operand);
     }
     /// Atomics with a result, as fetch_add().
     T fetch_and(T operand, std::memory_order order = std::memory_order_relaxed) const {
-        const array::Home home = array_->home("fetch_and", index_);
+        const detail::arrays::Home home = array_->home("fetch_and", index_);
         return home.window.template fetch_and<T>(home.owner, home.offset, operand, order);
     }
     T fetch_or(T operand, std::memory_order order = std::memory_order_relaxed) const {
-        const array::Home home = array_->home("fetch_or", index_);
+        const detail::arrays::Home home = array_->home("fetch_or", index_);
         return home.window.template fetch_or<T>(home.owner, home.offset, operand, order);
     }
     T fetch_xor(T operand, std::memory_order order = std::memory_order_relaxed) const {
-        const array::Home home = array_->home("fetch_xor", index_);
+        const detail::arrays::Home home = array_->home("fetch_xor", index_);
         return home.window.template fetch_xor<T>(home.owner, home.offset, operand, order);
     }
     T fetch_min(T operand, std::memory_order order = std::memory_order_relaxed) const {
-        const array::Home home = array_->home("fetch_min", index_);
+        const detail::arrays::Home home = array_->home("fetch_min", index_);
         return home.window.template fetch_min<T>(home.owner, home.offset, operand, order);
     }
     T fetch_max(T operand, std::memory_order order = std::memory_order_relaxed) const {
-        const array::Home home = array_->home("fetch_max", index_);
+        const detail::arrays::Home home = array_->home("fetch_max", index_);
         return home.window.template fetch_max<T>(home.owner, home.offset, operand, order);
     }
     T swap(T value, std::memory_order order = std::memory_order_relaxed) const {
-        const array::Home home = array_->home("swap", index_);
+        const detail::arrays::Home home = array_->home("swap", index_);
         return home.window.template swap<T>(home.owner, home.offset, value, order);
     }
     /// Writes `desired` if the element equals `expected` bit by bit; returns the value from before either way.
     T compare_swap(T expected, T desired, std::memory_order order = std::memory_order_relaxed) const {
-        const array::Home home = array_->home("compare_swap", index_);
+        const detail::arrays::Home home = array_->home("compare_swap", index_);
         return home.window.template compare_swap<T>(home.owner, home.offset, expected, desired, order);
     }
     /// Read and write, atomic with respect to all atomics on the element.
     [[nodiscard]] T atomic_read(std::memory_order order = std::memory_order_relaxed) const {
-        const array::Home home = array_->home("atomic_read", index_);
+        const detail::arrays::Home home = array_->home("atomic_read", index_);
         return home.window.template atomic_read<T>(home.owner, home.offset, order);
     }
     void atomic_write(T value, std::memory_order order = std::memory_order_relaxed) const {
-        const array::Home home = array_->home("atomic_write", index_);
+        const detail::arrays::Home home = array_->home("atomic_write", index_);
         home.window.template atomic_write<T>(home.owner, home.offset, value, order);
     }
 

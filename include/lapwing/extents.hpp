@@ -22,7 +22,7 @@ using Index = std::array<std::int64_t, N>;
 template <class I>
 concept IndexValue = std::integral<I> && !std::same_as<I, bool>;
 
-namespace datatype {
+namespace detail::datatype {
 
 [[noreturn]] void throw_value_too_large(std::uint64_t value);
 
@@ -39,12 +39,12 @@ template <IndexValue I>
 /// "(3, 9)".
 [[nodiscard]] std::string index_text(const std::int64_t* index, std::size_t dimensions);
 
-} // namespace datatype
+} // namespace detail::datatype
 
 /// "(3, 9)".
 template <std::size_t N>
 [[nodiscard]] std::string to_string(const Index<N>& index) {
-    return datatype::index_text(index.data(), N);
+    return detail::datatype::index_text(index.data(), N);
 }
 
 /// The number of elements in each dimension: `{n, m}` of any integer types. Zero is allowed. Values that cannot be

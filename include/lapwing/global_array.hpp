@@ -70,7 +70,7 @@ struct LocatedValue {
 /// Calls marked collective are made by every rank of the team, in the same order. The others may come from several
 /// threads if MPI provides MPI_THREAD_MULTIPLE.
 template <TriviallyCopyable T, std::size_t N>
-class GlobalArray : public array::ArrayBase {
+class GlobalArray : public detail::arrays::ArrayBase {
     static_assert(N >= 1 && N <= max_dimensions);
     static_assert(!std::is_const_v<T>);
     static_assert(std::default_initializable<T>,
@@ -78,7 +78,7 @@ class GlobalArray : public array::ArrayBase {
     static_assert(
         !values::leads_elsewhere<T>(),
         "lapwing: pointers, spans and views cannot be elements, since they lead nowhere on another rank; use indices");
-    static_assert(alignof(T) <= array::max_alignment,
+    static_assert(alignof(T) <= detail::arrays::max_alignment,
                   "parts of a GlobalArray begin at multiples of 64 bytes: alignof(T) is more");
 
 public:
@@ -94,11 +94,12 @@ public:
     /// UsageError for a halo around more than one block; MismatchError; MpiError.
     template <Distribution<N> D = Block>
     GlobalArray(Team& team, const Extents<N>& extents, const D& distribution = {}, GlobalArrayOptions options = {})
-        : GlobalArray{team, extents,
-                      array::with_halo(std::make_shared<const array::KeptDistributionOf<N, D>>(distribution)
-                                           ->maps(team, extents, options.name),
-                                       team, options),
-                      std::move(options)} {}
+        : GlobalArray{
+              team, extents,
+              detail::arrays::with_halo(std::make_shared<const detail::arrays::KeptDistributionOf<N, D>>(distribution)
+                                            ->maps(team, extents, options.name),
+                                        team, options),
+              std::move(options)} {}
 
     GlobalArray(GlobalArray&& other) noexcept;
     GlobalArray& operator=(GlobalArray&& other) noexcept;
@@ -370,39 +371,39 @@ public:
     // come sorting the list and about 100 bytes of memory an element.
 
     /// On return values[k] is the element at indices[k].
-    template <array::IndexList<N> Indices>
+    template <detail::arrays::IndexList<N> Indices>
     void gather(const Indices& indices, std::span<T> values) const {
         start_gather(indices, values).wait();
     }
     /// The element at indices[k] becomes values[k]; of an index that comes twice the last value stays. Complete locally
     /// on return, as put(). Replicated arrays: every copy.
-    template <array::IndexList<N> Indices>
+    template <detail::arrays::IndexList<N> Indices>
     void scatter(const Indices& indices, std::span<const T> values) {
         start_scatter(indices, values).wait();
     }
     /// Non-blocking forms. The values must stay until the completion says so; the list of indices need not.
-    template <array::IndexList<N> Indices>
+    template <detail::arrays::IndexList<N> Indices>
     Completion start_gather(const Indices& indices, std::span<T> values) const;
-    template <array::IndexList<N> Indices>
+    template <detail::arrays::IndexList<N> Indices>
     Completion start_scatter(const Indices& indices, std::span<const T> values);
 
     /// Atomics on a list of elements, each by itself, in the list's order where they meet on an element: before[k]
     /// becomes what the element at indices[k] was. Operands are one for all, or a range. Complete when the results are
     /// there. `a.fetch(Atomic::min, vertices, level, before)`. See Window::fetch for the rest; `operand`s are copied.
     /// Throws UsageError for replicated arrays. Cost: a message and its answer for each owner and 500 elements.
-    template <array::IndexList<N> Indices, class Operands>
+    template <detail::arrays::IndexList<N> Indices, class Operands>
     void fetch(Atomic operation, const Indices& indices, const Operands& operands, std::span<T> before) {
         start_fetch(operation, indices, operands, before).wait();
     }
-    template <array::IndexList<N> Indices, class Operands>
+    template <detail::arrays::IndexList<N> Indices, class Operands>
     [[nodiscard]] Completion start_fetch(Atomic operation, const Indices& indices, const Operands& operands,
                                          std::span<T> before);
     /// The same for compare_swap: of a claim, `before[k] == expected` says who won it.
-    template <array::IndexList<N> Indices, class Expected, class Desired>
+    template <detail::arrays::IndexList<N> Indices, class Expected, class Desired>
     void compare_swap(const Indices& indices, const Expected& expected, const Desired& desired, std::span<T> before) {
         start_compare_swap(indices, expected, desired, before).wait();
     }
-    template <array::IndexList<N> Indices, class Expected, class Desired>
+    template <detail::arrays::IndexList<N> Indices, class Expected, class Desired>
     [[nodiscard]] Completion start_compare_swap(const Indices& indices, const Expected& expected,
                                                 const Desired& desired, std::span<T> before);
 
@@ -464,7 +465,7 @@ public:
     /// The reduction of `transform(element)` or of `transform(index, element)`, a value of type R:
     /// `a.transform_reduce(0.0, std::plus<>{}, square)`. R is trivially copyable, has a default constructor and less
     /// than 4 MiB. A transform that can be called with the element alone is.
-    template <array::Reducible R, class Combine, array::TransformOf<T, N> Transform>
+    template <detail::arrays::Reducible R, class Combine, detail::arrays::TransformOf<T, N> Transform>
     [[nodiscard]] R transform_reduce(R identity, Combine combine, Transform transform) const;
 
 private:
@@ -519,13 +520,13 @@ private:
             }
             return get_prefetched(index);
         }
-        if constexpr (window::HotPageTable::serves<T>)
+        if constexpr (detail::window::HotPageTable::serves<T>)
             if (const T* const value = hot_pages_->mine().template find_near<T>(index)) [[likely]]
                 return *value;
         return get_cached(index);
     }
     [[gnu::always_inline]] void put_remote(const Index<N>& index, const T& value) const {
-        if constexpr (window::HotPageTable::serves<T>)
+        if constexpr (detail::window::HotPageTable::serves<T>)
             if (hot_pages_->mine().write_near(index, value)) [[likely]]
                 return;
         put_cached(index, value);
@@ -534,7 +535,7 @@ private:
     [[nodiscard, gnu::noinline]] T get_prefetched(Index<N> index) const;
     [[nodiscard, gnu::noinline]] T get_cached(Index<N> index) const;
     [[gnu::noinline]] void put_cached(Index<N> index, T value) const;
-    using RemotePlace = typename array::RemoteElements<N>::Place;
+    using RemotePlace = typename detail::arrays::RemoteElements<N>::Place;
     /// Of any element within the extents.
     [[nodiscard]] RemotePlace place_of(const Index<N>& index) const;
     /// Past the table of hot pages.
@@ -543,7 +544,7 @@ private:
     /// The elements around one that was just read or written are found faster, if it is cached.
     [[gnu::noinline]] void enter_stretch(Index<N> index, RemotePlace place, bool written) const;
     [[gnu::noinline]] void prefetch_far(Index<N> index) const;
-    [[nodiscard]] array::Home home(const char* call, const Index<N>& index) const;
+    [[nodiscard]] detail::arrays::Home home(const char* call, const Index<N>& index) const;
 
     [[nodiscard]] T& own_element(const Index<N>& index) const {
         if (box_.holds(index)) [[likely]]
@@ -564,17 +565,18 @@ private:
     /// What element accesses look at first: own elements, and those of the node unless copies of them are to be read.
     void bind_near(bool node);
     /// What a pattern says that this rank reads.
-    [[nodiscard]] std::vector<Domain<N>> needed_by(const prefetching::KeptPattern<N>& pattern) const;
+    [[nodiscard]] std::vector<Domain<N>> needed_by(const detail::prefetching::KeptPattern<N>& pattern) const;
     /// Prefetches what of these domains is not here yet.
     void prefetch_domains(const std::vector<Domain<N>>& needed, const PrefetchOptions& options,
-                          prefetching::CopyState& state);
+                          detail::prefetching::CopyState& state);
     /// The indices of `needed` that are to be copied, as domains; nothing where they would be too many.
-    [[nodiscard]] std::optional<prefetching::NeededDomains<N>> domains_to_copy(const std::vector<Domain<N>>& needed,
-                                                                               bool node) const;
-    void copy_domains(const prefetching::NeededDomains<N>& domains, PrefetchStorage storage);
+    [[nodiscard]] std::optional<detail::prefetching::NeededDomains<N>>
+    domains_to_copy(const std::vector<Domain<N>>& needed, bool node) const;
+    void copy_domains(const detail::prefetching::NeededDomains<N>& domains, PrefetchStorage storage);
     /// The same, row by row, for any indices.
-    [[nodiscard]] std::vector<array::IndexRun<N>> rows_to_copy(const std::vector<Domain<N>>& needed, bool node) const;
-    void copy_rows(const std::vector<array::IndexRun<N>>& runs);
+    [[nodiscard]] std::vector<detail::arrays::IndexRun<N>> rows_to_copy(const std::vector<Domain<N>>& needed,
+                                                                        bool node) const;
+    void copy_rows(const std::vector<detail::arrays::IndexRun<N>>& runs);
     /// Memory for copies of `blocks`, or the given one, in which each lies as `shape_of(block)` says; null if there are
     /// no blocks.
     template <std::ranges::range Blocks, class ShapeOf>
@@ -583,26 +585,26 @@ private:
     /// The indices that have room in the segment: own ones, and around them.
     [[nodiscard]] Domain<N> domain_with_halo() const;
     /// Where a block of these lies in the segment.
-    [[nodiscard]] distribution::BufferShape<N> shape_in_segment(const Domain<N>& block) const;
-    [[nodiscard]] array::PlacedBox<N> placed_in_segment(const Domain<N>& block) const;
+    [[nodiscard]] detail::distribution::BufferShape<N> shape_in_segment(const Domain<N>& block) const;
+    [[nodiscard]] detail::arrays::PlacedBox<N> placed_in_segment(const Domain<N>& block) const;
     /// What of these domains there is room for in the segment is copied there; the rest of them.
     [[nodiscard]] std::vector<Domain<N>> copy_into_halo(const std::vector<Domain<N>>& needed);
     /// Finds out what of the own block and its halo can be read as one box.
     void note_reach(const PrefetchOptions& options);
     friend class PrefetchedView<T, N>;
     /// The elements around one, for views: copies, or those of a rank of this node. Throws RangeError.
-    [[nodiscard]] array::PlacedBox<N> box_around(const Index<N>& index) const;
+    [[nodiscard]] detail::arrays::PlacedBox<N> box_around(const Index<N>& index) const;
     [[nodiscard]] bool is_of_node(int owner) const noexcept { return window_.map().base(owner) != nullptr; }
 
     [[nodiscard]] std::uint64_t domain_count(Rank rank) const;
     [[nodiscard]] Domain<N> domain_of(Rank rank, std::uint64_t k) const;
 
-    GlobalArray(Team& team, const Extents<N>& extents, array::ArrayMaps<N> maps, GlobalArrayOptions options);
+    GlobalArray(Team& team, const Extents<N>& extents, detail::arrays::ArrayMaps<N> maps, GlobalArrayOptions options);
     /// What of the own elements `other` has, too, from there.
     void take_elements(const GlobalArray& other);
     /// What resize() and redistribute() have in common.
     void rebuild(const char* call, const std::shared_ptr<Team>& own_team, const Extents<N>& extents,
-                 const std::shared_ptr<const array::KeptDistribution<N>>& distribution);
+                 const std::shared_ptr<const detail::arrays::KeptDistribution<N>>& distribution);
     /// Of an array that takes the place of `old`, which has other extents.
     void take_patterns(const GlobalArray& old);
     /// After this an access finds no element inside, and reports that the array is closed.
@@ -619,21 +621,21 @@ private:
     [[nodiscard]] T* segment() const noexcept { return own_ - map_.origin(); }
     struct CheckedMap;
     /// Cuts a patch, all of whose indices have been checked, into sections.
-    void cut(const Domain<N>& domain, const distribution::BufferShape<N>& buffer,
-             distribution::SectionVisitor& visitor) const;
+    void cut(const Domain<N>& domain, const detail::distribution::BufferShape<N>& buffer,
+             detail::distribution::SectionVisitor& visitor) const;
     void check_patch(const char* call, const Domain<N>& domain, std::uint64_t buffer_size) const;
     /// Throws RangeError unless the view has the extents of the domain and its rows lie in ascending order; where the
     /// domain's elements are in it.
-    [[nodiscard]] distribution::BufferShape<N> checked_shape(const char* call, const Domain<N>& domain,
-                                                             const LocalView<const T, N>& buffer) const;
+    [[nodiscard]] detail::distribution::BufferShape<N> checked_shape(const char* call, const Domain<N>& domain,
+                                                                     const LocalView<const T, N>& buffer) const;
     /// Starts a patch that has been checked. Only read for Direction::put.
-    [[nodiscard]] Completion start_patch(array::Direction direction, const Domain<N>& domain,
-                                         const distribution::BufferShape<N>& shape, const T* buffer) const;
+    [[nodiscard]] Completion start_patch(detail::arrays::Direction direction, const Domain<N>& domain,
+                                         const detail::distribution::BufferShape<N>& shape, const T* buffer) const;
     /// Where the elements of a list are. Throws RangeError, also unless there are as many of `others` (SIZE_MAX: no
     /// matter).
     template <class Indices>
-    [[nodiscard]] std::vector<array::ListedPlace> places_of(const char* call, const Indices& indices,
-                                                            std::initializer_list<std::size_t> others) const;
+    [[nodiscard]] std::vector<detail::arrays::ListedPlace> places_of(const char* call, const Indices& indices,
+                                                                     std::initializer_list<std::size_t> others) const;
     /// Whether this rank's segments of both hold the same elements at the same places. It may be so on one rank only:
     /// two teams may number their ranks in different orders.
     [[nodiscard]] bool same_segment(const GlobalArray& other) const;
@@ -651,22 +653,22 @@ private:
     [[nodiscard]] Value reduced(Value own, OverRanks over_ranks) const;
 
     // In the order of use by element accesses, from a cache line's start.
-    alignas(64) T* near_ = nullptr; ///< first element of near_box_
-    array::DenseBox<N> near_box_;   ///< what the node has, where that is dense; else what this rank has
-    array::NodeElements<N> node_;
+    alignas(64) T* near_ = nullptr;        ///< first element of near_box_
+    detail::arrays::DenseBox<N> near_box_; ///< what the node has, where that is dense; else what this rank has
+    detail::arrays::NodeElements<N> node_;
     T* own_ = nullptr; ///< first element of the own segment
-    array::DenseBox<N> box_;
+    detail::arrays::DenseBox<N> box_;
     int own_rank_ = -1;
     bool replicated_ = false;
-    std::unique_ptr<array::PrefetchedElements<N>> prefetched_; ///< null: nothing is prefetched
-    array::RemoteElements<N> remote_;                          ///< empty unless the array is cached
-    const window::HotPageTables* hot_pages_ = &window::no_hot_pages;
+    std::unique_ptr<detail::arrays::PrefetchedElements<N>> prefetched_; ///< null: nothing is prefetched
+    detail::arrays::RemoteElements<N> remote_;                          ///< empty unless the array is cached
+    const detail::window::HotPageTables* hot_pages_ = &detail::window::no_hot_pages;
     BlockCyclicMap<N> map_;
-    std::shared_ptr<const distribution::ForeignMap<N>>
+    std::shared_ptr<const detail::distribution::ForeignMap<N>>
         foreign_; ///< in place of map_ for a distribution of the program's own
     Extents<N> extents_;
-    std::shared_ptr<const array::KeptDistribution<N>> distribution_;
-    std::vector<prefetching::KeptPattern<N>> patterns_; ///< of what is prefetched
+    std::shared_ptr<const detail::arrays::KeptDistribution<N>> distribution_;
+    std::vector<detail::prefetching::KeptPattern<N>> patterns_; ///< of what is prefetched
 };
 
 } // namespace lapwing

@@ -7,9 +7,9 @@
 
 namespace lapwing {
 
-namespace window {
+namespace detail::window {
 class LockState;
-} // namespace window
+} // namespace detail::window
 
 /// A lock that all ranks of a team share, granted in the order of the requests (queue locks with the tail at a home
 /// rank and one place for each rank: between nodes that of Mellor-Crummey and Scott, 1991, where a waiting rank watches
@@ -50,9 +50,9 @@ public:
     [[nodiscard]] bool held() const noexcept;
 
 private:
-    [[nodiscard]] window::LockState& open_state(const char* call) const;
+    [[nodiscard]] detail::window::LockState& open_state(const char* call) const;
 
-    std::unique_ptr<window::LockState> state_;
+    std::unique_ptr<detail::window::LockState> state_;
     Rank rank_{-1}; ///< for messages after the close; -1: it was never opened
 };
 

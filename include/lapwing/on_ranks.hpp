@@ -16,7 +16,7 @@
 
 namespace lapwing {
 
-namespace distribution {
+namespace detail::distribution {
 
 /// Ranks of a team, of which each stands for the process that it is the number of here.
 class ChosenRanks {
@@ -56,7 +56,7 @@ private:
     std::shared_ptr<const ChosenRanks> chosen_;
 };
 
-} // namespace distribution
+} // namespace detail::distribution
 
 /// Another distribution over some ranks of the team: the others have nothing of the array, and take part in its
 /// collective calls.
@@ -82,10 +82,10 @@ struct OnRanks {
     template <std::size_t N>
         requires Distribution<D, N>
     [[nodiscard]] auto map(const Extents<N>& extents, int team_ranks) const {
-        auto chosen = std::make_shared<const lapwing::distribution::ChosenRanks>(ranks, team_ranks);
+        auto chosen = std::make_shared<const lapwing::detail::distribution::ChosenRanks>(ranks, team_ranks);
         const int count = chosen->count();
         using Map = decltype(distribution.map(extents, count));
-        return lapwing::distribution::MapOnRanks<N, Map>{distribution.map(extents, count), std::move(chosen)};
+        return lapwing::detail::distribution::MapOnRanks<N, Map>{distribution.map(extents, count), std::move(chosen)};
     }
 };
 /// The distribution's type follows from the argument.

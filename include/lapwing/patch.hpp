@@ -13,7 +13,7 @@ namespace lapwing {
 class Window;
 } // namespace lapwing
 
-namespace lapwing::array {
+namespace lapwing::detail::arrays {
 
 class PendingTransfers;
 using transport::Direction;
@@ -52,4 +52,4 @@ private:
     std::unique_ptr<PendingTransfers> pending_; ///< null while everything so far was memory
 };
 
-} // namespace lapwing::array
+} // namespace lapwing::detail::arrays

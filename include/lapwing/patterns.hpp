@@ -16,7 +16,7 @@
 /// array a rank will read beside its own. Pass them to GlobalArray::prefetch().
 namespace lapwing {
 
-namespace prefetching {
+namespace detail::prefetching {
 
 /// What a pattern is asked for: a rank of an array.
 template <std::size_t N>
@@ -34,7 +34,7 @@ struct PatternSite {
 /// in common.
 [[nodiscard]] std::vector<Range> widened(const Range& own, std::int64_t depth, std::uint64_t extent, bool periodic);
 
-} // namespace prefetching
+} // namespace detail::prefetching
 
 /// What a stencil reads: the elements up to `depth` away from the own ones.
 struct Stencil {
@@ -48,11 +48,12 @@ struct Stencil {
 
     /// What the pattern names for an own domain; may overlap. Throws RangeError for a negative depth.
     template <std::size_t N>
-    [[nodiscard]] std::vector<Domain<N>> domains(const Domain<N>& own, const prefetching::PatternSite<N>& site) const {
-        if (depth < 0) prefetching::throw_depth(depth);
+    [[nodiscard]] std::vector<Domain<N>> domains(const Domain<N>& own,
+                                                 const detail::prefetching::PatternSite<N>& site) const {
+        if (depth < 0) detail::prefetching::throw_depth(depth);
         std::array<std::vector<Range>, N> wide;
         for (std::size_t d = 0; d < N; ++d)
-            wide[d] = prefetching::widened(own.range(d), depth, site.whole.range(d).size(), periodic[d]);
+            wide[d] = detail::prefetching::widened(own.range(d), depth, site.whole.range(d).size(), periodic[d]);
         std::vector<Domain<N>> needed;
         if (!corners) {
             for (std::size_t d = 0; d < N; ++d)
@@ -87,7 +88,7 @@ private:
 struct RowWise {
     /// What the pattern names for an own domain.
     template <std::size_t N>
-    [[nodiscard]] Domain<N> domains(const Domain<N>& own, const prefetching::PatternSite<N>& site) const {
+    [[nodiscard]] Domain<N> domains(const Domain<N>& own, const detail::prefetching::PatternSite<N>& site) const {
         if (own.empty()) return {};
         std::array<Range, N> ranges = own.ranges();
         ranges[N - 1] = site.whole.range(N - 1);
@@ -99,7 +100,7 @@ struct RowWise {
 struct ColumnWise {
     /// What the pattern names for an own domain.
     template <std::size_t N>
-    [[nodiscard]] Domain<N> domains(const Domain<N>& own, const prefetching::PatternSite<N>& site) const {
+    [[nodiscard]] Domain<N> domains(const Domain<N>& own, const detail::prefetching::PatternSite<N>& site) const {
         if (own.empty()) return {};
         std::array<Range, N> ranges = own.ranges();
         ranges[0] = site.whole.range(0);
@@ -111,7 +112,7 @@ struct ColumnWise {
 struct Transpose {
     /// What the pattern names for an own domain.
     template <std::size_t N>
-    [[nodiscard]] Domain<N> domains(const Domain<N>& own, const prefetching::PatternSite<N>& /*site*/) const {
+    [[nodiscard]] Domain<N> domains(const Domain<N>& own, const detail::prefetching::PatternSite<N>& /*site*/) const {
         std::array<Range, N> ranges;
         for (std::size_t d = 0; d < N; ++d) ranges[d] = own.range(N - 1 - d);
         return Domain<N>{ranges};
@@ -122,7 +123,7 @@ struct Transpose {
 struct AllToAll {
     /// What the pattern names for an own domain.
     template <std::size_t N>
-    [[nodiscard]] Domain<N> domains(const Domain<N>& /*own*/, const prefetching::PatternSite<N>& site) const {
+    [[nodiscard]] Domain<N> domains(const Domain<N>& /*own*/, const detail::prefetching::PatternSite<N>& site) const {
         return site.whole;
     }
 };
@@ -136,9 +137,9 @@ struct Custom {
     /// The rank's entry. Throws RangeError unless there are as many as ranks.
     template <std::size_t M>
         requires(M == N)
-    [[nodiscard]] Entry domains(const Domain<M>& /*own*/, const prefetching::PatternSite<M>& site) const {
+    [[nodiscard]] Entry domains(const Domain<M>& /*own*/, const detail::prefetching::PatternSite<M>& site) const {
         if (table.size() != static_cast<std::size_t>(site.ranks))
-            prefetching::throw_table_size(table.size(), site.ranks);
+            detail::prefetching::throw_table_size(table.size(), site.ranks);
         return table[static_cast<std::size_t>(site.rank.value)];
     }
 };
@@ -149,7 +150,7 @@ Custom(std::vector<Domain<N>>) -> Custom<N, Domain<N>>;
 template <std::size_t N>
 Custom(std::vector<std::vector<Domain<N>>>) -> Custom<N, std::vector<Domain<N>>>;
 
-namespace prefetching {
+namespace detail::prefetching {
 
 template <class R, std::size_t N>
 concept DomainsOf = std::convertible_to<R, Domain<N>> || std::convertible_to<R, std::vector<Domain<N>>>;
@@ -162,7 +163,7 @@ concept FunctionPattern = requires(const P& pattern, const Domain<N>& own) {
     { pattern(own) } -> DomainsOf<N>;
 };
 
-} // namespace prefetching
+} // namespace detail::prefetching
 
 /// A prefetch pattern of N-dimensional arrays: one of those above, or a function of the program's from a domain that a
 /// rank owns to the domain, or a vector of domains, that it reads with it: `[](const Domain<2>& own) { return
@@ -170,9 +171,10 @@ concept FunctionPattern = requires(const P& pattern, const Domain<N>& own) {
 /// have, are passed over. Arrays keep a copy, and ask it again when they get other extents: it must not refer to what
 /// may be gone by then.
 template <class P, std::size_t N>
-concept Pattern = std::copy_constructible<P> && (prefetching::NamedPattern<P, N> || prefetching::FunctionPattern<P, N>);
+concept Pattern = std::copy_constructible<P> &&
+                  (detail::prefetching::NamedPattern<P, N> || detail::prefetching::FunctionPattern<P, N>);
 
-namespace prefetching {
+namespace detail::prefetching {
 
 /// What a pattern says of one own domain.
 template <std::size_t N, Pattern<N> P>
@@ -189,5 +191,5 @@ template <std::size_t N, Pattern<N> P>
 template <std::size_t N>
 using KeptPattern = std::function<std::vector<Domain<N>>(const Domain<N>& own, const PatternSite<N>& site)>;
 
-} // namespace prefetching
+} // namespace detail::prefetching
 } // namespace lapwing

@@ -16,10 +16,10 @@
 
 namespace lapwing {
 
-namespace pipeline {
+namespace detail::pipeline {
 class PlanState;
 class ProductionState;
-} // namespace pipeline
+} // namespace detail::pipeline
 
 /// How the bytes of a non-contiguous transfer travel (Schneider, Gerstenberger and Hoefler, "Compiler Optimizations for
 /// Non-Contiguous Remote Data Movement", section 2).
@@ -71,8 +71,8 @@ public:
 
 private:
     friend class Plan;
-    explicit Production(std::unique_ptr<pipeline::ProductionState> state) noexcept;
-    std::unique_ptr<pipeline::ProductionState> state_;
+    explicit Production(std::unique_ptr<detail::pipeline::ProductionState> state) noexcept;
+    std::unique_ptr<detail::pipeline::ProductionState> state_;
 };
 
 /// A transfer between memory of this rank and a part of a window, with a layout on either side: byte k of the source's
@@ -150,8 +150,8 @@ public:
     [[nodiscard]] std::string explain() const;
 
 private:
-    explicit Plan(std::shared_ptr<pipeline::PlanState> state) noexcept;
-    std::shared_ptr<pipeline::PlanState> state_;
+    explicit Plan(std::shared_ptr<detail::pipeline::PlanState> state) noexcept;
+    std::shared_ptr<detail::pipeline::PlanState> state_;
 };
 
 } // namespace lapwing

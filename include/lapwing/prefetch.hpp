@@ -15,9 +15,9 @@
 
 namespace lapwing {
 
-namespace prefetching {
+namespace detail::prefetching {
 class EntryBuffer;
-} // namespace prefetching
+} // namespace detail::prefetching
 
 /// A part of another rank's segment that is prefetched: where its copy is. Valid until evict().
 class PrefetchedSlice {
@@ -96,12 +96,12 @@ public:
     [[nodiscard]] std::uint64_t memory() const noexcept;
 
 private:
-    [[nodiscard]] prefetching::EntryBuffer& buffer(const char* call) const;
+    [[nodiscard]] detail::prefetching::EntryBuffer& buffer(const char* call) const;
     /// The same for a call on a slice, which must be one of these requests.
-    [[nodiscard]] prefetching::EntryBuffer& buffer(const char* call, const PrefetchedSlice& slice) const;
+    [[nodiscard]] detail::prefetching::EntryBuffer& buffer(const char* call, const PrefetchedSlice& slice) const;
     void read_bytes(const PrefetchedSlice& slice, std::uint64_t k, std::span<std::byte> value);
 
-    std::shared_ptr<prefetching::EntryBuffer> buffer_;
+    std::shared_ptr<detail::prefetching::EntryBuffer> buffer_;
     std::uint64_t memory_ = 0;
     std::uint64_t set_; ///< no other object of the process has the same, nor had this one before its last evict()
 };

@@ -35,7 +35,7 @@ public:
     using value_type = T;
 
     /// Made by GlobalArray::view().
-    PrefetchedView(const array::PlacedBox<N>& own, const GlobalArray<T, N>& array) noexcept
+    PrefetchedView(const detail::arrays::PlacedBox<N>& own, const GlobalArray<T, N>& array) noexcept
         : own_{own}, last_{own}, array_{&array} {}
 
     /// The value of an element that is the rank's own, prefetched, or of the same node. Throws RangeError for others.
@@ -52,7 +52,7 @@ public:
     /// The elements of a row from `index` on, one behind the other, as far as they lie so: fewer than `count`, but not
     /// none. Throws RangeError as operator().
     [[nodiscard]] std::span<const T> row(const Index<N>& index, std::uint64_t count) const {
-        const auto part = [&](const array::DenseBox<N>& box, const T* element) {
+        const auto part = [&](const detail::arrays::DenseBox<N>& box, const T* element) {
             return std::span<const T>{element, static_cast<std::size_t>(std::min(box.left_in_row(index), count))};
         };
         if (const T* const element = own_.template find<T>(index)) return part(own_.box, element);
@@ -68,12 +68,13 @@ private:
         return last_.template find<T>(index);
     }
     /// Static, and all by value, so that a loop's own copy of the view stays in registers.
-    [[nodiscard, gnu::noinline]] static array::PlacedBox<N> box_around(const GlobalArray<T, N>* array, Index<N> index) {
+    [[nodiscard, gnu::noinline]] static detail::arrays::PlacedBox<N> box_around(const GlobalArray<T, N>* array,
+                                                                                Index<N> index) {
         return array->box_around(index);
     }
 
-    array::PlacedBox<N> own_;
-    mutable array::PlacedBox<N> last_; ///< what was read last that is not own
+    detail::arrays::PlacedBox<N> own_;
+    mutable detail::arrays::PlacedBox<N> last_; ///< what was read last that is not own
     const GlobalArray<T, N>* array_;
 };
 

@@ -11,9 +11,9 @@
 
 namespace lapwing {
 
-namespace datatype {
+namespace detail::datatype {
 [[noreturn]] void throw_stride(std::int64_t stride);
-} // namespace datatype
+} // namespace detail::datatype
 
 /// A set of indices of one dimension: first, first + stride, …, last; `size()` of them.
 ///
@@ -27,8 +27,8 @@ public:
     /// [begin, end); empty when end <= begin. Throws RangeError when a bound is above 2^63 - 1.
     template <IndexValue B, IndexValue E>
     constexpr Range(B begin, E end) {
-        const std::int64_t low = datatype::checked_index(begin);
-        const std::int64_t high = datatype::checked_index(end);
+        const std::int64_t low = detail::datatype::checked_index(begin);
+        const std::int64_t high = detail::datatype::checked_index(end);
         // Unsigned, because the distance of two 64-bit indices may be above 2^63.
         if (low < high) *this = strided(low, static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low), 1);
     }
@@ -47,11 +47,11 @@ public:
     /// distance of neighbours would be above 2^63 - 1.
     template <IndexValue S>
     [[nodiscard]] constexpr Range by(S stride) const {
-        const std::int64_t step = datatype::checked_index(stride);
-        if (step < 1) datatype::throw_stride(step);
+        const std::int64_t step = detail::datatype::checked_index(stride);
+        if (step < 1) detail::datatype::throw_stride(step);
         const std::uint64_t size = size_ == 0 ? 0 : (size_ - 1) / static_cast<std::uint64_t>(step) + 1;
         if (size < 2) return strided(first_, size, 1);
-        if (step > std::numeric_limits<std::int64_t>::max() / stride_) datatype::throw_stride(step);
+        if (step > std::numeric_limits<std::int64_t>::max() / stride_) detail::datatype::throw_stride(step);
         return strided(first_, size, stride_ * step);
     }
 

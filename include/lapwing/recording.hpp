@@ -14,9 +14,9 @@
 
 namespace lapwing {
 
-namespace pipeline {
+namespace detail::pipeline {
 class RecordingState;
-} // namespace pipeline
+} // namespace detail::pipeline
 
 /// Puts that a program makes one by one in a loop of its own, as one planned transfer for each rank: a step towards the
 /// minimal sets of Schneider, Gerstenberger and Hoefler, which their compiler finds in loops over MPI_Put.
@@ -77,7 +77,7 @@ public:
     [[nodiscard]] std::uint64_t plans_made() const noexcept;
 
 private:
-    std::unique_ptr<pipeline::RecordingState> state_;
+    std::unique_ptr<detail::pipeline::RecordingState> state_;
 };
 
 } // namespace lapwing

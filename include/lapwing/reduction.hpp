@@ -13,7 +13,7 @@
 #include <span>
 #include <type_traits>
 
-namespace lapwing::array {
+namespace lapwing::detail::arrays {
 
 /// What sum(), min() and max() have ways of their own for; other types are combined as by reduce().
 template <class T>
@@ -139,4 +139,4 @@ template <class S>
     return from_ordered<S>(ordered);
 }
 
-} // namespace lapwing::array
+} // namespace lapwing::detail::arrays

@@ -10,10 +10,10 @@ namespace lapwing {
 
 class Team;
 
-namespace slices {
+namespace detail::slices {
 class SliceBase;
 struct ArrayGeometry;
-} // namespace slices
+} // namespace detail::slices
 
 /// The order of a team's ranks in which another distribution of an array finds most of its elements where they are:
 /// what GlobalArray::relabelling() makes.
@@ -32,7 +32,7 @@ struct ArrayGeometry;
 class Relabelling {
 public:
     /// For GlobalArray::relabelling().
-    Relabelling(const slices::SliceBase& array, const slices::ArrayGeometry& wanted);
+    Relabelling(const detail::slices::SliceBase& array, const detail::slices::ArrayGeometry& wanted);
     Relabelling(Relabelling&&) noexcept;
     Relabelling& operator=(Relabelling&&) noexcept;
     /// As close().

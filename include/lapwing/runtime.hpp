@@ -5,7 +5,7 @@
 
 namespace lapwing {
 
-namespace runtime {
+namespace detail::runtime {
 /// MPI for as long as this object exists: initialises MPI if nobody has, and finalizes it with the last of these
 /// objects if it was one of them that initialised it. One that an exception ends leaves that to the exit of the
 /// program: MPI_Finalize waits for the other ranks, and whoever catches the exception is to be heard before. For a
@@ -21,7 +21,7 @@ public:
 private:
     int exceptions_at_start_;
 };
-} // namespace runtime
+} // namespace detail::runtime
 
 /// The start of every Lapwing program: a team over the ranks of a communicator, with MPI initialised if the host
 /// program has not done so (with the highest thread level that the settings can use), and a report of what it found.
@@ -32,7 +32,7 @@ private:
 /// lapwing::Runtime runtime;                    // MPI_COMM_WORLD
 /// lapwing::Window window{runtime, 1024};
 /// ```
-class Runtime : private runtime::MpiUse, public Team {
+class Runtime : private detail::runtime::MpiUse, public Team {
 public:
     /// Collective over `communicator`, an intracommunicator; MPI_COMM_WORLD may be passed before MPI is initialised.
     /// One that comes from a session (MPI 4.0: MPI_Comm_create_from_group, and what is made of such) needs no MPI_Init;

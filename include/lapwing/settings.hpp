@@ -49,7 +49,7 @@ private:
     std::map<std::string, std::string, std::less<>> environment_;
 };
 
-namespace support {
+namespace detail::support {
 
 /// For [[gnu::init_priority]] of the library's static objects with constructors: they are there before those of the
 /// program, which may be runtimes. (From 101 to 65535, the program's and the default.)
@@ -142,5 +142,5 @@ public:
     [[nodiscard]] std::string get(const Settings& settings) const { return value_in(settings); }
 };
 
-} // namespace support
+} // namespace detail::support
 } // namespace lapwing

@@ -35,7 +35,7 @@ struct StatisticsValues {
     StatisticsValues& operator+=(const StatisticsValues& other);
 };
 
-namespace support {
+namespace detail::support {
 
 /// Of the threads that are alive at a time so many have numbers of their own, [0, numbered_threads); all others share
 /// that number.
@@ -89,5 +89,5 @@ private:
     std::array<Shard, statistics_shards> shards_{};
 };
 
-} // namespace support
+} // namespace detail::support
 } // namespace lapwing

@@ -22,9 +22,9 @@
 
 namespace lapwing {
 
-namespace team {
+namespace detail::team {
 class TeamState;
-} // namespace team
+} // namespace detail::team
 
 /// The ranks of an intracommunicator, the path from this rank to each of them, and what keeps their one-sided
 /// operations moving. Programs make a Runtime, which is a Team; windows and arrays take either.
@@ -219,7 +219,7 @@ public:
     [[nodiscard]] std::string report() const;
 
     /// The inside, for the other rooms.
-    [[nodiscard]] team::TeamState& state() const;
+    [[nodiscard]] detail::team::TeamState& state() const;
 
 private:
     /// True, or a message of the compiler and false.
@@ -249,7 +249,7 @@ private:
     }
     [[noreturn]] void throw_sum_too_large(std::int64_t sum, std::size_t bits, bool is_signed) const;
 
-    std::unique_ptr<team::TeamState> state_;
+    std::unique_ptr<detail::team::TeamState> state_;
     Rank rank_{};
     int size_ = 0;
     int node_size_ = 0;

@@ -9,9 +9,9 @@
 
 namespace lapwing {
 
-namespace datatype {
+namespace detail::datatype {
 [[noreturn]] void throw_zero_stride();
-} // namespace datatype
+} // namespace detail::datatype
 
 /// Indices of one dimension in an order: first, first + stride, first + 2 * stride, …, with a stride of either sign. It
 /// is what Fortran calls a subscript triplet. A Range, which is a set, is the triplet that goes through it in ascending
@@ -45,7 +45,7 @@ public:
     /// Every `step`-th index from the first on; of a negative step from the last back to the first. Throws RangeError
     /// for 0, and when the distance of neighbours would leave 64 bits.
     [[nodiscard]] constexpr Triplet by(std::int64_t step) const {
-        if (step == 0) datatype::throw_zero_stride();
+        if (step == 0) detail::datatype::throw_zero_stride();
         if (size_ == 0) return *this;
         const std::uint64_t distance =
             step < 0 ? 0 - static_cast<std::uint64_t>(step) : static_cast<std::uint64_t>(step);
@@ -53,7 +53,7 @@ public:
         const std::int64_t first = step > 0 ? first_ : last();
         if (size == 1) return strided(first, 1, 1);
         std::int64_t stride = 0;
-        if (__builtin_mul_overflow(stride_, step, &stride)) datatype::throw_stride(step);
+        if (__builtin_mul_overflow(stride_, step, &stride)) detail::datatype::throw_stride(step);
         return strided(first, size, stride);
     }
     /// The same indices from the last to the first.

@@ -32,18 +32,18 @@ namespace lapwing {
 
 class Layout;
 
-namespace window {
+namespace detail::window {
 class HotPageTables;
 class WindowState;
 
 inline constexpr std::uint64_t counted_bytes = 256; ///< copies below are as cheap as counting them
 
-} // namespace window
+} // namespace detail::window
 
 /// What lists of atomics do: see Window::fetch.
-using Atomic = mpi::AtomicOperation;
+using Atomic = detail::mpi::AtomicOperation;
 
-namespace window {
+namespace detail::window {
 
 /// The operands of a list of atomics: one for all, or a range of them.
 template <AtomicValue T>
@@ -91,7 +91,7 @@ consteval bool check_results() {
     }
 }
 
-} // namespace window
+} // namespace detail::window
 
 /// What a Window is made with beside its size.
 struct WindowOptions {
@@ -184,14 +184,14 @@ public:
     /// Blocking get: on return the bytes [offset, offset + size) of `target` are in `destination`.
     /// Cost: a copy (self, direct) or one round trip.
     void get_bytes(Rank target, Offset offset, std::span<std::byte> destination) {
-        if (support::devices_known.load(std::memory_order_relaxed)) [[unlikely]]
+        if (detail::support::devices_known.load(std::memory_order_relaxed)) [[unlikely]]
             require_host_memory(destination.data(), "get");
         get_to_host(target, offset, destination);
     }
     /// Put, complete locally on return: `source` may be reused. flush() or release() completes it at the owner.
     /// Cost: a copy (self, direct); small ones are staged, large ones leave from `source`.
     void put_bytes(Rank target, Offset offset, std::span<const std::byte> source) {
-        if (support::devices_known.load(std::memory_order_relaxed)) [[unlikely]]
+        if (detail::support::devices_known.load(std::memory_order_relaxed)) [[unlikely]]
             require_host_memory(source.data(), "put");
         put_from_host(target, offset, source);
     }
@@ -319,55 +319,65 @@ public:
     /// exclude each other.
     template <class T>
     T fetch_add(Rank target, Offset offset, T operand, std::memory_order order = std::memory_order_relaxed) {
-        return fetch_one<window::AtomicUse::numbers>(mpi::AtomicOperation::add, target, offset, operand, order);
+        return fetch_one<detail::window::AtomicUse::numbers>(detail::mpi::AtomicOperation::add, target, offset, operand,
+                                                             order);
     }
     template <class T>
     T fetch_and(Rank target, Offset offset, T operand, std::memory_order order = std::memory_order_relaxed) {
-        return fetch_one<window::AtomicUse::logic>(mpi::AtomicOperation::bit_and, target, offset, operand, order);
+        return fetch_one<detail::window::AtomicUse::logic>(detail::mpi::AtomicOperation::bit_and, target, offset,
+                                                           operand, order);
     }
     template <class T>
     T fetch_or(Rank target, Offset offset, T operand, std::memory_order order = std::memory_order_relaxed) {
-        return fetch_one<window::AtomicUse::logic>(mpi::AtomicOperation::bit_or, target, offset, operand, order);
+        return fetch_one<detail::window::AtomicUse::logic>(detail::mpi::AtomicOperation::bit_or, target, offset,
+                                                           operand, order);
     }
     template <class T>
     T fetch_xor(Rank target, Offset offset, T operand, std::memory_order order = std::memory_order_relaxed) {
-        return fetch_one<window::AtomicUse::logic>(mpi::AtomicOperation::bit_xor, target, offset, operand, order);
+        return fetch_one<detail::window::AtomicUse::logic>(detail::mpi::AtomicOperation::bit_xor, target, offset,
+                                                           operand, order);
     }
     template <class T>
     T fetch_min(Rank target, Offset offset, T operand, std::memory_order order = std::memory_order_relaxed) {
-        return fetch_one<window::AtomicUse::numbers>(mpi::AtomicOperation::min, target, offset, operand, order);
+        return fetch_one<detail::window::AtomicUse::numbers>(detail::mpi::AtomicOperation::min, target, offset, operand,
+                                                             order);
     }
     template <class T>
     T fetch_max(Rank target, Offset offset, T operand, std::memory_order order = std::memory_order_relaxed) {
-        return fetch_one<window::AtomicUse::numbers>(mpi::AtomicOperation::max, target, offset, operand, order);
+        return fetch_one<detail::window::AtomicUse::numbers>(detail::mpi::AtomicOperation::max, target, offset, operand,
+                                                             order);
     }
     template <class T>
     T swap(Rank target, Offset offset, T value, std::memory_order order = std::memory_order_relaxed) {
-        return fetch_one<window::AtomicUse::bits>(mpi::AtomicOperation::replace, target, offset, value, order);
+        return fetch_one<detail::window::AtomicUse::bits>(detail::mpi::AtomicOperation::replace, target, offset, value,
+                                                          order);
     }
     template <class T>
     T atomic_read(Rank target, Offset offset, std::memory_order order = std::memory_order_relaxed) {
-        return fetch_one<window::AtomicUse::bits>(mpi::AtomicOperation::read, target, offset, T{}, order);
+        return fetch_one<detail::window::AtomicUse::bits>(detail::mpi::AtomicOperation::read, target, offset, T{},
+                                                          order);
     }
     template <class T>
     void atomic_write(Rank target, Offset offset, T value, std::memory_order order = std::memory_order_relaxed) {
-        (void)fetch_one<window::AtomicUse::bits>(mpi::AtomicOperation::replace, target, offset, value, order);
+        (void)fetch_one<detail::window::AtomicUse::bits>(detail::mpi::AtomicOperation::replace, target, offset, value,
+                                                         order);
     }
     /// Writes `desired` if the value equals `expected`, compared bit by bit; returns the value from before.
     template <class T>
     T compare_swap(Rank target, Offset offset, T expected, std::type_identity_t<T> desired,
                    std::memory_order order = std::memory_order_relaxed) {
-        using Carrier = typename window::Carrier<T>::type;
+        using Carrier = typename detail::window::Carrier<T>::type;
         T result{};
-        if constexpr (window::check_atomic<T, window::AtomicUse::bits>()) {
+        if constexpr (detail::window::check_atomic<T, detail::window::AtomicUse::bits>()) {
             const auto old = static_cast<Carrier>(expected);
             const auto fresh = static_cast<Carrier>(desired);
             Carrier before{};
             if constexpr (AtomicValue<Carrier>)
-                atomic_compare_swap(mpi::atomic_type_of<Carrier>(), target, offset, &old, &fresh, &before, order);
+                atomic_compare_swap(detail::mpi::atomic_type_of<Carrier>(), target, offset, &old, &fresh, &before,
+                                    order);
             else
-                window::compare_swap_in_word(*this, window::small_integer_of<Carrier>(), target, offset, &old, &fresh,
-                                             &before, order);
+                detail::window::compare_swap_in_word(*this, detail::window::small_integer_of<Carrier>(), target, offset,
+                                                     &old, &fresh, &before, order);
             result = static_cast<T>(before);
         }
         return result;
@@ -380,27 +390,27 @@ public:
     /// nanoseconds, and a share of a message; a processor atomic on the own node.
     template <class T>
     void add(Rank target, Offset offset, T operand) {
-        update_one<window::AtomicUse::numbers>(Atomic::add, target, offset, operand);
+        update_one<detail::window::AtomicUse::numbers>(Atomic::add, target, offset, operand);
     }
     template <class T>
     void bit_and(Rank target, Offset offset, T operand) {
-        update_one<window::AtomicUse::logic>(Atomic::bit_and, target, offset, operand);
+        update_one<detail::window::AtomicUse::logic>(Atomic::bit_and, target, offset, operand);
     }
     template <class T>
     void bit_or(Rank target, Offset offset, T operand) {
-        update_one<window::AtomicUse::logic>(Atomic::bit_or, target, offset, operand);
+        update_one<detail::window::AtomicUse::logic>(Atomic::bit_or, target, offset, operand);
     }
     template <class T>
     void bit_xor(Rank target, Offset offset, T operand) {
-        update_one<window::AtomicUse::logic>(Atomic::bit_xor, target, offset, operand);
+        update_one<detail::window::AtomicUse::logic>(Atomic::bit_xor, target, offset, operand);
     }
     template <class T>
     void min(Rank target, Offset offset, T operand) {
-        update_one<window::AtomicUse::numbers>(Atomic::min, target, offset, operand);
+        update_one<detail::window::AtomicUse::numbers>(Atomic::min, target, offset, operand);
     }
     template <class T>
     void max(Rank target, Offset offset, T operand) {
-        update_one<window::AtomicUse::numbers>(Atomic::max, target, offset, operand);
+        update_one<detail::window::AtomicUse::numbers>(Atomic::max, target, offset, operand);
     }
 
     /// Many atomics at one rank: `operation` on the value at each of the offsets, in their order, with one operand for
@@ -418,15 +428,16 @@ public:
     template <class Operands, class Results>
     [[nodiscard]] Completion start_fetch(Atomic operation, Rank target, std::span<const Offset> offsets,
                                          const Operands& operands, Results&& before) {
-        if constexpr (window::check_results<Results>()) {
+        if constexpr (detail::window::check_results<Results>()) {
             using T = std::ranges::range_value_t<Results>;
-            const window::Operands<T> values{operands};
-            std::vector<mpi::ListedAtomic> list = make_list(offsets, std::ranges::size(before), values.size(), "fetch");
+            const detail::window::Operands<T> values{operands};
+            std::vector<detail::mpi::ListedAtomic> list =
+                make_list(offsets, std::ranges::size(before), values.size(), "fetch");
             for (std::size_t k = 0; k < list.size(); ++k) {
                 list[k].operand = values.at(k);
                 list[k].before = std::ranges::data(before) + k;
             }
-            return start_atomics(operation, mpi::atomic_type_of<T>(), target, list, "fetch");
+            return start_atomics(operation, detail::mpi::atomic_type_of<T>(), target, list, "fetch");
         } else {
             return {};
         }
@@ -443,18 +454,18 @@ public:
     template <class Expected, class Desired, class Results>
     [[nodiscard]] Completion start_compare_swap(Rank target, std::span<const Offset> offsets, const Expected& expected,
                                                 const Desired& desired, Results&& before) {
-        if constexpr (window::check_results<Results>()) {
+        if constexpr (detail::window::check_results<Results>()) {
             using T = std::ranges::range_value_t<Results>;
-            const window::Operands<T> old{expected};
-            const window::Operands<T> fresh{desired};
-            std::vector<mpi::ListedAtomic> list =
+            const detail::window::Operands<T> old{expected};
+            const detail::window::Operands<T> fresh{desired};
+            std::vector<detail::mpi::ListedAtomic> list =
                 make_list(offsets, std::ranges::size(before), std::min(old.size(), fresh.size()), "compare_swap");
             for (std::size_t k = 0; k < list.size(); ++k) {
                 list[k].operand = fresh.at(k);
                 list[k].expected = old.at(k);
                 list[k].before = std::ranges::data(before) + k;
             }
-            return start_atomics(Atomic::replace, mpi::atomic_type_of<T>(), target, list, "compare_swap");
+            return start_atomics(Atomic::replace, detail::mpi::atomic_type_of<T>(), target, list, "compare_swap");
         } else {
             return {};
         }
@@ -492,16 +503,17 @@ public:
     [[nodiscard]] StatisticsValues total_statistics();
 
     /// The inside, for the other rooms.
-    [[nodiscard]] const transport::MemoryMap& map() const noexcept { return map_; }
-    [[nodiscard]] window::WindowState& state() const;
+    [[nodiscard]] const detail::transport::MemoryMap& map() const noexcept { return map_; }
+    [[nodiscard]] detail::window::WindowState& state() const;
     /// Null if the window is not cached. Valid until close().
-    [[nodiscard]] const window::HotPageTables* hot_pages() const noexcept;
+    [[nodiscard]] const detail::window::HotPageTables* hot_pages() const noexcept;
     /// Of lists of atomics: what is in `list` is read before it returns, and what it points to, but for the results.
-    [[nodiscard]] Completion start_atomics(mpi::AtomicOperation operation, mpi::AtomicType type, Rank target,
-                                           std::span<const mpi::ListedAtomic> list, const char* call);
+    [[nodiscard]] Completion start_atomics(detail::mpi::AtomicOperation operation, detail::mpi::AtomicType type,
+                                           Rank target, std::span<const detail::mpi::ListedAtomic> list,
+                                           const char* call);
 
 private:
-    explicit Window(std::unique_ptr<window::WindowState> state);
+    explicit Window(std::unique_ptr<detail::window::WindowState> state);
 
     /// Address of [offset, offset + bytes) of `target` if reachable by load and store, else null. Throws RangeError.
     [[nodiscard]] std::byte* checked_address(Rank target, Offset offset, std::uint64_t bytes, const char* call) const {
@@ -513,7 +525,7 @@ private:
         return base == nullptr ? nullptr : base + offset.bytes;
     }
     /// Throws UsageError on a closed window.
-    [[nodiscard]] window::WindowState& open_state(const char* call) const;
+    [[nodiscard]] detail::window::WindowState& open_state(const char* call) const;
     void get_to_host(Rank target, Offset offset, std::span<std::byte> destination) {
         if (const std::byte* source = checked_address(target, offset, destination.size(), "get"))
             copy_in(destination.data(), source, destination.size());
@@ -530,7 +542,7 @@ private:
 
     void copy_in(std::byte* destination, const std::byte* source, std::uint64_t bytes) {
         if (bytes != 0) std::memcpy(destination, source, bytes);
-        if (bytes >= window::counted_bytes) count(Counter::direct_get_bytes, bytes);
+        if (bytes >= detail::window::counted_bytes) count(Counter::direct_get_bytes, bytes);
     }
     void copy_out(std::byte* destination, Rank target, Offset offset, std::span<const std::byte> source) {
         if (!source.empty()) std::memcpy(destination, source.data(), source.size());
@@ -544,44 +556,45 @@ private:
     void remote_put(Rank target, Offset offset, std::span<const std::byte> source);
     void remote_prefetch(Rank target, Offset offset, std::uint64_t bytes);
 
-    template <window::AtomicUse Use, class T>
-    T fetch_one(mpi::AtomicOperation operation, Rank target, Offset offset, T operand, std::memory_order order) {
-        using Carrier = typename window::Carrier<T>::type;
+    template <detail::window::AtomicUse Use, class T>
+    T fetch_one(detail::mpi::AtomicOperation operation, Rank target, Offset offset, T operand,
+                std::memory_order order) {
+        using Carrier = typename detail::window::Carrier<T>::type;
         T result{};
-        if constexpr (window::check_atomic<T, Use>()) {
+        if constexpr (detail::window::check_atomic<T, Use>()) {
             const auto value = static_cast<Carrier>(operand);
             Carrier before{};
             if constexpr (AtomicValue<Carrier>)
-                atomic_fetch(operation, mpi::atomic_type_of<Carrier>(), target, offset, &value, &before, order);
+                atomic_fetch(operation, detail::mpi::atomic_type_of<Carrier>(), target, offset, &value, &before, order);
             else
-                window::fetch_in_word(*this, operation, window::small_integer_of<Carrier>(), target, offset, &value,
-                                      &before, order);
+                detail::window::fetch_in_word(*this, operation, detail::window::small_integer_of<Carrier>(), target,
+                                              offset, &value, &before, order);
             result = static_cast<T>(before);
         }
         return result;
     }
-    template <window::AtomicUse Use, class T>
-    void update_one(mpi::AtomicOperation operation, Rank target, Offset offset, T operand) {
-        if constexpr (AtomicValue<T> && window::check_atomic<T, Use>())
-            atomic_update(operation, mpi::atomic_type_of<T>(), target, offset, &operand);
+    template <detail::window::AtomicUse Use, class T>
+    void update_one(detail::mpi::AtomicOperation operation, Rank target, Offset offset, T operand) {
+        if constexpr (AtomicValue<T> && detail::window::check_atomic<T, Use>())
+            atomic_update(operation, detail::mpi::atomic_type_of<T>(), target, offset, &operand);
         else (void)fetch_one<Use>(operation, target, offset, operand, std::memory_order_relaxed);
     }
-    void check_atomic(mpi::AtomicType type, Rank target, Offset offset, const char* call) const;
-    void atomic_fetch(mpi::AtomicOperation operation, mpi::AtomicType type, Rank target, Offset offset,
+    void check_atomic(detail::mpi::AtomicType type, Rank target, Offset offset, const char* call) const;
+    void atomic_fetch(detail::mpi::AtomicOperation operation, detail::mpi::AtomicType type, Rank target, Offset offset,
                       const void* operand, void* result, std::memory_order order);
-    void atomic_update(mpi::AtomicOperation operation, mpi::AtomicType type, Rank target, Offset offset,
+    void atomic_update(detail::mpi::AtomicOperation operation, detail::mpi::AtomicType type, Rank target, Offset offset,
                        const void* operand);
     /// With the offsets. Throws RangeError unless there are as many results, and as many operands (SIZE_MAX: one for
     /// all).
-    [[nodiscard]] std::vector<mpi::ListedAtomic> make_list(std::span<const Offset> offsets, std::size_t results,
-                                                           std::size_t operands, const char* call) const;
-    void atomic_compare_swap(mpi::AtomicType type, Rank target, Offset offset, const void* expected,
+    [[nodiscard]] std::vector<detail::mpi::ListedAtomic> make_list(std::span<const Offset> offsets, std::size_t results,
+                                                                   std::size_t operands, const char* call) const;
+    void atomic_compare_swap(detail::mpi::AtomicType type, Rank target, Offset offset, const void* expected,
                              const void* desired, void* result, std::memory_order order);
 
-    std::unique_ptr<window::WindowState> state_;
-    transport::MemoryMap map_;
+    std::unique_ptr<detail::window::WindowState> state_;
+    detail::transport::MemoryMap map_;
     std::atomic<std::uint64_t> least_noted_{
-        window::counted_bytes}; ///< 0 while there are copies to be told; the state keeps it
+        detail::window::counted_bytes}; ///< 0 while there are copies to be told; the state keeps it
 };
 
 } // namespace lapwing

@@ -3,7 +3,7 @@
 // one comparison a call.
 #include "window/host_calls.hpp"
 
-using lapwing::window::HostCall;
+using lapwing::detail::window::HostCall;
 using Kind = HostCall::Kind;
 
 namespace {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <vector>
 
-using lapwing::team::HostWaits;
+using lapwing::detail::team::HostWaits;
 
 namespace {
 

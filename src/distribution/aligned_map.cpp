@@ -7,7 +7,7 @@
 #include <numeric>
 #include <utility>
 
-namespace lapwing::distribution {
+namespace lapwing::detail::distribution {
 
 namespace {
 
@@ -130,4 +130,4 @@ Range AlignedDimension::range(int process, std::uint64_t k) const noexcept {
     return Range::strided(static_cast<std::int64_t>(position), size, static_cast<std::int64_t>(period));
 }
 
-} // namespace lapwing::distribution
+} // namespace lapwing::detail::distribution

@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <limits>
 
-namespace lapwing::distribution {
+namespace lapwing::detail::distribution {
 
 namespace {
 
@@ -175,4 +175,4 @@ std::uint64_t add_margins(std::span<DimensionMap> dimensions, std::uint64_t dept
     return capacity;
 }
 
-} // namespace lapwing::distribution
+} // namespace lapwing::detail::distribution

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
-namespace lapwing::distribution {
+namespace lapwing::detail::distribution {
 
 namespace {
 
@@ -174,4 +174,4 @@ void cut(std::span<const DimensionMap> dimensions, std::uint64_t origin, std::sp
     }
 }
 
-} // namespace lapwing::distribution
+} // namespace lapwing::detail::distribution

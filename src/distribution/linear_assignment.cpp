@@ -7,7 +7,7 @@
 #include <queue>
 #include <utility>
 
-namespace lapwing::distribution {
+namespace lapwing::detail::distribution {
 
 namespace {
 
@@ -161,4 +161,4 @@ std::vector<int> best_assignment(std::span<const std::vector<Candidate>> rows) {
     return value(own) == value(columns) ? own : columns;
 }
 
-} // namespace lapwing::distribution
+} // namespace lapwing::detail::distribution

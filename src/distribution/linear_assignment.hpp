@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-namespace lapwing::distribution {
+namespace lapwing::detail::distribution {
 
 /// A column that a row may have, and what that is worth.
 struct Candidate {
@@ -22,4 +22,4 @@ struct Candidate {
 /// values' sum must be below 2^62.
 [[nodiscard]] std::vector<int> best_assignment(std::span<const std::vector<Candidate>> rows);
 
-} // namespace lapwing::distribution
+} // namespace lapwing::detail::distribution

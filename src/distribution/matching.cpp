@@ -4,7 +4,7 @@
 #include <numeric>
 #include <utility>
 
-namespace lapwing::distribution {
+namespace lapwing::detail::distribution {
 
 std::uint64_t Match::period() const noexcept {
     return std::accumulate(runs.begin(), runs.end(), std::uint64_t{0},
@@ -272,4 +272,4 @@ std::vector<Match> match(const DimensionMap& here, int process, const IndexSeque
     return Matching{one, process, other, static_cast<Position>(here_indices.count)}.run();
 }
 
-} // namespace lapwing::distribution
+} // namespace lapwing::detail::distribution

@@ -8,7 +8,7 @@
 /// Where two distributions meet: which positions of two slices of equal shape lie at a given pair of processes. Each
 /// dimension is worked out by itself, from the periods of both sides; elements are not visited (Sanz et al., "Global
 /// data re-allocation via communication aggregation in Chapel", section III.A, has it for Block and Cyclic).
-namespace lapwing::distribution {
+namespace lapwing::detail::distribution {
 
 /// The positions of one dimension of a slice: position k is index first + k * stride of the array, which must be within
 /// its extent.
@@ -57,4 +57,4 @@ struct Match {
 [[nodiscard]] std::vector<Match> match(const DimensionMap& here, int process, const IndexSequence& here_indices,
                                        const DimensionMap& there, const IndexSequence& there_indices);
 
-} // namespace lapwing::distribution
+} // namespace lapwing::detail::distribution

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-namespace lapwing::distribution {
+namespace lapwing::detail::distribution {
 
 ChosenRanks::ChosenRanks(std::span<const Rank> ranks, int team_ranks) : ranks_(ranks.begin(), ranks.end()) {
     if (ranks.empty()) throw RangeError{"OnRanks: there are no ranks; name at least one that is to have elements"};
@@ -28,4 +28,4 @@ Rank ChosenRanks::process(Rank rank) const noexcept {
     return found != processes_.end() && found->first == rank.value ? Rank{found->second} : Rank{-1};
 }
 
-} // namespace lapwing::distribution
+} // namespace lapwing::detail::distribution

@@ -8,7 +8,7 @@
 #include <functional>
 #include <vector>
 
-namespace lapwing::distribution {
+namespace lapwing::detail::distribution {
 
 namespace {
 
@@ -101,4 +101,4 @@ void choose_grid(std::span<int> grid, int ranks, std::span<const std::int64_t> e
     std::copy_n(search.best().begin(), grid.size(), grid.begin());
 }
 
-} // namespace lapwing::distribution
+} // namespace lapwing::detail::distribution

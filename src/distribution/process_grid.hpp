@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <span>
 
-namespace lapwing::distribution {
+namespace lapwing::detail::distribution {
 
 /// Chooses how many processes each dimension gets: `grid` has the fixed ones and 0 for those to choose; the product of
 /// all becomes `ranks`. Of all grids the one whose largest segment has the fewest elements, of these the one with the
@@ -12,4 +12,4 @@ namespace lapwing::distribution {
 /// factorisations, some ten thousand for 100,000 ranks in four dimensions.
 void choose_grid(std::span<int> grid, int ranks, std::span<const std::int64_t> extents);
 
-} // namespace lapwing::distribution
+} // namespace lapwing::detail::distribution

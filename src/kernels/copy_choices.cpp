@@ -13,7 +13,7 @@
 #include <mutex>
 #include <unistd.h>
 
-namespace lapwing::kernels {
+namespace lapwing::detail::kernels {
 namespace {
 
 using namespace std::string_view_literals;
@@ -204,4 +204,4 @@ void use_copy_choices(const CopyChoices& choices) {
     in_use.store(tables.back().get(), std::memory_order_release);
 }
 
-} // namespace lapwing::kernels
+} // namespace lapwing::detail::kernels

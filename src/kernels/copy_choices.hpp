@@ -11,7 +11,7 @@
 #include <vector>
 
 /// Which method copies which kind of run: a built-in table, replaceable by what was measured on this machine.
-namespace lapwing::kernels {
+namespace lapwing::detail::kernels {
 
 enum class Movement : std::uint8_t { gather, scatter, copy };
 inline constexpr std::size_t movements = 3;
@@ -120,4 +120,4 @@ private:
 /// allocated, so call this when a profile is loaded, not in a loop.
 void use_copy_choices(const CopyChoices& choices);
 
-} // namespace lapwing::kernels
+} // namespace lapwing::detail::kernels

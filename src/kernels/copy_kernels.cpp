@@ -9,7 +9,7 @@
 #include <array>
 #include <cstring>
 
-namespace lapwing::kernels {
+namespace lapwing::detail::kernels {
 namespace {
 
 /// One side and the class that chooses among its loops.
@@ -154,4 +154,4 @@ void copy(std::byte* to, const std::byte* from, const PairedRun& run, Reuse reus
     run_kernel(to, run.to, from, run.from, run.count, run.block_bytes, reuse);
 }
 
-} // namespace lapwing::kernels
+} // namespace lapwing::detail::kernels

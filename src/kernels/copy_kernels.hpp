@@ -9,7 +9,7 @@
 /// Superpipelining lives on fast copies of short blocks (Schneider, Gerstenberger, Hoefler, "Compiler Optimizations for
 /// Non-Contiguous Remote Data Movement", section 3). A memcpy with a run-time length pays a call and a chain of
 /// branches for each block; here the length is looked at once a run, and the loop that follows knows it.
-namespace lapwing::kernels {
+namespace lapwing::detail::kernels {
 
 /// Where the blocks of one side of a copy are, relative to a base address.
 struct Placement {
@@ -52,4 +52,4 @@ void scatter(std::byte* to, const std::byte* from, const Run& run, Reuse reuse =
 /// Copies the blocks at `from` to the blocks at `to`.
 void copy(std::byte* to, const std::byte* from, const PairedRun& run, Reuse reuse = Reuse::soon) noexcept;
 
-} // namespace lapwing::kernels
+} // namespace lapwing::detail::kernels

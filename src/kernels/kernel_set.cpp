@@ -21,7 +21,7 @@
 #include <cstring>
 
 HWY_BEFORE_NAMESPACE();
-namespace lapwing::kernels {
+namespace lapwing::detail::kernels {
 namespace HWY_NAMESPACE {
 
 /// Highway's streaming stores are aligned ones; the ends are written as usual.
@@ -161,11 +161,11 @@ const KernelSet& set_of_target() {
 }
 
 } // namespace HWY_NAMESPACE
-} // namespace lapwing::kernels
+} // namespace lapwing::detail::kernels
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace lapwing::kernels {
+namespace lapwing::detail::kernels {
 
 HWY_EXPORT(set_of_target);
 
@@ -190,5 +190,5 @@ const KernelSet& kernel_set() noexcept {
 
 void use_kernel_set(const KernelSet& set) noexcept { used.store(&set, std::memory_order_relaxed); }
 
-} // namespace lapwing::kernels
+} // namespace lapwing::detail::kernels
 #endif // HWY_ONCE

@@ -8,7 +8,7 @@
 #include <cstdint>
 
 /// The compiled copy loops of one instruction set, and the classes of blocks that each is made for.
-namespace lapwing::kernels {
+namespace lapwing::detail::kernels {
 
 /// How the blocks of one side lie.
 enum class Place : std::uint8_t { contiguous, strided, indexed };
@@ -110,4 +110,4 @@ struct KernelSet {
 /// For tests: what the entry points use from now on.
 void use_kernel_set(const KernelSet& set) noexcept;
 
-} // namespace lapwing::kernels
+} // namespace lapwing::detail::kernels

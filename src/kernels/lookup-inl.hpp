@@ -21,7 +21,7 @@
 // in it.
 #if LAPWING_HAS_LOOKUP
 HWY_BEFORE_NAMESPACE();
-namespace lapwing::kernels {
+namespace lapwing::detail::kernels {
 namespace HWY_NAMESPACE {
 
 /// Blocks of one Word, 4 or 8 bytes.
@@ -79,7 +79,7 @@ void lookup_indexed(std::byte* to, Placement to_place, const std::byte* from, Pl
 }
 
 } // namespace HWY_NAMESPACE
-} // namespace lapwing::kernels
+} // namespace lapwing::detail::kernels
 HWY_AFTER_NAMESPACE();
 #endif
 #endif

@@ -15,7 +15,7 @@
 #include <random>
 #include <vector>
 
-namespace lapwing::kernels {
+namespace lapwing::detail::kernels {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -207,4 +207,4 @@ CopyChoices measure_copy_kernels(double budget_seconds) {
     return choices;
 }
 
-} // namespace lapwing::kernels
+} // namespace lapwing::detail::kernels

@@ -2,7 +2,7 @@
 
 #include "src/kernels/copy_choices.hpp"
 
-namespace lapwing::kernels {
+namespace lapwing::detail::kernels {
 
 /// Measures the copy kernels on the calling thread's processor and returns a table of the fastest ones, for
 /// use_copy_choices() or a profile. This is the algorithm of figure 4 in Schneider, Gerstenberger, Hoefler (see
@@ -17,4 +17,4 @@ namespace lapwing::kernels {
 /// Changes nothing by itself. Throws std::bad_alloc.
 [[nodiscard]] CopyChoices measure_copy_kernels(double budget_seconds);
 
-} // namespace lapwing::kernels
+} // namespace lapwing::detail::kernels

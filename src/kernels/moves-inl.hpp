@@ -15,7 +15,7 @@
 #include <utility>
 
 HWY_BEFORE_NAMESPACE();
-namespace lapwing::kernels {
+namespace lapwing::detail::kernels {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
@@ -343,6 +343,6 @@ void copy_by_library(std::byte* to, Placement to_place, const std::byte* from, P
 }
 
 } // namespace HWY_NAMESPACE
-} // namespace lapwing::kernels
+} // namespace lapwing::detail::kernels
 HWY_AFTER_NAMESPACE();
 #endif

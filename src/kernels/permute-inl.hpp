@@ -14,7 +14,7 @@
 #include <algorithm>
 
 HWY_BEFORE_NAMESPACE();
-namespace lapwing::kernels {
+namespace lapwing::detail::kernels {
 namespace HWY_NAMESPACE {
 
 #if LAPWING_MASKS_REACH_MEMORY
@@ -140,6 +140,6 @@ inline std::uint64_t permuted_blocks(std::uint64_t, std::int64_t) { return 0; }
 #endif
 
 } // namespace HWY_NAMESPACE
-} // namespace lapwing::kernels
+} // namespace lapwing::detail::kernels
 HWY_AFTER_NAMESPACE();
 #endif

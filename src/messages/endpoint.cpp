@@ -9,7 +9,7 @@
 
 #include <utility>
 
-namespace lapwing::messages {
+namespace lapwing::detail::messages {
 
 Endpoint::Endpoint(MPI_Comm communicator, EngineListener& listener) : communicator_{communicator}, listener_{listener} {
     int rank = 0;
@@ -84,4 +84,4 @@ void Endpoint::tell_problem() {
     throw Error{std::exchange(problem_, {})};
 }
 
-} // namespace lapwing::messages
+} // namespace lapwing::detail::messages

@@ -14,7 +14,7 @@
 #include <string_view>
 #include <unordered_map>
 
-namespace lapwing::messages {
+namespace lapwing::detail::messages {
 
 /// Ends messages about requests that make no sense.
 inline constexpr std::string_view fault_of_builds =
@@ -74,4 +74,4 @@ private:
     std::uint64_t failures_ = 0;
 };
 
-} // namespace lapwing::messages
+} // namespace lapwing::detail::messages

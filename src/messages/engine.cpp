@@ -10,7 +10,7 @@
 #include <optional>
 #include <utility>
 
-namespace lapwing::messages {
+namespace lapwing::detail::messages {
 
 Engine::Engine(MPI_Comm communicator, const EngineLimits& limits, support::Statistics& statistics,
                EngineListener& listener)
@@ -212,4 +212,4 @@ void Engine::stop() noexcept {
     endpoint_.requests().cancel_all();
 }
 
-} // namespace lapwing::messages
+} // namespace lapwing::detail::messages

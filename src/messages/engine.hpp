@@ -24,7 +24,7 @@
 #include <utility>
 #include <vector>
 
-namespace lapwing::messages {
+namespace lapwing::detail::messages {
 
 /// One rank's end of the service path: carries requests to other ranks' memory in packets, and answers theirs. Two
 /// threads use it, as in MuPC (Zhang 2007, section 4.3): the computation thread queues requests and, while it waits,
@@ -205,4 +205,4 @@ inline bool Engine::flushed(int target, const FlushTicket& ticket) {
     return origin_side_.flushed(target, ticket);
 }
 
-} // namespace lapwing::messages
+} // namespace lapwing::detail::messages

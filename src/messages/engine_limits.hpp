@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-namespace lapwing::messages {
+namespace lapwing::detail::messages {
 
 /// The most that packets_in_flight may be on any rank.
 inline constexpr std::uint64_t most_packets_in_flight = 1024;
@@ -22,4 +22,4 @@ struct EngineLimits {
     std::uint64_t extra_staging_buffers = 64;
 };
 
-} // namespace lapwing::messages
+} // namespace lapwing::detail::messages

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-namespace lapwing::messages {
+namespace lapwing::detail::messages {
 
 /// What the engine tells its team. Called with the engine's mutex held: must not block and must not call the engine
 /// except for the calls marked "from the listener or a handler".
@@ -29,4 +29,4 @@ public:
     virtual void on_progress() = 0;
 };
 
-} // namespace lapwing::messages
+} // namespace lapwing::detail::messages

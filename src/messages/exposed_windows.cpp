@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-namespace lapwing::messages {
+namespace lapwing::detail::messages {
 
 void ExposedWindows::abandon(std::uint64_t window, LateRequests late) {
     exposed_.erase(window);
@@ -81,4 +81,4 @@ bool ExposedWindows::find_dropping(std::uint64_t window) const {
     return found != abandoned_.end() && found->second == LateRequests::dropped;
 }
 
-} // namespace lapwing::messages
+} // namespace lapwing::detail::messages

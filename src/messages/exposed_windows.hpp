@@ -11,7 +11,7 @@
 #include <span>
 #include <unordered_map>
 
-namespace lapwing::messages {
+namespace lapwing::detail::messages {
 
 /// Memory of this rank that others may ask for by its window's number.
 struct ExposedMemory {
@@ -75,4 +75,4 @@ private:
     std::unordered_map<std::uint64_t, LateRequests> abandoned_;
 };
 
-} // namespace lapwing::messages
+} // namespace lapwing::detail::messages

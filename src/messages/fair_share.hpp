@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-namespace lapwing::messages {
+namespace lapwing::detail::messages {
 
 /// Whether a rank that holds `held` of the buffers that this one lends to ranks which ask it may have one more of the
 /// `free` ones: it takes no more than it leaves to the others. So one that asks for much, and then takes nothing, gets
@@ -11,4 +11,4 @@ namespace lapwing::messages {
 /// it waiting.
 [[nodiscard]] constexpr bool is_fair(std::uint64_t held, std::uint64_t free) noexcept { return held < free; }
 
-} // namespace lapwing::messages
+} // namespace lapwing::detail::messages

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace lapwing::messages {
+namespace lapwing::detail::messages {
 
 /// What an MPI request of the engine's is for.
 struct Purpose {
@@ -143,4 +143,4 @@ private:
     std::vector<Done> done_;
 };
 
-} // namespace lapwing::messages
+} // namespace lapwing::detail::messages

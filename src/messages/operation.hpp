@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace lapwing::messages {
+namespace lapwing::detail::messages {
 
 /// Something that a thread waits for: the parts of a transfer, or the answer of an atomic.
 struct Operation {
@@ -17,4 +17,4 @@ struct Operation {
     [[nodiscard]] bool done() const noexcept { return remaining.load(std::memory_order_acquire) == 0; }
 };
 
-} // namespace lapwing::messages
+} // namespace lapwing::detail::messages

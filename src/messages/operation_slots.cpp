@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace lapwing::messages {
+namespace lapwing::detail::messages {
 
 OperationSlots::OperationSlots(std::uint64_t count, std::uint32_t last_tag_number)
     : slots_(count), last_tag_number_{last_tag_number} {
@@ -114,4 +114,4 @@ void OperationSlots::forget(Slot& slot) {
     release_if_complete(slot);
 }
 
-} // namespace lapwing::messages
+} // namespace lapwing::detail::messages

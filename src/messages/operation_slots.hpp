@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace lapwing::messages {
+namespace lapwing::detail::messages {
 
 /// The own operations that an answer or bulk data refers to: a fixed number of slots, whose names requests and replies
 /// carry.
@@ -80,4 +80,4 @@ private:
     std::uint32_t last_tag_number_;
 };
 
-} // namespace lapwing::messages
+} // namespace lapwing::detail::messages

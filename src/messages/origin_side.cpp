@@ -13,7 +13,7 @@
 #include <string_view>
 #include <utility>
 
-namespace lapwing::messages {
+namespace lapwing::detail::messages {
 namespace {
 
 [[nodiscard]] std::string_view name_of(ReplyKind kind) noexcept {
@@ -410,4 +410,4 @@ void OriginSide::take_back_all_receives() noexcept {
         endpoint_.requests().take_back_receives({Purpose::own_get, static_cast<std::uint32_t>(i)});
 }
 
-} // namespace lapwing::messages
+} // namespace lapwing::detail::messages

@@ -17,7 +17,7 @@
 #include <unordered_map>
 #include <vector>
 
-namespace lapwing::messages {
+namespace lapwing::detail::messages {
 
 /// What must be acknowledged for everything queued to a target so far to be complete there.
 struct FlushTicket {
@@ -132,4 +132,4 @@ private:
     std::atomic<bool> pushing_{false};
 };
 
-} // namespace lapwing::messages
+} // namespace lapwing::detail::messages

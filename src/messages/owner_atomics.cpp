@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <cstring>
 
-namespace lapwing::messages {
+namespace lapwing::detail::messages {
 namespace {
 
 /// What went wrong in MPI; nothing, mostly.
@@ -199,4 +199,4 @@ void OwnerAtomics::add_list(const Peer& origin, const Request& request, std::spa
     if (by_mpi) report(flush_own_part(*memory));
 }
 
-} // namespace lapwing::messages
+} // namespace lapwing::detail::messages

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <span>
 
-namespace lapwing::messages {
+namespace lapwing::detail::messages {
 
 /// Atomics of other ranks on this one's memory: the processor's, or MPI's where the window's are, since the two do not
 /// exclude each other. A request is read once and must not throw, or what has been added would be added again: what
@@ -34,4 +34,4 @@ private:
     ReplyQueue& replies_;
 };
 
-} // namespace lapwing::messages
+} // namespace lapwing::detail::messages

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-namespace lapwing::messages {
+namespace lapwing::detail::messages {
 
 struct Peer;
 
@@ -109,4 +109,4 @@ private:
     std::vector<std::uint32_t> spare_;         ///< of the extra ones those not in use
 };
 
-} // namespace lapwing::messages
+} // namespace lapwing::detail::messages

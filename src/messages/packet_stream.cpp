@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace lapwing::messages {
+namespace lapwing::detail::messages {
 
 PacketStream::PacketStream(Endpoint& endpoint, support::Statistics& statistics, const Sort& sort,
                            std::uint64_t packet_bytes)
@@ -57,4 +57,4 @@ std::uint64_t PacketStream::memory_bytes() const noexcept {
     return (sort_.buffers + sort_.receives) * support::rounded_to_alignment(packet_bytes_);
 }
 
-} // namespace lapwing::messages
+} // namespace lapwing::detail::messages

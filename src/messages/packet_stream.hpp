@@ -14,7 +14,7 @@
 #include <span>
 #include <vector>
 
-namespace lapwing::messages {
+namespace lapwing::detail::messages {
 
 /// The packets of one sort, requests or replies: buffers for those that leave, and receives for those that come in. The
 /// receives are posted in a ring: MPI matches them in order, so the head is always the next to complete, and alone is
@@ -68,4 +68,4 @@ private:
     std::size_t head_ = 0;
 };
 
-} // namespace lapwing::messages
+} // namespace lapwing::detail::messages

@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-namespace lapwing::messages {
+namespace lapwing::detail::messages {
 
 /// A packet of a rank's requests that could not be read to its end: see TargetSide::read_on().
 struct ParkedPacket {
@@ -55,4 +55,4 @@ struct Peer {
     }
 };
 
-} // namespace lapwing::messages
+} // namespace lapwing::detail::messages

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace lapwing::messages {
+namespace lapwing::detail::messages {
 namespace {
 
 using support::ProcessorShare;
@@ -109,4 +109,4 @@ void PollingPolicy::woken(Sleeper::Woken by) {
     rounds_ = 0;
 }
 
-} // namespace lapwing::messages
+} // namespace lapwing::detail::messages

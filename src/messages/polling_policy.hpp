@@ -6,7 +6,7 @@
 #include <chrono>
 #include <cstdint>
 
-namespace lapwing::messages {
+namespace lapwing::detail::messages {
 
 /// What a round of progress found.
 struct ProgressRound {
@@ -100,4 +100,4 @@ private:
     unsigned sleeps_without_sockets_ = 0; ///< to come
 };
 
-} // namespace lapwing::messages
+} // namespace lapwing::detail::messages

@@ -12,7 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-namespace lapwing::messages {
+namespace lapwing::detail::messages {
 namespace {
 
 using Clock = Progressing::Clock;
@@ -164,4 +164,4 @@ void ProgressThread::run() {
     }
 }
 
-} // namespace lapwing::messages
+} // namespace lapwing::detail::messages

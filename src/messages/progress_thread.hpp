@@ -14,7 +14,7 @@
 
 #include <sched.h>
 
-namespace lapwing::messages {
+namespace lapwing::detail::messages {
 
 /// Something that the progress thread drives.
 class Progressing {
@@ -104,4 +104,4 @@ private:
     alignas(64) std::atomic<std::uint32_t> tick_{1}; ///< on a line that is written every few milliseconds only
 };
 
-} // namespace lapwing::messages
+} // namespace lapwing::detail::messages

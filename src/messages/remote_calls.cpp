@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-namespace lapwing::messages {
+namespace lapwing::detail::messages {
 
 void RemoteCalls::add(HandlerNumber number, RemoteCallHandler handler) {
     const auto name = static_cast<std::uint32_t>(number);
@@ -44,4 +44,4 @@ void RemoteCalls::run(int origin, HandlerNumber number, std::span<const std::byt
                                        bytes.size(), what));
 }
 
-} // namespace lapwing::messages
+} // namespace lapwing::detail::messages

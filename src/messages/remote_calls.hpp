@@ -8,7 +8,7 @@
 #include <span>
 #include <unordered_map>
 
-namespace lapwing::messages {
+namespace lapwing::detail::messages {
 
 /// Names the handler of a remote call: the same on all ranks of a team. Rooms above choose them; one that is taken is
 /// refused.
@@ -45,4 +45,4 @@ private:
     std::unordered_map<HandlerNumber, RemoteCallHandler> handlers_;
 };
 
-} // namespace lapwing::messages
+} // namespace lapwing::detail::messages

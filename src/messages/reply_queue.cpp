@@ -5,7 +5,7 @@
 #include <cstring>
 #include <utility>
 
-namespace lapwing::messages {
+namespace lapwing::detail::messages {
 
 Packet* ReplyQueue::take(Peer& to, Use use) {
     Packet* packet = nullptr;
@@ -70,4 +70,4 @@ void ReplyQueue::send_packet(Peer& to) {
     packets_.send(packet, to.rank);
 }
 
-} // namespace lapwing::messages
+} // namespace lapwing::detail::messages

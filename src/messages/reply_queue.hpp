@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace lapwing::messages {
+namespace lapwing::detail::messages {
 
 /// The replies and acknowledgements that this rank owes. Whoever gets replies reads them whatever else is under way,
 /// but not before its next call, or a signal, lets it: until then it holds the buffers that MPI has not sent. So
@@ -51,4 +51,4 @@ private:
     std::vector<Peer*> peers_; ///< to whom something is owed
 };
 
-} // namespace lapwing::messages
+} // namespace lapwing::detail::messages

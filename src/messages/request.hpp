@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-namespace lapwing::messages {
+namespace lapwing::detail::messages {
 
 /// What travels between the progress threads. A packet is a PacketHeader and requests (or replies), each padded to 8
 /// bytes, with its payload behind it. All ranks of a job run the same build on like processors, so fields travel as
@@ -119,4 +119,4 @@ struct WaitingNote {
 
 [[nodiscard]] constexpr std::uint64_t padded(std::uint64_t bytes) { return (bytes + 7) / 8 * 8; }
 
-} // namespace lapwing::messages
+} // namespace lapwing::detail::messages

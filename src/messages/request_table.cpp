@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-namespace lapwing::messages {
+namespace lapwing::detail::messages {
 
 std::string fault_of(std::span<const std::byte> packet, int origin) {
     std::string what;
@@ -21,4 +21,4 @@ std::string fault_of(std::span<const std::byte> packet, int origin) {
     return fmt::format("rank {} sent {}: the rest of the packet was dropped; {}", origin, what, fault_of_builds);
 }
 
-} // namespace lapwing::messages
+} // namespace lapwing::detail::messages

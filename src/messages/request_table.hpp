@@ -11,7 +11,7 @@
 #include <string>
 #include <type_traits>
 
-namespace lapwing::messages {
+namespace lapwing::detail::messages {
 
 /// How a request is answered.
 enum class Answered : std::uint8_t {
@@ -147,4 +147,4 @@ struct ReadRequest {
 /// Why read_request() finds no request in what `origin` has sent.
 [[nodiscard]] std::string fault_of(std::span<const std::byte> packet, int origin);
 
-} // namespace lapwing::messages
+} // namespace lapwing::detail::messages

@@ -12,7 +12,7 @@
 #include <new>
 #include <utility>
 
-namespace lapwing::messages {
+namespace lapwing::detail::messages {
 namespace {
 
 /// The number of one that is not in use, or of one more.
@@ -299,4 +299,4 @@ void ServedTransfers::return_staging(Peer& origin, std::uint32_t& number) noexce
     number = StagingBuffers::none;
 }
 
-} // namespace lapwing::messages
+} // namespace lapwing::detail::messages

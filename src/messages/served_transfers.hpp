@@ -14,7 +14,7 @@
 #include <span>
 #include <vector>
 
-namespace lapwing::messages {
+namespace lapwing::detail::messages {
 
 /// Bulk transfers of other ranks at this one: data that goes straight from or to memory, or through a staging buffer
 /// where it is packed or unpacked here. The serve_ functions return false, having done nothing, when there is no room
@@ -100,4 +100,4 @@ private:
     StagingBuffers staging_;
 };
 
-} // namespace lapwing::messages
+} // namespace lapwing::detail::messages

@@ -13,7 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-namespace lapwing::messages {
+namespace lapwing::detail::messages {
 namespace {
 
 constexpr unsigned sleeps_per_scan = 256;
@@ -98,4 +98,4 @@ void Sleeper::wake() noexcept {
     [[maybe_unused]] const auto written = write(nudges_, &one, sizeof one);
 }
 
-} // namespace lapwing::messages
+} // namespace lapwing::detail::messages

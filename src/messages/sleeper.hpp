@@ -7,7 +7,7 @@
 #include <sys/epoll.h>
 #include <time.h>
 
-namespace lapwing::messages {
+namespace lapwing::detail::messages {
 
 /// Where the progress thread sleeps: until another thread nudges it, a time is over, or data arrives on a socket of
 /// this process. The last is what makes a sleeping rank answer at once where MPI's messages come over TCP: MPI has no
@@ -49,4 +49,4 @@ private:
     std::atomic<bool> nudged_{false};
 };
 
-} // namespace lapwing::messages
+} // namespace lapwing::detail::messages

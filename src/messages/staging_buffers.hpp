@@ -7,7 +7,7 @@
 #include <new>
 #include <vector>
 
-namespace lapwing::messages {
+namespace lapwing::detail::messages {
 
 /// Buffers for what is packed or unpacked for other ranks: a number of them that stay once they were used, and extra
 /// ones for ranks that would have none, as large as they need and only as long.
@@ -74,4 +74,4 @@ private:
     std::vector<Buffer> buffers_;
 };
 
-} // namespace lapwing::messages
+} // namespace lapwing::detail::messages

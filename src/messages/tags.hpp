@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-namespace lapwing::messages {
+namespace lapwing::detail::messages {
 
 /// Tags of the engine's messages: packets of requests, packets of replies, and the data of each bulk transfer.
 inline constexpr int request_tag = 0;
@@ -21,4 +21,4 @@ inline constexpr int first_bulk_tag = 2;
     return static_cast<std::uint32_t>(largest_tag - first_bulk_tag - 1) / 2;
 }
 
-} // namespace lapwing::messages
+} // namespace lapwing::detail::messages

@@ -13,7 +13,7 @@
 #include <string>
 #include <utility>
 
-namespace lapwing::messages {
+namespace lapwing::detail::messages {
 namespace {
 
 /// Copies bytes of a window for a rank that reads them. A cached reader asks for whole lines of 64 bytes, so among them
@@ -272,4 +272,4 @@ void TargetSide::handle_remote_call(Peer& origin, const Request& request, std::s
     remote_calls_.run(origin.rank, HandlerNumber{request.handler}, bytes);
 }
 
-} // namespace lapwing::messages
+} // namespace lapwing::detail::messages

@@ -17,7 +17,7 @@
 #include <span>
 #include <vector>
 
-namespace lapwing::messages {
+namespace lapwing::detail::messages {
 
 /// The engine's end at the target: reads requests, handles and answers them. Used with the engine's mutex held.
 class TargetSide {
@@ -103,4 +103,4 @@ private:
     std::atomic<std::uint64_t> wakes_{0};
 };
 
-} // namespace lapwing::messages
+} // namespace lapwing::detail::messages

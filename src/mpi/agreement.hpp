@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-namespace lapwing::mpi {
+namespace lapwing::detail::mpi {
 
 /// Collective. Whether `own` holds on all ranks.
 [[nodiscard]] inline bool all_agree(MPI_Comm communicator, bool own) {
@@ -54,4 +54,4 @@ struct Problem {
     return {first, text.data()};
 }
 
-} // namespace lapwing::mpi
+} // namespace lapwing::detail::mpi

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <type_traits>
 
-namespace lapwing::mpi {
+namespace lapwing::detail::mpi {
 namespace {
 
 /// Calls `f` with a value of the C++ type that `type` names.
@@ -137,4 +137,4 @@ MPI_Datatype mpi_type(AtomicType type) {
     return MPI_DATATYPE_NULL;
 }
 
-} // namespace lapwing::mpi
+} // namespace lapwing::detail::mpi

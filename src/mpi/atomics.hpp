@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace lapwing::mpi {
+namespace lapwing::detail::mpi {
 
 /// Room for a value of any type, of which the first size_of(type) bytes are in use.
 using AtomicValueBytes = std::array<std::byte, 8>;
@@ -49,4 +49,4 @@ void processor_compare_swap(AtomicType type, std::byte* address, const void* exp
     return 8;
 }
 
-} // namespace lapwing::mpi
+} // namespace lapwing::detail::mpi

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <string_view>
 
-namespace lapwing::mpi {
+namespace lapwing::detail::mpi {
 
 #ifdef OPEN_MPI
 namespace {
@@ -88,4 +88,4 @@ bool window_creation_would_print(int /*thread_level*/) { return false; }
 bool compare_and_swap_crashes() { return false; }
 #endif
 
-} // namespace lapwing::mpi
+} // namespace lapwing::detail::mpi

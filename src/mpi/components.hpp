@@ -1,6 +1,6 @@
 #pragma once
 
-namespace lapwing::mpi {
+namespace lapwing::detail::mpi {
 
 /// Open MPI before 5.0: the component osc/pt2pt refuses MPI_THREAD_MULTIPLE, and mpirun then prints a help text that no
 /// error handler can hold back. True where that component is the only one that could serve windows between nodes. With
@@ -12,4 +12,4 @@ namespace lapwing::mpi {
 /// is not there).
 [[nodiscard]] bool compare_and_swap_crashes();
 
-} // namespace lapwing::mpi
+} // namespace lapwing::detail::mpi

@@ -28,7 +28,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-namespace lapwing::mpi {
+namespace lapwing::detail::mpi {
 namespace {
 
 using support::check_mpi;
@@ -174,4 +174,4 @@ void CreationTurn::end() {
     name_.give_back();
 }
 
-} // namespace lapwing::mpi
+} // namespace lapwing::detail::mpi

@@ -6,7 +6,7 @@
 
 #include <string>
 
-namespace lapwing::mpi {
+namespace lapwing::detail::mpi {
 
 /// A name of the machine, or what of it has one space of socket names, that one process holds at a time; it goes with
 /// the process.
@@ -52,4 +52,4 @@ private:
     MachineName name_;
 };
 
-} // namespace lapwing::mpi
+} // namespace lapwing::detail::mpi

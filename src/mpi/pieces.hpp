@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
-namespace lapwing::mpi {
+namespace lapwing::detail::mpi {
 
 /// MPI counts are int: larger transfers go in pieces of this many bytes. The calls with large counts of MPI 4 are no
 /// way round it: MPICH 4.0.2 crashes in MPI_Put_c of more than 2^31 bytes, and Open MPI 5.0 has none.
@@ -25,4 +25,4 @@ void for_each_piece(std::uint64_t bytes, F&& f, std::uint64_t unit = 1) {
     }
 }
 
-} // namespace lapwing::mpi
+} // namespace lapwing::detail::mpi

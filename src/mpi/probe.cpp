@@ -12,7 +12,7 @@
 #include <cstddef>
 #include <utility>
 
-namespace lapwing::mpi {
+namespace lapwing::detail::mpi {
 namespace {
 
 using support::check_mpi;
@@ -168,4 +168,4 @@ bool probe_shared_windows(MPI_Comm node) {
     return works;
 }
 
-} // namespace lapwing::mpi
+} // namespace lapwing::detail::mpi

@@ -11,7 +11,7 @@
 #include <memory>
 #include <string>
 
-namespace lapwing::mpi {
+namespace lapwing::detail::mpi {
 
 /// How a window comes to its memory: MPIs have separate code for each.
 enum class WindowKind : std::uint8_t { allocated, created, shared };
@@ -52,4 +52,4 @@ struct ProbeRequest {
 /// Collective over the ranks of a node. Whether they can share memory through MPI.
 [[nodiscard]] bool probe_shared_windows(MPI_Comm node);
 
-} // namespace lapwing::mpi
+} // namespace lapwing::detail::mpi

@@ -17,7 +17,7 @@
 
 #include <unistd.h>
 
-namespace lapwing::mpi {
+namespace lapwing::detail::mpi {
 namespace {
 
 using support::check_mpi;
@@ -119,4 +119,4 @@ Processors::Processors(MPI_Comm machine) {
     CPU_OR(&for_progress_, &own, &free);
 }
 
-} // namespace lapwing::mpi
+} // namespace lapwing::detail::mpi

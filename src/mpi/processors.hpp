@@ -9,7 +9,7 @@
 
 #include <sched.h>
 
-namespace lapwing::mpi {
+namespace lapwing::detail::mpi {
 
 /// For each processor, by the system's number, the core that it is part of; -1 for numbers that no processor has. The
 /// directory is Linux's, /sys/devices/system/cpu.
@@ -42,4 +42,4 @@ private:
     cpu_set_t for_progress_{};
 };
 
-} // namespace lapwing::mpi
+} // namespace lapwing::detail::mpi

@@ -8,7 +8,7 @@
 #include <type_traits>
 #include <vector>
 
-namespace lapwing::mpi {
+namespace lapwing::detail::mpi {
 
 /// Collective. On rank 0 the values of all ranks, in the order of the ranks; nothing elsewhere. Each has as many: at
 /// most 2^31 bytes.
@@ -33,4 +33,4 @@ template <class T>
     return own;
 }
 
-} // namespace lapwing::mpi
+} // namespace lapwing::detail::mpi

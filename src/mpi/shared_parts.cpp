@@ -13,7 +13,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace lapwing::mpi {
+namespace lapwing::detail::mpi {
 namespace {
 
 using support::check_mpi;
@@ -142,4 +142,4 @@ SharedParts find_shared_parts(MPI_Comm node, std::byte* own, std::uint64_t bytes
     return {std::move(found), find_overlap(in_files)};
 }
 
-} // namespace lapwing::mpi
+} // namespace lapwing::detail::mpi

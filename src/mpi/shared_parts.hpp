@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-namespace lapwing::mpi {
+namespace lapwing::detail::mpi {
 
 /// Where the part of one rank begins in that of another.
 struct Overlap {
@@ -42,4 +42,4 @@ struct SharedParts {
 };
 [[nodiscard]] SharedParts find_shared_parts(MPI_Comm node, std::byte* own, std::uint64_t bytes);
 
-} // namespace lapwing::mpi
+} // namespace lapwing::detail::mpi

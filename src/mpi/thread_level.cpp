@@ -6,11 +6,11 @@
 
 #include <optional>
 
-namespace lapwing::support::settings_in {
+namespace lapwing::detail::support::settings_in {
 void mpi_thread_level() {} // see cmake/LapwingSettings.cmake
-} // namespace lapwing::support::settings_in
+} // namespace lapwing::detail::support::settings_in
 
-namespace lapwing::mpi {
+namespace lapwing::detail::mpi {
 namespace {
 
 [[gnu::init_priority(support::before_programs)]] const support::ChoiceSetting<std::optional<int>> level_setting{
@@ -34,4 +34,4 @@ int thread_level(const Settings& settings) {
     return told ? *told : support::mpi_thread_level();
 }
 
-} // namespace lapwing::mpi
+} // namespace lapwing::detail::mpi

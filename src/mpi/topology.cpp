@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-namespace lapwing::mpi {
+namespace lapwing::detail::mpi {
 
 struct Topology::Whole {
     MPI_Comm communicator = MPI_COMM_NULL;
@@ -99,4 +99,4 @@ void Topology::close() noexcept {
     if (node_ != MPI_COMM_NULL && finalized == 0) MPI_Comm_free(&node_);
 }
 
-} // namespace lapwing::mpi
+} // namespace lapwing::detail::mpi

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-namespace lapwing::mpi {
+namespace lapwing::detail::mpi {
 
 /// How ranks are gathered into nodes.
 enum class NodeMode : std::uint8_t {
@@ -88,4 +88,4 @@ private:
     std::optional<Processors> processors_;
 };
 
-} // namespace lapwing::mpi
+} // namespace lapwing::detail::mpi

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <cstring>
 
-namespace lapwing::mpi {
+namespace lapwing::detail::mpi {
 
 /// Which of MPI's atomics gave the right answer when they were tried (src/mpi/window_trial.hpp).
 class TrustedAtomics {
@@ -75,4 +75,4 @@ auto fetch_by_swaps(AtomicOperation operation, AtomicType type, const void* oper
     }
 }
 
-} // namespace lapwing::mpi
+} // namespace lapwing::detail::mpi

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace lapwing::mpi {
+namespace lapwing::detail::mpi {
 namespace {
 
 using Patience = TurnMember::Patience;
@@ -41,4 +41,4 @@ bool take_turn(TurnMember& member, Patience patience) {
     return taken;
 }
 
-} // namespace lapwing::mpi
+} // namespace lapwing::detail::mpi

@@ -2,7 +2,7 @@
 
 #include <chrono>
 
-namespace lapwing::mpi {
+namespace lapwing::detail::mpi {
 
 /// One rank of a team that wants the machines of all its ranks for itself for a while: what take_turn() does it with.
 ///
@@ -47,4 +47,4 @@ public:
 /// `patience` is for all machines together: a leader passes on what is left of it.
 [[nodiscard]] bool take_turn(TurnMember& member, TurnMember::Patience patience);
 
-} // namespace lapwing::mpi
+} // namespace lapwing::detail::mpi

@@ -11,7 +11,7 @@
 #include <thread>
 #include <utility>
 
-namespace lapwing::mpi {
+namespace lapwing::detail::mpi {
 
 bool ends_within(std::chrono::milliseconds longest, std::function<void()> work) {
     struct Shared {
@@ -49,4 +49,4 @@ bool ends_within(std::chrono::milliseconds longest, std::function<void()> work) 
     return true;
 }
 
-} // namespace lapwing::mpi
+} // namespace lapwing::detail::mpi

@@ -3,11 +3,11 @@
 #include <chrono>
 #include <functional>
 
-namespace lapwing::mpi {
+namespace lapwing::detail::mpi {
 
 /// Runs `work` in a thread of its own and waits for its end. False: it has not ended within `longest`, and stays where
 /// it is, with all that it holds, as long as the process lives. What it throws in time is thrown here. Where no thread
 /// can be started it runs here, and nobody watches it. MPI must permit calls of several threads at a time.
 [[nodiscard]] bool ends_within(std::chrono::milliseconds longest, std::function<void()> work);
 
-} // namespace lapwing::mpi
+} // namespace lapwing::detail::mpi

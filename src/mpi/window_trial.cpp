@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-namespace lapwing::mpi {
+namespace lapwing::detail::mpi {
 namespace {
 
 using support::check_mpi;
@@ -667,4 +667,4 @@ bool WindowTrial::completes_without_target(SleepOutsideMpi sleep_outside_mpi, Tr
     return all_proved;
 }
 
-} // namespace lapwing::mpi
+} // namespace lapwing::detail::mpi

@@ -13,7 +13,7 @@
 #include <span>
 #include <string>
 
-namespace lapwing::mpi {
+namespace lapwing::detail::mpi {
 
 /// Sleeps so long, while the progress thread of this process makes no round. `asleep`, if any, is 1 meanwhile, and 0
 /// before and after.
@@ -96,4 +96,4 @@ private:
     static inline std::atomic<const char*> call_{"MPI_Win_allocate"};
 };
 
-} // namespace lapwing::mpi
+} // namespace lapwing::detail::mpi

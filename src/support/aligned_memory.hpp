@@ -8,7 +8,7 @@
 
 #include <sys/mman.h>
 
-namespace lapwing::support {
+namespace lapwing::detail::support {
 
 /// Where buffers begin that MPI sends much from or receives much into. Large blocks of operator new begin 16 bytes
 /// behind a page, and from there Linux copies to and from sockets half as fast (4 MiB over TCP within a machine: 3.7 ms
@@ -54,4 +54,4 @@ using AlignedMemory = std::unique_ptr<std::byte[], FreeAligned>;
     return (bytes + buffer_alignment - 1) / buffer_alignment * buffer_alignment;
 }
 
-} // namespace lapwing::support
+} // namespace lapwing::detail::support

@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <exception>
 
-namespace lapwing::support {
+namespace lapwing::detail::support {
 
 void assertion_failed(const char* condition, const char* file, int line, const char* function) noexcept {
     try {
@@ -19,4 +19,4 @@ void assertion_failed(const char* condition, const char* file, int line, const c
     std::abort();
 }
 
-} // namespace lapwing::support
+} // namespace lapwing::detail::support

@@ -1,6 +1,6 @@
 #pragma once
 
-namespace lapwing::support {
+namespace lapwing::detail::support {
 
 /// Whether this build checks the invariants of the library itself (the CMake option LAPWING_INTERNAL_ASSERTIONS, which
 /// the presets debug, asan and tsan set): LAPWING_ASSERT, and the order of mutexes. What a program may do wrong is
@@ -14,11 +14,12 @@ inline constexpr bool internal_assertions = false;
 /// Prints which invariant does not hold, and where, and ends the process: what comes behind it would not be true.
 [[noreturn]] void assertion_failed(const char* condition, const char* file, int line, const char* function) noexcept;
 
-} // namespace lapwing::support
+} // namespace lapwing::detail::support
 
 /// An invariant: `LAPWING_ASSERT(begin <= end)`. Compiled in every build, and evaluated where internal_assertions is
 /// true.
-#define LAPWING_ASSERT(...)                                                     \
-    (!::lapwing::support::internal_assertions || static_cast<bool>(__VA_ARGS__) \
-         ? static_cast<void>(0)                                                 \
-         : ::lapwing::support::assertion_failed(#__VA_ARGS__, __FILE__, __LINE__, static_cast<const char*>(__func__)))
+#define LAPWING_ASSERT(...)                                                               \
+    (!::lapwing::detail::support::internal_assertions || static_cast<bool>(__VA_ARGS__)   \
+         ? static_cast<void>(0)                                                           \
+         : ::lapwing::detail::support::assertion_failed(#__VA_ARGS__, __FILE__, __LINE__, \
+                                                        static_cast<const char*>(__func__)))

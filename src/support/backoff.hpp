@@ -5,7 +5,7 @@
 
 #include <sched.h>
 
-namespace lapwing::support {
+namespace lapwing::detail::support {
 
 inline void relax_processor() noexcept {
 #if defined(__x86_64__) || defined(__i386__)
@@ -75,4 +75,4 @@ private:
     Clock::duration elapsed_{};
 };
 
-} // namespace lapwing::support
+} // namespace lapwing::detail::support

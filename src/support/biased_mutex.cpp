@@ -7,7 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-namespace lapwing::support {
+namespace lapwing::detail::support {
 namespace {
 
 long membarrier(int command) { return syscall(__NR_membarrier, command, 0, 0); }
@@ -45,4 +45,4 @@ void BiasedMutex::revoke() {
     membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
 }
 
-} // namespace lapwing::support
+} // namespace lapwing::detail::support

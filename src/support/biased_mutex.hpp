@@ -7,7 +7,7 @@
 #include <atomic>
 #include <mutex>
 
-namespace lapwing::support {
+namespace lapwing::detail::support {
 
 /// A mutex for state that nearly always one and the same thread uses: the first thread that locks it owns the bias, and
 /// locks it with two plain stores and two loads (about 1 ns) instead of two atomic read-modify-writes. The first lock
@@ -112,4 +112,4 @@ private:
     LockRank rank_{}; ///< where internal_assertions are on
 };
 
-} // namespace lapwing::support
+} // namespace lapwing::detail::support

@@ -15,7 +15,7 @@
 #include <dlfcn.h>
 #include <link.h>
 
-namespace lapwing::support {
+namespace lapwing::detail::support {
 namespace {
 
 /// The beginning of cudaPointerAttributes and of hipPointerAttribute_t, which is alike in all versions. What the first
@@ -116,4 +116,4 @@ void throw_device_memory(const std::string& who, const void* memory) {
         who, memory)};
 }
 
-} // namespace lapwing::support
+} // namespace lapwing::detail::support

@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace lapwing::support {
+namespace lapwing::detail::support {
 
 /// Looks for the runtime libraries of CUDA and HIP among those that the process has loaded by now, and notes in
 /// devices_known whether there is one. Nothing is linked or loaded for it: a program without them pays for a load and a
@@ -23,4 +23,4 @@ void require_host_memory(const void* memory, Who&& who) {
         throw_device_memory(who(), memory);
 }
 
-} // namespace lapwing::support
+} // namespace lapwing::detail::support

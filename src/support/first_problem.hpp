@@ -3,7 +3,7 @@
 #include <exception>
 #include <utility>
 
-namespace lapwing::support {
+namespace lapwing::detail::support {
 
 /// For steps that must all be tried: keeps the first exception until they have been.
 class FirstProblem {
@@ -24,4 +24,4 @@ private:
     std::exception_ptr problem_;
 };
 
-} // namespace lapwing::support
+} // namespace lapwing::detail::support

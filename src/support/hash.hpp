@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <span>
 
-namespace lapwing::support {
+namespace lapwing::detail::support {
 
 /// A number for bytes by which ranks tell whether they have the same: FNV-1a (Fowler, Noll and Vo), of which the last
 /// bits are mixed again, since numbers differ in few. It tells accidents, and keeps nobody from making one.
@@ -15,4 +15,4 @@ namespace lapwing::support {
     return hash ^ hash >> 29;
 }
 
-} // namespace lapwing::support
+} // namespace lapwing::detail::support

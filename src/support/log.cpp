@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <string>
 
-namespace lapwing::support {
+namespace lapwing::detail::support {
 
 void log_line(std::string_view line) noexcept {
     try {
@@ -15,4 +15,4 @@ void log_line(std::string_view line) noexcept {
     }
 }
 
-} // namespace lapwing::support
+} // namespace lapwing::detail::support

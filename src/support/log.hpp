@@ -2,10 +2,10 @@
 
 #include <string_view>
 
-namespace lapwing::support {
+namespace lapwing::detail::support {
 
 /// Writes "lapwing: `line`" to standard error in one call, so that lines of several ranks do not mix. For what has no
 /// caller to throw to: destructors, the start-up report, statistics at the end.
 void log_line(std::string_view line) noexcept;
 
-} // namespace lapwing::support
+} // namespace lapwing::detail::support

@@ -5,7 +5,7 @@
 
 #include <array>
 
-namespace lapwing::support {
+namespace lapwing::detail::support {
 
 static_assert(MPI_SUCCESS == 0, "MPI fixes the value of MPI_SUCCESS (MPI 3.1, section 8.4)");
 
@@ -22,4 +22,4 @@ void throw_mpi_error(int code, std::string_view call, std::string_view who) {
                    code};
 }
 
-} // namespace lapwing::support
+} // namespace lapwing::detail::support

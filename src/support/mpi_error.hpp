@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace lapwing::support {
+namespace lapwing::detail::support {
 
 /// MPI's own text of an error code.
 [[nodiscard]] std::string mpi_error_text(int code);
@@ -19,4 +19,4 @@ inline void check_mpi(int code, std::string_view call, std::string_view who = {}
         throw_mpi_error(code, call, who);
 }
 
-} // namespace lapwing::support
+} // namespace lapwing::detail::support

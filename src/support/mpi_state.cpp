@@ -1,6 +1,6 @@
 #include "src/support/mpi_state.hpp"
 
-namespace lapwing::support {
+namespace lapwing::detail::support {
 
 bool mpi_has_sessions() noexcept {
 #ifdef LAPWING_MPI_HAS_SESSIONS
@@ -30,4 +30,4 @@ int mpi_thread_level() noexcept {
     return level;
 }
 
-} // namespace lapwing::support
+} // namespace lapwing::detail::support

@@ -2,7 +2,7 @@
 
 #include <mpi.h>
 
-namespace lapwing::support {
+namespace lapwing::detail::support {
 
 /// Whether this MPI has sessions (MPI 4.0, section 11.3), found when Lapwing is configured: Open MPI 5.0 has them and
 /// says that it is MPI 3.1.
@@ -16,4 +16,4 @@ namespace lapwing::support {
 /// MPI's thread level, MPI_THREAD_SINGLE where MPI cannot tell.
 [[nodiscard]] int mpi_thread_level() noexcept;
 
-} // namespace lapwing::support
+} // namespace lapwing::detail::support

@@ -9,7 +9,7 @@
 #include <exception>
 #include <string_view>
 
-namespace lapwing::support {
+namespace lapwing::detail::support {
 namespace {
 
 constexpr std::array<std::string_view, static_cast<std::size_t>(LockRank::innermost) + 1> names{
@@ -64,4 +64,4 @@ void LockOrder::released(const void* mutex) noexcept {
     assertion_failed("a thread releases mutexes that it has taken", __FILE__, __LINE__, "LockOrder::released");
 }
 
-} // namespace lapwing::support
+} // namespace lapwing::detail::support

@@ -9,7 +9,7 @@
 #include <shared_mutex>
 #include <type_traits>
 
-namespace lapwing::support {
+namespace lapwing::detail::support {
 
 /// The order in which a thread takes mutexes: one of these only while all that it holds stand before it. So no two
 /// threads ever wait for each other, whatever windows and teams they use. What each guards, and why it stands there:
@@ -114,4 +114,4 @@ private:
 using Mutex = RankedMutex<std::mutex>;
 using SharedMutex = RankedMutex<std::shared_mutex>;
 
-} // namespace lapwing::support
+} // namespace lapwing::detail::support

@@ -7,7 +7,7 @@
 #include <new>
 #include <vector>
 
-namespace lapwing::support {
+namespace lapwing::detail::support {
 
 /// Gives the objects of a class that derives from Recycled<that class> the memory of those that are gone: for objects
 /// that a program in a steady state makes and drops all the time. Keeps at most `most` pieces; they are never given
@@ -58,4 +58,4 @@ private:
     }
 };
 
-} // namespace lapwing::support
+} // namespace lapwing::detail::support

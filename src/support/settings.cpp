@@ -13,17 +13,17 @@ extern char** environ;
 
 namespace lapwing {
 
-namespace support {
+namespace detail::support {
 void link_all_settings(); // see cmake/LapwingSettings.cmake
 }
 
 namespace {
 
-std::map<std::string, const support::Setting*, std::less<>>& registry() {
+std::map<std::string, const detail::support::Setting*, std::less<>>& registry() {
     // A function's static: settings are static objects of many sources, constructed in any order. Never destroyed: a
     // runtime of the program's may be a static object that ends later.
-    static auto& settings = *new std::map<std::string, const support::Setting*, std::less<>>;
-    support::link_all_settings(); // does nothing: whoever looks one up knows all of them
+    static auto& settings = *new std::map<std::string, const detail::support::Setting*, std::less<>>;
+    detail::support::link_all_settings(); // does nothing: whoever looks one up knows all of them
     return settings;
 }
 
@@ -55,7 +55,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
                                    nearest.empty() ? "" : fmt::format("did you mean {}? ", nearest))};
 }
 
-const support::Setting& find(std::string_view name, std::string_view where) {
+const detail::support::Setting& find(std::string_view name, std::string_view where) {
     const auto found = registry().find(name);
     if (found == registry().end()) throw_unknown(name, where);
     return *found->second;
@@ -93,7 +93,7 @@ Settings& Settings::set(std::string_view name, std::string_view value) {
 }
 
 std::string Settings::text(std::string_view name) const {
-    const support::Setting& setting = find(name, "Settings::text");
+    const detail::support::Setting& setting = find(name, "Settings::text");
     if (const auto found = program_.find(name); found != program_.end()) return found->second;
     if (const auto found = environment_.find(name); found != environment_.end()) return found->second;
     return setting.info().default_value;
@@ -105,7 +105,7 @@ std::string_view Settings::origin(std::string_view name) const {
     return environment_.contains(name) ? "environment" : "default";
 }
 
-namespace support {
+namespace detail::support {
 namespace {
 
 std::optional<std::uint64_t> parse_number(std::string_view text) {
@@ -162,5 +162,5 @@ std::uint64_t NumberSetting::get(const Settings& settings) const {
     return parse_number(value_in(settings)).value_or(lowest_);
 }
 
-} // namespace support
+} // namespace detail::support
 } // namespace lapwing

@@ -4,7 +4,7 @@
 
 #include <pthread.h>
 
-namespace lapwing::support {
+namespace lapwing::detail::support {
 
 /// While it exists, threads that are started begin without the process's signals: the program's handlers are for its
 /// own threads. What a fault of the thread itself raises still comes to it.
@@ -24,4 +24,4 @@ private:
     sigset_t before_{};
 };
 
-} // namespace lapwing::support
+} // namespace lapwing::detail::support

@@ -24,7 +24,7 @@ StatisticsValues& StatisticsValues::operator+=(const StatisticsValues& other) {
     return *this;
 }
 
-namespace support {
+namespace detail::support {
 namespace {
 
 /// The numbers that threads have.
@@ -69,5 +69,5 @@ StatisticsValues Statistics::read() const noexcept {
     return sum;
 }
 
-} // namespace support
+} // namespace detail::support
 } // namespace lapwing

@@ -15,7 +15,7 @@ void AnnotateIgnoreReadsEnd(const char* file, int line);
 }
 #endif
 
-namespace lapwing::support {
+namespace lapwing::detail::support {
 
 /// In its scope ThreadSanitizer does not see what this thread reads, nor (it makes no difference) what it writes; in
 /// other builds nothing. For the engine's calls of MPI, whose copies read whole lines of a window for cached readers
@@ -34,4 +34,4 @@ public:
     UnseenAccesses& operator=(const UnseenAccesses&) = delete;
 };
 
-} // namespace lapwing::support
+} // namespace lapwing::detail::support

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <bit>
 
-namespace lapwing::team {
+namespace lapwing::detail::team {
 namespace {
 
 template <class T>
@@ -263,4 +263,4 @@ int Barrier::closing_rank() {
     return -1;
 }
 
-} // namespace lapwing::team
+} // namespace lapwing::detail::team

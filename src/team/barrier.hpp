@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-namespace lapwing::team {
+namespace lapwing::detail::team {
 
 /// Collective calls that start with a barrier. Ranks that meet in different ones are told so.
 enum class CollectiveCall : std::int32_t {
@@ -152,4 +152,4 @@ private:
     std::atomic<std::uint64_t> carried_{0}; ///< sequence_, for those who wait without the mutex
 };
 
-} // namespace lapwing::team
+} // namespace lapwing::detail::team

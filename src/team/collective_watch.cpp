@@ -9,7 +9,7 @@
 #include <span>
 #include <string_view>
 
-namespace lapwing::team {
+namespace lapwing::detail::team {
 namespace {
 
 std::string_view call_of(const messages::WaitingNote& note) {
@@ -58,4 +58,4 @@ bool CollectiveWatch::all_others_in(std::uint64_t collectives, const char* call,
            before_.run >= size_ - 2;
 }
 
-} // namespace lapwing::team
+} // namespace lapwing::detail::team

@@ -9,7 +9,7 @@
 #include <limits>
 #include <string>
 
-namespace lapwing::team {
+namespace lapwing::detail::team {
 
 /// Finds out that ranks wait in different collective calls, or for what no rank can do any more, where they would wait
 /// for ever. Every rank makes the same collective calls in the same order, so of two ranks that have completed as many
@@ -56,4 +56,4 @@ private:
         recent_{}; ///< the calls that this rank has completed last, by their numbers
 };
 
-} // namespace lapwing::team
+} // namespace lapwing::detail::team

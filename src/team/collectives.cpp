@@ -16,14 +16,14 @@
 namespace lapwing {
 namespace {
 
-using support::check_mpi;
+using detail::support::check_mpi;
 
 /// Bytes that one MPI call works on.
 constexpr std::uint64_t piece_bytes = std::uint64_t{4} << 20;
 /// Of messages on the team's communicator that carry values to be combined.
 constexpr int combine_tag = 0;
 
-using Memory = team::TeamState::Memory;
+using Memory = detail::team::TeamState::Memory;
 
 } // namespace
 

@@ -2,7 +2,7 @@
 
 #include "src/support/mpi_error.hpp"
 
-namespace lapwing::team {
+namespace lapwing::detail::team {
 
 using support::check_mpi;
 
@@ -25,4 +25,4 @@ void Communicators::close() noexcept {
     if (collectives_ != MPI_COMM_NULL) MPI_Comm_free(&collectives_);
 }
 
-} // namespace lapwing::team
+} // namespace lapwing::detail::team

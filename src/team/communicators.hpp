@@ -2,7 +2,7 @@
 
 #include <mpi.h>
 
-namespace lapwing::team {
+namespace lapwing::detail::team {
 
 /// A team's copies of the program's communicator.
 class Communicators {
@@ -30,4 +30,4 @@ private:
     MPI_Comm engine_ = MPI_COMM_NULL;
 };
 
-} // namespace lapwing::team
+} // namespace lapwing::detail::team

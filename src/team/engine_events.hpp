@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string>
 
-namespace lapwing::team {
+namespace lapwing::detail::team {
 
 /// Passes on what the engine hears of other ranks to the parts of the team.
 class EngineEvents final : public messages::EngineListener {
@@ -38,4 +38,4 @@ private:
     Synchronisation* synchronisation_ = nullptr;
 };
 
-} // namespace lapwing::team
+} // namespace lapwing::detail::team

@@ -11,7 +11,7 @@
 #include <atomic>
 #include <span>
 
-namespace lapwing::team {
+namespace lapwing::detail::team {
 
 /// Members that stay while they are used without the mutex.
 class Epoch::Pinned {
@@ -113,4 +113,4 @@ std::string Epoch::still_open() {
                        (*std::ranges::find_if(shared_->members, counts))->label());
 }
 
-} // namespace lapwing::team
+} // namespace lapwing::detail::team

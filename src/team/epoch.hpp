@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace lapwing::team {
+namespace lapwing::detail::team {
 
 /// The releases and acquires of a team: one of each for all its windows at once. Teams that were made from one another
 /// share their windows here, so that the synchronisation of any of them orders the windows of all.
@@ -56,4 +56,4 @@ private:
     std::uint64_t next_window_number_ = 1;
 };
 
-} // namespace lapwing::team
+} // namespace lapwing::detail::team

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-namespace lapwing::team {
+namespace lapwing::detail::team {
 
 class TeamState;
 
@@ -45,4 +45,4 @@ private:
     std::atomic<int> pins_{0}; ///< releases and acquires that use it at the moment
 };
 
-} // namespace lapwing::team
+} // namespace lapwing::detail::team

@@ -19,7 +19,7 @@
 
 #include <sched.h>
 
-namespace lapwing::team {
+namespace lapwing::detail::team {
 namespace {
 
 struct Served {
@@ -121,4 +121,4 @@ void HostWaits::Wait::go_on() noexcept {
     else sched_yield();
 }
 
-} // namespace lapwing::team
+} // namespace lapwing::detail::team

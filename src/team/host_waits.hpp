@@ -2,7 +2,7 @@
 
 #include <mpi.h>
 
-namespace lapwing::team {
+namespace lapwing::detail::team {
 
 class TeamState;
 
@@ -45,4 +45,4 @@ private:
     };
 };
 
-} // namespace lapwing::team
+} // namespace lapwing::detail::team

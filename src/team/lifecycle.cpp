@@ -16,7 +16,7 @@
 #include <memory>
 #include <mutex>
 
-namespace lapwing::team {
+namespace lapwing::detail::team {
 namespace {
 
 using support::check_mpi;
@@ -139,4 +139,4 @@ void Lifecycle::on_finalize() noexcept {
     team_.membership().end_by_finalize();
 }
 
-} // namespace lapwing::team
+} // namespace lapwing::detail::team

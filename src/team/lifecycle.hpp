@@ -9,7 +9,7 @@
 #include <optional>
 #include <thread>
 
-namespace lapwing::team {
+namespace lapwing::detail::team {
 
 class TeamState;
 
@@ -47,4 +47,4 @@ private:
     bool left_ = false;
 };
 
-} // namespace lapwing::team
+} // namespace lapwing::detail::team

@@ -9,7 +9,7 @@
 #include <bit>
 #include <utility>
 
-namespace lapwing::team {
+namespace lapwing::detail::team {
 
 std::string DepartureReason::text() const {
     if (cause == exception) return "by an exception";
@@ -130,4 +130,4 @@ void Membership::check(const char* call, int target) {
                         call, found->rank, found->reason.text())};
 }
 
-} // namespace lapwing::team
+} // namespace lapwing::detail::team

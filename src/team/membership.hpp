@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-namespace lapwing::team {
+namespace lapwing::detail::team {
 
 /// Why a rank leaves a team before its close, as it travels.
 struct DepartureReason {
@@ -116,4 +116,4 @@ private:
     bool own_told_ = false;  ///< guarded by the engine's mutex
 };
 
-} // namespace lapwing::team
+} // namespace lapwing::detail::team

@@ -16,11 +16,11 @@
 #include <cstddef>
 #include <utility>
 
-namespace lapwing::support::settings_in {
+namespace lapwing::detail::support::settings_in {
 void team_path_choice() {} // see cmake/LapwingSettings.cmake
-} // namespace lapwing::support::settings_in
+} // namespace lapwing::detail::support::settings_in
 
-namespace lapwing::team {
+namespace lapwing::detail::team {
 namespace {
 
 using support::check_mpi;
@@ -257,4 +257,4 @@ mpi::ProbeResult try_windows(MPI_Comm communicator, std::shared_ptr<const mpi::T
     return result;
 }
 
-} // namespace lapwing::team
+} // namespace lapwing::detail::team

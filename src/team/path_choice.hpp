@@ -13,7 +13,7 @@
 #include <optional>
 #include <string>
 
-namespace lapwing::team {
+namespace lapwing::detail::team {
 
 /// What carries puts and gets that fit into a message buffer, and atomics, on the path rma.
 enum class SmallTransfers : std::uint8_t { automatic, by_mpi, by_messages };
@@ -76,4 +76,4 @@ struct ChosenPaths {
 [[nodiscard]] mpi::ProbeResult try_windows(MPI_Comm communicator, std::shared_ptr<const mpi::Topology> topology,
                                            int thread_level, mpi::WindowKind kind, bool emulated_too);
 
-} // namespace lapwing::team
+} // namespace lapwing::detail::team

@@ -7,11 +7,11 @@
 #include <system_error>
 #include <utility>
 
-namespace lapwing::support::settings_in {
+namespace lapwing::detail::support::settings_in {
 void team_progress_driver() {} // see cmake/LapwingSettings.cmake
-} // namespace lapwing::support::settings_in
+} // namespace lapwing::detail::support::settings_in
 
-namespace lapwing::team {
+namespace lapwing::detail::team {
 namespace {
 
 [[gnu::init_priority(support::before_programs)]] const support::NumberSetting spin_setting{
@@ -132,4 +132,4 @@ messages::Progressing::Round ProgressDriver::progress_round(Clock::time_point no
     return round;
 }
 
-} // namespace lapwing::team
+} // namespace lapwing::detail::team

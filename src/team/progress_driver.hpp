@@ -17,7 +17,7 @@
 #include <memory>
 #include <string>
 
-namespace lapwing::team {
+namespace lapwing::detail::team {
 
 /// What keeps a team's communication moving: rounds by the progress thread, which it tells how busy the team is, and
 /// rounds by the program's own calls.
@@ -154,4 +154,4 @@ private:
     } seen_;
 };
 
-} // namespace lapwing::team
+} // namespace lapwing::detail::team

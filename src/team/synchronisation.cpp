@@ -14,7 +14,7 @@
 #include <new>
 #include <tuple>
 
-namespace lapwing::team {
+namespace lapwing::detail::team {
 namespace {
 
 using support::check_mpi;
@@ -250,4 +250,4 @@ void Synchronisation::check_notifiers(std::uint64_t window, const char* call) {
         team_.who(), call)};
 }
 
-} // namespace lapwing::team
+} // namespace lapwing::detail::team

@@ -12,7 +12,7 @@
 #include <optional>
 #include <string>
 
-namespace lapwing::team {
+namespace lapwing::detail::team {
 
 class TeamState;
 
@@ -110,4 +110,4 @@ private:
     bool closing_ = false;                    ///< behind the close's barrier: no message may be on its way any more
 };
 
-} // namespace lapwing::team
+} // namespace lapwing::detail::team

@@ -19,8 +19,8 @@
 
 namespace lapwing {
 
-using team::CollectiveCall;
-using team::TeamState;
+using detail::team::CollectiveCall;
+using detail::team::TeamState;
 
 Team::Team(MPI_Comm communicator, const Settings& settings)
     : state_{std::make_unique<TeamState>(communicator, settings)},
@@ -37,22 +37,22 @@ Team::~Team() {
     const bool by_exception = std::uncaught_exceptions() != exceptions_at_start_;
     if (by_exception || state_->membership().broken()) {
         state_->lifecycle().leave(by_exception);
-        team::TeamRegistry::instance().retain(std::move(state_)); // windows that others reach may refer to it
+        detail::team::TeamRegistry::instance().retain(std::move(state_)); // windows that others reach may refer to it
         return;
     }
     try {
         close();
     } catch (const std::exception& error) {
-        support::log_line(error.what());
+        detail::support::log_line(error.what());
         // Whatever the others wait for, it goes on being served; only the end of MPI ends it.
-        team::TeamRegistry::instance().keep(std::move(state_));
+        detail::team::TeamRegistry::instance().keep(std::move(state_));
     }
 }
 
 void Team::close() {
     if (state_->lifecycle().closed()) return;
     state_->lifecycle().close();
-    team::TeamRegistry::instance().close_kept();
+    detail::team::TeamRegistry::instance().close_kept();
 }
 
 bool Team::closed() const noexcept { return state_->lifecycle().closed(); }
@@ -88,7 +88,7 @@ void Team::wait_request(MPI_Request& request, MPI_Status* status) {
     state_->wait_until(
         [&] {
             int done = 0;
-            support::check_mpi(MPI_Test(&request, &done, status), "MPI_Test", state_->who());
+            detail::support::check_mpi(MPI_Test(&request, &done, status), "MPI_Test", state_->who());
             return done != 0;
         },
         "Team::wait_request");
@@ -126,15 +126,15 @@ const Settings& Team::settings() const noexcept { return state_->settings(); }
 TeamState& Team::state() const { return *state_; }
 
 std::string Team::report() const {
-    const team::PathChoice& paths = state_->paths();
-    const mpi::Topology& topology = state_->topology();
+    const detail::team::PathChoice& paths = state_->paths();
+    const detail::mpi::Topology& topology = state_->topology();
     const Settings& settings = state_->settings();
     std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> version{};
     int length = 0;
     MPI_Get_library_version(version.data(), &length);
     std::string_view library{version.data(), static_cast<std::size_t>(length)};
     library = library.substr(0, library.find_first_of(std::string_view{"\n\r\0", 3})); // Open MPI counts the final zero
-    const int level = mpi::thread_level(settings);
+    const int level = detail::mpi::thread_level(settings);
     constexpr std::array<const char*, 4> levels{"MPI_THREAD_SINGLE", "MPI_THREAD_FUNNELED", "MPI_THREAD_SERIALIZED",
                                                 "MPI_THREAD_MULTIPLE"};
     const char* level_name = level == MPI_THREAD_MULTIPLE     ? levels[3]

@@ -16,7 +16,7 @@
 #include <exception>
 #include <thread>
 
-namespace lapwing::team {
+namespace lapwing::detail::team {
 namespace {
 
 std::atomic<bool> finalize_begun{false};
@@ -204,4 +204,4 @@ int TeamRegistry::on_finalize() {
     return MPI_SUCCESS;
 }
 
-} // namespace lapwing::team
+} // namespace lapwing::detail::team

@@ -10,7 +10,7 @@
 #include <optional>
 #include <vector>
 
-namespace lapwing::team {
+namespace lapwing::detail::team {
 
 class TeamState;
 class EpochMember;
@@ -86,4 +86,4 @@ private:
     bool watching_ = false;
 };
 
-} // namespace lapwing::team
+} // namespace lapwing::detail::team

@@ -13,11 +13,11 @@
 
 #include <atomic>
 
-namespace lapwing::support::settings_in {
+namespace lapwing::detail::support::settings_in {
 void team_team_state() {} // see cmake/LapwingSettings.cmake
-} // namespace lapwing::support::settings_in
+} // namespace lapwing::detail::support::settings_in
 
-namespace lapwing::team {
+namespace lapwing::detail::team {
 namespace {
 
 using support::check_mpi;
@@ -232,4 +232,4 @@ void TeamState::report_wait(const support::Patience& patience, const char* call,
                                                       : ""));
 }
 
-} // namespace lapwing::team
+} // namespace lapwing::detail::team

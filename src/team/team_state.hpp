@@ -34,7 +34,7 @@
 #include <utility>
 #include <vector>
 
-namespace lapwing::team {
+namespace lapwing::detail::team {
 
 /// What a room above, or the locks, keep for each team: see TeamState::part().
 class TeamPart {
@@ -192,4 +192,4 @@ private:
     std::unordered_map<std::type_index, std::unique_ptr<TeamPart>> parts_;
 };
 
-} // namespace lapwing::team
+} // namespace lapwing::detail::team

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-namespace lapwing::transport {
+namespace lapwing::detail::transport {
 
 /// An operation on bytes of a rank that is not reached by load and store. The range has been checked.
 struct Access {
@@ -51,4 +51,4 @@ struct Touched {
     bool first = true; ///< nothing of the transfer has been started yet
 };
 
-} // namespace lapwing::transport
+} // namespace lapwing::detail::transport

@@ -1,6 +1,6 @@
 #include "src/transport/access_ledger.hpp"
 
-namespace lapwing::transport {
+namespace lapwing::detail::transport {
 
 std::vector<int> AccessLedger::ranks_of_adds() const {
     std::vector<int> ranks;
@@ -45,4 +45,4 @@ void AccessLedger::end_transfers(void (WindowTransfer::*end)()) {
     }
 }
 
-} // namespace lapwing::transport
+} // namespace lapwing::detail::transport

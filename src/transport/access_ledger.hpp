@@ -14,7 +14,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace lapwing::transport {
+namespace lapwing::detail::transport {
 
 /// What a window has under way to other ranks: what transports enter when they start something, and what a flush takes
 /// out.
@@ -123,4 +123,4 @@ private:
     std::array<std::atomic<std::uint64_t>, places> last_message_{};
 };
 
-} // namespace lapwing::transport
+} // namespace lapwing::detail::transport

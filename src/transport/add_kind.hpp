@@ -2,7 +2,7 @@
 
 #include <lapwing/detail/atomic.hpp>
 
-namespace lapwing::transport {
+namespace lapwing::detail::transport {
 
 /// What all adds of a message are: an add, or another atomic without a result.
 struct AddKind {
@@ -12,4 +12,4 @@ struct AddKind {
     friend bool operator==(const AddKind&, const AddKind&) = default;
 };
 
-} // namespace lapwing::transport
+} // namespace lapwing::detail::transport

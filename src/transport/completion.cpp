@@ -7,7 +7,8 @@
 namespace lapwing {
 
 Completion::Completion() noexcept = default;
-Completion::Completion(std::unique_ptr<transport::PendingTransfer> pending) noexcept : pending_{std::move(pending)} {}
+Completion::Completion(std::unique_ptr<detail::transport::PendingTransfer> pending) noexcept
+    : pending_{std::move(pending)} {}
 Completion::Completion(Completion&&) noexcept = default;
 
 Completion& Completion::operator=(Completion&& other) {

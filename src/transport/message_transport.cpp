@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-namespace lapwing::transport {
+namespace lapwing::detail::transport {
 
 void MessageTransport::wait(messages::Operation& operation, const BegunAccess& access) {
     try {
@@ -210,4 +210,4 @@ std::vector<int> MessageTransport::flush() {
     return lost;
 }
 
-} // namespace lapwing::transport
+} // namespace lapwing::detail::transport

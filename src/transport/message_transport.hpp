@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-namespace lapwing::transport {
+namespace lapwing::detail::transport {
 
 /// A window's operations as messages to the owner, whose progress thread carries them out: all of them on the path
 /// service, and on the path rma what is faster so, or what MPI's windows cannot do.
@@ -96,4 +96,4 @@ private:
     WindowFacts& facts_;
 };
 
-} // namespace lapwing::transport
+} // namespace lapwing::detail::transport

@@ -9,7 +9,7 @@
 #include <iterator>
 #include <vector>
 
-namespace lapwing::transport {
+namespace lapwing::detail::transport {
 
 /// The bytes at other ranks that own operations under way may still read or write, so that a later operation on the
 /// same bytes can wait for them: MPI orders neither puts nor gets (MPI 3.1, section 11.7), and Lapwing promises program
@@ -194,4 +194,4 @@ private:
     std::uint64_t version_ = 0;
 };
 
-} // namespace lapwing::transport
+} // namespace lapwing::detail::transport

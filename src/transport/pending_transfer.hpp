@@ -1,6 +1,6 @@
 #pragma once
 
-namespace lapwing::transport {
+namespace lapwing::detail::transport {
 
 /// What a Completion waits for.
 class PendingTransfer {
@@ -10,4 +10,4 @@ public:
     virtual void wait() = 0;
 };
 
-} // namespace lapwing::transport
+} // namespace lapwing::detail::transport

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <string>
 
-namespace lapwing::transport {
+namespace lapwing::detail::transport {
 namespace {
 
 using support::check_mpi;
@@ -181,4 +181,4 @@ void RmaTransport::flush() {
     ledger_.outstanding().for_each_rank_by_window([&](int target) { flush(target); });
 }
 
-} // namespace lapwing::transport
+} // namespace lapwing::detail::transport

@@ -14,7 +14,7 @@
 #include <span>
 #include <vector>
 
-namespace lapwing::transport {
+namespace lapwing::detail::transport {
 
 /// A window's operations through MPI's one-sided calls, where the path is rma.
 class RmaTransport {
@@ -99,4 +99,4 @@ private:
     std::size_t staged_ = 0;
 };
 
-} // namespace lapwing::transport
+} // namespace lapwing::detail::transport

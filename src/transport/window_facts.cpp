@@ -8,7 +8,7 @@
 
 #include <string_view>
 
-namespace lapwing::transport {
+namespace lapwing::detail::transport {
 
 std::string WindowFacts::label() const {
     if (!name.empty()) return fmt::format("Window(\"{}\")", name);
@@ -37,4 +37,4 @@ void throw_freed_at(const WindowFacts& window, const char* call, int target) {
         window.state.who(), window.label(), name, target)};
 }
 
-} // namespace lapwing::transport
+} // namespace lapwing::detail::transport

@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-namespace lapwing::transport {
+namespace lapwing::detail::transport {
 
 /// What the parts of a window share: where its memory is, and how it is reached and called. What the creation sets
 /// stays, but for `remote` when the program frees its window.
@@ -63,4 +63,4 @@ struct WindowFacts {
 /// Throws UsageError: `target` has not done what it was asked, since the program had freed the window there.
 [[noreturn]] void throw_freed_at(const WindowFacts& window, const char* call, int target);
 
-} // namespace lapwing::transport
+} // namespace lapwing::detail::transport

@@ -11,7 +11,7 @@
 
 #include <exception>
 
-namespace lapwing::transport {
+namespace lapwing::detail::transport {
 
 const WindowFacts& WindowTransfer::window() const noexcept { return ledger_.load(std::memory_order_acquire)->facts(); }
 
@@ -143,4 +143,4 @@ void ServiceTransfer::give_up() noexcept {
     if (!operation_.done()) window().state.engine().abandon(operation_);
 }
 
-} // namespace lapwing::transport
+} // namespace lapwing::detail::transport

@@ -11,7 +11,7 @@
 
 #include <atomic>
 
-namespace lapwing::transport {
+namespace lapwing::detail::transport {
 
 class AccessLedger;
 struct WindowFacts;
@@ -87,4 +87,4 @@ private:
     messages::Operation operation_;
 };
 
-} // namespace lapwing::transport
+} // namespace lapwing::detail::transport

@@ -18,7 +18,7 @@ namespace {
 /// A node that holds the ranks [first, first + count) of a team. No byte of it is touched.
 struct Node {
     std::vector<std::byte*> bases;
-    transport::MemoryMap map;
+    detail::transport::MemoryMap map;
 
     Node(int ranks, int first, int count) {
         for (int i = 0; i < count; ++i) bases.push_back(reinterpret_cast<std::byte*>(std::uintptr_t(i + 1) << 48U));
@@ -74,7 +74,7 @@ void check_node_elements(test::Random& random) {
           BlockCyclic{.block = blocks, .grid = grid}.map(extents, ranks)}) {
         const bool served = is_box(map, first, count);
         if (whole && N == 1) REQUIRE(served);
-        const array::NodeElements<N> elements{map, node.map, sizeof(std::int64_t)};
+        const detail::arrays::NodeElements<N> elements{map, node.map, sizeof(std::int64_t)};
         for (const Index<N>& index : Domain<N>{extents})
             REQUIRE(elements.template find<std::int64_t>(index) ==
                     (served ? node.expected(map.locate(index)) : nullptr));
@@ -97,7 +97,7 @@ void check_own_box(test::Random& random) {
     if (random.number(0, 1) == 1) map.add_margins(static_cast<std::uint64_t>(random.number(1, 3)));
     for (int rank = 0; rank < ranks; ++rank) {
         if (map.domain_count(Rank{rank}) == 0) continue;
-        const array::DenseBox<N> box{map.domain(Rank{rank}, 0), map.strides(Rank{rank})};
+        const detail::arrays::DenseBox<N> box{map.domain(Rank{rank}, 0), map.strides(Rank{rank})};
         for (const Index<N>& index : Domain<N>{extents}.expand(1)) {
             const bool own = Domain<N>{extents}.contains(index) && map.locate(index).owner == Rank{rank};
             REQUIRE(box.holds(index) == own);
@@ -135,14 +135,14 @@ TEST_CASE("boxes and neighbours of arrays beyond 2^32 elements a dimension") {
     for (const BlockCyclicMap<2>& map :
          {Block{{3, 1}}.map(Extents<2>{rows, columns}, ranks), Cyclic{{3, 1}}.map(Extents<2>{rows, columns}, ranks)}) {
         const Node node{ranks, 0, ranks};
-        const array::NodeElements<2> elements{map, node.map, sizeof(std::int64_t)};
+        const detail::arrays::NodeElements<2> elements{map, node.map, sizeof(std::int64_t)};
         for (const std::int64_t i : {std::int64_t{0}, rows / 3, rows / 3 + 1, (std::int64_t{1} << 32) + 1, rows - 1}) {
             const Index<2> index{i, 10};
             REQUIRE(elements.find<std::int64_t>(index) == node.expected(map.locate(index)));
         }
         REQUIRE(elements.find<std::int64_t>({rows, 0}) == nullptr);
     }
-    const array::DenseBox<2> box{Domain<2>{{5, rows}, {1, columns}}, {10, 1}};
+    const detail::arrays::DenseBox<2> box{Domain<2>{{5, rows}, {1, columns}}, {10, 1}};
     REQUIRE(box.holds({rows - 1, 10}));
     REQUIRE(box.offset({rows - 1, 10}) == static_cast<std::uint64_t>(rows - 1 - 5) * 10 + 9);
     REQUIRE_FALSE(box.holds({rows, 1}));
@@ -155,17 +155,17 @@ TEST_CASE("maps and nodes that are not served find nothing, so that the general 
     const BlockCyclicMap<1> dealt = Cyclic{}.map(Extents<1>{100}, 4);
     // Parts at unequal distances.
     Node uneven{4, 0, 4};
-    REQUIRE(array::NodeElements<1>{blocks, uneven.map, 8}.find<std::int64_t>({0}) != nullptr);
+    REQUIRE(detail::arrays::NodeElements<1>{blocks, uneven.map, 8}.find<std::int64_t>({0}) != nullptr);
     uneven.bases[3] += 4096;
-    REQUIRE(array::NodeElements<1>{blocks, uneven.map, 8}.find<std::int64_t>({0}) == nullptr);
+    REQUIRE(detail::arrays::NodeElements<1>{blocks, uneven.map, 8}.find<std::int64_t>({0}) == nullptr);
     // Some of the processes that single indices are dealt to.
     const Node some{4, 1, 2};
-    REQUIRE(array::NodeElements<1>{blocks, some.map, 8}.find<std::int64_t>({30}) != nullptr);
-    REQUIRE(array::NodeElements<1>{dealt, some.map, 8}.find<std::int64_t>({1}) == nullptr);
+    REQUIRE(detail::arrays::NodeElements<1>{blocks, some.map, 8}.find<std::int64_t>({30}) != nullptr);
+    REQUIRE(detail::arrays::NodeElements<1>{dealt, some.map, 8}.find<std::int64_t>({1}) == nullptr);
     // Ranks of the node that are not numbered one after the other.
     Node scattered{4, 0, 2};
     const std::vector<std::int32_t> node_index{0, -1, 1, -1};
     scattered.map.node_index = node_index.data();
-    REQUIRE(array::NodeElements<1>{blocks, scattered.map, 8}.find<std::int64_t>({0}) == nullptr);
-    REQUIRE(array::NodeElements<1>{}.find<std::int64_t>({0}) == nullptr);
+    REQUIRE(detail::arrays::NodeElements<1>{blocks, scattered.map, 8}.find<std::int64_t>({0}) == nullptr);
+    REQUIRE(detail::arrays::NodeElements<1>{}.find<std::int64_t>({0}) == nullptr);
 }

@@ -33,13 +33,13 @@ void check_sum_and_extremes(const Extents<N>& extents) {
             // Whole numbers, whose sums are exact in any order also as floating point.
             element = static_cast<T>(static_cast<int>(test::position_of(extents, index) * 37 % 101) - 50);
         });
-        array::SumOf<T> sum{};
+        detail::arrays::SumOf<T> sum{};
         T smallest = std::numeric_limits<T>::max();
         T largest = std::numeric_limits<T>::lowest();
         for (const Index<N>& index : array.domain()) {
             if (!test::stored(maker.lower_triangle, index)) continue;
             const T value = static_cast<T>(static_cast<int>(test::position_of(extents, index) * 37 % 101) - 50);
-            sum += static_cast<array::SumOf<T>>(value);
+            sum += static_cast<detail::arrays::SumOf<T>>(value);
             smallest = std::min(smallest, value);
             largest = std::max(largest, value);
         }

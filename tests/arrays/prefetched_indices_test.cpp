@@ -15,8 +15,8 @@
 using lapwing::Domain;
 using lapwing::Index;
 using lapwing::Range;
-using lapwing::array::IndexRun;
-using lapwing::array::PrefetchedIndices;
+using lapwing::detail::arrays::IndexRun;
+using lapwing::detail::arrays::PrefetchedIndices;
 
 namespace {
 

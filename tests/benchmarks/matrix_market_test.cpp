@@ -13,7 +13,7 @@
 #include <string>
 
 using lapwing::FileError;
-using lapwing::kernels::SparseMatrix;
+using lapwing::detail::kernels::SparseMatrix;
 
 namespace {
 
@@ -37,7 +37,7 @@ private:
 
 SparseMatrix read(const std::string& text) {
     const TemporaryFile file{text};
-    return lapwing::kernels::read_matrix_market(file.name());
+    return lapwing::detail::kernels::read_matrix_market(file.name());
 }
 
 const std::string banner = "%%MatrixMarket matrix coordinate real general\n";
@@ -45,7 +45,7 @@ const std::string banner = "%%MatrixMarket matrix coordinate real general\n";
 void check_refused(const std::string& body, int line, const std::string& says) {
     INFO(body);
     const TemporaryFile file{banner + body};
-    CHECK_THROWS_WITH(lapwing::kernels::read_matrix_market(file.name()),
+    CHECK_THROWS_WITH(lapwing::detail::kernels::read_matrix_market(file.name()),
                       Catch::StartsWith(file.name() + ", line " + std::to_string(line) + ": ") &&
                           Catch::Contains(says));
 }
@@ -78,6 +78,6 @@ TEST_CASE("what is wrong with a file is said with its name and line") {
     check_refused("2 2 1\n1 one 1\n", 3, "the column is \"one 1\"");
     check_refused("2 2 2\n1 1 1\n", 4, "2 entries, 1 are there");
     CHECK_THROWS_WITH(read("%%MatrixMarket matrix array real general\n1 1\n1\n"), Catch::Contains("another format"));
-    CHECK_THROWS_WITH(lapwing::kernels::read_matrix_market("/nowhere/at.all"),
+    CHECK_THROWS_WITH(lapwing::detail::kernels::read_matrix_market("/nowhere/at.all"),
                       Catch::Contains("/nowhere/at.all") && Catch::Contains("cannot be read"));
 }

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-namespace bits = lapwing::cache::bits;
+namespace bits = lapwing::detail::cache::bits;
 
 TEST_CASE("ranges and runs of bits are those of a list of flags") {
     std::mt19937_64 random{1};

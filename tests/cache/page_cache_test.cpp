@@ -16,8 +16,8 @@ namespace {
 
 using lapwing::CachePolicy;
 using lapwing::Counter;
-using lapwing::cache::PageCache;
-using lapwing::cache::PageCacheConfiguration;
+using lapwing::detail::cache::PageCache;
+using lapwing::detail::cache::PageCacheConfiguration;
 using test::SimulatedMemory;
 
 /// A cache in front of simulated memory.
@@ -55,7 +55,7 @@ struct Cached {
     SimulatedMemory memory;
     std::atomic<std::uint64_t> epoch{0};
     std::atomic<std::uint32_t> dirty_pages{0};
-    lapwing::support::Statistics statistics;
+    lapwing::detail::support::Statistics statistics;
     std::optional<PageCache> cache;
 };
 
@@ -106,7 +106,7 @@ public:
             }
             try {
                 this->step();
-                if constexpr (lapwing::support::internal_assertions) cached_.cache->validate();
+                if constexpr (lapwing::detail::support::internal_assertions) cached_.cache->validate();
             } catch (const std::exception& error) {
                 wrong_ = error.what();
             }
@@ -738,7 +738,7 @@ TEST_CASE("the victim cache has as many pages as were asked for, up to a quarter
 }
 
 TEST_CASE("only ranks that are cached have segments of a direct-mapped cache") {
-    using lapwing::cache::RemoteRanks;
+    using lapwing::detail::cache::RemoteRanks;
     // 64 places for pages in turn: all of them for the one rank that is cached of two.
     const auto misses_of_rounds = [](RemoteRanks ranks, std::vector<int> read, std::uint64_t pages) {
         Cached cached{std::vector<std::uint64_t>(8, 1U << 20),
@@ -769,7 +769,7 @@ TEST_CASE("what a cache takes is known before it is made") {
     SimulatedMemory memory{{64}, 1, 0};
     const std::atomic<std::uint64_t> epoch{0};
     std::atomic<std::uint32_t> dirty_pages{0};
-    lapwing::support::Statistics statistics;
+    lapwing::detail::support::Statistics statistics;
     for (const CachePolicy policy : {CachePolicy::two_queues, CachePolicy::direct_mapped})
         for (const std::uint64_t page : {64U, 1024U, 65536U})
             for (const std::uint64_t pages : {4U, 100U, 3000U})
@@ -793,7 +793,7 @@ TEST_CASE("what a cache takes is known before it is made") {
 
 TEST_CASE("caches share a budget: all have what they want while there is enough, and else the same, but no more than "
           "they want") {
-    using lapwing::cache::Budget;
+    using lapwing::detail::cache::Budget;
     Budget budget{1000};
     Budget::Share a{budget};
     CHECK(a.claim(600, 10) == 600);
@@ -869,7 +869,7 @@ TEST_CASE("memory does not grow with the number of ranks") {
     SimulatedMemory memory{{64}, 1, 0};
     const std::atomic<std::uint64_t> epoch{0};
     std::atomic<std::uint32_t> dirty_pages{0};
-    lapwing::support::Statistics statistics;
+    lapwing::detail::support::Statistics statistics;
     const auto bytes = [&](int ranks, CachePolicy policy) {
         return PageCache{
             {.policy = policy, .ranks = ranks, .largest_part = 1U << 30}, memory, epoch, dirty_pages, statistics}

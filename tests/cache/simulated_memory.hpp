@@ -22,7 +22,7 @@ struct Unreachable : std::runtime_error {
     Unreachable() : std::runtime_error{"unreachable"} {}
 };
 
-class SimulatedMemory final : public lapwing::cache::Backend {
+class SimulatedMemory final : public lapwing::detail::cache::Backend {
 public:
     /// `laziness` in [0, 100]: how often an operation stays when it could be carried out.
     SimulatedMemory(std::vector<std::uint64_t> part_bytes, std::uint64_t seed, unsigned laziness)
@@ -82,12 +82,12 @@ public:
         ++puts;
         (void)start({.rank = rank, .offset = offset, .snapshot = {source.begin(), source.end()}, .copied = true});
     }
-    void put_runs(int rank, std::span<const lapwing::window::DirtyRun> runs) override {
+    void put_runs(int rank, std::span<const lapwing::detail::window::DirtyRun> runs) override {
         check_left(rank);
         if (rank == unreachable) throw Unreachable{};
         may_fail();
         ++puts;
-        for (const lapwing::window::DirtyRun& run : runs)
+        for (const lapwing::detail::window::DirtyRun& run : runs)
             (void)start(
                 {.rank = rank, .offset = run.offset, .snapshot = {run.source, run.source + run.bytes}, .copied = true});
     }

@@ -291,7 +291,7 @@ TEST_CASE("the caches of all windows and threads stay within the memory that the
     const auto bytes = [&] {
         std::uint64_t sum = 0;
         for (const auto& array : arrays)
-            if (auto* const cache = dynamic_cast<lapwing::cache::WindowCache*>(array->window().state().cache()))
+            if (auto* const cache = dynamic_cast<lapwing::detail::cache::WindowCache*>(array->window().state().cache()))
                 sum += cache->memory_bytes();
         return sum;
     };

@@ -70,7 +70,7 @@ TEST_CASE("rows become columns, at every size of elements and of the matrix") {
                 std::vector<std::byte> expected(source.size(), std::byte{0xee});
                 std::vector<std::byte> found = expected;
                 copy_plainly(expected, to, source, from);
-                datatype::copy(found.data(), to, source.data(), from);
+                detail::datatype::copy(found.data(), to, source.data(), from);
                 CHECK((found == expected));
                 // The same by way of packed bytes, in pieces that cut rows and elements.
                 std::vector<std::byte> packed(from.bytes());
@@ -79,8 +79,8 @@ TEST_CASE("rows become columns, at every size of elements and of the matrix") {
                 std::vector<std::byte> unpacked(source.size(), std::byte{0xee});
                 for (std::uint64_t done = 0; done < from.bytes();) {
                     const std::uint64_t piece = std::min<std::uint64_t>(from.bytes() - done, 4099);
-                    datatype::pack(packed.data() + done, source.data(), here, piece);
-                    datatype::unpack(unpacked.data(), there, packed.data() + done, piece);
+                    detail::datatype::pack(packed.data() + done, source.data(), here, piece);
+                    detail::datatype::unpack(unpacked.data(), there, packed.data() + done, piece);
                     done += piece;
                 }
                 CHECK((unpacked == expected));

@@ -41,7 +41,7 @@ std::recursive_mutex attributes;
 
 std::string refusal_of(MPI_Datatype type) {
     try {
-        (void)datatype::layout_of(type, 1);
+        (void)detail::datatype::layout_of(type, 1);
     } catch (const UsageError& error) {
         return error.what();
     }
@@ -81,10 +81,10 @@ int MPI_Type_get_extent_x(MPI_Datatype type, MPI_Count* lower, MPI_Count* extent
 TEST_CASE("MPI is asked about a datatype once") {
     for (const bool predefined : {false, true}) {
         MPI_Datatype type = predefined ? MPI_DOUBLE_INT : vector_of(5, 3);
-        const Layout first = datatype::layout_of(type, 7);
+        const Layout first = detail::datatype::layout_of(type, 7);
         CHECK(first == Layout::from_mpi(type, 7));
         asked = {.on = true};
-        const Layout second = datatype::layout_of(type, 7);
+        const Layout second = detail::datatype::layout_of(type, 7);
         asked.on = false;
         CHECK(second == first);
         CHECK(asked.calls.empty());
@@ -105,7 +105,7 @@ TEST_CASE("a handle that MPI knows to be freed is an error that says what to do,
     CHECK(asked.calls == std::vector<std::string>{"MPI_Pack"});
 
     // One that was used before is not served from memory either.
-    CHECK(datatype::layout_of(type, 1) == Layout::strided(4, 4, 8));
+    CHECK(detail::datatype::layout_of(type, 1) == Layout::strided(4, 4, 8));
     MPI_Datatype copy = type;
     MPI_Type_free(&type);
     asked = {.on = true, .calls = {}, .freed = copy};
@@ -116,12 +116,12 @@ TEST_CASE("a handle that MPI knows to be freed is an error that says what to do,
 
 TEST_CASE("a duplicate of a known datatype is known by itself") {
     MPI_Datatype type = vector_of(6, 2);
-    const Layout layout = datatype::layout_of(type, 1);
+    const Layout layout = detail::datatype::layout_of(type, 1);
     MPI_Datatype duplicate = MPI_DATATYPE_NULL;
     MPI_Type_dup(type, &duplicate);
-    CHECK(datatype::layout_of(duplicate, 1) == layout);
+    CHECK(detail::datatype::layout_of(duplicate, 1) == layout);
     MPI_Type_free(&type);
-    CHECK(datatype::layout_of(duplicate, 1) == layout);
+    CHECK(detail::datatype::layout_of(duplicate, 1) == layout);
     MPI_Type_free(&duplicate);
 }
 
@@ -140,9 +140,9 @@ TEST_CASE("threads may meet new datatypes while others free theirs") {
                 const int stride = 2 + (round + t) % 50;
                 MPI_Datatype type = vector_of(3, stride);
                 for (int time = 0; time < 2; ++time)
-                    wrong += datatype::layout_of(type, 1) == Layout::strided(3, 4, 4 * stride) ? 0 : 1;
+                    wrong += detail::datatype::layout_of(type, 1) == Layout::strided(3, 4, 4 * stride) ? 0 : 1;
                 MPI_Type_free(&type);
-                wrong += datatype::layout_of(shared, 1) == Layout::strided(3, 4, 36) ? 0 : 1;
+                wrong += detail::datatype::layout_of(shared, 1) == Layout::strided(3, 4, 36) ? 0 : 1;
             }
         });
     for (std::thread& thread : running) thread.join();
@@ -156,11 +156,11 @@ TEST_CASE("threads may meet new datatypes while others free theirs") {
         for (int t = 0; t < threads; ++t)
             running.emplace_back([&] {
                 for (++ready; ready < threads;) std::this_thread::yield();
-                wrong += datatype::layout_of(type, 1) == Layout::strided(3, 4, 4 * (5 + round)) ? 0 : 1;
+                wrong += detail::datatype::layout_of(type, 1) == Layout::strided(3, 4, 4 * (5 + round)) ? 0 : 1;
             });
         for (std::thread& thread : running) thread.join();
         asked = {.on = true};
-        wrong += datatype::layout_of(type, 1) == Layout::strided(3, 4, 4 * (5 + round)) ? 0 : 1;
+        wrong += detail::datatype::layout_of(type, 1) == Layout::strided(3, 4, 4 * (5 + round)) ? 0 : 1;
         asked.on = false;
         wrong += asked.calls.empty() ? 0 : 1; // known, whoever came last
         MPI_Type_free(&type);

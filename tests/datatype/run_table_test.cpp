@@ -11,10 +11,10 @@
 #include <vector>
 
 using namespace lapwing;
-using datatype::encode_runs;
-using datatype::gather_runs;
-using datatype::RunTable;
-using datatype::scatter_runs;
+using detail::datatype::encode_runs;
+using detail::datatype::gather_runs;
+using detail::datatype::RunTable;
+using detail::datatype::scatter_runs;
 
 namespace {
 
@@ -50,7 +50,7 @@ TEST_CASE("tables of runs name every byte of a layout in its order, however it i
         std::uint64_t position = 0;
         while (!cursor.done()) {
             const std::uint64_t limit = random.size(1, 3000);
-            std::vector<std::byte> table(random.size(datatype::least_table_bytes, 600), std::byte{0x55});
+            std::vector<std::byte> table(random.size(detail::datatype::least_table_bytes, 600), std::byte{0x55});
             const RunTable runs = encode_runs(cursor, limit, table.data(), table.size());
             REQUIRE(runs.data_bytes > 0);
             REQUIRE(runs.data_bytes <= limit);
@@ -142,7 +142,7 @@ TEST_CASE("blocks of one length of which a few are adjacent travel as the same b
 
 TEST_CASE("a list in equal units has the bytes of its blocks, in their order") {
     test::RandomLayouts random{13};
-    datatype::UnitOffsets room;
+    detail::datatype::UnitOffsets room;
     std::uint64_t in_units = 0;
     for (int round = 0; round < 2000; ++round) {
         // Mostly one length, or its multiples, or anything.
@@ -161,7 +161,8 @@ TEST_CASE("a list in equal units has the bytes of its blocks, in their order") {
         const std::span<std::int64_t> some{room.data(), random.size(1, room.size())};
         std::uint64_t done = 0;
         while (done < count) {
-            const auto found = datatype::equal_units(offsets.data() + done, starts.data() + done, count - done, some);
+            const auto found =
+                detail::datatype::equal_units(offsets.data() + done, starts.data() + done, count - done, some);
             REQUIRE(found.blocks >= 1);
             REQUIRE(found.blocks <= count - done);
             if (found.units > 0) {

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-using lapwing::datatype::CopyLevel;
+using lapwing::detail::datatype::CopyLevel;
 
 TEST_CASE("strided copies agree with element-wise ones, and touch nothing else") {
     test::Random random{21};
@@ -45,7 +45,7 @@ TEST_CASE("strided copies agree with element-wise ones, and touch nothing else")
             while (d > 0 && ++k[d - 1] == levels[d - 1].count) k[--d] = 0;
             if (d == 0) break;
         }
-        lapwing::datatype::strided_copy(to.data(), from.data(), bytes, levels);
+        lapwing::detail::datatype::strided_copy(to.data(), from.data(), bytes, levels);
         REQUIRE(to == expected);
     }
 }

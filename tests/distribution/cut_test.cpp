@@ -14,14 +14,14 @@
 #include <vector>
 
 using namespace lapwing;
-using distribution::BufferShape;
+using detail::distribution::BufferShape;
 
 namespace {
 
 /// Takes sections apart into elements: which place of which owner goes with which place of the buffer.
-class Elements final : public distribution::SectionVisitor {
+class Elements final : public detail::distribution::SectionVisitor {
 public:
-    void visit(const distribution::Section& section) override {
+    void visit(const detail::distribution::Section& section) override {
         ++sections;
         std::vector<std::uint64_t> k(section.levels.size());
         for (;;) {
@@ -74,13 +74,13 @@ void check_random_cuts(unsigned seed, int rounds) {
                 BufferShape<N> buffer = BufferShape<N>::row_major(domain);
                 buffer.offset = static_cast<std::uint64_t>(random.number(0, 3));
                 Elements dealt;
-                distribution::cut(map.dimensions(), map.origin(), domain.ranges(), buffer.offset, buffer.strides,
-                                  dealt);
+                detail::distribution::cut(map.dimensions(), map.origin(), domain.ranges(), buffer.offset,
+                                          buffer.strides, dealt);
                 check_cut(map, domain, dealt, buffer.offset);
                 REQUIRE(dealt.sections <= domain.size());
                 // The general way must come to the same.
                 Elements rows;
-                distribution::cut_rows(map, domain, buffer, rows);
+                detail::distribution::cut_rows(map, domain, buffer, rows);
                 check_cut(map, domain, rows, buffer.offset);
             }
     }
@@ -90,7 +90,7 @@ template <std::size_t N>
 std::size_t sections(const BlockCyclicMap<N>& map, const Domain<N>& domain) {
     Elements elements;
     const BufferShape<N> buffer = BufferShape<N>::row_major(domain);
-    distribution::cut(map.dimensions(), map.origin(), domain.ranges(), 0, buffer.strides, elements);
+    detail::distribution::cut(map.dimensions(), map.origin(), domain.ranges(), 0, buffer.strides, elements);
     return elements.sections;
 }
 
@@ -136,7 +136,7 @@ TEST_CASE("cuts of a triangle") {
         const Domain<2> domain{Range{first, random.number(first, n)}.by(random.number(1, 2)),
                                Range{random.number(0, first), first + 1}.by(random.number(1, 3))};
         Elements elements;
-        distribution::cut_rows(map, domain, BufferShape<2>::row_major(domain), elements);
+        detail::distribution::cut_rows(map, domain, BufferShape<2>::row_major(domain), elements);
         check_cut(map, domain, elements, 0);
     }
 }

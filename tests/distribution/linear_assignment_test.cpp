@@ -9,8 +9,8 @@
 #include <numeric>
 #include <vector>
 
-using lapwing::distribution::best_assignment;
-using lapwing::distribution::Candidate;
+using lapwing::detail::distribution::best_assignment;
+using lapwing::detail::distribution::Candidate;
 
 namespace {
 

@@ -12,9 +12,9 @@
 #include <vector>
 
 using namespace lapwing;
-using distribution::DimensionMap;
-using distribution::IndexSequence;
-using distribution::Match;
+using detail::distribution::DimensionMap;
+using detail::distribution::IndexSequence;
+using detail::distribution::Match;
 
 namespace {
 
@@ -24,7 +24,7 @@ Places places_of(const Match& match, std::int64_t here_step, std::int64_t there_
     Places places;
     std::uint64_t seen = 0;
     for (std::uint64_t repeat = 0; repeat < match.repeats; ++repeat)
-        for (const distribution::MatchedRun& run : match.runs)
+        for (const detail::distribution::MatchedRun& run : match.runs)
             for (std::uint64_t k = 0; k < run.count; ++k, ++seen) {
                 if (seen < match.skip || seen >= match.skip + match.count) continue;
                 const auto r = static_cast<std::int64_t>(repeat);
@@ -94,7 +94,7 @@ TEST_CASE("matches hold every position once, in order, at its place on both side
                 if (p == process) expected[q].emplace_back(x, y);
             }
             std::map<int, Places> found;
-            for (const Match& match : distribution::match(here, process, a, there, b))
+            for (const Match& match : detail::distribution::match(here, process, a, there, b))
                 REQUIRE(found.emplace(match.process, places_of(match, a.stride, b.stride)).second);
             REQUIRE(found == expected);
         }
@@ -110,22 +110,22 @@ TEST_CASE("matches cost periods, not elements") {
     const DimensionMap blocks_of_64 = BlockCyclic{{64}}.map(extents, 4).dimensions()[0];
     const DimensionMap blocks_of_48 = BlockCyclic{{48}}.map(extents, 3).dimensions()[0];
     const DimensionMap whole = Block{}.map(extents, 1).dimensions()[0];
-    CHECK(runs(distribution::match(block, 1, all, block, all)) == 1);
-    CHECK(runs(distribution::match(whole, 0, all, whole, all)) == 1);
-    CHECK(runs(distribution::match(block, 1, all, cyclic, all)) == 4);
-    CHECK(runs(distribution::match(cyclic, 1, all, block, all)) == 4);
-    CHECK(runs(distribution::match(block, 1, all, blocks_of_64, all)) == 4);
-    CHECK(runs(distribution::match(blocks_of_64, 1, all, block, all)) == 4);
-    CHECK(runs(distribution::match(cyclic, 1, all, blocks_of_64, all)) == 4 * 16);
-    CHECK(runs(distribution::match(blocks_of_64, 1, all, blocks_of_48, all)) < 3 * 8);
+    CHECK(runs(detail::distribution::match(block, 1, all, block, all)) == 1);
+    CHECK(runs(detail::distribution::match(whole, 0, all, whole, all)) == 1);
+    CHECK(runs(detail::distribution::match(block, 1, all, cyclic, all)) == 4);
+    CHECK(runs(detail::distribution::match(cyclic, 1, all, block, all)) == 4);
+    CHECK(runs(detail::distribution::match(block, 1, all, blocks_of_64, all)) == 4);
+    CHECK(runs(detail::distribution::match(blocks_of_64, 1, all, block, all)) == 4);
+    CHECK(runs(detail::distribution::match(cyclic, 1, all, blocks_of_64, all)) == 4 * 16);
+    CHECK(runs(detail::distribution::match(blocks_of_64, 1, all, blocks_of_48, all)) < 3 * 8);
     // A slice that begins inside of a block takes no more.
     const IndexSequence inside{5, 3, std::uint64_t{1} << 38};
-    CHECK(runs(distribution::match(block, 0, inside, cyclic, inside)) == 4);
-    CHECK(runs(distribution::match(block, 0, inside, blocks_of_64, inside)) <= 3 * 4);
+    CHECK(runs(detail::distribution::match(block, 0, inside, cyclic, inside)) == 4);
+    CHECK(runs(detail::distribution::match(block, 0, inside, blocks_of_64, inside)) <= 3 * 4);
     // Very many processes.
     const DimensionMap wide = Cyclic{}.map(extents, 100'000).dimensions()[0];
-    CHECK(runs(distribution::match(wide, 7, all, block, all)) == 4);
-    CHECK(runs(distribution::match(block, 0, all, wide, all)) == 100'000);
+    CHECK(runs(detail::distribution::match(wide, 7, all, block, all)) == 4);
+    CHECK(runs(detail::distribution::match(block, 0, all, wide, all)) == 100'000);
 }
 
 TEST_CASE("of a hundred thousand processes only a process' own part is looked at") {
@@ -153,10 +153,10 @@ TEST_CASE("of a hundred thousand processes only a process' own part is looked at
         std::uint64_t count = 0;
         for (int process = 0; process < processes; process += 500) {
             for (const Match& match :
-                 distribution::match(one.here, process, one.here_indices, one.there, one.there_indices)) {
+                 detail::distribution::match(one.here, process, one.here_indices, one.there, one.there_indices)) {
                 count += match.count;
                 if (match.repeats > 1 || !match.whole()) continue;
-                for (const distribution::MatchedRun& run : match.runs) {
+                for (const detail::distribution::MatchedRun& run : match.runs) {
                     // The index of a place, and from it the position: the same on both sides.
                     const auto position_of = [&](const DimensionMap& map, int owner, std::int64_t place,
                                                  const IndexSequence& indices) {

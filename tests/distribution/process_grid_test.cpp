@@ -12,7 +12,7 @@
 namespace {
 
 std::vector<int> grid(std::vector<int> fixed, int ranks, std::vector<std::int64_t> extents) {
-    lapwing::distribution::choose_grid(fixed, ranks, extents);
+    lapwing::detail::distribution::choose_grid(fixed, ranks, extents);
     return fixed;
 }
 

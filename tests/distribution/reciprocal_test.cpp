@@ -6,7 +6,7 @@
 #include <random>
 #include <vector>
 
-using lapwing::distribution::Reciprocal;
+using lapwing::detail::distribution::Reciprocal;
 
 namespace {
 

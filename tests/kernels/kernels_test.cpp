@@ -22,7 +22,7 @@
 
 namespace {
 
-using namespace lapwing::kernels;
+using namespace lapwing::detail::kernels;
 
 std::mt19937_64& random_bits() {
     static std::mt19937_64 bits{20131};

@@ -17,7 +17,7 @@
 
 namespace {
 
-using namespace lapwing::messages;
+using namespace lapwing::detail::messages;
 using test::Job;
 
 constexpr std::uint64_t window = 5;
@@ -26,10 +26,10 @@ constexpr std::size_t small = 400;
 
 /// The table of one run of `count` blocks of 8 bytes, 16 apart.
 std::vector<std::byte> table_of(std::uint64_t count) {
-    std::vector<std::byte> table(lapwing::datatype::least_table_bytes);
+    std::vector<std::byte> table(lapwing::detail::datatype::least_table_bytes);
     const lapwing::Layout blocks = lapwing::Layout::strided(count, 8, 16);
     lapwing::LayoutCursor cursor{blocks};
-    const auto runs = lapwing::datatype::encode_runs(cursor, count * 8, table.data(), table.size());
+    const auto runs = lapwing::detail::datatype::encode_runs(cursor, count * 8, table.data(), table.size());
     table.resize(runs.table_bytes);
     return table;
 }
@@ -83,11 +83,13 @@ TEST_CASE("every request for memory that is gone is answered by saying so") {
         job.until([&] { return engine.try_get(operations[1], 1, window, 0, large, false); });
         job.until([&] { return engine.try_gather(operations[2], 1, window, few, 80); });
         job.until([&] { return engine.try_gather(operations[3], 1, window, table_of(10'000), 80'000); });
-        const Request atomic{
-            .kind = RequestKind::atomic, .type = lapwing::mpi::AtomicType::int64, .window = window, .offset = 64};
+        const Request atomic{.kind = RequestKind::atomic,
+                             .type = lapwing::detail::mpi::AtomicType::int64,
+                             .window = window,
+                             .offset = 64};
         job.until([&] { return engine.try_atomic(operations[4], 1, atomic, {.operand = 1}); });
         const Request list{.kind = RequestKind::atomics,
-                           .type = lapwing::mpi::AtomicType::int64,
+                           .type = lapwing::detail::mpi::AtomicType::int64,
                            .window = window,
                            .size = adds.size() * sizeof(AddPayload)};
         job.until([&] { return engine.try_atomics(operations[5], 1, list, std::as_bytes(std::span{adds})); });

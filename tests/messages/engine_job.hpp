@@ -18,7 +18,7 @@
 
 namespace test {
 
-using namespace lapwing::messages;
+using namespace lapwing::detail::messages;
 
 class Listener final : public EngineListener {
 public:
@@ -90,7 +90,7 @@ private:
         MPI_Comm_dup(MPI_COMM_WORLD, &communicator);
         return communicator;
     }
-    lapwing::support::Statistics statistics_;
+    lapwing::detail::support::Statistics statistics_;
     MPI_Comm communicator_;
 
 public:

@@ -22,7 +22,7 @@
 
 namespace {
 
-using namespace lapwing::messages;
+using namespace lapwing::detail::messages;
 using test::Job;
 using test::mentions;
 
@@ -224,8 +224,9 @@ private:
 /// A request as an engine sends it, or nearly. `tag`: a number for bulk data that nobody has used.
 Request random_head(Random& random, std::uint32_t tag) {
     Request head{.kind = static_cast<RequestKind>(random.below(static_cast<std::uint64_t>(RequestKind::end) + 1)),
-                 .operation = static_cast<lapwing::mpi::AtomicOperation>(random.below(random.chance(90) ? 8 : 256)),
-                 .type = static_cast<lapwing::mpi::AtomicType>(random.below(random.chance(90) ? 6 : 256)),
+                 .operation =
+                     static_cast<lapwing::detail::mpi::AtomicOperation>(random.below(random.chance(90) ? 8 : 256)),
+                 .type = static_cast<lapwing::detail::mpi::AtomicType>(random.below(random.chance(90) ? 6 : 256)),
                  .is_compare_swap = static_cast<std::uint8_t>(random.below(random.chance(90) ? 2 : 256)),
                  .counter_plus_one = static_cast<std::uint32_t>(random.chance(80) ? 0 : random.edgy(4)),
                  .tag = random.chance(90) ? tag : static_cast<std::uint32_t>(random.edgy(std::uint64_t{1} << 31)),
@@ -282,8 +283,8 @@ bool has_bulk_put(const Bytes& bytes) {
 
 TEST_CASE("each field of a request that makes no sense is told, and the request ignored") {
     const std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
-    using lapwing::mpi::AtomicOperation;
-    using lapwing::mpi::AtomicType;
+    using lapwing::detail::mpi::AtomicOperation;
+    using lapwing::detail::mpi::AtomicType;
     const Bytes values(16);
     struct Case {
         std::string text;

@@ -23,7 +23,7 @@
 
 namespace {
 
-using namespace lapwing::messages;
+using namespace lapwing::detail::messages;
 using test::Job;
 using test::mentions;
 

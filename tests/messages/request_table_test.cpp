@@ -17,14 +17,14 @@
 
 namespace {
 
-using lapwing::messages::Packet;
-using lapwing::messages::PacketHeader;
-using lapwing::messages::padded;
-using lapwing::messages::ReadRequest;
-using lapwing::messages::Request;
-using lapwing::messages::RequestKind;
-using lapwing::messages::RequestRow;
-using lapwing::messages::RequestTable;
+using lapwing::detail::messages::Packet;
+using lapwing::detail::messages::PacketHeader;
+using lapwing::detail::messages::padded;
+using lapwing::detail::messages::ReadRequest;
+using lapwing::detail::messages::Request;
+using lapwing::detail::messages::RequestKind;
+using lapwing::detail::messages::RequestRow;
+using lapwing::detail::messages::RequestTable;
 
 /// The requests of a packet with one of each kind, whose payload of `bytes` bytes, if a field says its length, is the
 /// kind's number.
@@ -68,7 +68,7 @@ TEST_CASE("requests of all kinds are read from a packet, each with its payload")
         std::span<const std::byte> packet{memory};
         for (const RequestRow& row : RequestTable::rows) {
             INFO(row.name << ", " << bytes << " bytes");
-            const ReadRequest read = lapwing::messages::read_request(packet);
+            const ReadRequest read = lapwing::detail::messages::read_request(packet);
             REQUIRE(read.row != nullptr);
             CHECK(read.row->kind == row.kind);
             CHECK(read.head.token == 77);
@@ -83,8 +83,8 @@ TEST_CASE("requests of all kinds are read from a packet, each with its payload")
 
 TEST_CASE("what is no request of a known kind, or no whole one, is an error with kind, sender and lengths") {
     const auto fault = [](const std::vector<std::byte>& packet) {
-        CHECK(lapwing::messages::read_request(packet).row == nullptr);
-        return lapwing::messages::fault_of(packet, 5);
+        CHECK(lapwing::detail::messages::read_request(packet).row == nullptr);
+        return lapwing::detail::messages::fault_of(packet, 5);
     };
     const std::string unknown = fault(packet_of({.kind = static_cast<RequestKind>(200)}, 24));
     CHECK(mentions(unknown, "rank 5 sent a request of kind 200"));

@@ -15,7 +15,7 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
-using lapwing::messages::Sleeper;
+using lapwing::detail::messages::Sleeper;
 using namespace std::chrono_literals;
 
 namespace {

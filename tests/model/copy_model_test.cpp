@@ -1,16 +1,16 @@
 // Times of packing: what the model says of shapes, and that what it measures is plausible.
 #include "datatype/block_copy.hpp"
+#include "model/copy_model.hpp"
 #include "pipeline/planner.hpp"
 #include "src/kernels/copy_choices.hpp"
-#include "model/copy_model.hpp"
 
 #include "support/catch.hpp"
 
 #include <cmath>
 #include <vector>
 
-using namespace lapwing::model;
-using namespace lapwing::pipeline;
+using namespace lapwing::detail::model;
+using namespace lapwing::detail::pipeline;
 
 namespace {
 
@@ -106,12 +106,12 @@ TEST_CASE("a part takes its share") {
 }
 
 TEST_CASE("what is measured are the copy kernels in use") {
-    using namespace lapwing::datatype;
-    using namespace lapwing::kernels;
+    using namespace lapwing::detail::datatype;
+    using namespace lapwing::detail::kernels;
     const CopyModel fast = measure_copies(0.02);
     const CopyChoices before = copy_choices();
     CopyChoices slow = before;
-    for (const lapwing::kernels::CopyChoice& choice : before.entries()) slow.set(choice.where, Method::library);
+    for (const lapwing::detail::kernels::CopyChoice& choice : before.entries()) slow.set(choice.where, Method::library);
     use_copy_choices(slow);
     const CopyModel loop = measure_copies(0.02);
     use_copy_choices(before);
@@ -132,8 +132,8 @@ TEST_CASE("measured copies are times") {
 
 TEST_CASE("copies larger than the last cache move the same bytes") {
     using lapwing::Layout;
-    using namespace lapwing::datatype;
-    using namespace lapwing::kernels;
+    using namespace lapwing::detail::datatype;
+    using namespace lapwing::detail::kernels;
     const CopyChoices before = copy_choices();
     CopyChoices choices = before;
     choices.set_limits({.tiny = 64, .level1 = 128, .level2 = 256, .last_level = 1024}); // of a very small machine

@@ -7,7 +7,7 @@
 #include <vector>
 
 using namespace lapwing;
-using namespace lapwing::model;
+using namespace lapwing::detail::model;
 
 namespace {
 

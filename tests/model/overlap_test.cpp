@@ -6,8 +6,8 @@
 
 #include <chrono>
 
-using namespace lapwing::model;
-using namespace lapwing::pipeline;
+using namespace lapwing::detail::model;
+using namespace lapwing::detail::pipeline;
 
 namespace {
 

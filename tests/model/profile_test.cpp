@@ -1,8 +1,8 @@
 // Profiles as runtimes find them.
-#include "runtime/captured_stderr.hpp"
 #include "model/measure_transfers.hpp"
 #include "model/profile.hpp"
 #include "model/team_costs.hpp"
+#include "runtime/captured_stderr.hpp"
 #include "support/catch.hpp"
 #include "support/mpi_test.hpp"
 #include "team/team_test.hpp"
@@ -20,8 +20,8 @@
 #include <vector>
 
 using namespace lapwing;
-using namespace lapwing::model;
-using namespace lapwing::pipeline;
+using namespace lapwing::detail::model;
+using namespace lapwing::detail::pipeline;
 
 namespace {
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 using namespace lapwing;
-using namespace lapwing::model;
-using namespace lapwing::pipeline;
+using namespace lapwing::detail::model;
+using namespace lapwing::detail::pipeline;
 
 namespace {
 
@@ -20,13 +20,14 @@ CostTables some_tables() {
     CostTables tables;
     tables.copy.block[3] = 1.25e-9;
     tables.copy.cache_bytes = 123456;
-    tables.choices = {{.where = {.movement = kernels::Movement::scatter,
-                                 .block = kernels::BlockClass::b5_to_7,
-                                 .stride = kernels::StrideClass::indexed,
-                                 .size = kernels::SizeClass::last_level,
-                                 .reuse = kernels::Reuse::never},
-                       .method = kernels::Method::moves_ahead},
-                      {.where = {.block = kernels::BlockClass::b4097_up}, .method = kernels::Method::library}};
+    tables.choices = {
+        {.where = {.movement = detail::kernels::Movement::scatter,
+                   .block = detail::kernels::BlockClass::b5_to_7,
+                   .stride = detail::kernels::StrideClass::indexed,
+                   .size = detail::kernels::SizeClass::last_level,
+                   .reuse = detail::kernels::Reuse::never},
+         .method = detail::kernels::Method::moves_ahead},
+        {.where = {.block = detail::kernels::BlockClass::b4097_up}, .method = detail::kernels::Method::library}};
     TransferModel model{std::vector<TransferLine>{{0, 1e-6, 2e-6, 3e-7, 4e-10, 5e-8, 6e-11},
                                                   {4097, 7e-6, 8e-6, 9e-7, 1e-10, 0, 0, 3e-10, 5e-6}},
                         {.largest = 4096, .room = 8000, .head = 48}};

@@ -1,7 +1,7 @@
 // Fits of transfer models: lines that made the samples are found again.
-#include "src/messages/packet.hpp"
 #include "model/measure_transfers.hpp"
 #include "model/transfer_model.hpp"
+#include "src/messages/packet.hpp"
 
 #include "support/catch.hpp"
 
@@ -11,8 +11,8 @@
 #include <random>
 #include <vector>
 
-using namespace lapwing::model;
-using namespace lapwing::pipeline;
+using namespace lapwing::detail::model;
+using namespace lapwing::detail::pipeline;
 
 namespace {
 
@@ -194,14 +194,16 @@ TEST_CASE("operations that travel together take time by the message") {
 TEST_CASE("a packet holds as many operations as the model says") {
     for (const std::uint64_t packet_bytes : {512U, 8000U, 8001U, 65536U}) {
         std::vector<std::byte> memory(packet_bytes);
-        const std::uint64_t room = packet_bytes - sizeof(lapwing::messages::PacketHeader);
-        const std::uint64_t largest = (room - sizeof(lapwing::messages::Request)) / 8 * 8; // as Engine::inline_limit()
-        const Aggregation aggregation{.largest = largest, .room = room, .head = sizeof(lapwing::messages::Request)};
+        const std::uint64_t room = packet_bytes - sizeof(lapwing::detail::messages::PacketHeader);
+        const std::uint64_t largest =
+            (room - sizeof(lapwing::detail::messages::Request)) / 8 * 8; // as Engine::inline_limit()
+        const Aggregation aggregation{
+            .largest = largest, .room = room, .head = sizeof(lapwing::detail::messages::Request)};
         for (std::uint64_t bytes = 1; bytes <= largest; bytes += bytes < 600 ? 1 : 97) {
-            lapwing::messages::Packet packet{memory.data(), packet_bytes};
+            lapwing::detail::messages::Packet packet{memory.data(), packet_bytes};
             std::uint64_t count = 0;
-            for (; packet.fits(sizeof(lapwing::messages::Request), bytes); ++count)
-                packet.append(lapwing::messages::Request{}, bytes);
+            for (; packet.fits(sizeof(lapwing::detail::messages::Request), bytes); ++count)
+                packet.append(lapwing::detail::messages::Request{}, bytes);
             REQUIRE(aggregation.operations_per_message(bytes) == count);
         }
         CHECK(aggregation.operations_per_message(largest) == 1);

@@ -26,8 +26,8 @@ using lapwing::Rank;
 using lapwing::Runtime;
 using lapwing::Settings;
 using lapwing::Window;
-using lapwing::mpi::AtomicOperation;
-using lapwing::mpi::AtomicType;
+using lapwing::detail::mpi::AtomicOperation;
+using lapwing::detail::mpi::AtomicType;
 
 enum class Call {
     none,
@@ -234,7 +234,7 @@ bool exists(AtomicOperation operation, AtomicType type) {
 }
 
 Fault of_fetch(How how, AtomicOperation operation, AtomicType type) {
-    return {Call::fetch, how, lapwing::mpi::mpi_operation(operation), lapwing::mpi::mpi_type(type)};
+    return {Call::fetch, how, lapwing::detail::mpi::mpi_operation(operation), lapwing::detail::mpi::mpi_type(type)};
 }
 
 } // namespace

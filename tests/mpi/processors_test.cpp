@@ -13,7 +13,7 @@
 
 namespace {
 
-using lapwing::mpi::cores_of_processors;
+using lapwing::detail::mpi::cores_of_processors;
 
 /// A directory that describes processors; gone with its object.
 class Machine {

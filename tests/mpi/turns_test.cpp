@@ -23,9 +23,9 @@
 
 namespace {
 
-using lapwing::mpi::MachineName;
-using lapwing::mpi::take_turn;
-using lapwing::mpi::TurnMember;
+using lapwing::detail::mpi::MachineName;
+using lapwing::detail::mpi::take_turn;
+using lapwing::detail::mpi::TurnMember;
 using Clock = TurnMember::Clock;
 using Patience = TurnMember::Patience;
 

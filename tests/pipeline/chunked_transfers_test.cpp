@@ -216,7 +216,7 @@ TEST_CASE("the completion of a transfer may outlive its window and its team") {
 TEST_CASE("transfers that find no memory for their chunks wait for those that have it") {
     Runtime runtime{MPI_COMM_WORLD, little_memory()};
     Window window{runtime, 8 * extent};
-    auto& pool = runtime.state().part<pipeline::ChunkPool>();
+    auto& pool = runtime.state().part<detail::pipeline::ChunkPool>();
     const Rank next = test::next(runtime);
     const Bytes memory = patterned(runtime.rank().value);
     const Bytes from_before = patterned(test::previous(runtime).value);
@@ -247,7 +247,7 @@ TEST_CASE("transfers that find no memory for their chunks wait for those that ha
 }
 
 TEST_CASE("small transfers leave large chunk buffers to large ones") {
-    pipeline::ChunkPool pool;
+    detail::pipeline::ChunkPool pool;
     constexpr std::uint64_t limit = 1 << 20;
     pool.give_back(pool.take(limit / 2, 1, limit));
     auto small = pool.take(1000, 1, limit);

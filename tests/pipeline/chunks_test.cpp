@@ -11,8 +11,8 @@
 #include <vector>
 
 using namespace lapwing;
-using namespace lapwing::model;
-using namespace lapwing::pipeline;
+using namespace lapwing::detail::model;
+using namespace lapwing::detail::pipeline;
 
 namespace {
 

@@ -1,7 +1,7 @@
 // Planned transfers: every strategy and path, random layouts on both sides, against a byte-by-byte oracle.
+#include "model/team_costs.hpp"
 #include "pipeline/chunk_pool.hpp"
 #include "pipeline/random_transfers.hpp"
-#include "model/team_costs.hpp"
 #include "support/catch.hpp"
 #include "support/mpi_test.hpp"
 #include "team/team_test.hpp"
@@ -129,7 +129,7 @@ TEST_CASE("chunk buffers are reused, bounded, and missed by nobody when there ar
     Runtime runtime{MPI_COMM_WORLD, Settings{{"LAPWING_CHUNK_MEMORY", "8k"}}};
     constexpr std::uint64_t bytes = 1 << 18;
     Window window{runtime, bytes};
-    auto& pool = runtime.state().part<pipeline::ChunkPool>();
+    auto& pool = runtime.state().part<detail::pipeline::ChunkPool>();
     const auto me = static_cast<std::uint64_t>(runtime.rank().value);
     const auto before = static_cast<std::uint64_t>(test::previous(runtime).value);
     const Layout every_other = Layout::strided(bytes / 8, 8, 16);
@@ -165,14 +165,16 @@ TEST_CASE("small puts that travel as messages are measured as messages") {
     if (window.path(next) == Path::rma && runtime.progress_mode() == ProgressMode::thread &&
         runtime.rank() == Rank{0}) {
         (void)Plan::put(window, Layout::strided(1024, 8, 64), next, Offset{0}, Layout::contiguous(8192));
-        const auto& costs = model::TeamCosts::of(runtime).model();
-        const auto of = [&](Path path, model::Direction direction) { return costs.transfers(path, direction, 64); };
-        const model::TransferModel put = of(Path::rma, model::Direction::put);
+        const auto& costs = detail::model::TeamCosts::of(runtime).model();
+        const auto of = [&](Path path, detail::model::Direction direction) {
+            return costs.transfers(path, direction, 64);
+        };
+        const detail::model::TransferModel put = of(Path::rma, detail::model::Direction::put);
         const std::uint64_t largest = runtime.state().least_rma_bytes() - 1;
         CHECK(put.aggregation().largest == largest);
         for (const std::uint64_t bytes : {std::uint64_t{8}, largest})
-            CHECK(put.time(bytes, 16) == of(Path::service, model::Direction::put).time(bytes, 16));
-        CHECK(put.time(largest + 1, 2) == of(Path::rma, model::Direction::get).time(largest + 1, 2));
+            CHECK(put.time(bytes, 16) == of(Path::service, detail::model::Direction::put).time(bytes, 16));
+        CHECK(put.time(largest + 1, 2) == of(Path::rma, detail::model::Direction::get).time(largest + 1, 2));
     }
     runtime.barrier();
     window.close();
@@ -187,7 +189,7 @@ TEST_CASE("the first plan of a path without a profile measures it, alone, and wr
     const auto me = static_cast<std::uint64_t>(runtime.rank().value);
     for (std::size_t i = 0; i < bytes; ++i) window.local()[i] = pattern(me, 3, i);
     runtime.barrier();
-    const auto& model = model::TeamCosts::of(runtime).model();
+    const auto& model = detail::model::TeamCosts::of(runtime).model();
     const Rank next = test::next(runtime);
     const Path path = window.path(next);
     const Layout column = Layout::strided(1024, 8, 64);
@@ -195,16 +197,16 @@ TEST_CASE("the first plan of a path without a profile measures it, alone, and wr
     if (me == 0) {
         (void)Plan::put(window, column, next, Offset{0}, Layout::contiguous(8192));
         if (network && runtime.progress_mode() == ProgressMode::thread) {
-            for (const auto direction : {model::Direction::put, model::Direction::get}) {
-                CHECK(model.source(path, direction) == model::Source::calibrated);
-                const model::TransferModel transfers = model.transfers(path, direction, 8192);
+            for (const auto direction : {detail::model::Direction::put, detail::model::Direction::get}) {
+                CHECK(model.source(path, direction) == detail::model::Source::calibrated);
+                const detail::model::TransferModel transfers = model.transfers(path, direction, 8192);
                 for (const std::uint64_t size : {8, 8192, 1 << 20}) CHECK(transfers.time(size) > 0);
             }
             const auto version = model.version();
             (void)Plan::put(window, column, next, Offset{0}, Layout::contiguous(8192));
             CHECK(model.version() == version); // once
         } else {
-            CHECK(model.source(path, model::Direction::put) == model::Source::built_in);
+            CHECK(model.source(path, detail::model::Direction::put) == detail::model::Source::built_in);
         }
     }
     runtime.barrier();
@@ -216,8 +218,8 @@ TEST_CASE("the first plan of a path without a profile measures it, alone, and wr
     Runtime silent{MPI_COMM_WORLD, Settings{{"LAPWING_PROFILE", "none"}, {"LAPWING_CALIBRATE", "0"}}};
     Window other{silent, bytes};
     (void)Plan::put(other, column, next, Offset{0}, Layout::contiguous(8192));
-    CHECK(model::TeamCosts::of(silent).model().source(other.path(next), model::Direction::put) ==
-          model::Source::built_in);
+    CHECK(detail::model::TeamCosts::of(silent).model().source(other.path(next), detail::model::Direction::put) ==
+          detail::model::Source::built_in);
     other.close();
     silent.close();
     runtime.close();

@@ -10,7 +10,7 @@
 #include <span>
 #include <thread>
 
-using lapwing::prefetching::CopyState;
+using lapwing::detail::prefetching::CopyState;
 
 // The copy races with the fill on purpose, which ThreadSanitizer does not see in CopyState, and would see here.
 #if !defined(__SANITIZE_THREAD__)

@@ -10,11 +10,11 @@ namespace {
 
 using Catch::Contains;
 using Catch::StartsWith;
-using lapwing::runtime::MpiKind;
+using lapwing::detail::runtime::MpiKind;
 using Environment = std::map<std::string, std::string>;
 
 std::string said(const Environment& environment, MpiKind own, int size) {
-    return lapwing::runtime::other_launcher(
+    return lapwing::detail::runtime::other_launcher(
         [&](const char* name) {
             const auto found = environment.find(name);
             return found == environment.end() ? nullptr : found->second.c_str();

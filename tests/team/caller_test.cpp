@@ -129,7 +129,7 @@ TEST_CASE("behind a barrier a rank may wait in MPI") {
 TEST_CASE("a barrier that returns has handed its own token to MPI") {
     Runtime runtime;
     if (runtime.size() == 1) return;
-    lapwing::messages::Engine& engine = runtime.state().engine();
+    lapwing::detail::messages::Engine& engine = runtime.state().engine();
     int word = 0;
     // With LAPWING_SERVICE_IN_FLIGHT=1 no request follows this one before it is acknowledged, by a rank that does not
     // serve now.

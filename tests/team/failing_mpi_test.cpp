@@ -134,12 +134,12 @@ TEST_CASE("what still comes for a transfer that was given up does not reach a la
         Window window{runtime, words * 8, {.name = "given up"}};
         for (std::size_t i = 0; i < words; ++i) window.local_as<std::int64_t>()[i] = value_at(own, i);
         runtime.barrier();
-        lapwing::messages::Engine& engine = runtime.state().engine();
+        lapwing::detail::messages::Engine& engine = runtime.state().engine();
         const int to = (own + 1) % runtime.size();
         std::vector<std::int64_t> first(2000);
         std::vector<std::int64_t> second(2000);
         for (int round = 0; round < 100; ++round) { // more often than a slot has numbers for tags
-            lapwing::messages::Operation given_up;
+            lapwing::detail::messages::Operation given_up;
             given_up.destination = reinterpret_cast<std::byte*>(first.data());
             REQUIRE(engine.try_get(given_up, to, window.state().number(), 0, first.size() * 8, true));
             engine.abandon(given_up);

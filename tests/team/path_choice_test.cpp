@@ -11,7 +11,7 @@
 #include <vector>
 
 using namespace lapwing;
-using namespace lapwing::team;
+using namespace lapwing::detail::team;
 
 namespace {
 
@@ -19,13 +19,13 @@ enum class Windows { fail, emulated, native, idle_target };
 
 constexpr std::string_view failure = "MPI_Win_allocate failed";
 
-mpi::ProbeResult probe_of(Windows windows) {
+detail::mpi::ProbeResult probe_of(Windows windows) {
     if (windows == Windows::fail) return {.works = false, .reason = std::string{failure}};
     return {.works = true,
             .reason = "",
             .emulated = windows == Windows::emulated,
             .target_idle = windows == Windows::idle_target,
-            .atomics = mpi::TrustedAtomics::all()};
+            .atomics = detail::mpi::TrustedAtomics::all()};
 }
 
 /// Three ranks on two nodes, and MPI_THREAD_MULTIPLE.
@@ -193,17 +193,17 @@ TEST_CASE("what was found on the way is passed on and said") {
 
 TEST_CASE("of MPI's atomics those are used that are right, if all others can be made of them") {
     PathFacts facts = facts_of(any_path, Windows::native);
-    facts.probe->atomics.distrust_fetch(mpi::AtomicOperation::bit_and, mpi::AtomicType::int64);
+    facts.probe->atomics.distrust_fetch(detail::mpi::AtomicOperation::bit_and, detail::mpi::AtomicType::int64);
     facts.probe->doubt = "MPI_BAND of int64 left a wrong value";
     PathChoice choice = choose(facts);
     CHECK(choice.network == Path::rma);
     CHECK(choice.atomics.suffice());
-    CHECK_FALSE(choice.atomics.fetches(mpi::AtomicOperation::bit_and, mpi::AtomicType::int64));
-    CHECK(choice.atomics.fetches(mpi::AtomicOperation::bit_and, mpi::AtomicType::uint64));
+    CHECK_FALSE(choice.atomics.fetches(detail::mpi::AtomicOperation::bit_and, detail::mpi::AtomicType::int64));
+    CHECK(choice.atomics.fetches(detail::mpi::AtomicOperation::bit_and, detail::mpi::AtomicType::uint64));
     CHECK(choice.reason ==
           works + "; some atomics are loops of compare-and-swap (MPI_BAND of int64 left a wrong value)");
 
-    facts.probe->atomics.distrust_swaps(mpi::AtomicType::float64);
+    facts.probe->atomics.distrust_swaps(detail::mpi::AtomicType::float64);
     choice = choose(facts);
     CHECK(choice.network == Path::rma);
     CHECK_FALSE(choice.atomics.suffice());

@@ -19,21 +19,21 @@ using lapwing::Offset;
 using lapwing::Rank;
 
 TEST_CASE("the pieces of a transfer follow each other, fit an int and make up the whole") {
-    constexpr std::uint64_t piece = lapwing::mpi::largest_piece_bytes;
+    constexpr std::uint64_t piece = lapwing::detail::mpi::largest_piece_bytes;
     for (const std::uint64_t bytes :
          {std::uint64_t{0}, std::uint64_t{1}, piece - 1, piece, piece + 1, 2 * piece - 1, 2 * piece,
           (std::uint64_t{1} << 31) + 7, (std::uint64_t{1} << 32) + 1, (std::uint64_t{1} << 36) - 1}) {
         std::uint64_t next = 0;
         std::uint64_t pieces = 0;
         bool fits = true;
-        lapwing::mpi::for_each_piece(bytes, [&](std::uint64_t offset, int size) {
+        lapwing::detail::mpi::for_each_piece(bytes, [&](std::uint64_t offset, int size) {
             fits = fits && offset == next && size > 0;
             next = offset + static_cast<std::uint64_t>(size);
             ++pieces;
         });
         CHECK(fits);
         CHECK(next == bytes);
-        CHECK(pieces == lapwing::mpi::piece_count(bytes));
+        CHECK(pieces == lapwing::detail::mpi::piece_count(bytes));
     }
 }
 
@@ -43,7 +43,7 @@ TEST_CASE("pieces begin at multiples of a unit") {
         for (const std::uint64_t bytes : {unit, (std::uint64_t{1} << 31) + 7, (std::uint64_t{1} << 32) + 1}) {
             std::uint64_t next = 0;
             bool fits = true;
-            lapwing::mpi::for_each_piece(
+            lapwing::detail::mpi::for_each_piece(
                 bytes,
                 [&](std::uint64_t offset, int size) {
                     fits = fits && offset == next && offset % unit == 0 && size > 0;

@@ -21,7 +21,7 @@ using lapwing::Offset;
 using lapwing::Rank;
 using lapwing::Runtime;
 using lapwing::Window;
-using lapwing::transport::OutstandingAccesses;
+using lapwing::detail::transport::OutstandingAccesses;
 using Carrier = OutstandingAccesses::Carrier;
 
 TEST_CASE("outstanding accesses conflict where they overlap and one writes, and nowhere else") {
@@ -191,7 +191,7 @@ TEST_CASE("a flush waits for the transfers before it, and not for those that hav
     if (runtime.size() == 1 || runtime.network_path() != lapwing::Path::service) return;
     constexpr std::size_t bytes = 1U << 16;
     Window window{runtime, bytes};
-    lapwing::messages::Engine& engine = runtime.state().engine();
+    lapwing::detail::messages::Engine& engine = runtime.state().engine();
     const Rank owner{runtime.size() - 1}; // of another node than rank 0
     int word = 0;
     if (runtime.rank() == Rank{0}) {

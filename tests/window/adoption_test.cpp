@@ -276,17 +276,18 @@ TEST_CASE("windows that MPI allocated are reached by load and store inside a nod
 }
 
 TEST_CASE("overlapping parts are found, whoever sees them where") {
-    using lapwing::mpi::find_overlap;
+    using lapwing::detail::mpi::find_overlap;
     CHECK(find_overlap({}).first == -1);
-    CHECK(find_overlap(std::vector<lapwing::mpi::PartOfMemory>{{0, 64, 64}, {0, 0, 64}, {0, 128, 8}}).first == -1);
-    CHECK(find_overlap(std::vector<lapwing::mpi::PartOfMemory>{{0, 0, 64}, {1, 0, 64}, {0, 8, 0}}).first == -1);
-    const lapwing::mpi::Overlap found =
-        find_overlap(std::vector<lapwing::mpi::PartOfMemory>{{0, 2704, 2712}, {0, 5424, 1}, {0, 0, 2712}});
+    CHECK(find_overlap(std::vector<lapwing::detail::mpi::PartOfMemory>{{0, 64, 64}, {0, 0, 64}, {0, 128, 8}}).first ==
+          -1);
+    CHECK(find_overlap(std::vector<lapwing::detail::mpi::PartOfMemory>{{0, 0, 64}, {1, 0, 64}, {0, 8, 0}}).first == -1);
+    const lapwing::detail::mpi::Overlap found =
+        find_overlap(std::vector<lapwing::detail::mpi::PartOfMemory>{{0, 2704, 2712}, {0, 5424, 1}, {0, 0, 2712}});
     CHECK(found.first == 2);
     CHECK(found.second == 0);
     CHECK(found.first_bytes == 2712);
     CHECK(found.distance == 2704);
-    CHECK(find_overlap(std::vector<lapwing::mpi::PartOfMemory>{{3, 16, 8}, {3, 16, 8}}).first == 0);
+    CHECK(find_overlap(std::vector<lapwing::detail::mpi::PartOfMemory>{{3, 16, 8}, {3, 16, 8}}).first == 0);
 }
 
 TEST_CASE("allocated windows of any size are what the program sees, or are refused on all ranks") {
@@ -344,7 +345,7 @@ TEST_CASE("atomics on windows that MPI allocated exclude the program's accumulat
           "and stores") {
     Runtime runtime;
     // Where MPI's atomics crash, and on the path service, Lapwing's are the processor's.
-    if (lapwing::mpi::compare_and_swap_crashes() || runtime.settings().text("LAPWING_PATH") == "service")
+    if (lapwing::detail::mpi::compare_and_swap_crashes() || runtime.settings().text("LAPWING_PATH") == "service")
         return test::skip();
     HostWindow host{Kind::allocated, 64, 1};
     Window window = Window::adopt(runtime, host.get());

@@ -28,7 +28,7 @@ using lapwing::Offset;
 using lapwing::Rank;
 using lapwing::Runtime;
 using lapwing::Window;
-using Operation = lapwing::mpi::AtomicOperation;
+using Operation = lapwing::detail::mpi::AtomicOperation;
 using test::same_bits;
 
 constexpr std::array orders{std::memory_order_relaxed, std::memory_order_acquire, std::memory_order_release,

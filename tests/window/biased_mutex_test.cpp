@@ -7,8 +7,8 @@
 #include <mutex>
 #include <thread>
 
-using lapwing::support::BiasedMutex;
-using lapwing::support::LockRank;
+using lapwing::detail::support::BiasedMutex;
+using lapwing::detail::support::LockRank;
 
 TEST_CASE("a biased mutex keeps threads apart while its bias is taken away") {
     constexpr int mutexes = 200;

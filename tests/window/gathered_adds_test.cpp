@@ -15,12 +15,12 @@
 
 namespace {
 
-using lapwing::messages::AddPayload;
-using lapwing::mpi::AtomicOperation;
-using lapwing::mpi::AtomicType;
-using lapwing::transport::AddKind;
-using lapwing::window::AddSender;
-using lapwing::window::GatheredAdds;
+using lapwing::detail::messages::AddPayload;
+using lapwing::detail::mpi::AtomicOperation;
+using lapwing::detail::mpi::AtomicType;
+using lapwing::detail::transport::AddKind;
+using lapwing::detail::window::AddSender;
+using lapwing::detail::window::GatheredAdds;
 
 constexpr AddKind int64{AtomicOperation::add, AtomicType::int64};
 constexpr AddKind int32{AtomicOperation::add, AtomicType::int32};

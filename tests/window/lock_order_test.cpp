@@ -11,9 +11,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-using lapwing::support::LockOrder;
-using lapwing::support::LockRank;
-using lapwing::support::Mutex;
+using lapwing::detail::support::LockOrder;
+using lapwing::detail::support::LockRank;
+using lapwing::detail::support::Mutex;
 
 namespace {
 
@@ -84,17 +84,17 @@ TEST_CASE("mutexes keep to their order, and invariants are evaluated, in builds 
     {
         const std::lock_guard first{outer};
         const std::lock_guard second{inner};
-        CHECK(LockOrder::held().count == (lapwing::support::internal_assertions ? 2 : 0));
+        CHECK(LockOrder::held().count == (lapwing::detail::support::internal_assertions ? 2 : 0));
     }
     int evaluated = 0;
     LAPWING_ASSERT(++evaluated == 1);
-    CHECK(evaluated == (lapwing::support::internal_assertions ? 1 : 0));
+    CHECK(evaluated == (lapwing::detail::support::internal_assertions ? 1 : 0));
     const auto out_of_order = [&] {
         const std::lock_guard first{inner};
         const std::lock_guard second{outer};
     };
     const auto wrong = [] { LAPWING_ASSERT(1 + 1 == 3); };
-    if constexpr (lapwing::support::internal_assertions) {
+    if constexpr (lapwing::detail::support::internal_assertions) {
         CHECK(aborts_with(out_of_order).find("of the rank cache with one of the rank engine held") !=
               std::string::npos);
         CHECK(aborts_with(wrong).find("internal error: 1 + 1 == 3 does not hold") != std::string::npos);

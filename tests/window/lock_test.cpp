@@ -90,7 +90,7 @@ TEST_CASE("a lock is granted in the order of the requests") {
     Runtime runtime;
     const auto ranks = static_cast<std::size_t>(runtime.size());
     Window window{runtime, 8 * (ranks + 1)}; // at rank 0: how many have had the lock, and who
-    lapwing::window::LockState lock{runtime, Rank{runtime.size() - 1}};
+    lapwing::detail::window::LockState lock{runtime, Rank{runtime.size() - 1}};
     std::vector<std::int64_t> order(ranks);
     std::iota(order.begin(), order.end(), 0);
     const auto wait_for_last = [&](std::int64_t rank) {

@@ -22,11 +22,11 @@ namespace test {
 
 /// A mirror of all segments of a window in plain memory. It keeps to what it is told, and notes of which bytes it was
 /// told, so that a write that is not told shows, and so does one that is told of bytes that it did not write.
-class Mirror final : public lapwing::window::ReadCopies {
+class Mirror final : public lapwing::detail::window::ReadCopies {
 public:
     /// Fills the mirror by gets.
     explicit Mirror(lapwing::Window& window) : window_{&window} {
-        const lapwing::transport::MemoryMap& map = window.map();
+        const lapwing::detail::transport::MemoryMap& map = window.map();
         for (int rank = 0; rank < map.ranks; ++rank) {
             Segment segment;
             segment.bytes.resize(map.bytes(rank));
@@ -51,15 +51,16 @@ public:
             const lapwing::ByteBlock block = cursor.next();
             if (told(target, static_cast<std::uint64_t>(block.offset), block.bytes, Told::written) == nullptr) return;
         }
-        lapwing::datatype::copy(segment(target).bytes.data(), there, base, here);
+        lapwing::detail::datatype::copy(segment(target).bytes.data(), there, base, here);
     }
-    void updated(int target, std::uint64_t offset, lapwing::mpi::AtomicOperation operation,
-                 lapwing::mpi::AtomicType type, const void* operand, std::uint64_t /*mark*/) override {
+    void updated(int target, std::uint64_t offset, lapwing::detail::mpi::AtomicOperation operation,
+                 lapwing::detail::mpi::AtomicType type, const void* operand, std::uint64_t /*mark*/) override {
         // Of a value that is not known it makes another one.
-        const bool known = !any_lost(target, offset, lapwing::mpi::size_of(type));
-        std::byte* const here = told(target, offset, lapwing::mpi::size_of(type), known ? Told::written : Told::lost);
+        const bool known = !any_lost(target, offset, lapwing::detail::mpi::size_of(type));
+        std::byte* const here =
+            told(target, offset, lapwing::detail::mpi::size_of(type), known ? Told::written : Told::lost);
         std::uint64_t before = 0;
-        if (here != nullptr && known) lapwing::mpi::processor_fetch(operation, type, here, operand, &before);
+        if (here != nullptr && known) lapwing::detail::mpi::processor_fetch(operation, type, here, operand, &before);
     }
     void lost(int target, std::uint64_t offset, std::uint64_t bytes) override {
         (void)told(target, offset, bytes, Told::lost);

@@ -197,8 +197,8 @@ private:
 
 /// The value that an atomic leaves behind. Integers wrap.
 template <class T>
-[[nodiscard]] T after_atomic(lapwing::mpi::AtomicOperation operation, T before, T operand) {
-    using Operation = lapwing::mpi::AtomicOperation;
+[[nodiscard]] T after_atomic(lapwing::detail::mpi::AtomicOperation operation, T before, T operand) {
+    using Operation = lapwing::detail::mpi::AtomicOperation;
     if constexpr (std::is_integral_v<T>) {
         using U = std::make_unsigned_t<T>;
         switch (operation) {
@@ -220,9 +220,9 @@ template <class T>
 
 /// Calls the window's function for `operation`, so that tests can loop over operations.
 template <class T>
-T call_atomic(lapwing::mpi::AtomicOperation operation, lapwing::Window& window, lapwing::Rank target,
+T call_atomic(lapwing::detail::mpi::AtomicOperation operation, lapwing::Window& window, lapwing::Rank target,
               lapwing::Offset offset, T operand, std::memory_order order = std::memory_order_relaxed) {
-    using Operation = lapwing::mpi::AtomicOperation;
+    using Operation = lapwing::detail::mpi::AtomicOperation;
     if constexpr (std::is_integral_v<T>) {
         switch (operation) {
         case Operation::bit_and: return window.fetch_and(target, offset, operand, order);

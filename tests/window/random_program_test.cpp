@@ -487,7 +487,7 @@ private:
 
     template <class T>
     void own_atomic_of() {
-        using Operation = lapwing::mpi::AtomicOperation;
+        using Operation = lapwing::detail::mpi::AtomicOperation;
         const auto range = choose_value(sizeof(T));
         constexpr std::array operations{Operation::add,  Operation::min,     Operation::max,    Operation::replace,
                                         Operation::read, Operation::bit_and, Operation::bit_or, Operation::bit_xor};
@@ -570,7 +570,7 @@ private:
     /// Many atomics at values of one segment, some of them at the same.
     template <class T>
     void own_list_of() {
-        using Operation = lapwing::mpi::AtomicOperation;
+        using Operation = lapwing::detail::mpi::AtomicOperation;
         constexpr std::array operations{Operation::add,     Operation::min,    Operation::max,    Operation::replace,
                                         Operation::bit_and, Operation::bit_or, Operation::bit_xor};
         const auto first = choose_value(sizeof(T));

@@ -213,7 +213,7 @@ private:
     }
     template <class T>
     void fetch() {
-        using Operation = mpi::AtomicOperation;
+        using Operation = detail::mpi::AtomicOperation;
         constexpr std::array operations{Operation::add,  Operation::min,     Operation::max,    Operation::replace,
                                         Operation::read, Operation::bit_and, Operation::bit_or, Operation::bit_xor};
         const Operation operation = operations[random_.size(0, std::is_integral_v<T> ? 7 : 4)];

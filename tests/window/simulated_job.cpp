@@ -36,7 +36,7 @@
 
 namespace {
 
-using lapwing::messages::Progressing;
+using lapwing::detail::messages::Progressing;
 
 [[noreturn]] void fail(const std::string& what) {
     std::fprintf(stderr, "simulated job: %s\n", what.c_str());
@@ -116,7 +116,7 @@ struct Rank {
     bool listed = false; ///< among those that are to run
     ucontext_t context{};
     Exceptions exceptions{};
-    lapwing::support::LockOrder::Held locks{};
+    lapwing::detail::support::LockOrder::Held locks{};
     const Collective* collective = nullptr; ///< that it is blocked in
     Progressing* thread = nullptr;
     std::vector<Request> requests;
@@ -156,7 +156,7 @@ struct Job {
     const char* measuring = nullptr;
     std::vector<test::Measured> measured;
     std::unique_ptr<std::byte[]> calibration =
-        std::make_unique<std::byte[]>(lapwing::team::TeamState::calibration_bytes);
+        std::make_unique<std::byte[]>(lapwing::detail::team::TeamState::calibration_bytes);
 
     [[nodiscard]] Rank& self() { return ranks[static_cast<std::size_t>(current)]; }
 };
@@ -204,7 +204,8 @@ void swap_exceptions(Rank& rank) {
 }
 
 void swap_locks(Rank& rank) {
-    if constexpr (lapwing::support::internal_assertions) std::swap(lapwing::support::LockOrder::held(), rank.locks);
+    if constexpr (lapwing::detail::support::internal_assertions)
+        std::swap(lapwing::detail::support::LockOrder::held(), rank.locks);
 }
 
 void fiber() {
@@ -681,8 +682,8 @@ struct Before {
 [[gnu::noinline]] void* allocate(std::size_t size, std::size_t alignment) {
     if (account != nullptr) account->memory += static_cast<std::int64_t>(size);
     // Of TeamState's calibration nobody reads or writes anything here: all ranks may have the same.
-    if (account != nullptr && size == lapwing::team::TeamState::calibration_bytes &&
-        alignment == lapwing::support::buffer_alignment)
+    if (account != nullptr && size == lapwing::detail::team::TeamState::calibration_bytes &&
+        alignment == lapwing::detail::support::buffer_alignment)
         return job->calibration.get();
     const std::size_t unit = std::max(alignment, sizeof(Before));
     void* const block = std::aligned_alloc(unit, unit + (size + unit - 1) / unit * unit);
@@ -695,7 +696,7 @@ struct Before {
 
 [[gnu::noinline]] void release(void* memory) noexcept {
     if (memory == nullptr) return;
-    Before before{lapwing::team::TeamState::calibration_bytes, 0};
+    Before before{lapwing::detail::team::TeamState::calibration_bytes, 0};
     const bool calibration = job != nullptr && memory == job->calibration.get();
     if (!calibration) std::memcpy(&before, static_cast<std::byte*>(memory) - sizeof before, sizeof before);
     if (account != nullptr) account->memory -= static_cast<std::int64_t>(before.size);
@@ -715,7 +716,7 @@ void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { rel
 
 // ---- progress threads -----------------------------------------------------------------------------------------------
 
-namespace lapwing::messages {
+namespace lapwing::detail::messages {
 
 ProgressThread& ProgressThread::instance() {
     static ProgressThread* const thread = new ProgressThread;
@@ -731,7 +732,7 @@ void ProgressThread::sleep_outside_mpi(std::chrono::microseconds time, std::int6
     if (asleep != nullptr) *asleep = 0;
 }
 
-} // namespace lapwing::messages
+} // namespace lapwing::detail::messages
 
 // ---- MPI ------------------------------------------------------------------------------------------------------------
 
@@ -1023,13 +1024,14 @@ int MPI_Rget(void* to, int count, MPI_Datatype type, int target, MPI_Aint at, in
 int MPI_Waitall(int, MPI_Request*, MPI_Status*) { return MPI_SUCCESS; }
 int MPI_Fetch_and_op(const void* operand, void* before, MPI_Datatype type, int target, MPI_Aint at, MPI_Op operation,
                      MPI_Win on) {
-    for (unsigned k = 0; k < lapwing::mpi::TrustedAtomics::operation_count; ++k)
-        for (unsigned t = 0; t < lapwing::mpi::TrustedAtomics::type_count; ++t) {
-            const auto of{static_cast<lapwing::mpi::AtomicOperation>(k)};
-            const auto atomic{static_cast<lapwing::mpi::AtomicType>(t)};
-            if (lapwing::mpi::mpi_operation(of) != operation || lapwing::mpi::mpi_type(atomic) != type) continue;
-            lapwing::mpi::processor_fetch(of, atomic, window(on).bases[static_cast<std::size_t>(target)] + at, operand,
-                                          before);
+    for (unsigned k = 0; k < lapwing::detail::mpi::TrustedAtomics::operation_count; ++k)
+        for (unsigned t = 0; t < lapwing::detail::mpi::TrustedAtomics::type_count; ++t) {
+            const auto of{static_cast<lapwing::detail::mpi::AtomicOperation>(k)};
+            const auto atomic{static_cast<lapwing::detail::mpi::AtomicType>(t)};
+            if (lapwing::detail::mpi::mpi_operation(of) != operation || lapwing::detail::mpi::mpi_type(atomic) != type)
+                continue;
+            lapwing::detail::mpi::processor_fetch(of, atomic, window(on).bases[static_cast<std::size_t>(target)] + at,
+                                                  operand, before);
             return MPI_SUCCESS;
         }
     return MPI_ERR_OP;
@@ -1042,15 +1044,15 @@ int MPI_Accumulate(const void* operand, int, MPI_Datatype type, int target, MPI_
 int MPI_Compare_and_swap(const void* desired, const void* expected, void* before, MPI_Datatype type, int target,
                          MPI_Aint at, MPI_Win on) {
     const bool wide = type == MPI_INT64_T || type == MPI_UINT64_T;
-    lapwing::mpi::processor_compare_swap(wide ? lapwing::mpi::AtomicType::uint64 : lapwing::mpi::AtomicType::uint32,
-                                         window(on).bases[static_cast<std::size_t>(target)] + at, expected, desired,
-                                         before);
+    lapwing::detail::mpi::processor_compare_swap(
+        wide ? lapwing::detail::mpi::AtomicType::uint64 : lapwing::detail::mpi::AtomicType::uint32,
+        window(on).bases[static_cast<std::size_t>(target)] + at, expected, desired, before);
     return MPI_SUCCESS;
 }
 }
 
 /// There are no threads here.
-bool lapwing::mpi::ends_within(std::chrono::milliseconds, std::function<void()> work) {
+bool lapwing::detail::mpi::ends_within(std::chrono::milliseconds, std::function<void()> work) {
     work();
     return true;
 }

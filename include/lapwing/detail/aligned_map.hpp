@@ -13,7 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace lapwing::distribution {
+namespace lapwing::detail::distribution {
 
 /// Every stride-th index of a dimension from `first` on, with the processes that a map of the whole dimension gives
 /// them. A process keeps its own ones without gaps.
@@ -97,4 +97,4 @@ private:
     std::uint64_t capacity_ = 0;
 };
 
-} // namespace lapwing::distribution
+} // namespace lapwing::detail::distribution

@@ -15,11 +15,11 @@
 namespace lapwing {
 class Team;
 
-namespace window {
+namespace detail::window {
 class WindowState;
-} // namespace window
+} // namespace detail::window
 
-namespace slices {
+namespace detail::slices {
 
 /// What code that does not know the type and the dimensions of an array needs of it. It lives as long as the array is
 /// open, goes where that is moved, and is what tells slices and plans whether it is.
@@ -38,5 +38,5 @@ struct ArrayGeometry {
     [[nodiscard]] std::span<const std::int64_t> used_extents() const noexcept { return {extents.data(), dimensions}; }
 };
 
-} // namespace slices
+} // namespace detail::slices
 } // namespace lapwing

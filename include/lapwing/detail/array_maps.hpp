@@ -17,7 +17,7 @@
 #include <string_view>
 #include <utility>
 
-namespace lapwing::array {
+namespace lapwing::detail::arrays {
 
 template <std::size_t N>
 class KeptDistribution;
@@ -99,4 +99,4 @@ private:
     D distribution_;
 };
 
-} // namespace lapwing::array
+} // namespace lapwing::detail::arrays

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <type_traits>
 
-namespace lapwing::mpi {
+namespace lapwing::detail::mpi {
 
 /// Kind of value that an atomic works on.
 enum class AtomicType : std::uint8_t { int32, uint32, int64, uint64, float32, float64 };
@@ -28,4 +28,4 @@ struct ListedAtomic {
     void* before = nullptr;         ///< gets the value from before
 };
 
-} // namespace lapwing::mpi
+} // namespace lapwing::detail::mpi

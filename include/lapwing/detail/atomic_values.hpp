@@ -21,7 +21,7 @@ template <class T>
 concept AtomicValue = (std::is_integral_v<T> || std::is_floating_point_v<T>) && !std::is_same_v<T, bool> &&
                       (sizeof(T) == 4 || sizeof(T) == 8);
 
-namespace window {
+namespace detail::window {
 
 /// What single atomics work on: also smaller integers, bool and enumerations.
 template <class T>
@@ -90,5 +90,5 @@ void fetch_in_word(Window& window, mpi::AtomicOperation operation, SmallInteger 
 void compare_swap_in_word(Window& window, SmallInteger type, Rank target, Offset offset, const void* expected,
                           const void* desired, void* before, std::memory_order order);
 
-} // namespace window
+} // namespace detail::window
 } // namespace lapwing

@@ -16,7 +16,7 @@
 
 namespace lapwing {
 
-namespace distribution {
+namespace detail::distribution {
 
 /// How the blocks of a dimension go to its processes.
 enum class Dealing : std::uint8_t { one_block, single_indices, blocks };
@@ -70,7 +70,7 @@ std::uint64_t make_dimensions(std::span<DimensionMap> dimensions, const char* na
 /// RangeError.
 std::uint64_t add_margins(std::span<DimensionMap> dimensions, std::uint64_t depth, std::uint64_t& origin);
 
-} // namespace distribution
+} // namespace detail::distribution
 
 /// The map behind Block, Cyclic, BlockCyclic and Replicated: each dimension by itself is dealt in blocks to the
 /// processes of one dimension of a grid.
@@ -91,8 +91,9 @@ public:
 
     /// Throws RangeError.
     BlockCyclicMap(const char* name, const Extents<N>& extents, int ranks, std::span<const int> grid,
-                   std::span<const std::int64_t> blocks, distribution::Dealing dealing) {
-        capacity_ = distribution::make_dimensions(dimensions_, name, extents.values(), ranks, grid, blocks, dealing);
+                   std::span<const std::int64_t> blocks, detail::distribution::Dealing dealing) {
+        capacity_ =
+            detail::distribution::make_dimensions(dimensions_, name, extents.values(), ranks, grid, blocks, dealing);
     }
 
     /// The index must be within the extents.
@@ -100,7 +101,7 @@ public:
         Location location{Rank{0}, origin_};
         std::uint64_t stride = 1; // of the owner's segment, whose rows are as long as what it has of them
         for (std::size_t d = N; d-- > 0;) {
-            const distribution::DimensionMap& dimension = dimensions_[d];
+            const detail::distribution::DimensionMap& dimension = dimensions_[d];
             const auto i = static_cast<std::uint64_t>(index[d]);
             const auto [block, in_block] = dimension.by_block.divide(i);
             const auto [round, process] = dimension.by_processes.divide(block);
@@ -123,8 +124,10 @@ public:
         return strides;
     }
     /// Segments get room for copies, `depth` elements deep, on the sides where other ranks are
-    /// (distribution::add_margins).
-    void add_margins(std::uint64_t depth) { capacity_ = distribution::add_margins(dimensions_, depth, origin_); }
+    /// (detail::distribution::add_margins).
+    void add_margins(std::uint64_t depth) {
+        capacity_ = detail::distribution::add_margins(dimensions_, depth, origin_);
+    }
     /// Place of a segment's first element.
     [[nodiscard]] std::uint64_t origin() const noexcept { return origin_; }
     /// Whether rows of some segment have unused elements at their ends.
@@ -135,14 +138,14 @@ public:
 
     [[nodiscard]] std::uint64_t domain_count(Rank rank) const noexcept {
         std::uint64_t product = 1;
-        for (const distribution::DimensionMap& dimension : dimensions_)
+        for (const detail::distribution::DimensionMap& dimension : dimensions_)
             product *= dimension.range_count(dimension.process_of(rank.value));
         return product;
     }
     [[nodiscard]] Domain<N> domain(Rank rank, std::uint64_t k) const noexcept {
         std::array<Range, N> ranges;
         for (std::size_t d = N; d-- > 0;) {
-            const distribution::DimensionMap& dimension = dimensions_[d];
+            const detail::distribution::DimensionMap& dimension = dimensions_[d];
             const int process = dimension.process_of(rank.value);
             const std::uint64_t count = dimension.range_count(process);
             if (count == 0) return {};
@@ -152,16 +155,18 @@ public:
         return Domain<N>{ranges};
     }
 
-    [[nodiscard]] const std::array<distribution::DimensionMap, N>& dimensions() const noexcept { return dimensions_; }
+    [[nodiscard]] const std::array<detail::distribution::DimensionMap, N>& dimensions() const noexcept {
+        return dimensions_;
+    }
     /// Whether no process has more than one block in any dimension, so that every segment is one dense box of indices.
     [[nodiscard]] bool one_round() const noexcept {
-        return std::ranges::all_of(dimensions_, &distribution::DimensionMap::one_round);
+        return std::ranges::all_of(dimensions_, &detail::distribution::DimensionMap::one_round);
     }
 
     friend bool operator==(const BlockCyclicMap&, const BlockCyclicMap&) = default;
 
 private:
-    std::array<distribution::DimensionMap, N> dimensions_{};
+    std::array<detail::distribution::DimensionMap, N> dimensions_{};
     std::uint64_t capacity_ = 0;
     std::uint64_t origin_ = 0;
 };

@@ -16,7 +16,7 @@
 #define LAPWING_UNWATCHED
 #endif
 
-namespace lapwing::prefetching {
+namespace lapwing::detail::prefetching {
 
 /// Whether the copies of prefetched bytes may be read: what reads look at.
 ///
@@ -90,4 +90,4 @@ private:
     std::array<Hits, 32> hits_{};
 };
 
-} // namespace lapwing::prefetching
+} // namespace lapwing::detail::prefetching

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace lapwing::transport {
+namespace lapwing::detail::transport {
 
 /// Which way the bytes of a transfer go: a put writes the memory of its target, a get reads it.
 enum class Direction : std::uint8_t { put, get };
@@ -13,4 +13,4 @@ enum class Direction : std::uint8_t { put, get };
     return direction == Direction::put ? "put" : "get";
 }
 
-} // namespace lapwing::transport
+} // namespace lapwing::detail::transport

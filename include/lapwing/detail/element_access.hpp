@@ -16,7 +16,7 @@
 /// What an access to one element reads, prepared so that an own element costs one comparison a dimension, and so does a
 /// node neighbour's where the node's elements are one dense box; else two multiplications more in a dimension that is
 /// distributed.
-namespace lapwing::array {
+namespace lapwing::detail::arrays {
 
 /// Indices that are one box, and neighbours in memory as they are neighbours in the box; else empty.
 template <std::size_t N>
@@ -211,4 +211,4 @@ private:
     std::array<Dimension, N> dimensions_{};
 };
 
-} // namespace lapwing::array
+} // namespace lapwing::detail::arrays

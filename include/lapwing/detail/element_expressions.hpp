@@ -15,7 +15,7 @@ namespace lapwing {
 template <class T, std::size_t N>
 class ElementReference;
 
-namespace array {
+namespace detail::arrays {
 
 template <class E>
 inline constexpr bool is_element = false;
@@ -247,5 +247,5 @@ private:
     [[nodiscard]] const Reference& self() const noexcept { return static_cast<const Reference&>(*this); }
 };
 
-} // namespace array
+} // namespace detail::arrays
 } // namespace lapwing

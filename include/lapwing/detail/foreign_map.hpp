@@ -12,7 +12,7 @@
 #include <memory>
 #include <utility>
 
-namespace lapwing::distribution {
+namespace lapwing::detail::distribution {
 
 /// A map of a program's own for code that does not know the number of dimensions: indices are as many numbers, and
 /// domains ranges.
@@ -59,4 +59,4 @@ private:
     Map map_;
 };
 
-} // namespace lapwing::distribution
+} // namespace lapwing::detail::distribution

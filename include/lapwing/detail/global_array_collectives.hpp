@@ -89,7 +89,7 @@ template <Distribution<N> D>
 GlobalArray<T, N> GlobalArray<T, N>::load(Team& team, const std::string& path, const D& distribution,
                                           GlobalArrayOptions options) {
     Index<N> extents{};
-    slices::read_extents(team, path, slices::element_kind<T>(), sizeof(T), N, extents.data());
+    detail::slices::read_extents(team, path, detail::slices::element_kind<T>(), sizeof(T), N, extents.data());
     GlobalArray array{team, Extents<N>{extents}, distribution, std::move(options)};
     try {
         array.load(path);
@@ -123,16 +123,17 @@ Value GlobalArray<T, N>::reduced(Value own, OverRanks over_ranks) const {
 
 template <TriviallyCopyable T, std::size_t N>
 auto GlobalArray<T, N>::sum() const {
-    if constexpr (array::Summable<T>) {
-        using Sum = array::SumOf<T>;
+    if constexpr (detail::arrays::Summable<T>) {
+        using Sum = detail::arrays::SumOf<T>;
         // Integers are added as unsigned ones, which may wrap around.
         using Adder = std::conditional_t<std::is_floating_point_v<T>, double, std::uint64_t>;
         this->require_open(".sum");
         this->begin_collective("sum");
-        array::Chains sum{Adder{}, std::plus<Adder>{}};
+        detail::arrays::Chains sum{Adder{}, std::plus<Adder>{}};
         for_each_run([&](const Index<N>&, const T* data, std::uint64_t count, std::int64_t) { sum.add(data, count); });
-        return reduced(static_cast<Sum>(sum.result()), [&](Sum own) { return array::sum_over_ranks(*team_, own); });
-    } else if constexpr (array::check_addable<T>()) {
+        return reduced(static_cast<Sum>(sum.result()),
+                       [&](Sum own) { return detail::arrays::sum_over_ranks(*team_, own); });
+    } else if constexpr (detail::arrays::check_addable<T>()) {
         return reduce(T{}, [](const T& a, const T& b) { return static_cast<T>(a + b); });
     } else {
         return T{};
@@ -142,7 +143,7 @@ auto GlobalArray<T, N>::sum() const {
 template <TriviallyCopyable T, std::size_t N>
 template <class Better>
 T GlobalArray<T, N>::best(const char* call, Better better) const {
-    using Candidate = array::Candidate<T>;
+    using Candidate = detail::arrays::Candidate<T>;
     this->require_open(call);
     if (size() == 0) this->throw_empty(call);
     const auto combine = [better](const Candidate& a, const Candidate& b) {
@@ -153,19 +154,19 @@ T GlobalArray<T, N>::best(const char* call, Better better) const {
 
 template <TriviallyCopyable T, std::size_t N>
 T GlobalArray<T, N>::min() const {
-    if constexpr (array::Summable<T>) {
+    if constexpr (detail::arrays::Summable<T>) {
         this->require_open(".min");
         if (size() == 0) this->throw_empty(".min");
         this->begin_collective("min");
         // A comparison with a NaN is false, so that the value so far stays.
-        array::Chains smallest{array::largest_value<T>(),
-                               [](T so_far, T value) { return value < so_far ? value : so_far; }};
+        detail::arrays::Chains smallest{detail::arrays::largest_value<T>(),
+                                        [](T so_far, T value) { return value < so_far ? value : so_far; }};
         for_each_run(
             [&](const Index<N>&, const T* data, std::uint64_t count, std::int64_t) { smallest.add(data, count); });
         return reduced(smallest.result(), [&](T own) {
-            return static_cast<T>(array::min_over_ranks(*team_, static_cast<array::SumOf<T>>(own)));
+            return static_cast<T>(detail::arrays::min_over_ranks(*team_, static_cast<detail::arrays::SumOf<T>>(own)));
         });
-    } else if constexpr (array::check_ordered<T>()) {
+    } else if constexpr (detail::arrays::check_ordered<T>()) {
         return best(".min", [](const T& a, const T& b) { return a < b; });
     } else {
         return T{};
@@ -174,18 +175,18 @@ T GlobalArray<T, N>::min() const {
 
 template <TriviallyCopyable T, std::size_t N>
 T GlobalArray<T, N>::max() const {
-    if constexpr (array::Summable<T>) {
+    if constexpr (detail::arrays::Summable<T>) {
         this->require_open(".max");
         if (size() == 0) this->throw_empty(".max");
         this->begin_collective("max");
-        array::Chains largest{array::smallest_value<T>(),
-                              [](T so_far, T value) { return so_far < value ? value : so_far; }};
+        detail::arrays::Chains largest{detail::arrays::smallest_value<T>(),
+                                       [](T so_far, T value) { return so_far < value ? value : so_far; }};
         for_each_run(
             [&](const Index<N>&, const T* data, std::uint64_t count, std::int64_t) { largest.add(data, count); });
         return reduced(largest.result(), [&](T own) {
-            return static_cast<T>(array::max_over_ranks(*team_, static_cast<array::SumOf<T>>(own)));
+            return static_cast<T>(detail::arrays::max_over_ranks(*team_, static_cast<detail::arrays::SumOf<T>>(own)));
         });
-    } else if constexpr (array::check_ordered<T>()) {
+    } else if constexpr (detail::arrays::check_ordered<T>()) {
         return best(".max", [](const T& a, const T& b) { return b < a; });
     } else {
         return T{};
@@ -193,7 +194,7 @@ T GlobalArray<T, N>::max() const {
 }
 
 template <TriviallyCopyable T, std::size_t N>
-template <array::Reducible R, class Combine, array::TransformOf<T, N> Transform>
+template <detail::arrays::Reducible R, class Combine, detail::arrays::TransformOf<T, N> Transform>
 R GlobalArray<T, N>::transform_reduce(R identity, Combine combine, Transform transform) const {
     this->require_open(".reduce");
     this->begin_collective("reduce");
@@ -256,7 +257,7 @@ LocatedValue<T, N> GlobalArray<T, N>::first_best(const char* call, T worst, Bett
     LocatedValue<T, N> none{worst, {}};
     none.index.fill(std::numeric_limits<std::int64_t>::max()); // behind every element
     const auto first = [&](const LocatedValue<T, N>& a, const LocatedValue<T, N>& b) {
-        if constexpr (array::Summable<T>) {
+        if constexpr (detail::arrays::Summable<T>) {
             return better(b.value, a.value) || (b.value == a.value && b.index < a.index) ? b : a;
         } else { // there is no worst value to start from
             if (a.index == none.index || b.index == none.index) return a.index == none.index ? b : a;
@@ -271,16 +272,18 @@ LocatedValue<T, N> GlobalArray<T, N>::first_best(const char* call, T worst, Bett
 
 template <TriviallyCopyable T, std::size_t N>
 LocatedValue<T, N> GlobalArray<T, N>::min_location() const {
-    if constexpr (array::Summable<T>) return first_best(".min_location", array::largest_value<T>(), std::less<T>{});
-    else if constexpr (array::check_ordered<T>())
+    if constexpr (detail::arrays::Summable<T>)
+        return first_best(".min_location", detail::arrays::largest_value<T>(), std::less<T>{});
+    else if constexpr (detail::arrays::check_ordered<T>())
         return first_best(".min_location", T{}, [](const T& a, const T& b) { return a < b; });
     else return {};
 }
 
 template <TriviallyCopyable T, std::size_t N>
 LocatedValue<T, N> GlobalArray<T, N>::max_location() const {
-    if constexpr (array::Summable<T>) return first_best(".max_location", array::smallest_value<T>(), std::greater<T>{});
-    else if constexpr (array::check_ordered<T>())
+    if constexpr (detail::arrays::Summable<T>)
+        return first_best(".max_location", detail::arrays::smallest_value<T>(), std::greater<T>{});
+    else if constexpr (detail::arrays::check_ordered<T>())
         return first_best(".max_location", T{}, [](const T& a, const T& b) { return b < a; });
     else return {};
 }

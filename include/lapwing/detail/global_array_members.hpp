@@ -62,14 +62,15 @@ auto GlobalArray<T, N>::local_domains(Rank rank) const -> LocalDomains {
 // Making and closing.
 
 template <TriviallyCopyable T, std::size_t N>
-GlobalArray<T, N>::GlobalArray(Team& team, const Extents<N>& extents, array::ArrayMaps<N> maps,
+GlobalArray<T, N>::GlobalArray(Team& team, const Extents<N>& extents, detail::arrays::ArrayMaps<N> maps,
                                GlobalArrayOptions options)
     : ArrayBase{team,
                 maps.foreign ? maps.foreign->local_capacity() : maps.block_cyclic.local_capacity(),
                 sizeof(T),
                 alignof(T),
-                array::identity_of(extents.values(), maps.foreign ? std::span<const distribution::DimensionMap>{}
-                                                                  : maps.block_cyclic.dimensions()),
+                detail::arrays::identity_of(extents.values(),
+                                            maps.foreign ? std::span<const detail::distribution::DimensionMap>{}
+                                                         : maps.block_cyclic.dimensions()),
                 std::move(options)},
       map_{std::move(maps.block_cyclic)},
       foreign_{std::move(maps.foreign)},
@@ -79,8 +80,8 @@ GlobalArray<T, N>::GlobalArray(Team& team, const Extents<N>& extents, array::Arr
     own_rank_ = team.rank().value;
     replicated_ = maps.replicated;
     this->make_geometry(extents_.values(),
-                        foreign_ == nullptr ? std::span<const distribution::DimensionMap>{map_.dimensions()}
-                                            : std::span<const distribution::DimensionMap>{},
+                        foreign_ == nullptr ? std::span<const detail::distribution::DimensionMap>{map_.dimensions()}
+                                            : std::span<const detail::distribution::DimensionMap>{},
                         map_.origin(), foreign_, replicated_, sizeof(T));
     if (foreign_ != nullptr) return;
     if (map_.one_round() && map_.domain_count(own_place()) == 1)
@@ -93,7 +94,7 @@ void GlobalArray<T, N>::bind_near(bool node) {
     if (foreign_ != nullptr) return;
     near_box_ = {};
     if (!replicated_) {
-        transport::MemoryMap near = window_.map();
+        detail::transport::MemoryMap near = window_.map();
         if (!node && near.node_index == nullptr) { // as if the node were this rank
             near.bases += near.own_rank - near.node_first;
             near.node_first = near.own_rank;
@@ -103,7 +104,7 @@ void GlobalArray<T, N>::bind_near(bool node) {
         const auto [box, first] = node_.dense(sizeof(T));
         near_box_ = box;
         near_ = reinterpret_cast<T*>(first);
-        if (const window::HotPageTables* const tables = window_.hot_pages()) {
+        if (const detail::window::HotPageTables* const tables = window_.hot_pages()) {
             hot_pages_ = tables;
             remote_ = {map_, window_.map(), node && node_.serves()};
         }
@@ -166,7 +167,7 @@ void GlobalArray<T, N>::forget() noexcept {
     own_ = nullptr;
     box_ = {};
     remote_ = {};
-    hot_pages_ = &window::no_hot_pages;
+    hot_pages_ = &detail::window::no_hot_pages;
     map_ = {};
     foreign_.reset();
     extents_ = {};
@@ -258,15 +259,15 @@ T GlobalArray<T, N>::get_prefetched(Index<N> index) const {
     if (const T* const address = node_.template find<T>(index)) return *address;
     if (!remote_.holds(index))
         if (const T* const address = other_address<assertion_level >= 1>("", index)) return *address;
-    if constexpr (window::HotPageTable::serves<T>)
+    if constexpr (detail::window::HotPageTable::serves<T>)
         if (const T* const value = hot_pages_->mine().template find_near<T>(index)) return *value;
     return get_cached(index);
 }
 
 template <TriviallyCopyable T, std::size_t N>
 T GlobalArray<T, N>::get_cached(Index<N> index) const {
-    if constexpr (window::HotPageTable::serves<T>) {
-        window::HotPageTable& table = hot_pages_->mine();
+    if constexpr (detail::window::HotPageTable::serves<T>) {
+        detail::window::HotPageTable& table = hot_pages_->mine();
         if (RemotePlace place; remote_.find(index, place)) {
             if (const T* const value = table.template find<T>(place.owner, place.offset * sizeof(T))) [[likely]] {
                 if (table.follows(index[N - 1])) [[unlikely]]
@@ -281,8 +282,8 @@ T GlobalArray<T, N>::get_cached(Index<N> index) const {
 
 template <TriviallyCopyable T, std::size_t N>
 void GlobalArray<T, N>::put_cached(Index<N> index, T value) const {
-    if constexpr (window::HotPageTable::serves<T>) {
-        window::HotPageTable& table = hot_pages_->mine();
+    if constexpr (detail::window::HotPageTable::serves<T>) {
+        detail::window::HotPageTable& table = hot_pages_->mine();
         if (RemotePlace place; remote_.find(index, place)) {
             if (table.write(place.owner, place.offset * sizeof(T), value)) [[likely]] {
                 if (table.follows(index[N - 1])) [[unlikely]]
@@ -322,7 +323,7 @@ void GlobalArray<T, N>::put_far(Index<N> index, RemotePlace place, T value) cons
 
 template <TriviallyCopyable T, std::size_t N>
 void GlobalArray<T, N>::enter_stretch(Index<N> index, RemotePlace place, bool written) const {
-    if constexpr (window::HotPageTable::serves<T>)
+    if constexpr (detail::window::HotPageTable::serves<T>)
         if (remote_.has_rows())
             hot_pages_->mine().template enter_stretch<T>(remote_.with_neighbours(index, place, sizeof(T)), written);
 }
@@ -334,7 +335,7 @@ void GlobalArray<T, N>::prefetch_far(Index<N> index) const {
 }
 
 template <TriviallyCopyable T, std::size_t N>
-array::Home GlobalArray<T, N>::home(const char* call, const Index<N>& index) const {
+detail::arrays::Home GlobalArray<T, N>::home(const char* call, const Index<N>& index) const {
     if (replicated_) this->throw_no_home(call, index);
     const RemotePlace place = place_of(index);
     return {window_, Rank{place.owner}, Offset::of<T>(place.offset)};
@@ -361,7 +362,7 @@ LocalView<T, N> GlobalArray<T, N>::view(const char* call) const {
     Index<N> extents{};
     std::array<std::int64_t, N> strides{};
     for (std::size_t d = 0; d < N; ++d) {
-        const distribution::DimensionMap& dimension = map_.dimensions()[d];
+        const detail::distribution::DimensionMap& dimension = map_.dimensions()[d];
         extents[d] = static_cast<std::int64_t>(dimension.count(dimension.process_of(own_place().value)));
         strides[d] = static_cast<std::int64_t>(places[d]);
     }
@@ -460,11 +461,12 @@ struct GlobalArray<T, N>::CheckedMap {
 };
 
 template <TriviallyCopyable T, std::size_t N>
-void GlobalArray<T, N>::cut(const Domain<N>& domain, const distribution::BufferShape<N>& buffer,
-                            distribution::SectionVisitor& visitor) const {
+void GlobalArray<T, N>::cut(const Domain<N>& domain, const detail::distribution::BufferShape<N>& buffer,
+                            detail::distribution::SectionVisitor& visitor) const {
     if (foreign_ == nullptr)
-        distribution::cut(map_.dimensions(), map_.origin(), domain.ranges(), buffer.offset, buffer.strides, visitor);
-    else distribution::cut_rows(CheckedMap{*this}, domain, buffer, visitor);
+        detail::distribution::cut(map_.dimensions(), map_.origin(), domain.ranges(), buffer.offset, buffer.strides,
+                                  visitor);
+    else detail::distribution::cut_rows(CheckedMap{*this}, domain, buffer, visitor);
 }
 
 template <TriviallyCopyable T, std::size_t N>
@@ -486,22 +488,22 @@ void GlobalArray<T, N>::check_patch(const char* call, const Domain<N>& domain, s
 }
 
 template <TriviallyCopyable T, std::size_t N>
-distribution::BufferShape<N> GlobalArray<T, N>::checked_shape(const char* call, const Domain<N>& domain,
-                                                              const LocalView<const T, N>& buffer) const {
+detail::distribution::BufferShape<N> GlobalArray<T, N>::checked_shape(const char* call, const Domain<N>& domain,
+                                                                      const LocalView<const T, N>& buffer) const {
     Index<N> sizes{};
     for (std::size_t d = 0; d < N; ++d) sizes[d] = static_cast<std::int64_t>(domain.range(d).size());
     this->check_view(call, domain.ranges(), sizes, buffer.extents().values(), buffer.strides());
-    distribution::BufferShape<N> shape;
+    detail::distribution::BufferShape<N> shape;
     for (std::size_t d = 0; d < N; ++d) shape.strides[d] = static_cast<std::uint64_t>(buffer.stride(d));
     return shape;
 }
 
 template <TriviallyCopyable T, std::size_t N>
-Completion GlobalArray<T, N>::start_patch(array::Direction direction, const Domain<N>& domain,
-                                          const distribution::BufferShape<N>& shape, const T* buffer) const {
+Completion GlobalArray<T, N>::start_patch(detail::arrays::Direction direction, const Domain<N>& domain,
+                                          const detail::distribution::BufferShape<N>& shape, const T* buffer) const {
     // A put only reads the buffer; one type of pointer serves both directions.
-    array::PatchTransfer patch{window_, direction, reinterpret_cast<std::byte*>(const_cast<T*>(buffer)), sizeof(T),
-                               replicated_};
+    detail::arrays::PatchTransfer patch{window_, direction, reinterpret_cast<std::byte*>(const_cast<T*>(buffer)),
+                                        sizeof(T), replicated_};
     cut(domain, shape, patch);
     return patch.release();
 }
@@ -509,39 +511,46 @@ Completion GlobalArray<T, N>::start_patch(array::Direction direction, const Doma
 template <TriviallyCopyable T, std::size_t N>
 void GlobalArray<T, N>::get(const Domain<N>& domain, std::span<T> buffer) const {
     check_patch(".get", domain, buffer.size());
-    start_patch(array::Direction::get, domain, distribution::BufferShape<N>::row_major(domain), buffer.data()).wait();
+    start_patch(detail::arrays::Direction::get, domain, detail::distribution::BufferShape<N>::row_major(domain),
+                buffer.data())
+        .wait();
 }
 
 template <TriviallyCopyable T, std::size_t N>
 Completion GlobalArray<T, N>::start_get(const Domain<N>& domain, std::span<T> buffer) const {
     check_patch(".start_get", domain, buffer.size());
-    return start_patch(array::Direction::get, domain, distribution::BufferShape<N>::row_major(domain), buffer.data());
+    return start_patch(detail::arrays::Direction::get, domain, detail::distribution::BufferShape<N>::row_major(domain),
+                       buffer.data());
 }
 
 template <TriviallyCopyable T, std::size_t N>
 void GlobalArray<T, N>::put(const Domain<N>& domain, std::span<const T> buffer) {
     check_patch(".put", domain, buffer.size());
-    start_patch(array::Direction::put, domain, distribution::BufferShape<N>::row_major(domain), buffer.data()).wait();
+    start_patch(detail::arrays::Direction::put, domain, detail::distribution::BufferShape<N>::row_major(domain),
+                buffer.data())
+        .wait();
 }
 
 template <TriviallyCopyable T, std::size_t N>
 Completion GlobalArray<T, N>::start_put(const Domain<N>& domain, std::span<const T> buffer) {
     check_patch(".start_put", domain, buffer.size());
-    return start_patch(array::Direction::put, domain, distribution::BufferShape<N>::row_major(domain), buffer.data());
+    return start_patch(detail::arrays::Direction::put, domain, detail::distribution::BufferShape<N>::row_major(domain),
+                       buffer.data());
 }
 
 template <TriviallyCopyable T, std::size_t N>
 template <std::same_as<T> U>
 void GlobalArray<T, N>::get(const Domain<N>& domain, const LocalView<U, N>& buffer) const {
     check_patch(".get", domain, buffer.size());
-    start_patch(array::Direction::get, domain, checked_shape(".get", domain, buffer), buffer.data_handle()).wait();
+    start_patch(detail::arrays::Direction::get, domain, checked_shape(".get", domain, buffer), buffer.data_handle())
+        .wait();
 }
 
 template <TriviallyCopyable T, std::size_t N>
 template <std::same_as<T> U>
 Completion GlobalArray<T, N>::start_get(const Domain<N>& domain, const LocalView<U, N>& buffer) const {
     check_patch(".start_get", domain, buffer.size());
-    return start_patch(array::Direction::get, domain, checked_shape(".start_get", domain, buffer),
+    return start_patch(detail::arrays::Direction::get, domain, checked_shape(".start_get", domain, buffer),
                        buffer.data_handle());
 }
 
@@ -550,7 +559,8 @@ template <class U>
     requires std::same_as<std::remove_const_t<U>, T>
 void GlobalArray<T, N>::put(const Domain<N>& domain, const LocalView<U, N>& buffer) {
     check_patch(".put", domain, buffer.size());
-    start_patch(array::Direction::put, domain, checked_shape(".put", domain, buffer), buffer.data_handle()).wait();
+    start_patch(detail::arrays::Direction::put, domain, checked_shape(".put", domain, buffer), buffer.data_handle())
+        .wait();
 }
 
 template <TriviallyCopyable T, std::size_t N>
@@ -558,7 +568,7 @@ template <class U>
     requires std::same_as<std::remove_const_t<U>, T>
 Completion GlobalArray<T, N>::start_put(const Domain<N>& domain, const LocalView<U, N>& buffer) {
     check_patch(".start_put", domain, buffer.size());
-    return start_patch(array::Direction::put, domain, checked_shape(".start_put", domain, buffer),
+    return start_patch(detail::arrays::Direction::put, domain, checked_shape(".start_put", domain, buffer),
                        buffer.data_handle());
 }
 
@@ -566,13 +576,13 @@ Completion GlobalArray<T, N>::start_put(const Domain<N>& domain, const LocalView
 
 template <TriviallyCopyable T, std::size_t N>
 template <class Indices>
-std::vector<array::ListedPlace> GlobalArray<T, N>::places_of(const char* call, const Indices& indices,
-                                                             std::initializer_list<std::size_t> others) const {
+std::vector<detail::arrays::ListedPlace> GlobalArray<T, N>::places_of(const char* call, const Indices& indices,
+                                                                      std::initializer_list<std::size_t> others) const {
     this->require_open(call);
     const auto count = static_cast<std::size_t>(std::ranges::size(indices));
     for (const std::size_t other : others)
         if (other != count && other != SIZE_MAX) this->throw_list_lengths(call, count, other);
-    std::vector<array::ListedPlace> places;
+    std::vector<detail::arrays::ListedPlace> places;
     places.reserve(count);
     for (const auto& listed : indices) {
         Index<N> index;
@@ -585,61 +595,62 @@ std::vector<array::ListedPlace> GlobalArray<T, N>::places_of(const char* call, c
 }
 
 template <TriviallyCopyable T, std::size_t N>
-template <array::IndexList<N> Indices>
+template <detail::arrays::IndexList<N> Indices>
 Completion GlobalArray<T, N>::start_gather(const Indices& indices, std::span<T> values) const {
-    const std::vector<array::ListedPlace> places = places_of(".gather", indices, {values.size()});
-    return array::start_list(window_, array::Direction::get, places, sizeof(T),
-                             reinterpret_cast<std::byte*>(values.data()));
+    const std::vector<detail::arrays::ListedPlace> places = places_of(".gather", indices, {values.size()});
+    return detail::arrays::start_list(window_, detail::arrays::Direction::get, places, sizeof(T),
+                                      reinterpret_cast<std::byte*>(values.data()));
 }
 
 template <TriviallyCopyable T, std::size_t N>
-template <array::IndexList<N> Indices>
+template <detail::arrays::IndexList<N> Indices>
 Completion GlobalArray<T, N>::start_scatter(const Indices& indices, std::span<const T> values) {
-    std::vector<array::ListedPlace> places = places_of(".scatter", indices, {values.size()});
+    std::vector<detail::arrays::ListedPlace> places = places_of(".scatter", indices, {values.size()});
     // Only read.
     auto* const bytes = reinterpret_cast<std::byte*>(const_cast<T*>(values.data()));
     if (replicated_) return this->start_list_to_all(places, sizeof(T), bytes);
-    return array::start_list(window_, array::Direction::put, places, sizeof(T), bytes);
+    return detail::arrays::start_list(window_, detail::arrays::Direction::put, places, sizeof(T), bytes);
 }
 
 template <TriviallyCopyable T, std::size_t N>
-template <array::IndexList<N> Indices, class Operands>
+template <detail::arrays::IndexList<N> Indices, class Operands>
 Completion GlobalArray<T, N>::start_fetch(Atomic operation, const Indices& indices, const Operands& operands,
                                           std::span<T> before) {
-    if constexpr (!window::check_results<std::span<T>>()) {
+    if constexpr (!detail::window::check_results<std::span<T>>()) {
         return {};
     } else {
-        const window::Operands<T> values{operands};
+        const detail::window::Operands<T> values{operands};
         const auto places = places_of(".fetch", indices, {before.size(), values.size()});
         if (replicated_) this->throw_no_home("fetch", {});
-        std::vector<mpi::ListedAtomic> list(places.size());
+        std::vector<detail::mpi::ListedAtomic> list(places.size());
         for (std::size_t k = 0; k < list.size(); ++k) {
             list[k].operand = values.at(k);
             list[k].before = &before[k];
         }
-        return array::start_list_of_atomics(window_, operation, mpi::atomic_type_of<T>(), places, list, "fetch");
+        return detail::arrays::start_list_of_atomics(window_, operation, detail::mpi::atomic_type_of<T>(), places, list,
+                                                     "fetch");
     }
 }
 
 template <TriviallyCopyable T, std::size_t N>
-template <array::IndexList<N> Indices, class Expected, class Desired>
+template <detail::arrays::IndexList<N> Indices, class Expected, class Desired>
 Completion GlobalArray<T, N>::start_compare_swap(const Indices& indices, const Expected& expected,
                                                  const Desired& desired, std::span<T> before) {
-    if constexpr (!window::check_results<std::span<T>>()) {
+    if constexpr (!detail::window::check_results<std::span<T>>()) {
         return {};
     } else {
-        const window::Operands<T> old{expected};
-        const window::Operands<T> fresh{desired};
+        const detail::window::Operands<T> old{expected};
+        const detail::window::Operands<T> fresh{desired};
         const auto places = places_of(".compare_swap", indices, {before.size(), old.size(), fresh.size()});
         if (replicated_) this->throw_no_home("compare_swap", {});
-        std::vector<mpi::ListedAtomic> list(places.size());
+        std::vector<detail::mpi::ListedAtomic> list(places.size());
         for (std::size_t k = 0; k < list.size(); ++k) {
             list[k].operand = fresh.at(k);
             list[k].expected = old.at(k);
             list[k].before = &before[k];
         }
-        return array::start_list_of_atomics(window_, Atomic::replace, mpi::atomic_type_of<T>(), places, list,
-                                            "compare_swap");
+        return detail::arrays::start_list_of_atomics(window_, Atomic::replace, detail::mpi::atomic_type_of<T>(), places,
+                                                     list, "compare_swap");
     }
 }
 

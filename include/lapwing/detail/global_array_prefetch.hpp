@@ -24,8 +24,9 @@ template <TriviallyCopyable T, std::size_t N>
 template <Pattern<N> P>
 void GlobalArray<T, N>::prefetch(const P& pattern, const PrefetchOptions& options) {
     this->require_open(".prefetch");
-    prefetching::KeptPattern<N> kept = [pattern](const Domain<N>& own, const prefetching::PatternSite<N>& site) {
-        return prefetching::domains_of(pattern, own, site);
+    detail::prefetching::KeptPattern<N> kept = [pattern](const Domain<N>& own,
+                                                         const detail::prefetching::PatternSite<N>& site) {
+        return detail::prefetching::domains_of(pattern, own, site);
     };
     // What one rank cannot do no other does.
     std::vector<Domain<N>> needed;
@@ -39,7 +40,7 @@ void GlobalArray<T, N>::prefetch(const P& pattern, const PrefetchOptions& option
     this->begin_prefetch_call(options);
     this->agree_to_prefetch(failure, "the array has the patterns that it had");
     try {
-        prefetching::CopyState& state = this->begin_prefetch(options);
+        detail::prefetching::CopyState& state = this->begin_prefetch(options);
         // Of a replicated array there is nothing that is not here.
         if (!replicated_) prefetch_domains(needed, options, state);
         patterns_.push_back(std::move(kept));
@@ -57,8 +58,8 @@ void GlobalArray<T, N>::prefetch(const P& pattern, const PrefetchOptions& option
 }
 
 template <TriviallyCopyable T, std::size_t N>
-std::vector<Domain<N>> GlobalArray<T, N>::needed_by(const prefetching::KeptPattern<N>& pattern) const {
-    const prefetching::PatternSite<N> site{domain(), Rank{own_rank_}, team_->size()};
+std::vector<Domain<N>> GlobalArray<T, N>::needed_by(const detail::prefetching::KeptPattern<N>& pattern) const {
+    const detail::prefetching::PatternSite<N> site{domain(), Rank{own_rank_}, team_->size()};
     std::vector<Domain<N>> needed;
     const auto ask = [&](const Domain<N>& own) {
         for (const Domain<N>& domain : pattern(own, site))
@@ -74,9 +75,10 @@ std::vector<Domain<N>> GlobalArray<T, N>::needed_by(const prefetching::KeptPatte
 
 template <TriviallyCopyable T, std::size_t N>
 void GlobalArray<T, N>::prefetch_domains(const std::vector<Domain<N>>& needed, const PrefetchOptions& options,
-                                         prefetching::CopyState& state) {
+                                         detail::prefetching::CopyState& state) {
     if (prefetched_ == nullptr)
-        prefetched_ = std::make_unique<array::PrefetchedElements<N>>(array::PrefetchedElements<N>{state, {}});
+        prefetched_ =
+            std::make_unique<detail::arrays::PrefetchedElements<N>>(detail::arrays::PrefetchedElements<N>{state, {}});
     // A read of an automatic copy is no better than one of the element itself, where that is a load.
     // A halo is one block of memory, with those of the node.
     const bool node = !options.consistent || options.storage == PrefetchStorage::halo;
@@ -88,14 +90,14 @@ void GlobalArray<T, N>::prefetch_domains(const std::vector<Domain<N>>& needed, c
 }
 
 template <TriviallyCopyable T, std::size_t N>
-std::optional<prefetching::NeededDomains<N>> GlobalArray<T, N>::domains_to_copy(const std::vector<Domain<N>>& needed,
-                                                                                bool node) const {
+std::optional<detail::prefetching::NeededDomains<N>>
+GlobalArray<T, N>::domains_to_copy(const std::vector<Domain<N>>& needed, bool node) const {
     if (foreign_ != nullptr || prefetched_->indices.has_runs()) return {};
-    prefetching::NeededDomains<N> domains;
+    detail::prefetching::NeededDomains<N> domains;
     for (const Domain<N>& one : needed)
         if (!domains.add(one.intersect(domain()))) return {};
     const auto remove_all = [&](Rank rank) {
-        if (domain_count(rank) > prefetching::NeededDomains<N>::most_domains) return false;
+        if (domain_count(rank) > detail::prefetching::NeededDomains<N>::most_domains) return false;
         for (const Domain<N> owned : local_domains(rank))
             if (!domains.remove(owned)) return false;
         return true;
@@ -105,14 +107,15 @@ std::optional<prefetching::NeededDomains<N>> GlobalArray<T, N>::domains_to_copy(
         if (!domains.remove(here)) return {};
     if (node) return domains;
 
-    array::OwnerCollector owners;
-    for (const Domain<N>& one : domains.domains()) cut(one, distribution::BufferShape<N>::row_major(one), owners);
+    detail::arrays::OwnerCollector owners;
+    for (const Domain<N>& one : domains.domains())
+        cut(one, detail::distribution::BufferShape<N>::row_major(one), owners);
     for (const int owner : owners.take())
         if (is_of_node(owner) && !remove_all(Rank{owner})) return {};
     return domains;
 }
 
-namespace array {
+namespace detail::arrays {
 
 /// Shapes of blocks that lie one behind the other, each row-major.
 template <std::size_t N>
@@ -128,14 +131,15 @@ private:
     std::uint64_t elements_ = 0; ///< of those before
 };
 
-} // namespace array
+} // namespace detail::arrays
 
 template <TriviallyCopyable T, std::size_t N>
-void GlobalArray<T, N>::copy_domains(const prefetching::NeededDomains<N>& domains, PrefetchStorage storage) {
+void GlobalArray<T, N>::copy_domains(const detail::prefetching::NeededDomains<N>& domains, PrefetchStorage storage) {
     std::vector<Domain<N>> blocks{domains.domains().begin(), domains.domains().end()};
     if (storage == PrefetchStorage::by_owner) {
-        array::OwnerCollector owners;
-        for (const Domain<N>& block : blocks) cut(block, distribution::BufferShape<N>::row_major(block), owners);
+        detail::arrays::OwnerCollector owners;
+        for (const Domain<N>& block : blocks)
+            cut(block, detail::distribution::BufferShape<N>::row_major(block), owners);
         std::vector<Domain<N>> parts;
         for (const int owner : owners.take())
             for (const Domain<N> owned : local_domains(Rank{owner}))
@@ -143,10 +147,10 @@ void GlobalArray<T, N>::copy_domains(const prefetching::NeededDomains<N>& domain
                     if (const Domain<N> part = block.intersect(owned); !part.empty()) parts.push_back(part);
         blocks = std::move(parts);
     }
-    array::PrefetchedIndices<N>& indices = prefetched_->indices;
-    std::byte* copies = add_copies_of(blocks, indices.bytes_of(blocks.size()), array::OneBehindTheOther<N>{});
+    detail::arrays::PrefetchedIndices<N>& indices = prefetched_->indices;
+    std::byte* copies = add_copies_of(blocks, indices.bytes_of(blocks.size()), detail::arrays::OneBehindTheOther<N>{});
     for (const Domain<N>& block : blocks) {
-        indices.add(block, distribution::BufferShape<N>::row_major(block).strides, copies, sizeof(T));
+        indices.add(block, detail::distribution::BufferShape<N>::row_major(block).strides, copies, sizeof(T));
         copies += block.size() * sizeof(T);
     }
     indices.order();
@@ -156,12 +160,12 @@ template <TriviallyCopyable T, std::size_t N>
 std::vector<Domain<N>> GlobalArray<T, N>::copy_into_halo(const std::vector<Domain<N>>& needed) {
     const Domain<N> around = domain_with_halo();
     if (around.empty()) return needed;
-    prefetching::NeededDomains<N> inside;
+    detail::prefetching::NeededDomains<N> inside;
     std::vector<Domain<N>> rest;
     bool few = true;
     for (const Domain<N>& one : needed) {
         few = few && inside.add(one.intersect(around));
-        prefetching::NeededDomains<N> outside;
+        detail::prefetching::NeededDomains<N> outside;
         if (outside.add(one) && outside.remove(around))
             rest.insert(rest.end(), outside.domains().begin(), outside.domains().end());
         else rest.push_back(one);
@@ -175,14 +179,14 @@ std::vector<Domain<N>> GlobalArray<T, N>::copy_into_halo(const std::vector<Domai
     (void)inside.remove(map_.domain(own_place(), 0));
     for (const Domain<N>& here : prefetched_->indices.domains()) (void)inside.remove(here);
     const std::span<const Domain<N>> blocks = inside.domains();
-    array::PrefetchedIndices<N>& indices = prefetched_->indices;
+    detail::arrays::PrefetchedIndices<N>& indices = prefetched_->indices;
     auto* const memory = reinterpret_cast<std::byte*>(segment());
     if (add_copies_of(
             blocks, indices.bytes_of(blocks.size()), [this](const Domain<N>& block) { return shape_in_segment(block); },
             memory) == nullptr)
         return rest;
     for (const Domain<N>& block : blocks) {
-        const distribution::BufferShape<N> shape = shape_in_segment(block);
+        const detail::distribution::BufferShape<N> shape = shape_in_segment(block);
         indices.add(block, shape.strides, memory + shape.offset * sizeof(T), sizeof(T));
     }
     indices.order();
@@ -200,9 +204,9 @@ Domain<N> GlobalArray<T, N>::domain_with_halo() const {
 }
 
 template <TriviallyCopyable T, std::size_t N>
-distribution::BufferShape<N> GlobalArray<T, N>::shape_in_segment(const Domain<N>& block) const {
+detail::distribution::BufferShape<N> GlobalArray<T, N>::shape_in_segment(const Domain<N>& block) const {
     const Index<N> first = map_.domain(own_place(), 0).first();
-    distribution::BufferShape<N> shape{.offset = map_.origin(), .strides = map_.strides(own_place())};
+    detail::distribution::BufferShape<N> shape{.offset = map_.origin(), .strides = map_.strides(own_place())};
     for (std::size_t d = 0; d < N; ++d) {
         shape.offset += static_cast<std::uint64_t>(block.first()[d] - first[d]) * shape.strides[d];
         shape.strides[d] *= static_cast<std::uint64_t>(block.range(d).stride());
@@ -211,8 +215,8 @@ distribution::BufferShape<N> GlobalArray<T, N>::shape_in_segment(const Domain<N>
 }
 
 template <TriviallyCopyable T, std::size_t N>
-array::PlacedBox<N> GlobalArray<T, N>::placed_in_segment(const Domain<N>& block) const {
-    const distribution::BufferShape<N> shape = shape_in_segment(block);
+detail::arrays::PlacedBox<N> GlobalArray<T, N>::placed_in_segment(const Domain<N>& block) const {
+    const detail::distribution::BufferShape<N> shape = shape_in_segment(block);
     return {{block, shape.strides}, reinterpret_cast<std::byte*>(segment() + shape.offset)};
 }
 
@@ -223,7 +227,7 @@ void GlobalArray<T, N>::note_reach(const PrefetchOptions& options) {
     if (const Domain<N> around = domain_with_halo(); options.storage == PrefetchStorage::halo && !around.empty()) {
         const Domain<N> own = map_.domain(own_place(), 0);
         const auto note = [&](const Domain<N>& box) {
-            prefetching::NeededDomains<N> missing;
+            detail::prefetching::NeededDomains<N> missing;
             bool known = missing.add(box) && missing.remove(own);
             for (const Domain<N>& copied : here) known = known && missing.remove(copied);
             if (!known || !missing.domains().empty()) return false;
@@ -251,7 +255,7 @@ template <TriviallyCopyable T, std::size_t N>
 template <std::ranges::range Blocks, class ShapeOf>
 std::byte* GlobalArray<T, N>::add_copies_of(const Blocks& blocks, std::uint64_t index_bytes, ShapeOf shape_of,
                                             std::byte* memory) {
-    array::SliceCollector slices{sizeof(T)};
+    detail::arrays::SliceCollector slices{sizeof(T)};
     std::uint64_t elements = 0;
     for (const Domain<N>& block : blocks) {
         cut(block, shape_of(block), slices);
@@ -264,8 +268,9 @@ std::byte* GlobalArray<T, N>::add_copies_of(const Blocks& blocks, std::uint64_t 
 }
 
 template <TriviallyCopyable T, std::size_t N>
-std::vector<array::IndexRun<N>> GlobalArray<T, N>::rows_to_copy(const std::vector<Domain<N>>& needed, bool node) const {
-    using Run = array::IndexRun<N>;
+std::vector<detail::arrays::IndexRun<N>> GlobalArray<T, N>::rows_to_copy(const std::vector<Domain<N>>& needed,
+                                                                         bool node) const {
+    using Run = detail::arrays::IndexRun<N>;
     // First the rows, whoever has them: there are far fewer than indices, and several domains may have elements in
     // common.
     std::vector<Run> rows;
@@ -314,11 +319,11 @@ std::vector<array::IndexRun<N>> GlobalArray<T, N>::rows_to_copy(const std::vecto
 }
 
 template <TriviallyCopyable T, std::size_t N>
-void GlobalArray<T, N>::copy_rows(const std::vector<array::IndexRun<N>>& runs) {
-    array::PrefetchedIndices<N>& indices = prefetched_->indices;
-    std::byte* copies = add_copies_of(std::views::transform(runs, &array::IndexRun<N>::domain),
-                                      indices.bytes_of_runs(runs.size()), array::OneBehindTheOther<N>{});
-    for (const array::IndexRun<N>& run : runs) {
+void GlobalArray<T, N>::copy_rows(const std::vector<detail::arrays::IndexRun<N>>& runs) {
+    detail::arrays::PrefetchedIndices<N>& indices = prefetched_->indices;
+    std::byte* copies = add_copies_of(std::views::transform(runs, &detail::arrays::IndexRun<N>::domain),
+                                      indices.bytes_of_runs(runs.size()), detail::arrays::OneBehindTheOther<N>{});
+    for (const detail::arrays::IndexRun<N>& run : runs) {
         indices.add_run(run, copies, sizeof(T));
         copies += run.count * sizeof(T);
     }
@@ -352,20 +357,20 @@ HaloView<T, N> GlobalArray<T, N>::halo_view() const {
     while (prefetched_ != nullptr && !prefetched_->state.is_fresh()) this->refresh_copies();
     const Domain<N> around = domain_with_halo();
     if (around.empty()) return {};
-    const distribution::BufferShape<N> shape = shape_in_segment(around);
+    const detail::distribution::BufferShape<N> shape = shape_in_segment(around);
     return {around, segment() + shape.offset, shape.strides};
 }
 
 template <TriviallyCopyable T, std::size_t N>
-array::PlacedBox<N> GlobalArray<T, N>::box_around(const Index<N>& index) const {
+detail::arrays::PlacedBox<N> GlobalArray<T, N>::box_around(const Index<N>& index) const {
     // One element, where there are no boxes.
-    const auto one = [&](T* element) -> array::PlacedBox<N> {
-        return {{array::IndexRun<N>{index, 1}.domain(), {}}, reinterpret_cast<std::byte*>(element)};
+    const auto one = [&](T* element) -> detail::arrays::PlacedBox<N> {
+        return {{detail::arrays::IndexRun<N>{index, 1}.domain(), {}}, reinterpret_cast<std::byte*>(element)};
     };
     if (prefetched_ != nullptr) {
-        for (const array::PlacedBox<N>& around : prefetched_->around)
+        for (const detail::arrays::PlacedBox<N>& around : prefetched_->around)
             if (around.box.holds(index)) return around;
-        if (const array::PlacedBox<N>* const copies = prefetched_->indices.box_of(index)) return *copies;
+        if (const detail::arrays::PlacedBox<N>* const copies = prefetched_->indices.box_of(index)) return *copies;
         if (T* const copy = prefetched_->indices.template find<T>(index)) return one(copy);
     }
     const Location location = domain().contains(index) ? locate(index) : Location{};

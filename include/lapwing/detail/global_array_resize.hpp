@@ -24,7 +24,7 @@ void GlobalArray<T, N>::redistribute(const D& distribution) {
     this->require_open(".redistribute");
     this->begin_collective("redistribute");
     rebuild(".redistribute", this->own_team_.get(), extents_,
-            std::make_shared<const array::KeptDistributionOf<N, D>>(distribution));
+            std::make_shared<const detail::arrays::KeptDistributionOf<N, D>>(distribution));
 }
 
 template <TriviallyCopyable T, std::size_t N>
@@ -34,7 +34,7 @@ void GlobalArray<T, N>::redistribute(const D& distribution, Relabelling& order) 
     this->require_same_ranks(".redistribute", order.team());
     this->begin_collective("redistribute");
     rebuild(".redistribute", order.shared_team(), extents_,
-            std::make_shared<const array::KeptDistributionOf<N, D>>(distribution));
+            std::make_shared<const detail::arrays::KeptDistributionOf<N, D>>(distribution));
 }
 
 template <TriviallyCopyable T, std::size_t N>
@@ -42,20 +42,21 @@ template <Distribution<N> D>
 Relabelling GlobalArray<T, N>::relabelling(const D& distribution) const {
     this->require_open(".relabelling");
     this->begin_collective("relabelling");
-    const array::ArrayMaps<N> maps =
-        std::make_shared<const array::KeptDistributionOf<N, D>>(distribution)->maps(*team_, extents_, this->name_);
-    std::span<const distribution::DimensionMap> dimensions;
+    const detail::arrays::ArrayMaps<N> maps =
+        std::make_shared<const detail::arrays::KeptDistributionOf<N, D>>(distribution)
+            ->maps(*team_, extents_, this->name_);
+    std::span<const detail::distribution::DimensionMap> dimensions;
     if (maps.foreign == nullptr) dimensions = maps.block_cyclic.dimensions();
     return this->relabelling_to(slice(), dimensions, maps.foreign, maps.replicated);
 }
 
 template <TriviallyCopyable T, std::size_t N>
 void GlobalArray<T, N>::rebuild(const char* call, const std::shared_ptr<Team>& own_team, const Extents<N>& extents,
-                                const std::shared_ptr<const array::KeptDistribution<N>>& distribution) {
+                                const std::shared_ptr<const detail::arrays::KeptDistribution<N>>& distribution) {
     Team& team = own_team == nullptr ? *team_ : *own_team;
     // What fails on one rank is agreed on, so that every rank leaves the array as it was.
     std::exception_ptr failure;
-    array::ArrayMaps<N> maps;
+    detail::arrays::ArrayMaps<N> maps;
     try {
         // First, since at assertion level 3 all ranks take part.
         maps = distribution->maps(team, extents, this->name_);
@@ -68,7 +69,7 @@ void GlobalArray<T, N>::rebuild(const char* call, const std::shared_ptr<Team>& o
     GlobalArray fresh;
     try {
         const GlobalArrayOptions options{.name = this->name_, .cache = this->cache_, .halo = this->halo_};
-        fresh = GlobalArray{team, extents, array::with_halo(std::move(maps), team, options), options};
+        fresh = GlobalArray{team, extents, detail::arrays::with_halo(std::move(maps), team, options), options};
         fresh.own_team_.keep(own_team);
     } catch (...) { // on every rank
         this->throw_from_rebuild(call, std::current_exception());
@@ -104,10 +105,10 @@ template <TriviallyCopyable T, std::size_t N>
 void GlobalArray<T, N>::take_patterns(const GlobalArray& old) {
     if (!old.has_copies()) return;
     const PrefetchOptions options = old.prefetch_options();
-    prefetching::CopyState& state = this->begin_prefetch(options);
+    detail::prefetching::CopyState& state = this->begin_prefetch(options);
     patterns_ = old.patterns_;
     if (!replicated_)
-        for (const prefetching::KeptPattern<N>& pattern : patterns_)
+        for (const detail::prefetching::KeptPattern<N>& pattern : patterns_)
             prefetch_domains(needed_by(pattern), options, state);
     if (!options.consistent) this->update();
 }

@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <type_traits>
 
-namespace lapwing::window {
+namespace lapwing::detail::window {
 
 /// A page with bytes that may be read.
 struct HotPageReadEntry {
@@ -265,4 +265,4 @@ private:
 /// Those of an array that is not cached.
 inline constinit const HotPageTables no_hot_pages{};
 
-} // namespace lapwing::window
+} // namespace lapwing::detail::window

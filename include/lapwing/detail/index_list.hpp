@@ -14,7 +14,7 @@
 #include <type_traits>
 
 /// Lists of elements, whoever owns them, in one message an owner.
-namespace lapwing::array {
+namespace lapwing::detail::arrays {
 
 /// What names elements in a list: any range of Index<N>, or of integers where there is one dimension.
 template <class Indices, std::size_t N>
@@ -38,4 +38,4 @@ struct ListedPlace {
                                                std::span<const ListedPlace> places, std::span<mpi::ListedAtomic> list,
                                                const char* call);
 
-} // namespace lapwing::array
+} // namespace lapwing::detail::arrays

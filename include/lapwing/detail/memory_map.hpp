@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace lapwing::transport {
+namespace lapwing::detail::transport {
 
 /// Where the memory of the ranks of this node is mapped, and how large every rank's part is. Copied into arrays, so
 /// that an element access needs no more than this.
@@ -37,4 +37,4 @@ struct MemoryMap {
     }
 };
 
-} // namespace lapwing::transport
+} // namespace lapwing::detail::transport

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-namespace lapwing::prefetching {
+namespace lapwing::detail::prefetching {
 
 /// The indices of `from` that are not in `taken`, as disjoint ranges.
 [[nodiscard]] std::vector<Range> difference(const Range& from, const Range& taken);
@@ -63,4 +63,4 @@ private:
     std::vector<Domain<N>> domains_;
 };
 
-} // namespace lapwing::prefetching
+} // namespace lapwing::detail::prefetching

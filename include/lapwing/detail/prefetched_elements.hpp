@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <vector>
 
-namespace lapwing::array {
+namespace lapwing::detail::arrays {
 
 /// What an array has prefetched, as its element accesses see it.
 template <std::size_t N>
@@ -22,4 +22,4 @@ struct PrefetchedElements {
     PlacedBox<N> manual = {}; ///< of manual copies, which reads need no care for: what they look at first
 };
 
-} // namespace lapwing::array
+} // namespace lapwing::detail::arrays

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-namespace lapwing::array {
+namespace lapwing::detail::arrays {
 
 /// Neighbours in a row.
 template <std::size_t N>
@@ -220,4 +220,4 @@ private:
     std::size_t run_element_bytes_ = 0;
 };
 
-} // namespace lapwing::array
+} // namespace lapwing::detail::arrays

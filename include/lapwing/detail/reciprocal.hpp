@@ -4,7 +4,7 @@
 #include <bit>
 #include <cstdint>
 
-namespace lapwing::distribution {
+namespace lapwing::detail::distribution {
 
 __extension__ typedef unsigned __int128 uint128;
 
@@ -50,4 +50,4 @@ private:
     std::uint64_t divisor_ = 1;
 };
 
-} // namespace lapwing::distribution
+} // namespace lapwing::detail::distribution

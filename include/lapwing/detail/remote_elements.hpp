@@ -13,7 +13,7 @@
 #include <cstdint>
 #include <utility>
 
-namespace lapwing::array {
+namespace lapwing::detail::arrays {
 
 /// Where the elements of other nodes are, for arrays that are cached: prepared so that it costs one multiplication a
 /// dimension that is distributed. Serves maps in which a dimension needs one division (one block per process, or single
@@ -120,4 +120,4 @@ private:
     unsigned count_ = 0;
 };
 
-} // namespace lapwing::array
+} // namespace lapwing::detail::arrays

@@ -15,7 +15,7 @@
 /// How a rectangular domain of an array becomes transfers: it is cut into sections, each at one owner and regular in
 /// memory at both ends, and the sections into runs that are contiguous at the owner. Nothing here is of the size of the
 /// team.
-namespace lapwing::distribution {
+namespace lapwing::detail::distribution {
 
 /// One loop over a section: `count` elements, or groups of them, this many elements apart at the owner and in the
 /// caller's buffer.
@@ -104,4 +104,4 @@ void cut_rows(const Map& map, const Domain<N>& domain, const BufferShape<N>& buf
     }
 }
 
-} // namespace lapwing::distribution
+} // namespace lapwing::detail::distribution

@@ -8,7 +8,7 @@
 #include <memory>
 #include <vector>
 
-namespace lapwing::array {
+namespace lapwing::detail::arrays {
 
 struct CollectedSlices;
 
@@ -42,4 +42,4 @@ private:
     OwnerCollector owners_; ///< of those
 };
 
-} // namespace lapwing::array
+} // namespace lapwing::detail::arrays

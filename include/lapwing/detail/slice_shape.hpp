@@ -26,7 +26,7 @@ inline constexpr All all{};
 template <class S>
 concept SliceArgument = IndexValue<S> || std::convertible_to<S, Triplet> || std::same_as<S, All>;
 
-namespace slices {
+namespace detail::slices {
 
 /// A slice argument. One index is a triplet of size 1 whose dimension is left out.
 struct SlicePart {
@@ -117,5 +117,5 @@ void require_same_extents(const ArrayGeometry& target_array, const SliceShape& t
 void require_same_ranks(Team& target, Team& source, const std::string& text);
 [[nodiscard]] std::string text_of(const ArrayGeometry& array, const SliceShape& shape);
 
-} // namespace slices
+} // namespace detail::slices
 } // namespace lapwing

@@ -107,7 +107,7 @@ private:
 
     std::int64_t threads_ = 1;
     int shift_ = 0; ///< THREADS is 2^shift_; -1: it is no power of two
-    distribution::Reciprocal by_threads_;
+    lapwing::detail::distribution::Reciprocal by_threads_;
 };
 
 } // namespace lapwing::upc

@@ -290,7 +290,7 @@ private:
         begin_ = detail::allocate_array(blocks, size_, sizeof(value_type));
         if constexpr (B == dynamic_block) {
             block_.value = blocks.block_size;
-            if (blocks.block_size > 1) by_block_ = distribution::Reciprocal{blocks.block_size};
+            if (blocks.block_size > 1) by_block_ = lapwing::detail::distribution::Reciprocal{blocks.block_size};
         }
         near_ = detail::near_elements(begin_, size_, blocks.block_size, sizeof(value_type));
         if (begin_.address != 0 && (blocks.block_size != indefinite || mythread() == 0))
@@ -307,7 +307,7 @@ private:
     value_type* own_ = nullptr;
     detail::NearElements near_;
     [[no_unique_address]] detail::BlockSize<B> block_;
-    distribution::Reciprocal by_block_; ///< of a dynamic block size
+    lapwing::detail::distribution::Reciprocal by_block_; ///< of a dynamic block size
 };
 
 /// `shared T s`: one object, with thread 0.

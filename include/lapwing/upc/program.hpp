@@ -39,8 +39,8 @@ struct HeapAccess {
     /// runtime's books, and what null pointers and their members would be.
     std::uint64_t heap_begin = 0;
     std::uint64_t heap_bytes = 0;
-    const window::HotPageTables* hot_pages =
-        &window::no_hot_pages;                      ///< what finds other elements, where they are cached
+    const lapwing::detail::window::HotPageTables* hot_pages =
+        &lapwing::detail::window::no_hot_pages;     ///< what finds other elements, where they are cached
     std::byte* own = nullptr;                       ///< the own part
     ThreadCount threads;                            ///< THREADS
     int own_thread = 0;                             ///< MYTHREAD

@@ -274,7 +274,7 @@ public:
         if constexpr (order != detail::Order::strict && assertion_level < 2) {
             if (const value_type* const here = address()) [[likely]]
                 return *here;
-            if constexpr (window::HotPageTable::serves<value_type>)
+            if constexpr (lapwing::detail::window::HotPageTable::serves<value_type>)
                 if (may_be_cached())
                     if (const value_type* const cached = detail::heap_access.hot_pages->mine().find<value_type>(
                             static_cast<int>(place_.thread), place_.address)) [[likely]]
@@ -294,7 +294,7 @@ public:
                 *here = value;
                 return;
             }
-            if constexpr (window::HotPageTable::serves<value_type>)
+            if constexpr (lapwing::detail::window::HotPageTable::serves<value_type>)
                 if (may_be_cached() && detail::heap_access.hot_pages->mine().write(static_cast<int>(place_.thread),
                                                                                    place_.address, value)) [[likely]]
                     return;
