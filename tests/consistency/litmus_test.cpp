@@ -533,7 +533,7 @@ TEST_CASE("the value of a blocking get is there when it returns") {
     judge(ring.runtime, wrong);
 }
 
-TEST_CASE("an own get sees the own puts before it, also where they overlap in part") {
+TEST_CASE("a get sees earlier puts of its own rank, also where they overlap in part") {
     if (omits()) return;
     Ring ring;
     SegmentCopies copies{ring.data, ring.to};
