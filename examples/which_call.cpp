@@ -18,7 +18,7 @@ std::int64_t place(std::int64_t i) { return i * 7919 % n; }
 bool own(lapwing::Runtime& runtime) {
     lapwing::GlobalArray<double, 1> a{runtime, {n}};
     // [own]
-    for (auto [i] : a.local_domain()) a.local(i) = value(i); // checked: i must be an own index
+    for (auto [i] : a.local_domain()) a.local(i) = value(i); // checked: i must be a local index
     for (double& x : a.local_span()) x *= 2;                 // at the speed of a pointer
     // [end]
     runtime.barrier();
