@@ -9,8 +9,8 @@
 
 namespace lapwing {
 
-/// How far ahead of a loop to prefetch, found while the loop runs: the k of "prefetch f(i + k)", which depends on the
-/// network and on what the loop does (the adaptive prefetch that Ferguson and Buettner leave to future work).
+/// Finds, while a loop runs, how far ahead to prefetch: the k of "prefetch f(i + k)", which depends on the network and
+/// on what the loop does (the adaptive prefetch that Ferguson and Buettner leave to future work).
 ///
 /// ```cpp
 /// lapwing::PrefetchDistance distance;
@@ -20,15 +20,16 @@ namespace lapwing {
 /// }
 /// ```
 ///
-/// The distance doubles, or halves, while a batch of iterations gains by it, and is tried again from time to time, ever
-/// more rarely. Cost: a comparison an iteration, and two readings of a clock in some hundred. For one thread.
+/// The distance is doubled or halved while that makes a batch of iterations faster, and is tried again from time to
+/// time, at growing intervals. Cost: a comparison an iteration, and two readings of a clock every hundred or so. For
+/// one thread.
 class PrefetchDistance {
 public:
     /// Starts with `first` iterations ahead, and tries from 1 to `largest`.
     explicit PrefetchDistance(std::int64_t first = 32, std::int64_t largest = 256) noexcept
         : distance_{first}, largest_{largest} {}
 
-    /// At iteration `i` of [0, n): calls `hint(j)` for each j up to the distance ahead that has had none yet.
+    /// At iteration `i` of [0, n): calls `hint(j)` for each j up to the distance ahead that has not had one yet.
     template <class Hint>
     void ahead(std::int64_t i, std::int64_t n, Hint&& hint) {
         if (next_ <= i || i < last_) next_ = i + 1; // the first iteration, or another loop
@@ -38,25 +39,25 @@ public:
         for (; next_ < end; ++next_) hint(next_);
     }
 
-    /// Iterations ahead that hints are given for now.
+    /// The current distance, in iterations.
     [[nodiscard]] std::int64_t distance() const noexcept { return distance_; }
 
 private:
     using Clock = std::chrono::steady_clock;
     static constexpr std::int64_t least_batch = 64;   ///< iterations that are timed together
-    static constexpr int batches = 2;                 ///< at each distance, of which the faster counts
-    static constexpr double gain = 0.95;              ///< of the time, or less: it was worth it
+    static constexpr int batches = 2;                 ///< measured at each distance; the fastest counts
+    static constexpr double gain = 0.95;              ///< relative time that counts as faster
     static constexpr std::int64_t shortest_rest = 32; ///< batches until other distances are tried again
     static constexpr std::int64_t longest_rest = 1024;
 
-    /// The end of a batch.
+    /// Ends a batch.
     void judge() noexcept {
         const Clock::time_point now = Clock::now();
         const double seconds = std::chrono::duration<double>(now - start_).count() / static_cast<double>(length_);
-        const bool settling = settling_; // what was asked for at another distance was used up meanwhile
+        const bool settling = settling_; // this batch used up what was requested at another distance
         settling_ = false;
         start_ = now;
-        // Longer than what is asked for at once, which may arrive at once.
+        // Longer than what is requested at once, which may arrive at once.
         left_ = length_ = distance_ * 2 > least_batch ? distance_ * 2 : least_batch;
         if (settling) return;
         if (rest_ > 0) {
@@ -110,15 +111,15 @@ private:
     std::int64_t last_ = 0;
     std::int64_t length_ = least_batch; ///< of this batch
     std::int64_t left_ = least_batch;
-    std::int64_t before_ = 0; ///< nonzero: the distance of this batch is a trial, this was the one before
+    std::int64_t before_ = 0; ///< nonzero: this batch tries a new distance, and this was the previous one
     std::int64_t rest_ = 0;   ///< batches at the same distance
     std::int64_t pause_ = shortest_rest;
     int timed_ = 0;    ///< batches at this distance
-    int failures_ = 0; ///< directions that did not gain
+    int failures_ = 0; ///< directions that brought no gain
     bool upward_ = true;
     bool settling_ = true;
     double fastest_ = 0; ///< seconds of an iteration at this distance
-    double best_ = 0;    ///< at the distance before
+    double best_ = 0;    ///< at the previous distance
     Clock::time_point start_{};
 };
 

@@ -14,23 +14,23 @@ class PendingTransfer;
 /// and closing the window completes the others, so that a Completion may outlive it.
 class [[nodiscard]] Completion {
 public:
-    /// A transfer that is complete.
+    /// The completion of a finished transfer.
     Completion() noexcept;
     /// Made by the calls that start transfers.
     explicit Completion(std::unique_ptr<detail::transport::PendingTransfer> pending) noexcept;
     Completion(Completion&&) noexcept;
-    /// Waits for the transfer that this object stood for, then takes over the other.
+    /// Waits for its current transfer, then takes over the other.
     Completion& operator=(Completion&&);
-    /// Waits, since the transfer still uses the caller's memory.
+    /// Waits, since the transfer may still use the caller's memory.
     ~Completion();
 
-    /// Whether there is nothing to wait for, as far as is known without asking.
+    /// Whether the transfer is already known to be complete. Makes no progress.
     [[nodiscard]] bool known_complete() const noexcept { return pending_ == nullptr; }
-    /// Whether the transfer is complete; makes progress. Throws what the transfer failed with, PeerLeftError when its
-    /// target has left, UsageError when the program freed the window before the transfer was done.
+    /// Whether the transfer is complete; makes progress. Throws the error that the transfer failed with, PeerLeftError
+    /// if its target has left, UsageError if the program freed the window before the transfer was complete.
     [[nodiscard]] bool test();
-    /// Returns when the transfer is complete. Throws what it failed with, PeerLeftError when its target has left; then,
-    /// too, nobody writes to the caller's memory any more.
+    /// Returns when the transfer is complete. Throws the error that it failed with, and PeerLeftError if its target has
+    /// left; in both cases the caller's memory is no longer written to.
     void wait();
 
 private:

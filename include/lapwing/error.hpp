@@ -6,8 +6,8 @@
 
 namespace lapwing {
 
-/// Base of everything that Lapwing throws. The text names the rank, the call, the values, the limit and the remedy.
-/// After an error the program can go on: the failed call has had no effect unless its documentation says otherwise.
+/// Base of all exceptions that Lapwing throws. The text names the rank, the call, the values, the limit and the remedy.
+/// The program can continue after an error: the failed call has had no effect unless its documentation says otherwise.
 class Error : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
@@ -19,7 +19,8 @@ public:
     using Error::Error;
 };
 
-/// A call that the state of the object does not allow: use after close, unlock of a lock not held, wait without notify.
+/// A call that the state of the object does not allow: use after close, unlocking a lock that is not held, wait without
+/// notify.
 class UsageError : public Error {
 public:
     using Error::Error;
@@ -38,7 +39,7 @@ public:
 };
 
 /// Another rank left the team before its close (by an exception, or after a mismatch, as the text says), so that a
-/// collective call or a wait cannot complete any more.
+/// collective call or a wait can no longer complete.
 class PeerLeftError : public Error {
 public:
     using Error::Error;
@@ -50,7 +51,7 @@ public:
     using Error::Error;
 };
 
-/// An MPI call failed. The text carries MPI's own.
+/// An MPI call failed. The text includes MPI's own.
 class MpiError : public Error {
 public:
     /// `code` is what the MPI call returned.

@@ -11,8 +11,8 @@ namespace lapwing {
 struct Location {
     Rank owner{-1};           ///< Rank{-1}: the index is not stored (above the diagonal of a lower triangle, say)
     std::uint64_t offset = 0; ///< place in the owner's part, in elements
-    /// How many elements, this one first, lie one after the other at this owner as the last index grows by one. At
-    /// least 1; a larger number makes bulk patches faster, a wrong one makes them wrong.
+    /// How many elements, starting with this one, are contiguous at this owner as the last index increases. At least 1.
+    /// A larger number makes bulk patches faster; a number that is too large makes them wrong.
     std::uint64_t contiguous = 1;
 
     friend constexpr bool operator==(const Location&, const Location&) = default;

@@ -6,15 +6,15 @@
 
 namespace lapwing {
 
-/// How a rank reaches the memory of another.
+/// How a rank reaches the memory of another rank.
 enum class Path : std::uint8_t {
-    self,    ///< it is its own
+    self,    ///< the rank's own memory
     direct,  ///< same node: load and store through shared memory
     rma,     ///< MPI one-sided operations in one long passive epoch
     service, ///< messages, answered by the owner's progress thread (MuPC's two-threaded design)
 };
 
-/// As settings and messages write it: "rma".
+/// As in settings and messages: "rma".
 [[nodiscard]] constexpr std::string_view name(Path path) {
     switch (path) {
     case Path::self: return "self";
@@ -25,10 +25,10 @@ enum class Path : std::uint8_t {
     return "?";
 }
 
-/// Who keeps communication moving.
+/// What makes communication progress.
 enum class ProgressMode : std::uint8_t {
     thread, ///< a progress thread per rank; needs MPI_THREAD_MULTIPLE
-    caller, ///< only calls into Lapwing do
+    caller, ///< only calls of Lapwing make progress
 };
 
 /// "thread" or "caller".

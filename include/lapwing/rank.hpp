@@ -10,18 +10,18 @@
 
 namespace lapwing {
 
-/// Integers as programs count with them, signed or not.
+/// Any integer type, signed or unsigned.
 template <class I>
 concept Integer = std::integral<I> && !std::same_as<std::remove_cv_t<I>, bool>;
 
-/// A process of a team, numbered from 0. Every call that takes a rank takes an integer as well, of any type:
-/// `window.put(1, 0, x)`. What Lapwing gives is a Rank, which is a type of its own, so that it is never taken for a
-/// count or an offset: it compares with numbers (`if (runtime.rank() == 0)`), and becomes one by `value` only.
+/// A process of a team, numbered from 0. Every call that takes a rank also takes an integer of any type: `window.put(1,
+/// 0, x)`. Lapwing returns ranks as a type of their own, so that a rank is never mistaken for a count or an offset. It
+/// compares with numbers (`if (runtime.rank() == 0)`), and converts to one only by `value`.
 struct Rank {
     int value = 0; ///< below 0: no rank
 
     constexpr Rank() = default;
-    /// A number that an int cannot hold is no rank of any team, and becomes one that is none: -1.
+    /// A number that does not fit into an int is not a rank of any team, and becomes -1.
     template <Integer I>
     constexpr Rank(I rank) : value{std::in_range<int>(+rank) ? static_cast<int>(rank) : -1} {}
 
@@ -38,18 +38,19 @@ struct Rank {
     }
 };
 
-/// A distance in bytes from the start of a rank's part of a window. Every call that takes one takes an integer as well,
-/// which counts bytes: `Offset::of<double>(i)` is that of an element. No Rank becomes an Offset.
+/// A distance in bytes from the start of a rank's part of a window. Every call that takes an offset also takes an
+/// integer, which counts bytes: `Offset::of<double>(i)` is the offset of an element. A Rank does not convert to an
+/// Offset.
 struct Offset {
     std::uint64_t bytes = 0; ///< from the start of the part
 
     constexpr Offset() = default;
-    /// A negative number lies outside of every window, as it should, and is told as it was written.
+    /// A negative number is outside of every window; error messages print it as it was written.
     template <Integer I>
     constexpr Offset(I offset_bytes) : bytes{static_cast<std::uint64_t>(offset_bytes)} {}
 
-    /// The offset of element `index` of an array of T that starts at offset 0. An index whose offset 64 bits cannot
-    /// hold gives the largest one, which lies outside of every window, and a negative index one that does, too.
+    /// The offset of element `index` of an array of T that starts at offset 0. If the offset does not fit into 64 bits,
+    /// or the index is negative, the result is outside of every window.
     template <class T, Integer I>
     [[nodiscard]] static constexpr Offset of(I index) {
         constexpr std::uint64_t largest = std::numeric_limits<std::uint64_t>::max();

@@ -11,34 +11,35 @@
 
 namespace lapwing {
 
-/// What `lapwing-info` and docs/settings.md say about one setting.
+/// One setting, as `lapwing-info` and docs/settings.md describe it.
 struct SettingInfo {
     std::string name;                      ///< name of the environment variable, LAPWING_…
     std::string default_value;             ///< as it would be written in the environment
     std::string unit;                      ///< "bytes", "us", … or empty
     std::string help;                      ///< one line
-    std::vector<std::string> choices = {}; ///< allowed words, filled in by itself; empty for numbers and free text
+    std::vector<std::string> choices = {}; ///< allowed words, filled in automatically; empty for numbers and free text
     bool collective = false;               ///< must have the same value on all ranks of a runtime
-    std::string range = {}; ///< what else is allowed, in words: "from 0 to 1000"; a number's is filled in by itself
+    std::string range = {}; ///< other limits in words: "from 0 to 1000"; filled in automatically for numbers
 };
 
-/// Every setting of the library, in the order of its name.
+/// Every setting of the library, sorted by name.
 [[nodiscard]] std::vector<SettingInfo> all_settings();
 
-/// The values that a runtime works with. What the program sets wins over the environment, which wins over the default.
+/// The values that a runtime uses. Values set by the program take precedence over the environment, and that over the
+/// defaults.
 class Settings {
 public:
-    /// Values from the environment. Throws SettingError when a variable that starts with LAPWING_ is not a setting.
+    /// Values from the environment. Throws SettingError if a variable that starts with LAPWING_ is not a setting.
     Settings();
 
     /// As Settings(), and sets each (name, value) pair: `Settings{{"LAPWING_PATH", "service"}}`.
     Settings(std::initializer_list<std::pair<std::string_view, std::string_view>> values);
 
-    /// Sets one value for the runtimes that are made from this object.
-    /// Throws SettingError when there is no such setting or the value is not allowed; the message lists what is.
+    /// Sets one value for the runtimes made from this object. Throws SettingError if there is no such setting or the
+    /// value is not allowed; the message lists what is.
     Settings& set(std::string_view name, std::string_view value);
 
-    /// The effective value as text. Throws SettingError when there is no such setting.
+    /// The effective value as text. Throws SettingError if there is no such setting.
     [[nodiscard]] std::string text(std::string_view name) const;
 
     /// Where the effective value comes from: "program", "environment" or "default".
@@ -51,12 +52,12 @@ private:
 
 namespace detail::support {
 
-/// For [[gnu::init_priority]] of the library's static objects with constructors: they are there before those of the
-/// program, which may be runtimes. (From 101 to 65535, the program's and the default.)
+/// For [[gnu::init_priority]] of the library's static objects with constructors: they are constructed before those of
+/// the program, which may be runtimes. (Allowed are 101 to 65535; the program's have the default, the largest.)
 inline constexpr int before_programs = 200;
 
 /// One setting, declared once, as a static object next to the code that uses it, with the priority above. It has no
-/// destructor: the program's static objects may be runtimes, and end at any time.
+/// destructor, because the program's static objects may be runtimes, and may be destroyed at any time.
 class Setting {
 public:
     explicit Setting(SettingInfo info);
@@ -65,7 +66,7 @@ public:
 
     [[nodiscard]] const SettingInfo& info() const noexcept { return info_; }
 
-    /// Throws SettingError when `value`, given in `where`, is not allowed.
+    /// Throws SettingError if `value`, found in `where`, is not allowed.
     virtual void check(std::string_view value, std::string_view where) const = 0;
 
 protected:
@@ -76,14 +77,14 @@ private:
     const SettingInfo& info_; ///< stays for ever, as the setting does
 };
 
-/// A word that a setting allows, and the value that it stands for.
+/// A word that a setting allows, and the value that it means.
 template <class Value>
 struct Word {
     std::string_view word;
     Value value;
 };
 
-/// The word that stands for a value, which one of them does.
+/// The word that means a value, which one of them does.
 template <class Words, class Value>
 [[nodiscard]] constexpr std::string_view word_of(const Words& words, const Value& value) noexcept {
     for (const auto& entry : words)
@@ -98,7 +99,7 @@ public:
     void check(std::string_view value, std::string_view where) const override;
 };
 
-/// A setting whose value is one of a few words, each of which stands for a value of the program.
+/// A setting whose value is one of a few words, each of which means a value of the program.
 template <class Value>
 class ChoiceSetting final : public WordSetting {
 public:

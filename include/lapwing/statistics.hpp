@@ -11,8 +11,8 @@
 namespace lapwing {
 
 /// What is counted for each window and each team, listed by the rooms that count (lapwing/detail/counters/). Loads and
-/// stores of memory that the rank can reach (self and direct elements) are not counted one by one, since counting would
-/// cost more than the access; bulk transfers are.
+/// stores of single elements (self and direct) are not counted, since counting would cost more than the access; bulk
+/// transfers are.
 enum class Counter : std::uint8_t {
 #define LAPWING_COUNTER(name) name,
 #include <lapwing/detail/counters/all.inc>
@@ -31,23 +31,24 @@ struct StatisticsValues {
 
     /// The value of one counter.
     [[nodiscard]] std::uint64_t operator[](Counter counter) const { return values[static_cast<std::size_t>(counter)]; }
-    /// Adds each counter: of several ranks, or windows.
+    /// Adds all counters, for sums over ranks or windows.
     StatisticsValues& operator+=(const StatisticsValues& other);
 };
 
 namespace detail::support {
 
-/// Of the threads that are alive at a time so many have numbers of their own, [0, numbered_threads); all others share
-/// that number.
+/// Up to this many threads that exist at the same time have numbers of their own, [0, numbered_threads); all others
+/// share that number.
 inline constexpr unsigned numbered_threads = 255;
-/// The first threads have counters of their own, all others share the last shard.
+/// The first threads have counters of their own; all others share the last shard.
 inline constexpr unsigned statistics_shards = 16;
 
 /// Number of the calling thread plus one; 0 until `take_thread_number` has run on it. Constant-initialised, so that
 /// reading it needs no guard.
 inline constinit thread_local unsigned thread_number_plus_one = 0;
 
-/// Gives the calling thread the lowest free number, returned when the thread ends, behind its thread_local objects.
+/// Gives the calling thread the lowest free number. It is returned when the thread ends, after its thread_local objects
+/// are gone.
 unsigned take_thread_number() noexcept;
 
 [[nodiscard]] inline unsigned thread_number() noexcept {
@@ -58,7 +59,7 @@ unsigned take_thread_number() noexcept;
 class Statistics {
 public:
     void add(Counter counter, std::uint64_t amount = 1) noexcept { add_to(thread_number(), counter, amount); }
-    /// One transfer of so many bytes.
+    /// Counts one transfer of `bytes` bytes.
     void add(Counter transfers, Counter transferred_bytes, std::uint64_t bytes) noexcept {
         const unsigned thread = thread_number();
         add_to(thread, transfers, 1);
@@ -78,7 +79,7 @@ private:
     void add_to(unsigned thread, Counter counter, std::uint64_t amount) noexcept {
         if (thread < statistics_shards - 1) [[likely]] {
             auto& cell = shards_[thread].cells[static_cast<std::size_t>(counter)];
-            // Only this thread writes to its shard, so a plain add suffices; relaxed because nothing is ordered by it.
+            // Only this thread writes to its shard, so a plain add suffices; relaxed because it orders nothing.
             cell.store(cell.load(std::memory_order_relaxed) + amount, std::memory_order_relaxed);
         } else {
             shards_[statistics_shards - 1].cells[static_cast<std::size_t>(counter)].fetch_add(

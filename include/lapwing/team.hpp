@@ -26,28 +26,28 @@ namespace detail::team {
 class TeamState;
 } // namespace detail::team
 
-/// The ranks of an intracommunicator, the path from this rank to each of them, and what keeps their one-sided
-/// operations moving. Programs make a Runtime, which is a Team; windows and arrays take either.
+/// The ranks of an intracommunicator, the path from this rank to each of them, and the engine that makes progress on
+/// their one-sided operations. Programs make a Runtime, which is a Team; windows and arrays take either.
 ///
-/// "Collective" below means: every rank of the team calls, in the same order relative to the team's other collective
-/// calls. Calls that are not collective may come from several threads when MPI provides MPI_THREAD_MULTIPLE.
+/// "Collective" below means: every rank of the team makes the call, in the same order relative to the team's other
+/// collective calls. Calls that are not collective may come from several threads if MPI provides MPI_THREAD_MULTIPLE.
 class Team {
 public:
-    /// Collective over `communicator`, which is duplicated, never changed. MPI must be initialised.
-    /// Throws SettingError, MpiError, MismatchError when the ranks' collective settings differ.
+    /// Collective over `communicator`, which is duplicated and never changed. MPI must be initialised. Throws
+    /// SettingError, MpiError, and MismatchError if the ranks' collective settings differ.
     /// Cost: a few collectives of logarithmic depth; service buffers of about 1.5 MiB (LAPWING_SERVICE_PACKET).
     Team(MPI_Comm communicator, const Settings& settings);
 
     Team(const Team&) = delete;
     Team& operator=(const Team&) = delete;
 
-    /// As close(), but reports nothing; when the stack unwinds from an exception, it leaves without waiting for the
+    /// As close(), but reports no errors. When the stack unwinds from an exception, it leaves without waiting for the
     /// others, whose pending and later collective calls then throw PeerLeftError.
     ~Team();
 
-    /// Collective. Completes all operations and releases what the team holds; its windows must be closed before.
-    /// Throws UsageError when windows are still open, when MPI is finalized already, or when another rank is waiting in
-    /// the close of another team that both share (then close that one first, and call again).
+    /// Collective. Completes all operations and releases what the team holds; its windows must be closed before. Throws
+    /// UsageError if windows are still open, if MPI is already finalized, or if another rank is waiting in the close of
+    /// another team that both share (then close that one first, and call again).
     void close();
     /// Whether close() has returned.
     [[nodiscard]] bool closed() const noexcept;
@@ -61,43 +61,44 @@ public:
     [[nodiscard]] Path path(Rank target) const;
     /// Path between nodes: rma or service; `direct` when the team is on one node.
     [[nodiscard]] Path network_path() const noexcept { return network_path_; }
-    /// Whether a thread makes progress, or calls do: the same on all ranks.
+    /// Whether a thread makes progress, or only calls do: the same on all ranks.
     [[nodiscard]] ProgressMode progress_mode() const noexcept { return progress_mode_; }
     /// Ranks on this rank's node, itself included.
     [[nodiscard]] int node_size() const noexcept { return node_size_; }
     /// Number of nodes that the team spans.
     [[nodiscard]] int nodes() const noexcept { return nodes_; }
 
-    /// Collective. Release before, acquire after. Cost: on one node a shared counter, else ceil(log2(size)) messages.
-    /// With an identity: throws MismatchError on every rank when ranks passed different ones (ranks that pass none
-    /// match any). Throws PeerLeftError when a rank left.
+    /// Collective. Release before, acquire after. Cost: on one node a shared counter, otherwise ceil(log2(nodes))
+    /// messages. With an identity: throws MismatchError on every rank if ranks passed different ones (ranks that pass
+    /// none match any). Throws PeerLeftError if a rank has left.
     void barrier(std::optional<std::int64_t> identity = {});
 
-    /// Split-phase barrier, as upc_notify and upc_wait: notify releases, so it waits until own puts are complete at
-    /// their owners, but for no other rank's notify; wait completes when every rank has notified, and acquires. The
-    /// identities of the two must match. Throws UsageError on wait without notify, notify twice; MismatchError and
-    /// PeerLeftError as barrier().
+    /// Split-phase barrier, as upc_notify and upc_wait. notify() releases: it waits until this rank's puts are complete
+    /// at their owners, but not for any other rank's notify. wait() returns when every rank has notified, and acquires.
+    /// The identities of the two must match. Throws UsageError for wait without notify, and for notify twice;
+    /// MismatchError and PeerLeftError as barrier().
     void notify(std::optional<std::int64_t> identity = {});
     void wait(std::optional<std::int64_t> identity = {});
 
-    /// All own puts to every window are complete at their owners when it returns. Local call. Throws the first error of
-    /// a window after all of them have been released, as far as they can be.
+    /// Local call. On return all puts of this rank to every window are complete at their owners. Throws the first error
+    /// of a window, after all of them have been released as far as possible.
     void release();
-    /// Later reads through every window see what was released before. Local call.
+    /// Local call. Later reads through every window see what was released before.
     void acquire();
-    /// release() and acquire(). Local call: it is a memory fence, not MPI's collective one.
+    /// Local call. release() and acquire(): a memory fence, not MPI's collective call of that name.
     void fence();
 
-    /// Makes one round of progress: serves others' requests and completes own ones. Only needed in long computations
-    /// without a progress thread. Returns whether anything moved. Throws what progress has failed with.
+    /// Makes one round of progress: serves other ranks' requests and completes this rank's operations. Only needed in
+    /// long computations without a progress thread. Returns whether anything moved. Throws the error that progress has
+    /// failed with.
     bool progress();
-    /// Waits for a request of the program's own, as MPI_Wait does, and serves the other ranks meanwhile. For programs
-    /// without a progress thread: a rank that waits in MPI serves nobody, so that a release of another rank would wait
-    /// for it. On return `request` is as MPI leaves it, and `status` is set. Throws PeerLeftError when a rank left;
-    /// then `request` is still the program's. Cost: that of polling it.
+    /// Waits for an MPI request of the program's own, as MPI_Wait does, and serves the other ranks meanwhile. For
+    /// programs without a progress thread: a rank that waits in MPI serves nobody, so that another rank's release would
+    /// have to wait for it. On return `request` is as MPI leaves it, and `status` is set. Throws PeerLeftError if a
+    /// rank has left; `request` is then still the program's. Cost: that of polling it.
     void wait_request(MPI_Request& request, MPI_Status* status = MPI_STATUS_IGNORE);
 
-    /// Collective reductions and broadcast over `values`, in place; the other ranks' requests are served meanwhile.
+    /// Collective. Reductions of `values` and a broadcast, in place; other ranks' requests are served meanwhile.
     void sum(std::span<double> values);
     void sum(std::span<std::int64_t> values);
     void min(std::span<double> values);
@@ -106,17 +107,17 @@ public:
     void max(std::span<std::int64_t> values);
     void broadcast(std::span<std::byte> bytes, Rank root);
 
-    /// The same for one value of every rank: returns the sum, the smallest, the largest on all of them. Integers of 64
-    /// bits wrap around; a sum of narrower ones that its type cannot hold is a RangeError on every rank. Of bool, min()
-    /// says whether all are true, and max() whether any is. Any other type that is trivially copyable and has + or <,
-    /// such as std::complex, is combined in the order of the ranks: at the cost of reduce().
+    /// The same for one value on every rank: returns the sum, the smallest, or the largest on all of them. 64-bit
+    /// integers wrap around; if a narrower type cannot hold the sum, every rank throws RangeError. For bool, min() is
+    /// true if all are, and max() if any is. Any other trivially copyable type with + or <, such as std::complex, is
+    /// combined in the order of the ranks, at the cost of reduce().
     template <class T>
         requires(!values::Range<const T&>)
     [[nodiscard]] T sum(T value) {
         constexpr bool is_bool = std::is_same_v<T, bool>;
-        static_assert(!is_bool, "lapwing: a sum of bool is no bool: pass std::int64_t{value} to count, or use max() "
+        static_assert(!is_bool, "lapwing: a sum of bool is not a bool: pass std::int64_t{value} to count, or use max() "
                                 "for any and min() for all");
-        // A narrow sum is exact in 64 bits for any number of ranks that there can be.
+        // A narrow sum is exact in 64 bits for any possible number of ranks.
         if constexpr (is_bool) {
             return value;
         } else if constexpr (Number<T> && std::is_floating_point_v<T>) {
@@ -152,9 +153,9 @@ public:
             return reduce(value, [](const T& a, const T& b) { return a < b ? b : a; });
         else return value;
     }
-    /// Collective. A value of every rank, of any trivially copyable type of at most 4 MiB, combined in the order of the
-    /// ranks by an operation that is associative and does not throw: `runtime.reduce(z, std::multiplies<>{})`. The same
-    /// result on every rank. Throws PeerLeftError. Cost: a binomial tree of messages, and a broadcast.
+    /// Collective. Combines one value of every rank, of any trivially copyable type of at most 4 MiB, in the order of
+    /// the ranks, by an operation that is associative and does not throw: `runtime.reduce(z, std::multiplies<>{})`. The
+    /// result is the same on every rank. Throws PeerLeftError. Cost: a binomial tree of messages, and a broadcast.
     template <class T, class Operation>
         requires(!values::Range<const T&>)
     [[nodiscard]] T reduce(T value, Operation operation) {
@@ -169,7 +170,7 @@ public:
         }
         return value;
     }
-    /// Collective. The value that rank `root` passes, on every rank. Throws RangeError.
+    /// Collective. Returns, on every rank, the value that rank `root` passes. Throws RangeError.
     template <class T>
         requires(!values::Range<const T&>)
     [[nodiscard]] T broadcast(const T& value, Rank root) {
@@ -177,52 +178,53 @@ public:
         if constexpr (values::check_value<T>()) broadcast(values::bytes_of(result), root);
         return result;
     }
-    /// Collective. Any contiguous range becomes that of rank `root`, in place; of the same size on all ranks.
+    /// Collective. Any contiguous range becomes a copy of rank `root`'s, in place; its size must be the same on all
+    /// ranks.
     template <values::Range V>
     void broadcast(V&& values, Rank root) {
         if constexpr (values::check_destination<V>()) broadcast(values::bytes_of(values), root);
     }
-    /// Collective, general form: MPI_Allreduce in place over `count` values of `type`.
+    /// Collective, in general form: MPI_Allreduce in place over `count` values of `type`.
     void all_reduce(void* values, std::uint64_t count, MPI_Datatype type, MPI_Op operation);
 
-    /// Collective. Combines a value of every rank, in the order of the ranks; the result is in `value` everywhere.
-    /// `combine(context, left, right)` leaves its result in `left`, and must be associative and not throw. `value` has
+    /// Collective. Combines one value of every rank, in the order of the ranks, into `value` on every rank.
+    /// `combine(context, left, right)` stores its result in `left`, and must be associative and not throw. `value` has
     /// the same size on all ranks, at most 4 MiB. Cost: a binomial tree of messages, and a broadcast.
     using CombineValues = void (*)(void* context, void* left, const void* right);
     void combine(std::span<std::byte> value, CombineValues combine, void* context);
-    /// Collective. The values of the ranks before this one, combined in their order, are in `before`; false at rank 0,
-    /// which has none. `value` and `combine` as above; `before` has as many bytes. Cost: a binomial tree of messages,
-    /// up and down (Blelloch, "Prefix Sums and Their Applications", 1990).
+    /// Collective. Combines the values of the ranks before this one, in their order, into `before`; returns false on
+    /// rank 0, which has none. `value` and `combine` as above; `before` has the size of `value`. Cost: a binomial tree
+    /// of messages, up and down (Blelloch, "Prefix Sums and Their Applications", 1990).
     [[nodiscard]] bool combine_before(std::span<const std::byte> value, std::span<std::byte> before,
                                       CombineValues combine, void* context);
-    /// Collective. The values of all ranks, of as many bytes on each, are in `all`, in the order of the ranks; it has
-    /// as many bytes as they have together. Throws RangeError, PeerLeftError. Cost: MPI_Allgather's, for each 4 MiB of
-    /// them, through memory of as many bytes.
+    /// Collective. Gathers the values of all ranks, of the same size on each, into `all`, in the order of the ranks;
+    /// `all` has the size of all values together. Throws RangeError, PeerLeftError. Cost: that of MPI_Allgather, in
+    /// pieces of 4 MiB, through a buffer of that size.
     void all_gather(std::span<const std::byte> value, std::span<std::byte> all);
 
-    /// Collective. Throws MismatchError on every rank when `value` is not the same on all; `call` and `what` go into
-    /// the message. Costs one reduction: for assertion level 3.
+    /// Collective. Throws MismatchError on every rank if `value` is not the same on all; `call` and `what` go into the
+    /// message. Costs one reduction: for assertion level 3.
     void require_same(std::span<const std::int64_t> value, const char* call, const char* what);
 
-    /// This rank's counters of the team: messages, and the counters of its windows that are closed. Those of open
-    /// windows are in the windows.
+    /// This rank's counters of the team: messages, and the counters of its closed windows. Open windows have their own.
     [[nodiscard]] StatisticsValues statistics() const;
-    /// Collective: the sum over all ranks. After close() it is a local call that returns what the close summed.
+    /// Collective: the sum over all ranks. After close(), a local call that returns the sum made by the close.
     [[nodiscard]] StatisticsValues total_statistics();
 
-    /// Text that starts an error message: "rank 2 of 4". For code that builds on the team.
+    /// Text that starts an error message: "rank 2 of 4". For code built on the team.
     [[nodiscard]] std::string who() const;
 
-    /// Those that it was made with.
+    /// The settings it was made with.
     [[nodiscard]] const Settings& settings() const noexcept;
-    /// Multi-line description: MPI library, thread level, path to each group of ranks, settings that are not default.
+    /// A description of several lines: MPI library, thread level, path to each group of ranks, settings that differ
+    /// from the default.
     [[nodiscard]] std::string report() const;
 
-    /// The inside, for the other rooms.
+    /// Internal: for the rooms above.
     [[nodiscard]] detail::team::TeamState& state() const;
 
 private:
-    /// True, or a message of the compiler and false.
+    /// True, or a compiler message and false.
     template <class T>
     [[nodiscard]] static consteval bool check_ordered() {
         constexpr bool ordered = requires(const T& a) { static_cast<bool>(a < a); };
@@ -235,7 +237,8 @@ private:
         (this->*reduce)(std::span<S>{&value, 1});
         return value;
     }
-    /// In the order of the 64-bit values that ranks can compare: unsigned ones of 64 bits move down by 2^63.
+    /// Maps a number to a 64-bit value that ranks can compare, keeping the order: unsigned 64-bit numbers are shifted
+    /// down by 2^63.
     template <Number T>
     [[nodiscard]] static constexpr auto to_ordered(T value) noexcept {
         if constexpr (std::is_floating_point_v<T>) return static_cast<double>(value);
@@ -256,7 +259,7 @@ private:
     int nodes_ = 0;
     Path network_path_ = Path::direct;
     ProgressMode progress_mode_ = ProgressMode::caller;
-    int exceptions_at_start_ = 0; ///< to know an unwinding stack in the destructor
+    int exceptions_at_start_ = 0; ///< to recognise an unwinding stack in the destructor
 };
 
 } // namespace lapwing

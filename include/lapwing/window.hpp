@@ -40,12 +40,12 @@ inline constexpr std::uint64_t counted_bytes = 256; ///< copies below are as che
 
 } // namespace detail::window
 
-/// What lists of atomics do: see Window::fetch.
+/// The operations that lists of atomics can do: see Window::fetch.
 using Atomic = detail::mpi::AtomicOperation;
 
 namespace detail::window {
 
-/// The operands of a list of atomics: one for all, or a range of them.
+/// The operands of a list of atomics: one for all of them, or a range.
 template <AtomicValue T>
 class Operands {
 public:
@@ -62,7 +62,7 @@ public:
     Operands(const Operands&) = delete; // at() may point inside
     Operands& operator=(const Operands&) = delete;
 
-    /// SIZE_MAX: one for all.
+    /// SIZE_MAX: one operand for all.
     [[nodiscard]] std::size_t size() const noexcept { return size_; }
     [[nodiscard]] const T* at(std::size_t k) const noexcept { return size_ == SIZE_MAX ? &one_ : data_ + k; }
 
@@ -72,11 +72,11 @@ private:
     std::size_t size_ = SIZE_MAX;
 };
 
-/// True, or a message of the compiler and false.
+/// True, or a compiler message and false.
 template <class Results>
 consteval bool check_results() {
     static_assert(std::ranges::range<Results>,
-                  "lapwing: the results of a list of atomics go to a range: std::span{&before, 1} for one");
+                  "lapwing: the results of a list of atomics need a range; for one result pass std::span{&before, 1}");
     if constexpr (!std::ranges::range<Results>) {
         return false;
     } else if constexpr (!values::check_destination<Results>()) {
@@ -84,28 +84,28 @@ consteval bool check_results() {
     } else {
         constexpr bool atomic = AtomicValue<std::ranges::range_value_t<Results>>;
         static_assert(
-            atomic, "lapwing: lists of atomics work on integers and floating point numbers of 4 and 8 bytes; smaller "
-                    "ones, bool and "
-                    "enumerations have single atomics, and any other type a lapwing::Lock around the get and the put");
+            atomic, "lapwing: lists of atomics work on integers and floating-point numbers of 4 and 8 bytes; smaller "
+                    "ones, bool and enumerations have atomics on single values; for any other type hold a lapwing::Lock "
+                    "around the get and the put");
         return atomic;
     }
 }
 
 } // namespace detail::window
 
-/// What a Window is made with beside its size.
+/// Options of a Window beside its size.
 struct WindowOptions {
     std::string name = {};               ///< for messages and statistics
     unsigned notification_counters = 16; ///< counters for notified puts at each rank, at most 4096
-    /// Of every rank's part, in bytes: 8, 16, 32 or 64, the same on all ranks. The parts of a node lie one
-    /// behind the other, without a gap where their sizes are multiples of it (on the path rma: of 16).
+    /// Alignment of every rank's part in bytes: 8, 16, 32 or 64, the same on all ranks. The parts on a node follow one
+    /// another, without gaps if their sizes are multiples of the alignment (on the path rma: of 16).
     unsigned alignment = 64;
-    CacheOptions cache = {}; ///< of other nodes' parts; the same on all ranks
-    /// How much of each part is zero at the start. The rest is not written to, so that the system can give memory for
-    /// it as it is used.
+    CacheOptions cache = {}; ///< for other nodes' parts; the same on all ranks
+    /// How many bytes of each part are set to zero at the start. The rest is not touched, so that the system can
+    /// provide memory for it on first use.
     std::uint64_t zeroed_bytes = std::numeric_limits<std::uint64_t>::max();
-    /// What stands on the window and all ranks must have alike, as a number, and its name for the message: a
-    /// MismatchError on every rank where the numbers differ.
+    /// A number that must be the same on all ranks, for objects built on a window, and its name for the message: every
+    /// rank throws MismatchError if the numbers differ.
     struct Identity {
         std::uint64_t value = 0;           ///< compared over all ranks
         std::string what = "the identity"; ///< for the message
@@ -114,53 +114,54 @@ struct WindowOptions {
     Identity identity = {};
 };
 
-/// Memory of every rank of a team that all of them can read and write: `size(rank)` bytes each, zero at the start.
+/// Memory on every rank of a team that all of them can read and write: `size(rank)` bytes each, zero at the start.
 ///
 /// Offsets and counts are 64-bit. Ranges are always checked: a transfer that would leave a rank's part throws
-/// RangeError and moves nothing. A put writes exactly the bytes it is given. What is complete when, and what a program
-/// may rely on, is the consistency table in docs/consistency.md. Own operations to the same bytes keep their program
-/// order.
+/// RangeError and moves nothing. A put writes exactly the bytes it is given. Operations of one rank on the same bytes
+/// take effect in program order. What is complete when, and what a program may rely on, is defined by the consistency
+/// table in docs/consistency.md.
 class Window {
 public:
     /// A closed window.
     Window() noexcept;
 
-    /// Collective. Allocates `bytes` bytes on this rank (sizes may differ between ranks, and may be 0; then each rank
-    /// keeps a table of 8 bytes for each rank of the team), in memory that the ranks of a node share. Throws RangeError
-    /// on all ranks when one of them cannot have its part, saying which and why; MismatchError on all when options
-    /// differ that must not; MpiError.
+    /// Collective. Allocates `bytes` bytes on this rank, in memory that the ranks of a node share. Sizes may differ
+    /// between ranks, and may be 0; if they differ, each rank keeps a table of 8 bytes for each rank of the team.
+    /// Throws on all ranks: RangeError if one of them cannot allocate its part, saying which and why; MismatchError if
+    /// options differ that must be the same; MpiError.
     Window(Team& team, std::uint64_t bytes, WindowOptions options = {});
-    /// A negative number of bytes is one that cannot be had.
+    /// The same with a signed size. Negative sizes throw RangeError.
     template <Integer I>
     Window(Team& team, I bytes, WindowOptions options = {})
         : Window{team, static_cast<std::uint64_t>(bytes), std::move(options)} {}
 
     /// Collective over the team, whose ranks must be those of `window`'s group, in the same order. Lapwing uses the
-    /// memory of a window that the host program made (allocated, created or shared) and keeps owning. It must not be
-    /// freed before close(), else later calls throw UsageError. Inside a node parts that MPI allocated are reached by
-    /// load and store. If the host program has it locked for all (MPI_Win_lock_all), say so with `locked`; otherwise
-    /// Lapwing locks it until close(). With CacheMode::transparent Lapwing never locks it: the program uses epochs of
-    /// any kind, and its own calls for them (fences, locks, flushes) complete what it has written through Lapwing; that
-    /// needs the library lapwing::transparent and a progress thread. Offsets are in bytes, whatever its displacement
-    /// unit. Throws UsageError for dynamic windows, for a group that does not match, for a window that is adopted
-    /// already if either is cached, and where CacheMode::transparent cannot be; on all ranks for a window with the info
-    /// key no_locks, and where some rank has an epoch of the program's open on it, or with `locked` has not (as far as
-    /// MPI tells), and where parts of a node's ranks overlap or MPI says of one that it begins where it cannot
-    /// (MPICH 4.0.2: MPI_Win_allocate with sizes of no multiple of 16); MismatchError on all ranks when their cache
-    /// options differ; MpiError.
+    /// memory of a window that the host program has made (allocated, created or shared) and still owns. The program
+    /// must not free it before close(); otherwise later calls throw UsageError. Inside a node, parts that MPI allocated
+    /// are reached by load and store. Offsets are in bytes, whatever the window's displacement unit.
+    /// Pass `locked` if the program has locked the window for all ranks (MPI_Win_lock_all); otherwise Lapwing locks it
+    /// until close(). With CacheMode::transparent Lapwing never locks it: the program uses epochs of any kind, and its
+    /// own calls (fences, locks, flushes) complete what it has written through Lapwing. That mode needs the library
+    /// lapwing::transparent and a progress thread.
+    /// Throws UsageError for dynamic windows, if the group does not match, if the window is already adopted and either
+    /// of the two is cached, and if CacheMode::transparent is not available. Throws UsageError on all ranks for a
+    /// window with the info key no_locks; if some rank has an epoch of the program's open on it or, with `locked`, has
+    /// not locked it (as far as MPI reveals that); if parts of a node's ranks overlap; and if the address that MPI
+    /// reports for a part is impossible (MPICH 4.0.2: MPI_Win_allocate with sizes that are not multiples of 16). Throws
+    /// MismatchError on all ranks if their cache options differ; MpiError.
     [[nodiscard]] static Window adopt(Team& team, MPI_Win window, bool locked = false, WindowOptions options = {});
 
     Window(Window&&) noexcept;
     Window& operator=(Window&&) noexcept;
-    /// As close(), reporting nothing; leaves without waiting when the stack unwinds from an exception.
+    /// As close(), but reports no errors, and does not wait for other ranks when the stack unwinds from an exception.
     ~Window();
 
-    /// Collective. Completes all operations on it by all ranks, and frees the memory.
+    /// Collective. Completes all operations of all ranks on the window, and frees the memory.
     void close();
-    /// Whether close() was called, or the window moved from. Then other calls throw UsageError.
+    /// Whether close() was called or the window was moved from. Other calls then throw UsageError.
     [[nodiscard]] bool closed() const noexcept { return state_ == nullptr; }
 
-    /// The team it was made with, and the name from its options. Throw UsageError after close.
+    /// The team it was made with, and the name from its options. Throw UsageError after close().
     [[nodiscard]] Team& team() const;
     [[nodiscard]] std::string_view name() const;
     /// Bytes in the part of `target`. Throws RangeError.
@@ -168,17 +169,17 @@ public:
     /// Path to the part of `target`. Throws RangeError.
     [[nodiscard]] Path path(Rank target) const;
 
-    /// This rank's own part.
+    /// This rank's part.
     [[nodiscard]] std::span<std::byte> local() const noexcept {
         return {map_.own, static_cast<std::size_t>(map_.own_bytes)};
     }
-    /// This rank's own part as values of T (a tail shorter than a T is left out).
+    /// This rank's part as values of T (a tail shorter than a T is left out).
     template <TriviallyCopyable T>
     [[nodiscard]] std::span<T> local_as() const noexcept {
         return {reinterpret_cast<T*>(map_.own), static_cast<std::size_t>(map_.own_bytes / sizeof(T))};
     }
-    /// The part of `target` if this rank can load and store it, else an empty span. Ordering is the caller's: acquire()
-    /// and release(), or barriers.
+    /// The part of `target` if this rank can load and store it, otherwise an empty span. The caller orders the
+    /// accesses: by acquire() and release(), or barriers.
     [[nodiscard]] std::span<std::byte> reachable(Rank target) const;
 
     /// Blocking get: on return the bytes [offset, offset + size) of `target` are in `destination`.
@@ -189,24 +190,25 @@ public:
         get_to_host(target, offset, destination);
     }
     /// Put, complete locally on return: `source` may be reused. flush() or release() completes it at the owner.
-    /// Cost: a copy (self, direct); small ones are staged, large ones leave from `source`.
+    /// Cost: a copy (self, direct); otherwise small puts are staged, large ones are sent from `source`.
     void put_bytes(Rank target, Offset offset, std::span<const std::byte> source) {
         if (detail::support::devices_known.load(std::memory_order_relaxed)) [[unlikely]]
             require_host_memory(source.data(), "put");
         put_from_host(target, offset, source);
     }
-    /// Non-blocking forms. The memory that is passed must stay until the completion says so.
+    /// Non-blocking forms. The memory passed must remain valid until the completion is done.
     Completion start_get_bytes(Rank target, Offset offset, std::span<std::byte> destination);
     Completion start_put_bytes(Rank target, Offset offset, std::span<const std::byte> source);
 
-    /// Typed forms: one value, or any range of values that lie one behind the other (a vector, array, span, C array),
-    /// of which all elements are moved. `offset` counts bytes. Pointers, spans and views are never values: they do not
-    /// compile.
+    /// Typed forms: one value, or any range of values that are contiguous in memory (a vector, array, span, C array),
+    /// all elements of which are moved. `offset` counts bytes. Pointers, spans and views are not accepted as values:
+    /// they do not compile.
     template <class V>
     void get(Rank target, Offset offset, V&& destination) {
         if constexpr (values::check_destination<V>()) get_bytes(target, offset, values::bytes_of(destination));
     }
-    /// With the type of the elements, `w.get<double>(rank, offset, std::span{pointer, count})`; so the other calls.
+    /// With an explicit element type: `w.get<double>(rank, offset, std::span{pointer, count})`; likewise for the other
+    /// calls.
     template <class T>
     void get(Rank target, Offset offset, std::span<T> destination) {
         if constexpr (values::check_destination<std::span<T>>())
@@ -255,25 +257,25 @@ public:
     }
 
     /// Non-contiguous put: byte k of `source`, a layout of memory at `base`, goes to byte k of `destination`, a layout
-    /// of the part of `target` from `offset` on. Complete as put_bytes(). How the bytes travel is decided from measured
-    /// costs (see Plan, which also keeps the decision for transfers that come often). Throws RangeError when the
-    /// layouts have different numbers of bytes or leave the part; at assertion level 2 UsageError when blocks of
-    /// `destination` overlap. Cost: of deciding, microseconds; then one message for each chunk, or for each block of
+    /// of the part of `target` starting at `offset`. Complete as put_bytes(). How the bytes travel is decided from
+    /// measured costs (for transfers that are repeated, a Plan keeps the decision). Throws RangeError if the layouts
+    /// have different numbers of bytes or leave the part; at assertion level 2 UsageError if blocks of `destination`
+    /// overlap. Cost: microseconds for the decision; then one message for each chunk, or for each block of
     /// `destination`.
     void put(const Layout& source, const void* base, Rank target, Offset offset, const Layout& destination);
-    /// Non-contiguous get, the other way round; complete on return.
+    /// Non-contiguous get, in the opposite direction; complete on return.
     void get(Rank target, Offset offset, const Layout& source, const Layout& destination, void* base);
-    /// Non-blocking forms. The memory must stay until the completion says so, whose test() and wait() go on with the
-    /// transfer.
+    /// Non-blocking forms. The memory must remain valid until the completion is done. The transfer proceeds in the
+    /// completion's test() and wait().
     Completion start_put(const Layout& source, const void* base, Rank target, Offset offset, const Layout& destination);
     Completion start_get(Rank target, Offset offset, const Layout& source, const Layout& destination, void* base);
 
-    /// The calls of an MPI code, with the arguments of MPI_Put and MPI_Get: `count` elements of a committed datatype at
-    /// `buffer`, and as many bytes at `target`, `displacement` of its units from the start of its part (bytes, unless
-    /// the window is adopted and has others). Complete as put() and get() with layouts, which they become: MPI never
-    /// sees the datatypes. They are converted once and may be freed right after the call. A target MPI_PROC_NULL is no
-    /// transfer. Throws UsageError for a datatype that is null or not committed, RangeError as above and for negative
-    /// counts.
+    /// For MPI codes, with the arguments of MPI_Put and MPI_Get: `count` elements of a committed datatype at `buffer`,
+    /// and as many bytes at `target`, `displacement` units from the start of its part (bytes, unless the window is
+    /// adopted and has another displacement unit). Complete as put() and get() with layouts, which they become: MPI
+    /// never sees the datatypes. They are converted once and may be freed right after the call. With the target
+    /// MPI_PROC_NULL nothing is transferred. Throws UsageError for a datatype that is null or not committed, RangeError
+    /// as above and for negative counts.
     void put(const void* buffer, std::int64_t count, MPI_Datatype type, Rank target, MPI_Aint displacement,
              std::int64_t target_count, MPI_Datatype target_type);
     void get(void* buffer, std::int64_t count, MPI_Datatype type, Rank target, MPI_Aint displacement,
@@ -282,9 +284,9 @@ public:
                          std::int64_t target_count, MPI_Datatype target_type);
     Completion start_get(void* buffer, std::int64_t count, MPI_Datatype type, Rank target, MPI_Aint displacement,
                          std::int64_t target_count, MPI_Datatype target_type);
-    /// A hint that [offset, offset + bytes) of `target` will be read soon by the calling thread: if the window is
-    /// cached, the bytes are asked for now and waited for when they are read; of memory that is reached by load the
-    /// first 1024 come into the processor's cache. Throws RangeError.
+    /// A hint that the calling thread will soon read [offset, offset + bytes) of `target`. If the window is cached, the
+    /// bytes are requested now and waited for when they are read. Of memory that is reached by load, the first 1024
+    /// bytes are brought into the processor's cache. Throws RangeError.
     void prefetch(Rank target, Offset offset, std::uint64_t bytes) {
         if (const std::byte* const memory = checked_address(target, offset, bytes, "prefetch")) {
             for (std::uint64_t line = 0; line < bytes && line < 1024; line += 64) __builtin_prefetch(memory + line);
@@ -292,31 +294,33 @@ public:
             remote_prefetch(target, offset, bytes);
         }
     }
-    /// What is cached is not used any more, whatever the mode; own writes stay. For CacheMode::read_only: the data has
-    /// changed. Local call.
+    /// Local call. Drops everything cached, in any mode, except this rank's own writes. For CacheMode::read_only, after
+    /// the data has changed.
     void invalidate_cache();
 
-    /// Own operations to `target` are complete at both ends on return; release and acquire, for that rank. Throws
-    /// RangeError.
+    /// On return this rank's operations to `target` are complete at both ends; release and acquire, for that rank.
+    /// Throws RangeError.
     void flush(Rank target);
-    /// Own operations to every rank are complete at both ends on return; release and acquire.
+    /// On return this rank's operations to every rank are complete at both ends; release and acquire.
     void flush();
     /// As those of Team, for this window only.
     void release();
     void acquire();
     void fence();
 
-    /// Atomics on the value at `offset` (which must be a multiple of its size) of `target`: the value from before is
-    /// returned; atomic with respect to all atomics on this window, not to puts and gets. `order` orders this rank's
-    /// other operations on the window: release completes its puts first, acquire makes later reads see what was
-    /// released. T is an integer, bool, an enumeration or a floating point number of at most 8 bytes. Values of 1 and 2
-    /// bytes are changed by compare-and-swap of the 4 bytes that they lie in, which the part must have: two round
-    /// trips, or more under contention. A put to the other bytes of these 4 at the same time may be lost. Throws
-    /// RangeError; PeerLeftError when the target has left, or when any rank has left and atomics that change nothing,
-    /// such as atomic_read, give a thread the same value again at one place: it may poll for what never comes. (The
-    /// data of a rank that stays is read by get.) Cost: in a team without the rma path a processor atomic (node-local)
-    /// or one round trip; in one with it an atomic of MPI and a flush, also on the own part, since the two kinds do not
-    /// exclude each other.
+    /// Atomics on the value at `offset` (which must be a multiple of its size) of `target`. They return the previous
+    /// value, and are atomic with respect to all atomics on this window, but not to puts and gets. `order` orders this
+    /// rank's other operations on the window: release completes its puts first, acquire makes later reads see what was
+    /// released. T is an integer, bool, an enumeration or a floating-point number of at most 8 bytes. Values of 1 and 2
+    /// bytes are changed by compare-and-swap of the 4 bytes that contain them, all of which must be in the part: two
+    /// round trips, or more under contention. A simultaneous put to the other bytes of these 4 may be lost.
+    /// Throws RangeError; PeerLeftError if the target has left. If any rank has left, atomics that change nothing, such
+    /// as atomic_read, also throw PeerLeftError when they return the same value to a thread a second time at one place,
+    /// since the thread may be polling for something that can no longer happen. (Use get to read the data of the
+    /// remaining ranks.)
+    /// Cost: in a team without the rma path a processor atomic (node-local) or one round trip; in a team with it an
+    /// atomic of MPI and a flush, also on the rank's own part, since the two kinds are not atomic with respect to each
+    /// other.
     template <class T>
     T fetch_add(Rank target, Offset offset, T operand, std::memory_order order = std::memory_order_relaxed) {
         return fetch_one<detail::window::AtomicUse::numbers>(detail::mpi::AtomicOperation::add, target, offset, operand,
@@ -362,7 +366,7 @@ public:
         (void)fetch_one<detail::window::AtomicUse::bits>(detail::mpi::AtomicOperation::replace, target, offset, value,
                                                          order);
     }
-    /// Writes `desired` if the value equals `expected`, compared bit by bit; returns the value from before.
+    /// Writes `desired` if the value equals `expected`, compared bit by bit; returns the previous value.
     template <class T>
     T compare_swap(Rank target, Offset offset, T expected, std::type_identity_t<T> desired,
                    std::memory_order order = std::memory_order_relaxed) {
@@ -383,11 +387,11 @@ public:
         return result;
     }
 
-    /// Atomics without a result: as fetch_add and its like, complete like a put, at the next release or flush; atomic
-    /// with respect to all atomics on this window. Those to other nodes are gathered for each rank and travel hundreds
-    /// in a message, as long as one follows another of the same operation and type to that rank; memory for them is
-    /// bounded. Those of 1 and 2 bytes wait for their results, as fetch_add. Throws RangeError. Cost: a few
-    /// nanoseconds, and a share of a message; a processor atomic on the own node.
+    /// Atomics without a result: as fetch_add and the like, but complete like a put, at the next release or flush. They
+    /// are atomic with respect to all atomics on this window. Those to other nodes are gathered for each rank and
+    /// travel hundreds in a message, as long as consecutive ones to that rank have the same operation and type; memory
+    /// for them is bounded. Those of 1 and 2 bytes wait for their results, as fetch_add does. Throws RangeError. Cost:
+    /// a few nanoseconds, and a share of a message; a processor atomic on the same node.
     template <class T>
     void add(Rank target, Offset offset, T operand) {
         update_one<detail::window::AtomicUse::numbers>(Atomic::add, target, offset, operand);
@@ -413,13 +417,14 @@ public:
         update_one<detail::window::AtomicUse::numbers>(Atomic::max, target, offset, operand);
     }
 
-    /// Many atomics at one rank: `operation` on the value at each of the offsets, in their order, with one operand for
-    /// all or a range of as many; `before` gets the values from before. Each is atomic by itself, relaxed, and as
-    /// fetch_add else. Complete when the values are there. The operands are copied; `before` must stay until the
-    /// completion of start_fetch() says so. `w.fetch(Atomic::add, target, offsets, 1, before)`. Throws RangeError, also
-    /// for ranges of other lengths, and UsageError for bit operations on floating point. Cost: one message and its
-    /// answer for `LAPWING_SERVICE_PACKET` / 16 of them (500 as it is set at first), by whatever path; processor
-    /// atomics on the own node. Where MPI's atomics are in use, those on the own node are one by one.
+    /// Many atomics at one rank: applies `operation` to the value at each of the offsets, in their order, with one
+    /// operand for all or a range of as many; `before` receives the previous values. Each is atomic by itself, relaxed,
+    /// and otherwise as fetch_add. Complete when the values have arrived. The operands are copied; `before` must remain
+    /// valid until the completion of start_fetch() is done. Example: `w.fetch(Atomic::add, target, offsets, 1,
+    /// before)`. Throws RangeError, also if the ranges differ in length, and UsageError for bit operations on
+    /// floating-point numbers. Cost: one message and its answer for `LAPWING_SERVICE_PACKET` / 16 of them (500 by
+    /// default), on any path; processor atomics on the same node. Where MPI's atomics are in use, those on the same
+    /// node are carried out one by one.
     template <class Operands, class Results>
     void fetch(Atomic operation, Rank target, std::span<const Offset> offsets, const Operands& operands,
                Results&& before) {
@@ -442,8 +447,8 @@ public:
             return {};
         }
     }
-    /// The same for compare_swap: writes the desired value where the expected one is found. Both are one for all or
-    /// ranges.
+    /// The same for compare_swap: writes the desired value where the expected one is found. Each of the two is one
+    /// value for all, or a range.
     template <class Expected, class Desired, class Results>
     void compare_swap(Rank target, std::span<const Offset> offsets, const Expected& expected, const Desired& desired,
                       Results&& before)
@@ -472,8 +477,8 @@ public:
     }
 
     /// Notified put: writes the bytes, then adds one to notification counter `counter` at `target`. Whoever sees the
-    /// counter there (wait_notified) sees the bytes. Complete locally on return. `source` may be empty.
-    /// Throws RangeError. Cost: one message; nothing comes back.
+    /// counter there (wait_notified) sees the bytes. Complete locally on return. `source` may be empty. Throws
+    /// RangeError. Cost: one message, without an answer.
     void put_notify_bytes(Rank target, Offset offset, std::span<const std::byte> source, unsigned counter);
     /// One value or a range, as put().
     template <class V>
@@ -487,14 +492,14 @@ public:
             put_notify_bytes(target, offset, values::bytes_of(source), counter);
     }
     /// Notified put with a layout on either side, as put() with layouts; Plan::execute_notify() does the same for a
-    /// plan. Cost: that of the put, and where it leaves the node, a flush of `target` before the notification.
+    /// plan. Cost: that of the put, and to another node a flush of `target` before the notification.
     void put_notify(const Layout& source, const void* base, Rank target, Offset offset, const Layout& destination,
                     unsigned counter);
-    /// Waits until own counter `counter` has reached `count`, and takes `count` off it. Acquires. Threads of a rank may
-    /// wait for the same counter: each notification is taken once. Throws RangeError, PeerLeftError.
+    /// Waits until this rank's counter `counter` has reached `count`, and subtracts `count` from it. Acquires. Threads
+    /// of a rank may wait for the same counter: each notification is consumed once. Throws RangeError, PeerLeftError.
     void wait_notified(unsigned counter, std::uint64_t count = 1);
-    /// Notifications of own counter `counter` that no wait has taken yet. Makes progress. Throws RangeError, and
-    /// PeerLeftError when a rank has left and nothing has come since the call before.
+    /// Notifications of this rank's counter `counter` that no wait has consumed yet. Makes progress. Throws RangeError,
+    /// and PeerLeftError if a rank has left and nothing has arrived since the previous call.
     [[nodiscard]] std::uint64_t notified(unsigned counter);
 
     /// This rank's counters of the window.
@@ -502,12 +507,12 @@ public:
     /// Collective: the sum over all ranks.
     [[nodiscard]] StatisticsValues total_statistics();
 
-    /// The inside, for the other rooms.
+    /// Internal: for the rooms above.
     [[nodiscard]] const detail::transport::MemoryMap& map() const noexcept { return map_; }
     [[nodiscard]] detail::window::WindowState& state() const;
     /// Null if the window is not cached. Valid until close().
     [[nodiscard]] const detail::window::HotPageTables* hot_pages() const noexcept;
-    /// Of lists of atomics: what is in `list` is read before it returns, and what it points to, but for the results.
+    /// Starts a list of atomics. Before it returns, it has read `list` and what that points to, except for the results.
     [[nodiscard]] Completion start_atomics(detail::mpi::AtomicOperation operation, detail::mpi::AtomicType type,
                                            Rank target, std::span<const detail::mpi::ListedAtomic> list,
                                            const char* call);
@@ -549,7 +554,7 @@ private:
         if (source.size() >= least_noted_.load(std::memory_order_relaxed)) [[unlikely]]
             note_put(target, offset, source);
     }
-    /// Counts, and tells the copies that others keep of the target's part (window/read_copies.hpp).
+    /// Counts the put, and notifies the copies that others keep of the target's part (window/coherence_observer.hpp).
     void note_put(Rank target, Offset offset, std::span<const std::byte> source);
     void count(Counter counter, std::uint64_t amount);
     void remote_get(Rank target, Offset offset, std::span<std::byte> destination);
@@ -584,8 +589,8 @@ private:
                       const void* operand, void* result, std::memory_order order);
     void atomic_update(detail::mpi::AtomicOperation operation, detail::mpi::AtomicType type, Rank target, Offset offset,
                        const void* operand);
-    /// With the offsets. Throws RangeError unless there are as many results, and as many operands (SIZE_MAX: one for
-    /// all).
+    /// Fills in the offsets. Throws RangeError unless there are as many results, and as many operands (SIZE_MAX: one
+    /// for all).
     [[nodiscard]] std::vector<detail::mpi::ListedAtomic> make_list(std::span<const Offset> offsets, std::size_t results,
                                                                    std::size_t operands, const char* call) const;
     void atomic_compare_swap(detail::mpi::AtomicType type, Rank target, Offset offset, const void* expected,
@@ -594,7 +599,7 @@ private:
     std::unique_ptr<detail::window::WindowState> state_;
     detail::transport::MemoryMap map_;
     std::atomic<std::uint64_t> least_noted_{
-        detail::window::counted_bytes}; ///< 0 while there are copies to be told; the state keeps it
+        detail::window::counted_bytes}; ///< 0 while copies must be notified; kept up to date by the state
 };
 
 } // namespace lapwing
