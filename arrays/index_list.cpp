@@ -40,9 +40,9 @@ void for_each_owner(std::span<T> elements, Owner owner, Visit visit) {
 }
 
 /// Of the elements of a list that are reached by load and store.
-void tell_stores(Window& window, std::span<const ListedPlace> places, std::uint64_t element_bytes,
+void notify_stores(Window& window, std::span<const ListedPlace> places, std::uint64_t element_bytes,
                  const std::byte* values) {
-    window::ToldCopies& copies = window.state().order().copies();
+    window::CopyRegistry& copies = window.state().order().copies();
     for (std::size_t k = 0; k < places.size(); ++k)
         if (window.map().base(places[k].owner) != nullptr)
             copies.written(places[k].owner, places[k].offset, {values + k * element_bytes, element_bytes});
@@ -81,7 +81,7 @@ Completion start_list(Window& window, Direction direction, std::span<const Liste
         else copy_element(segment + place.offset, values + k * element_bytes, element_bytes);
     }
     if (direction == Direction::put && !window.state().order().copies().empty()) [[unlikely]]
-        tell_stores(window, places, element_bytes, values);
+        notify_stores(window, places, element_bytes, values);
     if (far.empty()) return {};
     // In ascending order their description is short, and the owner reads its memory forwards.
     const auto key = [](const Listed& element) {

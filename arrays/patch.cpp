@@ -70,7 +70,7 @@ void PatchTransfer::copy(int owner, std::byte* segment, const distribution::Sect
     window::WindowState& window = window_.state();
     window.statistics().add(direction_ == Direction::get ? Counter::direct_get_bytes : Counter::direct_put_bytes,
                             elements * element_bytes_);
-    if (direction_ == Direction::put && window.order().copies().concern(owner)) [[unlikely]]
+    if (direction_ == Direction::put && window.order().copies().concerns(owner)) [[unlikely]]
         window.order().copies().written(owner, at_owner(section, element_bytes_), in_buffer(section, element_bytes_),
                                         buffer_);
 }

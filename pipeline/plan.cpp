@@ -155,10 +155,10 @@ void PlanState::refresh() {
     decision = decisions.decide(costs, shape, options);
 }
 
-void PlanState::tell_written(const std::byte* memory) const {
+void PlanState::notify_written(const std::byte* memory) const {
     window.order().copies().written(rank, remote, local, memory);
 }
-void PlanState::tell_lost() const { window.order().copies().lost(rank, remote); }
+void PlanState::notify_invalidated() const { window.order().copies().invalidated(rank, remote); }
 
 Decision PlanState::produced() const {
     TransferShape produced = shape;
@@ -295,7 +295,7 @@ void run(const std::shared_ptr<PlanState>& plan, std::byte* memory) {
     if (plan->shape.bytes == 0) return;
     require_host_memory(*plan, memory);
     carry_out(plan, memory);
-    if (plan->direction == Direction::put) plan->tell_written(memory);
+    if (plan->direction == Direction::put) plan->notify_written(memory);
 }
 
 } // namespace
@@ -315,7 +315,7 @@ Completion detail::pipeline::start_plan(const std::shared_ptr<PlanState>& plan, 
     if (plan->window.cache() == nullptr) completion = start_past_cache(plan, memory);
     else carry_out(plan, memory);
     // Also chunks not started yet: accesses to their bytes follow them from now on.
-    if (plan->direction == Direction::put && plan->tells_copies) plan->tell_written(memory);
+    if (plan->direction == Direction::put && plan->tells_copies) plan->notify_written(memory);
     return completion;
 }
 

@@ -35,8 +35,8 @@ public:
 
     // To copies of the rank's part, of a put: what it has written there, or started to, from `memory`, or from nobody
     // knows where.
-    void tell_written(const std::byte* memory) const;
-    void tell_lost() const;
+    void notify_written(const std::byte* memory) const;
+    void notify_invalidated() const;
 
     window::WindowState& window;
     const Direction direction;

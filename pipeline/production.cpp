@@ -77,7 +77,7 @@ void finish_earlier(PlanState& plan) {
 UnknownWrite::~UnknownWrite() {
     if (!begun_) return;
     try {
-        plan_.tell_lost();
+        plan_.notify_invalidated();
     } catch (const std::exception& error) {
         support::log_line(error.what());
     }
@@ -85,7 +85,7 @@ UnknownWrite::~UnknownWrite() {
 
 void UnknownWrite::complete(const std::byte* memory) {
     begun_ = false;
-    plan_.tell_written(memory);
+    plan_.notify_written(memory);
 }
 
 ProductionState::ProductionState(std::shared_ptr<PlanState> plan, const std::byte* memory)

@@ -1,6 +1,6 @@
 #include "prefetch/entry_buffer.hpp"
 
-#include "pipeline/turns.hpp"
+#include "pipeline/round_robin.hpp"
 #include "src/support/assert.hpp"
 #include "src/team/team_state.hpp"
 #include "src/transport/pending_transfer.hpp"
@@ -179,7 +179,7 @@ void EntryBuffer::finish_all() {
     // Whatever becomes of it, there is no fill any more.
     const std::uint64_t number = std::exchange(filling_, 0);
     std::vector<Completion> under_way = std::exchange(under_way_, {});
-    pipeline::wait_in_turns(window_.team_state(), std::span{under_way}.subspan(std::exchange(completed_, 0)));
+    pipeline::wait_round_robin(window_.team_state(), std::span{under_way}.subspan(std::exchange(completed_, 0)));
     for (Entry& entry : entries_) entry.set_filled(true);
     note_fill();
     state_.end_fill(number);
@@ -314,13 +314,13 @@ bool EntryBuffer::passed(int target, std::uint64_t offset, std::uint64_t mark) {
     return std::exchange(changed, window_.order().copies().change()) > mark || filled_at_ > mark;
 }
 
-void EntryBuffer::left(int target, std::uint64_t offset, std::span<const std::byte> bytes, std::uint64_t mark) {
+void EntryBuffer::atomic_result(int target, std::uint64_t offset, std::span<const std::byte> bytes, std::uint64_t mark) {
     const support::BiasedMutex::Guard lock{mutex_};
     if (passed(target, offset, mark)) lose(target, offset, bytes.size());
     else write(target, offset, bytes);
 }
 
-void EntryBuffer::updated(int target, std::uint64_t offset, mpi::AtomicOperation operation, mpi::AtomicType type,
+void EntryBuffer::atomic_sent(int target, std::uint64_t offset, mpi::AtomicOperation operation, mpi::AtomicType type,
                           const void* operand, std::uint64_t mark) {
     const support::BiasedMutex::Guard lock{mutex_};
     const std::uint64_t size = mpi::size_of(type);
@@ -344,7 +344,7 @@ void EntryBuffer::note_lost(const Lost& lost) {
     state_.expire();
 }
 
-void EntryBuffer::lost(int target, std::uint64_t offset, std::uint64_t bytes) {
+void EntryBuffer::invalidated(int target, std::uint64_t offset, std::uint64_t bytes) {
     const support::BiasedMutex::Guard lock{mutex_};
     lose(target, offset, bytes);
 }

@@ -3,7 +3,7 @@
 #include "prefetch/entry.hpp"
 #include "src/support/aligned_memory.hpp"
 #include "src/support/biased_mutex.hpp"
-#include "window/read_copies.hpp"
+#include "window/coherent_copies.hpp"
 
 #include <lapwing/completion.hpp>
 #include <lapwing/detail/copy_state.hpp>
@@ -28,7 +28,7 @@ namespace lapwing::detail::prefetching {
 /// plan; and from the first own write to an owner on, 24 bytes for each contiguous run of its copies.
 ///
 /// Calls may come from several threads, but for add() and evict(), which nobody may read beside.
-class EntryBuffer final : public window::ReadCopies, public std::enable_shared_from_this<EntryBuffer> {
+class EntryBuffer final : public window::CoherentCopies, public std::enable_shared_from_this<EntryBuffer> {
 public:
     EntryBuffer(Window& window, const PrefetchOptions& options);
     ~EntryBuffer() override;
@@ -65,16 +65,16 @@ public:
     /// Before the window goes: evicts, and is told of nothing any more.
     void detach() noexcept;
 
-    // ReadCopies
+    // CoherentCopies
     void acquired() noexcept override {
         if (options_.consistent) state_.expire();
     }
     void written(int target, std::uint64_t offset, std::span<const std::byte> bytes) override;
     void written(int target, const Layout& there, const Layout& here, const std::byte* base) override;
-    void left(int target, std::uint64_t offset, std::span<const std::byte> bytes, std::uint64_t mark) override;
-    void updated(int target, std::uint64_t offset, mpi::AtomicOperation operation, mpi::AtomicType type,
+    void atomic_result(int target, std::uint64_t offset, std::span<const std::byte> bytes, std::uint64_t mark) override;
+    void atomic_sent(int target, std::uint64_t offset, mpi::AtomicOperation operation, mpi::AtomicType type,
                  const void* operand, std::uint64_t mark) override;
-    void lost(int target, std::uint64_t offset, std::uint64_t bytes) override;
+    void invalidated(int target, std::uint64_t offset, std::uint64_t bytes) override;
     void window_closes() noexcept override;
 
 private:
@@ -130,7 +130,7 @@ private:
     std::size_t completed_ = 0;         ///< of these
     std::uint64_t filling_ = 0;         ///< the number of the fill under way; 0: there is none
     std::vector<Lost> lost_;
-    std::uint64_t filled_at_ = 0;                ///< number (ToldCopies::change) of the last begin, or end, of a fill
+    std::uint64_t filled_at_ = 0;                ///< number (CopyRegistry::change) of the last begin, or end, of a fill
     std::array<std::uint64_t, 64> changed_at_{}; ///< of the last atomic on values that fall on one place
     bool attached_ = true;
 };

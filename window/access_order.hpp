@@ -8,7 +8,7 @@
 #include "window/gathered_adds.hpp"
 #include "window/lost_writes.hpp"
 #include "window/remote_cache.hpp"
-#include "window/told_copies.hpp"
+#include "window/copy_registry.hpp"
 
 #include <cstdint>
 #include <span>
@@ -84,7 +84,7 @@ public:
 
     /// The copies that are told of this rank's writes to other ranks' parts, and of its acquires. Whoever writes tells
     /// it here.
-    [[nodiscard]] ToldCopies& copies() noexcept { return copies_; }
+    [[nodiscard]] CopyRegistry& copies() noexcept { return copies_; }
 
 private:
     /// What all accesses begin with; gathered adds wait for nothing else before they are sent.
@@ -135,7 +135,7 @@ private:
     GatheredAdds adds_{*this};
     LostWrites lost_;
     RemoteCache* cache_ = nullptr;
-    ToldCopies copies_;
+    CopyRegistry copies_;
 };
 
 } // namespace lapwing::detail::window

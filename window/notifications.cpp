@@ -60,7 +60,7 @@ void Notifications::put_there(int target, std::uint64_t offset, std::span<const 
 
 void Notifications::wait(unsigned counter, std::uint64_t count) {
     check(counter, "wait_notified");
-    support::Patience patience;
+    support::WaitTimer timer;
     // Several threads may wait: each takes its notifications in the same step in which it sees them.
     bool taken = false; // wait_until may ask once more
     facts_.state.wait_until(
@@ -71,7 +71,7 @@ void Notifications::wait(unsigned counter, std::uint64_t count) {
                 taken = notifications.compare_exchange_weak(seen, seen - count, std::memory_order_acquire,
                                                             std::memory_order_relaxed);
             const bool suspicious =
-                !taken && patience.looks_up() && patience.elapsed() >= support::Patience::suspicious;
+                !taken && timer.looks_up() && timer.elapsed() >= support::WaitTimer::suspicious;
             if (suspicious && notifications.load(std::memory_order_relaxed) < count) // it may have come since
                 facts_.state.synchronisation().check_notifiers(facts_.number, "Window::wait_notified");
             return taken;

@@ -85,8 +85,8 @@ Completion WindowAtomics::start(mpi::AtomicOperation operation, mpi::AtomicType 
     Completion completion;
     if (std::byte* const base = facts_.map.base(target)) fetch_here(operation, type, target, base, list);
     else completion = start_there(operation, type, target, list);
-    if (operation != mpi::AtomicOperation::read && order_.copies().concern(target)) [[unlikely]]
-        for (const mpi::ListedAtomic& one : list) order_.copies().lost(target, one.offset, mpi::size_of(type));
+    if (operation != mpi::AtomicOperation::read && order_.copies().concerns(target)) [[unlikely]]
+        for (const mpi::ListedAtomic& one : list) order_.copies().invalidated(target, one.offset, mpi::size_of(type));
     return completion;
 }
 

@@ -77,13 +77,13 @@ void WindowAtomics::fetch_untold(mpi::AtomicOperation operation, mpi::AtomicType
 
 void WindowAtomics::tell(mpi::AtomicOperation operation, mpi::AtomicType type, int target, std::uint64_t offset,
                          const void* operand, const void* before, std::uint64_t mark) {
-    if (!order_.copies().concern(target) || operation == mpi::AtomicOperation::read) return;
+    if (!order_.copies().concerns(target) || operation == mpi::AtomicOperation::read) return;
     // MPIs differ in what they make of a NaN. Asked for in any case, so that a copy does not depend on where the ranks
     // run.
-    if (mpi::is_floating_extreme(operation, type)) return order_.copies().lost(target, offset, mpi::size_of(type));
-    if (before == nullptr) return order_.copies().updated(target, offset, operation, type, operand, mark);
+    if (mpi::is_floating_extreme(operation, type)) return order_.copies().invalidated(target, offset, mpi::size_of(type));
+    if (before == nullptr) return order_.copies().atomic_sent(target, offset, operation, type, operand, mark);
     const mpi::AtomicValueBytes after = mpi::value_after(operation, type, before, operand);
-    order_.copies().left(target, offset, std::span{after}.first(mpi::size_of(type)), mark);
+    order_.copies().atomic_result(target, offset, std::span{after}.first(mpi::size_of(type)), mark);
 }
 
 void WindowAtomics::update(mpi::AtomicOperation operation, mpi::AtomicType type, int target, std::uint64_t offset,
@@ -122,10 +122,10 @@ void WindowAtomics::compare_swap(mpi::AtomicType type, int target, std::uint64_t
     if (releases(order)) order_.release();
     const std::uint64_t mark = order_.copies().mark();
     swap_untold(type, target, offset, expected, desired, result);
-    if (order_.copies().concern(target)) {
+    if (order_.copies().concerns(target)) {
         const bool swapped = std::memcmp(result, expected, mpi::size_of(type)) == 0;
         const auto* const after = static_cast<const std::byte*>(swapped ? desired : result);
-        order_.copies().left(target, offset, {after, mpi::size_of(type)}, mark);
+        order_.copies().atomic_result(target, offset, {after, mpi::size_of(type)}, mark);
     }
     if (acquires(order)) order_.acquire();
 }

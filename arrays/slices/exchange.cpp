@@ -2,7 +2,7 @@
 
 #include "datatype/block_copy.hpp"
 #include "pipeline/planned_transfer.hpp"
-#include "pipeline/turns.hpp"
+#include "pipeline/round_robin.hpp"
 #include "src/team/team_state.hpp"
 #include "window/window_state.hpp"
 
@@ -220,7 +220,7 @@ void Exchange::apply(const Staged& staged) const {
 void Exchange::wait_for_room(std::size_t left) {
     if (under_way_.size() <= left) return;
     const std::size_t done = under_way_.size() - left / 2;
-    pipeline::wait_in_turns(array().team->state(), std::span{under_way_}.first(done));
+    pipeline::wait_round_robin(array().team->state(), std::span{under_way_}.first(done));
     under_way_.erase(under_way_.begin(), under_way_.begin() + static_cast<std::ptrdiff_t>(done));
 }
 
@@ -236,7 +236,7 @@ void Exchange::apply_until(std::uint64_t bytes) {
 }
 
 void Exchange::wait() {
-    pipeline::wait_in_turns(array().team->state(), under_way_);
+    pipeline::wait_round_robin(array().team->state(), under_way_);
     under_way_.clear();
     if (!options_.through_copy) return apply_until(0);
     for (Staged& staged : staged_) staged.completion.wait();

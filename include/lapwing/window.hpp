@@ -554,7 +554,7 @@ private:
         if (source.size() >= least_noted_.load(std::memory_order_relaxed)) [[unlikely]]
             note_put(target, offset, source);
     }
-    /// Counts the put, and notifies the copies that others keep of the target's part (window/coherence_observer.hpp).
+    /// Counts the put, and notifies the copies that others keep of the target's part (window/coherent_copies.hpp).
     void note_put(Rank target, Offset offset, std::span<const std::byte> source);
     void count(Counter counter, std::uint64_t amount);
     void remote_get(Rank target, Offset offset, std::span<std::byte> destination);

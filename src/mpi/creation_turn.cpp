@@ -1,7 +1,7 @@
 #include "src/mpi/creation_turn.hpp"
 
 #include "src/mpi/agreement.hpp"
-#include "src/mpi/turns.hpp"
+#include "src/mpi/machine_locks.hpp"
 #include "src/support/log.hpp"
 #include "src/support/mpi_error.hpp"
 #include "src/support/mpi_state.hpp"
@@ -32,12 +32,12 @@ namespace lapwing::detail::mpi {
 namespace {
 
 using support::check_mpi;
-using Patience = TurnMember::Patience;
+using Timeout = MachineLocker::Timeout;
 
 /// Many teams on slow machines are through in a small part of it.
-constexpr Patience patience{30'000'000};
+constexpr Timeout timeout{30'000'000};
 /// Of a process that has waited that long for a name in vain: its holder will not give it back.
-constexpr Patience patience_lost{10'000};
+constexpr Timeout timeout_lost{10'000};
 
 std::atomic<bool> lost{false};
 
@@ -67,7 +67,7 @@ std::uint64_t machine_number() {
 }
 
 /// A rank of a communicator.
-class CommunicatorMember final : public TurnMember {
+class CommunicatorMember final : public MachineLocker {
 public:
     CommunicatorMember(MPI_Comm communicator, bool leads, MachineName& name)
         : communicator_{communicator}, leads_{leads}, name_{name} {}
@@ -104,19 +104,19 @@ public:
     }
     [[nodiscard]] bool name_is_taken_by_team() const override { return taken_by_team_; }
 
-    [[nodiscard]] Patience wait_for_leader_before(Patience all) override {
+    [[nodiscard]] Timeout wait_for_leader_before(Timeout all) override {
         std::int64_t left = all.count();
         if (before_ != MPI_PROC_NULL)
             check_mpi(MPI_Recv(&left, 1, MPI_INT64_T, before_, 0, leaders_, MPI_STATUS_IGNORE), "MPI_Recv");
-        return lost.load(std::memory_order_relaxed) ? std::min(Patience{left}, patience_lost) : Patience{left};
+        return lost.load(std::memory_order_relaxed) ? std::min(Timeout{left}, timeout_lost) : Timeout{left};
     }
-    void pass_on(Patience left) override {
+    void pass_on(Timeout left) override {
         const std::int64_t count = left.count();
         check_mpi(MPI_Send(&count, 1, MPI_INT64_T, after_, 0, leaders_), "MPI_Send");
     }
 
     [[nodiscard]] Clock::time_point now() const override { return Clock::now(); }
-    void sleep(Patience time) override { std::this_thread::sleep_for(time); }
+    void sleep(Timeout time) override { std::this_thread::sleep_for(time); }
 
 private:
     MPI_Comm communicator_;
@@ -155,7 +155,7 @@ CreationTurn::CreationTurn(MPI_Comm communicator, const Topology& topology)
     check_mpi(MPI_Barrier(communicator), "MPI_Barrier");
     communicator_ = communicator;
     CommunicatorMember member{communicator, topology.first_of_machine(), name_};
-    if (take_turn(member, patience) || lost.exchange(true, std::memory_order_relaxed)) return;
+    if (lock_machines(member, timeout) || lost.exchange(true, std::memory_order_relaxed)) return;
     int rank = 0;
     MPI_Comm_rank(communicator, &rank);
     support::log_line(fmt::format("rank {} of its team: Window: another process holds the name @{} of this machine, "
@@ -164,7 +164,7 @@ CreationTurn::CreationTurn(MPI_Comm communicator, const Topology& topology)
                                   "which several teams create at the "
                                   "same time may fail. `ss -xap | grep {}` shows the process; end it",
                                   rank, name_.text(),
-                                  std::chrono::duration_cast<std::chrono::seconds>(patience).count(), name_.text()));
+                                  std::chrono::duration_cast<std::chrono::seconds>(timeout).count(), name_.text()));
 }
 
 void CreationTurn::end() {

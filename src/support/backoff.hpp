@@ -44,7 +44,7 @@ private:
 };
 
 /// Tells a waiting thread now and then how long it has waited. What does not last costs a comparison a look.
-class Patience {
+class WaitTimer {
 public:
     using Clock = std::chrono::steady_clock;
     /// A wait for other ranks that is looked at: longer than what only takes time on a crowded machine, and nothing to

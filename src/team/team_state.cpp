@@ -213,19 +213,19 @@ void TeamState::give_up(Memory memory) noexcept {
     given_up_.push_back(std::move(memory));
 }
 
-void TeamState::look_after(support::Patience& patience, const char* call, int target) {
-    if (patience.elapsed() < support::Patience::suspicious) return;
+void TeamState::look_after(support::WaitTimer& timer, const char* call, int target) {
+    if (timer.elapsed() < support::WaitTimer::suspicious) return;
     if (target == Membership::next_collective) synchronisation_->look_for_mismatch(call);
-    if (wait_report_.count() != 0 && patience.first_beyond(wait_report_)) report_wait(patience, call, target);
+    if (wait_report_.count() != 0 && timer.first_beyond(wait_report_)) report_wait(timer, call, target);
 }
 
-void TeamState::report_wait(const support::Patience& patience, const char* call, int target) {
+void TeamState::report_wait(const support::WaitTimer& timer, const char* call, int target) {
     std::string whom = "other ranks";
     if (target >= 0) whom = fmt::format("rank {}", target);
     else if (target == Membership::next_collective) whom = synchronisation_->missing().value_or(whom);
     support::log_line(
         fmt::format("{}: {} has waited {} s for {} and goes on waiting{} (LAPWING_WAIT_REPORT)", who_, call,
-                    std::chrono::duration_cast<std::chrono::seconds>(patience.elapsed()).count(), whom,
+                    std::chrono::duration_cast<std::chrono::seconds>(timer.elapsed()).count(), whom,
                     progress_driver_->needs_callers() ? "; there is no progress thread, so that a rank which computes, "
                                                         "or waits in MPI, serves nobody: see \"Without a "
                                                         "progress thread\" in docs/consistency.md"

@@ -106,7 +106,7 @@ public:
         if (done()) return;
         const ProgressDriver::Driving driving{*progress_driver_};
         support::Backoff backoff{topology_->processors().share()};
-        support::Patience patience;
+        support::WaitTimer timer;
         while (!done()) {
             if (progress()) backoff.reset();
             else backoff.pause();
@@ -116,8 +116,8 @@ public:
                 if (done()) return;
                 membership_->check(call, target);
             }
-            if (patience.looks_up()) [[unlikely]]
-                look_after(patience, call, target);
+            if (timer.looks_up()) [[unlikely]]
+                look_after(timer, call, target);
         }
     }
     /// Throws PeerLeftError when `target` has left, so that an operation on it would never complete.
@@ -162,8 +162,8 @@ private:
     /// Says once a process that ranks have to make progress themselves.
     void report_no_thread() const;
     /// A wait goes on: finds mismatches, and says once what it waits for.
-    void look_after(support::Patience& patience, const char* call, int target);
-    void report_wait(const support::Patience& patience, const char* call, int target);
+    void look_after(support::WaitTimer& timer, const char* call, int target);
+    void report_wait(const support::WaitTimer& timer, const char* call, int target);
     void wait(MPI_Request& request, const char* call);
     void give_up(Memory memory) noexcept;
 

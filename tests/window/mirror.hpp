@@ -1,8 +1,8 @@
-// Copies of whole segments, as the window tells of them: what tests of ReadCopies compare with the segments themselves.
+// Copies of whole segments, as the window tells of them: what tests of CoherentCopies compare with the segments themselves.
 #pragma once
 
 #include "datatype/block_copy.hpp"
-#include "window/read_copies.hpp"
+#include "window/coherent_copies.hpp"
 #include "window/window_state.hpp"
 
 #include <lapwing/layout.hpp>
@@ -22,7 +22,7 @@ namespace test {
 
 /// A mirror of all segments of a window in plain memory. It keeps to what it is told, and notes of which bytes it was
 /// told, so that a write that is not told shows, and so does one that is told of bytes that it did not write.
-class Mirror final : public lapwing::detail::window::ReadCopies {
+class Mirror final : public lapwing::detail::window::CoherentCopies {
 public:
     /// Fills the mirror by gets.
     explicit Mirror(lapwing::Window& window) : window_{&window} {
@@ -53,7 +53,7 @@ public:
         }
         lapwing::detail::datatype::copy(segment(target).bytes.data(), there, base, here);
     }
-    void updated(int target, std::uint64_t offset, lapwing::detail::mpi::AtomicOperation operation,
+    void atomic_sent(int target, std::uint64_t offset, lapwing::detail::mpi::AtomicOperation operation,
                  lapwing::detail::mpi::AtomicType type, const void* operand, std::uint64_t /*mark*/) override {
         // Of a value that is not known it makes another one.
         const bool known = !any_lost(target, offset, lapwing::detail::mpi::size_of(type));
@@ -62,7 +62,7 @@ public:
         std::uint64_t before = 0;
         if (here != nullptr && known) lapwing::detail::mpi::processor_fetch(operation, type, here, operand, &before);
     }
-    void lost(int target, std::uint64_t offset, std::uint64_t bytes) override {
+    void invalidated(int target, std::uint64_t offset, std::uint64_t bytes) override {
         (void)told(target, offset, bytes, Told::lost);
     }
 

@@ -16,6 +16,6 @@ namespace lapwing::detail::pipeline {
 
 /// Waits for all of these: in turns for a bounded time, since it is the wait for one that knows when its owner has
 /// left.
-void wait_in_turns(team::TeamState& team, std::span<Completion> transfers);
+void wait_round_robin(team::TeamState& team, std::span<Completion> transfers);
 
 } // namespace lapwing::detail::pipeline

@@ -1,4 +1,4 @@
-#include "pipeline/turns.hpp"
+#include "pipeline/round_robin.hpp"
 
 #include "src/support/backoff.hpp"
 #include "src/team/team_state.hpp"
@@ -15,7 +15,7 @@ bool test_first(std::span<Completion> transfers) {
     return false;
 }
 
-void wait_in_turns(team::TeamState& team, std::span<Completion> transfers) {
+void wait_round_robin(team::TeamState& team, std::span<Completion> transfers) {
     constexpr int most_rounds = 10'000;
     support::Backoff backoff{team.topology().processors().share()};
     for (; !transfers.empty(); transfers = transfers.subspan(1)) {

@@ -1,6 +1,6 @@
 // Teams take turns on machines, which are simulated here: one thread for each leader, no MPI.
 #include "src/mpi/creation_turn.hpp"
-#include "src/mpi/turns.hpp"
+#include "src/mpi/machine_locks.hpp"
 
 #include "support/catch.hpp"
 
@@ -24,10 +24,10 @@
 namespace {
 
 using lapwing::detail::mpi::MachineName;
-using lapwing::detail::mpi::take_turn;
-using lapwing::detail::mpi::TurnMember;
-using Clock = TurnMember::Clock;
-using Patience = TurnMember::Patience;
+using lapwing::detail::mpi::lock_machines;
+using lapwing::detail::mpi::MachineLocker;
+using Clock = MachineLocker::Clock;
+using Timeout = MachineLocker::Timeout;
 
 constexpr int nobody = -1;
 constexpr int stranger = -2;
@@ -43,7 +43,7 @@ struct Team {
     }
     struct Token {
         std::binary_semaphore passed{0};
-        Patience left{0};
+        Timeout left{0};
     };
     /// Whether `own` holds for all.
     bool agree(bool own) {
@@ -62,7 +62,7 @@ struct Team {
     std::atomic<bool> all{true};
 };
 
-class SimulatedLeader final : public TurnMember {
+class SimulatedLeader final : public MachineLocker {
 public:
     SimulatedLeader(Team& team, std::size_t rank, std::vector<Machine>& machines, Clock::time_point end)
         : team_{team}, rank_{rank}, machines_{machines}, end_{end} {}
@@ -86,18 +86,18 @@ public:
     [[nodiscard]] bool name_is_taken_by_team() const override {
         return place_ > 0 && team_.machines[order_[place_ - 1]] == team_.machines[rank_];
     }
-    [[nodiscard]] Patience wait_for_leader_before(Patience all) override {
+    [[nodiscard]] Timeout wait_for_leader_before(Timeout all) override {
         if (place_ == 0) return all;
         team_.tokens[place_]->passed.acquire();
         return team_.tokens[place_]->left;
     }
-    void pass_on(Patience left) override {
+    void pass_on(Timeout left) override {
         if (place_ + 1 == order_.size()) return;
         team_.tokens[place_ + 1]->left = left;
         team_.tokens[place_ + 1]->passed.release();
     }
     [[nodiscard]] Clock::time_point now() const override { return Clock::now(); }
-    void sleep(Patience time) override {
+    void sleep(Timeout time) override {
         if (Clock::now() > end_) {
             std::fprintf(stderr, "turns_test: team %d still waits for machine %d\n", team_.number,
                          team_.machines[rank_]);
@@ -125,7 +125,7 @@ struct Outcome {
 };
 
 /// All teams at the same time, each several times.
-Outcome run(std::vector<Machine>& machines, const std::vector<std::vector<int>>& teams, int rounds, Patience patience) {
+Outcome run(std::vector<Machine>& machines, const std::vector<std::vector<int>>& teams, int rounds, Timeout timeout) {
     std::vector<std::unique_ptr<Team>> all;
     for (const auto& of_team : teams) all.push_back(std::make_unique<Team>(static_cast<int>(all.size()), of_team));
     const Clock::time_point end = Clock::now() + std::chrono::seconds{30};
@@ -138,7 +138,7 @@ Outcome run(std::vector<Machine>& machines, const std::vector<std::vector<int>>&
                 for (int round = 0; round < rounds; ++round) {
                     SimulatedLeader leader{*team, rank, machines, end};
                     (void)team->agree(true);
-                    const bool taken = take_turn(leader, patience);
+                    const bool taken = lock_machines(leader, timeout);
                     const int before = leader.machine().creating.exchange(team->number);
                     (void)team->agree(true); // the creation
                     if (leader.holds()) leader.machine().creating.store(nobody);
@@ -155,7 +155,7 @@ Outcome run(std::vector<Machine>& machines, const std::vector<std::vector<int>>&
     return outcome;
 }
 
-constexpr Patience endless = std::chrono::hours{1};
+constexpr Timeout endless = std::chrono::hours{1};
 
 } // namespace
 
@@ -208,12 +208,12 @@ TEST_CASE("names that strangers keep are waited for once, whatever the number of
     machines[0].holder.store(nobody);
     std::vector<int> team(machines.size());
     std::iota(team.begin(), team.end(), 0);
-    constexpr Patience patience{50'000};
+    constexpr Timeout timeout{50'000};
     const Clock::time_point begin = Clock::now();
-    const Outcome outcome = run(machines, {team}, 1, patience);
+    const Outcome outcome = run(machines, {team}, 1, timeout);
     CHECK(outcome.without == 19);
-    CHECK(Clock::now() - begin >= patience);
-    CHECK(Clock::now() - begin < 10 * patience); // 19 times would be each with its own
+    CHECK(Clock::now() - begin >= timeout);
+    CHECK(Clock::now() - begin < 10 * timeout); // 19 times would be each with its own
 }
 
 TEST_CASE("a machine's name belongs to one at a time") {

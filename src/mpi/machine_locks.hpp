@@ -4,15 +4,15 @@
 
 namespace lapwing::detail::mpi {
 
-/// One rank of a team that wants the machines of all its ranks for itself for a while: what take_turn() does it with.
+/// One rank of a team that wants the machines of all its ranks for itself for a while: what lock_machines() does it with.
 ///
 /// Of the team's ranks on a machine one leads. A machine has one name, which one process holds at a time.
-class TurnMember {
+class MachineLocker {
 public:
     using Clock = std::chrono::steady_clock;
-    using Patience = std::chrono::microseconds;
+    using Timeout = std::chrono::microseconds;
 
-    virtual ~TurnMember() = default;
+    virtual ~MachineLocker() = default;
 
     [[nodiscard]] virtual bool leads() const = 0;
     /// Takes the machine's name without waiting, and holds it until give_back(). Whether this succeeded.
@@ -27,15 +27,15 @@ public:
     [[nodiscard]] virtual bool name_is_taken_by_team() const = 0;
     /// After order_leaders(): waits for the leader before this one, and returns what that passed on; `all` for the
     /// first.
-    [[nodiscard]] virtual Patience wait_for_leader_before(Patience all) = 0;
-    virtual void pass_on(Patience left) = 0;
+    [[nodiscard]] virtual Timeout wait_for_leader_before(Timeout all) = 0;
+    virtual void pass_on(Timeout left) = 0;
 
     [[nodiscard]] virtual Clock::time_point now() const = 0;
-    virtual void sleep(Patience time) = 0;
+    virtual void sleep(Timeout time) = 0;
 };
 
 /// Collective over a team whose ranks are all here: each calls it with its member. On return the leaders hold the names
-/// of their machines; false: this rank leads and waited for its machine's name until the patience was gone, and goes
+/// of their machines; false: this rank leads and waited for its machine's name until the timeout was gone, and goes
 /// without.
 ///
 /// All names are tried at once, which is all there is to do where nobody else wants them. If one of them was missing,
@@ -44,7 +44,7 @@ public:
 /// all. Who holds names waits for machines that come later in the order, or for its own team, whose ranks are all in
 /// this call.
 ///
-/// `patience` is for all machines together: a leader passes on what is left of it.
-[[nodiscard]] bool take_turn(TurnMember& member, TurnMember::Patience patience);
+/// `timeout` is for all machines together: a leader passes on what is left of it.
+[[nodiscard]] bool lock_machines(MachineLocker& member, MachineLocker::Timeout timeout);
 
 } // namespace lapwing::detail::mpi

@@ -1,0 +1,78 @@
+#include "window/copy_registry.hpp"
+
+#include <lapwing/detail/layout_cursor.hpp>
+
+#include <algorithm>
+
+namespace lapwing::detail::window {
+
+void CopyRegistry::add(CoherentCopies& copies) {
+    const support::BiasedMutex::Guard guard{mutex_};
+    list_.push_back(&copies);
+    count_.store(list_.size(), std::memory_order_relaxed);
+    if (list_.size() == 1) observer_.copies_changed();
+}
+
+void CopyRegistry::remove(CoherentCopies& copies) {
+    const support::BiasedMutex::Guard guard{mutex_};
+    const auto found = std::ranges::find(list_, &copies);
+    if (found == list_.end()) return;
+    list_.erase(found);
+    count_.store(list_.size(), std::memory_order_relaxed);
+    if (list_.empty()) observer_.copies_changed();
+}
+
+void CopyRegistry::end() noexcept {
+    std::vector<CoherentCopies*> list;
+    {
+        const support::BiasedMutex::Guard guard{mutex_};
+        list.swap(list_);
+        count_.store(0, std::memory_order_relaxed);
+    }
+    for (CoherentCopies* const copies : list) copies->window_closes();
+}
+
+template <class Call>
+void CopyRegistry::notify(Call&& call) {
+    const support::BiasedMutex::Guard guard{mutex_};
+    for (CoherentCopies* const copies : list_) call(*copies);
+}
+
+void CopyRegistry::notify_acquired() noexcept {
+    notify([](CoherentCopies& copies) { copies.acquired(); });
+}
+
+void CopyRegistry::notify_written(int target, std::uint64_t offset, std::span<const std::byte> bytes) {
+    if (bytes.empty()) return;
+    notify([&](CoherentCopies& copies) { copies.written(target, offset, bytes); });
+}
+
+void CopyRegistry::notify_written(int target, const Layout& there, const Layout& here, const std::byte* base) {
+    if (there.empty()) return;
+    notify([&](CoherentCopies& copies) { copies.written(target, there, here, base); });
+}
+
+void CopyRegistry::notify_atomic_result(int target, std::uint64_t offset, std::span<const std::byte> bytes, std::uint64_t mark) {
+    notify([&](CoherentCopies& copies) { copies.atomic_result(target, offset, bytes, mark); });
+}
+
+void CopyRegistry::notify_atomic_sent(int target, std::uint64_t offset, mpi::AtomicOperation operation, mpi::AtomicType type,
+                              const void* operand, std::uint64_t mark) {
+    notify([&](CoherentCopies& copies) { copies.atomic_sent(target, offset, operation, type, operand, mark); });
+}
+
+void CopyRegistry::notify_invalidated(int target, std::uint64_t offset, std::uint64_t bytes) {
+    if (bytes == 0) return;
+    notify([&](CoherentCopies& copies) { copies.invalidated(target, offset, bytes); });
+}
+
+void CopyRegistry::notify_invalidated(int target, const Layout& there) {
+    notify([&](CoherentCopies& copies) {
+        for (LayoutCursor cursor{there}; !cursor.done();) {
+            const ByteBlock block = cursor.next();
+            copies.invalidated(target, static_cast<std::uint64_t>(block.offset), block.bytes);
+        }
+    });
+}
+
+} // namespace lapwing::detail::window
