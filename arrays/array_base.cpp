@@ -112,7 +112,7 @@ ArrayBase::ArrayBase(Team& team, std::uint64_t capacity, std::uint64_t element_b
       halo_{options.halo} {}
 
 void ArrayBase::make_geometry(std::span<const std::int64_t> extents, std::span<const distribution::DimensionMap> maps,
-                              std::uint64_t origin, std::shared_ptr<const distribution::ForeignPlaces> foreign,
+                              std::uint64_t origin, std::shared_ptr<const distribution::UserPlaces> user_map,
                               bool replicated, std::uint64_t element_bytes) {
     auto geometry = std::make_shared<slices::ArrayGeometry>();
     geometry->team = team_;
@@ -123,7 +123,7 @@ void ArrayBase::make_geometry(std::span<const std::int64_t> extents, std::span<c
     std::ranges::copy(extents, geometry->extents.begin());
     std::ranges::copy(maps, geometry->maps.begin());
     geometry->origin = origin;
-    geometry->foreign = std::move(foreign);
+    geometry->user_map = std::move(user_map);
     geometry->replicated = replicated;
     geometry_ = std::move(geometry);
 }

@@ -51,13 +51,13 @@ void ArrayBase::throw_from_rebuild(const char* call, const std::exception_ptr& f
 }
 
 Relabelling ArrayBase::relabelling_to(const slices::SliceBase& all, std::span<const distribution::DimensionMap> maps,
-                                      std::shared_ptr<const distribution::ForeignPlaces> foreign,
+                                      std::shared_ptr<const distribution::UserPlaces> user_map,
                                       bool replicated) const {
     slices::ArrayGeometry wanted = *geometry_;
     wanted.window = nullptr;
     wanted.maps = {};
     std::ranges::copy(maps, wanted.maps.begin());
-    wanted.foreign = std::move(foreign);
+    wanted.user_map = std::move(user_map);
     wanted.replicated = replicated;
     return Relabelling{all, wanted};
 }

@@ -134,7 +134,7 @@ void AssignmentState::prepare(Item& item) {
                             .restorable = item.may_throw,
                             .collective = true};
     // What is not copied as it is becomes the owner's work.
-    const bool may_put = !options.apply && !options.through_copy && !target.is_foreign() && !source.is_foreign() &&
+    const bool may_put = !options.apply && !options.through_copy && !target.is_user_defined() && !source.is_user_defined() &&
                          !target.is_replicated() && !source.is_replicated() &&
                          arrays.target->window->cache() == nullptr;
     if (may_put && run_there(target, source) > run_there(source, target))
@@ -200,11 +200,11 @@ std::vector<Team*> AssignmentState::teams() const {
 }
 
 void AssignmentState::agree(Team& team, const std::exception_ptr& problem) const {
-    const bool foreign = std::ranges::any_of(items, [](const Item& item) {
+    const bool user_defined = std::ranges::any_of(items, [](const Item& item) {
         const Arrays arrays = AssignmentState::arrays(item);
-        return arrays.target->foreign != nullptr || (arrays.source != nullptr && arrays.source->foreign != nullptr);
+        return arrays.target->user_map != nullptr || (arrays.source != nullptr && arrays.source->user_map != nullptr);
     });
-    if (!foreign) {
+    if (!user_defined) {
         if (problem != nullptr) std::rethrow_exception(problem);
         return;
     }

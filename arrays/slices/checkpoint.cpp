@@ -484,7 +484,7 @@ void write_elements(SharedFile& file, const ArrayGeometry& array, const SliceSha
         const Share share{plan, round, rank, ranks};
         const std::span<std::byte> bytes = std::span{buffer}.first(share.elements * plan.element_bytes);
         attempts.go_on([&] {
-            if (array.foreign != nullptr) std::ranges::fill(bytes, std::byte{0}); // it may not store all
+            if (array.user_map != nullptr) std::ranges::fill(bytes, std::byte{0}); // it may not store all
             move_elements(transport::Direction::get, array, shape, share.first_element,
                           share.first_element + share.elements, bytes.data());
         });

@@ -121,13 +121,13 @@ Location Side::locate(std::span<const std::int64_t> position) const {
     for (std::size_t d = 0; d < shape_.count; ++d)
         index[shape_.dimensions[d].of_array] = shape_.dimensions[d].indices[static_cast<std::uint64_t>(position[d])];
     Location location;
-    if (is_foreign()) {
-        location = array_->foreign->locate_at(index.data());
+    if (is_user_defined()) {
+        location = array_->user_map->locate_at(index.data());
         if (location.owner.value < 0) return location;
         const int owner = is_replicated() ? own_rank_ : location.owner.value;
         // Without a window: of a distribution that has been asked, but has no array yet.
         const auto room = [&](int rank) {
-            return array_->window == nullptr ? array_->foreign->local_capacity()
+            return array_->window == nullptr ? array_->user_map->local_capacity()
                                              : array_->window->map().bytes(rank) / element_bytes_;
         };
         if (owner >= array_->team->size() || location.contiguous == 0 || location.offset >= room(owner) ||
@@ -198,10 +198,10 @@ void Side::for_own_positions(Visit visit) const {
         }
         visit(std::span<const Triplet>{positions.data(), shape_.count});
     };
-    if (is_foreign()) {
-        const std::uint64_t count = array_->foreign->domains_of(rank);
+    if (is_user_defined()) {
+        const std::uint64_t count = array_->user_map->domains_of(rank);
         for (std::uint64_t k = 0; k < count; ++k) {
-            array_->foreign->copy_domain(rank, k, domain.data());
+            array_->user_map->copy_domain(rank, k, domain.data());
             visit_domain();
         }
         return;
@@ -231,7 +231,7 @@ Pairing::Pairing(const Side& here, const Side& there, bool pass_over)
     if (std::ranges::any_of(here.dimensions(),
                             [](const SliceShape::Dimension& dimension) { return dimension.indices.empty(); }))
         return;
-    if (here_.is_foreign() || there_.is_foreign()) list_runs();
+    if (here_.is_user_defined() || there_.is_user_defined()) list_runs();
     else match_dimensions();
 }
 

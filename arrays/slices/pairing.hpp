@@ -28,7 +28,7 @@ public:
     [[nodiscard]] const ArrayGeometry* array() const noexcept { return array_; }
     [[nodiscard]] std::uint64_t element_bytes() const noexcept { return element_bytes_; }
     [[nodiscard]] std::span<const SliceShape::Dimension> dimensions() const noexcept { return shape_.used(); }
-    [[nodiscard]] bool is_foreign() const noexcept { return array_ != nullptr && array_->foreign != nullptr; }
+    [[nodiscard]] bool is_user_defined() const noexcept { return array_ != nullptr && array_->user_map != nullptr; }
     [[nodiscard]] bool is_replicated() const noexcept { return array_ != nullptr && array_->replicated; }
     /// This rank's part: where the layouts of the side `here` begin.
     [[nodiscard]] std::byte* memory() const noexcept { return memory_; }

@@ -19,7 +19,7 @@ namespace lapwing::detail::bindings {
 namespace {
 
 /// The functions of a program as a map.
-class OwnPlaces final : public distribution::ForeignPlaces {
+class OwnPlaces final : public distribution::UserPlaces {
 public:
     OwnPlaces(const KeptDistribution& distribution, std::span<const std::int64_t> extents, int ranks)
         : functions_{distribution.functions},
@@ -130,7 +130,7 @@ AnyMap AnyMap::make(Team& team, std::string_view name, std::span<const std::int6
     AnyMap map;
     try {
         if (distribution.kind == LAPWING_OWN_DISTRIBUTION) {
-            map.foreign = std::make_shared<OwnPlaces>(distribution, extents, team.size());
+            map.user_map = std::make_shared<OwnPlaces>(distribution, extents, team.size());
             map.replicated = distribution.functions.replicated != 0;
         } else {
             map.block_cyclic = padded_map(extents, distribution, team.size());
@@ -138,7 +138,7 @@ AnyMap AnyMap::make(Team& team, std::string_view name, std::span<const std::int6
         }
         if (halo != 0) {
             arrays::require_room_for_halo(team, {.name = std::string{name}, .halo = halo},
-                                          map.foreign == nullptr && !map.replicated && map.block_cyclic.one_round());
+                                          map.user_map == nullptr && !map.replicated && map.block_cyclic.one_round());
             map.block_cyclic.add_margins(static_cast<std::uint64_t>(halo));
         }
     } catch (const RangeError& error) {
@@ -150,7 +150,7 @@ AnyMap AnyMap::make(Team& team, std::string_view name, std::span<const std::int6
 }
 
 std::span<const distribution::DimensionMap> AnyMap::dimensions(std::size_t count) const noexcept {
-    if (foreign != nullptr) return {};
+    if (user_map != nullptr) return {};
     return std::span{block_cyclic.dimensions()}.last(count);
 }
 
@@ -174,9 +174,9 @@ AnyArray::AnyArray(Team& team, lapwing_type type, std::span<const std::int64_t> 
       distribution_{distribution} {
     extents_.fill(1);
     std::ranges::copy(extents, extents_.begin() + static_cast<std::ptrdiff_t>(front()));
-    make_geometry(extents, map_.dimensions(dimensions_), map_.block_cyclic.origin(), map_.foreign, map_.replicated,
+    make_geometry(extents, map_.dimensions(dimensions_), map_.block_cyclic.origin(), map_.user_map, map_.replicated,
                   element_bytes());
-    if (map_.foreign == nullptr && !map_.replicated) node_ = {map_.block_cyclic, window_.map(), element_bytes()};
+    if (map_.user_map == nullptr && !map_.replicated) node_ = {map_.block_cyclic, window_.map(), element_bytes()};
 }
 
 void AnyArray::rebuild(const char* call, std::span<const std::int64_t> extents, const KeptDistribution& distribution) {
@@ -241,10 +241,10 @@ PaddedIndex AnyArray::padded_index(const std::int64_t* index) const noexcept {
 
 Location AnyArray::locate(const PaddedIndex& index) const {
     Location location;
-    if (map_.foreign == nullptr) {
+    if (map_.user_map == nullptr) {
         location = map_.block_cyclic.locate(index);
     } else {
-        location = map_.foreign->locate_at(index.data() + front());
+        location = map_.user_map->locate_at(index.data() + front());
         if (location.owner.value >= team_->size() || location.contiguous == 0 ||
             (location.owner.value >= 0 &&
              (location.offset >= capacity_ || location.contiguous > capacity_ - location.offset)))
@@ -262,7 +262,7 @@ Location AnyArray::checked_location(const char* call, const PaddedIndex& index) 
 }
 
 arrays::PlacedBox<padded> AnyArray::near() const {
-    if (map_.foreign != nullptr) return {};
+    if (map_.user_map != nullptr) return {};
     if (node_.serves()) {
         const auto [box, first] = node_.dense(element_bytes());
         if (!box.empty()) return {box, first};
@@ -279,21 +279,21 @@ void AnyArray::refuse_atomic(const char* call, const PaddedIndex& index) const {
 std::uint64_t AnyArray::domain_count(Rank rank) const {
     check_rank(".domain", rank);
     if (map_.replicated) rank = Rank{0};
-    return map_.foreign == nullptr ? map_.block_cyclic.domain_count(rank) : map_.foreign->domains_of(rank);
+    return map_.user_map == nullptr ? map_.block_cyclic.domain_count(rank) : map_.user_map->domains_of(rank);
 }
 
 PaddedDomain AnyArray::domain(Rank rank, std::uint64_t k) const {
     if (map_.replicated) rank = Rank{0};
-    if (map_.foreign == nullptr) return map_.block_cyclic.domain(rank, k);
+    if (map_.user_map == nullptr) return map_.block_cyclic.domain(rank, k);
     std::array<Range, padded> ranges;
     ranges.fill(Range::strided(0, 1, 1));
-    map_.foreign->copy_domain(rank, k, ranges.data() + front());
+    map_.user_map->copy_domain(rank, k, ranges.data() + front());
     return PaddedDomain{ranges};
 }
 
 AnyArray::LocalPart AnyArray::local_part(const char* call) const {
     require_open(call);
-    if (map_.foreign != nullptr) throw_no_view(call);
+    if (map_.user_map != nullptr) throw_no_view(call);
     LocalPart part;
     part.first = segment() + map_.block_cyclic.origin() * element_bytes();
     const auto strides = map_.block_cyclic.strides(own_place());
@@ -321,9 +321,9 @@ Completion AnyArray::start_patch(const char* call, arrays::Direction direction, 
     require_open(call);
     if (domain.empty()) return {};
     // Before anything moves: a program's own distribution may not store all of the domain.
-    if (map_.foreign != nullptr) require_stored(call, domain);
+    if (map_.user_map != nullptr) require_stored(call, domain);
     arrays::PatchTransfer patch{window_, direction, buffer, element_bytes(), map_.replicated};
-    if (map_.foreign == nullptr)
+    if (map_.user_map == nullptr)
         distribution::cut(map_.block_cyclic.dimensions(), map_.block_cyclic.origin(), domain.ranges(), shape.offset,
                           shape.strides, patch);
     else distribution::cut_rows(*this, domain, shape, patch);
@@ -350,7 +350,7 @@ void AnyArray::for_each_run(const Run& run) const {
         const Range row = rows[padded - 1];
         rows[padded - 1] = Range::strided(row.first(), 1, 1);
         for (PaddedIndex index : PaddedDomain{rows}) {
-            if (map_.foreign == nullptr) { // neighbours in a domain are neighbours in memory
+            if (map_.user_map == nullptr) { // neighbours in a domain are neighbours in memory
                 run(index, segment() + map_.block_cyclic.locate(index).offset * element_bytes(), row.size(),
                     row.stride());
                 continue;

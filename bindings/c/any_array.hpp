@@ -7,7 +7,7 @@
 #include <lapwing/detail/array_geometry.hpp>
 #include <lapwing/detail/block_cyclic_map.hpp>
 #include <lapwing/detail/element_access.hpp>
-#include <lapwing/detail/foreign_map.hpp>
+#include <lapwing/detail/user_map.hpp>
 #include <lapwing/detail/sections.hpp>
 #include <lapwing/detail/slice_shape.hpp>
 
@@ -42,15 +42,15 @@ struct KeptDistribution {
 /// Where the elements of an array are.
 struct AnyMap {
     BlockCyclicMap<padded> block_cyclic;
-    std::shared_ptr<const distribution::ForeignPlaces>
-        foreign; ///< in place of it for a distribution of the program's own
+    std::shared_ptr<const distribution::UserPlaces>
+        user_map; ///< in place of it for a distribution of the program's own
     bool replicated = false;
 
     /// Throws RangeError and UsageError; `name` is the array's.
     [[nodiscard]] static AnyMap make(Team& team, std::string_view name, std::span<const std::int64_t> extents,
                                      const KeptDistribution& distribution, std::int64_t halo);
     [[nodiscard]] std::uint64_t capacity() const {
-        return foreign != nullptr ? foreign->local_capacity() : block_cyclic.local_capacity();
+        return user_map != nullptr ? user_map->local_capacity() : block_cyclic.local_capacity();
     }
     /// Of as many dimensions as the array has; empty for a program's own.
     [[nodiscard]] std::span<const distribution::DimensionMap> dimensions(std::size_t count) const noexcept;

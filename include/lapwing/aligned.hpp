@@ -22,8 +22,8 @@ void require_in_space(const Range& domain, const Range& space, std::size_t dimen
 /// Throws RangeError unless both are equal.
 void require_extent(std::int64_t extent, std::uint64_t expected, std::size_t dimension);
 
-/// Which of a space's positions a domain within it has, for distributions of the program's own: they keep the places
-/// that they have for the whole space.
+/// The map of a domain within a space, for user-defined distributions: elements keep the places that they have for the
+/// whole space.
 template <std::size_t N, DistributionMap<N> Map>
 class PartOfMap {
 public:
@@ -61,8 +61,8 @@ private:
 
 } // namespace detail::distribution
 
-/// An index space that is distributed once for several arrays over parts of it: elements of the same index are at the
-/// same rank, whichever array they are of. It is what Chapel calls a distributed domain.
+/// An index space that is distributed once for several arrays over parts of it: elements with the same index are on the
+/// same rank, whichever array they belong to. Chapel calls this a distributed domain.
 ///
 /// ```cpp
 /// const lapwing::Aligned grid{lapwing::Domain<2>{{0, n + 2}, {0, n + 2}}, lapwing::Block{}};
@@ -70,21 +70,21 @@ private:
 /// lapwing::DomainArray<double, 2> inner{runtime, {{1, n + 1}, {1, n + 1}}, grid}; // inner(i, j) is where all(i, j) is
 /// ```
 ///
-/// Arrays keep only what they have, whatever the space. What they have in common with other arrays' slices is found run
-/// by run, as of distributions of the program's own, unless they have the whole space.
+/// Each array stores only its own elements, however large the space is. Unless an array covers the whole space, its
+/// common part with other arrays' slices is found run by run, as for user-defined distributions.
 template <std::size_t N, Distribution<N> D = Block>
 class Aligned {
 public:
-    /// Every rank passes the same.
+    /// Every rank must pass the same.
     explicit Aligned(const Domain<N>& space, const D& distribution = {}) : space_{space}, distribution_{distribution} {}
 
-    /// What it was made with.
+    /// The arguments of the constructor.
     [[nodiscard]] const Domain<N>& space() const noexcept { return space_; }
     /// As above.
     [[nodiscard]] const D& distribution() const noexcept { return distribution_; }
 
-    /// How an array over `domain`, whose positions count its indices, is distributed. Throws RangeError unless the
-    /// domain is in the space.
+    /// The distribution of an array over `domain`, whose positions count the domain's indices. Throws RangeError unless
+    /// the domain is in the space.
     class Part;
     [[nodiscard]] Part part(const Domain<N>& domain) const;
 
@@ -93,14 +93,14 @@ private:
     D distribution_;
 };
 
-/// A Distribution: the positions of an array over part of the space.
+/// A Distribution: for the positions of an array over part of the space.
 template <std::size_t N, Distribution<N> D>
 class Aligned<N, D>::Part {
 public:
-    /// As the whole space is, see ReplicatedDistribution.
+    /// As for the whole space, see ReplicatedDistribution.
     static constexpr bool replicated = ReplicatedDistribution<D>;
 
-    /// Which indices of the space, counted from its first, the array has.
+    /// Computes which indices of the space, counted from its first, the array has.
     Part(const Domain<N>& space, const D& distribution, const Domain<N>& domain) : distribution_{distribution} {
         std::array<Range, N> positions;
         for (std::size_t d = 0; d < N; ++d) {
@@ -118,7 +118,7 @@ public:
         positions_ = Domain<N>{positions};
     }
 
-    /// `extents` must be those of the array's domain, so that the array cannot get others. Throws RangeError.
+    /// `extents` must be those of the array's domain, so that the array cannot be resized. Throws RangeError.
     [[nodiscard]] auto map(const Extents<N>& extents, int ranks) const {
         for (std::size_t d = 0; d < N; ++d)
             detail::distribution::require_extent(extents[d], positions_.range(d).size(), d);

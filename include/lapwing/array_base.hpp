@@ -28,8 +28,8 @@
 namespace lapwing {
 
 namespace detail::distribution {
-class ForeignPlaces;
-} // namespace detail::distribution
+class UserPlaces;
+} // namespace distribution
 
 namespace detail::slices {
 class SliceBase;
@@ -41,12 +41,12 @@ class CopyState;
 class EntryBuffer;
 } // namespace detail::prefetching
 
-/// What a GlobalArray is made with beside its extents and distribution.
+/// Options of a GlobalArray beside its extents and distribution.
 struct GlobalArrayOptions {
     std::string name = {};   ///< for messages and statistics
-    CacheOptions cache = {}; ///< of elements of other nodes; the same on all ranks
-    /// Room for copies around the own block, so many elements deep in each direction in which there are other ranks;
-    /// the same on all ranks. A stencil that is prefetched with PrefetchStorage::halo puts them there. Block only.
+    CacheOptions cache = {}; ///< for elements on other nodes; the same on all ranks
+    /// Depth, in elements, of the space for copies around the local block, in each direction in which there are other
+    /// ranks; the same on all ranks. PrefetchStorage::halo puts the copies of a stencil there. Block only.
     std::int64_t halo = 0;
 };
 
@@ -57,19 +57,19 @@ class SliceCollector;
 /// The largest alignment of elements.
 inline constexpr std::size_t max_alignment = 64;
 
-/// The level of checks inside the library (LAPWING_CHECKS), the same on all ranks.
+/// The level of the library's own checks (LAPWING_CHECKS), the same on all ranks.
 [[nodiscard]] int checks(const Team& team) noexcept;
 
-/// What global arrays of all types and dimensions share.
+/// What global arrays of all types and dimensions have in common.
 class ArrayBase {
 public:
     /// As given in the options; empty for an array without a name.
     [[nodiscard]] std::string_view name() const noexcept { return name_; }
-    /// Whether close() was called, or the array moved from. Then most other calls throw UsageError.
+    /// Whether close() was called or the array was moved from. Most other calls then throw UsageError.
     [[nodiscard]] bool closed() const noexcept { return window_.closed(); }
-    /// The depth of the room around the own block, as given in the options.
+    /// The depth of the halo around the local block, as given in the options.
     [[nodiscard]] std::int64_t halo() const noexcept { return halo_; }
-    /// The team and the memory under the array. Throw UsageError after close.
+    /// The team and the memory of the array. Throw UsageError after close().
     [[nodiscard]] Team& team() const {
         require_open(".team");
         return *team_;
@@ -101,27 +101,27 @@ public:
         return window.total_statistics();
     }
 
-    /// Fills the copies of all elements that are prefetched (see GlobalArray::prefetch) with their owners' values;
-    /// complete on return. Local call, which one rank may make alone. As of a get: what other ranks have written must
-    /// have been released before this rank's last acquire, a barrier in between is enough, and must not be written
-    /// meanwhile. Throws UsageError where nothing is prefetched. Cost: for each owner a planned transfer, all under way
-    /// at a time.
+    /// Local call; one rank may make it alone. Fills the copies of all prefetched elements (see GlobalArray::prefetch)
+    /// with their owners' values; complete on return. As for a get, what other ranks have written must have been
+    /// released before this rank's last acquire (a barrier in between is enough), and must not be written at the same
+    /// time. Throws UsageError if nothing is prefetched. Cost: for each owner a planned transfer; all are under way at
+    /// once.
     void update();
-    /// The same without waiting. Until the completion says so, elements that are prefetched must not be read, nor
-    /// written by this rank; where the copies are automatic a read waits for it.
+    /// Starts a fill. Until it completes, this rank must neither read nor write prefetched elements; if the copies are
+    /// automatic, a read waits for it.
     Completion update_async();
 
-    /// The inside, for halos. Throws UsageError unless the ranges of an own domain have no strides, RangeError for a
-    /// negative depth and for one that a periodic dimension of the array is too small for.
+    /// Internal, for halos. Throws UsageError if the ranges of a local domain have strides, RangeError for a negative
+    /// depth and for one that exceeds the array's extent in a periodic dimension.
     void check_halo(std::span<const Range> own, std::int64_t depth, std::span<const Range> whole,
                     std::span<const bool> periodic) const;
-    /// Complete when all of them are.
+    /// A completion that is complete when all of these are.
     [[nodiscard]] static Completion all_of(std::vector<Completion> completions);
 
 protected:
     ArrayBase() noexcept = default;
-    /// Collective. `capacity` elements at every rank. `identity` stands for what else all ranks must pass alike. Throws
-    /// RangeError, MpiError, MismatchError.
+    /// Collective. `capacity` elements at every rank. `identity` is a hash of everything else that all ranks must pass
+    /// alike. Throws RangeError, MpiError, MismatchError.
     ArrayBase(Team& team, std::uint64_t capacity, std::uint64_t element_bytes, unsigned element_alignment,
               std::uint64_t identity, GlobalArrayOptions options);
 
@@ -136,7 +136,7 @@ protected:
 
     /// Throws UsageError for options that the array cannot have, or that differ from those of its patterns.
     void check_prefetch(const PrefetchOptions& options) const;
-    /// Makes the copies' buffer, if there is none.
+    /// Makes the buffer of the copies, if there is none.
     prefetching::CopyState& begin_prefetch(const PrefetchOptions& options);
     /// Memory of `bytes` bytes for the copies of `slices`: see EntryBuffer::add.
     std::byte* add_copies(std::uint64_t bytes, SliceCollector& slices, std::uint64_t index_bytes,
@@ -146,70 +146,72 @@ protected:
     /// Fills copies that are stale.
     [[gnu::noinline]] void refresh_copies() const;
     void drop_copies() noexcept;
-    /// Throws UsageError unless there are copies in the halo.
+    /// Throws UsageError if there are no copies in the halo.
     void require_halo_copies() const;
     [[nodiscard]] bool has_copies() const noexcept { return copies_ != nullptr; }
-    /// Of an array that has copies.
+    /// For an array that has copies.
     [[nodiscard]] PrefetchOptions prefetch_options() const noexcept;
 
-    // Other extents, or another distribution.
+    // Changes of the extents or the distribution.
 
-    /// Throws UsageError where what is prefetched promises that the extents stay.
+    /// Throws UsageError if a prefetch has promised that the extents stay.
     void require_free_extents() const;
-    /// Collective. Throws on every rank where `failure` is not null on one: there as throw_from_rebuild(), elsewhere
-    /// UsageError with the text of the first. `call`: ".resize", say.
+    /// Collective. Throws on every rank if `failure` is not null on one: on that rank as throw_from_rebuild(), on the
+    /// others UsageError with the text of the first. `call`: for example ".resize".
     void agree_to_rebuild(const char* call, const std::exception_ptr& failure) const;
-    /// The same for prefetch(): there `failure` itself. `outcome`: what the call leaves, in words.
+    /// The same for prefetch(); the failing rank throws `failure` itself. `outcome`: the state after the call, in
+    /// words.
     void agree_to_prefetch(const std::exception_ptr& failure, const char* outcome) const;
-    /// Throws `failure`; what a constructor has thrown then names the call.
+    /// Throws `failure`; the text of a constructor's error then names the call.
     [[noreturn]] void throw_from_rebuild(const char* call, const std::exception_ptr& failure) const;
 
     /// Collective. The order of the ranks for the elements of `all`, which is this array, under another distribution:
-    /// as make_geometry().
+    /// arguments as for make_geometry().
     [[nodiscard]] Relabelling relabelling_to(const slices::SliceBase& all,
                                              std::span<const distribution::DimensionMap> maps,
-                                             std::shared_ptr<const distribution::ForeignPlaces> foreign,
+                                             std::shared_ptr<const distribution::UserPlaces> user_map,
                                              bool replicated) const;
     /// Throws UsageError unless `team` has the ranks of this array's team.
     void require_same_ranks(const char* call, Team& team) const;
 
-    /// Of an array whose other members are made: what slices refer to. `maps` are empty where there is a foreign one.
+    /// For an array whose other members are made: makes what slices refer to. `maps` are empty if there is a
+    /// user-defined map.
     void make_geometry(std::span<const std::int64_t> extents, std::span<const distribution::DimensionMap> maps,
-                       std::uint64_t origin, std::shared_ptr<const distribution::ForeignPlaces> foreign,
+                       std::uint64_t origin, std::shared_ptr<const distribution::UserPlaces> user_map,
                        bool replicated, std::uint64_t element_bytes);
-    /// The own elements of `target` become those of `source`, which has as many, but for what that does not store.
-    /// Local call.
+    /// Local call. The local elements of `target` become those of `source`, which has the same number, except for those
+    /// that it does not store.
     static void take(const slices::SliceBase& target, const slices::SliceBase& source);
 
     /// The barrier that collective calls begin with. Throws MismatchError on every rank unless all make this call on
     /// this array.
     void begin_collective(std::string_view call) const;
-    /// The same with arguments, which ranks compare in that barrier at level 1 of the checks inside the library: throws
+    /// The same with arguments, which ranks compare in that barrier at level 1 of the library's checks: throws
     /// MismatchError with `what` and the numbers that two ranks have passed.
     void begin_collective(std::string_view call, const char* what, std::span<const std::int64_t> arguments) const;
     void begin_prefetch_call(const PrefetchOptions& options) const;
 
-    /// The barrier that they end with where something may fail on some ranks only: throws on every rank where `failure`
-    /// is not null on one, there `failure` itself, elsewhere UsageError with the text of the first. `outcome`: what the
-    /// call leaves, in words.
+    /// The barrier that collective calls end with if something may fail on some ranks only: throws on every rank if
+    /// `failure` is not null on one. That rank throws `failure` itself, the others UsageError with the text of the
+    /// first. `outcome`: the state after the call, in words.
     void end_collective(const char* call, const std::exception_ptr& failure, const char* outcome) const;
-    /// Collective: where all ranks know already that one has failed.
+    /// Collective, for when all ranks already know that one has failed.
     [[noreturn]] void throw_failure(const char* call, const std::exception_ptr& failure, const char* outcome) const;
 
     void require_open(const char* call) const {
         if (window_.closed()) [[unlikely]]
             throw_closed(call);
     }
-    /// The window, if the array is open; messages then name the program's call on the array.
+    /// The window, if the array is open; error messages then name the program's call on the array.
     [[nodiscard]] Window& open_window(const char* call) const {
         require_open(call);
         return window_;
     }
 
-    /// Collective. Whether `here` is true on a rank; `index` becomes that of the first such rank.
+    /// Collective. Whether `here` is true on any rank; `index` becomes that of the first such rank.
     [[nodiscard]] bool first_rank_with(bool here, std::span<std::int64_t> index) const;
 
-    /// Writes `bytes` bytes to `offset` of every rank's part: the write of a replicated element.
+    /// Writes `bytes` bytes to `offset` of every rank's part: for a replicated element.
     void put_to_all(Offset offset, const void* value, std::uint64_t bytes) const;
 
     // Errors, out of line so that the callers stay small.
@@ -230,19 +232,19 @@ protected:
                                            std::span<const std::int64_t> others) const;
     [[noreturn]] void throw_misplaced(std::span<const std::int64_t> index, const Location& location) const;
     [[noreturn]] void throw_wrong_domain(std::span<const std::int64_t> index, Rank owner) const;
-    /// Throws UsageError after close, RangeError when the domain leaves the extents or the buffer is too small.
+    /// Throws UsageError after close(), RangeError if the domain leaves the extents or the buffer is too small.
     void check_bulk(const char* call, std::span<const Range> domain, std::span<const std::int64_t> extents,
                     std::uint64_t buffer_size) const;
-    /// Throws RangeError unless the view has as many indices as the domain, and its strides leave room for its rows.
+    /// Throws RangeError unless the view has as many indices as the domain, and its strides leave space for its rows.
     void check_view(const char* call, std::span<const Range> domain, std::span<const std::int64_t> sizes,
                     std::span<const std::int64_t> extents, std::span<const std::int64_t> strides) const;
     [[noreturn]] void throw_list_lengths(const char* call, std::size_t indices, std::size_t others) const;
-    /// The write of a list of replicated elements.
+    /// Writes a list of replicated elements.
     [[nodiscard]] Completion start_list_to_all(std::span<ListedPlace> places, std::uint64_t element_bytes,
                                                std::byte* values) const;
     void check_rank(const char* call, Rank rank) const;
-    /// Throws UsageError when the teams of both arrays do not have the same ranks, in whatever order. Only if `Costly`
-    /// is it found out for teams of equal sizes.
+    /// Throws UsageError if the teams of the two arrays do not have the same ranks, in any order. For teams of equal
+    /// sizes this is only checked if `Costly`.
     template <bool Costly>
     void check_same_ranks(const ArrayBase& other) const {
         if (team_ != other.team_ && (team_->size() != other.team_->size() ||
@@ -250,8 +252,7 @@ protected:
             throw_ranks_differ(other);
     }
 
-    /// A team of the array's own, which it is the last to use: released behind the window, also where another array is
-    /// moved here.
+    /// A team owned by the array, its last user: released after the window, also when another array is moved here.
     class OwnTeam {
     public:
         OwnTeam() noexcept = default;
@@ -266,20 +267,20 @@ protected:
         [[nodiscard]] const std::shared_ptr<Team>& get() const noexcept { return team_; }
 
     private:
-        std::shared_ptr<Team> team_; ///< null: the program's
+        std::shared_ptr<Team> team_; ///< null: the team is the program's
     };
 
-    OwnTeam own_team_;      ///< before the window, so that it goes after it
+    OwnTeam own_team_;      ///< before the window, so that it is destroyed after it
     mutable Window window_; ///< mutable, because reading remote elements counts and completes operations
     Team* team_ = nullptr;
     std::string name_;
     std::string who_;            ///< "rank 2 of 4", kept for messages after the team is gone
-    std::uint64_t number_ = 0;   ///< of the window, which stands in messages for a name
+    std::uint64_t number_ = 0;   ///< of the window, printed in messages if there is no name
     std::uint64_t capacity_ = 0; ///< elements in every rank's part
     CacheOptions cache_;
     std::int64_t halo_ = 0;                                 ///< as in the options
-    std::shared_ptr<const slices::ArrayGeometry> geometry_; ///< null: closed
-    std::shared_ptr<prefetching::EntryBuffer> copies_;      ///< of prefetched elements; null: there are none
+    std::shared_ptr<const slices::ArrayGeometry> geometry_; ///< null if closed
+    std::shared_ptr<prefetching::EntryBuffer> copies_;      ///< copies of prefetched elements; null if there are none
 
 private:
     [[nodiscard]] prefetching::EntryBuffer& copies(const char* call) const;
@@ -294,14 +295,13 @@ private:
 [[nodiscard]] std::string constructor_text(const Team& team, std::string_view name);
 /// Throws RangeError when an extent is negative or the number of elements above 2^64 - 1.
 void check_extents(const Team& team, std::string_view name, std::span<const std::int64_t> extents);
-/// A number for the extents, and how they are dealt: the same numbers if and, but for rare accidents, only if they are
-/// the same.
+/// A hash of extents and distribution; equal inputs give equal hashes, collisions are rare.
 [[nodiscard]] std::uint64_t identity_of(std::span<const std::int64_t> extents,
                                         std::span<const distribution::DimensionMap> dimensions) noexcept;
 /// Collective, for assertion level 3. Throw MismatchError on every rank.
 void require_same_extents(Team& team, std::string_view name, std::span<const std::int64_t> extents);
-/// `dimensions` are empty for a distribution of the program's own, of which only the capacity is compared, and for one
-/// that this rank could not make: it takes part, so that the others do not wait for it.
+/// `dimensions` are empty for a user-defined distribution, of which only the capacity is compared, and for one that
+/// this rank could not make: it takes part nevertheless, so that the others do not wait for it.
 void require_same_map(Team& team, std::string_view name, std::span<const distribution::DimensionMap> dimensions,
                       std::uint64_t capacity, bool replicated);
 

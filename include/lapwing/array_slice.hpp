@@ -18,8 +18,8 @@
 
 namespace lapwing {
 
-/// Part of a global array, in any order, as an array of M dimensions with positions from 0 on. Nothing is moved when it
-/// is made.
+/// Part of a global array, in any order, seen as an array of M dimensions with positions starting at 0. Making a slice
+/// moves nothing.
 ///
 /// ```cpp
 /// a(Range{0, n}.by(2), all) = b(Range{0, n / 2}, Range{n, 2 * n}); // collective: any two distributions
@@ -29,13 +29,13 @@ namespace lapwing {
 /// a(rows, all).get(buffer);                                        // one rank alone
 /// ```
 ///
-/// A slice refers to the array: it is valid while that is open, also after a move of it. Assigning to one assigns
-/// elements, as with std::valarray; to refer to another slice, make another one. `const T` is of an array that may only
-/// be read.
+/// A slice refers to the array: it is valid while that is open, also after the array is moved. Assigning to a slice
+/// assigns elements, as with std::valarray; to refer to another slice, make a new one. `const T` means a slice of a
+/// const array.
 ///
-/// An assignment is collective over the arrays' team, with a barrier at the start and one at the end: all ranks pass
-/// the same slices. It moves what a pair of ranks has in common as one transfer, and is done by class Assignment, which
-/// see for what it costs and what is complete when; repeated ones should keep one of these.
+/// An assignment is collective over the arrays' team, with a barrier at the start and one at the end: all ranks must
+/// pass the same slices. What a pair of ranks has in common is moved as one transfer. Class Assignment carries it out,
+/// and documents what it costs and what is complete when; for repeated assignments keep one of these.
 template <class T, std::size_t M>
 class ArraySlice : public detail::slices::SliceBase {
 public:
@@ -43,9 +43,9 @@ public:
 
     /// All of an array. Made by GlobalArray.
     explicit ArraySlice(const std::shared_ptr<const detail::slices::ArrayGeometry>& array) : SliceBase{array} {}
-    /// Another one of the same elements.
+    /// Another slice of the same elements.
     ArraySlice(const ArraySlice&) = default;
-    /// One that may only read.
+    /// A read-only slice.
     template <class U>
         requires(std::same_as<const U, T> && !std::same_as<U, T>)
     ArraySlice(const ArraySlice<U, M>& other) : SliceBase{other} {}
@@ -53,7 +53,7 @@ public:
 
     /// Number of dimensions.
     [[nodiscard]] static constexpr std::size_t dimensions() noexcept { return M; }
-    /// Positions in a dimension, which is below dimensions(), and in each.
+    /// Positions in a dimension, which must be less than dimensions(), and in all.
     [[nodiscard]] std::int64_t extent(std::size_t dimension) const {
         return static_cast<std::int64_t>(shape().dimensions[dimension].indices.size());
     }
@@ -63,7 +63,7 @@ public:
         return extents;
     }
 
-    /// A slice of the slice, by positions: of each dimension a Range or a Triplet, `all`, or one position. Throws
+    /// A slice of the slice, by positions: for each dimension a Range or a Triplet, `all`, or one position. Throws
     /// RangeError.
     template <SliceArgument... S>
         requires(sizeof...(S) == M)
@@ -73,37 +73,38 @@ public:
                       "lapwing: a slice has at least one dimension; read a single element from the array, a(i, j)");
         return ArraySlice<T, left>{*this, {{detail::slices::SlicePart::of(parts)...}}};
     }
-    /// The dimensions in reverse.
+    /// The dimensions in reverse order.
     [[nodiscard]] ArraySlice transposed() const {
         std::array<std::size_t, M> order;
         for (std::size_t d = 0; d < M; ++d) order[d] = M - 1 - d;
         return permuted(order);
     }
-    /// Dimension d of the result is dimension order[d] of this slice. Throws RangeError unless each comes once.
+    /// Dimension d of the result is dimension order[d] of this slice. Throws RangeError unless each occurs exactly
+    /// once.
     [[nodiscard]] ArraySlice permuted(const std::array<std::size_t, M>& order) const {
         ArraySlice result{*this};
         result.permute(order);
         return result;
     }
 
-    // Assignments: collective. Throw RangeError when the extents differ, UsageError for arrays that are closed or of
-    // other ranks.
+    // Assignments: collective. Throw RangeError if the extents differ, UsageError for arrays that are closed or belong
+    // to other ranks.
 
-    /// The elements of `source`, as if copied before any of them is written.
+    /// Assigns the elements of `source`, as if they were all copied before any is written.
     const ArraySlice& operator=(const ArraySlice& source) const
         requires(!std::is_const_v<T>)
     {
         assign(source);
         return *this;
     }
-    /// The same from arrays of other types, converted as static_cast does.
+    /// The same from arrays of other types, converted by static_cast.
     template <class U>
         requires(!std::is_const_v<T> && std::convertible_to<U, T>)
     const ArraySlice& operator=(const ArraySlice<U, M>& source) const {
         assign(source);
         return *this;
     }
-    /// Combines each element with that of the source: at the owner, without a race.
+    /// Combines each element with that of the source, at the owner, without a race.
     template <class U>
     const ArraySlice& operator+=(const ArraySlice<U, M>& source) const {
         return combine(source, [](T& target, const auto& value) noexcept(noexcept(static_cast<T>(target + value))) {
@@ -122,10 +123,9 @@ public:
             target = static_cast<T>(target * value);
         });
     }
-    /// `function(target, value)` for each element, by its owner:
-    /// `a(x).combine(b(y), [](double& a, float b) { a = 2 * b + 3 * a; })`.
-    /// One that throws on a rank leaves the elements of all ranks as they were, and all ranks throw; one that is
-    /// noexcept needs less memory.
+    /// The owner calls `function(target, value)` for each element: `a(x).combine(b(y), [](double& a, float b) { a = 2 *
+    /// b + 3 * a; })`. If the function throws on any rank, the elements of all ranks stay as they were, and all ranks
+    /// throw; a function that is noexcept needs less memory.
     template <class U, class Function>
     const ArraySlice& combine(const ArraySlice<U, M>& source, Function function) const {
         Assignment{}.add(*this, source, std::move(function)).execute();
@@ -138,22 +138,23 @@ public:
         Assignment{}.add_fill(*this, value).execute();
     }
 
-    // One-sided: the calling rank alone. What is complete when is as of GlobalArray::get() and put(), and so is the
-    // cost: a planned transfer an owner.
+    // One-sided: the calling rank alone. Completion as for GlobalArray::get() and put(), and so is the cost: a planned
+    // transfer an owner.
 
-    /// The elements into a buffer, in row-major order of the slice. Throws RangeError when it is too small.
+    /// Copies the elements into a buffer, in row-major order of the slice. Throws RangeError if it is too small.
     void get(std::span<value_type> buffer) const {
         check_buffer("get", buffer.size());
         SliceBase::get(reinterpret_cast<std::byte*>(buffer.data()), dense_strides());
     }
-    /// The elements of the slice become those of the buffer.
+    /// Copies the elements of the buffer to the slice.
     void put(std::span<const value_type> buffer) const
         requires(!std::is_const_v<T>)
     {
         check_buffer("put", buffer.size());
         SliceBase::put(reinterpret_cast<const std::byte*>(buffer.data()), dense_strides());
     }
-    /// The same with memory whose rows lie apart. Throw RangeError unless the view has the extents of the slice.
+    /// The same with memory that has gaps between its rows. Throw RangeError unless the view has the extents of the
+    /// slice.
     void get(const LocalView<value_type, M>& buffer) const {
         SliceBase::check_extents("get", buffer.extents().values());
         SliceBase::get(reinterpret_cast<std::byte*>(buffer.data_handle()), buffer.strides());
@@ -166,20 +167,20 @@ public:
         SliceBase::put(reinterpret_cast<const std::byte*>(buffer.data_handle()), buffer.strides());
     }
 
-    /// The elements of the slice become those of another one, of any array, by the calling rank alone, through 4 MiB of
-    /// its memory (more for slices of one array that overlap). Complete locally on return. Throws RangeError when the
-    /// extents differ.
+    /// The calling rank alone copies the elements of another slice, of any array, to this one, through a buffer of 4
+    /// MiB (more for overlapping slices of one array). Complete locally on return. Throws RangeError if the extents
+    /// differ.
     void put(const ArraySlice<const value_type, M>& source) const
         requires(!std::is_const_v<T>)
     {
         SliceBase::put_slice(source);
     }
 
-    /// Collective: the slice to a file, in its own order. See GlobalArray::save().
+    /// Collective: writes the slice to a file, in its own order. See GlobalArray::save().
     void save(const std::string& path, const CheckpointOptions& options = {}) const {
         detail::slices::save(*this, detail::slices::element_kind<value_type>(), path, options);
     }
-    /// Collective: the slice from a file of its extents. See GlobalArray::load().
+    /// Collective: reads the slice from a file with its extents. See GlobalArray::load().
     void load(const std::string& path, const CheckpointOptions& options = {}) const
         requires(!std::is_const_v<T>)
     {

@@ -23,7 +23,7 @@ namespace detail::slices {
 
 class AssignmentState;
 
-/// Elements that lie `stride` bytes apart in blocks of `block` neighbours, and as many that lie one behind the other.
+/// Elements `stride` bytes apart in blocks of `block` neighbours, and as many values that are contiguous.
 struct ElementRun {
     std::byte* target = nullptr;
     std::int64_t stride = 0;
@@ -31,7 +31,7 @@ struct ElementRun {
     std::uint64_t block = 0; ///< in elements
     const std::byte* values = nullptr;
 };
-/// What becomes of elements and the values for them, where that is not a copy.
+/// What is done with elements and the values for them, unless they are copied.
 using ApplyValues = std::function<void(const ElementRun&)>;
 
 template <class T, class U, class Function>
@@ -39,8 +39,7 @@ template <class T, class U, class Function>
     return [function = std::move(function)](const ElementRun& run) mutable {
         const std::byte* value = run.values;
         for (std::uint64_t b = 0; b < run.blocks; ++b) {
-            // Elements of an array are aligned; values come in buffers that are, and have no other elements between
-            // them.
+            // Elements of an array are aligned; values are in aligned buffers, without other elements between them.
             T* const target = reinterpret_cast<T*>(run.target + static_cast<std::int64_t>(b) * run.stride);
             const U* const values = reinterpret_cast<const U*>(value);
             for (std::uint64_t k = 0; k < run.block; ++k) function(target[k], values[k]);
@@ -63,14 +62,14 @@ template <class T, class U, class Function>
 ///
 /// What a rank has of a target and another rank of the source is one transfer, with a layout on either side, that the
 /// cost model plans; between ranks of a node it is a copy. All are started before the first is waited for, as far as
-/// memory for chunks goes, and each rank begins with the rank behind it. The common part of two ranks follows from the
-/// periods of the two distributions, dimension by dimension, without a look at each element (Sanz et al., "Global data
-/// re-allocation via communication aggregation in Chapel", section III), but for distributions of the program's own,
-/// which are asked for each run. A transfer is a get by the rank of the target or a put by that of the source,
-/// whichever finds longer blocks at the other rank.
+/// there is memory for chunks, and each rank begins with the next rank. The common part of two ranks follows from the
+/// periods of the two distributions, dimension by dimension, without visiting each element (Sanz et al., "Global data
+/// re-allocation via communication aggregation in Chapel", section III); only user-defined distributions are asked for
+/// each run. A transfer is a get by the rank of the target or a put by that of the source, whichever sees longer blocks
+/// at the other rank.
 ///
-/// Kept assignments stay valid while their arrays are open, also when these are moved or swapped: they go with the
-/// elements, not with the name.
+/// Kept assignments are valid while their arrays are open, also when these are moved or swapped: they follow the
+/// elements, not the name.
 class Assignment {
 public:
     Assignment();
@@ -78,10 +77,10 @@ public:
     Assignment& operator=(Assignment&&) noexcept;
     ~Assignment();
 
-    /// `target = source`. Local call; nothing is moved yet. Throws RangeError when the extents differ, UsageError for
-    /// closed arrays and for teams of other ranks. Slices of one array may overlap: each assignment is as if through a
-    /// copy, for which the rank then needs memory of its part of the target. Those of one Assignment happen in no
-    /// order: the target of one must not be in another.
+    /// `target = source`. Local call; nothing is moved yet. Throws RangeError if the extents differ, UsageError for
+    /// closed arrays and for teams of different ranks. Slices of one array may overlap: the assignment then acts as if
+    /// through a copy, for which the rank needs memory of the size of its part of the target. The assignments of one
+    /// Assignment are unordered: the target of one must not be in another.
     template <class T, class U, std::size_t M>
         requires(!std::is_const_v<T> && std::convertible_to<U, T>)
     Assignment& add(const ArraySlice<T, M>& target, const ArraySlice<U, M>& source) {
@@ -95,8 +94,8 @@ public:
         }
     }
     /// `function(element of the target, element of the source)` for each pair, by the owner of the first. Throws as
-    /// above. Where the function may throw (it is not noexcept) an execution keeps what the rank's part of the target
-    /// was, in as much memory.
+    /// above. If the function may throw (it is not noexcept), an execution saves the rank's part of the target, in
+    /// memory of the same size.
     template <class T, class U, std::size_t M, class Function>
         requires(!std::is_const_v<T> && std::invocable<Function&, T&, const U&>)
     Assignment& add(const ArraySlice<T, M>& target, const ArraySlice<U, M>& source, Function function) {
@@ -113,9 +112,9 @@ public:
         return *this;
     }
 
-    /// The same for slices whose types the program knows at run time only: `apply` is called with runs of elements, and
-    /// where it is empty the elements are copied, which then have the same size. It may throw. `value` has as many
-    /// bytes as an element of the target.
+    /// The same for slices whose types are known only at run time: `apply` is called with runs of elements. If it is
+    /// empty the elements are copied, and must have the same size. It may throw. `value` has as many bytes as an
+    /// element of the target.
     Assignment& add_untyped(const detail::slices::SliceBase& target, const detail::slices::SliceBase& source,
                             detail::slices::ApplyValues apply) {
         const bool may_throw = apply != nullptr;
@@ -128,18 +127,18 @@ public:
     }
 
     /// Collective over the team of the targets, with the same slices on all ranks: a barrier, the transfers, a barrier.
-    /// `compare`: the arrays and slices are compared as part of the first barrier. What any rank wrote to the sources
-    /// before is read, and on return every rank sees the targets. Throws UsageError when an array was closed,
-    /// MismatchError, PeerLeftError, MpiError, and what a function throws. An error of one rank is one of all: the
-    /// others throw UsageError with its text. Functions that may throw come before all copies, and after an error of
-    /// one all targets are what they were; after an error of a transfer, or of memory, targets of copies hold anything.
-    /// The first call plans; later ones find the plans, but where a rank has very many partners.
+    /// `compare`: whether the first barrier also compares the arrays and slices. It reads what any rank wrote to the
+    /// sources before, and on return every rank sees the targets. Throws UsageError if an array is closed,
+    /// MismatchError, PeerLeftError, MpiError, and what a function throws. An error on one rank is an error on all: the
+    /// others throw UsageError with its text. Functions that may throw run before all copies, and after an error in one
+    /// all targets are unchanged; after an error of a transfer, or of memory, the targets of copies are undefined. The
+    /// first call plans; later ones reuse the plans, unless a rank has very many partners.
     void execute(bool compare = assertion_level >= 1);
 
-    /// Transfers of this rank in each execution, which are to ranks of other nodes, and their bytes.
+    /// This rank's transfers in each execution, to ranks of other nodes, and their bytes.
     [[nodiscard]] std::uint64_t transfers() const;
     [[nodiscard]] std::uint64_t bytes() const;
-    /// What this rank will send and copy: a line for each assignment and each partner.
+    /// Describes what this rank will send and copy: a line for each assignment and each partner.
     [[nodiscard]] std::string explain() const;
 
 private:

@@ -73,9 +73,9 @@ public:
 
     /// Number of dimensions.
     [[nodiscard]] static constexpr std::size_t dimensions() noexcept { return N; }
-    /// The same, as std::mdspan has it; no rank of a team.
+    /// The same, as in std::mdspan; not a rank of a team.
     [[nodiscard]] static constexpr std::size_t rank() noexcept { return dimensions(); }
-    /// The indices of one dimension, which is below dimensions(), and those of all.
+    /// The indices of one dimension, which must be less than dimensions(), and those of all.
     [[nodiscard]] constexpr const Range& range(std::size_t dimension) const { return ranges_[dimension]; }
     [[nodiscard]] constexpr const std::array<Range, N>& ranges() const noexcept { return ranges_; }
 
@@ -85,10 +85,10 @@ public:
             if (range.empty()) return true;
         return false;
     }
-    /// Number of indices. Throws RangeError when it is above 2^64 - 1.
+    /// Number of indices. Throws RangeError if it is above 2^64 - 1.
     [[nodiscard]] std::uint64_t size() const { return detail::datatype::checked_size(ranges_.data(), N); }
 
-    /// Smallest and largest index in each dimension. Only for domains that are not empty.
+    /// Smallest and largest index in each dimension. Only if it is not empty.
     [[nodiscard]] constexpr Index<N> first() const noexcept {
         Index<N> index{};
         for (std::size_t d = 0; d < N; ++d) index[d] = ranges_[d].first();
@@ -120,7 +120,7 @@ public:
         for (std::size_t d = 0; d < N; ++d) result.ranges_[d] = ranges_[d].intersect(other.ranges_[d]);
         return result;
     }
-    /// Every index moved by `distance`. Throws RangeError when one would leave 64 bits.
+    /// Every index moved by `distance`. Throws RangeError if one would leave 64 bits.
     [[nodiscard]] Domain shift(const Index<N>& distance) const {
         Domain result;
         for (std::size_t d = 0; d < N; ++d) result.ranges_[d] = ranges_[d].shift(distance[d]);
@@ -139,7 +139,7 @@ public:
         return a.ranges_ == b.ranges_ || (a.empty() && b.empty());
     }
 
-    /// Goes through the indices with the last dimension fastest, as the elements of a row-major array lie.
+    /// Iterates over the indices with the last dimension fastest, as the elements of a row-major array are stored.
     class iterator {
     public:
         using value_type = Index<N>;
@@ -186,7 +186,7 @@ public:
         bool done_;
     };
 
-    /// For loops: each index, the last dimension fastest.
+    /// For loops over the indices, the last dimension fastest.
     [[nodiscard]] constexpr iterator begin() const noexcept { return iterator{*this}; }
     [[nodiscard]] constexpr std::default_sentinel_t end() const noexcept { return {}; }
 

@@ -22,17 +22,17 @@ namespace lapwing {
 
 namespace detail::arrays {
 
-/// Indices of one dimension as positions from 0 on, and back.
+/// Maps indices of one dimension to positions starting at 0, and back.
 class Numbering {
 public:
     Numbering() noexcept = default;
-    /// Of these indices, in ascending order.
+    /// For these indices, in ascending order.
     explicit Numbering(const Range& indices) noexcept
         : first_{indices.empty() ? 0 : indices.first()},
           by_stride_{static_cast<std::uint64_t>(indices.stride())},
           size_{indices.size()} {}
 
-    /// The position of an index: size() or more for one that is not there.
+    /// The position of an index; size() or more if the index is not in the range.
     [[nodiscard]] std::uint64_t position(std::int64_t index) const noexcept {
         const std::uint64_t distance = static_cast<std::uint64_t>(index) - static_cast<std::uint64_t>(first_);
         if (by_stride_.divisor() == 1) [[likely]]
@@ -45,14 +45,14 @@ public:
         return first_ + position * static_cast<std::int64_t>(by_stride_.divisor());
     }
     [[nodiscard]] std::uint64_t size() const noexcept { return size_; }
-    /// The indices at some positions.
+    /// The indices at the given positions.
     [[nodiscard]] Range indices(const Range& positions) const noexcept {
         if (positions.empty()) return {};
         return Range::strided(
             index(positions.first()), positions.size(),
             positions.size() == 1 ? 1 : positions.stride() * static_cast<std::int64_t>(by_stride_.divisor()));
     }
-    /// The positions of some indices. False if one is not there.
+    /// The positions of the given indices. False if one of them is not in the range.
     [[nodiscard]] bool find(const Triplet& indices, Triplet& positions) const noexcept {
         positions = {};
         if (indices.empty()) return true;
@@ -77,13 +77,12 @@ private:
                                       std::span<const std::int64_t> index, std::span<const Range> domain);
 [[noreturn]] void throw_not_in_domain(const Team& team, std::string_view array, const Triplet& indices,
                                       std::size_t dimension, const Range& domain);
-/// Throws the error of a distribution, with the rank and the array in it.
+/// Throws a distribution's error, with the rank and the array added to it.
 [[noreturn]] void throw_named(const Team& team, std::string_view array, const RangeError& error);
 
 } // namespace detail::arrays
 
-/// A global array whose indices are those of a domain: lower bounds that are not 0, and strides, as in Fortran and
-/// Chapel.
+/// A global array with the indices of a domain: lower bounds other than 0, and strides, as in Fortran and Chapel.
 ///
 /// ```cpp
 /// lapwing::DomainArray<double, 2> a{runtime, {{1, n + 1}, {1, n + 1}}};         // a(1, 1) … a(n, n)
@@ -91,9 +90,9 @@ private:
 /// every_fourth.slice() = a(lapwing::Range{1, n + 1}.by(4), 3);                  // slices are taken by index, too
 /// ```
 ///
-/// It is a GlobalArray of as many elements, `array()`, whose positions it numbers; what is not here is done with that.
-/// An access costs a subtraction a dimension more, and a multiplication where the stride is not 1. With Aligned, arrays
-/// over parts of an index space have the elements of an index at the same rank.
+/// It is built on a GlobalArray of the same size, `array()`, whose positions it numbers; what is missing here is
+/// available there. An access costs one more subtraction a dimension, and a multiplication where the stride is not 1.
+/// With Aligned, arrays over parts of an index space have the elements with the same index on the same rank.
 template <TriviallyCopyable T, std::size_t N>
 class DomainArray {
 public:
@@ -102,12 +101,12 @@ public:
 
     /// A closed array.
     DomainArray() noexcept = default;
-    /// Collective, as GlobalArray's constructor: the distribution is that of the positions, so that Block cuts the
-    /// domain into parts of equally many indices.
+    /// Collective, as GlobalArray's constructor. The distribution is applied to the positions, so that Block cuts the
+    /// domain into parts with equal numbers of indices.
     template <Distribution<N> D = Block>
     DomainArray(Team& team, const Domain<N>& domain, const D& distribution = {}, GlobalArrayOptions options = {})
         : DomainArray{domain, GlobalArray<T, N>{team, extents_of(domain), distribution, std::move(options)}} {}
-    /// Collective. Each element is where the space has its index. Throws RangeError, too, when the domain is not in the
+    /// Collective. Each element is where the space has its index. Also throws RangeError if the domain is not in the
     /// space.
     template <Distribution<N> D>
     DomainArray(Team& team, const Domain<N>& domain, const Aligned<N, D>& space, GlobalArrayOptions options = {})
@@ -119,10 +118,10 @@ public:
     /// The indices.
     [[nodiscard]] const Domain<N>& domain() const noexcept { return domain_; }
     [[nodiscard]] std::uint64_t size() const { return domain_.size(); }
-    /// The array of the positions: position k of a dimension is the k-th index of domain() there.
+    /// The array of the positions: position k of a dimension is the k-th index of domain() in that dimension.
     [[nodiscard]] GlobalArray<T, N>& array() noexcept { return array_; }
     [[nodiscard]] const GlobalArray<T, N>& array() const noexcept { return array_; }
-    /// Indices at some positions, and the position of an index. The latter throws RangeError.
+    /// The indices at the given positions, and the position of an index. The latter throws RangeError.
     [[nodiscard]] Domain<N> indices(const Domain<N>& positions) const {
         std::array<Range, N> ranges;
         for (std::size_t d = 0; d < N; ++d) ranges[d] = numbering_[d].indices(positions.range(d));
@@ -130,7 +129,7 @@ public:
     }
     [[nodiscard]] Index<N> position(const Index<N>& index) const { return checked_position<true>(".position", index); }
 
-    /// The element at an index, wherever it is. That there is one is checked at assertion level 1 (RangeError).
+    /// The element at an index, whoever owns it. Assertion level 1 checks that the index exists (RangeError).
     template <IndexValue... I>
         requires(sizeof...(I) == N)
     [[nodiscard, gnu::always_inline]] reference operator()(I... indices) {
@@ -148,8 +147,8 @@ public:
         return array_(checked_position<assertion_level >= 1>("", index));
     }
 
-    /// Part of the array by its indices, as of GlobalArray: see ArraySlice, whose positions begin at 0. Throws
-    /// RangeError where an index is not in the domain.
+    /// Part of the array by its indices, as of GlobalArray: see ArraySlice, whose positions start at 0. Throws
+    /// RangeError if an index is not in the domain.
     template <SliceArgument... S>
         requires(sizeof...(S) == N && !(IndexValue<S> && ...))
     [[nodiscard]] auto operator()(const S&... parts) {
@@ -160,7 +159,7 @@ public:
     [[nodiscard]] auto operator()(const S&... parts) const {
         return part(array_, std::make_index_sequence<N>{}, parts...);
     }
-    /// The same for the indices of a domain, and for all of them.
+    /// The same for the indices of a domain, and for all indices.
     [[nodiscard]] ArraySlice<T, N> operator()(const Domain<N>& domain) {
         return std::apply([this](const auto&... ranges) { return (*this)(ranges...); }, domain.ranges());
     }
@@ -187,11 +186,11 @@ public:
     [[nodiscard]] bool is_local(const Index<N>& index) const {
         return array_.is_local(checked_position<true>(".is_local", index));
     }
-    /// The own indices, where they are one domain. Throws UsageError where they are several: then `for (auto positions
+    /// The local indices, if they are one domain. Throws UsageError if they are several: then use `for (auto positions
     /// : a.array().local_domains()) for (auto index : a.indices(positions)) …`, or for_each_local().
     [[nodiscard]] Domain<N> local_domain() const { return indices(array_.local_domain()); }
     [[nodiscard]] Domain<N> local_domain(Rank rank) const { return indices(array_.local_domain(rank)); }
-    /// An own element as plain memory. That the calling rank owns it is checked at assertion level 1 (RangeError).
+    /// A local element as plain memory. Assertion level 1 checks that the calling rank owns it (RangeError).
     template <IndexValue... I>
         requires(sizeof...(I) == N)
     [[nodiscard]] T& local(I... indices) {
@@ -204,7 +203,7 @@ public:
         return array_.local(
             checked_position<assertion_level >= 1>(".local", Index<N>{static_cast<std::int64_t>(indices)...}));
     }
-    /// Calls `function(index, element)` for each own element.
+    /// Calls `function(index, element)` for each local element.
     template <class Function>
     void for_each_local(Function function) {
         array_.for_each_local([&](const Index<N>& position, T& element) {

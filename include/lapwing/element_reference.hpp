@@ -16,7 +16,7 @@ namespace lapwing {
 
 namespace detail::arrays {
 
-/// The one place of an element, for atomics.
+/// The single place of an element, for atomics.
 struct Home {
     Window& window;
     Rank owner;
@@ -28,32 +28,33 @@ struct Home {
 template <TriviallyCopyable T, std::size_t N>
 class GlobalArray;
 
-/// Stands for an element of a GlobalArray, wherever it lives: converts to its value, takes assignments, does atomics.
+/// A proxy for an element of a GlobalArray, wherever it is: it converts to the value, takes assignments, and does
+/// atomics.
 ///
-/// It holds which element it is, not its value, so `auto x = a(i, j)` is a reference and `double x = a(i, j)` a value.
-/// It must not outlive the array, nor a move of it. A read is a load, or a blocking get; a write is a store, or a put
-/// that is complete locally (see the consistency table). Compound assignments, ++ and -- are a read and a write, not
-/// atomic.
+/// It identifies the element and does not hold its value, so `auto x = a(i, j)` is a reference and `double x = a(i, j)`
+/// a value. It must not outlive the array, nor a move of it. A read is a load, or a blocking get; a write is a store,
+/// or a put that is complete locally (see the consistency table). Compound assignments, ++ and -- are a read and a
+/// write, not atomic.
 ///
-/// In expressions it stands for its value: all operators that take a `const T&` take it, and so do the mathematical
-/// functions that are called without `std::` (`abs(a(0))`, `conj(a(0))`, `pow(a(0), 2)`), also of complex and of the
-/// program's own types. Functions that deduce the type of their argument, and are called with their namespace, cannot:
-/// `std::abs(+a(0))`, or `a(0).get()`, passes the value, and so do `std::printf("%g", +a(0))` and
-/// `std::max(a(0).get(), 1.0)`.
+/// In expressions it acts as its value: all operators that take a `const T&` accept it, and so do the mathematical
+/// functions that are called without `std::` (`abs(a(0))`, `conj(a(0))`, `pow(a(0), 2)`), also those of complex and
+/// user-defined types. Functions that deduce their argument's type, and are called with their namespace, do not: pass
+/// the value, `std::abs(+a(0))` or `a(0).get()`, and likewise `std::printf("%g", +a(0))` and `std::max(a(0).get(),
+/// 1.0)`.
 template <class T, std::size_t N>
 class ElementReference : public detail::arrays::ElementExpressions<ElementReference<T, N>, T> {
 public:
     using value_type = T;
 
-    /// `address` is null when the element cannot be loaded and stored here; the index then says where it is. (The
-    /// access works out the owner, so that a loop over elements that are here carries an address only.) Made by
-    /// GlobalArray.
+    /// Made by GlobalArray. `address` is null if the element cannot be loaded and stored here; the index then
+    /// identifies it. (The owner is computed on access, so that a loop over elements that are here carries only an
+    /// address.)
     ElementReference(const GlobalArray<T, N>& array, T* address, const Index<N>& index) noexcept
         : array_{&array}, address_{address}, index_{index} {}
     /// Another reference to the same element.
     ElementReference(const ElementReference&) noexcept = default;
 
-    /// The value. In short: `+a(i)`, where T has the operator.
+    /// The value. In short `+a(i)`, if T has this operator.
     [[nodiscard, gnu::always_inline]] T get() const {
         if (address_ != nullptr) [[likely]]
             return *address_;
@@ -83,7 +84,7 @@ public:
         return *this;
     }
 
-    /// A read and a write, which another rank may come between: add() and fetch_add() are atomic.
+    /// A read and a write, between which another rank may write: add() and fetch_add() are atomic.
     template <class U>
     const ElementReference& operator+=(const U& operand) const {
         set(static_cast<T>(get() + operand));
@@ -145,7 +146,7 @@ public:
         set(--value);
         return *this;
     }
-    /// The value from before, not a reference.
+    /// Returns the previous value, not a reference.
     T operator++(int) const {
         const T before = get();
         ++*this;
@@ -157,22 +158,21 @@ public:
         return before;
     }
 
-    /// A hint that the element will be read soon by the calling thread: see Window::prefetch. One that is reached by
+    /// A hint that the calling thread will soon read the element: see Window::prefetch. An element that is reached by
     /// load is brought into the processor's cache.
     void prefetch() const {
         if (address_ != nullptr) __builtin_prefetch(address_);
         else array_->prefetch_far(index_);
     }
 
-    /// Atomics, as those of Window: the value from before is returned. T is an integer, bool, an enumeration or a
-    /// floating point number of at most 8 bytes. Throw UsageError for replicated arrays. Cost: a processor atomic (same
-    /// node) or one round trip; of values of 1 and 2 bytes see Window::fetch_add.
+    /// Atomics, as those of Window: they return the previous value. T is an integer, bool, an enumeration or a
+    /// floating-point number of at most 8 bytes. Throw UsageError for replicated arrays. Cost: a processor atomic (same
+    /// node) or one round trip; for values of 1 and 2 bytes see Window::fetch_add.
     T fetch_add(T operand, std::memory_order order = std::memory_order_relaxed) const {
         const detail::arrays::Home home = array_->home("fetch_add", index_);
         return home.window.template fetch_add<T>(home.owner, home.offset, operand, order);
     }
-    /// Atomics without a result, which are complete at the next release, and travel hundreds in a message: see
-    /// Window::add.
+    /// Atomics without a result: complete at the next release, hundreds in a message: see Window::add.
     void add(T operand) const {
         const detail::arrays::Home home = array_->home("add", index_);
         home.window.template add<T>(home.owner, home.offset, operand);
@@ -222,7 +222,7 @@ public:
         const detail::arrays::Home home = array_->home("swap", index_);
         return home.window.template swap<T>(home.owner, home.offset, value, order);
     }
-    /// Writes `desired` if the element equals `expected` bit by bit; returns the value from before either way.
+    /// Writes `desired` if the element equals `expected` bit by bit; returns the previous value in either case.
     T compare_swap(T expected, T desired, std::memory_order order = std::memory_order_relaxed) const {
         const detail::arrays::Home home = array_->home("compare_swap", index_);
         return home.window.template compare_swap<T>(home.owner, home.offset, expected, desired, order);
@@ -238,7 +238,7 @@ public:
     }
 
 private:
-    /// Integers are brought to their common type first, as the language does, without a compiler's warning of signs.
+    /// Converts integers to their common type first, as the language does, but without a compiler warning about signs.
     template <class U, class Operator>
     void update(const U& operand, Operator operate) const {
         if constexpr (std::is_integral_v<T> && std::is_integral_v<U>) {
@@ -254,8 +254,7 @@ private:
     Index<N> index_;
 };
 
-/// A hint that an element will be read soon: `prefetch(a(f(i + k)))`. GlobalArray::prefetch serves arrays that may only
-/// be read.
+/// A hint that an element will soon be read: `prefetch(a(f(i + k)))`. For const arrays there is GlobalArray::prefetch.
 template <class T, std::size_t N>
 void prefetch(const ElementReference<T, N>& element) {
     element.prefetch();

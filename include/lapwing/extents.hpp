@@ -14,11 +14,11 @@ namespace lapwing {
 inline constexpr std::size_t max_dimensions = 8;
 
 /// One index per dimension, dimension 0 first. Signed, so that `i - 1` at the edge of an array is an index outside of
-/// it and not a huge one.
+/// it, not a huge one.
 template <std::size_t N>
 using Index = std::array<std::int64_t, N>;
 
-/// What else template code calls an index.
+/// What other templates accept as an index.
 template <class I>
 concept IndexValue = std::integral<I> && !std::same_as<I, bool>;
 
@@ -26,7 +26,7 @@ namespace detail::datatype {
 
 [[noreturn]] void throw_value_too_large(std::uint64_t value);
 
-/// `value` as an index. Throws RangeError when it is above 2^63 - 1.
+/// `value` as an index. Throws RangeError if it is above 2^63 - 1.
 template <IndexValue I>
 [[nodiscard]] constexpr std::int64_t checked_index(I value) {
     if constexpr (std::unsigned_integral<I> && sizeof(I) >= sizeof(std::int64_t)) {
@@ -47,9 +47,9 @@ template <std::size_t N>
     return detail::datatype::index_text(index.data(), N);
 }
 
-/// The number of elements in each dimension: `{n, m}` of any integer types. Zero is allowed. Values that cannot be
-/// extents, negative ones and, of unsigned types, those above 2^63 - 1 (which become negative), are refused by what
-/// uses them: an array knows the rank and the name that the message needs.
+/// The number of elements in each dimension: `{n, m}` of any integer types. Zero is allowed. Invalid values (negative
+/// ones and, for unsigned types, those above 2^63 - 1, which become negative) are rejected where they are used: an
+/// array knows the rank and the name for the message.
 template <std::size_t N>
 class Extents {
     static_assert(N >= 1 && N <= max_dimensions);
@@ -68,7 +68,7 @@ public:
         for (std::size_t d = 0; d < N; ++d) values_[d] = static_cast<std::int64_t>(extents[d]);
     }
 
-    /// Elements in one dimension, which is below N, and in all.
+    /// Elements in one dimension, which must be less than N, and in all.
     [[nodiscard]] constexpr std::int64_t operator[](std::size_t dimension) const { return values_[dimension]; }
     [[nodiscard]] constexpr const Index<N>& values() const noexcept { return values_; }
 

@@ -8,7 +8,7 @@
 #include <lapwing/detail/block_cyclic_map.hpp>
 #include <lapwing/detail/config.hpp>
 #include <lapwing/detail/element_access.hpp>
-#include <lapwing/detail/foreign_map.hpp>
+#include <lapwing/detail/user_map.hpp>
 #include <lapwing/detail/hot_pages.hpp>
 #include <lapwing/detail/index_list.hpp>
 #include <lapwing/detail/prefetched_elements.hpp>
@@ -40,18 +40,18 @@
 
 namespace lapwing {
 
-/// An element and where it is: what min_location() and max_location() find.
+/// An element and its index, as found by min_location() and max_location().
 template <class T, std::size_t N>
 struct LocatedValue {
-    T value;        ///< of the element
-    Index<N> index; ///< where it is
+    T value;        ///< value of the element
+    Index<N> index; ///< its index
 
     friend bool operator==(const LocatedValue&, const LocatedValue&) = default;
 };
 
-/// An N-dimensional array of T spread over the ranks of a team by a distribution, every element of which every rank can
-/// read and write. Zero bytes at the start. What is complete when, and what other ranks see, is the consistency table
-/// in docs/consistency.md; element writes and put() are complete locally on return.
+/// An N-dimensional array of T, spread over the ranks of a team by a distribution. Every rank can read and write every
+/// element. All bytes are zero at the start. What is complete when, and what other ranks see, is defined by the
+/// consistency table in docs/consistency.md; element writes and put() are complete locally on return.
 ///
 /// ```cpp
 /// lapwing::GlobalArray<double, 2> a{runtime, {n, m}, lapwing::Block{}, {.name = "a"}};
@@ -61,13 +61,13 @@ struct LocatedValue {
 /// a.get({{0, 1}, {0, m}}, row);          // row 0
 /// ```
 ///
-/// The distribution is chosen when the array is made and is not part of its type: programs and their functions stay
-/// short, and two arrays can be assigned whatever their distributions. Element access first compares the index with the
-/// own block (one unsigned comparison a dimension, no division); Block, Cyclic, BlockCyclic and Replicated then compute
-/// the owner inline with precomputed reciprocals, and only a program's own distribution is called through a pointer.
-/// Own and node-local elements are plain loads and stores.
+/// The distribution is chosen when the array is made and is not part of its type. So programs and their functions stay
+/// short, and arrays can be assigned to each other whatever their distributions. Element access first compares the
+/// index with the local block (one unsigned comparison a dimension, no division). Block, Cyclic, BlockCyclic and
+/// Replicated then compute the owner inline with precomputed reciprocals; only a user-defined distribution is called
+/// through a pointer. Elements on the same node are plain loads and stores.
 ///
-/// Calls marked collective are made by every rank of the team, in the same order. The others may come from several
+/// Calls marked collective must be made by every rank of the team, in the same order. The others may come from several
 /// threads if MPI provides MPI_THREAD_MULTIPLE.
 template <TriviallyCopyable T, std::size_t N>
 class GlobalArray : public detail::arrays::ArrayBase {
@@ -88,10 +88,10 @@ public:
     /// A closed array.
     GlobalArray() noexcept = default;
 
-    /// Collective. All ranks pass the same extents and the same distribution (checked at assertion level 3).
-    /// Memory: every rank allocates the largest part, with the halo of the options, and a few hundred bytes.
-    /// Throws RangeError when a size overflows 64 bits or cannot be allocated, or a process grid does not fit the team;
-    /// UsageError for a halo around more than one block; MismatchError; MpiError.
+    /// Collective. All ranks must pass the same extents and the same distribution (checked at assertion level 3).
+    /// Memory: every rank allocates the size of the largest part, with the halo of the options, and a few hundred
+    /// bytes. Throws RangeError if a size overflows 64 bits or cannot be allocated, or a process grid does not fit the
+    /// team; UsageError for a halo around more than one block; MismatchError; MpiError.
     template <Distribution<N> D = Block>
     GlobalArray(Team& team, const Extents<N>& extents, const D& distribution = {}, GlobalArrayOptions options = {})
         : GlobalArray{
@@ -103,43 +103,43 @@ public:
 
     GlobalArray(GlobalArray&& other) noexcept;
     GlobalArray& operator=(GlobalArray&& other) noexcept;
-    /// As close(), but reports nothing; leaves without waiting when the stack unwinds from an exception.
+    /// As close(), but reports no errors, and does not wait for other ranks when the stack unwinds from an exception.
     ~GlobalArray() = default;
 
     /// Collective. Completes all operations of all ranks on the array and frees its memory.
     void close();
 
-    /// Collective, with a barrier at the start and one at the end. The array gets these extents, the same on all ranks,
-    /// under the distribution that it was made with (a grid that the distribution chooses may become another). Elements
-    /// within both the old and the new extents keep their values, own writes of all ranks before the call included,
-    /// whoever owns them now; all others are zero bytes. The patterns of prefetch() are asked again: manual copies are
-    /// filled, automatic ones by the next read.
+    /// Collective, with a barrier at the start and one at the end. Changes the extents, to the same on all ranks, under
+    /// the distribution that the array was made with (a process grid that the distribution chooses may change).
+    /// Elements within both the old and the new extents keep their values, including all writes before the call,
+    /// whoever owns them now; all others are zero bytes. The patterns of prefetch() are evaluated again: manual copies
+    /// are filled, automatic ones by the next read.
     ///
-    /// Afterwards window() is another one. Whatever was made from the array before must not be used any more:
-    /// references to elements, spans, views, halos, plans, completions. statistics() begin anew; those of before are in
+    /// Afterwards window() is a new window. Whatever was made from the array before must no longer be used: references
+    /// to elements, spans, views, halos, plans, completions. statistics() restart at zero; the old counts are added to
     /// the team's, as after close().
     ///
-    /// Errors leave the array as it was, on all ranks: RangeError and MismatchError as the constructor's; UsageError
-    /// where a rank has prefetched with `static_domain`, or another rank alone had an error, such as one of its
-    /// pattern; MpiError. Memory: for both extents until it returns. Cost: a window is made and another closed; two
-    /// reductions and two more barriers; memory copies for what stays on the node, for the rest one transfer for each
-    /// pair of ranks, as copy_from(); what the patterns cost.
+    /// Errors leave the array unchanged on all ranks: RangeError and MismatchError as the constructor's; UsageError if
+    /// a rank has prefetched with `static_domain`, or if only another rank had an error, such as one in its pattern;
+    /// MpiError. Memory: for both extents until it returns. Cost: a window is made and another closed; two reductions
+    /// and two more barriers; memory copies for what stays on the node, and one transfer for each pair of ranks for the
+    /// rest, as copy_from(); what the patterns cost.
     void resize(const Extents<N>& extents);
 
-    /// Collective. The elements go to the ranks that another distribution says; values and extents stay. As resize() in
-    /// all else; patterns that were made with `static_domain` stay, too. Cost: as resize(), with one transfer for each
-    /// pair of ranks.
+    /// Collective. Moves the elements to the ranks that another distribution assigns them to; values and extents stay.
+    /// Otherwise as resize(), except that patterns with `static_domain` are allowed and kept. Cost: as resize(), with
+    /// one transfer for each pair of ranks.
     template <Distribution<N> D>
     void redistribute(const D& distribution);
-    /// The same, and the ranks get another order, which relabelling() of this array or of another one has found: from
-    /// then on they are numbered as in order.team(), which is the array's team, and which it keeps open. Throws
-    /// UsageError for an order of other ranks.
+    /// The same, and reorders the ranks as found by relabelling() of this array or of another one. From then on they
+    /// are numbered as in order.team(), which is the array's team from now on, and which the array keeps open. Throws
+    /// UsageError if the order is of different ranks.
     template <Distribution<N> D>
     void redistribute(const D& distribution, Relabelling& order);
-    /// Collective. In which order of the ranks redistribute() would move the fewest bytes, and how many: see
-    /// Relabelling. Nothing is moved. Throws RangeError where the distribution does not fit. Cost: what planning an
-    /// assignment costs, a gather of at most 1 MiB or 256 bytes a rank, whichever is more, to rank 0, and what that
-    /// takes for the search.
+    /// Collective. Finds the order of the ranks in which redistribute() would move the fewest bytes, and their number:
+    /// see Relabelling. Nothing is moved. Throws RangeError if the distribution does not fit. Cost: that of planning an
+    /// assignment, a gather to rank 0 of at most 1 MiB or 256 bytes a rank, whichever is more, and the time of the
+    /// search there.
     template <Distribution<N> D>
     [[nodiscard]] Relabelling relabelling(const D& distribution) const;
 
@@ -147,9 +147,9 @@ public:
 
     /// Number of dimensions.
     [[nodiscard]] static constexpr std::size_t dimensions() noexcept { return N; }
-    /// The same, as std::mdspan has it; no rank of a team.
+    /// The same, as in std::mdspan; not a rank of a team.
     [[nodiscard]] static constexpr std::size_t rank() noexcept { return dimensions(); }
-    /// Number of elements in each dimension, and in one of them, which is below dimensions().
+    /// Number of elements in all dimensions, and in one of them, which must be less than dimensions().
     [[nodiscard]] const Extents<N>& extents() const noexcept { return extents_; }
     [[nodiscard]] std::int64_t extent(std::size_t dimension) const { return extents_[dimension]; }
     /// All indices.
@@ -175,8 +175,8 @@ public:
         return box_.holds(index) || owner(index).value == own_rank_;
     }
 
-    /// What the calling rank owns, where that is one rectangular domain: always with Block, Cyclic (with a stride) and
-    /// Replicated; empty if it owns nothing. Throws UsageError where it is several.
+    /// The indices that the calling rank owns, if they are one rectangular domain: always with Block, Cyclic (with a
+    /// stride) and Replicated; empty if it owns nothing. Throws UsageError if there are several domains.
     [[nodiscard]] Domain<N> local_domain() const { return local_domain(Rank{own_rank_}); }
     /// The same for another rank.
     [[nodiscard]] Domain<N> local_domain(Rank rank) const {
@@ -184,15 +184,15 @@ public:
         if (count > 1) throw_not_one_domain(count);
         return count == 0 ? Domain<N>{} : domain_of(rank, 0);
     }
-    /// What a rank owns under any distribution, as disjoint rectangular domains:
-    /// `for (auto domain : a.local_domains()) for (auto [i, j] : domain) …`.
+    /// The indices that a rank owns under any distribution, as disjoint rectangular domains: `for (auto domain :
+    /// a.local_domains()) for (auto [i, j] : domain) …`.
     class LocalDomains;
     [[nodiscard]] LocalDomains local_domains() const;
     [[nodiscard]] LocalDomains local_domains(Rank rank) const;
 
     // Elements.
 
-    /// The element at an index, wherever it is. Bounds are checked at assertion level 1 (RangeError).
+    /// The element at an index, whoever owns it. Bounds are checked at assertion level 1 (RangeError).
     template <IndexValue... I>
         requires(sizeof...(I) == N)
     [[nodiscard, gnu::always_inline]] reference operator()(I... indices) {
@@ -201,7 +201,7 @@ public:
     [[nodiscard, gnu::always_inline]] reference operator()(const Index<N>& index) {
         return {*this, address<assertion_level >= 1>("", index), index};
     }
-    /// The value, from an array that may only be read.
+    /// The value, from a const array.
     template <IndexValue... I>
         requires(sizeof...(I) == N)
     [[nodiscard, gnu::always_inline]] T operator()(I... indices) const {
@@ -211,8 +211,8 @@ public:
         return reference{*this, address<assertion_level >= 1>("", index), index}.get();
     }
 
-    /// Part of the array, for assignments and bulk reads: of each dimension a Range, a Triplet, `all`, or one index,
-    /// which leaves the dimension out. Throws RangeError for indices outside of the extents, UsageError after close.
+    /// Part of the array, for assignments and bulk reads: for each dimension a Range, a Triplet, `all`, or one index,
+    /// which removes the dimension. Throws RangeError for indices outside of the extents, UsageError after close().
     template <SliceArgument... S>
         requires(sizeof...(S) == N && !(IndexValue<S> && ...))
     [[nodiscard]] auto operator()(const S&... parts) {
@@ -223,7 +223,7 @@ public:
     [[nodiscard]] auto operator()(const S&... parts) const {
         return slice()(parts...);
     }
-    /// The same for the indices of a domain, and for all of them.
+    /// The same for the indices of a domain, and for all indices.
     [[nodiscard]] ArraySlice<T, N> operator()(const Domain<N>& domain) {
         return std::apply([this](const auto&... ranges) { return slice()(ranges...); }, domain.ranges());
     }
@@ -249,9 +249,8 @@ public:
         return reference{*this, address<true>(".at", index), index}.get();
     }
 
-    /// A hint that the element will be read soon by the calling thread, also of an array that may only be read: an
-    /// element of another node is asked for now, if the array is cached, and one that is reached by load comes into the
-    /// processor's cache.
+    /// A hint that the calling thread will soon read the element; const arrays have it, too. An element on another node
+    /// is requested now, if the array is cached; one that is reached by load is brought into the processor's cache.
     template <IndexValue... I>
         requires(sizeof...(I) == N)
     void prefetch(I... indices) const {
@@ -261,22 +260,22 @@ public:
         reference{*this, address<assertion_level >= 1>("", index), index}.prefetch();
     }
 
-    // Prefetch of what a rank will read, said once before a loop that stays as it is: docs/prefetch.md.
+    // Prefetch of what a rank will read, stated once before a loop that stays as it is: docs/prefetch.md.
 
     /// Collective. Each rank keeps copies of the elements of other ranks that `pattern` says it reads (see
-    /// patterns.hpp), and element reads take them. The patterns of an array add up: an element is copied once. Own
-    /// writes to these elements go to their owner and to the own copy. Automatic copies (`consistent`) see what a
-    /// barrier, or another acquire, orders before a read, and are first filled by a read; elements that the rank can
-    /// load are not copied, but into a halo. Manual ones are a snapshot: of the owners' values here, where the call has
-    /// a barrier before and behind, and then of each update(); elements of the own node are copied, too, so that what a
-    /// program computes does not depend on where its ranks run. Replicated arrays have all elements already.
-    /// Throws UsageError when the options differ from those of patterns that the array has, RangeError for patterns
-    /// that do not fit. Cost: memory for the copies, planning, a barrier; for manual copies an update() and another
-    /// barrier.
+    /// patterns.hpp), and element reads are served from them. The patterns of an array add up; each element is copied
+    /// once. This rank's writes to these elements go to the owner and to the copy.
+    /// Automatic copies (`consistent`) see what a barrier, or another acquire, orders before a read, and are filled by
+    /// the first read after it. Node-shared elements are not copied, except into a halo. Manual copies are a snapshot
+    /// of the owners' values: first by this call, between its two barriers, and then by each update(). Node-shared
+    /// elements are copied, too, so that results do not depend on where the ranks run. Replicated arrays have all
+    /// elements already.
+    /// Throws UsageError if the options differ from those of the array's other patterns, RangeError for patterns that
+    /// do not fit. Cost: memory for the copies, planning, a barrier; for manual copies an update() and another barrier.
     template <Pattern<N> P>
     void prefetch(const P& pattern, const PrefetchOptions& options = {});
-    /// Local call. Forgets all patterns, which resize() then does not ask again, and frees the copies. References to
-    /// elements that were prefetched must not be used any more.
+    /// Local call. Removes all patterns, so that resize() no longer evaluates them, and frees the copies. References to
+    /// elements that were prefetched must no longer be used.
     void evict();
     /// Whether the calling rank has a copy of an element. Throws RangeError.
     template <IndexValue... I>
@@ -288,18 +287,17 @@ public:
         check_bounds(".is_prefetched", index);
         return prefetched_ != nullptr && prefetched_->indices.template find<T>(index) != nullptr;
     }
-    /// Reads of own and prefetched elements, and of those that can be loaded, for loops: see PrefetchedView. Automatic
-    /// copies are filled if they are stale. Valid until the next acquire (automatic) or update(), as long as the array
-    /// has its patterns. Where the own elements are no block a read of one costs a search.
+    /// Reads of local, prefetched and node-shared elements, for loops: see PrefetchedView. Fills automatic copies if
+    /// they are stale. Valid until the next acquire (automatic) or update(), as long as the array has its patterns. If
+    /// the local elements are not one block, reading one of them costs a search.
     [[nodiscard]] PrefetchedView<T, N> view() const;
-    /// The own block and the copies around it as plain memory, for arrays that prefetch with PrefetchStorage::halo: see
-    /// HaloView. Valid as view(). Throws UsageError where nothing is prefetched so.
+    /// The local block and the copies around it as plain memory, for arrays that prefetch with PrefetchStorage::halo:
+    /// see HaloView. Valid as view(). Throws UsageError if there are no such copies.
     [[nodiscard]] HaloView<T, N> halo_view() const;
 
-    /// An own element by its global index, as plain memory (of a replicated array: the own copy, and only that). That
-    /// the calling rank owns it is checked at assertion level 1 (RangeError). Each access compares its index, so that a
-    /// loop over all own elements does not become one of vector instructions: local_span() and local_view() do not
-    /// compare.
+    /// A local element by its global index, as plain memory (of a replicated array: the local copy, and only that).
+    /// Assertion level 1 checks that the calling rank owns it (RangeError). Each access compares its index, so that a
+    /// loop over all local elements is not vectorised; local_span() and local_view() do not compare.
     template <IndexValue... I>
         requires(sizeof...(I) == N)
     [[nodiscard]] T& local(I... indices) {
@@ -313,45 +311,47 @@ public:
     }
     [[nodiscard]] const T& local(const Index<N>& index) const { return own_element(index); }
 
-    /// The own part as memory: with Block and Replicated, element (0, …, 0) of the view is the first of local_domain();
-    /// with Cyclic and BlockCyclic the own indices lie close together in ascending order. The rows follow each other
-    /// without gaps: `local_view().data_handle()[k]` is element k of local_span(). Throws UsageError for a distribution
-    /// of the program's own, whose parts need not be rectangular, and, on every rank, where the rows of some rank's
-    /// part have gaps between them: BlockCyclic in two or more dimensions, if the blocks of one but the first do not go
-    /// round evenly.
+    /// The local part as memory: with Block and Replicated, element (0, …, 0) of the view is the first of
+    /// local_domain(); with Cyclic and BlockCyclic the local elements are packed in ascending order of their indices.
+    /// The rows follow each other without gaps: `local_view().data_handle()[k]` is element k of local_span(). Throws
+    /// UsageError for a user-defined distribution, whose parts need not be rectangular; and, on every rank, if the rows
+    /// of some rank's part have gaps between them: BlockCyclic in two or more dimensions, if the blocks of any
+    /// dimension but the first are not distributed evenly.
     [[nodiscard]] LocalView<T, N> local_view();
     [[nodiscard]] LocalView<const T, N> local_view() const;
-    /// The same where rows may have unused elements between them, which only the view's strides tell.
+    /// The same if rows may have unused elements between them; the view's strides show these.
     [[nodiscard]] LocalView<T, N> padded_local_view();
     [[nodiscard]] LocalView<const T, N> padded_local_view() const;
-    /// The own elements one behind the other, in the order of local_view(): for loops over all of them at the speed of
-    /// a pointer, as algorithms and other libraries take them. Throws UsageError as local_view().
+    /// The local elements, contiguous in memory, in the order of local_view(): for loops over all of them at the speed
+    /// of a pointer, and for algorithms and other libraries. Throws UsageError as local_view().
     [[nodiscard]] std::span<T> local_span();
     [[nodiscard]] std::span<const T> local_span() const;
 
-    /// Calls `function(index, element)` with Index<N> and T& for each own element.
+    /// Calls `function(index, element)` with Index<N> and T& for each local element.
     template <class Function>
     void for_each_local(Function function);
 
     // Bulk patches: rectangular domains, also with strides, whoever owns them. The buffer holds the elements of the
-    // domain in row-major order (last dimension fastest) and may be larger. It may lie in an own part, of this array or
-    // of another, but not overlap with the elements that the patch moves. The bounds are always checked: RangeError,
-    // and nothing is moved.
+    // domain in row-major order (last dimension fastest) and may be larger. It may be part of this rank's elements, of
+    // this array or of another, but must not overlap the elements that the patch moves. The bounds are always checked:
+    // RangeError, and nothing is moved.
 
-    /// On return the elements are in `buffer`. Cost: memory copies for what is on this node; for the rest, for each
-    /// owner, a transfer that the cost model plans (see Plan), all started, as far as there is memory for chunks,
+    /// On return the elements are in `buffer`. Cost: memory copies for what is on this node; for each owner on another
+    /// node a transfer that the cost model plans (see Plan). All are started, as far as there is memory for chunks,
     /// before the first is waited for.
     void get(const Domain<N>& domain, std::span<T> buffer) const;
-    /// Complete locally on return: `buffer` may be reused. Cost as get(); replicated arrays: that, times the ranks.
+    /// Complete locally on return: `buffer` may be reused. Cost as get(); for replicated arrays that times the number
+    /// of ranks.
     void put(const Domain<N>& domain, std::span<const T> buffer);
-    /// Non-blocking forms. The buffer must stay as it is until the completion says so. Complete means what it means
-    /// above. A patch has at most 8192 transfers under way; one that needs more waits inside this call for those that
-    /// it has started.
+    /// Non-blocking forms. The buffer must not be changed (get: not be read) until the completion is done; complete
+    /// means the same as above. A patch has at most 8192 transfers under way; one that needs more waits inside this
+    /// call for earlier ones.
     Completion start_get(const Domain<N>& domain, std::span<T> buffer) const;
     Completion start_put(const Domain<N>& domain, std::span<const T> buffer);
-    /// The same into and from memory whose rows lie apart, as the inside of a block with a margin:
-    /// `a.get(mine, LocalView<double, 2>{block, {n + 2, m + 2}}.part({1, 1}, {n, m}))`. The view has the extents of the
-    /// domain (RangeError otherwise), and what lies between its rows is not touched. No copy is made of either side.
+    /// The same into and from memory with gaps between its rows, such as the inside of a block with a margin:
+    /// `a.get(mine, LocalView<double, 2>{block, {n + 2, m + 2}}.part({1, 1}, {n, m}))`. The view must have the extents
+    /// of the domain (otherwise RangeError); the gaps are not touched. Neither side is copied to an intermediate
+    /// buffer.
     template <std::same_as<T> U>
     void get(const Domain<N>& domain, const LocalView<U, N>& buffer) const;
     template <class U>
@@ -364,33 +364,34 @@ public:
     Completion start_put(const Domain<N>& domain, const LocalView<U, N>& buffer);
 
     // Lists of elements, whoever owns them: any range of Index<N>, or of integers in one dimension. The bounds of all
-    // are checked before anything moves: RangeError. Lists of other lengths than the values': RangeError.
+    // are checked before anything moves: RangeError. If the lists differ in length: RangeError.
     //
-    // Cost: elements on this node are loaded and stored; for the rest a message an owner, which holds thousands (within
-    // 1 MiB), and its answer, with a progress thread or on the path service; else what the cost model chooses. To that
-    // come sorting the list and about 100 bytes of memory an element.
+    // Cost: elements on this node are loaded and stored. For the others, with a progress thread or on the path service,
+    // one message an owner, which holds thousands (within 1 MiB), and its answer; otherwise what the cost model
+    // chooses. In addition the list is sorted, with about 100 bytes of memory an element.
 
     /// On return values[k] is the element at indices[k].
     template <detail::arrays::IndexList<N> Indices>
     void gather(const Indices& indices, std::span<T> values) const {
         start_gather(indices, values).wait();
     }
-    /// The element at indices[k] becomes values[k]; of an index that comes twice the last value stays. Complete locally
-    /// on return, as put(). Replicated arrays: every copy.
+    /// The element at indices[k] becomes values[k]; if an index occurs twice, the last value stays. Complete locally on
+    /// return, as put(). Replicated arrays: every copy.
     template <detail::arrays::IndexList<N> Indices>
     void scatter(const Indices& indices, std::span<const T> values) {
         start_scatter(indices, values).wait();
     }
-    /// Non-blocking forms. The values must stay until the completion says so; the list of indices need not.
+    /// Non-blocking forms. The values must remain valid until the completion is done; the list of indices need not.
     template <detail::arrays::IndexList<N> Indices>
     Completion start_gather(const Indices& indices, std::span<T> values) const;
     template <detail::arrays::IndexList<N> Indices>
     Completion start_scatter(const Indices& indices, std::span<const T> values);
 
-    /// Atomics on a list of elements, each by itself, in the list's order where they meet on an element: before[k]
-    /// becomes what the element at indices[k] was. Operands are one for all, or a range. Complete when the results are
-    /// there. `a.fetch(Atomic::min, vertices, level, before)`. See Window::fetch for the rest; `operand`s are copied.
-    /// Throws UsageError for replicated arrays. Cost: a message and its answer for each owner and 500 elements.
+    /// Atomics on a list of elements, each atomic by itself; those on the same element are applied in the order of the
+    /// list. before[k] becomes the previous value of the element at indices[k]. Operands are one for all, or a range.
+    /// Complete when the results have arrived. Example: `a.fetch(Atomic::min, vertices, level, before)`. The operands
+    /// are copied; otherwise see Window::fetch. Throws UsageError for replicated arrays. Cost: a message and its answer
+    /// for each owner and 500 elements.
     template <detail::arrays::IndexList<N> Indices, class Operands>
     void fetch(Atomic operation, const Indices& indices, const Operands& operands, std::span<T> before) {
         start_fetch(operation, indices, operands, before).wait();
@@ -398,7 +399,7 @@ public:
     template <detail::arrays::IndexList<N> Indices, class Operands>
     [[nodiscard]] Completion start_fetch(Atomic operation, const Indices& indices, const Operands& operands,
                                          std::span<T> before);
-    /// The same for compare_swap: of a claim, `before[k] == expected` says who won it.
+    /// The same for compare_swap: when claiming elements, `before[k] == expected` tells whether the claim succeeded.
     template <detail::arrays::IndexList<N> Indices, class Expected, class Desired>
     void compare_swap(const Indices& indices, const Expected& expected, const Desired& desired, std::span<T> before) {
         start_compare_swap(indices, expected, desired, before).wait();
@@ -407,96 +408,97 @@ public:
     [[nodiscard]] Completion start_compare_swap(const Indices& indices, const Expected& expected,
                                                 const Desired& desired, std::span<T> before);
 
-    // Collective calls. They start and end with a barrier: what any rank wrote to the array before is included or
-    // overwritten, and on return every rank sees the result.
+    // Collective calls. They start and end with a barrier: they include or overwrite what any rank wrote to the array
+    // before, and on return every rank sees the result.
 
     /// Sets every element to `value`. Cost: two barriers and local writes.
     void fill(T value);
     /// Copies the elements of an array of the same extents under any distribution, also of another team, which must
-    /// have the same ranks in whatever order (the call is collective over both). Throws RangeError when the extents
-    /// differ, or when `other` does not store all that this array does; UsageError for teams of other sizes and, at
-    /// assertion level 2, of other ranks. Cost: two barriers (four for two teams); memory copies if the distributions
-    /// are the same, else as that of an Assignment, whose gets it makes.
+    /// have the same ranks in any order (the call is collective over both). Throws RangeError if the extents differ, or
+    /// if `other` does not store all elements that this array does; UsageError for teams of different sizes and, at
+    /// assertion level 2, of different ranks. Cost: two barriers (four for two teams); memory copies if the
+    /// distributions are the same, otherwise the gets of an Assignment.
     void copy_from(const GlobalArray& other);
 
-    /// Writes all elements to a file that every rank reaches, in row-major order whatever the distribution: a
-    /// checkpoint that another number of ranks can load under another distribution, by MPI's parallel files (MPI-IO).
-    /// What any rank wrote before is saved. The file is written as `path` + ".partial", with a header, and a checksum
-    /// for each MiB, and replaces `path` when it is complete and on the disk: a save that fails or is killed leaves
-    /// what was there. Elements that the distribution does not store are zero bytes in the file. Throws FileError on
-    /// all ranks. Cost: each rank gets and writes an equal share of the elements, 8 MiB at a time.
+    /// Writes a checkpoint: all elements, in row-major order whatever the distribution, to a file that every rank can
+    /// reach, by MPI's parallel files (MPI-IO). Another number of ranks can load it under another distribution. It
+    /// includes what any rank wrote before. The file is written as `path` + ".partial", with a header, and a checksum
+    /// for each MiB, and replaces `path` once it is complete and on disk: a save that fails or is killed leaves the old
+    /// file. Elements that the distribution does not store are zero bytes in the file. Throws FileError on all ranks.
+    /// Cost: each rank gets and writes an equal share of the elements, 8 MiB at a time.
     void save(const std::string& path, const CheckpointOptions& options = {}) const { slice().save(path, options); }
-    /// Reads all elements from a file that save() wrote, of an array of the same extents and type of elements; on
-    /// return every rank sees them. Throws FileError on all ranks: for a file that is no checkpoint, was cut off, is of
-    /// other extents or another type, or is damaged. Only of the last the elements are then unknown; else they are what
-    /// they were.
+    /// Reads all elements from a file that save() wrote, of an array of the same extents and element type; on return
+    /// every rank sees them. Throws FileError on all ranks for a file that is not a checkpoint, is truncated, has other
+    /// extents or another element type, or is damaged. The elements are then unchanged, except after damage, when they
+    /// are undefined.
     void load(const std::string& path, const CheckpointOptions& options = {}) { slice().load(path, options); }
-    /// A new array of the extents that the file has.
+    /// Makes a new array with the extents of the file.
     template <Distribution<N> D = Block>
     [[nodiscard]] static GlobalArray load(Team& team, const std::string& path, const D& distribution = {},
                                           GlobalArrayOptions options = {});
 
-    /// For replicated arrays: every copy becomes that of `root`. Throws UsageError for others, RangeError.
+    /// For replicated arrays: every copy becomes that of `root`. Throws UsageError for other arrays, RangeError.
     void broadcast(Rank root);
 
-    /// Sum of all elements as double, std::int64_t or std::uint64_t (modulo 2^64); of bool the number of true. The
-    /// order of additions is not fixed. Elements of any other type with +, such as std::complex, are added as reduce()
-    /// does, and the sum is one of them.
+    /// Sum of all elements as double, std::int64_t or std::uint64_t (modulo 2^64); for bool the number of true
+    /// elements. The order of additions is unspecified. Elements of any other type with +, such as std::complex, are
+    /// added as by reduce(), and the sum has their type.
     [[nodiscard]] auto sum() const;
-    /// Smallest and largest element. NaN are passed over; of nothing but NaN (or an array whose distribution stores
-    /// nothing) the result is what any value replaces: infinity for min(), -infinity for max(). Throw UsageError for
-    /// arrays of no elements. Elements of any other type with < are compared as reduce() does.
+    /// Smallest and largest element. NaNs are ignored. If all elements are NaN (or the distribution stores none), the
+    /// result is infinity for min() and -infinity for max(). Throw UsageError for arrays without elements. Elements of
+    /// any other type with < are compared as by reduce().
     [[nodiscard]] T min() const;
     [[nodiscard]] T max() const;
-    /// The same with the index; of equal values that of the lowest index, dimension 0 first. NaN are passed over. Throw
-    /// UsageError for arrays of no elements and where no element is a number. Cost: as reduce().
+    /// The same with the index; among equal values the lowest index, dimension 0 first. NaNs are ignored. Throw
+    /// UsageError for arrays without elements, and if all elements are NaN. Cost: as reduce().
     [[nodiscard]] LocatedValue<T, N> min_location() const;
     [[nodiscard]] LocatedValue<T, N> max_location() const;
-    /// General reduction: `combine(x, y)` is associative and `identity` neutral to it. A rank combines the elements of
-    /// its local_domains(), one domain after the other, each with the last index fastest; then the ranks' results are
-    /// combined in the order of the ranks. So the result is the same each time, on every rank, also if `combine` does
-    /// not commute or rounds; but it is the row-major order of the whole array only where ranks own whole rows in turn.
-    /// What a function throws on one rank is thrown there, and all others throw UsageError with its text.
-    /// Cost: ceil(log2(ranks)) barriers and gets, and a broadcast; of a replicated array two barriers.
+    /// General reduction: `combine(x, y)` must be associative, and `identity` neutral to it. A rank combines the
+    /// elements of its local_domains(), one domain after another, each with the last index fastest; then the ranks'
+    /// results are combined in the order of the ranks. So the result is reproducible, and the same on every rank, even
+    /// if `combine` does not commute or rounds; but the order is row-major over the whole array only if consecutive
+    /// ranks own whole rows. An exception of a function is thrown on its rank, and all others throw UsageError with its
+    /// text.
+    /// Cost: ceil(log2(ranks)) barriers and gets, and a broadcast; for a replicated array two barriers.
     template <class Combine>
     [[nodiscard]] T reduce(T identity, Combine combine) const {
         return transform_reduce(identity, combine, [](const T& element) -> const T& { return element; });
     }
     /// The reduction of `transform(element)` or of `transform(index, element)`, a value of type R:
-    /// `a.transform_reduce(0.0, std::plus<>{}, square)`. R is trivially copyable, has a default constructor and less
-    /// than 4 MiB. A transform that can be called with the element alone is.
+    /// `a.transform_reduce(0.0, std::plus<>{}, square)`. R must be trivially copyable, have a default constructor and
+    /// be smaller than 4 MiB. If the transform can be called with the element alone, it is.
     template <detail::arrays::Reducible R, class Combine, detail::arrays::TransformOf<T, N> Transform>
     [[nodiscard]] R transform_reduce(R identity, Combine combine, Transform transform) const;
 
 private:
     template <IndexValue... I>
     [[nodiscard]] static constexpr Index<N> to_index(I... indices) noexcept {
-        // An unsigned value above 2^63 becomes negative, which every check refuses too.
+        // An unsigned value above 2^63 becomes negative, which every check rejects, too.
         return Index<N>{static_cast<std::int64_t>(indices)...};
     }
 
     [[nodiscard]] T* near_address(std::uint64_t offset) const noexcept {
-        // Spares the code that calls this the test for null.
+        // Spares the caller the test for null.
         if (near_ == nullptr) __builtin_unreachable();
         return near_ + offset;
     }
-    // The index by value: a reference to it would keep it in memory in the loops that this is called from.
+    // The index is passed by value: a reference would keep it in memory in the loops that call this.
     template <bool Checked>
     [[gnu::noinline]] T* other_address(const char* call, Index<N> index) const;
     template <bool Checked>
     [[gnu::noinline]] T& other_own_element(Index<N> index) const;
 
-    /// Where the element can be loaded and stored, or null.
+    /// The address of the element if it can be loaded and stored, otherwise null.
     template <bool Checked>
     [[nodiscard, gnu::always_inline]] T* address(const char* call, const Index<N>& index) const {
         if (near_box_.holds(index)) [[likely]]
             return near_address(near_box_.offset(index));
-        // Where the elements of the node are no box; none that is found here has a copy.
+        // Reached if the node's elements are not one box; none of the elements found here has a copy.
         if (prefetched_ == nullptr || near_box_.empty())
             if (T* const address = node_.template find<T>(index)) [[likely]]
                 return address;
         if (prefetched_ != nullptr) {
-            // A copy's index needs no check, and others get theirs where their owner is worked out.
+            // The index of a copy needs no check; others are checked when their owner is computed.
             if constexpr (Checked)
                 if (assertion_level < 1 || *call != '\0') check_bounds(call, index);
             return nullptr;
@@ -509,8 +511,8 @@ private:
     // For ElementReference: elements that are not plain memory here.
     friend reference;
     [[nodiscard]] bool writes_here() const noexcept { return !replicated_; }
-    /// An element of another node. Those in a row that the cache has entered are read here; the rest out of line, so
-    /// that the loops that this is called from keep what they compute in registers.
+    /// An element on another node. Elements in a row that the cache has entered are read here; the rest out of line, so
+    /// that loops keep what they compute in registers.
     [[nodiscard, gnu::always_inline]] T get_remote(const Index<N>& index) const {
         if (prefetched_ != nullptr) {
             if (const T* const copy = prefetched_->manual.template find<T>(index);
@@ -531,17 +533,17 @@ private:
                 return;
         put_cached(index, value);
     }
-    /// Of an array that has prefetched something: any element but those of near_box_.
+    /// For an array that has prefetched something: any element outside of near_box_.
     [[nodiscard, gnu::noinline]] T get_prefetched(Index<N> index) const;
     [[nodiscard, gnu::noinline]] T get_cached(Index<N> index) const;
     [[gnu::noinline]] void put_cached(Index<N> index, T value) const;
     using RemotePlace = typename detail::arrays::RemoteElements<N>::Place;
-    /// Of any element within the extents.
+    /// For any element within the extents.
     [[nodiscard]] RemotePlace place_of(const Index<N>& index) const;
-    /// Past the table of hot pages.
+    /// Bypasses the table of hot pages.
     [[nodiscard, gnu::noinline]] T get_far(Index<N> index, RemotePlace place) const;
     [[gnu::noinline]] void put_far(Index<N> index, RemotePlace place, T value) const;
-    /// The elements around one that was just read or written are found faster, if it is cached.
+    /// Makes later accesses to the neighbours of an element that was just read or written faster, if it is cached.
     [[gnu::noinline]] void enter_stretch(Index<N> index, RemotePlace place, bool written) const;
     [[gnu::noinline]] void prefetch_far(Index<N> index) const;
     [[nodiscard]] detail::arrays::Home home(const char* call, const Index<N>& index) const;
@@ -562,14 +564,14 @@ private:
     [[nodiscard]] Location locate(const Index<N>& index) const;
     [[nodiscard]] Location checked_location(const char* call, const Index<N>& index) const;
 
-    /// What element accesses look at first: own elements, and those of the node unless copies of them are to be read.
+    /// Binds what element accesses look at first: local elements, and the node's unless copies of those are to be read.
     void bind_near(bool node);
-    /// What a pattern says that this rank reads.
+    /// The domains that this rank reads according to a pattern.
     [[nodiscard]] std::vector<Domain<N>> needed_by(const detail::prefetching::KeptPattern<N>& pattern) const;
-    /// Prefetches what of these domains is not here yet.
+    /// Prefetches the part of these domains that has no copy yet.
     void prefetch_domains(const std::vector<Domain<N>>& needed, const PrefetchOptions& options,
                           detail::prefetching::CopyState& state);
-    /// The indices of `needed` that are to be copied, as domains; nothing where they would be too many.
+    /// The indices of `needed` that must be copied, as domains; nullopt if there would be too many.
     [[nodiscard]] std::optional<detail::prefetching::NeededDomains<N>>
     domains_to_copy(const std::vector<Domain<N>>& needed, bool node) const;
     void copy_domains(const detail::prefetching::NeededDomains<N>& domains, PrefetchStorage storage);
@@ -577,22 +579,22 @@ private:
     [[nodiscard]] std::vector<detail::arrays::IndexRun<N>> rows_to_copy(const std::vector<Domain<N>>& needed,
                                                                         bool node) const;
     void copy_rows(const std::vector<detail::arrays::IndexRun<N>>& runs);
-    /// Memory for copies of `blocks`, or the given one, in which each lies as `shape_of(block)` says; null if there are
-    /// no blocks.
+    /// Memory for copies of `blocks`, or the given memory, in which each block has the shape `shape_of(block)`; null if
+    /// there are no blocks.
     template <std::ranges::range Blocks, class ShapeOf>
     [[nodiscard]] std::byte* add_copies_of(const Blocks& blocks, std::uint64_t index_bytes, ShapeOf shape_of,
                                            std::byte* memory = nullptr);
-    /// The indices that have room in the segment: own ones, and around them.
+    /// The indices that have memory in the segment: local ones, and around them.
     [[nodiscard]] Domain<N> domain_with_halo() const;
-    /// Where a block of these lies in the segment.
+    /// Where a block of these is in the segment.
     [[nodiscard]] detail::distribution::BufferShape<N> shape_in_segment(const Domain<N>& block) const;
     [[nodiscard]] detail::arrays::PlacedBox<N> placed_in_segment(const Domain<N>& block) const;
-    /// What of these domains there is room for in the segment is copied there; the rest of them.
+    /// Copies the part of these domains that fits into the halo; returns the rest.
     [[nodiscard]] std::vector<Domain<N>> copy_into_halo(const std::vector<Domain<N>>& needed);
-    /// Finds out what of the own block and its halo can be read as one box.
+    /// Finds out how much of the local block and its halo can be read as one box.
     void note_reach(const PrefetchOptions& options);
     friend class PrefetchedView<T, N>;
-    /// The elements around one, for views: copies, or those of a rank of this node. Throws RangeError.
+    /// The box around an element, for views: copies, or elements of a rank of this node. Throws RangeError.
     [[nodiscard]] detail::arrays::PlacedBox<N> box_around(const Index<N>& index) const;
     [[nodiscard]] bool is_of_node(int owner) const noexcept { return window_.map().base(owner) != nullptr; }
 
@@ -600,23 +602,23 @@ private:
     [[nodiscard]] Domain<N> domain_of(Rank rank, std::uint64_t k) const;
 
     GlobalArray(Team& team, const Extents<N>& extents, detail::arrays::ArrayMaps<N> maps, GlobalArrayOptions options);
-    /// What of the own elements `other` has, too, from there.
+    /// Copies those local elements that `other` has, too, from there.
     void take_elements(const GlobalArray& other);
-    /// What resize() and redistribute() have in common.
+    /// The common part of resize() and redistribute().
     void rebuild(const char* call, const std::shared_ptr<Team>& own_team, const Extents<N>& extents,
                  const std::shared_ptr<const detail::arrays::KeptDistribution<N>>& distribution);
-    /// Of an array that takes the place of `old`, which has other extents.
+    /// For an array that replaces `old`, which has other extents.
     void take_patterns(const GlobalArray& old);
-    /// After this an access finds no element inside, and reports that the array is closed.
+    /// After this an access finds no element inline, and reports that the array is closed.
     void forget() noexcept;
 
-    /// Calls `run(index, data, count)` for each run of own elements that is contiguous in memory: `index` of the first,
-    /// its neighbours `index_stride` apart in the last dimension.
+    /// Calls `run(index, data, count)` for each run of local elements that is contiguous in memory: `index` is that of
+    /// the first, its neighbours are `index_stride` apart in the last dimension.
     template <class Run>
     void for_each_run(Run run) const;
     [[nodiscard]] LocalView<T, N> view(const char* call) const;
     [[nodiscard]] LocalView<T, N> dense_view(const char* call) const;
-    /// The rank by which the map knows what the calling rank has.
+    /// The rank under which the map lists what the calling rank has.
     [[nodiscard]] Rank own_place() const noexcept { return Rank{replicated_ ? 0 : own_rank_}; }
     [[nodiscard]] T* segment() const noexcept { return own_ - map_.origin(); }
     struct CheckedMap;
@@ -624,48 +626,48 @@ private:
     void cut(const Domain<N>& domain, const detail::distribution::BufferShape<N>& buffer,
              detail::distribution::SectionVisitor& visitor) const;
     void check_patch(const char* call, const Domain<N>& domain, std::uint64_t buffer_size) const;
-    /// Throws RangeError unless the view has the extents of the domain and its rows lie in ascending order; where the
-    /// domain's elements are in it.
+    /// Returns where the domain's elements are in the view. Throws RangeError unless the view has the extents of the
+    /// domain and its rows are in ascending order.
     [[nodiscard]] detail::distribution::BufferShape<N> checked_shape(const char* call, const Domain<N>& domain,
                                                                      const LocalView<const T, N>& buffer) const;
-    /// Starts a patch that has been checked. Only read for Direction::put.
+    /// Starts a patch that has been checked. `buffer` is only read for Direction::put.
     [[nodiscard]] Completion start_patch(detail::arrays::Direction direction, const Domain<N>& domain,
                                          const detail::distribution::BufferShape<N>& shape, const T* buffer) const;
-    /// Where the elements of a list are. Throws RangeError, also unless there are as many of `others` (SIZE_MAX: no
-    /// matter).
+    /// Where the elements of a list are. Throws RangeError, also unless there are `others` of them (SIZE_MAX: any
+    /// number).
     template <class Indices>
     [[nodiscard]] std::vector<detail::arrays::ListedPlace> places_of(const char* call, const Indices& indices,
                                                                      std::initializer_list<std::size_t> others) const;
-    /// Whether this rank's segments of both hold the same elements at the same places. It may be so on one rank only:
-    /// two teams may number their ranks in different orders.
+    /// Whether this rank's segments of both hold the same elements at the same places. The answer may differ between
+    /// ranks: two teams may number their ranks in different orders.
     [[nodiscard]] bool same_segment(const GlobalArray& other) const;
-    /// Collective. Throws RangeError on every rank if this array, with a distribution of the program's own, does not
-    /// store all that `wanted` does.
+    /// Collective. Throws RangeError on every rank if this array, with a user-defined distribution, does not store all
+    /// elements that `wanted` does.
     void require_stored(const GlobalArray& wanted) const;
     [[nodiscard]] std::span<std::byte> own_bytes() const;
     template <class Better>
     [[nodiscard]] LocatedValue<T, N> first_best(const char* call, T worst, Better better) const;
-    /// The same of types that have no worst value, without the index.
+    /// The same for types that have no worst value, without the index.
     template <class Better>
     [[nodiscard]] T best(const char* call, Better better) const;
-    /// The end of a reduction: `over_ranks(own)`, or, as every rank has reduced its own copy of everything, `own`.
+    /// The end of a reduction: `over_ranks(own)`, or `own` if every rank has reduced its own copy of everything.
     template <class Value, class OverRanks>
     [[nodiscard]] Value reduced(Value own, OverRanks over_ranks) const;
 
     // In the order of use by element accesses, from a cache line's start.
     alignas(64) T* near_ = nullptr;        ///< first element of near_box_
-    detail::arrays::DenseBox<N> near_box_; ///< what the node has, where that is dense; else what this rank has
+    detail::arrays::DenseBox<N> near_box_; ///< the node's elements if they are dense; otherwise this rank's
     detail::arrays::NodeElements<N> node_;
-    T* own_ = nullptr; ///< first element of the own segment
+    T* own_ = nullptr; ///< first element of the local segment
     detail::arrays::DenseBox<N> box_;
     int own_rank_ = -1;
     bool replicated_ = false;
-    std::unique_ptr<detail::arrays::PrefetchedElements<N>> prefetched_; ///< null: nothing is prefetched
+    std::unique_ptr<detail::arrays::PrefetchedElements<N>> prefetched_; ///< null if nothing is prefetched
     detail::arrays::RemoteElements<N> remote_;                          ///< empty unless the array is cached
     const detail::window::HotPageTables* hot_pages_ = &detail::window::no_hot_pages;
     BlockCyclicMap<N> map_;
-    std::shared_ptr<const detail::distribution::ForeignMap<N>>
-        foreign_; ///< in place of map_ for a distribution of the program's own
+    std::shared_ptr<const detail::distribution::UserMap<N>>
+        user_map_; ///< instead of map_ for a user-defined distribution
     Extents<N> extents_;
     std::shared_ptr<const detail::arrays::KeptDistribution<N>> distribution_;
     std::vector<detail::prefetching::KeptPattern<N>> patterns_; ///< of what is prefetched

@@ -15,20 +15,20 @@
 
 namespace lapwing {
 
-/// What a stencil reads: the own block of an array and, `depth` elements deep on every side and at the corners, those
-/// of other ranks around it, in one block of memory. The array stays what the program writes to:
+/// What a stencil reads: the local block of an array and, `depth` elements deep on every side and at the corners, the
+/// elements of other ranks around it, in one block of memory. The program still writes to the array:
 ///
 /// ```cpp
 /// lapwing::Halo halo{a, 1};
 /// for (int step = 0; step < steps; ++step) {
-///     halo.exchange();                                       // the own block and what lies around it, as they are now
+///     halo.exchange();                                       // the current values of the local block and around it
 ///     for (auto [i, j] : inner) a.local(i, j) = 0.25 * (halo(i - 1, j) + halo(i + 1, j) + halo(i, j - 1) + halo(i, j +
 ///     1));
 /// }
 /// ```
 ///
-/// Elements beyond the array's edges are the program's: zero at first, and never changed by an exchange. In periodic
-/// dimensions the array goes on behind its last index with its first, and these elements are those of the other side:
+/// Elements beyond the array's edges belong to the program: zero at first, and never changed by an exchange. A periodic
+/// dimension wraps around, and these elements are those of the other side:
 ///
 /// ```cpp
 /// lapwing::Halo ring{a, 1, {true, false}}; // a torus in the first dimension: ring(-1, j) on the rank with row 0 is
@@ -39,9 +39,9 @@ namespace lapwing {
 template <TriviallyCopyable T, std::size_t N>
 class Halo {
 public:
-    /// Local call. Memory: that of the own block with its margin. Throws UsageError where the calling rank owns several
+    /// Local call. Memory: that of the local block with its margin. Throws UsageError if the calling rank owns several
     /// separate domains or one with strides (Cyclic, most of BlockCyclic), RangeError for a negative depth, and on
-    /// every rank for one that is larger than the array's extent in a periodic dimension: elements would be there more
+    /// every rank for a depth larger than the array's extent in a periodic dimension, since elements would occur more
     /// than once.
     Halo(GlobalArray<T, N>& array, std::int64_t depth, const std::array<bool, N>& periodic = {})
         : array_{&array}, own_{array.local_domain()} {
@@ -56,36 +56,36 @@ public:
         first_ = domain_.first();
         for (std::size_t d = 0; d < N; ++d) origin_ += first_[d] * view_.stride(d);
     }
-    // The view leads to the memory, which a move keeps and a copy would not.
+    // The view points to the memory, which survives a move but not a copy.
     Halo(const Halo&) = delete;
     Halo& operator=(const Halo&) = delete;
     Halo(Halo&&) noexcept = default;
     Halo& operator=(Halo&&) noexcept = default;
 
-    /// Collective over the array's team: a barrier, fetch(), and a barrier, so that every rank gets what all have
-    /// written before, and may write its part when this returns. Cost: two barriers and fetch().
+    /// Collective over the array's team: a barrier, fetch(), and a barrier. So every rank gets what all have written
+    /// before, and may write its part again when this returns. Cost: two barriers and fetch().
     void exchange() {
         array_->barrier();
         fetch();
         array_->barrier();
     }
-    /// Local call: the own block and its halo as they are. For programs that order their accesses by other means.
-    /// Cost: a copy of the own block; for each neighbour on another node a planned transfer, all under way at a time,
-    /// and another for each edge of a periodic dimension that lies between.
+    /// Local call: fetches the current values of the local block and its halo. For programs that order their accesses
+    /// by other means. Cost: a copy of the local block; for each neighbour on another node a planned transfer, all
+    /// under way at once, and one more for each edge of a periodic dimension in between.
     void fetch() { start_fetch().wait(); }
-    /// The memory must not be used until the completion says so.
+    /// The memory must not be used until the completion is done.
     Completion start_fetch() {
         if (sections_.size() == 1) return array_->start_get(sections_.front().source, part(sections_.front().place));
         std::vector<Completion> gets;
         for (const Section& section : sections_) gets.push_back(array_->start_get(section.source, part(section.place)));
         return GlobalArray<T, N>::all_of(std::move(gets));
     }
-    /// Local call: writes the own block back to the array, but no halo. Cost: a copy.
+    /// Local call: writes the local block back to the array, but not the halo. Cost: a copy.
     void store() {
         if (!own_.empty()) array_->put(own_, part(own_));
     }
 
-    /// An element by its global index. Not checked: `index` must lie in domain().
+    /// An element by its global index. Not checked: `index` must be in domain().
     template <IndexValue... I>
         requires(sizeof...(I) == N)
     [[nodiscard]] T& operator()(I... indices) {
@@ -99,15 +99,15 @@ public:
     [[nodiscard]] T& operator()(const Index<N>& index) { return memory_[place(index)]; }
     [[nodiscard]] const T& operator()(const Index<N>& index) const { return memory_[place(index)]; }
 
-    /// The indices that have memory here: those of the own block, and `depth` more on each side, beyond the array's
-    /// edges too.
+    /// The indices that have memory here: those of the local block, and `depth` more on each side, also beyond the
+    /// array's edges.
     [[nodiscard]] const Domain<N>& domain() const noexcept { return domain_; }
-    /// All of it, and what of it is the own block; for loops at the speed of a pointer.
+    /// All of it, and the local block within it; for loops at the speed of a pointer.
     [[nodiscard]] LocalView<T, N> view() noexcept { return view_; }
     [[nodiscard]] LocalView<T, N> own() noexcept { return own_.empty() ? LocalView<T, N>{} : part(own_); }
 
 private:
-    /// What of the array goes where: the same domain, or across edges of periodic dimensions a shifted one.
+    /// Which part of the array goes where: the same domain, or a shifted one across edges of periodic dimensions.
     struct Section {
         Domain<N> source; ///< of the array
         Domain<N> place;  ///< of domain_
@@ -152,11 +152,11 @@ private:
     GlobalArray<T, N>* array_;
     Domain<N> own_;
     Domain<N> domain_;              ///< of the memory
-    std::vector<Section> sections_; ///< of that, what the array has
+    std::vector<Section> sections_; ///< the parts of it that the array has
     std::vector<T> memory_;
     LocalView<T, N> view_;
     Index<N> first_{};
-    std::int64_t origin_ = 0; ///< place of the index (0, …, 0), if it had one
+    std::int64_t origin_ = 0; ///< place that the index (0, …, 0) would have
 };
 
 } // namespace lapwing

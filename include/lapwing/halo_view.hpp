@@ -11,9 +11,8 @@
 
 namespace lapwing {
 
-/// The own block of a GlobalArray and the prefetched copies around it, which lie in one block of memory, by their
-/// global indices: what a loop over the own block reads costs no comparison, and compilers make vector instructions of
-/// it.
+/// The local block of a GlobalArray and the prefetched copies around it, in one block of memory, by their global
+/// indices. A loop over the local block reads them without comparisons, so that compilers vectorise it.
 ///
 /// ```cpp
 /// lapwing::GlobalArray<double, 2> a{runtime, {n, n}, lapwing::Block{}, {.halo = 1}};
@@ -25,14 +24,14 @@ namespace lapwing {
 /// }
 /// ```
 ///
-/// Nothing is checked: an index must lie in domain(), and what is neither own nor prefetched there (the corners of a
-/// stencil without corners) has no meaning.
+/// Nothing is checked: an index must be in domain(), and elements that are neither local nor prefetched there (the
+/// corners of a stencil without corners) are undefined.
 template <TriviallyCopyable T, std::size_t N>
 class HaloView {
 public:
-    /// Of a rank that owns nothing.
+    /// For a rank that owns nothing.
     HaloView() noexcept = default;
-    /// Made by GlobalArray::halo_view(): `first` is where the domain's first element is.
+    /// Made by GlobalArray::halo_view(): `first` points to the domain's first element.
     HaloView(const Domain<N>& domain, const T* first, const std::array<std::uint64_t, N>& strides)
         : domain_{domain}, first_{first} {
         for (std::size_t d = 0; d < N; ++d) {
@@ -54,14 +53,14 @@ public:
         return first_[offset];
     }
 
-    /// The own indices, and those around them that the array has; empty on a rank that owns nothing.
+    /// The local indices, and those around them that the array has; empty on a rank that owns nothing.
     [[nodiscard]] const Domain<N>& domain() const noexcept { return domain_; }
 
 private:
     Domain<N> domain_;
     const T* first_ = nullptr;
     std::array<std::int64_t, N> strides_{};
-    std::int64_t origin_ = 0; ///< where the first element would be, from that of index (0, …, 0)
+    std::int64_t origin_ = 0; ///< position of the first element, relative to that of index (0, …, 0)
 };
 
 } // namespace lapwing

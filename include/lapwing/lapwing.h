@@ -1,20 +1,20 @@
 // Room: bindings
 /*
- * Lapwing for C (C99), and what bindings for other languages stand on. docs/c.md has the rules, and a table of the
+ * Lapwing for C (C99); bindings for other languages are built on it. docs/c.md has the rules, and a table of the
  * functions.
  *
- * Functions are lapwing_<object>_<verb>, and return LAPWING_SUCCESS or another code of lapwing/c/error.h;
- * lapwing_error_text() says what was wrong, with the rank, the values and the remedy. Results go to pointers, which are
- * the last arguments.
+ * Functions are lapwing_<object>_<verb>, and return LAPWING_SUCCESS or an error code of lapwing/c/error.h;
+ * lapwing_error_text() returns what was wrong, with the rank, the values and the remedy. Results go to pointers, which
+ * are the last arguments.
  *
- * Objects are handles: lapwing_<object>_create() makes one, lapwing_<object>_free() frees it and makes the pointer
- * null. A null handle, and one that was freed recently, is LAPWING_ERR_USAGE. Texts that are given stay until the
- * thread's next call that gives one.
+ * Objects are handles: lapwing_<object>_create() makes one, lapwing_<object>_free() frees it and sets the pointer to
+ * null. Passing a null handle, or one that was freed recently, returns LAPWING_ERR_USAGE. Texts that a call returns are
+ * valid until the same thread's next call that returns one.
  *
- * "Collective": every rank of the runtime calls, in the same order, with the same arguments where nothing else is said.
- * "Local": a rank alone. "One thread": one thread of the rank at a time makes such calls on the same runtime. "Any
- * thread": several threads may, if MPI provides MPI_THREAD_MULTIPLE. Freeing an object is for a thread that knows that
- * no other uses it.
+ * "Collective": every rank of the runtime makes the call, in the same order, with the same arguments unless stated
+ * otherwise. "Local": a rank alone. "One thread": only one thread of the rank at a time may make such calls on the same
+ * runtime. "Any thread": several threads may, if MPI provides MPI_THREAD_MULTIPLE. An object may only be freed when no
+ * other thread uses it.
  */
 #ifndef LAPWING_LAPWING_H
 #define LAPWING_LAPWING_H

@@ -17,7 +17,7 @@
 
 namespace lapwing {
 
-/// Bytes that are contiguous in memory. The offset is from the base of the transfer, and may be negative.
+/// A block of contiguous bytes. The offset is relative to the base of the transfer, and may be negative.
 struct ByteBlock {
     std::int64_t offset = 0; ///< from the base
     std::uint64_t bytes = 0; ///< length
@@ -25,8 +25,8 @@ struct ByteBlock {
     friend constexpr bool operator==(const ByteBlock&, const ByteBlock&) = default;
 };
 
-/// One side of a transfer: an ordered sequence of bytes in memory, as blocks relative to a base that the transfer
-/// gives.
+/// One side of a transfer: an ordered sequence of bytes in memory, given as blocks relative to a base that the transfer
+/// supplies.
 ///
 /// ```cpp
 /// Layout column = Layout::strided(rows, sizeof(double), row_bytes, j * sizeof(double));
@@ -35,21 +35,22 @@ struct ByteBlock {
 /// Layout any    = Layout::from_mpi(type, count);
 /// ```
 ///
-/// The order of the sequence is part of its value and is never changed: byte k of the source goes to byte k of the
-/// target. A layout is a nest of levels, each a count with a stride or a shared list of offsets, around one block or a
-/// shared list of blocks of different lengths; regular patterns take the same memory however many blocks they have, and
-/// copying a layout never copies a list. It is brought into a canonical form when it is made: adjacent blocks are one,
-/// levels that continue each other are one, levels of one iteration vanish, lists with a constant stride are no lists.
+/// The order of the sequence is part of its value and never changes: byte k of the source goes to byte k of the target.
+/// A layout is a nest of levels, each a count with a stride or a shared list of offsets, around one block or a shared
+/// list of blocks of different lengths. Regular patterns take the same memory however many blocks they have, and
+/// copying a layout never copies a list. Construction brings it into a canonical form: adjacent blocks are joined,
+/// levels that continue each other are joined, levels of one iteration are removed, lists with a constant stride become
+/// strides.
 ///
-/// A layout is immutable in use and may be read by several threads. LayoutCursor (layout_cursor.hpp) goes through it.
-/// Queries cost O(levels) and allocate nothing unless they say otherwise. Construction throws RangeError where a size
-/// or an offset leaves 63 bits.
+/// A layout is immutable, and several threads may read it. LayoutCursor (layout_cursor.hpp) iterates over it. Queries
+/// cost O(levels) and allocate nothing unless stated otherwise. Construction throws RangeError if a size or an offset
+/// exceeds 63 bits.
 class Layout {
 public:
-    /// The deepest nest. A deeper one is made shallower by writing out two of its levels as a list.
+    /// The deepest nest. A deeper one is flattened by writing out two of its levels as a list.
     static constexpr std::size_t max_levels = 10;
-    /// The longest list that a construction writes out (16 bytes a block, or up to 32 where its blocks are cut into
-    /// equal units for faster copies); RangeError above it.
+    /// The longest list that a construction writes out (16 bytes a block, or up to 32 if its blocks are split into
+    /// equal units for faster copies); a longer one throws RangeError.
     static constexpr std::uint64_t max_listed_blocks = std::uint64_t{1} << 28;
 
     /// One level of a nest: `count` iterations, `stride` bytes apart. A stride may be negative or zero.
@@ -57,7 +58,7 @@ public:
         std::uint64_t count = 0; ///< iterations
         std::int64_t stride = 0; ///< in bytes
     };
-    /// In bytes, from the base.
+    /// In bytes, relative to the base.
     using Offsets = std::vector<std::int64_t>;
 
     /// No bytes.
@@ -65,7 +66,7 @@ public:
 
     /// One block.
     [[nodiscard]] static Layout contiguous(std::uint64_t bytes, std::int64_t offset = 0);
-    /// `count` blocks, `stride` bytes from start to start.
+    /// `count` blocks; `stride` is the distance in bytes between their starts.
     [[nodiscard]] static Layout strided(std::uint64_t count, std::uint64_t block_bytes, std::int64_t stride,
                                         std::int64_t offset = 0);
     /// Nested dimensions, the outermost first.
@@ -73,24 +74,23 @@ public:
                                         std::int64_t offset = 0);
     /// Blocks of equal size at these offsets, in this order.
     [[nodiscard]] static Layout indexed(Offsets offsets, std::uint64_t block_bytes);
-    /// The same; the list is shared, and nobody may change it from now on.
+    /// The same; the list is shared, and must not be changed from now on.
     [[nodiscard]] static Layout indexed_shared(std::shared_ptr<const Offsets> offsets, std::uint64_t block_bytes);
-    /// Any blocks, in this order. Those without bytes count for nothing.
+    /// Any blocks, in this order. Blocks without bytes are ignored.
     [[nodiscard]] static Layout list(std::span<const ByteBlock> blocks);
-    /// The sequences one after the other. Stays compact where all have the same shape; otherwise their blocks are
-    /// written out as a list.
+    /// The sequences one after another. Stays compact if all have the same shape; otherwise their blocks are written
+    /// out as a list.
     [[nodiscard]] static Layout concatenate(std::span<const Layout> parts);
-    /// The elements of a domain in a row-major array of these extents that starts at the base, in the order in which
-    /// the domain goes through its indices. RangeError when the domain leaves the extents.
+    /// The elements of a domain in a row-major array of these extents that starts at the base, in the iteration order
+    /// of the domain. Throws RangeError if the domain leaves the extents.
     template <std::size_t N>
     [[nodiscard]] static Layout of(const Domain<N>& domain, const Extents<N>& extents, std::uint64_t element_bytes) {
         return of_ranges(domain.ranges(), extents.values(), element_bytes);
     }
     /// `count` elements of an MPI datatype, in the order of its type signature: the bytes that MPI_Pack would pack. The
-    /// datatype may be freed afterwards. Looks at the constructors only, and keeps regular ones compact. Throws
-    /// UsageError for MPI_DATATYPE_NULL and for a type that is not committed. A handle that was freed before cannot be
-    /// told from another and is undefined behaviour, as in every MPI call. Local; looking inside costs more than a
-    /// small transfer.
+    /// datatype may be freed afterwards. Only the type constructors are examined, and regular ones stay compact. Throws
+    /// UsageError for MPI_DATATYPE_NULL and for a type that is not committed. Passing a handle that has been freed is
+    /// undefined behaviour, as in every MPI call. Local call; examining a datatype costs more than a small transfer.
     [[nodiscard]] static Layout from_mpi(MPI_Datatype type, std::uint64_t count = 1);
     /// A committed MPI datatype with these bytes in this order; its extent is the span from lower() to upper().
     [[nodiscard]] MpiDatatype to_mpi() const;
@@ -101,7 +101,7 @@ public:
     [[nodiscard]] bool empty() const noexcept { return begin_ == end_; }
     /// Number of maximal blocks: neighbours in the sequence that are adjacent in memory are one block.
     [[nodiscard]] std::uint64_t block_count() const noexcept;
-    /// Lowest offset touched, and the highest plus one; both 0 when empty. A slice of an unsorted list looks at its
+    /// Lowest offset touched, and the highest plus one; both 0 if empty. For a slice of an unsorted list this scans its
     /// entries.
     [[nodiscard]] std::int64_t lower() const noexcept;
     [[nodiscard]] std::int64_t upper() const noexcept;
@@ -109,45 +109,46 @@ public:
     [[nodiscard]] std::uint64_t span() const noexcept;
     /// bytes() / span(): 1 for contiguous bytes, 0 when empty; above 1 when some bytes occur more than once.
     [[nodiscard]] double density() const noexcept;
-    /// Bytes of the lists that this layout keeps, which its copies share; 0 where it is regular.
+    /// Bytes of the lists that this layout keeps, which its copies share; 0 if it is regular.
     [[nodiscard]] std::uint64_t list_memory() const noexcept;
     /// Whether the whole is at most one block.
     [[nodiscard]] bool is_contiguous() const noexcept { return level_count() == 0; }
-    /// The block size, for choosing a copy kernel, where all blocks have one (before neighbours are joined across
-    /// levels); 0 where they differ. The first and the last block of a slice may be shorter.
+    /// The block size, for choosing a copy kernel, if all blocks have the same (before neighbours are joined across
+    /// levels); 0 if they differ. The first and the last block of a slice may be shorter.
     [[nodiscard]] std::uint64_t uniform_block() const noexcept { return block_; }
-    /// Number of levels around the block, the outermost being 0.
+    /// Number of levels around the block; the outermost is level 0.
     [[nodiscard]] std::size_t level_count() const noexcept { return levels_.size(); }
-    /// Whether each block lies at or above the end of the one before it, so that no byte occurs twice. A slice may say
-    /// no where only bytes outside of the slice are in the way.
+    /// Whether each block starts at or above the end of the previous one, so that no byte occurs twice. A slice may
+    /// return false although only bytes outside of the slice prevent it.
     [[nodiscard]] bool is_ascending() const noexcept;
-    /// Whether a byte of memory occurs more than once: a put into such a target is an error. O(levels) for most strided
-    /// patterns and everything ascending; otherwise allocates, and costs O(n log n) for n blocks.
+    /// Whether any byte of memory occurs more than once: a put to such a target is an error. O(levels) for most strided
+    /// patterns and for all ascending ones; otherwise it allocates, and costs O(n log n) for n blocks.
     [[nodiscard]] bool overlaps() const;
 
     /// Bytes [begin, end) of the sequence. Allocates nothing. RangeError unless begin <= end <= bytes().
     [[nodiscard]] Layout slice(std::uint64_t begin, std::uint64_t end) const;
     /// Every offset moved by `distance`.
     [[nodiscard]] Layout shift(std::int64_t distance) const;
-    /// The sequence `count` times, `stride` bytes apart: as the elements of a type with this extent. A slice that
+    /// The sequence `count` times, `stride` bytes apart: like the elements of a type with this extent. A slice that
     /// begins or ends within an iteration is written out as a list first.
     [[nodiscard]] Layout repeat(std::uint64_t count, std::int64_t stride) const;
     /// The sequence at each of these offsets, in this order. As repeat() with a slice.
     [[nodiscard]] Layout repeat_at(Offsets offsets) const;
     [[nodiscard]] Layout repeat_at_shared(std::shared_ptr<const Offsets> offsets) const;
-    /// The bytes with offsets in [lower, upper), in the same order. A slice where is_ascending(); otherwise a list.
+    /// The bytes with offsets in [lower, upper), in the same order. A slice if is_ascending(); otherwise a list.
     [[nodiscard]] Layout intersect(std::int64_t lower, std::int64_t upper) const;
 
-    /// Whether the sequences of bytes are the same. O(blocks) where the forms differ but the sizes and bounds do not.
+    /// Whether the sequences of bytes are the same. O(blocks) if the forms differ but the sizes and bounds do not.
     friend bool operator==(const Layout& a, const Layout& b) noexcept;
 
 private:
     friend class LayoutCursor;
     struct Export;
 
-    // Without initialisers, so that the levels not in use cost nothing.
+    // Without initialisers, so that unused levels cost nothing.
 
-    /// What an outer level needs to know of all that is inside it. Offsets are from the start of the iteration.
+    /// What an outer level needs to know about everything inside it. Offsets are relative to the start of the
+    /// iteration.
     struct Summary {
         std::uint64_t bytes;
         std::uint64_t blocks; ///< maximal ones
@@ -158,12 +159,12 @@ private:
     struct Level {
         std::uint64_t count;
         std::int64_t stride;
-        const std::int64_t* offsets; ///< of the iterations, instead of a stride; kept by `lists_`
-        Summary inner;               ///< of one iteration; of no meaning in a list of different lengths
-        bool ascending;              ///< each iteration lies at or above the end of the one before
-        bool joined; ///< an iteration begins where the one before ends; with a stride all do, with offsets some
+        const std::int64_t* offsets; ///< of the iterations, instead of a stride; owned by `lists_`
+        Summary inner;               ///< of one iteration; meaningless in a list of different lengths
+        bool ascending;              ///< each iteration starts at or above the end of the previous one
+        bool joined; ///< an iteration begins where the previous one ends; with a stride all do, with offsets some
 
-        // Without a sign, because partial sums of offsets may leave 64 bits on their way to one that does not.
+        // Unsigned, because partial sums of offsets may leave 64 bits although the result does not.
         [[nodiscard]] std::int64_t at(std::uint64_t iteration) const noexcept {
             return offsets != nullptr ? offsets[iteration]
                                       : static_cast<std::int64_t>(iteration * static_cast<std::uint64_t>(stride));
@@ -173,7 +174,7 @@ private:
         return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
     }
 
-    /// The levels in place, so that regular layouts allocate nothing. Copies those in use only.
+    /// The levels are stored in place, so that regular layouts allocate nothing. Copying copies only those in use.
     class Levels {
     public:
         Levels() noexcept { clear(); }
@@ -187,7 +188,7 @@ private:
         void push_front(const Level& level) noexcept;
         void pop_front() noexcept;
         void erase(std::size_t k) noexcept;
-        /// With no level, level 0 still stands for one iteration.
+        /// With no level, level 0 still describes one iteration.
         void clear() noexcept;
 
     private:
@@ -205,16 +206,16 @@ private:
     /// Offset of the first byte, and the end of the last, of one iteration of the levels before k.
     [[nodiscard]] std::int64_t first_byte(std::size_t k) const noexcept;
     [[nodiscard]] std::int64_t last_end(std::size_t k) const noexcept;
-    /// Of how many iterations in (first, last) of level k the start joins the end of the one before.
+    /// The number of iterations in (first, last) of level k that start at the end of the previous one.
     [[nodiscard]] std::uint64_t joins(std::size_t k, std::uint64_t first, std::uint64_t last) const noexcept;
-    /// Of the iterations [first, last) of level k; O(entries) for unsorted or joined offsets.
+    /// Summary of the iterations [first, last) of level k; O(entries) for unsorted or joined offsets.
     [[nodiscard]] Summary summarise(std::size_t k, std::uint64_t first, std::uint64_t last) const noexcept;
     [[nodiscard]] Summary whole() const noexcept;
     struct Bounds {
         std::int64_t lower;
         std::int64_t upper;
     };
-    /// Of bytes [begin, end), begin < end, of one iteration of the levels before k.
+    /// Bounds of bytes [begin, end), begin < end, of one iteration of the levels before k.
     [[nodiscard]] Bounds bounds(std::size_t k, std::uint64_t begin, std::uint64_t end) const noexcept;
     [[nodiscard]] Bounds bounds() const noexcept;
     /// Number of maximal blocks that start before a position, in one iteration of the levels before k.
@@ -228,14 +229,14 @@ private:
     [[nodiscard]] Layout unsliced() const;
     void wrap(std::uint64_t count, std::int64_t stride, const std::shared_ptr<const Offsets>& offsets);
     void keep(std::shared_ptr<const void> list);
-    /// Makes one level of two neighbours, whose offsets are written out.
+    /// Merges two neighbouring levels into one, and writes out their offsets.
     void merge_levels();
     void check_bounds() const;
     void become_block(std::int64_t offset, std::uint64_t bytes) noexcept;
-    /// Leaves out the levels and iterations that hold nothing of the slice.
+    /// Removes the levels and iterations outside of the slice.
     void trim() noexcept;
 
-    std::int64_t first_ = 0;  ///< to which the offsets of all levels are added
+    std::int64_t first_ = 0;  ///< added to the offsets of all levels
     std::uint64_t begin_ = 0; ///< the part of the pattern that this layout is, [begin_, end_): it begins in the first
     std::uint64_t end_ = 0;   ///< iteration of level 0, and ends in the last
     std::uint64_t total_ = 0; ///< bytes of the whole pattern

@@ -11,9 +11,9 @@
 
 namespace lapwing {
 
-/// A strided N-dimensional window on local memory, in the naming of std::mdspan (C++23): indices start at 0 in every
-/// dimension, strides count elements, the last dimension is contiguous. A view does not own what it shows; it ends with
-/// the array.
+/// A strided N-dimensional view of local memory, with the naming of std::mdspan (C++23): indices start at 0 in every
+/// dimension, strides count elements, the last dimension is contiguous. A view does not own its elements; it is valid
+/// as long as the array is.
 template <class T, std::size_t N>
 class LocalView {
 public:
@@ -33,7 +33,7 @@ public:
             stride *= extents[d];
         }
     }
-    /// A view that may only read, from one that may write.
+    /// A read-only view, from one that may write.
     template <class U>
         requires(std::same_as<const U, T> && !std::same_as<U, T>)
     constexpr LocalView(const LocalView<U, N>& other) noexcept
@@ -41,15 +41,15 @@ public:
 
     /// Number of dimensions.
     [[nodiscard]] static constexpr std::size_t dimensions() noexcept { return N; }
-    /// The same, as std::mdspan has it; no rank of a team.
+    /// The same, as in std::mdspan; not a rank of a team.
     [[nodiscard]] static constexpr std::size_t rank() noexcept { return dimensions(); }
-    /// Elements in each dimension, and in one of them, which is below dimensions().
+    /// Elements in all dimensions, and in one of them, which must be less than dimensions().
     [[nodiscard]] constexpr const Extents<N>& extents() const noexcept { return extents_; }
     [[nodiscard]] constexpr std::int64_t extent(std::size_t dimension) const { return extents_[dimension]; }
-    /// Elements from one to its neighbour in that dimension; and in all.
+    /// Distance in elements between neighbours in one dimension, and in all.
     [[nodiscard]] constexpr std::int64_t stride(std::size_t dimension) const { return strides_[dimension]; }
     [[nodiscard]] constexpr const std::array<std::int64_t, N>& strides() const noexcept { return strides_; }
-    /// First element; may be null when the view is empty.
+    /// First element; may be null if the view is empty.
     [[nodiscard]] constexpr T* data_handle() const noexcept { return data_; }
     /// Number of elements.
     [[nodiscard]] constexpr std::uint64_t size() const noexcept {
@@ -59,7 +59,7 @@ public:
     }
     /// Whether there are no elements.
     [[nodiscard]] constexpr bool empty() const noexcept { return size() == 0; }
-    /// Whether there is no gap between the rows.
+    /// Whether there are no gaps between the rows.
     [[nodiscard]] constexpr bool is_exhaustive() const noexcept {
         if (empty()) return true;
         std::int64_t dense = 1;
@@ -70,11 +70,10 @@ public:
         return true;
     }
 
-    /// The elements one behind the other. Only for views whose rows have no gap between them, which is_exhaustive()
-    /// tells.
+    /// The elements as a contiguous span. Only for views without gaps between their rows (is_exhaustive()).
     [[nodiscard]] constexpr std::span<T> elements() const noexcept { return {data_, static_cast<std::size_t>(size())}; }
-    /// The part of the view from index `first` on, of these extents: what lies inside a margin is
-    /// `view.part({1, 1}, {n - 2, m - 2})`. Not checked.
+    /// The part of the view starting at index `first`, with these extents: the inside of a margin is `view.part({1, 1},
+    /// {n - 2, m - 2})`. Not checked.
     [[nodiscard]] constexpr LocalView part(const Index<N>& first, const Extents<N>& extents) const noexcept {
         std::int64_t offset = 0;
         for (std::size_t d = 0; d < N; ++d) offset += first[d] * strides_[d];

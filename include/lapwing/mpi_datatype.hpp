@@ -7,13 +7,13 @@
 
 namespace lapwing {
 
-/// Owns a committed MPI datatype; Layout::to_mpi() makes it. Freed at the end of its life, unless MPI is finalized by
-/// then. MPI lets a datatype be freed while operations with it are under way.
+/// Owns a committed MPI datatype, made by Layout::to_mpi(). The destructor frees it, unless MPI is already finalized.
+/// MPI allows a datatype to be freed while operations with it are under way.
 class MpiDatatype {
 public:
     /// Owns nothing: MPI_DATATYPE_NULL.
     MpiDatatype() noexcept = default;
-    /// Takes over a datatype that nobody else will free.
+    /// Takes ownership of a datatype.
     explicit MpiDatatype(MPI_Datatype type) noexcept : type_{type} {}
     MpiDatatype(MpiDatatype&& other) noexcept : type_{std::exchange(other.type_, MPI_DATATYPE_NULL)} {}
     MpiDatatype& operator=(MpiDatatype&& other) noexcept {
@@ -25,9 +25,9 @@ public:
     }
     ~MpiDatatype() { free(); }
 
-    /// For MPI calls; must not be freed.
+    /// For MPI calls; the caller must not free it.
     [[nodiscard]] MPI_Datatype get() const noexcept { return type_; }
-    /// Gives the datatype away: the caller frees it.
+    /// Gives up ownership: the caller frees the datatype.
     [[nodiscard]] MPI_Datatype release() noexcept { return std::exchange(type_, MPI_DATATYPE_NULL); }
 
 private:

@@ -18,15 +18,15 @@ namespace lapwing {
 
 namespace detail::distribution {
 
-/// Ranks of a team, of which each stands for the process that it is the number of here.
+/// Some ranks of a team, each with its process number in a distribution over them.
 class ChosenRanks {
 public:
-    /// Throws RangeError where there are none, one is outside of the team, or one comes twice.
+    /// Throws RangeError if there are none, if one is outside of the team, or if one occurs twice.
     ChosenRanks(std::span<const Rank> ranks, int team_ranks);
 
     [[nodiscard]] int count() const noexcept { return static_cast<int>(ranks_.size()); }
     [[nodiscard]] Rank rank(Rank process) const noexcept { return ranks_[static_cast<std::size_t>(process.value)]; }
-    /// Rank{-1}: none.
+    /// Rank{-1} if the rank is not among them.
     [[nodiscard]] Rank process(Rank rank) const noexcept;
 
 private:
@@ -58,8 +58,8 @@ private:
 
 } // namespace detail::distribution
 
-/// Another distribution over some ranks of the team: the others have nothing of the array, and take part in its
-/// collective calls.
+/// Another distribution, applied to some ranks of the team: the others have no elements of the array, and take part in
+/// its collective calls.
 ///
 /// ```cpp
 /// lapwing::GlobalArray<double, 2> few{runtime, {n, n}, lapwing::OnRanks{lapwing::Block{}, {lapwing::Rank{0},
@@ -67,18 +67,18 @@ private:
 /// all.slice() = few.slice()
 /// ```
 ///
-/// Process p of the distribution is rank ranks[p]. Every rank has memory for as many elements as these have. Such
-/// arrays are found as those of the program's own distributions are: an element of another rank by a call, an
-/// assignment run by run, and local_view() is refused.
+/// Process p of the distribution is rank ranks[p]. Every rank allocates memory for the largest part. Such arrays are
+/// treated as those with user-defined distributions: an element of another rank is found by a call, an assignment goes
+/// run by run, and local_view() throws.
 template <class D>
 struct OnRanks {
     static_assert(!ReplicatedDistribution<D>,
-                  "lapwing: Replicated has everything on every rank; OnRanks takes the others");
+                  "lapwing: Replicated stores everything on every rank; OnRanks takes other distributions");
 
-    D distribution{};          ///< over as many processes as there are ranks in the list
+    D distribution{};          ///< over as many processes as the list has ranks
     std::vector<Rank> ranks{}; ///< of the team, in any order; each once
 
-    /// Throws RangeError for ranks that the team has not, and what the distribution does for as many ranks.
+    /// Throws RangeError for ranks outside of the team, and what the distribution throws for that many ranks.
     template <std::size_t N>
         requires Distribution<D, N>
     [[nodiscard]] auto map(const Extents<N>& extents, int team_ranks) const {

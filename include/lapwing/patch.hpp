@@ -18,28 +18,28 @@ namespace lapwing::detail::arrays {
 class PendingTransfers;
 using transport::Direction;
 
-/// Carries out the sections of patches: memory that can be reached is copied at once, the rest is started and collected
-/// in one completion.
+/// Carries out the sections of patches: memory that can be reached is copied at once; other transfers are started and
+/// collected in one completion.
 class PatchTransfer final : public distribution::SectionVisitor {
 public:
-    /// `buffer` is only read for Direction::put. In a replicated array sections are at rank 0 by name: gets take the
-    /// own copy, puts write all copies.
+    /// `buffer` is only read for Direction::put. In a replicated array sections are nominally at rank 0: gets read the
+    /// rank's own copy, puts write all copies.
     PatchTransfer(Window& window, Direction direction, std::byte* buffer, std::uint64_t element_bytes, bool replicated);
     PatchTransfer(const PatchTransfer&) = delete;
     PatchTransfer& operator=(const PatchTransfer&) = delete;
-    /// Waits for what was started, reporting nothing.
+    /// Waits for what was started, and reports no errors.
     ~PatchTransfer();
 
     void visit(const distribution::Section& section) override;
 
     /// Completes everything: values are in the buffer (get), or the buffer may be reused (put).
     void wait();
-    /// Hands what is under way to a completion; the buffer must stay until that says so.
+    /// Hands transfers under way to a completion; the buffer must remain valid until it is done.
     [[nodiscard]] Completion release();
 
 private:
     void carry(int owner, const distribution::Section& section);
-    /// By loads and stores, of the owner's segment at `segment`.
+    /// By loads and stores, to the owner's part at `segment`.
     void copy(int owner, std::byte* segment, const distribution::Section& section);
     /// Over the network.
     void start(int owner, const distribution::Section& section);

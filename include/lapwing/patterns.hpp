@@ -18,35 +18,34 @@ namespace lapwing {
 
 namespace detail::prefetching {
 
-/// What a pattern is asked for: a rank of an array.
+/// What a pattern is evaluated for: a rank of an array.
 template <std::size_t N>
 struct PatternSite {
     Domain<N> whole; ///< all indices of the array
-    Rank rank;       ///< who reads
-    int ranks = 1;   ///< of the array's team
+    Rank rank;       ///< the rank that reads
+    int ranks = 1;   ///< size of the array's team
 };
 
-/// Throw RangeError, beginning with `what`.
+/// Throw RangeError; the text begins with `what`.
 [[noreturn]] void throw_depth(std::int64_t depth);
 [[noreturn]] void throw_table_size(std::size_t size, int ranks);
 
-/// The indices up to `depth` away from one of `own`, within [0, extent), or around it: as ranges that may have indices
-/// in common.
+/// The indices up to `depth` away from one of `own`, within [0, extent) or wrapping around it: as ranges that may
+/// overlap.
 [[nodiscard]] std::vector<Range> widened(const Range& own, std::int64_t depth, std::uint64_t extent, bool periodic);
 
 } // namespace detail::prefetching
 
-/// What a stencil reads: the elements up to `depth` away from the own ones.
+/// What a stencil reads: the elements up to `depth` away from the local ones.
 struct Stencil {
     std::int64_t depth = 1; ///< to each side
-    /// A square, or a cube: elements away in several dimensions as well. Without them a star: away in one dimension
-    /// only.
+    /// True: a square, or a cube, which includes elements that are away in several dimensions. False: a star, with
+    /// elements that are away in one dimension only.
     bool corners = true;
-    /// Whether a dimension goes on behind its last index with its first. A depth above the extent then means all of it,
-    /// once.
+    /// Whether a dimension wraps around. A depth greater than the extent then means all of it, once.
     std::array<bool, max_dimensions> periodic = {};
 
-    /// What the pattern names for an own domain; may overlap. Throws RangeError for a negative depth.
+    /// The domains that the pattern names for a local domain; they may overlap. Throws RangeError for a negative depth.
     template <std::size_t N>
     [[nodiscard]] std::vector<Domain<N>> domains(const Domain<N>& own,
                                                  const detail::prefetching::PatternSite<N>& site) const {
@@ -84,9 +83,9 @@ private:
     }
 };
 
-/// The rows of the own elements: all indices of the last dimension.
+/// The rows of the local elements: all indices of the last dimension.
 struct RowWise {
-    /// What the pattern names for an own domain.
+    /// The domain that the pattern names for a local domain.
     template <std::size_t N>
     [[nodiscard]] Domain<N> domains(const Domain<N>& own, const detail::prefetching::PatternSite<N>& site) const {
         if (own.empty()) return {};
@@ -96,9 +95,9 @@ struct RowWise {
     }
 };
 
-/// The columns of the own elements: all indices of the first dimension.
+/// The columns of the local elements: all indices of the first dimension.
 struct ColumnWise {
-    /// What the pattern names for an own domain.
+    /// The domain that the pattern names for a local domain.
     template <std::size_t N>
     [[nodiscard]] Domain<N> domains(const Domain<N>& own, const detail::prefetching::PatternSite<N>& site) const {
         if (own.empty()) return {};
@@ -108,9 +107,9 @@ struct ColumnWise {
     }
 };
 
-/// The own indices in reverse order: (j, i) for each own (i, j), as far as the array has it.
+/// The local indices with the dimensions in reverse order: (j, i) for each local (i, j), if the array has it.
 struct Transpose {
-    /// What the pattern names for an own domain.
+    /// The domain that the pattern names for a local domain.
     template <std::size_t N>
     [[nodiscard]] Domain<N> domains(const Domain<N>& own, const detail::prefetching::PatternSite<N>& /*site*/) const {
         std::array<Range, N> ranges;
@@ -121,20 +120,20 @@ struct Transpose {
 
 /// All elements.
 struct AllToAll {
-    /// What the pattern names for an own domain.
+    /// The domain that the pattern names for a local domain.
     template <std::size_t N>
     [[nodiscard]] Domain<N> domains(const Domain<N>& /*own*/, const detail::prefetching::PatternSite<N>& site) const {
         return site.whole;
     }
 };
 
-/// What a table says: entry r is the domain, or the domains, that rank r reads. Own indices and those that the array
-/// does not have are passed over. Every rank may fill in its own entry only.
+/// A table: entry r is the domain, or the domains, that rank r reads. Local indices and those that the array does not
+/// have are skipped. Every rank need only fill in its own entry.
 template <std::size_t N, class Entry = Domain<N>>
 struct Custom {
     std::vector<Entry> table; ///< one entry a rank
 
-    /// The rank's entry. Throws RangeError unless there are as many as ranks.
+    /// The rank's entry. Throws RangeError unless the table has one entry for each rank.
     template <std::size_t M>
         requires(M == N)
     [[nodiscard]] Entry domains(const Domain<M>& /*own*/, const detail::prefetching::PatternSite<M>& site) const {
@@ -165,18 +164,18 @@ concept FunctionPattern = requires(const P& pattern, const Domain<N>& own) {
 
 } // namespace detail::prefetching
 
-/// A prefetch pattern of N-dimensional arrays: one of those above, or a function of the program's from a domain that a
-/// rank owns to the domain, or a vector of domains, that it reads with it: `[](const Domain<2>& own) { return
-/// own.expand(2); }`. It is called for each own domain; indices that are the rank's own, or that the array does not
-/// have, are passed over. Arrays keep a copy, and ask it again when they get other extents: it must not refer to what
-/// may be gone by then.
+/// A prefetch pattern of N-dimensional arrays: one of the above, or a user-defined function from a domain that a rank
+/// owns to the domain, or a vector of domains, that it reads: `[](const Domain<2>& own) { return own.expand(2); }`. It
+/// is called for each local domain; indices that the rank owns, or that the array does not have, are skipped. Arrays
+/// keep a copy, and evaluate it again when their extents change: it must not refer to anything that may be gone by
+/// then.
 template <class P, std::size_t N>
 concept Pattern = std::copy_constructible<P> &&
                   (detail::prefetching::NamedPattern<P, N> || detail::prefetching::FunctionPattern<P, N>);
 
 namespace detail::prefetching {
 
-/// What a pattern says of one own domain.
+/// What a pattern names for one local domain.
 template <std::size_t N, Pattern<N> P>
 [[nodiscard]] std::vector<Domain<N>> domains_of(const P& pattern, const Domain<N>& own, const PatternSite<N>& site) {
     auto needed = [&] {
@@ -187,7 +186,7 @@ template <std::size_t N, Pattern<N> P>
     else return needed;
 }
 
-/// A pattern that an array keeps: domains_of() it.
+/// A pattern that an array keeps, to call domains_of() again.
 template <std::size_t N>
 using KeptPattern = std::function<std::vector<Domain<N>>(const Domain<N>& own, const PatternSite<N>& site)>;
 

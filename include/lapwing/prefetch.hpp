@@ -19,7 +19,7 @@ namespace detail::prefetching {
 class EntryBuffer;
 } // namespace detail::prefetching
 
-/// A part of another rank's segment that is prefetched: where its copy is. Valid until evict().
+/// A prefetched part of another rank's segment: where its copy is. Valid until evict().
 class PrefetchedSlice {
 public:
     /// Number of bytes.
@@ -32,11 +32,11 @@ private:
 
     std::byte* copy_;
     std::uint64_t bytes_;
-    std::uint64_t set_; ///< the requests that it is one of: those of an object since its last evict()
+    std::uint64_t set_; ///< the set of requests that it belongs to: those of an object since its last evict()
 };
 
-/// Copies of parts of other ranks' segments of a window, moved in bulk and kept consistent: the calls below the
-/// patterns of global arrays, for programs and runtimes that know ranks and bytes, not indices. They are the low-level
+/// Copies of parts of other ranks' segments of a window, moved in bulk and kept consistent. This is the level below the
+/// patterns of global arrays, for programs and runtimes that know ranks and bytes, not indices. It is the low-level
 /// interface of LAPPS (Kayraklioglu, Ferguson and El-Ghazawi, 2018, appendix A): request, access, update, evict.
 ///
 /// ```cpp
@@ -44,18 +44,18 @@ private:
 /// const auto column = ahead.request(left, Offset{0}, Layout::strided(rows, sizeof(double), row_bytes));
 /// for (int step = 0; step < steps; ++step) {
 ///     runtime.barrier();
-///     ahead.update();                                             // everything that was requested, all owners at a
-///     time for (std::size_t i = 0; i < rows; ++i) use(ahead.read<double>(column, i));
+///     ahead.update();                                     // everything that was requested, from all owners at once
+///     for (std::size_t i = 0; i < rows; ++i) use(ahead.read<double>(column, i));
 /// }
 /// ```
 ///
-/// All calls are local. Own writes to bytes that are prefetched, through any call on the window, go to the copies as
-/// well. The object may outlive the window: it is empty then, and its calls throw UsageError. Hits are in the window's
-/// statistics when it is closed, or behind evict().
+/// All calls are local. Writes of this rank to bytes that are prefetched, through any call on the window, go to the
+/// copies as well. The object may outlive the window: it is then empty, and its calls throw UsageError. Hits are added
+/// to the window's statistics when it is closed, or after evict().
 class Prefetch {
 public:
-    /// Nothing is requested yet. Other threads of this rank must not write to the window meanwhile, nor while the
-    /// object goes: inline writes of a cached window pass by what tells the copies of them. Throws UsageError for a
+    /// Nothing is requested yet. Other threads of this rank must not write to the window during the call, nor while the
+    /// object is destroyed, because inline writes of a cached window do not notify the copies. Throws UsageError for a
     /// closed window.
     explicit Prefetch(Window& window, const PrefetchOptions& options = {});
     Prefetch(Prefetch&&) noexcept;
@@ -63,19 +63,19 @@ public:
     /// As evict(); waits for an update that is under way.
     ~Prefetch();
 
-    /// Prefetches the bytes that `slice`, a layout from `offset` on, has of the segment of `owner`; the copy has them
-    /// packed. Automatic copies are filled by the first read, manual ones by update(). Throws RangeError when the slice
-    /// leaves the segment, UsageError when the window was closed. Cost: memory for the copy, and planning the transfer;
-    /// no message.
+    /// Prefetches the bytes that `slice`, a layout starting at `offset`, selects from the segment of `owner`; the copy
+    /// holds them packed. Automatic copies are filled by the first read, manual ones by update(). Throws RangeError if
+    /// the slice leaves the segment, UsageError if the window was closed. Cost: memory for the copy, and planning the
+    /// transfer; no message.
     PrefetchedSlice request(Rank owner, Offset offset, const Layout& slice);
     /// The whole segment.
     PrefetchedSlice request(Rank owner);
 
-    /// The copy, which automatic mode fills first if it is stale. It stays as it is until the next update(), and in
-    /// automatic mode until a read behind an acquire: other threads of the rank must then use read(). Throws UsageError
-    /// for a slice that was evicted.
+    /// The copy; in automatic mode it is filled first if it is stale. It stays unchanged until the next update(), and
+    /// in automatic mode until a read after an acquire: other threads of the rank must then use read(). Throws
+    /// UsageError for a slice that was evicted.
     [[nodiscard]] std::span<const std::byte> access(const PrefetchedSlice& slice);
-    /// Value `k` of the copy, taken as an array of T. Several threads may read at a time. Throws RangeError, and
+    /// Value `k` of the copy, seen as an array of T. Several threads may read at the same time. Throws RangeError, and
     /// UsageError as access().
     template <TriviallyCopyable T>
     [[nodiscard]] T read(const PrefetchedSlice& slice, std::uint64_t k) {
@@ -84,12 +84,13 @@ public:
         return value;
     }
 
-    /// Fills all copies; complete on return. What other ranks have written must have been released before, and must not
-    /// be written meanwhile: as a get. Cost: for each owner a planned transfer, all under way at a time.
+    /// Fills all copies; complete on return. As for a get, what other ranks have written must have been released
+    /// before, and must not be written at the same time. Cost: for each owner a planned transfer; all are under way at
+    /// once.
     void update();
-    /// The copies must not be read, nor what they are of be written by this rank, until the completion says so.
+    /// Starts a fill. Until it completes, this rank must neither read the copies nor write the elements they mirror.
     [[nodiscard]] Completion update_async();
-    /// Forgets all slices, and frees the copies.
+    /// Removes all slices, and frees the copies.
     void evict();
 
     /// Bytes of all copies.
@@ -97,13 +98,13 @@ public:
 
 private:
     [[nodiscard]] detail::prefetching::EntryBuffer& buffer(const char* call) const;
-    /// The same for a call on a slice, which must be one of these requests.
+    /// The same for a call on a slice, which must belong to these requests.
     [[nodiscard]] detail::prefetching::EntryBuffer& buffer(const char* call, const PrefetchedSlice& slice) const;
     void read_bytes(const PrefetchedSlice& slice, std::uint64_t k, std::span<std::byte> value);
 
     std::shared_ptr<detail::prefetching::EntryBuffer> buffer_;
     std::uint64_t memory_ = 0;
-    std::uint64_t set_; ///< no other object of the process has the same, nor had this one before its last evict()
+    std::uint64_t set_; ///< unique among the objects of the process, and changed by each evict()
 };
 
 } // namespace lapwing

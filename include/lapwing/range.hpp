@@ -24,7 +24,7 @@ public:
     /// The empty range.
     constexpr Range() noexcept = default;
 
-    /// [begin, end); empty when end <= begin. Throws RangeError when a bound is above 2^63 - 1.
+    /// [begin, end); empty if end <= begin. Throws RangeError if a bound is above 2^63 - 1.
     template <IndexValue B, IndexValue E>
     constexpr Range(B begin, E end) {
         const std::int64_t low = detail::datatype::checked_index(begin);
@@ -33,7 +33,7 @@ public:
         if (low < high) *this = strided(low, static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low), 1);
     }
 
-    /// `size` indices from `first` on, `stride` (at least 1) apart. The last one must fit in 64 bits.
+    /// `size` indices starting at `first`, `stride` (at least 1) apart. The last one must fit into 64 bits.
     [[nodiscard]] static constexpr Range strided(std::int64_t first, std::uint64_t size, std::int64_t stride) noexcept {
         Range range;
         if (size == 0) return range;
@@ -43,7 +43,7 @@ public:
         return range;
     }
 
-    /// Every `stride`-th index of this range, from its first on. Throws RangeError when stride < 1, or when the
+    /// Every `stride`-th index of this range, starting with its first. Throws RangeError if stride < 1, or if the
     /// distance of neighbours would be above 2^63 - 1.
     template <IndexValue S>
     [[nodiscard]] constexpr Range by(S stride) const {
@@ -86,10 +86,10 @@ public:
 
     /// The indices that are in both.
     [[nodiscard]] Range intersect(const Range& other) const noexcept;
-    /// Every index moved by `distance`. Throws RangeError when one would leave 64 bits.
+    /// Every index moved by `distance`. Throws RangeError if one would leave 64 bits.
     [[nodiscard]] Range shift(std::int64_t distance) const;
     /// `count` more indices at both ends, stride() apart, or -count fewer: `Range{2, 8}.expand(1)` is [1, 9). An empty
-    /// range stays empty. Throws RangeError when an index would leave 64 bits.
+    /// range stays empty. Throws RangeError if an index would leave 64 bits.
     [[nodiscard]] Range expand(std::int64_t count) const;
 
     friend constexpr bool operator==(const Range&, const Range&) = default;

@@ -15,11 +15,11 @@
 
 namespace lapwing::detail::arrays {
 
-/// What sum(), min() and max() have ways of their own for; other types are combined as by reduce().
+/// Types for which sum(), min() and max() have special implementations; others are combined as by reduce().
 template <class T>
 concept Summable = std::is_arithmetic_v<T> && sizeof(T) <= 8;
 
-/// True, or a message of the compiler and false.
+/// True, or a compiler message and false.
 template <class T>
 consteval bool check_addable() {
     constexpr bool adds = requires(const T& a) { static_cast<T>(a + a); };
@@ -32,8 +32,7 @@ template <class T>
 consteval bool check_ordered() {
     constexpr bool ordered = requires(const T& a) { static_cast<bool>(a < a); };
     static_assert(ordered, "lapwing: min(), max() and their locations need elements with <; reduce(identity, combine) "
-                           "and transform_reduce() "
-                           "take any operation");
+                           "and transform_reduce() take any operation");
     return ordered;
 }
 
@@ -44,7 +43,7 @@ struct Candidate {
     bool any = false; ///< whether there is a value
 };
 
-/// What reductions give: a value that ranks can send each other as bytes.
+/// Results of reductions: values that ranks can send each other as bytes.
 template <class R>
 concept Reducible = TriviallyCopyable<R> && std::default_initializable<R>;
 
@@ -52,13 +51,13 @@ concept Reducible = TriviallyCopyable<R> && std::default_initializable<R>;
 template <class Transform, class T, std::size_t N>
 concept TransformOf = std::invocable<Transform&, const T&> || std::invocable<Transform&, const Index<N>&, const T&>;
 
-/// The type in which values of T are added up, so that a sum of bytes does not overflow at 256. Of bool it is the
-/// number of true.
+/// The type in which values of T are added up, so that a sum of bytes does not overflow at 256. For bool it counts
+/// true.
 template <Summable T>
 using SumOf = std::conditional_t<std::is_floating_point_v<T>, double,
                                  std::conditional_t<std::is_signed_v<T>, std::int64_t, std::uint64_t>>;
 
-/// Where the search for the smallest or largest value starts; infinities are values like others.
+/// Where the search for the smallest or largest value starts; infinities are values like any other.
 template <Summable T>
 [[nodiscard]] constexpr T largest_value() noexcept {
     return std::numeric_limits<T>::has_infinity ? std::numeric_limits<T>::infinity() : std::numeric_limits<T>::max();
@@ -69,9 +68,9 @@ template <Summable T>
                                                 : std::numeric_limits<T>::lowest();
 }
 
-/// Combines values in several chains, since each step of one would wait for the step before: four cycles or more for a
-/// floating-point number, whose additions the compiler may not reorder by itself. `combine` is associative, but for
-/// rounding, and commutative; `identity` is neutral to it.
+/// Combines values in several chains, since in a single one each step would wait for the previous: four cycles or more
+/// for floating-point numbers, whose additions the compiler may not reorder. `combine` must be commutative and, except
+/// for rounding, associative; `identity` is neutral to it.
 template <class Value, class Combine>
 class Chains {
 public:
@@ -113,7 +112,7 @@ template <class S>
     }
 }
 
-/// Order-preserving map of the 64-bit values that a Team can compare: unsigned ones move down by 2^63.
+/// Order-preserving map to the 64-bit values that a Team can compare: unsigned ones are shifted down by 2^63.
 template <class S>
 [[nodiscard]] constexpr auto to_ordered(S value) noexcept {
     if constexpr (std::is_same_v<S, std::uint64_t>) return static_cast<std::int64_t>(value ^ (1ULL << 63));

@@ -15,8 +15,8 @@ class SliceBase;
 struct ArrayGeometry;
 } // namespace detail::slices
 
-/// The order of a team's ranks in which another distribution of an array finds most of its elements where they are:
-/// what GlobalArray::relabelling() makes.
+/// The order of a team's ranks in which most of an array's elements stay where they are under another distribution:
+/// made by GlobalArray::relabelling().
 ///
 /// ```cpp
 /// lapwing::Relabelling order = a.relabelling(lapwing::Block{{4, 1}});     // a is in blocks of columns
@@ -24,11 +24,11 @@ struct ArrayGeometry;
 ///     a.redistribute(lapwing::Block{{4, 1}}, order);                      // a's ranks are now those of order.team()
 /// ```
 ///
-/// It is a linear assignment problem: rank r may take the place p of the new distribution, and keeps what it has of
-/// that (Kabić et al., "COSTA: Communication-Optimal Shuffle and Transpose Algorithm with Process Relabeling", 2021).
-/// The best order is found as long as each rank's places fit into 1 MiB of all ranks together (256 ranks with any
-/// distributions); beyond that it is the best one in which each rank gets one of the 16 places, or more, of which it
-/// has most.
+/// This is a linear assignment problem: rank r may take place p of the new distribution, and keeps the elements that it
+/// already has of that (Kabić et al., "COSTA: Communication-Optimal Shuffle and Transpose Algorithm with Process
+/// Relabeling", 2021). The best order is found if the tables of all ranks together fit into 1 MiB (up to 256 ranks with
+/// any distributions); beyond that it is the best one in which each rank gets one of the 16 places, or more, of which
+/// it has most.
 class Relabelling {
 public:
     /// For GlobalArray::relabelling().
@@ -42,20 +42,20 @@ public:
     [[nodiscard]] Rank rank() const noexcept { return rank_; }
     /// Whether any rank has another number than before.
     [[nodiscard]] bool changes() const noexcept { return changes_; }
-    /// Bytes that all ranks together get from others, in the new order and in that of the array's team; and of the
-    /// array.
+    /// Bytes that all ranks together get from others, in the new order and in that of the array's team; and the bytes
+    /// of the array.
     [[nodiscard]] std::uint64_t bytes_moved() const noexcept { return moved_; }
     [[nodiscard]] std::uint64_t bytes_moved_unordered() const noexcept { return moved_unordered_; }
     [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
 
-    /// A team of the same ranks in the new order, with the settings of the array's. Collective where it is asked for
-    /// the first time, which makes it. The barriers, releases, acquires, fences and locks of this team and of the
-    /// array's order the windows of both. Arrays that were redistributed so keep it open, all else that is made on it
-    /// must be closed before this object is. Throws UsageError after close(); what the constructor of Team does.
+    /// A team of the same ranks in the new order, with the settings of the array's. The first call makes it, and is
+    /// collective. The barriers, releases, acquires, fences and locks of this team and of the array's order the windows
+    /// of both. Arrays that were redistributed with this order keep it open; everything else made on it must be closed
+    /// before this object is. Throws UsageError after close(), and what the constructor of Team throws.
     [[nodiscard]] Team& team() { return *shared_team(); }
     /// The same for arrays.
     [[nodiscard]] const std::shared_ptr<Team>& shared_team();
-    /// Collective if the team was made, which is closed unless an array keeps it.
+    /// Collective if the team was made; closes it unless an array keeps it.
     void close();
 
 private:

@@ -13,9 +13,8 @@ namespace detail::datatype {
 [[noreturn]] void throw_zero_stride();
 } // namespace detail::datatype
 
-/// Indices of one dimension in an order: first, first + stride, first + 2 * stride, …, with a stride of either sign. It
-/// is what Fortran calls a subscript triplet. A Range, which is a set, is the triplet that goes through it in ascending
-/// order.
+/// Indices of one dimension in an order: first, first + stride, first + 2 * stride, …, with a positive or negative
+/// stride; Fortran calls it a subscript triplet. A Range, which is a set, converts to the triplet in ascending order.
 ///
 /// ```cpp
 /// Triplet{Range{0, 6}}                  // 0 1 2 3 4 5
@@ -30,8 +29,8 @@ public:
     constexpr Triplet(const Range& range) noexcept
         : first_{range.empty() ? 0 : range.first()}, stride_{range.stride()}, size_{range.size()} {}
 
-    /// `size` indices from `first` on, `stride` apart, which may be negative but not 0. The last one must fit in 64
-    /// bits.
+    /// `size` indices starting at `first`, `stride` apart, which may be negative but not 0. The last one must fit into
+    /// 64 bits.
     [[nodiscard]] static constexpr Triplet strided(std::int64_t first, std::uint64_t size,
                                                    std::int64_t stride) noexcept {
         Triplet triplet;
@@ -42,8 +41,8 @@ public:
         return triplet;
     }
 
-    /// Every `step`-th index from the first on; of a negative step from the last back to the first. Throws RangeError
-    /// for 0, and when the distance of neighbours would leave 64 bits.
+    /// Every `step`-th index starting with the first; for a negative step from the last back to the first. Throws
+    /// RangeError for 0, and if the distance of neighbours would leave 64 bits.
     [[nodiscard]] constexpr Triplet by(std::int64_t step) const {
         if (step == 0) detail::datatype::throw_zero_stride();
         if (size_ == 0) return *this;
@@ -64,10 +63,10 @@ public:
     /// Whether there is no index; and how many there are.
     [[nodiscard]] constexpr bool empty() const noexcept { return size_ == 0; }
     [[nodiscard]] constexpr std::uint64_t size() const noexcept { return size_; }
-    /// The index that it begins with, and that it ends with. Only where there are any.
+    /// The first and the last index. Only if it is not empty.
     [[nodiscard]] constexpr std::int64_t first() const noexcept { return first_; }
     [[nodiscard]] constexpr std::int64_t last() const noexcept { return (*this)[size_ - 1]; }
-    /// From one index to the next; 1 where there are fewer than two.
+    /// Distance from one index to the next; 1 if there are fewer than two.
     [[nodiscard]] constexpr std::int64_t stride() const noexcept { return stride_; }
     /// The index at `position`, which must be below size().
     [[nodiscard]] constexpr std::int64_t operator[](std::uint64_t position) const noexcept {
@@ -91,7 +90,7 @@ private:
 /// The indices of a range in descending order.
 [[nodiscard]] constexpr Triplet reversed(const Range& range) noexcept { return Triplet{range}.reversed(); }
 
-/// "[2, 8) by 3", as the range; "5, 3, …, 1" where it descends.
+/// "[2, 8) by 3", as for a range; "5, 3, …, 1" if it descends.
 [[nodiscard]] std::string to_string(const Triplet& triplet);
 
 } // namespace lapwing

@@ -14,14 +14,14 @@
 #include <lapwing/upc/reference.hpp>
 #include <lapwing/upc/synchronisation.hpp>
 
-/// UPC's shared memory for C++, to port kernels by hand: types for what UPC writes as `shared [B] T`, on top of
-/// lapwing/upc.h, whose functions may be called beside them. docs/upc.md has a table from UPC's text to this.
+/// UPC's shared memory for C++, to port kernels by hand: types for what UPC writes as `shared [B] T`, built on
+/// lapwing/upc.h, whose functions may also be called. docs/upc.md has a table from UPC to this interface.
 ///
 /// ```cpp
 /// upc::Program program;                               // main's first line: THREADS and MYTHREAD from here on
 /// upc::SharedArray<double, 4> a{n};                   // shared [4] double a[n];
 /// upc::forall(0, n, a, [&](auto i) { a[i] = f(i); }); // upc_forall (i = 0; i < n; i++; &a[i]) a[i] = f(i);
 /// upc::barrier();
-/// double x = a[n - 1];                                // whoever has it
+/// double x = a[n - 1];                                // whichever thread has it
 /// ```
 namespace lapwing::upc {}

@@ -10,15 +10,15 @@
 #include <span>
 #include <type_traits>
 
-/// What a program may hand to a transfer: one value, or any range whose values lie one behind the other. Values travel
-/// as bytes, and a pointer, span or view among them would arrive as an address that means nothing there: those are
-/// refused with one line instead of being sent.
+/// What a program may pass to a transfer: one value, or any range whose values are contiguous in memory. Values travel
+/// as bytes, and a pointer, span or view among them would arrive as an address that is meaningless there: such types
+/// are rejected with a one-line message instead of being sent.
 namespace lapwing {
 
 template <class T>
 concept TriviallyCopyable = std::is_trivially_copyable_v<T>;
 
-/// What reductions and broadcasts of single numbers work on.
+/// Types for reductions and broadcasts of single numbers.
 template <class T>
 concept Number = std::is_arithmetic_v<T> && !std::is_same_v<T, bool> && sizeof(T) <= 8;
 
@@ -29,7 +29,7 @@ inline constexpr bool is_reference_wrapper = false;
 template <class T>
 inline constexpr bool is_reference_wrapper<std::reference_wrapper<T>> = true;
 
-/// Whether a copy of a T leads to memory that is not in it. What a structure has inside nobody can see.
+/// Whether a T refers to memory outside of itself. Members of structures cannot be examined.
 template <class T>
 consteval bool leads_elsewhere() {
     using Value = std::remove_cv_t<std::remove_all_extents_t<T>>;
@@ -42,13 +42,13 @@ consteval bool leads_elsewhere() {
     else return false;
 }
 
-/// True, or a message of the compiler and false.
+/// True, or a compiler message and false.
 template <class T>
 consteval bool check_value() {
     constexpr bool elsewhere = leads_elsewhere<T>();
     static_assert(
         !elsewhere,
-        "lapwing: pointers, spans and views are no values, since they lead nowhere on another rank; pass what "
+        "lapwing: pointers, spans and views are not values, since they are meaningless on another rank; pass what "
         "they point to, as std::span{pointer, count} or *pointer");
     static_assert(elsewhere || TriviallyCopyable<T>,
                   "lapwing: values travel as bytes, so their type must be trivially copyable");
@@ -58,13 +58,13 @@ consteval bool check_value() {
 template <class V>
 concept Range = std::ranges::range<V>;
 
-/// Of what a transfer is handed, as the V&& of a function: a reference or not.
+/// For an argument of a transfer, the V&& of a function: a reference or not.
 template <class V>
 consteval bool check_argument() {
     if constexpr (Range<V>) {
         constexpr bool contiguous = std::ranges::contiguous_range<V> && std::ranges::sized_range<V>;
         static_assert(contiguous,
-                      "lapwing: the values of this range do not lie one behind the other in memory; copy them to a "
+                      "lapwing: the values of this range are not contiguous in memory; copy them to a "
                       "std::vector (not of bool) or std::array");
         if constexpr (contiguous) return check_value<std::ranges::range_value_t<V>>();
         else return false;
@@ -73,14 +73,14 @@ consteval bool check_argument() {
     }
 }
 
-/// The memory of an argument outlives the call.
+/// Checks that the memory of an argument outlives the call.
 template <class V>
 consteval bool check_lasting() {
     constexpr bool lasting = std::is_lvalue_reference_v<V> || (Range<V> && std::ranges::borrowed_range<V>);
     static_assert(
         lasting,
-        "lapwing: this value or container is gone when the call returns, and the transfer still needs it; pass a "
-        "variable, or a span of what stays");
+        "lapwing: this value or container is destroyed when the call returns, but the transfer still needs it; pass a "
+        "variable, or a span of memory that stays valid");
     return lasting;
 }
 
@@ -93,13 +93,13 @@ consteval bool check_destination() {
             if constexpr (Range<V>) return std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<V>>>;
             else return std::is_const_v<std::remove_reference_t<V>>;
         }();
-        static_assert(!constant, "lapwing: the destination is constant; values that arrive cannot be written to it");
+        static_assert(!constant, "lapwing: the destination is constant; received values cannot be written to it");
         return !constant;
     }
 }
 
-/// The bytes of an argument that has been checked. A count of which 64 bits cannot hold the bytes gives all of memory,
-/// which no part of a window has.
+/// The bytes of an argument that has been checked. If the number of bytes exceeds 64 bits, the span is longer than any
+/// part of a window.
 template <class V>
 [[nodiscard]] auto bytes_of(V& argument) noexcept {
     const auto bytes = [](auto* data, std::size_t count) {

@@ -1,12 +1,6 @@
-<<<<<<<< HEAD:tests/arrays/told_writes_test.cpp
-// What copies beside the cache (window/read_copies.hpp) hear of writes to arrays: elements, patches, lists, atomics.
-// Each row of a matrix has one writer. tests/window/read_copies_test.cpp has the calls of windows.
 #include "tests/arrays/array_test.hpp"
-========
 // What copies beside the cache (window/coherent_copies.hpp) hear of writes to arrays: elements, patches, lists, atomics.
 // Each row of a matrix has one writer. tests/window/coherent_copies_test.cpp has the calls of windows.
-#include "tests/array/array_test.hpp"
->>>>>>>> 377b83b (Coherent copies, machine locks, round-robin waits: names from the field):tests/arrays/array_copies_test.cpp
 #include "tests/window/mirror.hpp"
 
 #include <optional>

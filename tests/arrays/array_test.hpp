@@ -101,7 +101,7 @@ struct Maker {
     std::function<lapwing::GlobalArray<T, N>(lapwing::Team&, const lapwing::Extents<N>&)> make;
     bool replicated = false;
     bool lower_triangle = false; ///< square extents only, and nothing is stored above the diagonal
-    bool foreign = false;        ///< a distribution of a program's own
+    bool user_defined = false;       ///< a user-defined distribution
     std::int64_t halo = 0;       ///< of the array's options
 };
 
@@ -124,7 +124,7 @@ template <class T, std::size_t N>
                               },
                           .replicated = lapwing::ReplicatedDistribution<D>,
                           .lower_triangle = std::is_same_v<D, example::Triangular>,
-                          .foreign = std::is_same_v<D, example::Triangular> || std::is_same_v<D, Reversed>,
+                          .user_defined = std::is_same_v<D, example::Triangular> || std::is_same_v<D, Reversed>,
                           .halo = halo});
     };
     // Two sizes of blocks, neither a divisor of the other, in turn.

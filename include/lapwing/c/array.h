@@ -22,20 +22,20 @@ extern "C" {
 /// The largest number of dimensions.
 #define LAPWING_MAX_DIMENSIONS 8
 
-/// Elements of one type in 1 to 8 dimensions, spread over the ranks by a distribution, zero bytes at the start. The
-/// last dimension is the one whose neighbours are neighbours in memory. Indices are those that the array was made with:
-/// from 0, or from lower bounds. Bounds are always checked: LAPWING_ERR_RANGE, and nothing is moved.
+/// Elements of one type in 1 to 8 dimensions, spread over the ranks by a distribution; all bytes are zero at the start.
+/// Elements that are neighbours in the last dimension are neighbours in memory. Indices are those that the array was
+/// created with: starting at 0, or at lower bounds. Bounds are always checked: LAPWING_ERR_RANGE, and nothing is moved.
 typedef struct lapwing_array lapwing_array;
 
-/// How elements are spread.
+/// How elements are distributed.
 enum {
     LAPWING_BLOCK = 0,           ///< one block of ceil(extent / processes) indices per process in each dimension
-    LAPWING_CYCLIC = 1,          ///< index i of a dimension with P processes is with process i mod P
-    LAPWING_BLOCK_CYCLIC = 2,    ///< blocks of block[d] indices, dealt to the processes in turn
+    LAPWING_CYCLIC = 1,          ///< index i of a dimension with P processes belongs to process i mod P
+    LAPWING_BLOCK_CYCLIC = 2,    ///< blocks of block[d] indices, assigned to the processes in turn
     LAPWING_REPLICATED = 3,      ///< every rank has all elements; writes go to every copy
-    LAPWING_OWN_DISTRIBUTION = 4 ///< by functions of the program's
+    LAPWING_OWN_DISTRIBUTION = 4 ///< user-defined, by functions
 };
-/// Of what a program's own distribution is asked: the array, and over how many ranks.
+/// What a user-defined distribution is asked about: the array, and the number of ranks.
 typedef struct lapwing_shape {
     int dimensions;
     int ranks;
@@ -45,106 +45,108 @@ typedef struct lapwing_shape {
 typedef struct lapwing_place {
     int owner;           ///< -1: the distribution does not store the element
     uint64_t offset;     ///< place in the owner's part, in elements
-    uint64_t contiguous; ///< how many elements, this one first, lie one behind the other there as the last index grows;
-                         ///< at least 1
+    uint64_t contiguous; ///< how many elements, starting with this one, are contiguous there as the last index
+                         ///< increases; at least 1
 } lapwing_place;
-/// A program's own distribution: on every rank the same answers to the same questions. Indices are counted from 0,
-/// whatever the array's lower bounds. The functions are called by any thread that uses the array, as long as it is
-/// open.
+/// A user-defined distribution: the functions must return the same results on every rank. Indices are counted from 0,
+/// whatever the array's lower bounds. Any thread that uses the array may call the functions, as long as the array
+/// exists.
 typedef struct lapwing_distribution_functions {
     void (*locate)(void* context, const lapwing_shape* shape, const int64_t* index, lapwing_place* place);
     uint64_t (*capacity)(void* context, const lapwing_shape* shape); ///< elements to allocate at each rank
     uint64_t (*domain_count)(void* context, const lapwing_shape* shape,
-                             int rank); ///< of disjoint domains that a rank owns, and
+                             int rank); ///< number of disjoint domains that a rank owns
     void (*domain)(void* context, const lapwing_shape* shape, int rank, uint64_t k,
-                   lapwing_range* ranges); ///< the k-th
+                   lapwing_range* ranges); ///< the k-th of these domains
     int replicated;                        ///< whether every rank holds what is placed on rank 0
 } lapwing_distribution_functions;
-/// A distribution; null where one is asked for: LAPWING_BLOCK. What it points to is copied, but for `context`.
+/// A distribution; where one is expected, null means LAPWING_BLOCK. Everything it points to is copied, except
+/// `context`.
 typedef struct lapwing_distribution {
     int kind; ///< LAPWING_BLOCK and so on
     const int*
         grid; ///< processes in each dimension, 0: choose, so that the product is the number of ranks; null: choose all
     const int64_t* block;                            ///< of LAPWING_BLOCK_CYCLIC: one size per dimension
     const lapwing_distribution_functions* functions; ///< of LAPWING_OWN_DISTRIBUTION
-    void* context;                                   ///< handed to them
+    void* context;                                   ///< passed to the functions
 } lapwing_distribution;
 
-/// What an array is made with beside its extents: begin with lapwing_array_options_default().
+/// Options of an array beside its extents: start with lapwing_array_options_default().
 typedef struct lapwing_array_options {
     const char* name;            ///< for messages and statistics; null: none
-    const int64_t* lower;        ///< the lowest index of each dimension; null: 0
-    lapwing_cache_options cache; ///< of elements of other nodes; the same on all ranks
-    int64_t halo;                ///< room for copies around the own block; LAPWING_BLOCK only
+    const int64_t* lower;        ///< lower bound of each dimension; null: 0
+    lapwing_cache_options cache; ///< for elements on other nodes; the same on all ranks
+    int64_t halo;                ///< depth of the space for copies around the local block; LAPWING_BLOCK only
 } lapwing_array_options;
-/// Options as they are where null is passed. A function without an error code. Local, any thread.
+/// The options that null stands for. Returns no error code. Local, any thread.
 lapwing_array_options lapwing_array_options_default(void);
 
 /// Collective, one thread: the same arguments on all ranks. `distribution` and `options` may be null. LAPWING_ERR_RANGE
-/// for sizes that cannot be had and grids that do not fit, _USAGE, _MISMATCH, _MPI.
+/// for sizes that cannot be allocated and grids that do not fit, _USAGE, _MISMATCH, _MPI.
 int lapwing_array_create(lapwing_runtime* runtime, lapwing_type type, int dimensions, const int64_t* extents,
                          const lapwing_distribution* distribution, const lapwing_array_options* options,
                          lapwing_array** array);
-/// Collective, one thread. Completes all operations by all ranks, frees the memory and makes `*array` null.
+/// Collective, one thread. Completes all operations of all ranks, frees the memory and sets `*array` to null.
 int lapwing_array_free(lapwing_array** array);
 /// Local. Frees it without waiting for other ranks, before lapwing_runtime_leave().
 int lapwing_array_leave(lapwing_array** array);
-/// Collective, one thread: other extents under the same distribution. Elements within both keep their values, others
-/// are zero. Pointers into the array, its window, slices and completions must not be used any more. Errors leave the
-/// array as it was. Cost: a window, and what an assignment costs.
+/// Collective, one thread: changes the extents under the same distribution. Elements within both the old and the new
+/// extents keep their values; the others are zero. Pointers into the array, its window, slices and completions must no
+/// longer be used. After an error the array is unchanged. Cost: a window, and the cost of an assignment.
 int lapwing_array_resize(lapwing_array* array, const int64_t* extents);
-/// Collective, one thread: another distribution; values, extents and lower bounds stay. As above in all else.
+/// Collective, one thread: another distribution; values, extents and lower bounds stay. Otherwise as above.
 int lapwing_array_redistribute(lapwing_array* array, const lapwing_distribution* distribution);
 
-/// What an array was made with. Any of the pointers may be null; `extents` and `lower` get as many numbers as there are
-/// dimensions. Local, any thread.
+/// The type and shape of an array. Any of the pointers may be null; `extents` and `lower` receive one number for each
+/// dimension. Local, any thread.
 int lapwing_array_shape(const lapwing_array* array, lapwing_type* type, int* dimensions, int64_t* extents,
                         int64_t* lower);
 /// Number of elements; the name; the depth of the halo. Local, any thread.
 int lapwing_array_size(const lapwing_array* array, uint64_t* elements);
 int lapwing_array_name(const lapwing_array* array, const char** text);
 int lapwing_array_halo(const lapwing_array* array, int64_t* depth);
-/// The window under the array, which ends with it, or with its next resize or redistribution. Local, one thread.
+/// The array's window. It is valid until the array is freed, resized or redistributed. Local, one thread.
 int lapwing_array_window(lapwing_array* array, lapwing_window** window);
 
-/// The rank that owns an element (of a replicated array: the calling one), and whether the calling rank does.
+/// The rank that owns an element (of a replicated array: the calling rank), and whether the calling rank does.
 /// LAPWING_ERR_RANGE. Local, any thread.
 int lapwing_array_owner(const lapwing_array* array, const int64_t* index, int* rank);
 int lapwing_array_is_local(const lapwing_array* array, const int64_t* index, int* local);
-/// What a rank owns, as disjoint domains: how many, and the k-th, a range a dimension. LAPWING_ERR_RANGE. Local, any
-/// thread.
+/// The disjoint domains that a rank owns: their number, and the k-th, one range for each dimension. LAPWING_ERR_RANGE.
+/// Local, any thread.
 int lapwing_array_domain_count(const lapwing_array* array, int rank, uint64_t* count);
 int lapwing_array_domain(const lapwing_array* array, int rank, uint64_t k, lapwing_range* ranges);
-/// The own part as memory: its first element, how many there are in each dimension, and how many elements lie from one
-/// to the next. Of a block distribution the first element is the first of the own domain. LAPWING_ERR_USAGE for a
-/// distribution of the program's own. Any of the pointers may be null. Local, any thread.
+/// The local part as memory: its first element, the extents, and the distance in elements between neighbours in each
+/// dimension. With a block distribution the first element is the first of the local domain. LAPWING_ERR_USAGE for a
+/// user-defined distribution. Any of the pointers may be null. Local, any thread.
 int lapwing_array_local(lapwing_array* array, void** memory, int64_t* extents, int64_t* strides);
 
 /// One element, whoever owns it; a put is complete locally on return. LAPWING_ERR_RANGE. Local, any thread. Cost: a
-/// load or store on the node, else a round trip, or a hit in the cache.
+/// load or store on the node, otherwise a round trip, or a cache hit.
 int lapwing_array_get_element(lapwing_array* array, const int64_t* index, void* value);
 int lapwing_array_put_element(lapwing_array* array, const int64_t* index, const void* value);
-/// The same for programs that know the type, which is compared: LAPWING_ERR_USAGE.
+/// The same for programs that know the type, which is checked: LAPWING_ERR_USAGE.
 int lapwing_array_get_typed(lapwing_array* array, lapwing_type type, const int64_t* index, void* value);
 int lapwing_array_put_typed(lapwing_array* array, lapwing_type type, const int64_t* index, const void* value);
-/// A hint that the element will be read soon by the calling thread. LAPWING_ERR_RANGE. Local, any thread.
+/// A hint that the calling thread will soon read the element. LAPWING_ERR_RANGE. Local, any thread.
 int lapwing_array_prefetch_element(lapwing_array* array, const int64_t* index);
 
-/// Patches: `ranges` has one range a dimension. `strides`: elements of the buffer from one to the next in each
-/// dimension, growing from the last, which is 1, to the first; null: the buffer holds the elements one behind the
-/// other, the last dimension fastest. A get is complete on return, a put locally. LAPWING_ERR_RANGE. Local, any thread.
-/// Cost: copies on the node, else a planned transfer for each owner, all started before the first is waited for.
+/// Patches: `ranges` has one range for each dimension. `strides`: distance in elements of the buffer between neighbours
+/// in each dimension, increasing from the last, which is 1, to the first; null: the elements are contiguous in the
+/// buffer, the last dimension fastest. On return a get is complete, a put complete locally. LAPWING_ERR_RANGE. Local,
+/// any thread. Cost: copies on the node, otherwise a planned transfer for each owner; all are started before the first
+/// is waited for.
 int lapwing_array_get(lapwing_array* array, const lapwing_range* ranges, void* buffer, const int64_t* strides);
 int lapwing_array_put(lapwing_array* array, const lapwing_range* ranges, const void* buffer, const int64_t* strides);
-/// The same without waiting: the buffer must stay until the completion says so.
+/// Non-blocking: the buffer must remain valid until the completion is done.
 int lapwing_array_start_get(lapwing_array* array, const lapwing_range* ranges, void* buffer, const int64_t* strides,
                             lapwing_completion** completion);
 int lapwing_array_start_put(lapwing_array* array, const lapwing_range* ranges, const void* buffer,
                             const int64_t* strides, lapwing_completion** completion);
 
-/// Lists: `indices` are `count` times as many numbers as there are dimensions, `values` as many elements. Of an element
-/// that is written twice the last value counts. LAPWING_ERR_RANGE before anything moves. Local, any thread. Cost: for
-/// each owner on another node a message for thousands.
+/// Lists: `indices` holds `count` indices of as many numbers as there are dimensions, `values` holds `count` elements.
+/// If an element is written twice, the last value counts. LAPWING_ERR_RANGE before anything moves. Local, any thread.
+/// Cost: one message holding thousands for each owner on another node.
 int lapwing_array_gather(lapwing_array* array, size_t count, const int64_t* indices, void* values);
 int lapwing_array_scatter(lapwing_array* array, size_t count, const int64_t* indices, const void* values);
 int lapwing_array_start_gather(lapwing_array* array, size_t count, const int64_t* indices, void* values,
@@ -152,8 +154,8 @@ int lapwing_array_start_gather(lapwing_array* array, size_t count, const int64_t
 int lapwing_array_start_scatter(lapwing_array* array, size_t count, const int64_t* indices, const void* values,
                                 lapwing_completion** completion);
 
-/// Atomics on elements, as those of windows; the element's type decides. LAPWING_ERR_USAGE for replicated arrays.
-/// Local, any thread.
+/// Atomics on elements, as those of windows; the type is the element's. LAPWING_ERR_USAGE for replicated arrays. Local,
+/// any thread.
 int lapwing_array_fetch(lapwing_array* array, int operation, const int64_t* index, const void* operand, void* before,
                         int order);
 int lapwing_array_compare_swap(lapwing_array* array, const int64_t* index, const void* expected, const void* desired,
@@ -164,56 +166,57 @@ int lapwing_array_fetch_list(lapwing_array* array, int operation, size_t count, 
 int lapwing_array_compare_swap_list(lapwing_array* array, size_t count, const int64_t* indices, const void* expected,
                                     int one_expected, const void* desired, int one_desired, void* before);
 
-/// As those of the window, for this array. Local, any thread.
+/// As those of windows, for this array. Local, any thread.
 int lapwing_array_flush(lapwing_array* array, int rank);
 int lapwing_array_flush_all(lapwing_array* array);
 int lapwing_array_release(lapwing_array* array);
 int lapwing_array_acquire(lapwing_array* array);
 int lapwing_array_fence(lapwing_array* array);
 int lapwing_array_invalidate_cache(lapwing_array* array);
-/// Collective, one thread: that of the runtime.
+/// Collective, one thread: the runtime's barrier.
 int lapwing_array_barrier(lapwing_array* array);
 /// This rank's counters; and, collective, one thread, the sum over all ranks. Local, any thread.
 int lapwing_array_statistics(const lapwing_array* array, lapwing_statistics* statistics);
 int lapwing_array_total_statistics(lapwing_array* array, lapwing_statistics* statistics);
 
-/// Collective, one thread: every element becomes `*value`. A barrier before and after.
+/// Collective, one thread: sets every element to `*value`. A barrier before and after.
 int lapwing_array_fill(lapwing_array* array, const void* value);
-/// Collective, one thread: the elements of another array of the same type and extents, whatever its distribution.
+/// Collective, one thread: copies the elements of another array of the same type and extents, whatever its
+/// distribution.
 int lapwing_array_copy(lapwing_array* target, lapwing_array* source);
-/// Collective, one thread, of replicated arrays: every copy becomes that of `root`.
+/// Collective, one thread, for replicated arrays: every copy becomes that of `root`.
 int lapwing_array_broadcast(lapwing_array* array, int root);
-/// Collective, one thread. Sum of all elements: a double, int64_t or uint64_t (modulo 2^64), as the elements are
-/// numbers of that kind; smallest and largest element, in the elements' type, with the index of the first of them
-/// (`index` may be null). NaN are passed over. LAPWING_ERR_USAGE for elements that are no real numbers, and for min and
-/// max of no elements or of NaN alone.
+/// Collective, one thread. The sum of all elements as double, int64_t or uint64_t (modulo 2^64), depending on the kind
+/// of the elements; the smallest and the largest element, in the elements' type, with the index of the first of them
+/// (`index` may be null). NaNs are ignored. LAPWING_ERR_USAGE for elements that are not real numbers, and for min and
+/// max if there are no elements or only NaNs.
 int lapwing_array_sum(lapwing_array* array, void* sum);
 int lapwing_array_min(lapwing_array* array, void* value, int64_t* index);
 int lapwing_array_max(lapwing_array* array, void* value, int64_t* index);
-/// Takes an element into `value`.
+/// Accumulates an element into `value`.
 typedef void (*lapwing_accumulate_function)(void* context, void* value, const int64_t* index, const void* element);
-/// Collective, one thread. Any reduction: `*value`, of `bytes` bytes, is neutral at the start. Each rank calls
+/// Collective, one thread. Any reduction: `*value`, of `bytes` bytes, must be neutral at the start. Each rank calls
 /// `accumulate` for its own elements, domain after domain, the last index fastest; then the ranks' values are combined
 /// in the order of the ranks, and the result is in `value` on all.
 int lapwing_array_reduce(lapwing_array* array, void* value, uint64_t bytes, lapwing_accumulate_function accumulate,
                          lapwing_combine_function combine, void* context);
 
-/// What inline functions read: the start of an array. Not for programs.
+/// Internal: the start of an array, read by inline functions. Not for programs.
 typedef struct lapwing_array_head {
     uint64_t mark;
     lapwing_type type;
-    unsigned char* base;                     ///< of the first element of what can be reached without a question
+    unsigned char* base;                     ///< address of the first element that inline functions can reach
     int64_t lower[LAPWING_MAX_DIMENSIONS];   ///< its indices
-    uint64_t extent[LAPWING_MAX_DIMENSIONS]; ///< 0: nothing can
+    uint64_t extent[LAPWING_MAX_DIMENSIONS]; ///< 0: none can be reached
     uint64_t stride[LAPWING_MAX_DIMENSIONS]; ///< in bytes
     int dimensions;
-    int writable; ///< 0: writes go elsewhere, too
+    int writable; ///< 0: writes must also go elsewhere
 } lapwing_array_head;
 
-/// The address of an element of one, two or three dimensions that the calling rank can load, as it is with most own
-/// elements and, of an array in blocks of rows, with those of its node; null: it has none, or cannot be found so
-/// quickly, or the array has other dimensions. Of a replicated array it is that of the own copy. Not for null handles.
-/// Local, any thread. Cost: a comparison a dimension.
+/// The address of an element in one, two or three dimensions, if the calling rank can load it and find it quickly: most
+/// local elements and, if the array is in blocks of rows, those of its node. Otherwise, and if the array has another
+/// number of dimensions, null. For a replicated array it is the address of the local copy. Not for null handles. Local,
+/// any thread. Cost: a comparison for each dimension.
 static inline void* lapwing_array_address_1(const lapwing_array* array, int64_t i) {
     const lapwing_array_head* const head = (const lapwing_array_head*)(const void*)array;
     const uint64_t p = (uint64_t)i - (uint64_t)head->lower[0];
@@ -236,8 +239,8 @@ static inline void* lapwing_array_address_3(const lapwing_array* array, int64_t 
     return head->base + p * head->stride[0] + q * head->stride[1] + r * head->stride[2];
 }
 
-/// lapwing_array_get_double_2(array, i, j, &x), lapwing_array_put_int64_1(array, i, x) and so on: elements of arrays of
-/// one, two and three dimensions by inline functions, as lapwing_array_get_typed() and lapwing_array_put_typed(). Not
+/// lapwing_array_get_double_2(array, i, j, &x), lapwing_array_put_int64_1(array, i, x) and so on: inline access to
+/// elements of arrays of one, two and three dimensions, as lapwing_array_get_typed() and lapwing_array_put_typed(). Not
 /// for null handles. Local, any thread.
 #define LAPWING_ELEMENT_FUNCTIONS_(name, ctype, code, n, parameters, arguments)                                        \
     static inline int lapwing_array_get_##name##_##n(lapwing_array* array, LAPWING_UNPACK_ parameters, ctype* value) { \
@@ -258,7 +261,7 @@ static inline void* lapwing_array_address_3(const lapwing_array* array, int64_t 
         return 0;                                                                                                      \
     }
 #define LAPWING_UNPACK_(...) __VA_ARGS__
-/* Not for programs: as lapwing_array_get_typed(), and the number of dimensions is compared as well. */
+/* Not for programs: as lapwing_array_get_typed(), but also checks the number of dimensions. */
 int lapwing_array_get_typed_n_(lapwing_array* array, lapwing_type type, int dimensions, const int64_t* index,
                                void* value);
 int lapwing_array_put_typed_n_(lapwing_array* array, lapwing_type type, int dimensions, const int64_t* index,

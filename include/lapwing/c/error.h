@@ -1,6 +1,6 @@
 // Room: bindings
 /*
- * What calls return, and the texts of errors. See lapwing/lapwing.h for the rules that all calls share.
+ * Error codes and error texts. See lapwing/lapwing.h for the rules that apply to all calls.
  */
 #ifndef LAPWING_C_ERROR_H
 #define LAPWING_C_ERROR_H
@@ -9,8 +9,8 @@
 extern "C" {
 #endif
 
-/// What every call returns but those that say otherwise. After an error the program can go on: the call has had no
-/// effect unless its documentation says otherwise.
+/// Returned by every call, unless its documentation says otherwise. The program can continue after an error: the call
+/// has had no effect unless its documentation says otherwise.
 enum {
     LAPWING_SUCCESS = 0,
     LAPWING_ERR_RANGE = 1, ///< a rank, offset, index, size or count is outside its limits
@@ -18,31 +18,31 @@ enum {
         2, ///< a call that the state of the object does not allow, a null or freed handle, a null pointer
     LAPWING_ERR_SETTING = 3,  ///< a setting that is unknown or has a value that is not allowed
     LAPWING_ERR_MISMATCH = 4, ///< ranks passed different arguments to a collective call
-    LAPWING_ERR_MPI = 5,      ///< an MPI call failed: the text carries MPI's own, lapwing_error_mpi_code() its code
+    LAPWING_ERR_MPI = 5,      ///< an MPI call failed: the text includes MPI's own, lapwing_error_mpi_code() returns its code
     LAPWING_ERR_FILE = 6,     ///< a file that cannot be read or written, or does not hold what it should
     LAPWING_ERR_PEER_LEFT =
-        7,                   ///< another rank left before the end, so that a collective call or a wait cannot complete
-    LAPWING_ERR_MEMORY = 8,  ///< memory of this process that cannot be had
-    LAPWING_ERR_INTERNAL = 9 ///< none of these: please report it
+        7,                   ///< another rank left early, so that a collective call or a wait cannot complete
+    LAPWING_ERR_MEMORY = 8,  ///< memory of this process could not be allocated
+    LAPWING_ERR_INTERNAL = 9 ///< none of the above: please report it
 };
 
 /// The text of this thread's last error: the call, the rank, the values, the limit and the remedy. Empty before the
-/// first one. It stays until the thread's next error. Local, any thread; before a runtime exists as well.
+/// first error. Valid until the thread's next error. Local, any thread; also before a runtime exists.
 const char* lapwing_error_text(void);
 /// The code of this thread's last error, LAPWING_SUCCESS before the first one. Local, any thread.
 int lapwing_error_code(void);
-/// What the MPI call returned that the thread's last error was about; 0 if it was about none. Local, any thread.
+/// The code returned by the MPI call that caused the thread's last error; 0 if MPI did not cause it. Local, any thread.
 int lapwing_error_mpi_code(void);
-/// "LAPWING_ERR_RANGE" for a code; "?" for one that there is not. Local, any thread.
+/// The name of a code, "LAPWING_ERR_RANGE"; "?" for an unknown code. Local, any thread.
 const char* lapwing_error_name(int code);
 
 /// Called with each error, by the thread whose call failed, before the call returns `code`; `text` is
 /// lapwing_error_text(). It may leave by longjmp, or end the program.
 typedef void (*lapwing_error_handler)(int code, const char* text, void* context);
-/// From now on errors of all threads are handed to `handler`, with `context`; null: to nobody, as at the start. Local;
-/// not while other threads are in calls.
+/// From now on `handler` is called with `context` for errors of all threads; null: none, the default. Local; must not
+/// be called while other threads are in calls.
 int lapwing_error_set_handler(lapwing_error_handler handler, void* context);
-/// A handler, for programs that end with the first error: prints the text on standard error and calls MPI_Abort.
+/// A handler for programs that should end at the first error: prints the text on standard error and calls MPI_Abort.
 void lapwing_error_abort(int code, const char* text, void* context);
 
 #ifdef __cplusplus

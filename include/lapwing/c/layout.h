@@ -13,13 +13,13 @@
 extern "C" {
 #endif
 
-/// An ordered sequence of bytes in memory, as blocks relative to a base that the transfer gives: byte k of the source
-/// goes to byte k of the target. It never changes, so that several threads may use it. All calls here are local, any
-/// thread; those that make one return LAPWING_ERR_RANGE where a size or an offset leaves 63 bits. Transfers and plans
-/// keep what they need: a layout may be freed behind the call that it was passed to.
+/// An ordered sequence of bytes in memory, as blocks relative to a base that the transfer supplies: byte k of the
+/// source goes to byte k of the target. Immutable, so that several threads may use it. All calls here are local, any
+/// thread; those that create a layout return LAPWING_ERR_RANGE if a size or an offset exceeds 63 bits. Transfers and
+/// plans keep what they need: a layout may be freed after the call that it was passed to.
 typedef struct lapwing_layout lapwing_layout;
 
-/// Bytes that are contiguous; the offset is from the base, and may be negative.
+/// A contiguous block of bytes; the offset is relative to the base, and may be negative.
 typedef struct lapwing_block {
     int64_t offset;
     uint64_t bytes;
@@ -29,8 +29,8 @@ typedef struct lapwing_level {
     uint64_t count;
     int64_t stride;
 } lapwing_level;
-/// Indices of one dimension: `size` of them from `first` on, `stride` apart. Ranges of domains need a stride of at
-/// least 1; slices take any but 0.
+/// Indices of one dimension: `size` of them starting at `first`, `stride` apart. Ranges of domains need a stride of at
+/// least 1; slices allow any except 0.
 typedef struct lapwing_range {
     int64_t first;
     uint64_t size;
@@ -39,7 +39,7 @@ typedef struct lapwing_range {
 
 /// One block.
 int lapwing_layout_create_contiguous(uint64_t bytes, int64_t offset, lapwing_layout** layout);
-/// `count` blocks, `stride` bytes from start to start.
+/// `count` blocks; `stride` is the distance in bytes between their starts.
 int lapwing_layout_create_strided(uint64_t count, uint64_t block_bytes, int64_t stride, int64_t offset,
                                   lapwing_layout** layout);
 /// Nested levels, the outermost first.
@@ -49,22 +49,22 @@ int lapwing_layout_create_nested(size_t levels, const lapwing_level* level, uint
 int lapwing_layout_create_indexed(size_t count, const int64_t* offsets, uint64_t block_bytes, lapwing_layout** layout);
 /// Any blocks, in this order.
 int lapwing_layout_create_list(size_t count, const lapwing_block* blocks, lapwing_layout** layout);
-/// The sequences one behind the other.
+/// The sequences one after another.
 int lapwing_layout_create_concatenated(size_t count, const lapwing_layout* const* parts, lapwing_layout** layout);
-/// The elements of a domain, `range[d]` in dimension d, of a row-major array of these extents that begins at the base.
+/// The elements of a domain, `range[d]` in dimension d, of a row-major array of these extents that starts at the base.
 /// 1 to 8 dimensions.
 int lapwing_layout_create_patch(int dimensions, const lapwing_range* ranges, const int64_t* extents,
                                 uint64_t element_bytes, lapwing_layout** layout);
 /// `count` elements of a committed MPI datatype, which may be freed afterwards. LAPWING_ERR_USAGE for one that is null
 /// or not committed.
 int lapwing_layout_create_mpi(MPI_Datatype type, uint64_t count, lapwing_layout** layout);
-/// Frees it and makes `*layout` null.
+/// Frees it and sets `*layout` to null.
 int lapwing_layout_free(lapwing_layout** layout);
 /// A committed MPI datatype with these bytes in this order, which the program frees.
 int lapwing_layout_to_mpi(const lapwing_layout* layout, MPI_Datatype* type);
 
-/// Bytes [begin, end) of the sequence; every offset moved; `count` times, `stride` bytes apart; at each of these
-/// offsets; the bytes with offsets in [lower, upper).
+/// New layouts: bytes [begin, end) of the sequence; every offset moved; `count` times, `stride` bytes apart; at each of
+/// these offsets; the bytes with offsets in [lower, upper).
 int lapwing_layout_slice(const lapwing_layout* layout, uint64_t begin, uint64_t end, lapwing_layout** slice);
 int lapwing_layout_shift(const lapwing_layout* layout, int64_t distance, lapwing_layout** shifted);
 int lapwing_layout_repeat(const lapwing_layout* layout, uint64_t count, int64_t stride, lapwing_layout** repeated);
@@ -72,25 +72,25 @@ int lapwing_layout_repeat_at(const lapwing_layout* layout, size_t count, const i
                              lapwing_layout** repeated);
 int lapwing_layout_intersect(const lapwing_layout* layout, int64_t lower, int64_t upper, lapwing_layout** part);
 
-/// What there is to know of a layout.
+/// Properties of a layout.
 typedef struct lapwing_layout_info {
     uint64_t bytes;         ///< in the sequence
-    uint64_t blocks;        ///< as few as there can be
+    uint64_t blocks;        ///< the smallest possible number
     int64_t lower;          ///< the lowest offset, and
     int64_t upper;          ///< the highest plus one; both 0 when empty
     double density;         ///< bytes / (upper - lower)
-    uint64_t list_memory;   ///< bytes of lists that it keeps; 0: it is regular
-    uint64_t uniform_block; ///< the size of all blocks; 0: they differ
+    uint64_t list_memory;   ///< bytes of lists that it keeps; 0 if it is regular
+    uint64_t uniform_block; ///< the size of all blocks; 0 if they differ
     uint64_t levels;        ///< of the nest around the blocks; 0: at most one block
-    int ascending;          ///< whether each block lies behind the one before
+    int ascending;          ///< whether each block starts at or above the end of the previous one
 } lapwing_layout_info;
 /// Cost: O(levels).
 int lapwing_layout_query(const lapwing_layout* layout, lapwing_layout_info* info);
 /// Whether a byte of memory occurs more than once. Cost: O(blocks * log(blocks)) for some.
 int lapwing_layout_overlaps(const lapwing_layout* layout, int* overlaps);
-/// Whether the sequences of bytes are the same. Cost: O(blocks) where the forms differ.
+/// Whether the sequences of bytes are the same. Cost: O(blocks) if the forms differ.
 int lapwing_layout_equal(const lapwing_layout* a, const lapwing_layout* b, int* equal);
-/// "4096 blocks of 12 bytes, stride 24": `*text` stays until the thread's next call that gives a text.
+/// "4096 blocks of 12 bytes, stride 24": `*text` is valid until the thread's next call that returns a text.
 int lapwing_layout_text(const lapwing_layout* layout, const char** text);
 
 #ifdef __cplusplus

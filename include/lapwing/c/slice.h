@@ -16,16 +16,16 @@
 extern "C" {
 #endif
 
-/// Part of an array, in any order, as an array of its own with positions from 0 on. Nothing is moved when it is made.
-/// It is valid until the array is freed, resized or redistributed: then LAPWING_ERR_USAGE. Never changes: several
-/// threads may use it.
+/// Part of an array, in any order, seen as an array with positions starting at 0. Making a slice moves nothing. It is
+/// valid until the array is freed, resized or redistributed: then LAPWING_ERR_USAGE. Immutable: several threads may use
+/// it.
 typedef struct lapwing_slice lapwing_slice;
 
-/// What a slice has of a dimension.
+/// What a slice keeps of a dimension.
 enum {
     LAPWING_PART_ALL = 0,   ///< all of it
-    LAPWING_PART_RANGE = 1, ///< `size` indices from `first` on, `stride` apart, which may be below 0
-    LAPWING_PART_INDEX = 2  ///< index `first`, which leaves the dimension out
+    LAPWING_PART_RANGE = 1, ///< `size` indices starting at `first`, `stride` apart, which may be negative
+    LAPWING_PART_INDEX = 2  ///< index `first`; the slice does not have this dimension
 };
 typedef struct lapwing_part {
     int kind;
@@ -34,78 +34,78 @@ typedef struct lapwing_part {
     int64_t stride;
 } lapwing_part;
 
-/// Part of an array, by its indices: a part a dimension, or null for all. LAPWING_ERR_RANGE, and _USAGE where no
+/// Part of an array, by its indices: one part for each dimension, or null for all. LAPWING_ERR_RANGE, and _USAGE if no
 /// dimension is left. Local, any thread.
 int lapwing_slice_create(const lapwing_array* array, const lapwing_part* parts, lapwing_slice** slice);
 /// Part of a slice, by its positions. As above.
 int lapwing_slice_cut(const lapwing_slice* slice, const lapwing_part* parts, lapwing_slice** part);
-/// Dimension d of the result is dimension order[d]; null: in reverse, as a transposition. LAPWING_ERR_RANGE unless each
-/// comes once. Local, any thread.
+/// Dimension d of the result is dimension order[d]; null: the reverse order, a transposition. LAPWING_ERR_RANGE unless
+/// each occurs exactly once. Local, any thread.
 int lapwing_slice_permute(const lapwing_slice* slice, const int* order, lapwing_slice** permuted);
-/// Frees it and makes `*slice` null. Local.
+/// Frees it and sets `*slice` to null. Local.
 int lapwing_slice_free(lapwing_slice** slice);
 /// Number of dimensions, and positions in each. Either may be null. Local, any thread.
 int lapwing_slice_shape(const lapwing_slice* slice, int* dimensions, int64_t* extents);
 
-/// One-sided: the elements to or from a buffer, whose positions are `strides` elements apart, of any size and sign;
-/// null: row by row, one behind the other. Complete as lapwing_array_get() and _put(). LAPWING_ERR_USAGE. Local, any
+/// One-sided: copies the elements to or from a buffer, in which neighbours are `strides` elements apart, of any size
+/// and sign; null: row-major and contiguous. Complete as lapwing_array_get() and _put(). LAPWING_ERR_USAGE. Local, any
 /// thread. Cost: a planned transfer an owner.
 int lapwing_slice_get(const lapwing_slice* slice, void* buffer, const int64_t* strides);
 int lapwing_slice_put(const lapwing_slice* slice, const void* buffer, const int64_t* strides);
-/// One-sided: the elements become those of another slice of the same type and extents, through 4 MiB of this rank's
-/// memory. LAPWING_ERR_RANGE, LAPWING_ERR_USAGE. Local, any thread.
+/// One-sided: copies the elements of another slice of the same type and extents, through 4 MiB of this rank's memory.
+/// LAPWING_ERR_RANGE, LAPWING_ERR_USAGE. Local, any thread.
 int lapwing_slice_copy(const lapwing_slice* target, const lapwing_slice* source);
 
-/// What an assignment does beside LAPWING_REPLACE, LAPWING_ADD, LAPWING_MIN and LAPWING_MAX.
+/// Operations of an assignment beside LAPWING_REPLACE, LAPWING_ADD, LAPWING_MIN and LAPWING_MAX.
 enum { LAPWING_SUBTRACT = 8, LAPWING_MULTIPLY = 9 };
-/// What becomes of an element of the target and one of the source.
+/// Computes an element of the target from that and one of the source.
 typedef void (*lapwing_apply_function)(void* context, void* target, const void* source);
 
 /// Collective over the arrays' ranks, one thread: the same slices on all. target = source, += and so on, as if the
-/// source were copied before; each element is changed by its owner. LAPWING_REPLACE converts numbers of different types
-/// as C does, and copies bytes of one size; the others are for numbers of one type. A barrier before and after.
-/// LAPWING_ERR_RANGE for other extents, LAPWING_ERR_USAGE for other types and ranks. Cost: planning, and one transfer
-/// for each pair of ranks; lapwing_assignment keeps the plans.
+/// source were copied first; each element is changed by its owner. LAPWING_REPLACE converts numbers of different types
+/// as C does, and copies bytes of one size; the other operations are for numbers of one type. A barrier before and
+/// after. LAPWING_ERR_RANGE if the extents differ, LAPWING_ERR_USAGE if types or ranks do not fit. Cost: planning, and
+/// one transfer for each pair of ranks; a lapwing_assignment keeps the plans.
 int lapwing_slice_assign(const lapwing_slice* target, const lapwing_slice* source, int operation);
 /// The same by a function, for slices of any types.
 int lapwing_slice_apply(const lapwing_slice* target, const lapwing_slice* source, lapwing_apply_function apply,
                         void* context);
-/// Collective, one thread: each element becomes `*value`.
+/// Collective, one thread: sets each element to `*value`.
 int lapwing_slice_fill(const lapwing_slice* target, const void* value);
 
 /// Assignments that are carried out together, as often as needed. They keep their slices.
 typedef struct lapwing_assignment lapwing_assignment;
-/// None yet. Local. The object is for one thread at a time.
+/// An empty assignment. Local. The object is for one thread at a time.
 int lapwing_assignment_create(lapwing_assignment** assignment);
-/// Local. Makes `*assignment` null.
+/// Local. Sets `*assignment` to null.
 int lapwing_assignment_free(lapwing_assignment** assignment);
-/// One more; nothing is moved yet. Those of one object happen in no order: the target of one must not be in another. As
-/// lapwing_slice_assign() and its like. Local.
+/// Adds an assignment; nothing is moved yet. The assignments of one object are unordered: the target of one must not be
+/// in another. As lapwing_slice_assign() and the like. Local.
 int lapwing_assignment_add(lapwing_assignment* assignment, const lapwing_slice* target, const lapwing_slice* source,
                            int operation);
 int lapwing_assignment_add_apply(lapwing_assignment* assignment, const lapwing_slice* target,
                                  const lapwing_slice* source, lapwing_apply_function apply, void* context);
 int lapwing_assignment_add_fill(lapwing_assignment* assignment, const lapwing_slice* target, const void* value);
-/// Collective, one thread: all of them. `compare` not 0: whether all ranks have the same slices is looked at first.
-/// LAPWING_ERR_USAGE for arrays that are gone, _MISMATCH, _PEER_LEFT, _MPI.
+/// Collective, one thread: carries out all of them. `compare` nonzero: first checks that all ranks have the same
+/// slices. LAPWING_ERR_USAGE for arrays that no longer exist, _MISMATCH, _PEER_LEFT, _MPI.
 int lapwing_assignment_execute(lapwing_assignment* assignment, int compare);
-/// Transfers of this rank to other nodes in each execution, and their bytes; a text for people. Local.
+/// This rank's transfers to other nodes in each execution, and their bytes; a description as text. Local.
 int lapwing_assignment_transfers(const lapwing_assignment* assignment, uint64_t* transfers, uint64_t* bytes);
 int lapwing_assignment_explain(const lapwing_assignment* assignment, const char** text);
 
-/// Called on rank 0 with the bytes that are done, and those of all; what is not 0 ends the call on all ranks:
+/// Called on rank 0 with the bytes that are done, and the total; a nonzero result ends the call on all ranks:
 /// LAPWING_ERR_USAGE.
 typedef int (*lapwing_progress_function)(void* context, uint64_t done, uint64_t all);
-/// Collective, one thread: the elements to a file, which replaces `path` when it is complete, and from one of the same
-/// type and extents, whatever the distribution and the number of ranks. `progress` may be null. LAPWING_ERR_FILE, and
-/// the old file stays.
+/// Collective, one thread: writes the elements to a file, which replaces `path` once it is complete; reads them from a
+/// file of the same type and extents, whatever the distribution and the number of ranks. `progress` may be null.
+/// LAPWING_ERR_FILE, and the old file stays.
 int lapwing_array_save(const lapwing_array* array, const char* path, lapwing_progress_function progress, void* context);
 int lapwing_array_load(lapwing_array* array, const char* path, lapwing_progress_function progress, void* context);
 /// The same for slices, in their own order.
 int lapwing_slice_save(const lapwing_slice* slice, const char* path, lapwing_progress_function progress, void* context);
 int lapwing_slice_load(const lapwing_slice* slice, const char* path, lapwing_progress_function progress, void* context);
-/// Collective, one thread: the extents of a file with elements of this type in so many dimensions. LAPWING_ERR_FILE for
-/// a file with others.
+/// Collective, one thread: the extents of a file with elements of this type in this many dimensions. LAPWING_ERR_FILE
+/// for other files.
 int lapwing_checkpoint_extents(lapwing_runtime* runtime, const char* path, lapwing_type type, int dimensions,
                                int64_t* extents);
 

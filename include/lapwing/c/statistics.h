@@ -17,10 +17,10 @@ typedef struct lapwing_statistics {
 #include <lapwing/detail/counters/all.inc>
 } lapwing_statistics;
 
-/// Adds each counter of `other`: of several ranks, or windows. Local, any thread.
+/// Adds all counters of `other`, for sums over ranks or windows. Local, any thread.
 int lapwing_statistics_add(lapwing_statistics* statistics, const lapwing_statistics* other);
-/// All counters as one JSON object, {"rma_gets": 3, ...}: `*text` stays until the thread's next call that gives a text.
-/// Local, any thread.
+/// All counters as one JSON object, {"rma_gets": 3, ...}: `*text` is valid until the thread's next call that returns a
+/// text. Local, any thread.
 int lapwing_statistics_json(const lapwing_statistics* statistics, const char** text);
 
 #ifdef __cplusplus

@@ -4,7 +4,7 @@
 #include <lapwing/array_base.hpp>
 #include <lapwing/detail/block_cyclic_map.hpp>
 #include <lapwing/detail/config.hpp>
-#include <lapwing/detail/foreign_map.hpp>
+#include <lapwing/detail/user_map.hpp>
 #include <lapwing/distribution.hpp>
 #include <lapwing/error.hpp>
 #include <lapwing/extents.hpp>
@@ -26,8 +26,8 @@ class KeptDistribution;
 template <std::size_t N>
 struct ArrayMaps {
     BlockCyclicMap<N> block_cyclic;
-    std::shared_ptr<const distribution::ForeignMap<N>>
-        foreign; ///< in place of block_cyclic for a distribution of the program's own
+    std::shared_ptr<const distribution::UserMap<N>>
+        user_map; ///< in place of block_cyclic for a distribution of the program's own
     bool replicated = false;
     std::shared_ptr<const KeptDistribution<N>> distribution; ///< which has made them
 };
@@ -39,7 +39,7 @@ void require_room_for_halo(Team& team, const GlobalArrayOptions& options, bool o
 template <std::size_t N>
 [[nodiscard]] ArrayMaps<N> with_halo(ArrayMaps<N> maps, Team& team, const GlobalArrayOptions& options) {
     if (options.halo == 0) return maps;
-    require_room_for_halo(team, options, maps.foreign == nullptr && !maps.replicated && maps.block_cyclic.one_round());
+    require_room_for_halo(team, options, maps.user_map == nullptr && !maps.replicated && maps.block_cyclic.one_round());
     try {
         maps.block_cyclic.add_margins(static_cast<std::uint64_t>(options.halo));
     } catch (const RangeError& error) {
@@ -74,7 +74,7 @@ public:
         try {
             auto map = distribution_.map(extents, team.size());
             if constexpr (std::same_as<decltype(map), BlockCyclicMap<N>>) maps.block_cyclic = std::move(map);
-            else maps.foreign = std::make_shared<distribution::ForeignMapOf<N, decltype(map)>>(std::move(map));
+            else maps.user_map = std::make_shared<distribution::UserMapOf<N, decltype(map)>>(std::move(map));
         } catch (const RangeError& error) {
             // A distribution does not know the rank and the array that the message has to name.
             const RangeError complete{constructor_text(team, name) + ": " + error.what()};
@@ -87,10 +87,10 @@ public:
             throw complete;
         }
         if (compares) {
-            if (maps.foreign == nullptr)
+            if (maps.user_map == nullptr)
                 require_same_map(team, name, maps.block_cyclic.dimensions(), maps.block_cyclic.local_capacity(),
                                  maps.replicated);
-            else require_same_map(team, name, {}, maps.foreign->local_capacity(), maps.replicated);
+            else require_same_map(team, name, {}, maps.user_map->local_capacity(), maps.replicated);
         }
         return maps;
     }

@@ -21,7 +21,7 @@ std::span<std::byte> GlobalArray<T, N>::own_bytes() const {
 template <TriviallyCopyable T, std::size_t N>
 bool GlobalArray<T, N>::same_segment(const GlobalArray& other) const {
     // Margins hold copies, which stay what they are.
-    return map_.origin() == 0 && foreign_ == nullptr && other.foreign_ == nullptr && replicated_ == other.replicated_ &&
+    return map_.origin() == 0 && user_map_ == nullptr && other.user_map_ == nullptr && replicated_ == other.replicated_ &&
            (replicated_ || own_rank_ == other.own_rank_) && map_ == other.map_;
 }
 
@@ -59,7 +59,7 @@ void GlobalArray<T, N>::copy_from(const GlobalArray& other) {
     other.require_open(".copy_from");
     if (extents_ != other.extents_) this->throw_extents_differ(extents_.values(), other.extents_.values());
     this->check_same_ranks<(assertion_level >= 2)>(other);
-    if (this != &other && other.foreign_ != nullptr) other.require_stored(*this);
+    if (this != &other && other.user_map_ != nullptr) other.require_stored(*this);
     // Of one team, to which array is an argument.
     if (&other.team() != team_) {
         other.begin_collective("copy_from");

@@ -65,25 +65,25 @@ template <TriviallyCopyable T, std::size_t N>
 GlobalArray<T, N>::GlobalArray(Team& team, const Extents<N>& extents, detail::arrays::ArrayMaps<N> maps,
                                GlobalArrayOptions options)
     : ArrayBase{team,
-                maps.foreign ? maps.foreign->local_capacity() : maps.block_cyclic.local_capacity(),
+                maps.user_map ? maps.user_map->local_capacity() : maps.block_cyclic.local_capacity(),
                 sizeof(T),
                 alignof(T),
                 detail::arrays::identity_of(extents.values(),
-                                            maps.foreign ? std::span<const detail::distribution::DimensionMap>{}
+                                            maps.user_map ? std::span<const detail::distribution::DimensionMap>{}
                                                          : maps.block_cyclic.dimensions()),
                 std::move(options)},
       map_{std::move(maps.block_cyclic)},
-      foreign_{std::move(maps.foreign)},
+      user_map_{std::move(maps.user_map)},
       extents_{extents},
       distribution_{std::move(maps.distribution)} {
     own_ = reinterpret_cast<T*>(window_.map().own) + map_.origin();
     own_rank_ = team.rank().value;
     replicated_ = maps.replicated;
     this->make_geometry(extents_.values(),
-                        foreign_ == nullptr ? std::span<const detail::distribution::DimensionMap>{map_.dimensions()}
+                        user_map_ == nullptr ? std::span<const detail::distribution::DimensionMap>{map_.dimensions()}
                                             : std::span<const detail::distribution::DimensionMap>{},
-                        map_.origin(), foreign_, replicated_, sizeof(T));
-    if (foreign_ != nullptr) return;
+                        map_.origin(), user_map_, replicated_, sizeof(T));
+    if (user_map_ != nullptr) return;
     if (map_.one_round() && map_.domain_count(own_place()) == 1)
         box_ = {map_.domain(own_place(), 0), map_.strides(own_place())};
     bind_near(true);
@@ -91,7 +91,7 @@ GlobalArray<T, N>::GlobalArray(Team& team, const Extents<N>& extents, detail::ar
 
 template <TriviallyCopyable T, std::size_t N>
 void GlobalArray<T, N>::bind_near(bool node) {
-    if (foreign_ != nullptr) return;
+    if (user_map_ != nullptr) return;
     near_box_ = {};
     if (!replicated_) {
         detail::transport::MemoryMap near = window_.map();
@@ -129,7 +129,7 @@ GlobalArray<T, N>::GlobalArray(GlobalArray&& other) noexcept
       remote_{other.remote_},
       hot_pages_{other.hot_pages_},
       map_{other.map_},
-      foreign_{std::move(other.foreign_)},
+      user_map_{std::move(other.user_map_)},
       extents_{other.extents_},
       distribution_{std::move(other.distribution_)},
       patterns_{std::move(other.patterns_)} {
@@ -151,7 +151,7 @@ GlobalArray<T, N>& GlobalArray<T, N>::operator=(GlobalArray&& other) noexcept {
     remote_ = other.remote_;
     hot_pages_ = other.hot_pages_;
     map_ = other.map_;
-    foreign_ = std::move(other.foreign_);
+    user_map_ = std::move(other.user_map_);
     extents_ = other.extents_;
     distribution_ = std::move(other.distribution_);
     patterns_ = std::move(other.patterns_);
@@ -169,7 +169,7 @@ void GlobalArray<T, N>::forget() noexcept {
     remote_ = {};
     hot_pages_ = &detail::window::no_hot_pages;
     map_ = {};
-    foreign_.reset();
+    user_map_.reset();
     extents_ = {};
     distribution_.reset();
     patterns_.clear();
@@ -191,10 +191,10 @@ void GlobalArray<T, N>::throw_out_of_bounds(const char* call, Index<N> index) co
 template <TriviallyCopyable T, std::size_t N>
 Location GlobalArray<T, N>::locate(const Index<N>& index) const {
     Location location;
-    if (foreign_ == nullptr) {
+    if (user_map_ == nullptr) {
         location = map_.locate(index);
     } else {
-        location = foreign_->locate(index);
+        location = user_map_->locate(index);
         if constexpr (assertion_level >= 1) {
             if (location.owner.value >= team_->size() || location.contiguous == 0 ||
                 (location.owner.value >= 0 &&
@@ -345,19 +345,19 @@ template <TriviallyCopyable T, std::size_t N>
 std::uint64_t GlobalArray<T, N>::domain_count(Rank rank) const {
     this->check_rank(".local_domain", rank);
     if (replicated_) rank = Rank{0};
-    return foreign_ == nullptr ? map_.domain_count(rank) : foreign_->domain_count(rank);
+    return user_map_ == nullptr ? map_.domain_count(rank) : user_map_->domain_count(rank);
 }
 
 template <TriviallyCopyable T, std::size_t N>
 Domain<N> GlobalArray<T, N>::domain_of(Rank rank, std::uint64_t k) const {
     if (replicated_) rank = Rank{0};
-    return foreign_ == nullptr ? map_.domain(rank, k) : foreign_->domain(rank, k);
+    return user_map_ == nullptr ? map_.domain(rank, k) : user_map_->domain(rank, k);
 }
 
 template <TriviallyCopyable T, std::size_t N>
 LocalView<T, N> GlobalArray<T, N>::view(const char* call) const {
     this->require_open(call);
-    if (foreign_ != nullptr) this->throw_no_view(call);
+    if (user_map_ != nullptr) this->throw_no_view(call);
     const std::array<std::uint64_t, N> places = map_.strides(own_place());
     Index<N> extents{};
     std::array<std::int64_t, N> strides{};
@@ -409,7 +409,7 @@ void GlobalArray<T, N>::for_each_run(Run run) const {
     for (const Domain<N> domain : local_domains()) {
         if (domain.empty()) continue;
         if constexpr (assertion_level >= 1) {
-            if (foreign_ != nullptr && !this->domain().contains(domain))
+            if (user_map_ != nullptr && !this->domain().contains(domain))
                 this->throw_wrong_domain(this->domain().contains(domain.first()) ? domain.last() : domain.first(),
                                          Rank{-1});
         }
@@ -419,7 +419,7 @@ void GlobalArray<T, N>::for_each_run(Run run) const {
         for (Index<N> index : Domain<N>{rows}) {
             // In a domain of a block-cyclic map neighbours are neighbours in memory, whatever the distance of their
             // indices; of other maps only what they say is contiguous.
-            if (foreign_ == nullptr) {
+            if (user_map_ == nullptr) {
                 run(index, segment() + map_.locate(index).offset, row.size(), row.stride());
                 continue;
             }
@@ -463,7 +463,7 @@ struct GlobalArray<T, N>::CheckedMap {
 template <TriviallyCopyable T, std::size_t N>
 void GlobalArray<T, N>::cut(const Domain<N>& domain, const detail::distribution::BufferShape<N>& buffer,
                             detail::distribution::SectionVisitor& visitor) const {
-    if (foreign_ == nullptr)
+    if (user_map_ == nullptr)
         detail::distribution::cut(map_.dimensions(), map_.origin(), domain.ranges(), buffer.offset, buffer.strides,
                                   visitor);
     else detail::distribution::cut_rows(CheckedMap{*this}, domain, buffer, visitor);
@@ -472,7 +472,7 @@ void GlobalArray<T, N>::cut(const Domain<N>& domain, const detail::distribution:
 template <TriviallyCopyable T, std::size_t N>
 void GlobalArray<T, N>::check_patch(const char* call, const Domain<N>& domain, std::uint64_t buffer_size) const {
     this->check_bulk(call, domain.ranges(), extents_.values(), buffer_size);
-    if (foreign_ == nullptr || domain.empty()) return;
+    if (user_map_ == nullptr || domain.empty()) return;
     // Before anything moves: a program's own distribution may not store all of the domain.
     std::array<Range, N> row_starts = domain.ranges();
     const Range row = row_starts[N - 1];

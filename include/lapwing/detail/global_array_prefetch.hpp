@@ -92,7 +92,7 @@ void GlobalArray<T, N>::prefetch_domains(const std::vector<Domain<N>>& needed, c
 template <TriviallyCopyable T, std::size_t N>
 std::optional<detail::prefetching::NeededDomains<N>>
 GlobalArray<T, N>::domains_to_copy(const std::vector<Domain<N>>& needed, bool node) const {
-    if (foreign_ != nullptr || prefetched_->indices.has_runs()) return {};
+    if (user_map_ != nullptr || prefetched_->indices.has_runs()) return {};
     detail::prefetching::NeededDomains<N> domains;
     for (const Domain<N>& one : needed)
         if (!domains.add(one.intersect(domain()))) return {};
@@ -378,7 +378,7 @@ detail::arrays::PlacedBox<N> GlobalArray<T, N>::box_around(const Index<N>& index
     if (memory == nullptr) this->throw_not_in_view(index);
     // Among elements of the node that have copies a box would hide those.
     const bool copied = prefetched_ != nullptr && prefetched_->of_node;
-    if (copied || foreign_ != nullptr || replicated_ || !map_.one_round())
+    if (copied || user_map_ != nullptr || replicated_ || !map_.one_round())
         return one(reinterpret_cast<T*>(memory) + location.offset);
     return {{map_.domain(location.owner, 0), map_.strides(location.owner)}, memory + map_.origin() * sizeof(T)};
 }

@@ -46,8 +46,8 @@ Relabelling GlobalArray<T, N>::relabelling(const D& distribution) const {
         std::make_shared<const detail::arrays::KeptDistributionOf<N, D>>(distribution)
             ->maps(*team_, extents_, this->name_);
     std::span<const detail::distribution::DimensionMap> dimensions;
-    if (maps.foreign == nullptr) dimensions = maps.block_cyclic.dimensions();
-    return this->relabelling_to(slice(), dimensions, maps.foreign, maps.replicated);
+    if (maps.user_map == nullptr) dimensions = maps.block_cyclic.dimensions();
+    return this->relabelling_to(slice(), dimensions, maps.user_map, maps.replicated);
 }
 
 template <TriviallyCopyable T, std::size_t N>

@@ -16,9 +16,9 @@ namespace lapwing::detail::distribution {
 
 /// A map of a program's own for code that does not know the number of dimensions: indices are as many numbers, and
 /// domains ranges.
-class ForeignPlaces {
+class UserPlaces {
 public:
-    virtual ~ForeignPlaces() = default;
+    virtual ~UserPlaces() = default;
 
     [[nodiscard]] virtual Location locate_at(const std::int64_t* index) const = 0;
     [[nodiscard]] virtual std::uint64_t local_capacity() const = 0;
@@ -28,7 +28,7 @@ public:
 
 /// The same behind an interface that knows it, so that GlobalArray<T, N> is one type whatever the distribution.
 template <std::size_t N>
-class ForeignMap : public ForeignPlaces {
+class UserMap : public UserPlaces {
 public:
     [[nodiscard]] virtual Location locate(const Index<N>& index) const = 0;
     [[nodiscard]] virtual std::uint64_t domain_count(Rank rank) const = 0;
@@ -46,9 +46,9 @@ public:
 };
 
 template <std::size_t N, DistributionMap<N> Map>
-class ForeignMapOf final : public ForeignMap<N> {
+class UserMapOf final : public UserMap<N> {
 public:
-    explicit ForeignMapOf(Map map) : map_{std::move(map)} {}
+    explicit UserMapOf(Map map) : map_{std::move(map)} {}
 
     Location locate(const Index<N>& index) const override { return map_.locate(index); }
     std::uint64_t local_capacity() const override { return map_.local_capacity(); }
