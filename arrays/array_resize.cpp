@@ -51,8 +51,7 @@ void ArrayBase::throw_from_rebuild(const char* call, const std::exception_ptr& f
 }
 
 Relabelling ArrayBase::relabelling_to(const slices::SliceBase& all, std::span<const distribution::DimensionMap> maps,
-                                      std::shared_ptr<const distribution::UserPlaces> user_map,
-                                      bool replicated) const {
+                                      std::shared_ptr<const distribution::UserPlaces> user_map, bool replicated) const {
     slices::ArrayGeometry wanted = *geometry_;
     wanted.window = nullptr;
     wanted.maps = {};

@@ -41,7 +41,7 @@ void for_each_owner(std::span<T> elements, Owner owner, Visit visit) {
 
 /// Of the elements of a list that are reached by load and store.
 void notify_stores(Window& window, std::span<const ListedPlace> places, std::uint64_t element_bytes,
-                 const std::byte* values) {
+                   const std::byte* values) {
     window::CopyRegistry& copies = window.state().order().copies();
     for (std::size_t k = 0; k < places.size(); ++k)
         if (window.map().base(places[k].owner) != nullptr)

@@ -314,14 +314,15 @@ bool EntryBuffer::passed(int target, std::uint64_t offset, std::uint64_t mark) {
     return std::exchange(changed, window_.order().copies().change()) > mark || filled_at_ > mark;
 }
 
-void EntryBuffer::atomic_result(int target, std::uint64_t offset, std::span<const std::byte> bytes, std::uint64_t mark) {
+void EntryBuffer::atomic_result(int target, std::uint64_t offset, std::span<const std::byte> bytes,
+                                std::uint64_t mark) {
     const support::BiasedMutex::Guard lock{mutex_};
     if (passed(target, offset, mark)) lose(target, offset, bytes.size());
     else write(target, offset, bytes);
 }
 
 void EntryBuffer::atomic_sent(int target, std::uint64_t offset, mpi::AtomicOperation operation, mpi::AtomicType type,
-                          const void* operand, std::uint64_t mark) {
+                              const void* operand, std::uint64_t mark) {
     const support::BiasedMutex::Guard lock{mutex_};
     const std::uint64_t size = mpi::size_of(type);
     if (passed(target, offset, mark)) return lose(target, offset, size);

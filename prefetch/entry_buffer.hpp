@@ -73,7 +73,7 @@ public:
     void written(int target, const Layout& there, const Layout& here, const std::byte* base) override;
     void atomic_result(int target, std::uint64_t offset, std::span<const std::byte> bytes, std::uint64_t mark) override;
     void atomic_sent(int target, std::uint64_t offset, mpi::AtomicOperation operation, mpi::AtomicType type,
-                 const void* operand, std::uint64_t mark) override;
+                     const void* operand, std::uint64_t mark) override;
     void invalidated(int target, std::uint64_t offset, std::uint64_t bytes) override;
     void window_closes() noexcept override;
 

@@ -5,10 +5,10 @@
 #include "src/transport/message_transport.hpp"
 #include "src/transport/rma_transport.hpp"
 #include "window/chunked_transfer.hpp"
+#include "window/copy_registry.hpp"
 #include "window/gathered_adds.hpp"
 #include "window/lost_writes.hpp"
 #include "window/remote_cache.hpp"
-#include "window/copy_registry.hpp"
 
 #include <cstdint>
 #include <span>

@@ -12,9 +12,9 @@ class Layout;
 
 namespace lapwing::detail::window {
 
-/// Copies of other ranks' bytes, beside the window's cache, that reads are served from: prefetch/ keeps such copies. The
-/// window notifies each of them (CopyRegistry::add) of this rank's writes to other ranks' parts, by any call and on any
-/// path, stores on the node included, and of its acquires. Ranges have been checked. Calls may come from several
+/// Copies of other ranks' bytes, beside the window's cache, that reads are served from: prefetch/ keeps such copies.
+/// The window notifies each of them (CopyRegistry::add) of this rank's writes to other ranks' parts, by any call and on
+/// any path, stores on the node included, and of its acquires. Ranges have been checked. Calls may come from several
 /// threads.
 class CoherentCopies {
 public:
@@ -31,13 +31,14 @@ public:
     /// An atomic of this rank has left `bytes`, or found them unchanged. `mark` is CopyRegistry::mark() from before it:
     /// if the copies have been filled since, or notified of another thread's atomic on the value, `bytes` may be older
     /// than what they hold.
-    virtual void atomic_result(int target, std::uint64_t offset, std::span<const std::byte> bytes, std::uint64_t /*mark*/) {
+    virtual void atomic_result(int target, std::uint64_t offset, std::span<const std::byte> bytes,
+                               std::uint64_t /*mark*/) {
         written(target, offset, bytes);
     }
     /// The calling rank has sent an atomic without a result. Reads must see the copy's value with the operation
     /// applied, unless the copies have been filled since `mark`, and may include it already.
     virtual void atomic_sent(int target, std::uint64_t offset, mpi::AtomicOperation operation, mpi::AtomicType type,
-                         const void* operand, std::uint64_t mark) = 0;
+                             const void* operand, std::uint64_t mark) = 0;
     /// The calling rank writes bytes whose values it does not know, as lists of atomics do: the next read must fetch
     /// them from the target.
     virtual void invalidated(int target, std::uint64_t offset, std::uint64_t bytes) = 0;

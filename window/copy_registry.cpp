@@ -52,12 +52,13 @@ void CopyRegistry::notify_written(int target, const Layout& there, const Layout&
     notify([&](CoherentCopies& copies) { copies.written(target, there, here, base); });
 }
 
-void CopyRegistry::notify_atomic_result(int target, std::uint64_t offset, std::span<const std::byte> bytes, std::uint64_t mark) {
+void CopyRegistry::notify_atomic_result(int target, std::uint64_t offset, std::span<const std::byte> bytes,
+                                        std::uint64_t mark) {
     notify([&](CoherentCopies& copies) { copies.atomic_result(target, offset, bytes, mark); });
 }
 
-void CopyRegistry::notify_atomic_sent(int target, std::uint64_t offset, mpi::AtomicOperation operation, mpi::AtomicType type,
-                              const void* operand, std::uint64_t mark) {
+void CopyRegistry::notify_atomic_sent(int target, std::uint64_t offset, mpi::AtomicOperation operation,
+                                      mpi::AtomicType type, const void* operand, std::uint64_t mark) {
     notify([&](CoherentCopies& copies) { copies.atomic_sent(target, offset, operation, type, operand, mark); });
 }
 

@@ -70,7 +70,7 @@ public:
             notify_atomic_result(target, offset, bytes, mark);
     }
     void atomic_sent(int target, std::uint64_t offset, mpi::AtomicOperation operation, mpi::AtomicType type,
-                 const void* operand, std::uint64_t mark) {
+                     const void* operand, std::uint64_t mark) {
         if (concerns(target)) [[unlikely]]
             notify_atomic_sent(target, offset, operation, type, operand, mark);
     }
@@ -94,7 +94,7 @@ private:
     void notify_written(int target, const Layout& there, const Layout& here, const std::byte* base);
     void notify_atomic_result(int target, std::uint64_t offset, std::span<const std::byte> bytes, std::uint64_t mark);
     void notify_atomic_sent(int target, std::uint64_t offset, mpi::AtomicOperation operation, mpi::AtomicType type,
-                      const void* operand, std::uint64_t mark);
+                            const void* operand, std::uint64_t mark);
     void notify_invalidated(int target, std::uint64_t offset, std::uint64_t bytes);
     void notify_invalidated(int target, const Layout& there);
 

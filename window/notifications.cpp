@@ -70,8 +70,7 @@ void Notifications::wait(unsigned counter, std::uint64_t count) {
             while (!taken && seen >= count)
                 taken = notifications.compare_exchange_weak(seen, seen - count, std::memory_order_acquire,
                                                             std::memory_order_relaxed);
-            const bool suspicious =
-                !taken && timer.looks_up() && timer.elapsed() >= support::WaitTimer::suspicious;
+            const bool suspicious = !taken && timer.looks_up() && timer.elapsed() >= support::WaitTimer::suspicious;
             if (suspicious && notifications.load(std::memory_order_relaxed) < count) // it may have come since
                 facts_.state.synchronisation().check_notifiers(facts_.number, "Window::wait_notified");
             return taken;

@@ -80,7 +80,8 @@ void WindowAtomics::tell(mpi::AtomicOperation operation, mpi::AtomicType type, i
     if (!order_.copies().concerns(target) || operation == mpi::AtomicOperation::read) return;
     // MPIs differ in what they make of a NaN. Asked for in any case, so that a copy does not depend on where the ranks
     // run.
-    if (mpi::is_floating_extreme(operation, type)) return order_.copies().invalidated(target, offset, mpi::size_of(type));
+    if (mpi::is_floating_extreme(operation, type))
+        return order_.copies().invalidated(target, offset, mpi::size_of(type));
     if (before == nullptr) return order_.copies().atomic_sent(target, offset, operation, type, operand, mark);
     const mpi::AtomicValueBytes after = mpi::value_after(operation, type, before, operand);
     order_.copies().atomic_result(target, offset, std::span{after}.first(mpi::size_of(type)), mark);

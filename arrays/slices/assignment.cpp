@@ -134,8 +134,8 @@ void AssignmentState::prepare(Item& item) {
                             .restorable = item.may_throw,
                             .collective = true};
     // What is not copied as it is becomes the owner's work.
-    const bool may_put = !options.apply && !options.through_copy && !target.is_user_defined() && !source.is_user_defined() &&
-                         !target.is_replicated() && !source.is_replicated() &&
+    const bool may_put = !options.apply && !options.through_copy && !target.is_user_defined() &&
+                         !source.is_user_defined() && !target.is_replicated() && !source.is_replicated() &&
                          arrays.target->window->cache() == nullptr;
     if (may_put && run_there(target, source) > run_there(source, target))
         item.exchange =

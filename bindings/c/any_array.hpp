@@ -7,9 +7,9 @@
 #include <lapwing/detail/array_geometry.hpp>
 #include <lapwing/detail/block_cyclic_map.hpp>
 #include <lapwing/detail/element_access.hpp>
-#include <lapwing/detail/user_map.hpp>
 #include <lapwing/detail/sections.hpp>
 #include <lapwing/detail/slice_shape.hpp>
+#include <lapwing/detail/user_map.hpp>
 
 #include <array>
 #include <cstddef>

@@ -177,8 +177,8 @@ protected:
     /// For an array whose other members are made: makes what slices refer to. `maps` are empty if there is a
     /// user-defined map.
     void make_geometry(std::span<const std::int64_t> extents, std::span<const distribution::DimensionMap> maps,
-                       std::uint64_t origin, std::shared_ptr<const distribution::UserPlaces> user_map,
-                       bool replicated, std::uint64_t element_bytes);
+                       std::uint64_t origin, std::shared_ptr<const distribution::UserPlaces> user_map, bool replicated,
+                       std::uint64_t element_bytes);
     /// Local call. The local elements of `target` become those of `source`, which has the same number, except for those
     /// that it does not store.
     static void take(const slices::SliceBase& target, const slices::SliceBase& source);

@@ -35,9 +35,10 @@ struct CacheOptions {
     std::optional<CacheMode> mode = {};      ///< whether anything is cached, and for how long
     std::optional<CachePolicy> policy = {};  ///< which page is evicted
     std::optional<std::uint64_t> bytes = {}; ///< memory for pages, for each thread; LAPWING_CACHE_MEMORY bounds all
-    std::optional<std::uint64_t> page_bytes = {};       ///< a power of two from 64 to 65536
-    std::optional<std::uint64_t> dirty_pages = {};      ///< pages that may have dirty bytes
-    std::optional<std::uint64_t> read_ahead_bytes = {}; ///< limit of read-ahead for sequential accesses; 0: no read-ahead
+    std::optional<std::uint64_t> page_bytes = {};  ///< a power of two from 64 to 65536
+    std::optional<std::uint64_t> dirty_pages = {}; ///< pages that may have dirty bytes
+    std::optional<std::uint64_t> read_ahead_bytes =
+        {};                         ///< limit of read-ahead for sequential accesses; 0: no read-ahead
     std::optional<bool> adapt = {}; ///< bypass the cache, and change the page size, when that pays
     /// With CachePolicy::direct_mapped: pages of the victim cache, at most a quarter of all.
     std::optional<std::uint64_t> victim_pages = {};

@@ -8,11 +8,11 @@
 #include <lapwing/detail/block_cyclic_map.hpp>
 #include <lapwing/detail/config.hpp>
 #include <lapwing/detail/element_access.hpp>
-#include <lapwing/detail/user_map.hpp>
 #include <lapwing/detail/hot_pages.hpp>
 #include <lapwing/detail/index_list.hpp>
 #include <lapwing/detail/prefetched_elements.hpp>
 #include <lapwing/detail/remote_elements.hpp>
+#include <lapwing/detail/user_map.hpp>
 #include <lapwing/distribution.hpp>
 #include <lapwing/domain.hpp>
 #include <lapwing/element_reference.hpp>

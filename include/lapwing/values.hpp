@@ -63,9 +63,8 @@ template <class V>
 consteval bool check_argument() {
     if constexpr (Range<V>) {
         constexpr bool contiguous = std::ranges::contiguous_range<V> && std::ranges::sized_range<V>;
-        static_assert(contiguous,
-                      "lapwing: the values of this range are not contiguous in memory; copy them to a "
-                      "std::vector (not of bool) or std::array");
+        static_assert(contiguous, "lapwing: the values of this range are not contiguous in memory; copy them to a "
+                                  "std::vector (not of bool) or std::array");
         if constexpr (contiguous) return check_value<std::ranges::range_value_t<V>>();
         else return false;
     } else {

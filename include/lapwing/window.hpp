@@ -84,9 +84,10 @@ consteval bool check_results() {
     } else {
         constexpr bool atomic = AtomicValue<std::ranges::range_value_t<Results>>;
         static_assert(
-            atomic, "lapwing: lists of atomics work on integers and floating-point numbers of 4 and 8 bytes; smaller "
-                    "ones, bool and enumerations have atomics on single values; for any other type hold a lapwing::Lock "
-                    "around the get and the put");
+            atomic,
+            "lapwing: lists of atomics work on integers and floating-point numbers of 4 and 8 bytes; smaller "
+            "ones, bool and enumerations have atomics on single values; for any other type hold a lapwing::Lock "
+            "around the get and the put");
         return atomic;
     }
 }

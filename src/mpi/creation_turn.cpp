@@ -163,8 +163,8 @@ CreationTurn::CreationTurn(MPI_Comm communicator, const Topology& topology)
                                   "windows, and did not give it back in {} s; going on without turns, so that windows "
                                   "which several teams create at the "
                                   "same time may fail. `ss -xap | grep {}` shows the process; end it",
-                                  rank, name_.text(),
-                                  std::chrono::duration_cast<std::chrono::seconds>(timeout).count(), name_.text()));
+                                  rank, name_.text(), std::chrono::duration_cast<std::chrono::seconds>(timeout).count(),
+                                  name_.text()));
 }
 
 void CreationTurn::end() {

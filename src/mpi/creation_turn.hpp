@@ -33,8 +33,8 @@ private:
 /// Open MPI 4.1.4's osc/rdma names the file through which the ranks of a machine join a window after the communicator's
 /// number alone, and disjoint communicators share numbers: windows made at the same time fail with MPI_ERR_WIN or meet
 /// the others' memory (open-mpi/ompi#7393). The first rank of each machine holds a name of that machine meanwhile (see
-/// machine_locks.hpp). Nothing is done with other MPIs, nor for all the ranks of MPI_COMM_WORLD, which leave nobody else.
-/// Without MPI_Init, what other ranks there are is not known.
+/// machine_locks.hpp). Nothing is done with other MPIs, nor for all the ranks of MPI_COMM_WORLD, which leave nobody
+/// else. Without MPI_Init, what other ranks there are is not known.
 class CreationTurn {
 public:
     /// Collective over `communicator`, whose topology it takes. Costs a barrier and a reduction, and where other teams

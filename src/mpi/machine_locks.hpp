@@ -4,7 +4,8 @@
 
 namespace lapwing::detail::mpi {
 
-/// One rank of a team that wants the machines of all its ranks for itself for a while: what lock_machines() does it with.
+/// One rank of a team that wants the machines of all its ranks for itself for a while: what lock_machines() does it
+/// with.
 ///
 /// Of the team's ranks on a machine one leads. A machine has one name, which one process holds at a time.
 class MachineLocker {

@@ -223,13 +223,13 @@ void TeamState::report_wait(const support::WaitTimer& timer, const char* call, i
     std::string whom = "other ranks";
     if (target >= 0) whom = fmt::format("rank {}", target);
     else if (target == Membership::next_collective) whom = synchronisation_->missing().value_or(whom);
-    support::log_line(
-        fmt::format("{}: {} has waited {} s for {} and goes on waiting{} (LAPWING_WAIT_REPORT)", who_, call,
-                    std::chrono::duration_cast<std::chrono::seconds>(timer.elapsed()).count(), whom,
-                    progress_driver_->needs_callers() ? "; there is no progress thread, so that a rank which computes, "
-                                                        "or waits in MPI, serves nobody: see \"Without a "
-                                                        "progress thread\" in docs/consistency.md"
-                                                      : ""));
+    support::log_line(fmt::format("{}: {} has waited {} s for {} and goes on waiting{} (LAPWING_WAIT_REPORT)", who_,
+                                  call, std::chrono::duration_cast<std::chrono::seconds>(timer.elapsed()).count(), whom,
+                                  progress_driver_->needs_callers()
+                                      ? "; there is no progress thread, so that a rank which computes, "
+                                        "or waits in MPI, serves nobody: see \"Without a "
+                                        "progress thread\" in docs/consistency.md"
+                                      : ""));
 }
 
 } // namespace lapwing::detail::team

@@ -101,7 +101,7 @@ struct Maker {
     std::function<lapwing::GlobalArray<T, N>(lapwing::Team&, const lapwing::Extents<N>&)> make;
     bool replicated = false;
     bool lower_triangle = false; ///< square extents only, and nothing is stored above the diagonal
-    bool user_defined = false;       ///< a user-defined distribution
+    bool user_defined = false;   ///< a user-defined distribution
     std::int64_t halo = 0;       ///< of the array's options
 };
 

@@ -1,4 +1,5 @@
-// Copies of whole segments, as the window tells of them: what tests of CoherentCopies compare with the segments themselves.
+// Copies of whole segments, as the window tells of them: what tests of CoherentCopies compare with the segments
+// themselves.
 #pragma once
 
 #include "datatype/block_copy.hpp"

@@ -32,7 +32,7 @@ struct ArrayGeometry {
     std::array<std::int64_t, max_dimensions> extents{};
     std::array<distribution::DimensionMap, max_dimensions> maps{}; ///< unless the distribution is the program's own
     std::uint64_t origin = 0;                                      ///< of the map
-    std::shared_ptr<const distribution::UserPlaces> user_map;    ///< in place of the maps
+    std::shared_ptr<const distribution::UserPlaces> user_map;      ///< in place of the maps
     bool replicated = false;
 
     [[nodiscard]] std::span<const std::int64_t> used_extents() const noexcept { return {extents.data(), dimensions}; }

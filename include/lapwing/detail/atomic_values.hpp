@@ -39,19 +39,18 @@ enum class AtomicUse : std::uint8_t {
 template <class T, AtomicUse Use>
 consteval bool check_atomic() {
     constexpr bool value = SingleAtomicValue<T>;
-    static_assert(value, "lapwing: atomics work on integers, bool, enumerations and floating point numbers of at most "
-                         "8 bytes; of any other "
-                         "type hold a lapwing::Lock around the get and the put");
+    static_assert(value, "lapwing: atomics work on integers, bool, enumerations and floating-point numbers of at most "
+                         "8 bytes; for any other type hold a lapwing::Lock around the get and the put");
     constexpr bool number =
         !value || Use != AtomicUse::numbers || (std::is_arithmetic_v<T> && !std::is_same_v<T, bool>);
     static_assert(
         number,
-        "lapwing: add, min and max work on integers and floating point numbers; of bool and enumerations there are "
-        "compare_swap, swap, atomic_read and atomic_write, and of bool bit_or, bit_and and bit_xor");
+        "lapwing: add, min and max work on integers and floating-point numbers; for bool and enumerations there are "
+        "compare_swap, swap, atomic_read and atomic_write, and for bool also bit_or, bit_and and bit_xor");
     constexpr bool logic = !value || Use != AtomicUse::logic || std::is_integral_v<T>;
     static_assert(
         logic,
-        "lapwing: bit operations work on integers and bool; of floating point numbers and enumerations there are "
+        "lapwing: bit operations work on integers and bool; for floating-point numbers and enumerations there are "
         "compare_swap, swap, atomic_read and atomic_write");
     return value && number && logic;
 }

@@ -21,8 +21,8 @@ std::span<std::byte> GlobalArray<T, N>::own_bytes() const {
 template <TriviallyCopyable T, std::size_t N>
 bool GlobalArray<T, N>::same_segment(const GlobalArray& other) const {
     // Margins hold copies, which stay what they are.
-    return map_.origin() == 0 && user_map_ == nullptr && other.user_map_ == nullptr && replicated_ == other.replicated_ &&
-           (replicated_ || own_rank_ == other.own_rank_) && map_ == other.map_;
+    return map_.origin() == 0 && user_map_ == nullptr && other.user_map_ == nullptr &&
+           replicated_ == other.replicated_ && (replicated_ || own_rank_ == other.own_rank_) && map_ == other.map_;
 }
 
 template <TriviallyCopyable T, std::size_t N>

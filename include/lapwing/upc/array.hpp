@@ -19,7 +19,7 @@ class SharedArray;
 
 namespace detail {
 
-/// Tells a constructor that all others call.
+/// Tag for the constructor that all others call.
 struct Made {};
 /// Blocks of an array, and elements of a block, as upc_all_alloc() counts them.
 struct BlockCount {
@@ -30,33 +30,32 @@ struct BlockCount {
 [[nodiscard]] BlockCount blocks_of(std::size_t size, std::size_t block_size);
 /// An array's memory, zero. Collective.
 [[nodiscard]] lapwing_upc_pointer allocate_array(const BlockCount& blocks, std::size_t size, std::size_t element_bytes);
-/// Elements of an array that the thread can load and store, and that are found without a table, since the parts of the
-/// node's threads are equally far apart: element i, of block q, which is in round r, is i elements and q block_stride
-/// and r round_stride behind base (modulo 2^64). They are all elements, or a run of them where each thread has one
-/// block.
+/// Elements of an array that the thread can load and store, and whose addresses need no table, since the parts of the
+/// node's threads are equally far apart. Element i, in block q and round r, is at base + i elements + q * block_stride
+/// + r * round_stride (modulo 2^64). These are all elements, or a run of them if each thread has one block.
 struct NearElements {
     std::byte* base = nullptr;
     std::uint64_t first = 0;
     std::uint64_t count = 0; ///< 0: there are none of that kind
     std::uint64_t block_stride = 0;
-    std::uint64_t round_stride = 0; ///< 0 where no block goes round
+    std::uint64_t round_stride = 0; ///< 0 if each thread has at most one block
 };
 [[nodiscard]] NearElements near_elements(const lapwing_upc_pointer& begin, std::size_t size, std::size_t block_size,
                                          std::size_t element_bytes);
-/// The product of extents, or an error where it does not fit.
+/// The product of the extents, or an error if it does not fit.
 [[nodiscard]] std::size_t product(const std::size_t* extents, std::size_t dimensions);
 
 } // namespace detail
 
-/// An index that is the calling thread's own, and its place among the own elements of an array in blocks of B elements:
-/// what forall() hands to a loop body that takes `auto`. Elements of arrays with that block size are then plain memory;
-/// it is a number for everything else.
+/// An index with affinity to the calling thread, and its position among the thread's elements of an array in blocks of
+/// B elements: forall() passes it to a loop body that takes `auto`. Elements of arrays with that block size are then
+/// plain memory; everywhere else it acts as a number.
 template <std::size_t B>
 class OwnIndex {
 public:
     OwnIndex(std::int64_t index, std::int64_t place) noexcept : index_{index}, place_{place} {}
     [[gnu::always_inline]] operator std::int64_t() const noexcept { return index_; }
-    /// Elements of the thread before it.
+    /// The number of the thread's elements before it.
     [[nodiscard, gnu::always_inline]] std::int64_t place() const noexcept { return place_; }
 
 private:
@@ -64,7 +63,7 @@ private:
     std::int64_t place_;
 };
 
-/// An element of a shared array. Where it is is found when it is accessed, by the shortest way.
+/// An element of a shared array. Its address is computed on access, in the cheapest way.
 template <Shareable T, std::size_t B, std::size_t N>
 class ArrayElement : public SharedObject<ArrayElement<T, B, N>, T> {
     using Base = SharedObject<ArrayElement<T, B, N>, T>;
@@ -73,9 +72,9 @@ public:
     using typename Base::value_type;
 
     ArrayElement(const SharedArray<T, B, N>& array, std::int64_t linear) noexcept : array_{array}, linear_{linear} {}
-    /// A copy is of the same element.
+    /// A copy refers to the same element.
     ArrayElement(const ArrayElement&) = default;
-    /// put(): of a value, or of another element's.
+    /// put(): of a value, or of another element's value.
     [[gnu::always_inline]] const ArrayElement& operator=(const value_type& value) const {
         put(value);
         return *this;
@@ -86,7 +85,7 @@ public:
         return *this;
     }
 
-    /// As those of a Reference.
+    /// As get() of a Reference.
     [[nodiscard, gnu::always_inline]] value_type get() const {
         if constexpr (Base::order != detail::Order::strict && assertion_level < 2)
             if (const value_type* const here = array_.near_element(linear_)) [[likely]]
@@ -104,9 +103,9 @@ public:
             }
         static_cast<Reference<T>>(*this).put(value);
     }
-    /// Where it is.
+    /// Its place: thread, address and phase.
     [[nodiscard]] lapwing_upc_pointer place() const noexcept(assertion_level < 2) { return array_.place(linear_); }
-    /// The same element by its place, which may be kept longer than the array's name.
+    /// A reference to the same element by its place, which may outlive the array object.
     [[nodiscard]] operator Reference<T>() const noexcept(assertion_level < 2) { return Reference<T>{place()}; }
 
 private:
@@ -114,19 +113,19 @@ private:
     std::int64_t linear_;
 };
 
-/// A row of an array of several dimensions: an index more leads to the next, and the last one to an element.
+/// A row of an array of several dimensions: another index selects in the next dimension, the last one an element.
 template <Shareable T, std::size_t B, std::size_t N, std::size_t D>
 class SharedRow {
 public:
     SharedRow(const SharedArray<T, B, N>& array, std::int64_t linear) noexcept : array_{array}, linear_{linear} {}
 
-    /// The next dimension's, which is an element in the last one.
+    /// The row of the next dimension, or an element in the last one.
     [[nodiscard, gnu::always_inline]] auto operator[](std::int64_t i) const {
         const std::int64_t linear = linear_ * static_cast<std::int64_t>(array_.extent(D)) + i;
         if constexpr (D + 1 == N) return array_.at_linear(linear);
         else return SharedRow<T, B, N, D + 1>{array_, linear};
     }
-    /// To its first element: UPC's `&a[i][0]`, or `a[i]` where a pointer is needed.
+    /// A pointer to its first element: UPC's `&a[i][0]`, or `a[i]` where a pointer is expected.
     [[nodiscard]] operator Pointer<T, B>() const {
         std::int64_t linear = linear_;
         for (std::size_t d = D; d < N; ++d) linear *= static_cast<std::int64_t>(array_.extent(d));
@@ -142,27 +141,27 @@ private:
     std::int64_t linear_;
 };
 
-/// `shared [B] T a[n]`: an array whose blocks of B elements are dealt to the threads in turn; `indefinite`: all with
-/// thread 0. Its elements are zero at the start, as those of UPC's arrays are. Arrays of several dimensions, `shared
-/// [B] T a[n][m]`, are dealt as if their elements stood in one row, the last index fastest, as UPC has it:
-/// `SharedArray<T, B, 2> a{{n, m}}`, `a[i][j]`.
+/// `shared [B] T a[n]`: an array whose blocks of B elements are assigned to the threads in turn; `indefinite`: all at
+/// thread 0. Its elements are zero at the start, as in UPC. Arrays of several dimensions, `shared [B] T a[n][m]`, are
+/// distributed as one array of n * m elements, the last index fastest, as in UPC: `SharedArray<T, B, 2> a{{n, m}}`,
+/// `a[i][j]`.
 template <Shareable T, std::size_t B = 1, std::size_t N = 1>
 class SharedArray {
-    static_assert(alignof(T) <= 64, "shared memory begins at multiples of 64 bytes: alignof(T) is more");
+    static_assert(alignof(T) <= 64, "shared memory is aligned to 64 bytes: alignof(T) is larger");
     static_assert(B == dynamic_block || B <= UINT32_MAX, "a block has at most 2^32 - 1 elements (UPC_MAX_BLOCK_SIZE)");
 
 public:
     using value_type = std::remove_const_t<ValueOf<T>>; ///< of an element
 
-    /// Collective. With a dynamic block size it is UPC's `[*]`: one block for each thread, of equal size.
+    /// Collective. A dynamic block size means UPC's `[*]`: one block for each thread, of equal size.
     explicit SharedArray(std::size_t size)
         requires(N == 1)
         : SharedArray{std::array<std::size_t, 1>{size}} {}
-    /// Collective. The block size is given, in elements; 0: indefinite.
+    /// Collective. With a block size, in elements; 0: indefinite.
     SharedArray(std::size_t size, std::size_t block_size)
         requires(N == 1 && B == dynamic_block)
         : SharedArray{std::array<std::size_t, 1>{size}, block_size} {}
-    /// Collective. Of several dimensions.
+    /// Collective. For several dimensions.
     explicit SharedArray(const std::array<std::size_t, N>& extents) : SharedArray{extents, B, detail::Made{}} {}
     /// The same with a block size, in elements; 0: indefinite.
     SharedArray(const std::array<std::size_t, N>& extents, std::size_t block_size)
@@ -170,12 +169,12 @@ public:
         : SharedArray{extents, block_size, detail::Made{}} {}
     SharedArray(const SharedArray&) = delete;
     SharedArray& operator=(const SharedArray&) = delete;
-    /// Collective. Where an exception of this thread alone may be why, nothing is freed.
+    /// Collective. If it may be running because of an exception on this thread alone, nothing is freed.
     ~SharedArray() {
         if (!collective_.unwinds()) lapwing_upc_all_free(begin_);
     }
 
-    /// Elements of all threads, and indices of a dimension.
+    /// Elements on all threads, and indices of a dimension.
     [[nodiscard]] std::size_t size() const noexcept { return size_; }
     /// As above.
     [[nodiscard]] std::size_t extent(std::size_t dimension) const noexcept { return extents_[dimension]; }
@@ -187,8 +186,8 @@ public:
         if constexpr (N == 1) return at_linear(i);
         else return SharedRow<T, B, N, 1>{*this, i};
     }
-    /// An own element of a loop by forall(), as plain memory, also where a scope inside of the loop says that accesses
-    /// are strict, or recorded. Of objects with a qualifier, accesses are as that says.
+    /// An element of the thread's own in a loop by forall(), as plain memory, even if a scope inside of the loop makes
+    /// accesses strict, or records them. If the objects have a qualifier, that applies.
     [[nodiscard, gnu::always_inline]] decltype(auto) operator[](const OwnIndex<B>& i) const
         noexcept(assertion_level < 2)
         requires(N == 1 && B != dynamic_block)
@@ -213,7 +212,7 @@ public:
         ((linear = linear * static_cast<std::int64_t>(extents_[d]) + static_cast<std::int64_t>(indices), ++d), ...);
         return at_linear(linear);
     }
-    /// The element with so many before it in the array.
+    /// The element with the given number of elements before it.
     [[nodiscard, gnu::always_inline]] ArrayElement<T, B, N> at_linear(std::int64_t linear) const
         noexcept(assertion_level < 2) {
         return {*this, linear};
@@ -231,19 +230,19 @@ public:
     [[nodiscard]] Pointer<T, B> pointer_at(std::int64_t linear) const noexcept(assertion_level < 2) {
         return begin() + linear;
     }
-    /// upc_threadof(&a[i]): whose it is.
+    /// upc_threadof(&a[i]): the thread that it has affinity to.
     [[nodiscard, gnu::always_inline]] int threadof(std::int64_t linear) const noexcept(assertion_level < 2) {
         return static_cast<int>(place(linear).thread);
     }
 
-    /// Elements that a thread has: upc_affinitysize by elements.
+    /// Number of elements with affinity to a thread: upc_affinitysize in elements.
     [[nodiscard]] std::size_t size_at(int thread) const {
         return affinitysize(size_ * sizeof(value_type), block_.value * sizeof(value_type), thread) / sizeof(value_type);
     }
-    /// The own elements as plain memory, one block behind the other; null where the thread can have none.
+    /// The thread's own elements as plain memory, one block after another; null if the thread cannot have any.
     [[nodiscard]] ValueOf<T>* local() const noexcept { return own_; }
 
-    /// Where the element with so many before it is: its thread, address and phase.
+    /// The place of the element with the given number of elements before it: its thread, address and phase.
     [[nodiscard, gnu::always_inline]] lapwing_upc_pointer place(std::int64_t linear) const
         noexcept(assertion_level < 2) {
         const auto i = static_cast<std::uint64_t>(linear);
@@ -263,7 +262,7 @@ public:
         return {begin_.address + (round * block_size + phase) * sizeof(value_type), static_cast<std::uint32_t>(thread),
                 static_cast<std::uint32_t>(phase)};
     }
-    /// Its address where it is of the node, without a look at its thread's part; null where it is not, and while
+    /// Its address if it is on the node, computed without looking up its thread's part; null if it is not, and while
     /// accesses must go through the runtime.
     [[nodiscard, gnu::always_inline]] value_type* near_element(std::int64_t linear) const
         noexcept(assertion_level < 2) {
@@ -279,7 +278,7 @@ public:
         if (near_.round_stride != 0)
             offset += detail::heap_access.threads.round_and_thread(block).round * near_.round_stride;
         auto* const address = reinterpret_cast<value_type*>(near_.base + offset);
-        if (address == nullptr) __builtin_unreachable(); // spares the code that calls this the test for null
+        if (address == nullptr) __builtin_unreachable(); // spares the caller the test for null
         return address;
     }
 
@@ -307,19 +306,19 @@ private:
     value_type* own_ = nullptr;
     detail::NearElements near_;
     [[no_unique_address]] detail::BlockSize<B> block_;
-    lapwing::detail::distribution::Reciprocal by_block_; ///< of a dynamic block size
+    lapwing::detail::distribution::Reciprocal by_block_; ///< for a dynamic block size
 };
 
-/// `shared T s`: one object, with thread 0.
+/// `shared T s`: one object, at thread 0.
 template <Shareable T>
 class Shared {
 public:
-    using value_type = std::remove_const_t<ValueOf<T>>; ///< of what is got and put
+    using value_type = std::remove_const_t<ValueOf<T>>; ///< type of the value
 
     /// Collective. Zero at the start.
     Shared() : array_{1} {}
 
-    /// The value, which is asked for where another node has thread 0.
+    /// The value, which is fetched if thread 0 is on another node.
     [[nodiscard]] operator value_type() const { return array_[0].get(); }
     /// As above, where the type of a value is deduced.
     [[nodiscard]] value_type operator+() const { return array_[0].get(); }
@@ -344,7 +343,7 @@ private:
     SharedArray<T, indefinite> array_;
 };
 
-/// upc_localsizeof: bytes that the thread that has most of an array has; the same on all threads.
+/// upc_localsizeof: bytes of the array's largest part; the same on all threads.
 template <class T, std::size_t B, std::size_t N>
 [[nodiscard]] std::size_t localsizeof(const SharedArray<T, B, N>& a) {
     return affinitysize(a.size() * sizeof(ValueOf<T>), a.block_size() * sizeof(ValueOf<T>), 0);

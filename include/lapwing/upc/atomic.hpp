@@ -20,10 +20,10 @@ inline constexpr bool is_pointer_to_shared = false;
 template <class T, std::size_t B>
 inline constexpr bool is_pointer_to_shared<Pointer<T, B>> = B != dynamic_block;
 
-/// Frees what this thread has of a domain.
+/// Frees this thread's data of a domain.
 void forget(lapwing_upc_atomicdomain* domain) noexcept;
 
-/// The type of an atomic's object, as a domain names it.
+/// The type of an atomic's object, as named by a domain.
 template <class T>
 [[nodiscard]] consteval lapwing_upc_type atomic_type() {
     if constexpr (std::is_same_v<T, float>) return LAPWING_UPC_FLOAT;
@@ -34,22 +34,22 @@ template <class T>
         return std::is_signed_v<T> ? LAPWING_UPC_INT64 : LAPWING_UPC_UINT64;
     else if constexpr (std::is_same_v<T, lapwing_upc_pointer> || is_pointer_to_shared<T>) return LAPWING_UPC_PTS;
     else
-        static_assert(sizeof(T) == 0, "atomics are on integers and floating point of 4 or 8 bytes, and on "
-                                      "pointers-to-shared whose block size is no dynamic one");
+        static_assert(sizeof(T) == 0, "atomics work on integers and floating-point numbers of 4 or 8 bytes, and on "
+                                      "pointers-to-shared whose block size is not dynamic");
 }
 
 } // namespace detail
 
-/// upc_atomicdomain_t: atomics on objects of type T, a number of 4 or 8 bytes or a Pointer of 16. What no other atomic
-/// of a domain of that type comes between. Targets are elements: `domain.fetch_add(a[i], 1)`. Relaxed, unless the last
-/// argument is Consistency::strict, which has a fence on both sides.
+/// upc_atomicdomain_t: atomics on objects of type T, a number of 4 or 8 bytes or a Pointer of 16. They are atomic with
+/// respect to all others of a domain of that type. Targets are elements: `domain.fetch_add(a[i], 1)`. Relaxed, unless
+/// the last argument is Consistency::strict, which has a fence on both sides.
 template <class T>
 class AtomicDomain {
 public:
     static constexpr bool is_pointer =
         detail::atomic_type<T>() == LAPWING_UPC_PTS; ///< pointers have get, set and compare_swap only
 
-    /// Collective: upc_all_atomicdomain_alloc, of all operations that the type has.
+    /// Collective: upc_all_atomicdomain_alloc, with all operations of the type.
     AtomicDomain() : domain_{lapwing_upc_all_atomicdomain_alloc(detail::atomic_type<T>(), all_operations(), 0)} {}
     AtomicDomain(const AtomicDomain&) = delete;
     AtomicDomain& operator=(const AtomicDomain&) = delete;
@@ -59,7 +59,7 @@ public:
         else lapwing_upc_all_atomicdomain_free(domain_);
     }
 
-    /// UPC_GET, UPC_SET, UPC_CSWAP, which returns the value from before.
+    /// UPC_GET, UPC_SET, UPC_CSWAP, which returns the previous value.
     template <class Object>
     [[nodiscard]] T get(const Object& target, Consistency consistency = Consistency::relaxed) const {
         return fetch(LAPWING_UPC_GET, target, nullptr, nullptr, consistency);
@@ -81,20 +81,20 @@ public:
         return fetch(LAPWING_UPC_CSWAP, target, &expected, &desired, consistency);
     }
 
-    /// UPC_ADD, UPC_SUB, UPC_MULT, UPC_MIN, UPC_MAX, and UPC_AND, UPC_OR, UPC_XOR of integers: without a result,
+    /// UPC_ADD, UPC_SUB, UPC_MULT, UPC_MIN, UPC_MAX, and UPC_AND, UPC_OR, UPC_XOR for integers: without a result,
     /// complete at the next fence.
     template <class Object>
     void apply(lapwing_upc_op operation, const Object& target, const T& operand,
                Consistency consistency = Consistency::relaxed) const {
         perform(operation, target, &operand, nullptr, nullptr, consistency);
     }
-    /// The same; returns the value from before.
+    /// The same; returns the previous value.
     template <class Object>
     T fetch_apply(lapwing_upc_op operation, const Object& target, const T& operand,
                   Consistency consistency = Consistency::relaxed) const {
         return fetch(operation, target, &operand, nullptr, consistency);
     }
-    /// The most frequent ones.
+    /// Short forms of the most frequent ones.
     template <class Object>
     void add(const Object& target, const T& operand, Consistency consistency = Consistency::relaxed) const {
         apply(LAPWING_UPC_ADD, target, operand, consistency);

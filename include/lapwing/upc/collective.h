@@ -2,11 +2,11 @@
 /* UPC's collectives (UPC required library specification 1.3, section 7.3.1 and 7.3.2). All threads call them, with the
  * same arguments. `flags` is one of LAPWING_UPC_IN_... | one of LAPWING_UPC_OUT_...; 0 is ALLSYNC for both.
  *
- * ALLSYNC is a barrier. MYSYNC is one, too, where a thread reads or writes the memory of others (scatter, gather,
- * exchange, permute; broadcast on one node; gather_all on one node, or of large results; prefix_reduce to other threads
- * than those that have the elements): to find that each of them is there takes as many messages. Otherwise the threads
- * touch their own memory only, and MYSYNC costs nothing. Pointers to arrays of a block for each thread must point to
- * the first block, with thread 0. */
+ * ALLSYNC is a barrier. So is MYSYNC, if a thread reads or writes the memory of others (scatter, gather, exchange,
+ * permute; broadcast on one node; gather_all on one node, or of large results; prefix_reduce to threads other than
+ * those that have the elements): finding out that each of them has entered takes as many messages. Otherwise the
+ * threads access their own memory only, and MYSYNC costs nothing. Pointers to arrays with one block for each thread
+ * must point to the first block, at thread 0. */
 #ifndef LAPWING_UPC_COLLECTIVE_H
 #define LAPWING_UPC_COLLECTIVE_H
 
@@ -20,32 +20,32 @@ extern "C" {
 #endif
 
 /* shared [] char src[nbytes] to each block of shared [nbytes] char dst[nbytes * THREADS]. Cost: on one node a copy for
- * each thread, else a tree of messages. */
+ * each thread, otherwise a tree of messages. */
 void lapwing_upc_all_broadcast(lapwing_upc_pointer dst, lapwing_upc_pointer src, size_t nbytes, int flags);
 /* Block i of shared [] char src[nbytes * THREADS] to that of thread i of shared [nbytes] char dst[nbytes * THREADS].
  * Cost: a get for each thread. */
 void lapwing_upc_all_scatter(lapwing_upc_pointer dst, lapwing_upc_pointer src, size_t nbytes, int flags);
-/* The other way round. Cost: a put for each thread. */
+/* The reverse. Cost: a put for each thread. */
 void lapwing_upc_all_gather(lapwing_upc_pointer dst, lapwing_upc_pointer src, size_t nbytes, int flags);
 /* All blocks of shared [nbytes] char src[nbytes * THREADS] to each block of shared [nbytes * THREADS] char dst[nbytes *
- * THREADS * THREADS]. Cost: on one node copies; else MPI_Allgather's up to 4 MiB of each thread's result, beyond it
- * gets from all threads, many under way at a time. */
+ * THREADS * THREADS]. Cost: on one node copies; otherwise MPI_Allgather for results of up to 4 MiB a thread, above that
+ * gets from all threads, many under way at once. */
 void lapwing_upc_all_gather_all(lapwing_upc_pointer dst, lapwing_upc_pointer src, size_t nbytes, int flags);
 /* Block i of thread j to block j of thread i, of nbytes; both are shared [nbytes * THREADS] char[nbytes * THREADS *
- * THREADS]. Cost: gets from all threads, many under way at a time, each thread beginning with its right neighbour. */
+ * THREADS]. Cost: gets from all threads, many under way at once; each thread begins with its right neighbour. */
 void lapwing_upc_all_exchange(lapwing_upc_pointer dst, lapwing_upc_pointer src, size_t nbytes, int flags);
 /* The block of thread i to that of thread perm[i], of shared int perm[THREADS]; both are shared [nbytes] char[nbytes *
  * THREADS]. Cost: a put for each thread. */
 void lapwing_upc_all_permute(lapwing_upc_pointer dst, lapwing_upc_pointer src, lapwing_upc_pointer perm, size_t nbytes,
                              int flags);
 
-/* upc_all_reduceT: *dst becomes the elements of shared [blk_size] T src[nelems] combined (0: indefinite); src may have
- * any phase and thread. `op` is ADD, MULT, MIN, MAX, LOGAND, LOGOR, of integers AND, OR, XOR, or FUNC and NONCOMM_FUNC,
- * of which func is associative, and with FUNC commutative. No elements leave *dst as it is. Cost: a tree of messages of
- * one value; with NONCOMM_FUNC and blocks that go round more than once, of one for each round. upc_all_prefix_reduceT:
- * dst[i] becomes src[0] to src[i] combined; dst is shared [blk_size] T[nelems], too, and may be src. Cost: a tree of
- * messages, up and down, of a value for each round; and puts where dst does not begin with the phase and the thread of
- * src. */
+/* upc_all_reduceT: *dst becomes the combination of the elements of shared [blk_size] T src[nelems] (0: indefinite); src
+ * may have any phase and thread. `op` is ADD, MULT, MIN, MAX, LOGAND, LOGOR, for integers AND, OR, XOR, or FUNC and
+ * NONCOMM_FUNC, whose func must be associative, and for FUNC commutative. Without elements *dst is unchanged. Cost: a
+ * tree of messages of one value; with NONCOMM_FUNC and blocks in several rounds, of one value for each round.
+ * upc_all_prefix_reduceT: dst[i] becomes the combination of src[0] to src[i]; dst is shared [blk_size] T[nelems], too,
+ * and may be src. Cost: a tree of messages, up and down, of a value for each round; and puts unless dst begins with the
+ * phase and the thread of src. */
 #define LAPWING_UPC_REDUCTIONS(suffix, type)                                                                        \
     void lapwing_upc_all_reduce##suffix(lapwing_upc_pointer dst, lapwing_upc_pointer src, lapwing_upc_op op,        \
                                         size_t nelems, size_t blk_size, type (*func)(type, type), int flags);       \

@@ -17,7 +17,7 @@
 /// does, its flags and its cost.
 namespace lapwing::upc {
 
-/// upc_op_t, of reductions.
+/// upc_op_t, for reductions.
 enum class Op : int {
     add = LAPWING_UPC_ADD,
     multiply = LAPWING_UPC_MULT,
@@ -30,8 +30,8 @@ enum class Op : int {
     max = LAPWING_UPC_MAX,
 };
 
-/// A function of two values for reductions that is associative but not commutative: UPC_NONCOMM_FUNC. Others are taken
-/// to be commutative.
+/// A function of two values for reductions that is associative but not commutative: UPC_NONCOMM_FUNC. Other functions
+/// are assumed to be commutative.
 template <class Combine>
 struct NonCommutative {
     Combine combine;
@@ -41,9 +41,9 @@ NonCommutative(Combine) -> NonCommutative<Combine>;
 
 namespace detail {
 
-/// How values of a type are combined, for code that knows their bytes only. All functions get the context first. They
-/// are null for an operation that the type has not, and for FUNC without a function: the collective refuses those, on
-/// all threads.
+/// How values of a type are combined, for code that knows only their bytes. All functions get the context first. They
+/// are null for an operation that the type does not have, and for FUNC without a function: the collective then reports
+/// an error on all threads.
 struct Reduction {
     std::size_t element_bytes;
     int operation;
@@ -51,9 +51,9 @@ struct Reduction {
     void* context;
     void (*combine)(void* context, void* left, const void* right); ///< left becomes left op right
     void (*fold)(void* context, void* accumulated, const void* elements,
-                 std::size_t count); ///< the same with each element in turn
+                 std::size_t count); ///< combines each element in turn into `accumulated`
     void (*scan)(void* context, void* accumulated, const void* elements, void* results,
-                 std::size_t count); ///< and what it is behind each
+                 std::size_t count); ///< the same; also stores `accumulated` after each
 
     [[nodiscard]] bool commutative() const noexcept { return operation != LAPWING_UPC_NONCOMM_FUNC; }
 };
@@ -104,7 +104,7 @@ template <class T, class Combine>
 template <class T, class Step>
 void with_operation(int op, Step&& step) {
     const auto with = [&](auto combine) { step(reduction_by<T>(combine, op)); };
-    // Sums and products of integers are modulo 2^n, also of signed ones, and of short ones, which C would multiply as
+    // Sums and products of integers are modulo 2^n, also for signed ones, and for short ones, which C would multiply as
     // int.
     const auto wrapped = [](auto combine) {
         return [combine](T a, T b) {
@@ -160,7 +160,7 @@ void allv_broadcast(void* value, std::size_t bytes, int thread);
 
 } // namespace detail
 
-/// upc_all_broadcast, scatter, gather, gather_all, exchange and permute; nbytes are those of one block.
+/// upc_all_broadcast, scatter, gather, gather_all, exchange and permute; nbytes is the size of one block.
 inline void all_broadcast(const GenericPointer& dst, const GenericPointer& src, std::size_t nbytes, int flags = 0) {
     lapwing_upc_all_broadcast(dst.raw(), src.raw(), nbytes, flags);
 }
@@ -186,8 +186,8 @@ inline void all_permute(const GenericPointer& dst, const GenericPointer& src, co
     lapwing_upc_all_permute(dst.raw(), src.raw(), perm.raw(), nbytes, flags);
 }
 
-/// upc_all_reduceT of any trivially copyable type: *dst becomes nelems elements from src on, combined by an Op, a
-/// function of two values, or a NonCommutative one. The elements lie in blocks of src's block size.
+/// upc_all_reduceT for any trivially copyable type: *dst becomes the combination of nelems elements starting at src, by
+/// an Op, a function of two values, or a NonCommutative one. The elements are in blocks of src's block size.
 template <class T, std::size_t B, std::size_t C, class Operation>
 void all_reduce(const Pointer<T, B>& dst, const Pointer<T, C>& src, const Operation& operation, std::size_t nelems,
                 int flags = 0) {
@@ -195,7 +195,7 @@ void all_reduce(const Pointer<T, B>& dst, const Pointer<T, C>& src, const Operat
         detail::all_reduce("upc_all_reduce", dst.raw(), src.raw(), nelems, src.block_size(), reduction, flags);
     });
 }
-/// upc_all_prefix_reduceT: dst[i] becomes src[0] to src[i], combined; both in blocks of one size.
+/// upc_all_prefix_reduceT: dst[i] becomes the combination of src[0] to src[i]; both have the same block size.
 template <class T, std::size_t B, class Operation>
 void all_prefix_reduce(const Pointer<T, B>& dst, const Pointer<T, B>& src, const Operation& operation,
                        std::size_t nelems, int flags = 0) {
@@ -205,15 +205,16 @@ void all_prefix_reduce(const Pointer<T, B>& dst, const Pointer<T, B>& src, const
     });
 }
 
-/// Collective, on private values, as Berkeley UPC's bupc_allv_reduce_all: the values of all threads, combined in their
-/// order, on all threads. No barrier: nothing is said about shared memory. Cost: a tree of messages, and a broadcast.
+/// Collective, on private values, as Berkeley UPC's bupc_allv_reduce_all: combines the values of all threads, in their
+/// order, on all threads. It is not a barrier and does not order accesses to shared memory. Cost: a tree of messages,
+/// and a broadcast.
 template <TriviallyCopyable T, class Operation = Op>
 [[nodiscard]] T allv_reduce(T value, const Operation& operation = Op::add) {
     detail::with_reduction<T>(operation,
                               [&](const detail::Reduction& reduction) { detail::allv_reduce(&value, reduction); });
     return value;
 }
-/// Collective: the value that `thread` passes, on all.
+/// Collective: returns, on all threads, the value that `thread` passes.
 template <TriviallyCopyable T>
 [[nodiscard]] T allv_broadcast(T value, int thread) {
     detail::allv_broadcast(&value, sizeof(T), thread);

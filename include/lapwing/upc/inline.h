@@ -13,10 +13,10 @@ extern "C" {
 /* The parts of threads first, first + 1, ... that can be loaded and stored here. */
 typedef struct lapwing_upc_near_parts {
     char* const* bases;
-    uint64_t heap_begin; /* what is allocated lies in [heap_begin, heap_begin + heap_bytes) of each part */
+    uint64_t heap_begin; /* allocations are in [heap_begin, heap_begin + heap_bytes) of each part */
     uint64_t heap_bytes;
     uint32_t first;
-    uint32_t count; /* 0: every access is a call, because accesses are recorded, say */
+    uint32_t count; /* 0: every access is a call, for example because accesses are recorded */
 } lapwing_upc_near_parts;
 /* Set by the start of a compiled program, and constant until its end. */
 extern lapwing_upc_near_parts lapwing_upc_near;
@@ -26,7 +26,7 @@ extern int lapwing_upc_own_thread;
 
 #define LAPWING_UPC_INLINE static inline __attribute__((always_inline, unused))
 
-/* Where the object can be loaded; null: it takes a call, which also finds what is wrong with the pointer. */
+/* Address of the object if it can be loaded; null: a call is needed, which also finds errors in the pointer. */
 LAPWING_UPC_INLINE char* lapwing_upc_near_place(lapwing_upc_pointer p, size_t bytes) {
     const uint32_t near = p.thread - lapwing_upc_near.first;
     if (near >= lapwing_upc_near.count || p.address - lapwing_upc_near.heap_begin > lapwing_upc_near.heap_bytes - bytes)
@@ -34,8 +34,8 @@ LAPWING_UPC_INLINE char* lapwing_upc_near_place(lapwing_upc_pointer p, size_t by
     return lapwing_upc_near.bases[near] + p.address;
 }
 
-/* An access in one instruction, wherever it lies: no part of it is seen alone, and it is neither merged with another
- * nor moved over one. */
+/* An access in one instruction, whatever its alignment: no part of it is seen alone, and it is neither merged with
+ * another nor moved past one. */
 typedef uint16_t lapwing_upc_two_bytes __attribute__((aligned(1), may_alias));
 typedef uint32_t lapwing_upc_four_bytes __attribute__((aligned(1), may_alias));
 typedef uint64_t lapwing_upc_eight_bytes __attribute__((aligned(1), may_alias));
@@ -64,7 +64,7 @@ LAPWING_UPC_INLINE void lapwing_upc_store(lapwing_upc_pointer destination, const
     else lapwing_upc_put(destination, source, bytes);
 }
 
-/* p + elements. Where block_size is a constant, the compiler does away with what it does not need. */
+/* p + elements. If block_size is a constant, the compiler removes unused cases. */
 LAPWING_UPC_INLINE lapwing_upc_pointer lapwing_upc_plus(lapwing_upc_pointer p, size_t element_bytes, size_t block_size,
                                                         ptrdiff_t elements) {
     const ptrdiff_t threads = lapwing_upc_thread_count;
@@ -102,7 +102,7 @@ LAPWING_UPC_INLINE lapwing_upc_pointer lapwing_upc_plus(lapwing_upc_pointer p, s
     p.phase = (uint32_t)phase;
     return p;
 }
-/* Elements from `from` to `to`, of one object. */
+/* Number of elements from `from` to `to`, in one object. */
 LAPWING_UPC_INLINE ptrdiff_t lapwing_upc_minus(lapwing_upc_pointer to, lapwing_upc_pointer from, size_t element_bytes,
                                                size_t block_size) {
     const ptrdiff_t places = (ptrdiff_t)(to.address - from.address) / (ptrdiff_t)element_bytes;

@@ -8,8 +8,8 @@
 
 namespace lapwing::upc {
 
-/// upc_all_alloc, collective, and upc_global_alloc: `blocks` blocks of `block_size` elements, dealt to the threads in
-/// turn; the pointer has B as its block size, which is `block_size` in most programs. Not cleared.
+/// upc_all_alloc, collective, and upc_global_alloc: `blocks` blocks of `block_size` elements, assigned to the threads
+/// in turn; the pointer has the block size B, which equals `block_size` in most programs. Not cleared.
 template <class T, std::size_t B = 1>
 [[nodiscard]] Pointer<T, B> all_alloc(std::size_t blocks, std::size_t block_size = B) {
     return Pointer<T, B>{lapwing_upc_all_alloc(blocks, block_size * sizeof(ValueOf<T>))};
@@ -19,18 +19,18 @@ template <class T, std::size_t B = 1>
 [[nodiscard]] Pointer<T, B> global_alloc(std::size_t blocks, std::size_t block_size = B) {
     return Pointer<T, B>{lapwing_upc_global_alloc(blocks, block_size * sizeof(ValueOf<T>))};
 }
-/// upc_alloc: `count` elements with the calling thread, which its pointer goes through one after the other.
+/// upc_alloc: `count` elements with affinity to the calling thread; the pointer has an indefinite block size.
 template <class T>
 [[nodiscard]] Pointer<T, indefinite> alloc(std::size_t count) {
     return Pointer<T, indefinite>{lapwing_upc_alloc(count * sizeof(ValueOf<T>))};
 }
-/// upc_free, by any thread, and upc_all_free, collective: what one of these returned, or null.
+/// upc_free, by any thread, and upc_all_free, collective: of a pointer that one of these returned, or null.
 inline void free(const GenericPointer& p) { lapwing_upc_free(p.raw()); }
 /// As above.
 inline void all_free(const GenericPointer& p) { lapwing_upc_all_free(p.raw()); }
 
-/// upc_memget, upc_memput, upc_memcpy and upc_memset: bytes that lie with one thread. Relaxed; complete as
-/// lapwing/upc.h says.
+/// upc_memget, upc_memput, upc_memcpy and upc_memset: for bytes with affinity to one thread. Relaxed; completion as
+/// described in lapwing/upc.h.
 inline void memget(void* destination, const GenericPointer& source, std::size_t bytes) {
     lapwing_upc_memget(destination, source.raw(), bytes);
 }
@@ -47,11 +47,11 @@ inline void memset(const GenericPointer& destination, int value, std::size_t byt
     lapwing_upc_memset(destination.raw(), value, bytes);
 }
 
-/// upc_handle_t: a transfer that was started, until it is known to be complete: then memget's bytes are here, and
-/// memput's source may be written to. The memory must stay until then. The destructor waits.
+/// upc_handle_t: a transfer that was started. Once it is known to be complete, memget's bytes have arrived, and
+/// memput's source may be changed. The memory must remain valid until then. The destructor waits.
 class [[nodiscard]] Handle {
 public:
-    /// Of a transfer that is complete.
+    /// A complete transfer.
     Handle() noexcept = default;
     explicit Handle(lapwing_upc_handle handle) noexcept : handle_{handle} {}
     Handle(Handle&& other) noexcept : handle_{std::exchange(other.handle_, LAPWING_UPC_COMPLETE_HANDLE)} {}
@@ -91,8 +91,7 @@ inline Handle memcpy_nb(const GenericPointer& destination, const GenericPointer&
 inline Handle memset_nb(const GenericPointer& destination, int value, std::size_t bytes) {
     return Handle{lapwing_upc_memset_nb(destination.raw(), value, bytes)};
 }
-/// The implicit forms, upc_memget_nbi and its like, which synci() completes, all of them, and a barrier or a fence does
-/// not.
+/// The implicit forms, upc_memget_nbi and the like. synci() completes all of them; a barrier or a fence does not.
 inline void memget_nbi(void* destination, const GenericPointer& source, std::size_t bytes) {
     lapwing_upc_memget_nbi(destination, source.raw(), bytes);
 }
@@ -113,7 +112,7 @@ inline void synci() { lapwing_upc_synci(); }
 /// As above.
 [[nodiscard]] inline bool synci_attempt() { return lapwing_upc_synci_attempt() != 0; }
 
-/// A hint that so many elements from p on, of one thread, will be read soon: with a cache they are asked for now.
+/// A hint that `count` elements starting at p, of one thread, will soon be read: with a cache they are requested now.
 template <class T, std::size_t B>
 void prefetch(const Pointer<T, B>& p, std::size_t count = 1) {
     lapwing_upc_prefetch(p.raw(), count * sizeof(ValueOf<T>));

@@ -13,15 +13,15 @@
 
 namespace lapwing::upc {
 
-/// The block size of `shared []`: all elements with one thread.
+/// The block size of `shared []`: all elements have affinity to one thread.
 inline constexpr std::size_t indefinite = 0;
-/// A block size that is known when the program runs: an array's constructor has it, or makes it UPC's `[*]`, and its
-/// pointers carry it.
+/// A block size known only at run time: it is an argument of the array's constructor, or UPC's `[*]`, and is stored in
+/// its pointers.
 inline constexpr std::size_t dynamic_block = SIZE_MAX;
 
 namespace detail {
 
-/// The block size of a pointer or an array, in elements: of its type, or a number beside it.
+/// The block size of a pointer or an array, in elements: part of its type, or a stored number.
 template <std::size_t B>
 struct BlockSize {
     static constexpr std::size_t value = B;
@@ -31,32 +31,32 @@ struct BlockSize<dynamic_block> {
     std::size_t value = 1;
 };
 
-/// p + elements, with a check that p and the result are in one object (its end counts), or an error.
+/// p + elements; an error unless p and the result are in one object, or at its end.
 [[nodiscard]] lapwing_upc_pointer checked_add(const lapwing_upc_pointer& p, std::size_t element_bytes,
                                               std::size_t block_size, std::ptrdiff_t elements);
 
 } // namespace detail
 
-/// `shared void*`: a pointer-to-shared without a type, which every Pointer becomes by itself, and which becomes one by
-/// a cast: `Pointer<T, B>{p}`. As `lapwing_upc_pointer` it is C's. Where B is 1 or indefinite the phase becomes 0 then,
-/// else it stays. May lie in shared memory.
+/// `shared void*`: a pointer-to-shared without a type. Every Pointer converts to it, and it converts to one by a cast:
+/// `Pointer<T, B>{p}`. It corresponds to C's `lapwing_upc_pointer`. The cast sets the phase to 0 if B is 1 or
+/// indefinite, and otherwise keeps it. May be stored in shared memory.
 class GenericPointer {
 public:
     /// The null pointer.
     GenericPointer() noexcept = default;
     /// As above.
     GenericPointer(std::nullptr_t /*null*/) noexcept {}
-    /// Of C, and of any type.
+    /// From a C pointer, and from any type.
     GenericPointer(const lapwing_upc_pointer& pointer) noexcept : pointer_{pointer} {}
     /// As above.
     template <class T, std::size_t B>
     GenericPointer(const Pointer<T, B>& pointer) noexcept : pointer_{pointer.raw()} {}
 
-    /// As lapwing/upc.h has it; and whether it is not null.
+    /// As in lapwing/upc.h; and whether it is not null.
     [[nodiscard]] const lapwing_upc_pointer& raw() const noexcept { return pointer_; }
     /// As above.
     [[nodiscard]] explicit operator bool() const noexcept { return pointer_.address != 0; }
-    /// Equal when they point to the same byte, whatever the phases; == also compares Pointers of different types and
+    /// Equal if they point to the same byte, whatever the phases; == also compares Pointers of different types and
     /// block sizes.
     [[nodiscard]] friend bool operator==(const GenericPointer& a, const GenericPointer& b) noexcept {
         return a.pointer_.address == b.pointer_.address && a.pointer_.thread == b.pointer_.thread;
@@ -76,11 +76,11 @@ private:
 };
 
 /// `shared [B] T*`: a pointer-to-shared whose arithmetic follows blocks of B elements. It is trivially copyable and may
-/// lie in shared memory: then it is a shared pointer-to-shared. 16 bytes, or 24 where its block size is dynamic.
+/// be stored in shared memory: then it is a shared pointer-to-shared. 16 bytes, or 24 with a dynamic block size.
 ///
 /// T is Shareable, and may be incomplete where the pointer is declared, as in a list: `struct Node { upc::Pointer<Node>
 /// next; };`. It may have a qualifier: `Pointer<strict<int>>`. At the program's assertion level 2
-/// (LAPWING_ASSERTION_LEVEL) an error says where arithmetic leaves the object.
+/// (LAPWING_ASSERTION_LEVEL) it is an error if arithmetic leaves the object.
 template <class T, std::size_t B>
 class Pointer {
 public:
@@ -91,8 +91,8 @@ public:
     Pointer() noexcept = default;
     /// As above.
     Pointer(std::nullptr_t /*null*/) noexcept {}
-    /// A cast of a pointer without a type. It keeps its phase, but where a block has one element, or there are none
-    /// (UPC language specification 1.3, section 6.4.3).
+    /// A cast of a pointer without a type. It keeps its phase, unless a block has one element, or the block size is
+    /// indefinite (UPC language specification 1.3, section 6.4.3).
     explicit Pointer(const lapwing_upc_pointer& pointer) noexcept
         requires(B != dynamic_block)
         : pointer_{with_phase_of(B, pointer)} {}
@@ -108,7 +108,7 @@ public:
     Pointer(const GenericPointer& pointer, std::size_t block_size) noexcept
         requires(B == dynamic_block)
         : Pointer{pointer.raw(), block_size} {}
-    /// A cast between types or block sizes: with another block size, or size of an element, the phase becomes 0.
+    /// A cast between types or block sizes: if the block size or the element size changes, the phase becomes 0.
     template <class U, std::size_t C>
         requires(!std::is_same_v<Pointer<U, C>, Pointer> && B != dynamic_block)
     explicit Pointer(const Pointer<U, C>& other) noexcept
@@ -120,14 +120,14 @@ public:
         : pointer_{keeps_phase<U>(other.block_size(), block_size) ? other.raw() : other.resetphase().raw()},
           block_{block_size} {}
 
-    /// As lapwing/upc.h has it; and whether it is not null.
+    /// As in lapwing/upc.h; and whether it is not null.
     [[nodiscard]] const lapwing_upc_pointer& raw() const noexcept { return pointer_; }
     /// As above.
     [[nodiscard]] explicit operator bool() const noexcept { return pointer_.address != 0; }
     /// upc_blocksizeof: in elements; 0: indefinite.
     [[nodiscard]] constexpr std::size_t block_size() const noexcept { return block_.value; }
 
-    /// The object, and that of so many elements further on.
+    /// The object, and the one `i` elements further on.
     [[nodiscard, gnu::always_inline]] auto operator*() const noexcept { return Reference<T>{pointer_}; }
     /// As above.
     [[nodiscard, gnu::always_inline]] auto operator[](std::ptrdiff_t i) const noexcept(assertion_level < 2) {
@@ -139,7 +139,7 @@ public:
         return **this->*member;
     }
 
-    /// Pointers by elements: through a block, then to the next thread's.
+    /// Arithmetic in elements: through a block, then on to the next thread's.
     [[nodiscard, gnu::always_inline]] Pointer operator+(std::ptrdiff_t elements) const noexcept(assertion_level < 2) {
         Pointer result = *this;
         result += elements;
@@ -180,7 +180,7 @@ public:
     [[nodiscard]] std::ptrdiff_t operator-(const Pointer& other) const noexcept {
         return detail::heap_access.threads.difference(pointer_, other.pointer_, sizeof(value_type), block_size());
     }
-    /// Equal when they point to the same object, whatever the phases; ordered only within one object.
+    /// Equal if they point to the same object, whatever the phases; ordered only within one object.
     [[nodiscard]] friend bool operator==(const Pointer& a, const Pointer& b) noexcept {
         return a.pointer_.address == b.pointer_.address && a.pointer_.thread == b.pointer_.thread;
     }
@@ -197,8 +197,8 @@ public:
         result.pointer_.phase = 0;
         return result;
     }
-    /// upc_cast: as a pointer-to-private, which own objects always have; null where the thread cannot load and store
-    /// the object.
+    /// upc_cast: as a pointer-to-private, which exists for all objects of the thread's own; null if the thread cannot
+    /// load and store the object.
     [[nodiscard]] ValueOf<T>* cast() const { return reinterpret_cast<ValueOf<T>*>(lapwing_upc_cast(pointer_)); }
 
 private:
@@ -216,7 +216,7 @@ private:
     [[no_unique_address]] detail::BlockSize<B> block_;
 };
 
-/// Pointers of other types and block sizes, and null: as those of GenericPointer.
+/// Comparisons of pointers of other types and block sizes, and with null: as for GenericPointer.
 template <class T, std::size_t B, class U, std::size_t C>
     requires(!std::is_same_v<Pointer<T, B>, Pointer<U, C>>)
 [[nodiscard]] bool operator==(const Pointer<T, B>& a, const Pointer<U, C>& b) noexcept {
@@ -278,7 +278,8 @@ template <class T, std::size_t B>
 [[nodiscard]] std::size_t elemsizeof(const Pointer<T, B>& /*p*/) noexcept {
     return sizeof(ValueOf<T>);
 }
-/// upc_affinitysize: bytes that a thread has of an object of total_bytes in blocks of block_bytes (0: indefinite).
+/// upc_affinitysize: bytes with affinity to a thread in an object of total_bytes in blocks of block_bytes (0:
+/// indefinite).
 [[nodiscard]] inline std::size_t affinitysize(std::size_t total_bytes, std::size_t block_bytes, int thread) {
     return lapwing_upc_affinitysize(total_bytes, block_bytes, static_cast<std::size_t>(thread));
 }

@@ -21,38 +21,37 @@ namespace detail {
 
 /// The heap's window.
 [[nodiscard]] Window& heap_window();
-/// An error for a range of indices that an array has not.
+/// An error for a range of indices that the array does not have.
 void require_range(std::int64_t begin, std::int64_t end, std::size_t size);
 
 } // namespace detail
 
-/// Elements of an array that this thread is going to read, whose copies come in bulk, from all their threads at a time:
-/// prefetch (LAPPS: Kayraklioglu, Ferguson and El-Ghazawi, 2018) for UPC's arrays. Elements that the thread can load
-/// are read in place. `.consistent = true`, the default: reads see what `a[i]` would, since the first one behind a
-/// barrier, a lock or a fence fills the copies again. `.consistent = false`: the copies are those of the last update(),
-/// also of what could be loaded. Own writes to prefetched elements go to the copies, but not to manual ones of what
-/// could be loaded.
+/// Elements of an array that this thread is going to read, copied in bulk from all their threads at once: prefetch
+/// (LAPPS: Kayraklioglu, Ferguson and El-Ghazawi, 2018) for UPC's arrays. `.consistent = true`, the default: elements
+/// that the thread can load are read in place; reads see what `a[i]` would, since the first one after a barrier, a lock
+/// or a fence fills the copies again. `.consistent = false`: all elements are copied, also those that could be loaded,
+/// and the copies are those of the last update(). This thread's writes to prefetched elements go to the copies, except
+/// to manual copies of what could be loaded.
 ///
 /// ```cpp
 /// upc::Prefetched rows{image, above, below};           // a local call, before the loop
 /// for (…) sum += rows[i];                              // in [above, below)
 /// ```
 ///
-/// All calls are local. It ends before its array.
+/// All calls are local. It must be destroyed before its array.
 template <Shareable T, std::size_t B>
 class Prefetched {
 public:
     using value_type = typename SharedArray<T, B>::value_type; ///< of an element
 
-    /// Of the elements [begin, end). Errors for a range that the array has not. Cost: memory for the copies; manual
-    /// ones are filled by update().
+    /// For the elements [begin, end). An error for a range that the array does not have. Cost: memory for the copies;
+    /// manual ones are filled by update().
     Prefetched(const SharedArray<T, B>& array, std::int64_t begin, std::int64_t end,
                const PrefetchOptions& options = {})
         : array_{array}, manual_{!options.consistent}, parts_(static_cast<std::size_t>(begin < end ? threads() : 0)) {
         detail::require_range(begin, end, array.size());
         for (int t = 0; t < static_cast<int>(parts_.size()); ++t) {
-            // The own elements of a thread lie one behind the other in its part: one slice from the first to the last
-            // of them.
+            // The elements of a thread are contiguous in its part: one slice from the first to the last of them.
             const auto [first, last] = own_of(t, begin, end);
             Part& part = parts_[static_cast<std::size_t>(t)];
             if (first <= last) {
@@ -68,7 +67,7 @@ public:
         }
     }
 
-    /// Element i of the array, which is in the range.
+    /// Element i of the array, which must be in the range.
     [[nodiscard]] value_type operator[](std::int64_t i) {
         const lapwing_upc_pointer place = array_.at_linear(i).place();
         if (place.thread < parts_.size()) {
@@ -80,12 +79,12 @@ public:
         return array_.at_linear(i).get();
     }
 
-    /// Fills the copies; complete on return. What other threads have written must have been completed before, by a
-    /// barrier say.
+    /// Fills the copies; complete on return. What other threads have written must have been completed before, for
+    /// example by a barrier.
     void update() {
         if (copies_) copies_->update();
     }
-    /// The same; the elements must not be read until the completion says so.
+    /// The same without waiting; the elements must not be read until the completion is done.
     [[nodiscard]] Completion update_async() { return copies_ ? copies_->update_async() : Completion{}; }
     /// Bytes of the copies.
     [[nodiscard]] std::uint64_t memory() const noexcept { return copies_ ? copies_->memory() : 0; }
@@ -93,23 +92,21 @@ public:
 private:
     struct FirstAndLast {
         std::int64_t first;
-        std::int64_t last; ///< below `first` where there is none
+        std::int64_t last; ///< less than `first` if there is none
     };
-    /// Elements of [begin, end) that a thread has.
+    /// The elements of [begin, end) with affinity to a thread.
     [[nodiscard]] FirstAndLast own_of(int thread, std::int64_t begin, std::int64_t end) const {
         if (array_.block_size() == indefinite) return thread == 0 ? FirstAndLast{begin, end - 1} : FirstAndLast{0, -1};
         const auto block = static_cast<std::int64_t>(array_.block_size());
         const std::int64_t round = block * threads();
-        const auto own_block = [&](std::int64_t i) {
-            return i / round * round + block * thread;
-        }; // of the round that i is in
+        const auto own_block = [&](std::int64_t i) { return i / round * round + block * thread; }; // in the round of i
         std::int64_t first = own_block(begin);
         if (first + block <= begin) first += round;
         std::int64_t last = own_block(end - 1);
         if (last >= end) last -= round;
         return {std::max(first, begin), std::min(last + block, end) - 1};
     }
-    /// The bytes of the range that one thread has, and their copy where there is one.
+    /// The bytes of the range at one thread, and their copy if there is one.
     struct Part {
         std::uint64_t begin = 0;
         std::uint64_t end = 0;
@@ -118,7 +115,7 @@ private:
 
     const SharedArray<T, B>& array_;
     bool manual_;
-    std::vector<Part> parts_; ///< by thread; none of an empty range
+    std::vector<Part> parts_; ///< by thread; empty for an empty range
     std::optional<Prefetch> copies_;
 };
 

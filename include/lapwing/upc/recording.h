@@ -1,7 +1,7 @@
 // Room: upc
-/* Records of a program's accesses to shared memory, as MuPC's routines for them (Zhang, 2007, section 4.5). Off by
- * default, and then no access is slower for it. While they are on each access goes through the runtime, and accesses
- * through cast pointers are not seen. */
+/* Records of a program's accesses to shared memory, as by MuPC's routines (Zhang, 2007, section 4.5). Off by default,
+ * and then at no cost. While they are on, each access goes through the runtime; accesses through cast pointers are not
+ * recorded. */
 #ifndef LAPWING_UPC_RECORDING_H
 #define LAPWING_UPC_RECORDING_H
 
@@ -17,22 +17,22 @@ typedef struct lapwing_upc_access_counts {
     uint64_t local_writes;
     uint64_t remote_reads;
     uint64_t remote_writes;
-    uint64_t cache_hits; /* of the remote ones that are not loads and stores, where the heap is cached */
+    uint64_t cache_hits; /* of the remote ones that are not loads and stores, if the heap is cached */
     uint64_t cache_misses;
-    uint64_t remote_bytes; /* that the remote ones read and wrote */
+    uint64_t remote_bytes; /* read and written by the remote ones */
 } lapwing_upc_access_counts;
 
-/* Begins to record, and goes on with what was recorded before; with by_line also for each place in the program that
+/* Starts recording, and adds to what was recorded before; with by_line also for each place in the program that
  * accesses. Local calls. LAPWING_UPC_RECORD=threads or lines records a whole program, and prints at its end. */
 void lapwing_upc_record_start(int by_line);
 void lapwing_upc_record_stop(void);
-/* 0: nothing is recorded, 1: accesses are, 2: also for each place. */
+/* 0: nothing is recorded, 1: accesses are, 2: also by place in the program. */
 int lapwing_upc_recording(void);
 /* What the calling thread has recorded. */
 lapwing_upc_access_counts lapwing_upc_recorded(void);
-/* Collective. Thread 0 prints, on standard error, a line for each of the 64 threads with the most accesses, and for the
- * 64 places. Places have their source lines where the program was compiled with -g and the command addr2line is there,
- * else their addresses. */
+/* Collective. Thread 0 prints, on standard error, a line for each of the 64 threads, and of the 64 places, with the
+ * most accesses. Places are printed as source lines if the program was compiled with -g and the command addr2line is
+ * available, otherwise as addresses. */
 void lapwing_upc_record_report(void);
 
 #ifdef __cplusplus

@@ -13,7 +13,7 @@ public:
     }
     RecordingScope(const RecordingScope&) = delete;
     RecordingScope& operator=(const RecordingScope&) = delete;
-    /// As it was before.
+    /// Restores the previous state.
     ~RecordingScope() {
         if (before_ == 0) lapwing_upc_record_stop();
         else lapwing_upc_record_start(before_ - 1);

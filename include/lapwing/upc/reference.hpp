@@ -16,16 +16,16 @@
 namespace lapwing::upc {
 
 /// Qualifiers of an object: `SharedArray<strict<int>> flags{n}` is `strict shared int flags[n]`, whose accesses are
-/// strict wherever they stand; the elements are ints.
+/// always strict; the elements are ints.
 template <class T>
 struct strict {};
-/// The same for objects whose accesses are relaxed in a strict program, too.
+/// The same for objects whose accesses are relaxed even in a strict program.
 template <class T>
 struct relaxed {};
 
 namespace detail {
 
-/// Each thread's part has the runtime's books before the heap, at least so many bytes, and a heap of at least so many.
+/// In each thread's part the runtime's metadata are before the heap; this is the least size of both.
 inline constexpr std::uint64_t least_heap_begin = 16384;
 inline constexpr std::uint64_t least_heap_bytes = 8192;
 
@@ -47,15 +47,15 @@ struct Qualified<relaxed<T>> {
     static constexpr Order order = Order::relaxed;
 };
 
-/// The way through the runtime: for objects that are neither loaded nor in the cache, strict accesses, recorded ones,
-/// and those that are wrong. Pointers by value: they stay in registers where the way is not taken.
+/// Access through the runtime: for objects that are neither loadable nor in the cache, strict accesses, recorded ones,
+/// and erroneous ones. Pointers are passed by value, so that they stay in registers if this is not called.
 void get(void* destination, lapwing_upc_pointer source, std::size_t bytes, Order order);
 void put(lapwing_upc_pointer destination, const void* source, std::size_t bytes, Order order);
-/// An error unless the bytes are in one object that is allocated: for programs of assertion level 2, whose every access
-/// goes through the runtime.
+/// An error unless the bytes are in one allocated object: for programs at assertion level 2, in which every access goes
+/// through the runtime.
 void require_object(lapwing_upc_pointer place, std::size_t bytes);
 
-/// Where a member begins in a T.
+/// Offset of a member in a T.
 template <class T, class M>
 [[nodiscard]] std::uint64_t offset_of(M T::* member) noexcept {
     alignas(T) static constexpr std::array<std::byte, sizeof(T)> room{};
@@ -64,7 +64,7 @@ template <class T, class M>
                                       room.data());
 }
 
-/// An error that says which index there is not.
+/// An error that names the index that does not exist.
 void index_is_outside(std::int64_t index, std::size_t size);
 
 } // namespace detail
@@ -91,7 +91,7 @@ inline constexpr bool is_pointer = std::is_pointer_v<T> && !std::is_void_v<std::
 template <class T, std::size_t B>
 inline constexpr bool is_pointer<Pointer<T, B>> = true;
 
-/// T with the qualifier that Q has.
+/// T with the qualifier of Q.
 template <class T, class Q>
 struct QualifiedAs {
     using type = T;
@@ -114,14 +114,14 @@ template <class M, class Q>
 
 } // namespace detail
 
-/// What programs do with a shared object, by get(), put() and place() of Object, which is a Reference or an element of
-/// an array: a value is got where one is needed, and put by an assignment.
+/// The operations of programs on a shared object, in terms of get(), put() and place() of Object, which is a Reference
+/// or an element of an array: a value is fetched where one is needed, and stored by an assignment.
 template <class Object, Shareable Q>
 class SharedObject {
 public:
-    using value_type = std::remove_const_t<ValueOf<Q>>; ///< of what is got and put
+    using value_type = std::remove_const_t<ValueOf<Q>>; ///< type of the value
 
-    /// get(), where a value is needed; +a[i] where the type of one is deduced.
+    /// get(), where a value is needed; +a[i] where its type is deduced.
     [[gnu::always_inline]] operator value_type() const { return object().get(); }
     /// As above.
     [[gnu::always_inline]] value_type operator+() const { return object().get(); }
@@ -145,7 +145,7 @@ public:
         object().put(static_cast<value_type>(object().get() / value));
         return object();
     }
-    /// As above, of integers.
+    /// As above, for integers.
     [[gnu::always_inline]] const Object& operator^=(const value_type& value) const
         requires std::is_integral_v<value_type>
     {
@@ -166,7 +166,7 @@ public:
         object().put(static_cast<value_type>(object().get() & value));
         return object();
     }
-    /// As above: the value from before, or that from now on.
+    /// As above; the results are the previous value, or the new one.
     [[gnu::always_inline]] value_type operator++(int) const {
         const value_type before = object().get();
         object().put(static_cast<value_type>(before + 1));
@@ -191,19 +191,20 @@ public:
         return after;
     }
 
-    /// A member of a structure: `points[i]->*&Point::x` is UPC's `points[i].x`. One that is an array is a MemberArray.
+    /// A member of a structure: `points[i]->*&Point::x` is UPC's `points[i].x`. If it is an array, the result is a
+    /// MemberArray.
     template <class M, std::same_as<value_type> C>
     [[nodiscard, gnu::always_inline]] auto operator->*(M C::* member) const noexcept(assertion_level < 2) {
         const lapwing_upc_pointer whole = object().place();
         lapwing_upc_pointer place{whole.address + detail::offset_of(member), whole.thread, 0};
-        // Members of a null pointer lie before the heap, where accesses find that out; those of so large a structure
-        // may not.
+        // Members of a null pointer are before the heap, where accesses detect that; those of so large a structure may
+        // not be.
         if constexpr (sizeof(value_type) > detail::least_heap_begin)
             if (whole.address == 0) place.address = 0;
         return detail::member_at<M, Q>(place);
     }
-    /// What a pointer that is a shared object points to: UPC's `*a[i]`, `a[i][j]` and `a[i]->x`, which is
-    /// `a[i]->*&Node::x`. Its value is got first.
+    /// The target of a pointer that is itself a shared object: UPC's `*a[i]`, `a[i][j]` and `a[i]->x`, which is
+    /// `a[i]->*&Node::x`. The pointer is fetched first.
     [[nodiscard, gnu::always_inline]] decltype(auto) operator*() const
         requires detail::is_pointer<value_type>
     {
@@ -222,7 +223,8 @@ public:
         return object().get()->*member;
     }
 
-    /// The same accesses with a fence on both sides, whatever the object and the program say, and without.
+    /// The same accesses, explicitly strict (with a fence on both sides) or relaxed, whatever the object and the
+    /// program specify.
     [[nodiscard]] value_type get_strict() const {
         value_type value;
         detail::get(&value, object().place(), sizeof(value_type), detail::Order::strict);
@@ -252,8 +254,8 @@ private:
     }
 };
 
-/// A shared object: a value is got where one is needed, and put by an assignment. Objects that the thread can load and
-/// store are.
+/// A shared object: a value is fetched where one is needed, and stored by an assignment. Objects that the thread can
+/// load and store directly are accessed in that way.
 template <Shareable Q>
 class Reference : public SharedObject<Reference<Q>, Q> {
     using Base = SharedObject<Reference<Q>, Q>;
@@ -262,13 +264,12 @@ class Reference : public SharedObject<Reference<Q>, Q> {
 public:
     using typename Base::value_type;
 
-    /// Of the object that a pointer points to. A copy is of the same object.
+    /// The object that a pointer points to. A copy refers to the same object.
     explicit Reference(const lapwing_upc_pointer& place) noexcept : place_{place} {}
     /// As above.
     Reference(const Reference&) = default;
 
-    /// The value, which is asked for and waited for where another node has it. A load, or a hit in the cache, where it
-    /// can be.
+    /// The value; a load, or a cache hit, if possible, otherwise it is requested from the other node and waited for.
     [[nodiscard, gnu::always_inline]] value_type get() const {
         if constexpr (assertion_level >= 2) detail::require_object(place_, sizeof(value_type));
         if constexpr (order != detail::Order::strict && assertion_level < 2) {
@@ -284,7 +285,7 @@ public:
         detail::get(&value, place_, sizeof(value_type), order);
         return value;
     }
-    /// A write; others see a relaxed one behind a fence, an unlock or a barrier.
+    /// A write; others see a relaxed one after a fence, an unlock or a barrier.
     [[gnu::always_inline]] void put(const value_type& value) const
         requires(!std::is_const_v<ValueOf<Q>>)
     {
@@ -301,7 +302,7 @@ public:
         }
         detail::put(place_, &value, sizeof(value_type), order);
     }
-    /// put(): of a value, or of another object's.
+    /// put(): of a value, or of another object's value.
     [[gnu::always_inline]] const Reference& operator=(const value_type& value) const {
         put(value);
         return *this;
@@ -312,14 +313,14 @@ public:
         return *this;
     }
 
-    /// Where it is: UPC's &a[i] with the phase that the access had.
+    /// Its place: UPC's &a[i] with the phase of the access.
     [[nodiscard]] const lapwing_upc_pointer& place() const noexcept { return place_; }
 
 private:
-    /// Of objects within a part that can be loaded and stored; accesses to others say what is wrong, or move them.
+    /// For objects within a part that can be loaded and stored; accesses to others report the error, or transfer them.
     [[nodiscard, gnu::always_inline]] value_type* address() const noexcept {
         const std::uint32_t near = place_.thread - detail::heap_access.near_first;
-        // Addresses before the heap, as those of null pointers and their members, wrap around.
+        // Addresses before the heap, such as those of null pointers and their members, wrap around.
         if (near >= detail::heap_access.near_count ||
             place_.address - detail::heap_access.heap_begin > detail::heap_access.heap_bytes - sizeof(value_type))
             [[unlikely]]
@@ -328,8 +329,8 @@ private:
             if (sizeof(value_type) > detail::heap_access.heap_bytes) return nullptr;
         return reinterpret_cast<value_type*>(detail::heap_access.bases[near] + place_.address);
     }
-    /// Whether the table of hot pages may be asked. It has valid bytes of other nodes only, but takes a thread that is
-    /// none for another page's.
+    /// Whether the table of hot pages may be searched. It has valid bytes of other nodes only, but would mistake an
+    /// invalid thread for the one of another page.
     [[nodiscard, gnu::always_inline]] bool may_be_cached() const noexcept {
         return place_.address - detail::heap_access.heap_begin < detail::heap_access.heap_bytes &&
                place_.address % sizeof(value_type) == 0 && place_.thread < static_cast<std::uint32_t>(threads());
@@ -339,7 +340,8 @@ private:
 };
 
 /// An array of type M that is a member of a shared structure of type Q, or a row of one: UPC's `s[i].v[k]` is
-/// `(s[i]->*&S::v)[k]`. All its elements are with one thread, so that pointers to them have an indefinite block size.
+/// `(s[i]->*&S::v)[k]`. All its elements have affinity to one thread, so that pointers to them have an indefinite block
+/// size.
 template <class M, class Q>
 class MemberArray {
     using Element = std::remove_extent_t<M>;
@@ -347,7 +349,7 @@ class MemberArray {
 public:
     explicit MemberArray(const lapwing_upc_pointer& place) noexcept : place_{place} {}
 
-    /// Element k, which is a row where M has several dimensions.
+    /// Element k, or row k if M has several dimensions.
     [[nodiscard, gnu::always_inline]] auto operator[](std::ptrdiff_t k) const noexcept(assertion_level < 2) {
         if constexpr (assertion_level >= 2)
             if (static_cast<std::size_t>(k) >= size()) [[unlikely]]
@@ -355,7 +357,7 @@ public:
         return detail::member_at<Element, Q>(
             {place_.address + static_cast<std::uint64_t>(k) * sizeof(Element), place_.thread, 0});
     }
-    /// To the first element.
+    /// A pointer to the first element.
     [[nodiscard]] auto begin() const noexcept
         requires(!std::is_array_v<Element>)
     {
@@ -369,7 +371,7 @@ public:
     }
     /// Elements, or rows.
     [[nodiscard]] static constexpr std::size_t size() noexcept { return std::extent_v<M>; }
-    /// Where it is.
+    /// Its place.
     [[nodiscard]] const lapwing_upc_pointer& place() const noexcept { return place_; }
 
 private:

@@ -6,11 +6,11 @@
 
 namespace lapwing::upc {
 
-/// upc_barrier: collective. Own writes are complete before, and those of all threads are seen behind it.
+/// upc_barrier: collective. This thread's writes are complete before it, and those of all threads are seen after it.
 inline void barrier() { lapwing_upc_barrier(nullptr); }
-/// With a name: another one on another thread is an error on all.
+/// With a name: a different one on another thread is an error on all.
 inline void barrier(int name) { lapwing_upc_barrier(&name); }
-/// upc_notify and upc_wait: a barrier in two phases, with work between them that needs nobody.
+/// upc_notify and upc_wait: a split-phase barrier, with work between them that needs no other thread.
 inline void notify() { lapwing_upc_notify(nullptr); }
 /// As above.
 inline void notify(int name) { lapwing_upc_notify(&name); }
@@ -18,7 +18,7 @@ inline void notify(int name) { lapwing_upc_notify(&name); }
 inline void wait() { lapwing_upc_wait(nullptr); }
 /// As above.
 inline void wait(int name) { lapwing_upc_wait(&name); }
-/// upc_fence: own writes are complete, and later reads see what other threads completed before. A local call.
+/// upc_fence: local call. This thread's writes are complete, and later reads see what other threads completed before.
 inline void fence() { lapwing_upc_fence(); }
 
 /// `upc_lock_t* lock = upc_all_lock_alloc()`, freed at the end of its scope: both collective. Satisfies the standard's
@@ -28,7 +28,7 @@ public:
     Lock() : lock_{lapwing_upc_all_lock_alloc()} {}
     Lock(const Lock&) = delete;
     Lock& operator=(const Lock&) = delete;
-    /// Collective. Where an exception of this thread alone may be why, nothing is freed.
+    /// Collective. If it may be running because of an exception on this thread alone, nothing is freed.
     ~Lock() {
         if (!collective_.unwinds()) lapwing_upc_all_lock_free(lock_);
     }
@@ -45,16 +45,16 @@ private:
     lapwing_upc_pointer lock_;
 };
 
-/// `upc_lock_t*`: a lock by its place, to be copied, and to be kept in shared memory. Made by one thread, or by all
+/// `upc_lock_t*`: a lock by its place, which may be copied, and stored in shared memory. Made by one thread, or by all
 /// together.
 class LockPointer {
 public:
     /// Null.
     LockPointer() noexcept = default;
     explicit LockPointer(const lapwing_upc_pointer& pointer) noexcept : pointer_{pointer} {}
-    /// upc_all_lock_alloc, collective: one lock, with thread 0.
+    /// upc_all_lock_alloc, collective: one lock, at thread 0.
     [[nodiscard]] static LockPointer all_alloc() { return LockPointer{lapwing_upc_all_lock_alloc()}; }
-    /// upc_global_lock_alloc: with the calling thread.
+    /// upc_global_lock_alloc: at the calling thread.
     [[nodiscard]] static LockPointer global_alloc() { return LockPointer{lapwing_upc_global_lock_alloc()}; }
     /// upc_lock_free, by any thread; and upc_all_lock_free, collective.
     void free() { lapwing_upc_lock_free(pointer_); }

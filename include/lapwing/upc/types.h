@@ -1,5 +1,5 @@
 // Room: upc
-/* The types, operations and flags that UPC's collectives and atomics name: its header upc_types.h. */
+/* The types, operations and flags of UPC's collectives and atomics: UPC's header upc_types.h. */
 #ifndef LAPWING_UPC_TYPES_H
 #define LAPWING_UPC_TYPES_H
 
@@ -33,20 +33,20 @@ typedef enum lapwing_upc_type {
     LAPWING_UPC_PTS /* a pointer-to-shared */
 } lapwing_upc_type;
 
-/* upc_op_t: UPC_ADD, ...; a bit each, since domains of atomics name several. */
+/* upc_op_t: UPC_ADD, ...; one bit each, since domains of atomics name several. */
 typedef enum lapwing_upc_op {
     LAPWING_UPC_ADD = 1 << 0,
     LAPWING_UPC_MULT = 1 << 1,
     LAPWING_UPC_AND = 1 << 2,
     LAPWING_UPC_OR = 1 << 3,
     LAPWING_UPC_XOR = 1 << 4,
-    LAPWING_UPC_LOGAND = 1 << 5, /* collectives only, as the next four */
+    LAPWING_UPC_LOGAND = 1 << 5, /* collectives only, like the next four */
     LAPWING_UPC_LOGOR = 1 << 6,
     LAPWING_UPC_FUNC = 1 << 7,
     LAPWING_UPC_NONCOMM_FUNC = 1 << 8,
     LAPWING_UPC_MIN = 1 << 9,
     LAPWING_UPC_MAX = 1 << 10,
-    LAPWING_UPC_GET = 1 << 11, /* atomics only, as what follows */
+    LAPWING_UPC_GET = 1 << 11, /* atomics only, like the following */
     LAPWING_UPC_SET = 1 << 12,
     LAPWING_UPC_CSWAP = 1 << 13,
     LAPWING_UPC_SUB = 1 << 14,
@@ -54,13 +54,13 @@ typedef enum lapwing_upc_op {
     LAPWING_UPC_DEC = 1 << 16
 } lapwing_upc_op;
 
-/* upc_flag_t: one of each three; none is ALLSYNC. */
+/* upc_flag_t: one of each group of three; the default is ALLSYNC. */
 typedef enum lapwing_upc_flag {
     LAPWING_UPC_IN_ALLSYNC = 1 << 0,  /* data is read and written when all threads have entered */
-    LAPWING_UPC_IN_MYSYNC = 1 << 1,   /* a thread's data, when that thread has entered */
-    LAPWING_UPC_IN_NOSYNC = 1 << 2,   /* when the first thread has entered */
+    LAPWING_UPC_IN_MYSYNC = 1 << 1,   /* a thread's data is, when that thread has entered */
+    LAPWING_UPC_IN_NOSYNC = 1 << 2,   /* data is, when the first thread has entered */
     LAPWING_UPC_OUT_ALLSYNC = 1 << 3, /* no thread returns before all data has been read and written */
-    LAPWING_UPC_OUT_MYSYNC = 1 << 4,  /* before its own data has */
+    LAPWING_UPC_OUT_MYSYNC = 1 << 4,  /* no thread returns before its own data has */
     LAPWING_UPC_OUT_NOSYNC = 1 << 5
 } lapwing_upc_flag;
 
