@@ -29,7 +29,7 @@ namespace lapwing {
 
 namespace detail::distribution {
 class UserPlaces;
-} // namespace distribution
+} // namespace detail::distribution
 
 namespace detail::slices {
 class SliceBase;

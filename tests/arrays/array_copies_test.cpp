@@ -1,6 +1,6 @@
-#include "tests/arrays/array_test.hpp"
 // What copies beside the cache (window/coherent_copies.hpp) hear of writes to arrays: elements, patches, lists,
 // atomics. Each row of a matrix has one writer. tests/window/coherent_copies_test.cpp has the calls of windows.
+#include "tests/arrays/array_test.hpp"
 #include "tests/window/mirror.hpp"
 
 #include <optional>

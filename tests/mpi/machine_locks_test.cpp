@@ -23,9 +23,9 @@
 
 namespace {
 
-using lapwing::detail::mpi::MachineName;
 using lapwing::detail::mpi::lock_machines;
 using lapwing::detail::mpi::MachineLocker;
+using lapwing::detail::mpi::MachineName;
 using Clock = MachineLocker::Clock;
 using Timeout = MachineLocker::Timeout;
 

@@ -55,7 +55,7 @@ public:
         lapwing::detail::datatype::copy(segment(target).bytes.data(), there, base, here);
     }
     void atomic_sent(int target, std::uint64_t offset, lapwing::detail::mpi::AtomicOperation operation,
-                 lapwing::detail::mpi::AtomicType type, const void* operand, std::uint64_t /*mark*/) override {
+                     lapwing::detail::mpi::AtomicType type, const void* operand, std::uint64_t /*mark*/) override {
         // Of a value that is not known it makes another one.
         const bool known = !any_lost(target, offset, lapwing::detail::mpi::size_of(type));
         std::byte* const here =

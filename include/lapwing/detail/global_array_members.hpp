@@ -70,7 +70,7 @@ GlobalArray<T, N>::GlobalArray(Team& team, const Extents<N>& extents, detail::ar
                 alignof(T),
                 detail::arrays::identity_of(extents.values(),
                                             maps.user_map ? std::span<const detail::distribution::DimensionMap>{}
-                                                         : maps.block_cyclic.dimensions()),
+                                                          : maps.block_cyclic.dimensions()),
                 std::move(options)},
       map_{std::move(maps.block_cyclic)},
       user_map_{std::move(maps.user_map)},
@@ -81,7 +81,7 @@ GlobalArray<T, N>::GlobalArray(Team& team, const Extents<N>& extents, detail::ar
     replicated_ = maps.replicated;
     this->make_geometry(extents_.values(),
                         user_map_ == nullptr ? std::span<const detail::distribution::DimensionMap>{map_.dimensions()}
-                                            : std::span<const detail::distribution::DimensionMap>{},
+                                             : std::span<const detail::distribution::DimensionMap>{},
                         map_.origin(), user_map_, replicated_, sizeof(T));
     if (user_map_ != nullptr) return;
     if (map_.one_round() && map_.domain_count(own_place()) == 1)
