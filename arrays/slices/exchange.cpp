@@ -160,7 +160,7 @@ void Exchange::copy(int rank, const Pairing::Partner& partner) {
     else if (get) datatype::copy(here_.memory(), pair.here, segment, pair.there);
     else datatype::copy(segment, pair.there, here_.memory(), pair.here);
     window.statistics().add(get ? Counter::direct_get_bytes : Counter::direct_put_bytes, pair.there.bytes());
-    if (!get && !options_.collective && window.order().copies().concern(rank)) [[unlikely]]
+    if (!get && !options_.collective && window.order().copies().concerns(rank)) [[unlikely]]
         window.order().copies().written(rank, pair.there, pair.here, here_.memory());
 }
 
