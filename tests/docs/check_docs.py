@@ -13,6 +13,8 @@
   check_docs.py counters             the table in docs/troubleshooting.md has the counters of all rooms, in the order in which
                                      they are printed
   check_docs.py pictures             docs/pictures/*.svg show the words of the texts that they are made from
+  check_docs.py claims               programs that the pages name are built, what they say is formatted is checked, and numbers of
+                                     counters, litmus tests and settings are right
 
 Exit code 1 and a difference when something does not agree. An option --root DIRECTORY reads another copy of the project.
 """
@@ -256,9 +258,42 @@ def pictures(root):
     return right and bool(texts)
 
 
+def claims(root):
+    right = True
+
+    def false(name, what):
+        nonlocal right
+        print(f"{name}: {what}")
+        right = False
+
+    built = "\n".join(file.read_text() for pattern in ("CMakeLists.txt", "*.cmake", "*.in")
+                      for folder in ("cmake", "tools", "benchmarks", "upc", "bindings", "src", "runtime", "transparent")
+                      for file in (root / folder).rglob(pattern)) + (root / "CMakeLists.txt").read_text()
+    counts = {
+        "counters": sum(file.read_text().count("\nLAPWING_COUNTER(")
+                        for file in (root / "include" / "lapwing" / "detail" / "counters").glob("*.inc")),
+        "litmus tests": (root / "tests" / "consistency" / "litmus_test.cpp").read_text().count("\nTEST_CASE("),
+        "settings": (root / "docs" / "settings.md").read_text().count("\n| `LAPWING_"),
+    }
+    checked = (root / "scripts" / "test").read_text()
+    for document in documents(root):
+        name = document.relative_to(root)
+        text = " ".join(re.sub(r"^```.*?^```", "", document.read_text(), flags=re.MULTILINE | re.DOTALL).split())
+        for program in sorted(set(re.findall(r"`(lapwing-[a-z]+)\b", text))):
+            if program not in built:
+                false(name, f"nothing builds or installs {program}")
+        for what in re.findall(r"formatted by `([^`]*)`", text):
+            if not (root / what).is_file() or "check-format" not in checked:
+                false(name, f"formatted by {what}: there is no such file, or scripts/test does not check it")
+        for number, what in re.findall(r"\b(\d+) (" + "|".join(counts) + r")\b", text):
+            if int(number) != counts[what]:
+                false(name, f"{number} {what}: there are {counts[what]}")
+    return right
+
+
 OF_PROGRAM = {"settings": settings, "scale": scale}
 CHECKS = {"example": example, "litmus": litmus, "links": links, "walks": walks, "snippets": snippets, "counters": counters,
-          "pictures": pictures}
+          "pictures": pictures, "claims": claims}
 
 
 def main():
