@@ -113,7 +113,7 @@ WindowMemory::WindowMemory(team::TeamState& team, const std::string& who, std::u
     const bool rma = team.paths().network == Path::rma;
     // MPICH 4.0.2 over UCX takes the start of a rank's part as a multiple of 16 bytes, and moves the wrong ones if it
     // is not: where the part before it, allocated by MPI_Win_allocate too, has another size. Parts that are not dense
-    // begin at lines of the processor's cache, wherever MPI puts one behind the other.
+    // begin at lines of the processor's cache, wherever MPI puts one after another.
     const bool dense = topology.largest_node() > 1;
     total_bytes_ = round_up(std::max<std::uint64_t>(cache_line, bytes), !rma    ? alignment
                                                                         : dense ? std::max(alignment, 16U)
@@ -172,7 +172,7 @@ void WindowMemory::free_remote() {
 }
 
 void WindowMemory::share_parts(const std::string& who, std::uint64_t bytes) {
-    // MPI puts the parts one behind the other (MPI 3.1, section 11.2.3). The first one has the node's counters in
+    // MPI puts the parts one after another (MPI 3.1, section 11.2.3). The first one has the node's counters in
     // front.
     const mpi::Topology& topology = team_.topology();
     const auto size = static_cast<MPI_Aint>(total_bytes_);

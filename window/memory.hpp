@@ -18,7 +18,7 @@ class TeamState;
 namespace lapwing::detail::window {
 
 /// The memory behind an allocated window: shared by the ranks of a node, with an MPI window over it where the network
-/// path is rma; all zero. The parts of a node's ranks lie one behind the other in the order of Topology::members(), so
+/// path is rma; all zero. The parts of a node's ranks lie one after another in the order of Topology::members(), so
 /// that the elements of an array that is dealt to them in that order are one dense array.
 class WindowMemory {
 public:

@@ -85,7 +85,7 @@ struct LayoutPair {
 /// on both sides.
 class Pairing {
 public:
-    /// Throws RangeError when a distribution of the program's own is wrong, or `there` does not store what is asked
+    /// Throws RangeError when a user-defined distribution is wrong, or `there` does not store what is asked
     /// for, unless that is to be passed over.
     Pairing(const Side& here, const Side& there, bool pass_over = false);
 

@@ -38,7 +38,7 @@ namespace {
     return shares;
 }
 
-/// Collective. What shares() gives, or the same error on all ranks: a distribution of the program's own may be wrong on
+/// Collective. What shares() gives, or the same error on all ranks: a user-defined distribution may be wrong on
 /// some only.
 [[nodiscard]] std::vector<Candidate> agreed_shares(const ArrayGeometry& array, const detail::slices::SliceShape& all,
                                                    const ArrayGeometry& wanted) {

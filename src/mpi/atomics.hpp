@@ -14,7 +14,7 @@ namespace lapwing::detail::mpi {
 using AtomicValueBytes = std::array<std::byte, 8>;
 
 /// Carries out an atomic on memory of this node with the processor's atomics; `operand` points to a value of `type`.
-/// Writes the value from before to `result`. Sequentially consistent, so that every memory order asked for is met.
+/// Writes the previous value to `result`. Sequentially consistent, so that every memory order asked for is met.
 void processor_fetch(AtomicOperation operation, AtomicType type, std::byte* address, const void* operand, void* result);
 void processor_compare_swap(AtomicType type, std::byte* address, const void* expected, const void* desired,
                             void* result);

@@ -56,7 +56,7 @@ private:
 };
 
 /// Carries out an operation by compare-and-swap, in the place of one that MPI gets wrong. `swap(expected, desired,
-/// before)` compares and swaps, writes the value from before, and returns what is true if it failed; then so does this.
+/// before)` compares and swaps, writes the previous value, and returns what is true if it failed; then so does this.
 /// Takes one or two swaps, and one more for each that another rank wins.
 template <class Swap>
 auto fetch_by_swaps(AtomicOperation operation, AtomicType type, const void* operand, void* before, Swap&& swap)

@@ -27,7 +27,7 @@ template <std::size_t N>
 struct ArrayMaps {
     BlockCyclicMap<N> block_cyclic;
     std::shared_ptr<const distribution::UserMap<N>>
-        user_map; ///< in place of block_cyclic for a distribution of the program's own
+        user_map; ///< in place of block_cyclic for a user-defined distribution
     bool replicated = false;
     std::shared_ptr<const KeptDistribution<N>> distribution; ///< which has made them
 };
@@ -48,7 +48,7 @@ template <std::size_t N>
     return maps;
 }
 
-/// The distribution that an array was made with, behind an interface: it is asked again when the extents change.
+/// The distribution that an array was made with, behind an interface: it is evaluated again when the extents change.
 template <std::size_t N>
 class KeptDistribution : public std::enable_shared_from_this<KeptDistribution<N>> {
 public:

@@ -17,7 +17,7 @@ constexpr AtomicType atomic_type_of() {
     else return std::is_signed_v<T> ? AtomicType::int64 : AtomicType::uint64;
 }
 
-/// The operations of atomics that return the value from before.
+/// The operations of atomics that return the previous value.
 enum class AtomicOperation : std::uint8_t { add, bit_and, bit_or, bit_xor, min, max, replace, read };
 
 /// One atomic of a list at one rank.
@@ -25,7 +25,7 @@ struct ListedAtomic {
     std::uint64_t offset = 0;
     const void* operand = nullptr;  ///< of compare_swap: what is written
     const void* expected = nullptr; ///< of compare_swap; else null
-    void* before = nullptr;         ///< gets the value from before
+    void* before = nullptr;         ///< gets the previous value
 };
 
 } // namespace lapwing::detail::mpi

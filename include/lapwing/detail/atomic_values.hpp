@@ -35,7 +35,7 @@ enum class AtomicUse : std::uint8_t {
     logic    ///< and, or, xor
 };
 
-/// True, or a message of the compiler and false.
+/// True, or a compiler message and false.
 template <class T, AtomicUse Use>
 consteval bool check_atomic() {
     constexpr bool value = SingleAtomicValue<T>;

@@ -33,7 +33,7 @@ struct DimensionMap {
     std::uint64_t split = 0;
     std::uint64_t many = 0;
     std::uint64_t few = 0;
-    std::uint64_t margin = 0; ///< places before and behind those of the indices, for copies of others'
+    std::uint64_t margin = 0; ///< places before and after those of the indices, for copies of others'
 
     [[nodiscard]] std::uint64_t block() const noexcept { return by_block.divisor(); }
     [[nodiscard]] int processes() const noexcept { return static_cast<int>(by_processes.divisor()); }
@@ -72,7 +72,7 @@ std::uint64_t add_margins(std::span<DimensionMap> dimensions, std::uint64_t dept
 
 } // namespace detail::distribution
 
-/// The map behind Block, Cyclic, BlockCyclic and Replicated: each dimension by itself is dealt in blocks to the
+/// The map of Block, Cyclic, BlockCyclic and Replicated: each dimension by itself is dealt in blocks to the
 /// processes of one dimension of a grid.
 ///
 /// A rank stores its segment as a row-major N-dimensional array: of exactly its own elements, so that rows follow each

@@ -21,7 +21,7 @@ namespace lapwing::detail::prefetching {
 /// Whether the copies of prefetched bytes may be read: what reads look at.
 ///
 /// A fill and the reads of other threads are kept apart as by a sequence lock: a reader looks at the number of the fill
-/// before and behind its load, and takes the value only if it is that of the last acquire both times. So readers write
+/// before and after its load, and takes the value only if it is that of the last acquire both times. So readers write
 /// nothing that others read. Each fill of automatic copies has another number, since only a newer acquire asks for one.
 class CopyState {
 public:

@@ -13,8 +13,8 @@
 #include <cstdint>
 #include <utility>
 
-/// What an access to one element reads, prepared so that an own element costs one comparison a dimension, and so does a
-/// node neighbour's where the node's elements are one dense box; else two multiplications more in a dimension that is
+/// What an access to one element reads, prepared so that a local element costs one comparison a dimension, and so does
+/// a node neighbour's where the node's elements are one dense box; else two multiplications more in a dimension that is
 /// distributed.
 namespace lapwing::detail::arrays {
 
@@ -42,7 +42,7 @@ public:
                 return false;
         return true;
     }
-    /// Place in memory, in elements behind the box's first, of an index that the box holds.
+    /// Place in memory, in elements after the box's first, of an index that the box holds.
     [[nodiscard]] std::uint64_t offset(const Index<N>& index) const noexcept {
         std::uint64_t sum = from_first(index, N - 1);
         for (std::size_t d = 0; d + 1 < N; ++d) sum += from_first(index, d) * stride_[d];
@@ -74,7 +74,7 @@ struct PlacedBox {
     [[nodiscard, gnu::always_inline]] T* find(const Index<N>& index) const noexcept {
         if (!box.holds(index)) [[unlikely]]
             return nullptr;
-        if (first == nullptr) __builtin_unreachable(); // spares the code that calls this the test for null
+        if (first == nullptr) __builtin_unreachable(); // spares the caller the test for null
         return reinterpret_cast<T*>(first) + box.offset(index);
     }
 };
@@ -89,7 +89,7 @@ struct PlacedBox {
 /// is
 ///     i S + q (A - b S)                    one block a process: q = i / b is the process
 ///     i S + q (A - b S) + r (b S - P A)    several: r = q / P is the round
-/// and where segments lie one behind the other as their indices do, A = b S, no division is left at all.
+/// and where segments lie one after another as their indices do, A = b S, no division is left at all.
 template <std::size_t N>
 class NodeElements {
 public:
@@ -146,7 +146,7 @@ public:
             offset += dimension.by_processes.quotient(block) * dimension.round_stride;
         }
         T* const address = reinterpret_cast<T*>(base_ + offset);
-        if (address == nullptr) __builtin_unreachable(); // spares the code that calls this the test for null
+        if (address == nullptr) __builtin_unreachable(); // spares the caller the test for null
         return address;
     }
 

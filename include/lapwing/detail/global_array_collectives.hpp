@@ -255,7 +255,7 @@ LocatedValue<T, N> GlobalArray<T, N>::first_best(const char* call, T worst, Bett
     this->require_open(call);
     if (size() == 0) this->throw_empty(call);
     LocatedValue<T, N> none{worst, {}};
-    none.index.fill(std::numeric_limits<std::int64_t>::max()); // behind every element
+    none.index.fill(std::numeric_limits<std::int64_t>::max()); // after every element
     const auto first = [&](const LocatedValue<T, N>& a, const LocatedValue<T, N>& b) {
         if constexpr (detail::arrays::Summable<T>) {
             return better(b.value, a.value) || (b.value == a.value && b.index < a.index) ? b : a;

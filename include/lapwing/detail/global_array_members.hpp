@@ -452,7 +452,7 @@ void GlobalArray<T, N>::for_each_local(Function function) {
 
 // Bulk patches.
 
-/// The map as code sees it that needs nothing but locate(): what a program's own distribution says is checked.
+/// The map as code sees it that needs nothing but locate(): what a user-defined distribution says is checked.
 template <TriviallyCopyable T, std::size_t N>
 struct GlobalArray<T, N>::CheckedMap {
     const GlobalArray& array;
@@ -473,7 +473,7 @@ template <TriviallyCopyable T, std::size_t N>
 void GlobalArray<T, N>::check_patch(const char* call, const Domain<N>& domain, std::uint64_t buffer_size) const {
     this->check_bulk(call, domain.ranges(), extents_.values(), buffer_size);
     if (user_map_ == nullptr || domain.empty()) return;
-    // Before anything moves: a program's own distribution may not store all of the domain.
+    // Before anything moves: a user-defined distribution may not store all of the domain.
     std::array<Range, N> row_starts = domain.ranges();
     const Range row = row_starts[N - 1];
     row_starts[N - 1] = Range::strided(row.first(), 1, 1);

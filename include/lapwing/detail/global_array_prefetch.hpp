@@ -117,7 +117,7 @@ GlobalArray<T, N>::domains_to_copy(const std::vector<Domain<N>>& needed, bool no
 
 namespace detail::arrays {
 
-/// Shapes of blocks that lie one behind the other, each row-major.
+/// Shapes of blocks that lie one after another, each row-major.
 template <std::size_t N>
 class OneBehindTheOther {
 public:
@@ -234,7 +234,7 @@ void GlobalArray<T, N>::note_reach(const PrefetchOptions& options) {
             prefetched_->around.push_back(placed_in_segment(box));
             return true;
         };
-        // All of it, or as much as a smaller depth needs; or, without the corners, what lies beside the own block in
+        // All of it, or as much as a smaller depth needs; or, without the corners, what lies beside the local block in
         // one dimension.
         for (std::int64_t depth = this->halo_; depth > 0 && prefetched_->around.empty(); --depth) {
             const Domain<N> nearer = own.expand(depth).intersect(around);

@@ -35,7 +35,7 @@ struct HotPageElement {
     Index<N> index;
     int rank = 0;
     std::uint64_t offset = 0; ///< in bytes
-    std::uint64_t before = 0; ///< elements of its row that lie before it in the segment, one behind the other
+    std::uint64_t before = 0; ///< elements of its row that lie before it in the segment, one after another
     std::uint64_t after = 0;  ///< the same from it on
 };
 
@@ -47,7 +47,7 @@ struct HotPageElement {
 /// loop along the row finds them by their index alone, and need not work out whose they are.
 ///
 /// One thread reads and writes it. An acquire by any thread makes all of it unusable at once, since it moves the epoch
-/// that every entry is compared with. A page that is not here may still be in the cache behind it: that finds out, and
+/// that every entry is compared with. A page that is not here may still be in the cache itself: that finds out, and
 /// enters the page.
 class HotPageTable {
 public:

@@ -28,7 +28,7 @@ struct ListedPlace {
     std::uint64_t offset = 0; ///< in bytes
 };
 
-/// Moves the elements of a list to `values`, one behind the other in the order of the list, or from there. Of an index
+/// Moves the elements of a list to `values`, one after another in the order of the list, or from there. Of an index
 /// that is written twice the last value counts. Completes as a patch does.
 [[nodiscard]] Completion start_list(Window& window, Direction direction, std::span<const ListedPlace> places,
                                     std::uint64_t element_bytes, std::byte* values);

@@ -57,7 +57,7 @@ public:
     /// Moves on by at most left() bytes.
     void skip(std::uint64_t bytes) noexcept;
 
-    /// The bytes from here on that are contiguous in memory, at most `limit`, and moves behind them; without bytes at
+    /// The bytes from here on that are contiguous in memory, at most `limit`, and moves past them; without bytes at
     /// the end. From the start, and without a limit, these are the maximal blocks.
     [[nodiscard]] ByteBlock next(std::uint64_t limit = no_limit) noexcept {
         limit = std::min(limit, left());
@@ -75,7 +75,7 @@ public:
         }
     }
 
-    /// As many blocks from here on as can be described in one go, at most `limit` bytes, and moves behind them. A block
+    /// As many blocks from here on as can be described in one go, at most `limit` bytes, and moves past them. A block
     /// that the cursor, the end of the layout or the limit cuts is a run of its own. So that runs stay long, neighbours
     /// are not joined across levels, and a list whose blocks consist of equal units is given in those; without blocks
     /// at the end.
@@ -150,10 +150,10 @@ public:
         target_.seek(position);
     }
 
-    /// The bytes from here on that are contiguous on both sides, at most `limit`, and moves behind them; without bytes
+    /// The bytes from here on that are contiguous on both sides, at most `limit`, and moves past them; without bytes
     /// at the end.
     [[nodiscard]] BlockPair next(std::uint64_t limit = no_limit) noexcept;
-    /// As many equal copies from here on as can be described in one go, at most `limit` bytes, and moves behind them.
+    /// As many equal copies from here on as can be described in one go, at most `limit` bytes, and moves past them.
     /// A block that is longer on one side than on the other counts there as several with the shorter one's stride.
     [[nodiscard]] PairRun next_run(std::uint64_t limit = no_limit) noexcept;
 

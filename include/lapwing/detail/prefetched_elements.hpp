@@ -18,7 +18,7 @@ struct PrefetchedElements {
     PrefetchedIndices<N> indices;
     bool of_node = false; ///< there are copies of elements that could be loaded
     std::vector<PlacedBox<N>> around =
-        {}; ///< the own block with what of its halo is here: boxes that hold nothing else, the largest first
+        {}; ///< the local block with what of its halo is here: boxes that hold nothing else, the largest first
     PlacedBox<N> manual = {}; ///< of manual copies, which reads need no care for: what they look at first
 };
 

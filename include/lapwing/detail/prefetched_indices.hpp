@@ -63,7 +63,7 @@ public:
         others_ = true;
         run_element_bytes_ = element_bytes;
     }
-    /// Behind the last add() and add_run(), before find().
+    /// After the last add() and add_run(), before find().
     void order() {
         std::ranges::sort(runs_, {}, &Run::first);
         if (dense_.size() > few_boxes) order_boxes();
@@ -157,7 +157,7 @@ private:
 
     private:
         Index<N> first_{};
-        std::array<std::uint64_t, N> span_{}; ///< from the first index to behind the last
+        std::array<std::uint64_t, N> span_{}; ///< from the first index to one past the last
         std::array<distribution::Reciprocal, N> by_stride_{};
         std::array<std::uint64_t, N> strides_; ///< of the copies
         std::byte* copies_;

@@ -86,7 +86,7 @@ public:
         return static_cast<unsigned>(owner - first_) >= count_;
     }
 
-    /// Whether neighbours in a row lie one behind the other.
+    /// Whether neighbours in a row lie one after another.
     [[nodiscard]] bool has_rows() const noexcept { return dimensions_[N - 1].run > 1; }
     /// An element that find() has found, with its neighbours in the row; `element_bytes` each.
     [[nodiscard]] window::HotPageElement<N> with_neighbours(const Index<N>& index, const Place& place,
@@ -106,7 +106,7 @@ private:
         std::uint64_t extent = 0;
         distribution::Reciprocal divide;
         int rank_stride = 1;
-        std::uint64_t run = 1;   ///< indices that lie one behind the other
+        std::uint64_t run = 1;   ///< indices that lie one after another
         bool dealt = true;       ///< the remainder is the process and the quotient the place, not the other way round
         std::uint64_t split = 0; ///< as in DimensionMap
         std::uint64_t many = 0;
