@@ -75,11 +75,10 @@ class GlobalArray : public detail::arrays::ArrayBase {
     static_assert(!std::is_const_v<T>);
     static_assert(std::default_initializable<T>,
                   "elements of a GlobalArray are made from bytes: T needs a default constructor");
-    static_assert(
-        !values::leads_elsewhere<T>(),
-        "lapwing: pointers, spans and views cannot be elements, since they lead nowhere on another rank; use indices");
+    static_assert(!values::leads_elsewhere<T>(), "lapwing: pointers, spans and views cannot be elements, since they "
+                                                 "are meaningless on another rank; use indices");
     static_assert(alignof(T) <= detail::arrays::max_alignment,
-                  "parts of a GlobalArray begin at multiples of 64 bytes: alignof(T) is more");
+                  "parts of a GlobalArray are aligned to 64 bytes: alignof(T) is larger");
 
 public:
     using value_type = T;
