@@ -100,8 +100,15 @@ public:
                                         team, options),
               std::move(options)} {}
 
-    GlobalArray(GlobalArray&& other) noexcept;
-    GlobalArray& operator=(GlobalArray&& other) noexcept;
+    /// Leaves the other one closed.
+    GlobalArray(GlobalArray&& other) noexcept
+        : ArrayBase{std::move(other)}, state_{std::exchange(other.state_, State{})} {}
+    GlobalArray& operator=(GlobalArray&& other) noexcept {
+        if (this == &other) return *this;
+        ArrayBase::operator=(std::move(other));
+        state_ = std::exchange(other.state_, State{});
+        return *this;
+    }
     /// As close(), but reports no errors, and does not wait for other ranks when the stack unwinds from an exception.
     ~GlobalArray() = default;
 
@@ -149,10 +156,10 @@ public:
     /// The same, as in std::mdspan; not a rank of a team.
     [[nodiscard]] static constexpr std::size_t rank() noexcept { return dimensions(); }
     /// Number of elements in all dimensions, and in one of them, which must be less than dimensions().
-    [[nodiscard]] const Extents<N>& extents() const noexcept { return extents_; }
-    [[nodiscard]] std::int64_t extent(std::size_t dimension) const { return extents_[dimension]; }
+    [[nodiscard]] const Extents<N>& extents() const noexcept { return state_.extents; }
+    [[nodiscard]] std::int64_t extent(std::size_t dimension) const { return state_.extents[dimension]; }
     /// All indices.
-    [[nodiscard]] Domain<N> domain() const { return Domain<N>{extents_}; }
+    [[nodiscard]] Domain<N> domain() const { return Domain<N>{state_.extents}; }
     /// Number of elements.
     [[nodiscard]] std::uint64_t size() const { return domain().size(); }
 
@@ -171,12 +178,12 @@ public:
         return is_local(to_index(indices...));
     }
     [[nodiscard]] bool is_local(const Index<N>& index) const {
-        return box_.holds(index) || owner(index).value == own_rank_;
+        return state_.box.holds(index) || owner(index).value == state_.own_rank;
     }
 
     /// The indices that the calling rank owns, if they are one rectangular domain: always with Block, Cyclic (with a
     /// stride) and Replicated; empty if it owns nothing. Throws UsageError if there are several domains.
-    [[nodiscard]] Domain<N> local_domain() const { return local_domain(Rank{own_rank_}); }
+    [[nodiscard]] Domain<N> local_domain() const { return local_domain(Rank{state_.own_rank}); }
     /// The same for another rank.
     [[nodiscard]] Domain<N> local_domain(Rank rank) const {
         const std::uint64_t count = domain_count(rank);
@@ -284,7 +291,7 @@ public:
     }
     [[nodiscard]] bool is_prefetched(const Index<N>& index) const {
         check_bounds(".is_prefetched", index);
-        return prefetched_ != nullptr && prefetched_->indices.template find<T>(index) != nullptr;
+        return state_.prefetched != nullptr && state_.prefetched->indices.template find<T>(index) != nullptr;
     }
     /// Reads of local, prefetched and node-shared elements, for loops: see PrefetchedView. Fills automatic copies if
     /// they are stale. Valid until the next acquire (automatic) or update(), as long as the array has its patterns. If
@@ -478,8 +485,8 @@ private:
 
     [[nodiscard]] T* near_address(std::uint64_t offset) const noexcept {
         // Spares the caller the test for null.
-        if (near_ == nullptr) __builtin_unreachable();
-        return near_ + offset;
+        if (state_.near == nullptr) __builtin_unreachable();
+        return state_.near + offset;
     }
     // The index is passed by value: a reference would keep it in memory in the loops that call this.
     template <bool Checked>
@@ -490,49 +497,49 @@ private:
     /// The address of the element if it can be loaded and stored, otherwise null.
     template <bool Checked>
     [[nodiscard, gnu::always_inline]] T* address(const char* call, const Index<N>& index) const {
-        if (near_box_.holds(index)) [[likely]]
-            return near_address(near_box_.offset(index));
+        if (state_.near_box.holds(index)) [[likely]]
+            return near_address(state_.near_box.offset(index));
         // Reached if the node's elements are not one box; none of the elements found here has a copy.
-        if (prefetched_ == nullptr || near_box_.empty())
-            if (T* const address = node_.template find<T>(index)) [[likely]]
+        if (state_.prefetched == nullptr || state_.near_box.empty())
+            if (T* const address = state_.node.template find<T>(index)) [[likely]]
                 return address;
-        if (prefetched_ != nullptr) {
+        if (state_.prefetched != nullptr) {
             // The index of a copy needs no check; others are checked when their owner is computed.
             if constexpr (Checked)
                 if (assertion_level < 1 || *call != '\0') check_bounds(call, index);
             return nullptr;
         }
-        if (hot_pages_->mine().holds(index)) return nullptr;
-        if (remote_.holds(index)) return nullptr;
+        if (state_.hot_pages->mine().holds(index)) return nullptr;
+        if (state_.remote.holds(index)) return nullptr;
         return other_address<Checked>(call, index);
     }
 
     // For ElementReference: elements that are not plain memory here.
     friend reference;
-    [[nodiscard]] bool writes_here() const noexcept { return !replicated_; }
+    [[nodiscard]] bool writes_here() const noexcept { return !state_.replicated; }
     /// An element on another node. Elements in a row that the cache has entered are read here; the rest out of line, so
     /// that loops keep what they compute in registers.
     [[nodiscard, gnu::always_inline]] T get_remote(const Index<N>& index) const {
-        if (prefetched_ != nullptr) {
-            if (const T* const copy = prefetched_->manual.template find<T>(index);
-                copy != nullptr && prefetched_->state.is_fresh()) {
-                prefetched_->state.count_hit();
+        if (state_.prefetched != nullptr) {
+            if (const T* const copy = state_.prefetched->manual.template find<T>(index);
+                copy != nullptr && state_.prefetched->state.is_fresh()) {
+                state_.prefetched->state.count_hit();
                 return *copy;
             }
             return get_prefetched(index);
         }
         if constexpr (detail::window::HotPageTable::serves<T>)
-            if (const T* const value = hot_pages_->mine().template find_near<T>(index)) [[likely]]
+            if (const T* const value = state_.hot_pages->mine().template find_near<T>(index)) [[likely]]
                 return *value;
         return get_cached(index);
     }
     [[gnu::always_inline]] void put_remote(const Index<N>& index, const T& value) const {
         if constexpr (detail::window::HotPageTable::serves<T>)
-            if (hot_pages_->mine().write_near(index, value)) [[likely]]
+            if (state_.hot_pages->mine().write_near(index, value)) [[likely]]
                 return;
         put_cached(index, value);
     }
-    /// For an array that has prefetched something: any element outside of near_box_.
+    /// For an array that has prefetched something: any element outside of state_.near_box.
     [[nodiscard, gnu::noinline]] T get_prefetched(Index<N> index) const;
     [[nodiscard, gnu::noinline]] T get_cached(Index<N> index) const;
     [[gnu::noinline]] void put_cached(Index<N> index, T value) const;
@@ -548,14 +555,14 @@ private:
     [[nodiscard]] detail::arrays::Home home(const char* call, const Index<N>& index) const;
 
     [[nodiscard]] T& own_element(const Index<N>& index) const {
-        if (box_.holds(index)) [[likely]]
-            return own_[box_.offset(index)];
+        if (state_.box.holds(index)) [[likely]]
+            return state_.own[state_.box.offset(index)];
         return other_own_element<assertion_level >= 1>(index);
     }
 
     [[gnu::always_inline]] void check_bounds(const char* call, const Index<N>& index) const {
         for (std::size_t d = 0; d < N; ++d)
-            if (static_cast<std::uint64_t>(index[d]) >= static_cast<std::uint64_t>(extents_[d])) [[unlikely]]
+            if (static_cast<std::uint64_t>(index[d]) >= static_cast<std::uint64_t>(state_.extents[d])) [[unlikely]]
                 throw_out_of_bounds(call, index);
     }
     [[noreturn, gnu::noinline]] void throw_out_of_bounds(const char* call, Index<N> index) const;
@@ -608,8 +615,6 @@ private:
                  const std::shared_ptr<const detail::arrays::KeptDistribution<N>>& distribution);
     /// For an array that replaces `old`, which has other extents.
     void take_patterns(const GlobalArray& old);
-    /// After this an access finds no element inline, and reports that the array is closed.
-    void forget() noexcept;
 
     /// Calls `run(index, data, count)` for each run of local elements that is contiguous in memory: `index` is that of
     /// the first, its neighbours are `index_stride` apart in the last dimension.
@@ -618,8 +623,8 @@ private:
     [[nodiscard]] LocalView<T, N> view(const char* call) const;
     [[nodiscard]] LocalView<T, N> dense_view(const char* call) const;
     /// The rank under which the map lists what the calling rank has.
-    [[nodiscard]] Rank own_place() const noexcept { return Rank{replicated_ ? 0 : own_rank_}; }
-    [[nodiscard]] T* segment() const noexcept { return own_ - map_.origin(); }
+    [[nodiscard]] Rank own_place() const noexcept { return Rank{state_.replicated ? 0 : state_.own_rank}; }
+    [[nodiscard]] T* segment() const noexcept { return state_.own - state_.map.origin(); }
     struct CheckedMap;
     /// Cuts a patch, all of whose indices have been checked, into sections.
     void cut(const Domain<N>& domain, const detail::distribution::BufferShape<N>& buffer,
@@ -654,22 +659,25 @@ private:
     [[nodiscard]] Value reduced(Value own, OverRanks over_ranks) const;
 
     // In the order of use by element accesses, from a cache line's start.
-    alignas(64) T* near_ = nullptr;        ///< first element of near_box_
-    detail::arrays::DenseBox<N> near_box_; ///< the node's elements if they are dense; otherwise this rank's
-    detail::arrays::NodeElements<N> node_;
-    T* own_ = nullptr; ///< first element of the local segment
-    detail::arrays::DenseBox<N> box_;
-    int own_rank_ = -1;
-    bool replicated_ = false;
-    std::unique_ptr<detail::arrays::PrefetchedElements<N>> prefetched_; ///< null if nothing is prefetched
-    detail::arrays::RemoteElements<N> remote_;                          ///< empty unless the array is cached
-    const detail::window::HotPageTables* hot_pages_ = &detail::window::no_hot_pages;
-    BlockCyclicMap<N> map_;
-    std::shared_ptr<const detail::distribution::UserMap<N>>
-        user_map_; ///< instead of map_ for a user-defined distribution
-    Extents<N> extents_;
-    std::shared_ptr<const detail::arrays::KeptDistribution<N>> distribution_;
-    std::vector<detail::prefetching::KeptPattern<N>> patterns_; ///< of what is prefetched
+    struct alignas(64) State {
+        T* near = nullptr;                    ///< first element of near_box
+        detail::arrays::DenseBox<N> near_box; ///< the node's elements if they are dense; otherwise this rank's
+        detail::arrays::NodeElements<N> node;
+        T* own = nullptr; ///< first element of the local segment
+        detail::arrays::DenseBox<N> box;
+        int own_rank = -1;
+        bool replicated = false;
+        std::unique_ptr<detail::arrays::PrefetchedElements<N>> prefetched; ///< null if nothing is prefetched
+        detail::arrays::RemoteElements<N> remote;                          ///< empty unless the array is cached
+        const detail::window::HotPageTables* hot_pages = &detail::window::no_hot_pages;
+        BlockCyclicMap<N> map;
+        std::shared_ptr<const detail::distribution::UserMap<N>>
+            user_map; ///< instead of map for a user-defined distribution
+        Extents<N> extents;
+        std::shared_ptr<const detail::arrays::KeptDistribution<N>> distribution;
+        std::vector<detail::prefetching::KeptPattern<N>> patterns; ///< of what is prefetched
+    };
+    State state_; ///< of a closed array: the default
 };
 
 } // namespace lapwing

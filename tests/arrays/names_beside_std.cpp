@@ -67,7 +67,7 @@ int sum_of_names() {
     m.push(accumulate(b.begin(), b.end(), 0));
     size_t x = w.size() + n.count() + o.size() + c.size();
     byte y{};
-    return a[0] + d.first + get<0>(e) + *f + get<int>(g) + h[1] + *i.begin() + j[1] + k.front() + l.front() + m.front() +
-           q.load() + r() + *t + static_cast<int>(u.count()) + *ranges::begin(v) + static_cast<int>(x) +
+    return a[0] + d.first + get<0>(e) + *f + get<int>(g) + h[1] + *i.begin() + j[1] + k.front() + l.front() +
+           m.front() + q.load() + r() + *t + static_cast<int>(u.count()) + *ranges::begin(v) + static_cast<int>(x) +
            to_integer<int>(y);
 }

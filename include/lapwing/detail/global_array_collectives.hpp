@@ -21,8 +21,9 @@ std::span<std::byte> GlobalArray<T, N>::own_bytes() const {
 template <TriviallyCopyable T, std::size_t N>
 bool GlobalArray<T, N>::same_segment(const GlobalArray& other) const {
     // Margins hold copies, which stay what they are.
-    return map_.origin() == 0 && user_map_ == nullptr && other.user_map_ == nullptr &&
-           replicated_ == other.replicated_ && (replicated_ || own_rank_ == other.own_rank_) && map_ == other.map_;
+    return state_.map.origin() == 0 && state_.user_map == nullptr && other.state_.user_map == nullptr &&
+           state_.replicated == other.state_.replicated &&
+           (state_.replicated || state_.own_rank == other.state_.own_rank) && state_.map == other.state_.map;
 }
 
 template <TriviallyCopyable T, std::size_t N>
@@ -57,9 +58,10 @@ template <TriviallyCopyable T, std::size_t N>
 void GlobalArray<T, N>::copy_from(const GlobalArray& other) {
     this->require_open(".copy_from");
     other.require_open(".copy_from");
-    if (extents_ != other.extents_) this->throw_extents_differ(extents_.values(), other.extents_.values());
+    if (state_.extents != other.state_.extents)
+        this->throw_extents_differ(state_.extents.values(), other.state_.extents.values());
     this->check_same_ranks<(assertion_level >= 2)>(other);
-    if (this != &other && other.user_map_ != nullptr) other.require_stored(*this);
+    if (this != &other && other.state_.user_map != nullptr) other.require_stored(*this);
     // Of one team, to which array is an argument.
     if (&other.team() != team_) {
         other.begin_collective("copy_from");
@@ -103,7 +105,7 @@ GlobalArray<T, N> GlobalArray<T, N>::load(Team& team, const std::string& path, c
 template <TriviallyCopyable T, std::size_t N>
 void GlobalArray<T, N>::broadcast(Rank root) {
     this->require_open(".broadcast");
-    if (!replicated_) this->throw_not_replicated();
+    if (!state_.replicated) this->throw_not_replicated();
     this->check_rank(".broadcast", root);
     const std::array<std::int64_t, 1> from{root.value};
     this->begin_collective("broadcast", "the root", from);
@@ -116,7 +118,7 @@ template <TriviallyCopyable T, std::size_t N>
 template <class Value, class OverRanks>
 Value GlobalArray<T, N>::reduced(Value own, OverRanks over_ranks) const {
     // What needs a value of every rank ends after every rank has read its segment.
-    if (!replicated_) return over_ranks(own);
+    if (!state_.replicated) return over_ranks(own);
     barrier();
     return own;
 }
@@ -216,7 +218,7 @@ R GlobalArray<T, N>::transform_reduce(R identity, Combine combine, Transform tra
         failure = std::current_exception();
     }
     constexpr const char* outcome = "there is no result";
-    if (replicated_) {
+    if (state_.replicated) {
         this->end_collective(".reduce", failure, outcome);
         return value;
     }

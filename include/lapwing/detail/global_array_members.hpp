@@ -52,7 +52,7 @@ private:
 
 template <TriviallyCopyable T, std::size_t N>
 auto GlobalArray<T, N>::local_domains() const -> LocalDomains {
-    return local_domains(Rank{own_rank_});
+    return local_domains(Rank{state_.own_rank});
 }
 template <TriviallyCopyable T, std::size_t N>
 auto GlobalArray<T, N>::local_domains(Rank rank) const -> LocalDomains {
@@ -71,130 +71,71 @@ GlobalArray<T, N>::GlobalArray(Team& team, const Extents<N>& extents, detail::ar
                 detail::arrays::identity_of(extents.values(),
                                             maps.user_map ? std::span<const detail::distribution::DimensionMap>{}
                                                           : maps.block_cyclic.dimensions()),
-                std::move(options)},
-      map_{std::move(maps.block_cyclic)},
-      user_map_{std::move(maps.user_map)},
-      extents_{extents},
-      distribution_{std::move(maps.distribution)} {
-    own_ = reinterpret_cast<T*>(window_.map().own) + map_.origin();
-    own_rank_ = team.rank().value;
-    replicated_ = maps.replicated;
-    this->make_geometry(extents_.values(),
-                        user_map_ == nullptr ? std::span<const detail::distribution::DimensionMap>{map_.dimensions()}
-                                             : std::span<const detail::distribution::DimensionMap>{},
-                        map_.origin(), user_map_, replicated_, sizeof(T));
-    if (user_map_ != nullptr) return;
-    if (map_.one_round() && map_.domain_count(own_place()) == 1)
-        box_ = {map_.domain(own_place(), 0), map_.strides(own_place())};
+                std::move(options)} {
+    state_.map = std::move(maps.block_cyclic);
+    state_.user_map = std::move(maps.user_map);
+    state_.extents = extents;
+    state_.distribution = std::move(maps.distribution);
+    state_.own = reinterpret_cast<T*>(window_.map().own) + state_.map.origin();
+    state_.own_rank = team.rank().value;
+    state_.replicated = maps.replicated;
+    this->make_geometry(state_.extents.values(),
+                        state_.user_map == nullptr
+                            ? std::span<const detail::distribution::DimensionMap>{state_.map.dimensions()}
+                            : std::span<const detail::distribution::DimensionMap>{},
+                        state_.map.origin(), state_.user_map, state_.replicated, sizeof(T));
+    if (state_.user_map != nullptr) return;
+    if (state_.map.one_round() && state_.map.domain_count(own_place()) == 1)
+        state_.box = {state_.map.domain(own_place(), 0), state_.map.strides(own_place())};
     bind_near(true);
 }
 
 template <TriviallyCopyable T, std::size_t N>
 void GlobalArray<T, N>::bind_near(bool node) {
-    if (user_map_ != nullptr) return;
-    near_box_ = {};
-    if (!replicated_) {
+    if (state_.user_map != nullptr) return;
+    state_.near_box = {};
+    if (!state_.replicated) {
         detail::transport::MemoryMap near = window_.map();
         if (!node && near.node_index == nullptr) { // as if the node were this rank
             near.bases += near.own_rank - near.node_first;
             near.node_first = near.own_rank;
             near.node_count = 1;
         }
-        node_ = {map_, near, sizeof(T)};
-        const auto [box, first] = node_.dense(sizeof(T));
-        near_box_ = box;
-        near_ = reinterpret_cast<T*>(first);
+        state_.node = {state_.map, near, sizeof(T)};
+        const auto [box, first] = state_.node.dense(sizeof(T));
+        state_.near_box = box;
+        state_.near = reinterpret_cast<T*>(first);
         if (const detail::window::HotPageTables* const tables = window_.hot_pages()) {
-            hot_pages_ = tables;
-            remote_ = {map_, window_.map(), node && node_.serves()};
+            state_.hot_pages = tables;
+            state_.remote = {state_.map, window_.map(), node && state_.node.serves()};
         }
     }
-    if (near_box_.empty()) {
-        near_box_ = box_;
-        near_ = own_;
+    if (state_.near_box.empty()) {
+        state_.near_box = state_.box;
+        state_.near = state_.own;
     }
-}
-
-template <TriviallyCopyable T, std::size_t N>
-GlobalArray<T, N>::GlobalArray(GlobalArray&& other) noexcept
-    : ArrayBase{std::move(other)},
-      near_{other.near_},
-      near_box_{other.near_box_},
-      node_{other.node_},
-      own_{other.own_},
-      box_{other.box_},
-      own_rank_{other.own_rank_},
-      replicated_{other.replicated_},
-      prefetched_{std::move(other.prefetched_)},
-      remote_{other.remote_},
-      hot_pages_{other.hot_pages_},
-      map_{other.map_},
-      user_map_{std::move(other.user_map_)},
-      extents_{other.extents_},
-      distribution_{std::move(other.distribution_)},
-      patterns_{std::move(other.patterns_)} {
-    other.forget();
-}
-
-template <TriviallyCopyable T, std::size_t N>
-GlobalArray<T, N>& GlobalArray<T, N>::operator=(GlobalArray&& other) noexcept {
-    if (this == &other) return *this;
-    ArrayBase::operator=(std::move(other));
-    near_ = other.near_;
-    near_box_ = other.near_box_;
-    node_ = other.node_;
-    own_ = other.own_;
-    box_ = other.box_;
-    own_rank_ = other.own_rank_;
-    replicated_ = other.replicated_;
-    prefetched_ = std::move(other.prefetched_);
-    remote_ = other.remote_;
-    hot_pages_ = other.hot_pages_;
-    map_ = other.map_;
-    user_map_ = std::move(other.user_map_);
-    extents_ = other.extents_;
-    distribution_ = std::move(other.distribution_);
-    patterns_ = std::move(other.patterns_);
-    other.forget();
-    return *this;
-}
-
-template <TriviallyCopyable T, std::size_t N>
-void GlobalArray<T, N>::forget() noexcept {
-    prefetched_.reset();
-    near_box_ = {}; // near_ is never null: see near_address
-    node_ = {};
-    own_ = nullptr;
-    box_ = {};
-    remote_ = {};
-    hot_pages_ = &detail::window::no_hot_pages;
-    map_ = {};
-    user_map_.reset();
-    extents_ = {};
-    distribution_.reset();
-    patterns_.clear();
 }
 
 template <TriviallyCopyable T, std::size_t N>
 void GlobalArray<T, N>::close() {
     close_window();
-    forget();
+    state_ = State{};
 }
 
 // Where things are.
 
 template <TriviallyCopyable T, std::size_t N>
 void GlobalArray<T, N>::throw_out_of_bounds(const char* call, Index<N> index) const {
-    this->throw_outside(call, index, extents_.values());
+    this->throw_outside(call, index, state_.extents.values());
 }
 
 template <TriviallyCopyable T, std::size_t N>
 Location GlobalArray<T, N>::locate(const Index<N>& index) const {
     Location location;
-    if (user_map_ == nullptr) {
-        location = map_.locate(index);
+    if (state_.user_map == nullptr) {
+        location = state_.map.locate(index);
     } else {
-        location = user_map_->locate(index);
+        location = state_.user_map->locate(index);
         if constexpr (assertion_level >= 1) {
             if (location.owner.value >= team_->size() || location.contiguous == 0 ||
                 (location.owner.value >= 0 &&
@@ -203,7 +144,7 @@ Location GlobalArray<T, N>::locate(const Index<N>& index) const {
         }
     }
     // Everybody has what the map of a replicated array places on rank 0.
-    if (replicated_ && location.owner.value >= 0) location.owner = Rank{own_rank_};
+    if (state_.replicated && location.owner.value >= 0) location.owner = Rank{state_.own_rank};
     return location;
 }
 
@@ -219,16 +160,16 @@ template <TriviallyCopyable T, std::size_t N>
 template <bool Checked>
 T* GlobalArray<T, N>::other_address(const char* call, Index<N> index) const {
     // Whose the element is, the access itself works out.
-    if (node_.serves()) {
+    if (state_.node.serves()) {
         if constexpr (Checked) check_bounds(call, index);
         return nullptr;
     }
-    if (RemotePlace place; remote_.find(index, place)) return nullptr;
+    if (RemotePlace place; state_.remote.find(index, place)) return nullptr;
     if constexpr (Checked) check_bounds(call, index);
     const Location location = locate(index);
     if (location.owner.value < 0) [[unlikely]]
         this->throw_not_stored(call, index);
-    if (location.owner.value == own_rank_) return segment() + location.offset;
+    if (location.owner.value == state_.own_rank) return segment() + location.offset;
     auto* const segment = reinterpret_cast<T*>(window_.map().base(location.owner.value));
     return segment == nullptr ? nullptr : segment + location.offset;
 }
@@ -238,7 +179,7 @@ template <bool Checked>
 T& GlobalArray<T, N>::other_own_element(Index<N> index) const {
     if constexpr (Checked) {
         const Location location = checked_location(".local", index);
-        if (location.owner.value != own_rank_) [[unlikely]]
+        if (location.owner.value != state_.own_rank) [[unlikely]]
             this->throw_not_own(".local", index, location.owner);
         return segment()[location.offset];
     } else {
@@ -248,27 +189,27 @@ T& GlobalArray<T, N>::other_own_element(Index<N> index) const {
 
 template <TriviallyCopyable T, std::size_t N>
 T GlobalArray<T, N>::get_prefetched(Index<N> index) const {
-    if (const T* const copy = prefetched_->indices.template find<T>(index)) [[likely]] {
+    if (const T* const copy = state_.prefetched->indices.template find<T>(index)) [[likely]] {
         T value;
-        while (!prefetched_->state.read(copy, value)) [[unlikely]]
+        while (!state_.prefetched->state.read(copy, value)) [[unlikely]]
             this->refresh_copies();
-        prefetched_->state.count_hit();
+        state_.prefetched->state.count_hit();
         return value;
     }
     // No element that the node's are found among has a copy: see prefetch().
-    if (const T* const address = node_.template find<T>(index)) return *address;
-    if (!remote_.holds(index))
+    if (const T* const address = state_.node.template find<T>(index)) return *address;
+    if (!state_.remote.holds(index))
         if (const T* const address = other_address<assertion_level >= 1>("", index)) return *address;
     if constexpr (detail::window::HotPageTable::serves<T>)
-        if (const T* const value = hot_pages_->mine().template find_near<T>(index)) return *value;
+        if (const T* const value = state_.hot_pages->mine().template find_near<T>(index)) return *value;
     return get_cached(index);
 }
 
 template <TriviallyCopyable T, std::size_t N>
 T GlobalArray<T, N>::get_cached(Index<N> index) const {
     if constexpr (detail::window::HotPageTable::serves<T>) {
-        detail::window::HotPageTable& table = hot_pages_->mine();
-        if (RemotePlace place; remote_.find(index, place)) {
+        detail::window::HotPageTable& table = state_.hot_pages->mine();
+        if (RemotePlace place; state_.remote.find(index, place)) {
             if (const T* const value = table.template find<T>(place.owner, place.offset * sizeof(T))) [[likely]] {
                 if (table.follows(index[N - 1])) [[unlikely]]
                     enter_stretch(index, place, false);
@@ -283,8 +224,8 @@ T GlobalArray<T, N>::get_cached(Index<N> index) const {
 template <TriviallyCopyable T, std::size_t N>
 void GlobalArray<T, N>::put_cached(Index<N> index, T value) const {
     if constexpr (detail::window::HotPageTable::serves<T>) {
-        detail::window::HotPageTable& table = hot_pages_->mine();
-        if (RemotePlace place; remote_.find(index, place)) {
+        detail::window::HotPageTable& table = state_.hot_pages->mine();
+        if (RemotePlace place; state_.remote.find(index, place)) {
             if (table.write(place.owner, place.offset * sizeof(T), value)) [[likely]] {
                 if (table.follows(index[N - 1])) [[unlikely]]
                     enter_stretch(index, place, true);
@@ -316,7 +257,7 @@ T GlobalArray<T, N>::get_far(Index<N> index, RemotePlace place) const {
 template <TriviallyCopyable T, std::size_t N>
 void GlobalArray<T, N>::put_far(Index<N> index, RemotePlace place, T value) const {
     const Offset offset = Offset::of<T>(place.offset);
-    if (replicated_) return this->put_to_all(offset, &value, sizeof(T));
+    if (state_.replicated) return this->put_to_all(offset, &value, sizeof(T));
     window_.put(Rank{place.owner}, offset, value);
     enter_stretch(index, place, true);
 }
@@ -324,8 +265,9 @@ void GlobalArray<T, N>::put_far(Index<N> index, RemotePlace place, T value) cons
 template <TriviallyCopyable T, std::size_t N>
 void GlobalArray<T, N>::enter_stretch(Index<N> index, RemotePlace place, bool written) const {
     if constexpr (detail::window::HotPageTable::serves<T>)
-        if (remote_.has_rows())
-            hot_pages_->mine().template enter_stretch<T>(remote_.with_neighbours(index, place, sizeof(T)), written);
+        if (state_.remote.has_rows())
+            state_.hot_pages->mine().template enter_stretch<T>(state_.remote.with_neighbours(index, place, sizeof(T)),
+                                                               written);
 }
 
 template <TriviallyCopyable T, std::size_t N>
@@ -336,7 +278,7 @@ void GlobalArray<T, N>::prefetch_far(Index<N> index) const {
 
 template <TriviallyCopyable T, std::size_t N>
 detail::arrays::Home GlobalArray<T, N>::home(const char* call, const Index<N>& index) const {
-    if (replicated_) this->throw_no_home(call, index);
+    if (state_.replicated) this->throw_no_home(call, index);
     const RemotePlace place = place_of(index);
     return {window_, Rank{place.owner}, Offset::of<T>(place.offset)};
 }
@@ -344,29 +286,29 @@ detail::arrays::Home GlobalArray<T, N>::home(const char* call, const Index<N>& i
 template <TriviallyCopyable T, std::size_t N>
 std::uint64_t GlobalArray<T, N>::domain_count(Rank rank) const {
     this->check_rank(".local_domain", rank);
-    if (replicated_) rank = Rank{0};
-    return user_map_ == nullptr ? map_.domain_count(rank) : user_map_->domain_count(rank);
+    if (state_.replicated) rank = Rank{0};
+    return state_.user_map == nullptr ? state_.map.domain_count(rank) : state_.user_map->domain_count(rank);
 }
 
 template <TriviallyCopyable T, std::size_t N>
 Domain<N> GlobalArray<T, N>::domain_of(Rank rank, std::uint64_t k) const {
-    if (replicated_) rank = Rank{0};
-    return user_map_ == nullptr ? map_.domain(rank, k) : user_map_->domain(rank, k);
+    if (state_.replicated) rank = Rank{0};
+    return state_.user_map == nullptr ? state_.map.domain(rank, k) : state_.user_map->domain(rank, k);
 }
 
 template <TriviallyCopyable T, std::size_t N>
 LocalView<T, N> GlobalArray<T, N>::view(const char* call) const {
     this->require_open(call);
-    if (user_map_ != nullptr) this->throw_no_view(call);
-    const std::array<std::uint64_t, N> places = map_.strides(own_place());
+    if (state_.user_map != nullptr) this->throw_no_view(call);
+    const std::array<std::uint64_t, N> places = state_.map.strides(own_place());
     Index<N> extents{};
     std::array<std::int64_t, N> strides{};
     for (std::size_t d = 0; d < N; ++d) {
-        const detail::distribution::DimensionMap& dimension = map_.dimensions()[d];
+        const detail::distribution::DimensionMap& dimension = state_.map.dimensions()[d];
         extents[d] = static_cast<std::int64_t>(dimension.count(dimension.process_of(own_place().value)));
         strides[d] = static_cast<std::int64_t>(places[d]);
     }
-    return {own_, Extents<N>{extents}, strides};
+    return {state_.own, Extents<N>{extents}, strides};
 }
 
 template <TriviallyCopyable T, std::size_t N>
@@ -374,7 +316,7 @@ LocalView<T, N> GlobalArray<T, N>::dense_view(const char* call) const {
     const LocalView<T, N> dense = view(call);
     // On every rank, whether its own segment has gaps or not: else a program fails on the one with the odd segment
     // only.
-    if (map_.has_gaps()) this->throw_gaps(call);
+    if (state_.map.has_gaps()) this->throw_gaps(call);
     return dense;
 }
 
@@ -409,7 +351,7 @@ void GlobalArray<T, N>::for_each_run(Run run) const {
     for (const Domain<N> domain : local_domains()) {
         if (domain.empty()) continue;
         if constexpr (assertion_level >= 1) {
-            if (user_map_ != nullptr && !this->domain().contains(domain))
+            if (state_.user_map != nullptr && !this->domain().contains(domain))
                 this->throw_wrong_domain(this->domain().contains(domain.first()) ? domain.last() : domain.first(),
                                          Rank{-1});
         }
@@ -419,15 +361,15 @@ void GlobalArray<T, N>::for_each_run(Run run) const {
         for (Index<N> index : Domain<N>{rows}) {
             // In a domain of a block-cyclic map neighbours are neighbours in memory, whatever the distance of their
             // indices; of other maps only what they say is contiguous.
-            if (user_map_ == nullptr) {
-                run(index, segment() + map_.locate(index).offset, row.size(), row.stride());
+            if (state_.user_map == nullptr) {
+                run(index, segment() + state_.map.locate(index).offset, row.size(), row.stride());
                 continue;
             }
             for (std::uint64_t k = 0; k < row.size();) {
                 index[N - 1] = row[k];
                 const Location location = locate(index);
                 if constexpr (assertion_level >= 1) {
-                    if (location.owner.value != own_rank_) this->throw_wrong_domain(index, location.owner);
+                    if (location.owner.value != state_.own_rank) this->throw_wrong_domain(index, location.owner);
                 }
                 const std::uint64_t count =
                     row.stride() == 1 ? std::min(location.contiguous, row.size() - k) : std::uint64_t{1};
@@ -463,16 +405,16 @@ struct GlobalArray<T, N>::CheckedMap {
 template <TriviallyCopyable T, std::size_t N>
 void GlobalArray<T, N>::cut(const Domain<N>& domain, const detail::distribution::BufferShape<N>& buffer,
                             detail::distribution::SectionVisitor& visitor) const {
-    if (user_map_ == nullptr)
-        detail::distribution::cut(map_.dimensions(), map_.origin(), domain.ranges(), buffer.offset, buffer.strides,
-                                  visitor);
+    if (state_.user_map == nullptr)
+        detail::distribution::cut(state_.map.dimensions(), state_.map.origin(), domain.ranges(), buffer.offset,
+                                  buffer.strides, visitor);
     else detail::distribution::cut_rows(CheckedMap{*this}, domain, buffer, visitor);
 }
 
 template <TriviallyCopyable T, std::size_t N>
 void GlobalArray<T, N>::check_patch(const char* call, const Domain<N>& domain, std::uint64_t buffer_size) const {
-    this->check_bulk(call, domain.ranges(), extents_.values(), buffer_size);
-    if (user_map_ == nullptr || domain.empty()) return;
+    this->check_bulk(call, domain.ranges(), state_.extents.values(), buffer_size);
+    if (state_.user_map == nullptr || domain.empty()) return;
     // Before anything moves: a user-defined distribution may not store all of the domain.
     std::array<Range, N> row_starts = domain.ranges();
     const Range row = row_starts[N - 1];
@@ -503,7 +445,7 @@ Completion GlobalArray<T, N>::start_patch(detail::arrays::Direction direction, c
                                           const detail::distribution::BufferShape<N>& shape, const T* buffer) const {
     // A put only reads the buffer; one type of pointer serves both directions.
     detail::arrays::PatchTransfer patch{window_, direction, reinterpret_cast<std::byte*>(const_cast<T*>(buffer)),
-                                        sizeof(T), replicated_};
+                                        sizeof(T), state_.replicated};
     cut(domain, shape, patch);
     return patch.release();
 }
@@ -608,7 +550,7 @@ Completion GlobalArray<T, N>::start_scatter(const Indices& indices, std::span<co
     std::vector<detail::arrays::ListedPlace> places = places_of(".scatter", indices, {values.size()});
     // Only read.
     auto* const bytes = reinterpret_cast<std::byte*>(const_cast<T*>(values.data()));
-    if (replicated_) return this->start_list_to_all(places, sizeof(T), bytes);
+    if (state_.replicated) return this->start_list_to_all(places, sizeof(T), bytes);
     return detail::arrays::start_list(window_, detail::arrays::Direction::put, places, sizeof(T), bytes);
 }
 
@@ -621,7 +563,7 @@ Completion GlobalArray<T, N>::start_fetch(Atomic operation, const Indices& indic
     } else {
         const detail::window::Operands<T> values{operands};
         const auto places = places_of(".fetch", indices, {before.size(), values.size()});
-        if (replicated_) this->throw_no_home("fetch", {});
+        if (state_.replicated) this->throw_no_home("fetch", {});
         std::vector<detail::mpi::ListedAtomic> list(places.size());
         for (std::size_t k = 0; k < list.size(); ++k) {
             list[k].operand = values.at(k);
@@ -642,7 +584,7 @@ Completion GlobalArray<T, N>::start_compare_swap(const Indices& indices, const E
         const detail::window::Operands<T> old{expected};
         const detail::window::Operands<T> fresh{desired};
         const auto places = places_of(".compare_swap", indices, {before.size(), old.size(), fresh.size()});
-        if (replicated_) this->throw_no_home("compare_swap", {});
+        if (state_.replicated) this->throw_no_home("compare_swap", {});
         std::vector<detail::mpi::ListedAtomic> list(places.size());
         for (std::size_t k = 0; k < list.size(); ++k) {
             list[k].operand = fresh.at(k);

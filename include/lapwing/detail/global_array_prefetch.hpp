@@ -42,8 +42,8 @@ void GlobalArray<T, N>::prefetch(const P& pattern, const PrefetchOptions& option
     try {
         detail::prefetching::CopyState& state = this->begin_prefetch(options);
         // Of a replicated array there is nothing that is not here.
-        if (!replicated_) prefetch_domains(needed, options, state);
-        patterns_.push_back(std::move(kept));
+        if (!state_.replicated) prefetch_domains(needed, options, state);
+        state_.patterns.push_back(std::move(kept));
         if (!options.consistent) this->fill_new_copies();
     } catch (...) {
         failure = std::current_exception();
@@ -59,7 +59,7 @@ void GlobalArray<T, N>::prefetch(const P& pattern, const PrefetchOptions& option
 
 template <TriviallyCopyable T, std::size_t N>
 std::vector<Domain<N>> GlobalArray<T, N>::needed_by(const detail::prefetching::KeptPattern<N>& pattern) const {
-    const detail::prefetching::PatternSite<N> site{domain(), Rank{own_rank_}, team_->size()};
+    const detail::prefetching::PatternSite<N> site{domain(), Rank{state_.own_rank}, team_->size()};
     std::vector<Domain<N>> needed;
     const auto ask = [&](const Domain<N>& own) {
         for (const Domain<N>& domain : pattern(own, site))
@@ -68,7 +68,7 @@ std::vector<Domain<N>> GlobalArray<T, N>::needed_by(const detail::prefetching::K
             if (needed.empty() || needed.back() != domain) needed.push_back(domain);
     };
     // One that owns nothing may read all the same.
-    if (domain_count(Rank{own_rank_}) == 0) ask(Domain<N>{});
+    if (domain_count(Rank{state_.own_rank}) == 0) ask(Domain<N>{});
     for (const Domain<N> own : local_domains()) ask(own);
     return needed;
 }
@@ -76,8 +76,8 @@ std::vector<Domain<N>> GlobalArray<T, N>::needed_by(const detail::prefetching::K
 template <TriviallyCopyable T, std::size_t N>
 void GlobalArray<T, N>::prefetch_domains(const std::vector<Domain<N>>& needed, const PrefetchOptions& options,
                                          detail::prefetching::CopyState& state) {
-    if (prefetched_ == nullptr)
-        prefetched_ =
+    if (state_.prefetched == nullptr)
+        state_.prefetched =
             std::make_unique<detail::arrays::PrefetchedElements<N>>(detail::arrays::PrefetchedElements<N>{state, {}});
     // A read of an automatic copy is no better than one of the element itself, where that is a load.
     // A halo is one block of memory, with those of the node.
@@ -85,14 +85,14 @@ void GlobalArray<T, N>::prefetch_domains(const std::vector<Domain<N>>& needed, c
     const std::vector<Domain<N>> rest = options.storage == PrefetchStorage::halo ? copy_into_halo(needed) : needed;
     if (const auto domains = domains_to_copy(rest, node)) copy_domains(*domains, options.storage);
     else copy_rows(rows_to_copy(rest, node));
-    if (prefetched_->of_node) bind_near(false);
+    if (state_.prefetched->of_node) bind_near(false);
     note_reach(options);
 }
 
 template <TriviallyCopyable T, std::size_t N>
 std::optional<detail::prefetching::NeededDomains<N>>
 GlobalArray<T, N>::domains_to_copy(const std::vector<Domain<N>>& needed, bool node) const {
-    if (user_map_ != nullptr || prefetched_->indices.has_runs()) return {};
+    if (state_.user_map != nullptr || state_.prefetched->indices.has_runs()) return {};
     detail::prefetching::NeededDomains<N> domains;
     for (const Domain<N>& one : needed)
         if (!domains.add(one.intersect(domain()))) return {};
@@ -102,8 +102,8 @@ GlobalArray<T, N>::domains_to_copy(const std::vector<Domain<N>>& needed, bool no
             if (!domains.remove(owned)) return false;
         return true;
     };
-    if (!remove_all(Rank{own_rank_})) return {};
-    for (const Domain<N>& here : prefetched_->indices.domains())
+    if (!remove_all(Rank{state_.own_rank})) return {};
+    for (const Domain<N>& here : state_.prefetched->indices.domains())
         if (!domains.remove(here)) return {};
     if (node) return domains;
 
@@ -147,7 +147,7 @@ void GlobalArray<T, N>::copy_domains(const detail::prefetching::NeededDomains<N>
                     if (const Domain<N> part = block.intersect(owned); !part.empty()) parts.push_back(part);
         blocks = std::move(parts);
     }
-    detail::arrays::PrefetchedIndices<N>& indices = prefetched_->indices;
+    detail::arrays::PrefetchedIndices<N>& indices = state_.prefetched->indices;
     std::byte* copies = add_copies_of(blocks, indices.bytes_of(blocks.size()), detail::arrays::OneBehindTheOther<N>{});
     for (const Domain<N>& block : blocks) {
         indices.add(block, detail::distribution::BufferShape<N>::row_major(block).strides, copies, sizeof(T));
@@ -176,10 +176,10 @@ std::vector<Domain<N>> GlobalArray<T, N>::copy_into_halo(const std::vector<Domai
         (void)inside.add(around);
     }
     // More of them than reads should look through do no harm: most are read as parts of one box.
-    (void)inside.remove(map_.domain(own_place(), 0));
-    for (const Domain<N>& here : prefetched_->indices.domains()) (void)inside.remove(here);
+    (void)inside.remove(state_.map.domain(own_place(), 0));
+    for (const Domain<N>& here : state_.prefetched->indices.domains()) (void)inside.remove(here);
     const std::span<const Domain<N>> blocks = inside.domains();
-    detail::arrays::PrefetchedIndices<N>& indices = prefetched_->indices;
+    detail::arrays::PrefetchedIndices<N>& indices = state_.prefetched->indices;
     auto* const memory = reinterpret_cast<std::byte*>(segment());
     if (add_copies_of(
             blocks, indices.bytes_of(blocks.size()), [this](const Domain<N>& block) { return shape_in_segment(block); },
@@ -195,18 +195,19 @@ std::vector<Domain<N>> GlobalArray<T, N>::copy_into_halo(const std::vector<Domai
 
 template <TriviallyCopyable T, std::size_t N>
 Domain<N> GlobalArray<T, N>::domain_with_halo() const {
-    if (this->halo_ == 0 || map_.domain_count(own_place()) == 0) return {};
-    const Domain<N> own = map_.domain(own_place(), 0);
+    if (this->halo_ == 0 || state_.map.domain_count(own_place()) == 0) return {};
+    const Domain<N> own = state_.map.domain(own_place(), 0);
     std::array<Range, N> ranges;
     for (std::size_t d = 0; d < N; ++d)
-        ranges[d] = own.range(d).expand(static_cast<std::int64_t>(map_.dimensions()[d].margin));
+        ranges[d] = own.range(d).expand(static_cast<std::int64_t>(state_.map.dimensions()[d].margin));
     return Domain<N>{ranges}.intersect(domain());
 }
 
 template <TriviallyCopyable T, std::size_t N>
 detail::distribution::BufferShape<N> GlobalArray<T, N>::shape_in_segment(const Domain<N>& block) const {
-    const Index<N> first = map_.domain(own_place(), 0).first();
-    detail::distribution::BufferShape<N> shape{.offset = map_.origin(), .strides = map_.strides(own_place())};
+    const Index<N> first = state_.map.domain(own_place(), 0).first();
+    detail::distribution::BufferShape<N> shape{.offset = state_.map.origin(),
+                                               .strides = state_.map.strides(own_place())};
     for (std::size_t d = 0; d < N; ++d) {
         shape.offset += static_cast<std::uint64_t>(block.first()[d] - first[d]) * shape.strides[d];
         shape.strides[d] *= static_cast<std::uint64_t>(block.range(d).stride());
@@ -222,21 +223,21 @@ detail::arrays::PlacedBox<N> GlobalArray<T, N>::placed_in_segment(const Domain<N
 
 template <TriviallyCopyable T, std::size_t N>
 void GlobalArray<T, N>::note_reach(const PrefetchOptions& options) {
-    const std::vector<Domain<N>>& here = prefetched_->indices.domains();
-    prefetched_->around.clear();
+    const std::vector<Domain<N>>& here = state_.prefetched->indices.domains();
+    state_.prefetched->around.clear();
     if (const Domain<N> around = domain_with_halo(); options.storage == PrefetchStorage::halo && !around.empty()) {
-        const Domain<N> own = map_.domain(own_place(), 0);
+        const Domain<N> own = state_.map.domain(own_place(), 0);
         const auto note = [&](const Domain<N>& box) {
             detail::prefetching::NeededDomains<N> missing;
             bool known = missing.add(box) && missing.remove(own);
             for (const Domain<N>& copied : here) known = known && missing.remove(copied);
             if (!known || !missing.domains().empty()) return false;
-            prefetched_->around.push_back(placed_in_segment(box));
+            state_.prefetched->around.push_back(placed_in_segment(box));
             return true;
         };
         // All of it, or as much as a smaller depth needs; or, without the corners, what lies beside the local block in
         // one dimension.
-        for (std::int64_t depth = this->halo_; depth > 0 && prefetched_->around.empty(); --depth) {
+        for (std::int64_t depth = this->halo_; depth > 0 && state_.prefetched->around.empty(); --depth) {
             const Domain<N> nearer = own.expand(depth).intersect(around);
             if (note(nearer)) break;
             for (std::size_t d = 0; d < N; ++d) {
@@ -247,8 +248,8 @@ void GlobalArray<T, N>::note_reach(const PrefetchOptions& options) {
         }
     }
     if (options.consistent) return;
-    if (!prefetched_->around.empty()) prefetched_->manual = prefetched_->around.front();
-    else prefetched_->manual = prefetched_->indices.first();
+    if (!state_.prefetched->around.empty()) state_.prefetched->manual = state_.prefetched->around.front();
+    else state_.prefetched->manual = state_.prefetched->indices.first();
 }
 
 template <TriviallyCopyable T, std::size_t N>
@@ -262,7 +263,7 @@ std::byte* GlobalArray<T, N>::add_copies_of(const Blocks& blocks, std::uint64_t 
         elements += block.size();
     }
     if (elements == 0) return nullptr;
-    prefetched_->of_node |=
+    state_.prefetched->of_node |=
         std::ranges::any_of(slices.owners().take(), [this](int owner) { return is_of_node(owner); });
     return this->add_copies(elements * sizeof(T), slices, index_bytes, memory);
 }
@@ -306,8 +307,8 @@ std::vector<detail::arrays::IndexRun<N>> GlobalArray<T, N>::rows_to_copy(const s
             const Location location = locate(index);
             const int owner = location.owner.value;
             std::uint64_t count = std::clamp<std::uint64_t>(location.contiguous, 1, left);
-            if (owner >= 0 && owner != own_rank_ && (node || !is_of_node(owner))) {
-                const auto [here, alike] = prefetched_->indices.template stretch<T>(index, count);
+            if (owner >= 0 && owner != state_.own_rank && (node || !is_of_node(owner))) {
+                const auto [here, alike] = state_.prefetched->indices.template stretch<T>(index, count);
                 count = alike;
                 if (!here) join(runs, {index, count});
             }
@@ -320,7 +321,7 @@ std::vector<detail::arrays::IndexRun<N>> GlobalArray<T, N>::rows_to_copy(const s
 
 template <TriviallyCopyable T, std::size_t N>
 void GlobalArray<T, N>::copy_rows(const std::vector<detail::arrays::IndexRun<N>>& runs) {
-    detail::arrays::PrefetchedIndices<N>& indices = prefetched_->indices;
+    detail::arrays::PrefetchedIndices<N>& indices = state_.prefetched->indices;
     std::byte* copies = add_copies_of(std::views::transform(runs, &detail::arrays::IndexRun<N>::domain),
                                       indices.bytes_of_runs(runs.size()), detail::arrays::OneBehindTheOther<N>{});
     for (const detail::arrays::IndexRun<N>& run : runs) {
@@ -334,27 +335,28 @@ template <TriviallyCopyable T, std::size_t N>
 void GlobalArray<T, N>::evict() {
     this->require_open(".evict");
     this->drop_copies();
-    patterns_.clear();
-    if (prefetched_ == nullptr) return;
-    const bool of_node = prefetched_->of_node;
-    prefetched_.reset();
+    state_.patterns.clear();
+    if (state_.prefetched == nullptr) return;
+    const bool of_node = state_.prefetched->of_node;
+    state_.prefetched.reset();
     if (of_node) bind_near(true);
 }
 
 template <TriviallyCopyable T, std::size_t N>
 PrefetchedView<T, N> GlobalArray<T, N>::view() const {
     this->require_open(".view");
-    if (prefetched_ != nullptr)
-        while (!prefetched_->state.is_fresh()) this->refresh_copies();
-    if (prefetched_ != nullptr && !prefetched_->around.empty()) return {prefetched_->around.front(), *this};
-    return {{box_, reinterpret_cast<std::byte*>(own_)}, *this};
+    if (state_.prefetched != nullptr)
+        while (!state_.prefetched->state.is_fresh()) this->refresh_copies();
+    if (state_.prefetched != nullptr && !state_.prefetched->around.empty())
+        return {state_.prefetched->around.front(), *this};
+    return {{state_.box, reinterpret_cast<std::byte*>(state_.own)}, *this};
 }
 
 template <TriviallyCopyable T, std::size_t N>
 HaloView<T, N> GlobalArray<T, N>::halo_view() const {
     this->require_open(".halo_view");
     this->require_halo_copies();
-    while (prefetched_ != nullptr && !prefetched_->state.is_fresh()) this->refresh_copies();
+    while (state_.prefetched != nullptr && !state_.prefetched->state.is_fresh()) this->refresh_copies();
     const Domain<N> around = domain_with_halo();
     if (around.empty()) return {};
     const detail::distribution::BufferShape<N> shape = shape_in_segment(around);
@@ -367,20 +369,21 @@ detail::arrays::PlacedBox<N> GlobalArray<T, N>::box_around(const Index<N>& index
     const auto one = [&](T* element) -> detail::arrays::PlacedBox<N> {
         return {{detail::arrays::IndexRun<N>{index, 1}.domain(), {}}, reinterpret_cast<std::byte*>(element)};
     };
-    if (prefetched_ != nullptr) {
-        for (const detail::arrays::PlacedBox<N>& around : prefetched_->around)
+    if (state_.prefetched != nullptr) {
+        for (const detail::arrays::PlacedBox<N>& around : state_.prefetched->around)
             if (around.box.holds(index)) return around;
-        if (const detail::arrays::PlacedBox<N>* const copies = prefetched_->indices.box_of(index)) return *copies;
-        if (T* const copy = prefetched_->indices.template find<T>(index)) return one(copy);
+        if (const detail::arrays::PlacedBox<N>* const copies = state_.prefetched->indices.box_of(index)) return *copies;
+        if (T* const copy = state_.prefetched->indices.template find<T>(index)) return one(copy);
     }
     const Location location = domain().contains(index) ? locate(index) : Location{};
     std::byte* const memory = location.owner.value < 0 ? nullptr : window_.map().base(location.owner.value);
     if (memory == nullptr) this->throw_not_in_view(index);
     // Among elements of the node that have copies a box would hide those.
-    const bool copied = prefetched_ != nullptr && prefetched_->of_node;
-    if (copied || user_map_ != nullptr || replicated_ || !map_.one_round())
+    const bool copied = state_.prefetched != nullptr && state_.prefetched->of_node;
+    if (copied || state_.user_map != nullptr || state_.replicated || !state_.map.one_round())
         return one(reinterpret_cast<T*>(memory) + location.offset);
-    return {{map_.domain(location.owner, 0), map_.strides(location.owner)}, memory + map_.origin() * sizeof(T)};
+    return {{state_.map.domain(location.owner, 0), state_.map.strides(location.owner)},
+            memory + state_.map.origin() * sizeof(T)};
 }
 
 } // namespace lapwing

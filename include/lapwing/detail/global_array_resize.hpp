@@ -15,7 +15,7 @@ template <TriviallyCopyable T, std::size_t N>
 void GlobalArray<T, N>::resize(const Extents<N>& extents) {
     this->require_open(".resize");
     this->begin_collective("resize", "the extents", extents.values());
-    rebuild(".resize", this->own_team_.get(), extents, distribution_);
+    rebuild(".resize", this->own_team_.get(), extents, state_.distribution);
 }
 
 template <TriviallyCopyable T, std::size_t N>
@@ -23,7 +23,7 @@ template <Distribution<N> D>
 void GlobalArray<T, N>::redistribute(const D& distribution) {
     this->require_open(".redistribute");
     this->begin_collective("redistribute");
-    rebuild(".redistribute", this->own_team_.get(), extents_,
+    rebuild(".redistribute", this->own_team_.get(), state_.extents,
             std::make_shared<const detail::arrays::KeptDistributionOf<N, D>>(distribution));
 }
 
@@ -33,7 +33,7 @@ void GlobalArray<T, N>::redistribute(const D& distribution, Relabelling& order) 
     this->require_open(".redistribute");
     this->require_same_ranks(".redistribute", order.team());
     this->begin_collective("redistribute");
-    rebuild(".redistribute", order.shared_team(), extents_,
+    rebuild(".redistribute", order.shared_team(), state_.extents,
             std::make_shared<const detail::arrays::KeptDistributionOf<N, D>>(distribution));
 }
 
@@ -44,7 +44,7 @@ Relabelling GlobalArray<T, N>::relabelling(const D& distribution) const {
     this->begin_collective("relabelling");
     const detail::arrays::ArrayMaps<N> maps =
         std::make_shared<const detail::arrays::KeptDistributionOf<N, D>>(distribution)
-            ->maps(*team_, extents_, this->name_);
+            ->maps(*team_, state_.extents, this->name_);
     std::span<const detail::distribution::DimensionMap> dimensions;
     if (maps.user_map == nullptr) dimensions = maps.block_cyclic.dimensions();
     return this->relabelling_to(slice(), dimensions, maps.user_map, maps.replicated);
@@ -60,7 +60,7 @@ void GlobalArray<T, N>::rebuild(const char* call, const std::shared_ptr<Team>& o
     try {
         // First, since at assertion level 3 all ranks take part.
         maps = distribution->maps(team, extents, this->name_);
-        if (extents != extents_) this->require_free_extents();
+        if (extents != state_.extents) this->require_free_extents();
     } catch (...) {
         failure = std::current_exception();
     }
@@ -106,9 +106,9 @@ void GlobalArray<T, N>::take_patterns(const GlobalArray& old) {
     if (!old.has_copies()) return;
     const PrefetchOptions options = old.prefetch_options();
     detail::prefetching::CopyState& state = this->begin_prefetch(options);
-    patterns_ = old.patterns_;
-    if (!replicated_)
-        for (const detail::prefetching::KeptPattern<N>& pattern : patterns_)
+    state_.patterns = old.state_.patterns;
+    if (!state_.replicated)
+        for (const detail::prefetching::KeptPattern<N>& pattern : state_.patterns)
             prefetch_domains(needed_by(pattern), options, state);
     if (!options.consistent) this->update();
 }
