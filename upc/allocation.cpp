@@ -48,6 +48,23 @@ constexpr std::uint64_t largest_heap = std::uint64_t{1} << 46;
      .collective = true},
     smallest_heap,
     largest_heap};
+[[gnu::init_priority(
+    lapwing::detail::support::before_programs)]] const lapwing::detail::support::NumberSetting group_setting{
+    {.name = "LAPWING_UPC_HEAP_GROUP",
+     .default_value = "256",
+     .unit = "threads",
+     .help = "UPC: where there are more threads, so many share the books of a part of the heap of their own for small "
+             "blocks of upc_global_alloc, an eighth of LAPWING_UPC_HEAP beyond it in all; the others are thread 0's",
+     .choices = {},
+     .collective = true},
+    1,
+    1 << 30};
+/// The share of a group is of use from so many bytes on; blocks in it are at most a 16th of it.
+constexpr std::uint64_t smallest_share = 4096;
+constexpr std::uint64_t small_blocks_of_a_share = 16;
+/// Small allocations that go to thread 0 when the share had no room, before the share is asked again.
+constexpr int patience_with_a_full_share = 31;
+
 /// The least that the defaults become.
 constexpr std::uint64_t small_heap = std::uint64_t{64} << 20;
 constexpr std::uint64_t small_local_heap = std::uint64_t{16} << 20;
@@ -76,25 +93,29 @@ HeapRegions heap_regions(const ProgramOptions& options, Team& team) {
     const std::uint64_t begin = sizeof(PartHeader) + granule - block_header_bytes;
     const std::uint64_t middle =
         begin + heap_bytes(options.heap_bytes, heap_setting, team.settings(), room / 5 * 4, small_heap);
-    return {.blocks = {begin, middle},
-            .local = {middle, middle + heap_bytes(options.local_heap_bytes, local_heap_setting, team.settings(),
-                                                  room / 5, small_local_heap)}};
+    HeapRegions regions;
+    regions.blocks = {begin, middle};
+    regions.small = {middle, middle};
+    const auto group = static_cast<int>(group_setting.get(team.settings()));
+    if (team.size() > group) {
+        const auto groups = static_cast<std::uint64_t>((team.size() - 1) / group + 1);
+        const std::uint64_t share = (middle - begin) / 8 / groups / granule * granule;
+        if (share >= smallest_share) {
+            regions.group = group;
+            regions.share = share;
+            regions.small.end = middle + groups * share;
+        }
+    }
+    regions.local = {regions.small.end, regions.small.end + heap_bytes(options.local_heap_bytes, local_heap_setting,
+                                                                       team.settings(), room / 5, small_local_heap)};
+    return regions;
 }
 
 bool Allocation::is_first() const { return program_.own_thread() == 0; }
 
-Heap Allocation::heap(const Region& region, int thread) {
-    const bool of_blocks = region.begin == program_.regions().blocks.begin;
-    return Heap{program_.heap(), program_.locks().queues(), thread,
-                of_blocks ? offsetof(PartHeader, blocks_root) : offsetof(PartHeader, own_root), region};
-}
+void Allocation::open() { heaps_.emplace(program_.heap(), program_.locks().queues(), program_.regions()); }
 
-void Allocation::make() {
-    if (is_first()) heap(program_.regions().blocks, 0).make();
-    heap(program_.regions().local, program_.own_thread()).make();
-}
-
-void Allocation::throw_exhausted(const char* call, std::uint64_t bytes, const char* each, const Heap::Allocated& found,
+void Allocation::throw_exhausted(const char* call, std::uint64_t bytes, const char* each, const Allocated& found,
                                  const Region& region, const char* setting) const {
     throw RangeError{fmt::format("{}: the shared heap has no {} bytes {}: it has {}, of which {} are free, the most in "
                                  "one piece {}; free what is not needed, or "
@@ -103,17 +124,42 @@ void Allocation::throw_exhausted(const char* call, std::uint64_t bytes, const ch
                                  found.largest_free, setting)};
 }
 
-lapwing_upc_pointer Allocation::allocate_blocks(const char* call, std::size_t blocks, std::size_t block_bytes) {
-    if (blocks == 0 || block_bytes == 0) return {};
+std::uint64_t Allocation::bytes_of_a_thread(const char* call, std::size_t blocks, std::size_t block_bytes) const {
     const auto threads = static_cast<std::uint64_t>(program_.threads().threads());
     std::uint64_t bytes = 0;
-    if (__builtin_mul_overflow((blocks - 1) / threads + 1, block_bytes, &bytes))
+    if (blocks != 0 && __builtin_mul_overflow((blocks - 1) / threads + 1, block_bytes, &bytes))
         throw RangeError{
             fmt::format("{}: {} blocks of {} bytes for {} threads are more than 2^64 bytes a thread; ask for less",
                         program_.who(call), blocks, block_bytes, threads)};
-    const Region& region = program_.regions().blocks;
-    const Heap::Allocated found = heap(region, 0).allocate(bytes);
-    if (found.address == 0) throw_exhausted(call, bytes, "for each thread", found, region, "LAPWING_UPC_HEAP");
+    return bytes;
+}
+
+Allocated Allocation::allocate_from_all(const char* call, std::uint64_t bytes) {
+    const HeapPlace place{HeapPlace::Kind::blocks, 0};
+    const Allocated found = heaps_->allocate(call, place, bytes);
+    if (found.address == 0)
+        throw_exhausted(call, bytes, "for each thread", found, program_.regions().blocks, "LAPWING_UPC_HEAP");
+    return found;
+}
+
+Allocated Allocation::allocate_small(const char* call, std::uint64_t bytes) {
+    const HeapRegions& regions = program_.regions();
+    if (bytes > regions.share / small_blocks_of_a_share) return {};
+    if (share_is_full_ > 0) {
+        --share_is_full_;
+        return {};
+    }
+    const int keeper = program_.own_thread() / regions.group * regions.group;
+    const Allocated found = heaps_->allocate(call, {HeapPlace::Kind::small, keeper}, bytes);
+    if (found.address == 0) share_is_full_ = patience_with_a_full_share;
+    return found;
+}
+
+lapwing_upc_pointer Allocation::allocate_blocks(const char* call, std::size_t blocks, std::size_t block_bytes) {
+    const std::uint64_t bytes = bytes_of_a_thread(call, blocks, block_bytes);
+    if (bytes == 0) return {};
+    Allocated found = allocate_small(call, bytes);
+    if (found.address == 0) found = allocate_from_all(call, bytes);
     return {found.address, 0, 0};
 }
 
@@ -139,7 +185,12 @@ lapwing_upc_pointer Allocation::allocate_blocks_together(const char* call, std::
                                                 static_cast<std::int64_t>(block_bytes)};
         program_.team().require_same(asked, call, "the number of blocks, and their bytes,");
     }
-    return from_first(call, {blocks, block_bytes}, [&] { return allocate_blocks(call, blocks, block_bytes); });
+    // Thread 0 has the books of the heap of all threads' blocks: no message but what the others are told.
+    return from_first(call, {blocks, block_bytes}, [&]() -> lapwing_upc_pointer {
+        const std::uint64_t bytes = bytes_of_a_thread(call, blocks, block_bytes);
+        if (bytes == 0) return {};
+        return {allocate_from_all(call, bytes).address, 0, 0};
+    });
 }
 
 lapwing_upc_pointer Allocation::allocate_array(const detail::BlockCount& blocks, std::size_t size,
@@ -163,7 +214,7 @@ lapwing_upc_pointer Allocation::allocate_array(const detail::BlockCount& blocks,
 lapwing_upc_pointer Allocation::allocate(const char* call, std::size_t bytes) {
     if (bytes == 0) return {};
     const Region& region = program_.regions().local;
-    const Heap::Allocated found = heap(region, program_.own_thread()).allocate(bytes);
+    const Allocated found = heaps_->allocate(call, {HeapPlace::Kind::local, program_.own_thread()}, bytes);
     if (found.address == 0) throw_exhausted(call, bytes, "at this thread", found, region, "LAPWING_UPC_LOCAL_HEAP");
     return {found.address, static_cast<std::uint32_t>(program_.own_thread()), 0};
 }
@@ -171,15 +222,12 @@ lapwing_upc_pointer Allocation::allocate(const char* call, std::size_t bytes) {
 void Allocation::free(const char* call, const lapwing_upc_pointer& pointer) {
     if (is_null(pointer)) return;
     program_.require_in_part(call, pointer, 1);
-    const HeapRegions& regions = program_.regions();
-    Heap::Freed freed = Heap::Freed::no_block;
-    if (regions.blocks.holds(pointer.address) && pointer.thread == 0)
-        freed = heap(regions.blocks, 0).free(pointer.address);
-    else if (regions.local.holds(pointer.address))
-        freed = heap(regions.local, static_cast<int>(pointer.thread)).free(pointer.address);
-    if (freed == Heap::Freed::already_free)
+    const std::optional<HeapPlace> place = place_of(pointer);
+    const bool may_begin = place && (place->kind == HeapPlace::Kind::local || pointer.thread == 0);
+    const Freed freed = may_begin ? heaps_->free(call, *place, pointer.address) : Freed::no_block;
+    if (freed == Freed::already_free)
         throw UsageError{fmt::format("{}: {}: it was freed before", program_.who(call), text(pointer))};
-    if (freed == Heap::Freed::no_block)
+    if (freed == Freed::no_block)
         throw UsageError{fmt::format("{}: {}: no allocation begins there, or it was freed before; pass what "
                                      "upc_all_alloc, upc_global_alloc or upc_alloc returned",
                                      program_.who(call), text(pointer))};
@@ -190,22 +238,30 @@ void Allocation::free_together(const char* call, const lapwing_upc_pointer& poin
     if (is_first()) free(call, pointer);
 }
 
-Region Allocation::object_at(const lapwing_upc_pointer& pointer) {
-    const Region& region =
-        program_.regions().blocks.holds(pointer.address) ? program_.regions().blocks : program_.regions().local;
-    const int thread = region.begin == program_.regions().blocks.begin ? 0 : static_cast<int>(pointer.thread);
-    Heap books = heap(region, thread);
+std::optional<HeapPlace> Allocation::place_of(const lapwing_upc_pointer& pointer) const noexcept {
+    const HeapRegions& regions = program_.regions();
+    if (regions.blocks.holds(pointer.address)) return HeapPlace{HeapPlace::Kind::blocks, 0};
+    if (regions.local.holds(pointer.address))
+        return HeapPlace{HeapPlace::Kind::local, static_cast<int>(pointer.thread)};
+    if (!regions.small.holds(pointer.address)) return std::nullopt;
+    const std::uint64_t share = (pointer.address - regions.small.begin) / regions.share;
+    return HeapPlace{HeapPlace::Kind::small, static_cast<int>(share) * regions.group};
+}
+
+Region Allocation::object_at(const char* call, const lapwing_upc_pointer& pointer) {
+    const std::optional<HeapPlace> place = place_of(pointer);
+    if (!place) return {};
     // What was met before may have been freed since, and others be there now.
-    if (auto next = known_.upper_bound({thread, pointer.address}); next != known_.begin()) {
+    if (auto next = known_.upper_bound({*place, pointer.address}); next != known_.begin()) {
         const auto known = std::prev(next);
-        if (known->first.first == thread && pointer.address <= known->second) {
-            const Region object = books.object(known->first.second);
+        if (known->first.first == *place && pointer.address <= known->second) {
+            const Region object = heaps_->object(call, *place, known->first.second);
             if (object.end == known->second) return object;
             known_.erase(known);
         }
     }
-    const Region object = books.find(pointer.address);
-    if (object.end != 0) known_[{thread, object.begin}] = object.end;
+    const Region object = heaps_->find(call, *place, pointer.address);
+    if (object.end != 0) known_[{*place, object.begin}] = object.end;
     return object;
 }
 
@@ -214,7 +270,7 @@ Region Allocation::require_object(const char* call, const lapwing_upc_pointer& p
         throw RangeError{
             fmt::format("{}: {} bytes at {}, which are no memory of the heap; has the pointer been initialised?",
                         program_.who(call), bytes, text(pointer))};
-    const Region object = object_at(pointer);
+    const Region object = object_at(call, pointer);
     if (object.end == 0)
         throw RangeError{fmt::format("{}: {} bytes at {}, where nothing is allocated; it was freed, or never was",
                                      program_.who(call), bytes, text(pointer))};

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <exception>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -23,11 +24,6 @@ namespace lapwing::upc {
 
 class ProgramState;
 
-/// Where each thread's part has the two heaps: blocks of all threads, and what a thread allocates alone.
-struct HeapRegions {
-    Region blocks;
-    Region local;
-};
 /// Collective. As the program's start says, or the settings; where neither does, less than the default if a node has
 /// not so much memory. Throws RangeError where it is not allowed.
 [[nodiscard]] HeapRegions heap_regions(const ProgramOptions& options, Team& team);
@@ -37,6 +33,10 @@ struct HeapRegions {
 class Allocation {
 public:
     explicit Allocation(ProgramState& program) : program_{program} {}
+    /// On all threads before a barrier behind which they may allocate.
+    void open();
+    /// Behind a barrier, when nobody allocates any more.
+    void close() { heaps_.reset(); }
 
     /// Arguments of a collective call, as messages have them: "100 blocks of 8 bytes".
     struct Asked {
@@ -45,9 +45,6 @@ public:
 
         friend bool operator==(const Asked&, const Asked&) = default;
     };
-
-    /// Makes the own heap, and at thread 0 that of all threads' blocks; a barrier follows.
-    void make();
 
     [[nodiscard]] lapwing_upc_pointer allocate_blocks(const char* call, std::size_t blocks, std::size_t block_bytes);
     /// Collective.
@@ -100,16 +97,24 @@ private:
     /// Collective. Thread 0's, on all: a pointer, or a problem that is thrown.
     [[nodiscard]] lapwing_upc_pointer agree(const char* call, const Asked& asked, FromFirst result,
                                             std::string problem);
-    /// The heap that is kept at a thread: for blocks of all threads at thread 0 only.
-    [[nodiscard]] Heap heap(const Region& region, int thread);
+    /// From the heap of all threads' blocks.
+    [[nodiscard]] Allocated allocate_from_all(const char* call, std::uint64_t bytes);
+    /// From this thread's group's share, if it is small; else, or where that has no room, the address is 0.
+    [[nodiscard]] Allocated allocate_small(const char* call, std::uint64_t bytes);
+    /// The bytes that each thread needs for so many blocks. Throws RangeError.
+    [[nodiscard]] std::uint64_t bytes_of_a_thread(const char* call, std::size_t blocks, std::size_t block_bytes) const;
+    /// The heap that has an address, or nothing.
+    [[nodiscard]] std::optional<HeapPlace> place_of(const lapwing_upc_pointer& pointer) const noexcept;
     /// The allocated block that an address is in, its end included; empty where there is none.
-    [[nodiscard]] Region object_at(const lapwing_upc_pointer& pointer);
-    [[noreturn]] void throw_exhausted(const char* call, std::uint64_t bytes, const char* each,
-                                      const Heap::Allocated& found, const Region& region, const char* setting) const;
+    [[nodiscard]] Region object_at(const char* call, const lapwing_upc_pointer& pointer);
+    [[noreturn]] void throw_exhausted(const char* call, std::uint64_t bytes, const char* each, const Allocated& found,
+                                      const Region& region, const char* setting) const;
 
     ProgramState& program_;
-    std::map<std::pair<int, std::uint64_t>, std::uint64_t>
-        known_; ///< blocks that were met: by the thread of the books and the begin, their end
+    std::optional<Heaps> heaps_;
+    int share_is_full_ = 0; ///< so many small allocations do not ask for room in the share
+    std::map<std::pair<HeapPlace, std::uint64_t>, std::uint64_t>
+        known_; ///< blocks that were met: by their heap and begin, their end
 };
 
 } // namespace lapwing::upc

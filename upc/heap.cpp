@@ -1,146 +1,261 @@
 #include "upc/heap.hpp"
 
+#include "src/support/backoff.hpp"
+#include "src/team/team_state.hpp"
+
 #include <lapwing/error.hpp>
+#include <lapwing/team.hpp>
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cstddef>
+#include <atomic>
+#include <cstring>
+#include <exception>
+#include <type_traits>
+#include <utility>
 
 namespace lapwing::upc {
 
 namespace {
 
-constexpr std::uint64_t first_link = 2 * sizeof(std::uint64_t); // in the root, behind the lock
+constexpr lapwing::detail::messages::HandlerNumber handler{0x757068};
+/// Blocks that a search goes through in one question: others are served between two.
+constexpr std::uint64_t blocks_of_a_question = 1000;
+
+/// A part that this process can load and store.
+class MappedPart {
+public:
+    explicit MappedPart(std::byte* base) noexcept : base_{base} {}
+    template <class T>
+    [[nodiscard]] T get(std::uint64_t at) const noexcept {
+        T value;
+        std::memcpy(&value, base_ + at, sizeof value);
+        return value;
+    }
+    template <class T>
+    void put(std::uint64_t at, const T& value) const noexcept {
+        std::memcpy(base_ + at, &value, sizeof value);
+    }
+
+private:
+    std::byte* base_;
+};
+
+/// A part by puts and gets, while its lock is held: the root comes in one, and what is written is complete when the
+/// lock is unlocked.
+class FarPart {
+public:
+    FarPart(Window& window, int thread, std::uint64_t root) : window_{window}, rank_{thread}, root_{root + skipped} {
+        window_.get_bytes(rank_, Offset{root_}, std::as_writable_bytes(std::span{&copy_, 1}).subspan(skipped));
+    }
+    template <class T>
+    [[nodiscard]] T get(std::uint64_t at) {
+        if (!in_root(at)) return window_.get<T>(rank_, Offset{at});
+        T value;
+        std::memcpy(&value, copied(at), sizeof value);
+        return value;
+    }
+    template <class T>
+    void put(std::uint64_t at, const T& value) {
+        if (in_root(at)) std::memcpy(copied(at), &value, sizeof value);
+        window_.put(rank_, Offset{at}, value);
+    }
+
+private:
+    static constexpr std::uint64_t skipped = offsetof(HeapRoot, free_bytes); ///< the lock's words are others'
+
+    [[nodiscard]] bool in_root(std::uint64_t at) const noexcept {
+        return at >= root_ && at - root_ < sizeof(HeapRoot) - skipped;
+    }
+    [[nodiscard]] std::byte* copied(std::uint64_t at) noexcept {
+        return reinterpret_cast<std::byte*>(&copy_) + skipped + (at - root_);
+    }
+
+    Window& window_;
+    Rank rank_;
+    std::uint64_t root_; ///< behind the lock's words
+    HeapRoot copy_{};
+};
+
+/// The books of a heap in memory that several processes, and this one's progress thread, use: one at a time. Its holder
+/// waits for nothing.
+class Turn {
+public:
+    explicit Turn(std::byte* part, std::uint64_t root) noexcept
+        : word_{*reinterpret_cast<std::int64_t*>(part + root + offsetof(HeapRoot, lock))} {}
+    Turn(const Turn&) = delete;
+    Turn& operator=(const Turn&) = delete;
+    ~Turn() {
+        if (mine_) word_.store(0, std::memory_order_release); // whoever comes next sees what was written
+    }
+    [[nodiscard]] bool attempt() noexcept {
+        mine_ = word_.exchange(1, std::memory_order_acquire) == 0; // sees what the one before has written
+        return mine_;
+    }
+    void wait(lapwing::detail::support::ProcessorShare share) noexcept {
+        for (lapwing::detail::support::Backoff backoff{share}; !attempt();) backoff.pause();
+    }
+
+private:
+    std::atomic_ref<std::int64_t> word_;
+    bool mine_ = false;
+};
 
 } // namespace
 
-void Heap::make() {
-    write(region_.begin,
-          {.size_and_state = mark | (region_.end - region_.begin), .size_before = 0, .next = 0, .previous = 0});
-    window_.put(Rank{owner_}, Offset{root_ + first_link}, region_.begin);
+Heaps::Heaps(Window& window, QueueLocks& locks, const HeapRegions& regions)
+    : window_{window},
+      locks_{locks},
+      regions_{regions},
+      own_thread_{window.team().rank().value},
+      asks_{window.team().nodes() == 1 || window.team().network_path() != Path::rma ||
+            window.team().progress_mode() == ProgressMode::thread} {
+    static_assert(std::is_trivially_copyable_v<Question> && std::is_trivially_copyable_v<Answer>);
+    MappedPart part{window_.local().data()};
+    for (const HeapPlace::Kind kind : {HeapPlace::Kind::blocks, HeapPlace::Kind::small, HeapPlace::Kind::local}) {
+        if (kind == HeapPlace::Kind::blocks && own_thread_ != 0) continue;
+        if (kind == HeapPlace::Kind::small && !regions_.holds_group(own_thread_)) continue;
+        HeapBooks{part, root_of(kind), region({kind, own_thread_})}.make();
+    }
+    window_.team().state().engine().register_handler(
+        handler, [this](int, std::span<const std::byte> bytes, std::span<std::byte> answer) {
+            return on_question(bytes, answer);
+        });
+    registered_ = true;
 }
 
-void Heap::link(std::uint64_t previous, std::uint64_t next) {
-    const std::uint64_t at = previous == 0 ? root_ + first_link : previous + offsetof(Block, next);
-    window_.put(Rank{owner_}, Offset{at}, next);
+Heaps::~Heaps() {
+    try {
+        withdraw();
+    } catch (const std::exception&) { // of a team that was left
+    }
 }
 
-void Heap::take_from_list(const Block& block) {
-    link(block.previous, block.next);
-    if (block.next != 0) window_.put(Rank{owner_}, Offset{block.next + offsetof(Block, previous)}, block.previous);
+void Heaps::withdraw() {
+    if (std::exchange(registered_, false)) window_.team().state().engine().withdraw_handler(handler);
 }
 
-void Heap::note_size_before(std::uint64_t behind, std::uint64_t size) {
-    if (behind < region_.end) window_.put(Rank{owner_}, Offset{behind + offsetof(Block, size_before)}, size);
+Region Heaps::region(const HeapPlace& place) const noexcept {
+    switch (place.kind) {
+    case HeapPlace::Kind::blocks: return regions_.blocks;
+    case HeapPlace::Kind::local: return regions_.local;
+    case HeapPlace::Kind::small: break;
+    }
+    const std::uint64_t begin =
+        regions_.small.begin + static_cast<std::uint64_t>(place.keeper / regions_.group) * regions_.share;
+    return {begin, begin + regions_.share};
 }
 
-Heap::Allocated Heap::allocate(std::uint64_t bytes) {
-    return under_lock(locks_, lock(), [&] { return allocate_locked(bytes); });
+std::uint64_t Heaps::root_of(HeapPlace::Kind kind) noexcept {
+    switch (kind) {
+    case HeapPlace::Kind::blocks: return offsetof(PartHeader, blocks_root);
+    case HeapPlace::Kind::small: return offsetof(PartHeader, small_blocks_root);
+    case HeapPlace::Kind::local: break;
+    }
+    return offsetof(PartHeader, own_root);
 }
 
-Heap::Allocated Heap::allocate_locked(std::uint64_t bytes) {
-    Allocated result;
-    if (bytes > region_.end - region_.begin) bytes = region_.end - region_.begin; // there is none of that size
-    const std::uint64_t wanted = (block_header_bytes + bytes + granule - 1) / granule * granule;
-    for (std::uint64_t at = window_.get<std::uint64_t>(Rank{owner_}, Offset{root_ + first_link}); at != 0;) {
-        Block block = read_block(at);
-        const std::uint64_t size = size_of(block);
-        result.free += size - block_header_bytes;
-        result.largest_free = std::max(result.largest_free, size - block_header_bytes);
-        if (size < wanted) {
-            at = block.next;
-            continue;
+Heaps::Way Heaps::way(const HeapPlace& place) const {
+    if (!asks_) return Way::one_sided;
+    return window_.reachable(Rank{place.keeper}).empty() ? Way::questions : Way::memory;
+}
+
+template <BooksMemory Memory>
+Heaps::Answer Heaps::perform_in(Memory&& memory, const HeapPlace& place, const Question& question) const {
+    Answer answer;
+    HeapBooks books{memory, root_of(place.kind), region(place)};
+    try {
+        switch (question.what) {
+        case What::allocate: answer.allocated = books.allocate(question.value); break;
+        case What::free: answer.freed = static_cast<std::uint64_t>(books.free(question.value)); break;
+        case What::object: answer.found.object = books.object(question.value); break;
+        case What::find: answer.found = books.find(question.value, question.from, blocks_of_a_question); break;
         }
-        std::uint64_t taken = size;
-        if (const std::uint64_t rest = size - wanted; rest >= granule) {
-            // The rest takes the block's place in the list.
-            taken = wanted;
-            const std::uint64_t behind = at + taken;
-            write(
-                behind,
-                {.size_and_state = mark | rest, .size_before = taken, .next = block.next, .previous = block.previous});
-            link(block.previous, behind);
-            if (block.next != 0) window_.put(Rank{owner_}, Offset{block.next + offsetof(Block, previous)}, behind);
-            note_size_before(at + size, rest);
-        } else {
-            take_from_list(block);
-        }
-        block.size_and_state = mark | taken | 1;
-        block.next = bytes; // of an allocated block: what was asked for
-        write(at, block);
-        result.address = at + block_header_bytes;
+    } catch (const BooksOverwritten& problem) {
+        answer.overwritten_at = problem.at;
+    }
+    return answer;
+}
+
+Heaps::Answer Heaps::perform(const char* call, const HeapPlace& place, const Question& question) {
+    Answer answer;
+    switch (way(place)) {
+    case Way::questions: answer = ask(call, place.keeper, question); break;
+    case Way::memory: {
+        std::byte* const part = window_.reachable(Rank{place.keeper}).data();
+        Turn turn{part, root_of(place.kind)};
+        turn.wait(window_.team().state().topology().processors().share());
+        answer = perform_in(MappedPart{part}, place, question);
         break;
     }
-    return result;
+    case Way::one_sided:
+        answer = under_lock(locks_, {place.keeper, root_of(place.kind) + offsetof(HeapRoot, lock)}, [&] {
+            return perform_in(FarPart{window_, place.keeper, root_of(place.kind)}, place, question);
+        });
+    }
+    if (answer.overwritten_at != 0)
+        throw UsageError{fmt::format("{}: the books of the shared heap at thread {} are overwritten at {:#x}: a write "
+                                     "went past the end of the object before, or before the start of the one behind; "
+                                     "assertion level 2 finds it",
+                                     call, place.keeper, answer.overwritten_at)};
+    return answer;
 }
 
-Heap::Freed Heap::free(std::uint64_t address) {
-    if (address % granule != 0 || address < region_.begin + block_header_bytes || address >= region_.end)
-        return Freed::no_block;
-    return under_lock(locks_, lock(), [&] { return free_locked(address); });
+Heaps::Answer Heaps::ask(const char* call, int keeper, const Question& question) {
+    lapwing::detail::team::TeamState& team = window_.team().state();
+    Answer answer;
+    lapwing::detail::messages::Operation operation;
+    operation.destination = reinterpret_cast<std::byte*>(&answer);
+    team.wait_until(
+        [&] {
+            return team.engine().try_ask(operation, keeper, handler, std::as_bytes(std::span{&question, 1}),
+                                         sizeof answer);
+        },
+        call, keeper);
+    team.statistics().add(Counter::answered_calls);
+    try {
+        team.wait_until([&] { return operation.done(); }, call, keeper);
+    } catch (...) {
+        team.engine().abandon(operation);
+        throw;
+    }
+    return answer;
 }
 
-Heap::Freed Heap::free_locked(std::uint64_t address) {
-    std::uint64_t at = address - block_header_bytes;
-    Block block = read(at);
-    if (!is_block(block)) return Freed::no_block;
-    if (!is_allocated(block)) return Freed::already_free;
-    std::uint64_t size = size_of(block);
-    // What was a block of its own is none any more: freeing it again finds no block, or a free one.
-    if (const std::uint64_t behind = at + size; behind < region_.end)
-        if (const Block next = read_block(behind); !is_allocated(next)) {
-            take_from_list(next);
-            write(behind, {});
-            size += size_of(next);
-        }
-    if (block.size_before != 0)
-        if (const Block before = read_block(at - block.size_before); !is_allocated(before)) {
-            take_from_list(before);
-            write(at, {.size_and_state = mark, .size_before = 0, .next = 0, .previous = 0}); // known to be free
-            at -= block.size_before;
-            size += size_of(before);
-            block.size_before = before.size_before;
-        }
-    const auto first = window_.get<std::uint64_t>(Rank{owner_}, Offset{root_ + first_link});
-    write(at, {.size_and_state = mark | size, .size_before = block.size_before, .next = first, .previous = 0});
-    if (first != 0) window_.put(Rank{owner_}, Offset{first + offsetof(Block, previous)}, at);
-    link(0, at);
-    note_size_before(at + size, size);
-    return Freed::done;
+bool Heaps::on_question(std::span<const std::byte> bytes, std::span<std::byte> answer) const {
+    Question question;
+    if (bytes.size() != sizeof question || answer.size() != sizeof(Answer)) return true;
+    std::memcpy(&question, bytes.data(), sizeof question);
+    if (question.what > What::find || question.kind > HeapPlace::Kind::local) return true;
+    std::byte* const part = window_.local().data();
+    Turn turn{part, root_of(question.kind)};
+    if (!turn.attempt()) return false;
+    const Answer found = perform_in(MappedPart{part}, {question.kind, own_thread_}, question);
+    std::memcpy(answer.data(), &found, sizeof found);
+    return true;
 }
 
-Region Heap::object(std::uint64_t begin) {
-    const Block block = read(begin - block_header_bytes);
-    if (!is_block(block) || !is_allocated(block)) return {};
-    return {begin, begin + block.next};
+Allocated Heaps::allocate(const char* call, const HeapPlace& place, std::uint64_t bytes) {
+    return perform(call, place, {.what = What::allocate, .kind = place.kind, .value = bytes}).allocated;
 }
 
-Region Heap::find(std::uint64_t address) {
-    return under_lock(locks_, lock(), [&]() -> Region {
-        for (std::uint64_t at = region_.begin; at < region_.end;) {
-            const Block block = read_block(at);
-            const std::uint64_t behind = at + size_of(block);
-            if (address <= behind) {
-                const std::uint64_t begin = at + block_header_bytes;
-                return is_allocated(block) && address >= begin && address <= begin + block.next
-                           ? Region{begin, begin + block.next}
-                           : Region{};
-            }
-            at = behind;
-        }
-        return {};
-    });
+Freed Heaps::free(const char* call, const HeapPlace& place, std::uint64_t address) {
+    // What this thread has written there must not arrive when the memory is another object's.
+    window_.release();
+    return static_cast<Freed>(perform(call, place, {.what = What::free, .kind = place.kind, .value = address}).freed);
 }
 
-Heap::Block Heap::read_block(std::uint64_t at) {
-    const Block block = read(at);
-    if (!is_block(block) || size_of(block) < granule || size_of(block) > region_.end - at)
-        throw UsageError{fmt::format("the books of the shared heap at thread {} are overwritten at {:#x}: a write went "
-                                     "past the end of the object before, or before "
-                                     "the start of the one behind; assertion level 2 finds it",
-                                     owner_, at)};
-    return block;
+Region Heaps::object(const char* call, const HeapPlace& place, std::uint64_t begin) {
+    return perform(call, place, {.what = What::object, .kind = place.kind, .value = begin}).found.object;
+}
+
+Region Heaps::find(const char* call, const HeapPlace& place, std::uint64_t address) {
+    Question question{.what = What::find, .kind = place.kind, .value = address, .from = region(place).begin};
+    for (;;) {
+        const FoundBlock found = perform(call, place, question).found;
+        if (found.go_on == 0) return found.object;
+        question.from = found.go_on;
+    }
 }
 
 } // namespace lapwing::upc

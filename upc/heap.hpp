@@ -1,91 +1,106 @@
 #pragma once
 
+#include "upc/heap_books.hpp"
 #include "upc/layout.hpp"
 #include "upc/queue_lock.hpp"
 
 #include <lapwing/window.hpp>
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
+
+namespace lapwing {
+class Team;
+} // namespace lapwing
 
 namespace lapwing::upc {
 
-/// A heap whose memory is a region of one thread's part, or of all parts alike, and whose books are kept in the part of
-/// one thread. Any thread allocates and frees, by reading and writing the books under a lock, while their owner
-/// computes on: first-fit over a list of the free blocks, which are joined to their neighbours when they are freed.
-///
-/// In front of each block stand 32 bytes. Cost: between nodes two atomics of the lock, a round trip for each free block
-/// that is looked at, and two to four more.
-class Heap {
+/// Where each thread's part has the heaps.
+struct HeapRegions {
+    Region blocks{};         ///< of all threads
+    Region small{};          ///< small ones of these, a share for each group of threads
+    Region local{};          ///< what a thread allocates alone
+    int group = 1;           ///< threads to a share
+    std::uint64_t share = 0; ///< bytes of one; 0: there are none
+
+    [[nodiscard]] bool holds_group(int thread) const noexcept { return share != 0 && thread % group == 0; }
+};
+
+/// A heap, and the thread that keeps its books in its part: of all blocks thread 0, of a share of the small ones the
+/// first thread of its group, and each of what it allocates alone.
+struct HeapPlace {
+    enum class Kind : std::uint32_t { blocks, small, local };
+    Kind kind{};
+    int keeper = 0;
+
+    friend auto operator<=>(const HeapPlace&, const HeapPlace&) = default;
+};
+
+/// All heaps of a program, each with its HeapBooks. Any thread allocates and frees, in one of three ways:
+/// - Threads of the keeper's node use the books where they are, as memory, one after the other.
+/// - Others ask the keeper's engine: one message and its answer. It answers when the keeper makes progress, by its
+///   progress thread; in progress mode `caller` when it calls the library.
+/// - On the path rma in that mode, where such a message would wait for the keeper although puts and gets do not, others
+///   use the books by puts and gets, under a lock: five round trips to allocate and at most seven to free. The lock is
+///   an acquire, which forgets what is cached.
+/// The first two are no synchronisation: what is cached stays.
+class Heaps {
 public:
-    /// `root`: offset of 64 bytes of the owner's part, zero at first; the lock is the first of them.
-    Heap(Window& window, QueueLocks& locks, int owner, std::uint64_t root, const Region& region)
-        : window_{window}, locks_{locks}, owner_{owner}, root_{root}, region_{region} {}
+    /// On all threads before a barrier behind which they may allocate. The part's header is zero.
+    Heaps(Window& window, QueueLocks& locks, const HeapRegions& regions);
+    Heaps(const Heaps&) = delete;
+    Heaps& operator=(const Heaps&) = delete;
+    ~Heaps();
+    /// Behind a barrier, when nobody allocates any more.
+    void withdraw();
 
-    /// Once, by the owner, before anyone else comes.
-    void make();
+    [[nodiscard]] const HeapRegions& regions() const noexcept { return regions_; }
+    [[nodiscard]] Region region(const HeapPlace& place) const noexcept;
 
-    /// What a block is freed as.
-    enum class Freed : std::uint8_t { done, already_free, no_block };
-    struct Allocated {
-        std::uint64_t address = 0;      ///< 0: there is no block of that size, and all free ones have been looked at
-        std::uint64_t largest_free = 0; ///< bytes, of those that were looked at
-        std::uint64_t free = 0;         ///< bytes in all of them
-    };
+    // `call` is the name in messages. Throw UsageError where the books have been written over, PeerLeftError.
+
     /// `bytes` is above 0.
-    [[nodiscard]] Allocated allocate(std::uint64_t bytes);
-    [[nodiscard]] Freed free(std::uint64_t address);
-    /// The memory of the allocated block that an address is in, its end included; empty where there is none. Goes
-    /// through all blocks before it.
-    [[nodiscard]] Region find(std::uint64_t address);
+    [[nodiscard]] Allocated allocate(const char* call, const HeapPlace& place, std::uint64_t bytes);
+    [[nodiscard]] Freed free(const char* call, const HeapPlace& place, std::uint64_t address);
     /// The memory of the allocated block whose memory begins at an address; empty where there is none.
-    [[nodiscard]] Region object(std::uint64_t begin);
-
-    [[nodiscard]] const Region& region() const noexcept { return region_; }
+    [[nodiscard]] Region object(const char* call, const HeapPlace& place, std::uint64_t begin);
+    /// The memory of the allocated block that an address is in, its end included; empty where there is none. Cost:
+    /// goes through all blocks before it, a message for each thousand.
+    [[nodiscard]] Region find(const char* call, const HeapPlace& place, std::uint64_t address);
 
 private:
-    /// In front of each block, whose size counts it. Blocks lie one behind the other.
-    struct Block {
-        std::uint64_t size_and_state; ///< mark in the upper 16 bits; bit 0: allocated
-        std::uint64_t size_before;    ///< of the block in front; 0 for the first one
-        std::uint64_t next;           ///< of free blocks: in the list; of allocated ones: bytes that were asked for
-        std::uint64_t previous;
+    enum class Way : std::uint8_t { memory, questions, one_sided };
+    enum class What : std::uint32_t { allocate, free, object, find };
+    /// What is done with the books of a heap, here or at their keeper.
+    struct Question {
+        What what{};
+        HeapPlace::Kind kind{};
+        std::uint64_t value = 0; ///< bytes, or an address
+        std::uint64_t from = 0;  ///< of find
     };
-    static_assert(sizeof(Block) == block_header_bytes);
-    struct Root {
-        std::int64_t lock_tail;
-        std::uint64_t lock_mark;
-        std::uint64_t first; ///< in the list of free blocks
+    struct Answer {
+        std::uint64_t overwritten_at = 0; ///< 0: the books are well
+        Allocated allocated{};
+        std::uint64_t freed = 0; ///< a Freed
+        FoundBlock found{};
     };
 
-    [[nodiscard]] static std::uint64_t size_of(const Block& block) noexcept {
-        return block.size_and_state & size_mask & ~std::uint64_t{1};
-    }
-    [[nodiscard]] static bool is_allocated(const Block& block) noexcept { return (block.size_and_state & 1) != 0; }
-    [[nodiscard]] static bool is_block(const Block& block) noexcept {
-        return (block.size_and_state & ~size_mask) == mark;
-    }
-    static constexpr std::uint64_t mark = std::uint64_t{0xb10c} << 48;
-    static constexpr std::uint64_t size_mask = (std::uint64_t{1} << 48) - 1;
-
-    [[nodiscard]] LockPlace lock() const noexcept { return {owner_, root_}; }
-    /// The same while the lock is held.
-    [[nodiscard]] Allocated allocate_locked(std::uint64_t bytes);
-    [[nodiscard]] Freed free_locked(std::uint64_t address);
-    /// Throws UsageError where there is no block, but should be.
-    [[nodiscard]] Block read_block(std::uint64_t at);
-    [[nodiscard]] Block read(std::uint64_t at) { return window_.get<Block>(Rank{owner_}, Offset{at}); }
-    void write(std::uint64_t at, const Block& block) { window_.put(Rank{owner_}, Offset{at}, block); }
-    /// The link in front of a free block becomes `next`.
-    void link(std::uint64_t previous, std::uint64_t next);
-    void take_from_list(const Block& block);
-    /// The block behind one of this size hears of it.
-    void note_size_before(std::uint64_t behind, std::uint64_t size);
+    [[nodiscard]] Way way(const HeapPlace& place) const;
+    [[nodiscard]] Answer perform(const char* call, const HeapPlace& place, const Question& question);
+    template <BooksMemory Memory>
+    [[nodiscard]] Answer perform_in(Memory&& memory, const HeapPlace& place, const Question& question) const;
+    [[nodiscard]] Answer ask(const char* call, int keeper, const Question& question);
+    /// What the keeper's engine runs. False: a thread of the node has the books at the moment.
+    [[nodiscard]] bool on_question(std::span<const std::byte> bytes, std::span<std::byte> answer) const;
+    [[nodiscard]] static std::uint64_t root_of(HeapPlace::Kind kind) noexcept;
 
     Window& window_;
     QueueLocks& locks_;
-    int owner_;
-    std::uint64_t root_;
-    Region region_;
+    HeapRegions regions_;
+    int own_thread_;
+    bool asks_; ///< whether other nodes' threads ask the keeper
+    bool registered_ = false;
 };
 
 } // namespace lapwing::upc

@@ -76,7 +76,7 @@ ProgramState::ProgramState(const ProgramOptions& options, Team* runtime)
            .cache = options.cache,
            .zeroed_bytes = sizeof(PartHeader),
            .identity = {.value = regions_.local.begin ^ regions_.local.end << 20, .what = "the sizes of the heaps"}}} {
-    allocation_.make();
+    allocation_.open();
     detail::heap_access = {.heap_begin = regions_.blocks.begin,
                            .heap_bytes = regions_.local.end - regions_.blocks.begin,
                            .own = window_.map().own,
@@ -96,6 +96,7 @@ void ProgramState::close() {
         std::fputs(report.c_str(), stderr);
     }
     last_words_.withdraw();
+    allocation_.close();
     detail::heap_access = {};
     window_.close();
     session_->close();

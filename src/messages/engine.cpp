@@ -6,9 +6,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <optional>
 #include <utility>
+#include <variant>
 
 namespace lapwing::detail::messages {
 
@@ -33,6 +35,19 @@ Engine::Engine(MPI_Comm communicator, const EngineLimits& limits, support::Stati
     request_packets_.open();
     reply_packets_.open();
 }
+
+namespace {
+
+void require_room_for_call(const Endpoint& endpoint, int target, std::uint32_t handler, std::uint64_t bytes,
+                           std::uint64_t limit) {
+    if (bytes > limit)
+        throw RangeError{
+            fmt::format("{}: remote call {} to rank {} with {} bytes, of which {} fit into a packet; send less, or "
+                        "raise LAPWING_SERVICE_PACKET",
+                        endpoint.who(), handler, target, bytes, limit)};
+}
+
+} // namespace
 
 template <class Pending>
 void Engine::outlast(Pending&& pending) noexcept {
@@ -72,9 +87,9 @@ void Engine::abandon(std::uint64_t window, LateRequests late) noexcept {
     outlast([&] { return target_side_.sends_from(window); });
 }
 
-void Engine::register_handler(HandlerNumber number, RemoteCallHandler handler) {
+void Engine::register_handler(HandlerNumber number, AnyHandler handler) {
     const std::lock_guard guard{mutex_};
-    target_side_.remote_calls().add(number, std::move(handler));
+    std::visit([&](auto& one) { target_side_.remote_calls().add(number, std::move(one)); }, handler);
 }
 
 void Engine::withdraw_handler(HandlerNumber number) {
@@ -101,10 +116,6 @@ bool Engine::try_gather(Operation& operation, int target, std::uint64_t window, 
         operation, target, {.kind = kind, .window = window, .offset = table.size(), .size = bytes}, table, false);
 }
 
-bool Engine::try_atomic(Operation& operation, int target, const Request& request, const AtomicPayload& payload) {
-    return try_atomics(operation, target, request, std::as_bytes(std::span{&payload, 1}));
-}
-
 bool Engine::try_atomics(Operation& operation, int target, const Request& request, std::span<const std::byte> payload) {
     const std::lock_guard guard{mutex_};
     return origin_side_.try_fetch(operation, target, request, payload, true);
@@ -127,13 +138,21 @@ bool Engine::try_call(int target, HandlerNumber number, std::span<const std::byt
 
 bool Engine::try_call_locked(int target, HandlerNumber number, std::span<const std::byte> bytes) {
     const auto handler = static_cast<std::uint32_t>(number);
-    if (bytes.size() > inline_limit())
-        throw RangeError{
-            fmt::format("{}: remote call {} to rank {} with {} bytes, of which {} fit into a packet; send less, or "
-                        "raise LAPWING_SERVICE_PACKET",
-                        endpoint_.who(), handler, target, bytes.size(), inline_limit())};
+    require_room_for_call(endpoint_, target, handler, bytes.size(), inline_limit());
     return origin_side_.try_stream(target, {.kind = RequestKind::remote_call, .handler = handler, .size = bytes.size()},
                                    bytes);
+}
+
+bool Engine::try_ask(Operation& operation, int target, HandlerNumber number, std::span<const std::byte> bytes,
+                     std::uint64_t answer_bytes) {
+    const auto handler = static_cast<std::uint32_t>(number);
+    require_room_for_call(endpoint_, target, handler, std::max<std::uint64_t>(bytes.size(), answer_bytes),
+                          inline_limit());
+    const std::lock_guard guard{mutex_};
+    return origin_side_.try_fetch(
+        operation, target,
+        {.kind = RequestKind::answered_call, .handler = handler, .offset = answer_bytes, .size = bytes.size()}, bytes,
+        true);
 }
 
 void Engine::abandon(Operation& operation) noexcept {

@@ -90,9 +90,8 @@ public:
     /// inline_limit(). `operation` as of a get.
     bool try_gather(Operation& operation, int target, std::uint64_t window, std::span<const std::byte> table,
                     std::uint64_t bytes);
-    /// Starts an atomic; the destination of `operation` gets 8 bytes.
-    bool try_atomic(Operation& operation, int target, const Request& request, const AtomicPayload& payload);
-    /// Starts a list of atomics, of at most inline_limit() bytes; the destination of `operation` gets 8 bytes for each.
+    /// Starts an atomic, with an AtomicPayload, or a list of them, of at most inline_limit() bytes; the destination of
+    /// `operation` gets 8 bytes for each.
     bool try_atomics(Operation& operation, int target, const Request& request, std::span<const std::byte> payload);
     /// Sends atomic adds, which are complete when flushed(). At most inline_limit() bytes.
     bool try_adds(int target, const Request& request, std::span<const AddPayload> adds);
@@ -102,13 +101,18 @@ public:
     /// Lets other ranks run `handler` here by remote calls. A call that comes before is an error: so register on all
     /// ranks before a barrier behind which they call. Throws UsageError where the number is taken. See
     /// RemoteCallHandler for what a handler may do.
-    void register_handler(HandlerNumber number, RemoteCallHandler handler);
-    /// On return the handler does not run any more.
+    void register_handler(HandlerNumber number, AnyHandler handler);
+    /// On return no handler of that number runs any more.
     void withdraw_handler(HandlerNumber number);
     /// Runs a handler of the target's on `bytes`, which are copied; has run when flushed(). Throws RangeError above
     /// inline_limit(). A call behind another leaves in a later round of progress: flush, or nudge the progress thread,
     /// when it is to run soon.
     bool try_call(int target, HandlerNumber number, std::span<const std::byte> bytes);
+    /// Runs an answering handler of the target's on `bytes`, which are copied; `operation` completes when the
+    /// `answer_bytes` bytes of its answer are in the operation's destination. Both at most inline_limit() bytes, else
+    /// it throws RangeError. The target answers when it makes progress, by a thread or by calls.
+    bool try_ask(Operation& operation, int target, HandlerNumber number, std::span<const std::byte> bytes,
+                 std::uint64_t answer_bytes);
     /// From the listener or a handler.
     bool try_call_locked(int target, HandlerNumber number, std::span<const std::byte> bytes);
 

@@ -41,6 +41,11 @@ public:
         return payload;
     }
 
+    /// Takes back what was appended last.
+    void take_back(std::uint64_t head_bytes, std::uint64_t payload_bytes) {
+        used_ -= head_bytes + padded(payload_bytes);
+    }
+
     void set_header(const PacketHeader& header) { std::memcpy(memory_, &header, sizeof header); }
 
     Peer* holder = nullptr; ///< of a packet of replies: for whom it was taken

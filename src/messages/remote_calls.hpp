@@ -7,6 +7,7 @@
 #include <functional>
 #include <span>
 #include <unordered_map>
+#include <variant>
 
 namespace lapwing::detail::messages {
 
@@ -29,6 +30,14 @@ enum class HandlerNumber : std::uint32_t {};
 ///   and the call counts as handled.
 using RemoteCallHandler = std::function<void(int origin, std::span<const std::byte> bytes)>;
 
+/// The same of a remote call with an answer: the caller waits for it, one message for the question and one back.
+/// `answer` has as many bytes as the caller has asked for, all zero, and begins at a multiple of 8. False: not now;
+/// then it has done nothing, and is called again in a later round, before anything else that this rank has sent. Where
+/// it throws, or the answer has another size than it expects, what it leaves in `answer` goes back all the same.
+using AnsweringHandler = std::function<bool(int origin, std::span<const std::byte> bytes, std::span<std::byte> answer)>;
+
+using AnyHandler = std::variant<RemoteCallHandler, AnsweringHandler>;
+
 /// The handlers that rooms above have registered.
 class RemoteCalls {
 public:
@@ -36,13 +45,26 @@ public:
 
     /// Throws UsageError where the number is taken, or the handler empty.
     void add(HandlerNumber number, RemoteCallHandler handler);
+    /// The two sorts of handlers have their numbers apart.
+    void add(HandlerNumber number, AnsweringHandler handler);
     void remove(HandlerNumber number);
     /// A call of a number that nobody has registered, and what a handler throws, are noted as problems.
     void run(int origin, HandlerNumber number, std::span<const std::byte> bytes);
+    /// False: not now.
+    [[nodiscard]] bool answer(int origin, HandlerNumber number, std::span<const std::byte> bytes,
+                              std::span<std::byte> answer);
 
 private:
+    template <class Handler>
+    void add(std::unordered_map<HandlerNumber, Handler>& handlers, HandlerNumber number, Handler handler);
+    /// Runs `call(handler)`; what it returns, or true where that failed.
+    template <class Handler, class Call>
+    bool run(const std::unordered_map<HandlerNumber, Handler>& handlers, int origin, HandlerNumber number,
+             std::size_t bytes, Call&& call);
+
     Endpoint& endpoint_;
     std::unordered_map<HandlerNumber, RemoteCallHandler> handlers_;
+    std::unordered_map<HandlerNumber, AnsweringHandler> answering_;
 };
 
 } // namespace lapwing::detail::messages

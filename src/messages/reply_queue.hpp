@@ -21,6 +21,8 @@ public:
     /// Room for the payload of a reply, of `reply.size` bytes, in the peer's open reply packet; null when the peer
     /// holds as many buffers as it may have now.
     std::byte* append(Peer& to, const Reply& reply);
+    /// Takes back a reply that append() has just made room for.
+    static void take_back(Peer& to, const Reply& reply) { to.open_reply->take_back(sizeof reply, reply.size); }
     /// A packet of the peer's has been handled: it is to be told.
     void acknowledge(Peer& to) {
         ++to.packets_handled;

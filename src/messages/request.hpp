@@ -33,7 +33,8 @@ enum class RequestKind : std::uint8_t {
     wake,         ///< keep polling for a while: one-sided operations are on their way, which the target cannot see
     remote_call,  ///< payload: `size` bytes for the handler `handler` that a room above has registered; see
                   ///< RemoteCallHandler
-    end           ///< of the kinds
+    answered_call, ///< the same, for AnsweringHandler; answer with the `offset` bytes that it leaves
+    end            ///< of the kinds
 };
 
 /// The head of a request, with its payload behind it.
@@ -45,7 +46,7 @@ struct Request {
     /// Notification counter to raise once the data is in place, plus one; 0 for none.
     std::uint32_t counter_plus_one = 0;
     std::uint32_t tag = 0;
-    std::uint32_t handler = 0; ///< of a remote_call
+    std::uint32_t handler = 0; ///< of a remote_call or an answered_call
     std::uint64_t window = 0;
     std::uint64_t offset = 0; ///< in the window, or as the kind says
     std::uint64_t size = 0;   ///< bytes of data

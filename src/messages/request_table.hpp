@@ -100,6 +100,8 @@ struct RequestTable {
         RequestRow::bare<&TargetSide::handle_wake>(RequestKind::wake, "wake", Answered::no),
         RequestRow::bytes<&TargetSide::handle_remote_call>(RequestKind::remote_call, "remote call", &Request::size,
                                                            Answered::no),
+        RequestRow::bytes<&TargetSide::handle_answered_call>(RequestKind::answered_call, "answered call",
+                                                             &Request::size, Answered::by_reply),
     };
 };
 

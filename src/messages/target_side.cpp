@@ -173,12 +173,12 @@ void TargetSide::abandon(std::uint64_t window, LateRequests late) {
     transfers_.abandon(window, late, listener_);
 }
 
-bool TargetSide::answer_fits(const Peer& origin, const Request& request) {
-    if (request.size <= largest_answer_) return true;
+bool TargetSide::answer_fits(const Peer& origin, const Request& request, std::uint64_t bytes) {
+    if (bytes <= largest_answer_) return true;
     endpoint_.note_problem(
         fmt::format("rank {} asked for {} bytes in one packet ({}), which holds {} of an answer: the request "
                     "was dropped; {}",
-                    origin.rank, request.size, row_of(request.kind)->name, largest_answer_, fault_of_builds));
+                    origin.rank, bytes, row_of(request.kind)->name, largest_answer_, fault_of_builds));
     return false;
 }
 
@@ -270,6 +270,16 @@ void TargetSide::handle_wake(Peer&, const Request&) { wakes_.fetch_add(1, std::m
 
 void TargetSide::handle_remote_call(Peer& origin, const Request& request, std::span<const std::byte> bytes) {
     remote_calls_.run(origin.rank, HandlerNumber{request.handler}, bytes);
+}
+
+bool TargetSide::handle_answered_call(Peer& origin, const Request& request, std::span<const std::byte> bytes) {
+    if (!answer_fits(origin, request, request.offset)) return true;
+    const Reply reply{.kind = ReplyKind::data, .token = request.token, .size = request.offset};
+    std::byte* const answer = replies_.append(origin, reply);
+    if (answer == nullptr) return false;
+    if (remote_calls_.answer(origin.rank, HandlerNumber{request.handler}, bytes, {answer, reply.size})) return true;
+    replies_.take_back(origin, reply);
+    return false;
 }
 
 } // namespace lapwing::detail::messages

@@ -67,6 +67,7 @@ private:
     void handle_waiting(Peer& origin, const Request& request, const WaitingNote& note);
     void handle_wake(Peer& origin, const Request& request);
     void handle_remote_call(Peer& origin, const Request& request, std::span<const std::byte> bytes);
+    bool handle_answered_call(Peer& origin, const Request& request, std::span<const std::byte> bytes);
 
     /// Takes requests of `origin` off a packet up to its end, or to one that has to wait for room. True at the end,
     /// which is acknowledged.
@@ -84,7 +85,10 @@ private:
     /// Where the answer with the data of a get goes; null if there is no room now.
     [[nodiscard]] std::byte* append_data(Peer& origin, const Request& request);
     /// False, and a problem that is noted, where a request asks for more than a packet can answer.
-    [[nodiscard]] bool answer_fits(const Peer& origin, const Request& request);
+    [[nodiscard]] bool answer_fits(const Peer& origin, const Request& request) {
+        return answer_fits(origin, request, request.size);
+    }
+    [[nodiscard]] bool answer_fits(const Peer& origin, const Request& request, std::uint64_t bytes);
 
     Endpoint& endpoint_;
     PacketStream& request_packets_;

@@ -134,7 +134,8 @@ void MessageTransport::atomic(const BegunAccess& access, const messages::Request
     std::uint64_t before = 0;
     messages::Operation waiting;
     waiting.destination = reinterpret_cast<std::byte*>(&before);
-    start(access, [&] { return engine().try_atomic(waiting, access.target, request, payload); });
+    start(access,
+          [&] { return engine().try_atomics(waiting, access.target, request, std::as_bytes(std::span{&payload, 1})); });
     wait(waiting, access);
     std::memcpy(result, &before, mpi::size_of(request.type));
     facts_.statistics.add(Counter::service_atomics);

@@ -87,7 +87,8 @@ TEST_CASE("every request for memory that is gone is answered by saying so") {
                              .type = lapwing::detail::mpi::AtomicType::int64,
                              .window = window,
                              .offset = 64};
-        job.until([&] { return engine.try_atomic(operations[4], 1, atomic, {.operand = 1}); });
+        const AtomicPayload one{.operand = 1};
+        job.until([&] { return engine.try_atomics(operations[4], 1, atomic, std::as_bytes(std::span{&one, 1})); });
         const Request list{.kind = RequestKind::atomics,
                            .type = lapwing::detail::mpi::AtomicType::int64,
                            .window = window,

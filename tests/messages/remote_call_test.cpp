@@ -117,6 +117,51 @@ TEST_CASE("a handler answers by a call back, later where there is no room") {
     CHECK(job.listener.failures.empty());
 }
 
+TEST_CASE("a remote call with an answer brings it, in the order of the calls, and later where the handler says so") {
+    EngineLimits limits;
+    limits.packet_bytes = 512;
+    Job job{limits};
+    const int target = (test::world_rank() + 1) % test::world_size();
+    constexpr std::size_t questions = 100;
+    std::size_t refused = 0;
+    std::uint64_t answered = 0;
+    job.engine.register_handler(ask, [&](int origin, std::span<const std::byte> bytes, std::span<std::byte> to) {
+        // Every third one is asked twice, and what is left behind by the first time is nowhere.
+        if (answered % 3 == 0 && refused * 3 <= answered) {
+            ++refused;
+            std::ranges::fill(to, std::byte{0xee});
+            return false;
+        }
+        const std::array<std::uint64_t, 3> words{static_cast<std::uint64_t>(origin), bytes.size(), answered++};
+        if (to.size() >= sizeof words) std::memcpy(to.data(), words.data(), sizeof words);
+        return true;
+    });
+    job.meet();
+    std::deque<Operation> operations(questions);
+    std::vector<std::vector<std::byte>> answers;
+    for (std::size_t k = 0; k < questions; ++k) answers.emplace_back(k % 2 == 0 ? 24 : 100);
+    for (std::size_t k = 0; k < questions; ++k) {
+        operations[k].destination = answers[k].data();
+        job.until(
+            [&] { return job.engine.try_ask(operations[k], target, ask, bytes_of(1, k, k % 40), answers[k].size()); });
+    }
+    job.until([&] { return std::ranges::all_of(operations, [](const Operation& one) { return one.done(); }); });
+    for (std::size_t k = 0; k < questions; ++k) {
+        std::array<std::uint64_t, 3> words{};
+        std::memcpy(words.data(), answers[k].data(), sizeof words);
+        CHECK(words[0] == static_cast<std::uint64_t>(test::world_rank()));
+        CHECK(words[1] == k % 40);
+        CHECK(words[2] == k);
+        for (std::size_t i = sizeof words; i < answers[k].size(); ++i) REQUIRE(answers[k][i] == std::byte{0});
+    }
+    job.meet();
+    CHECK(refused > 10);
+    CHECK(job.listener.failures.empty());
+    // Questions and answers that fit into no packet.
+    Operation none;
+    CHECK_THROWS_AS(job.engine.try_ask(none, target, ask, {}, 1 << 20), lapwing::RangeError);
+}
+
 TEST_CASE(
     "a call that no handler is registered for is an error with number, sender and length, and no other call is lost") {
     Job job;

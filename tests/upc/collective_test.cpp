@@ -282,6 +282,36 @@ TEST_CASE("blocks go from all to all, and are permuted, with all flags") {
     }
 }
 
+TEST_CASE("small blocks between nodes make no transfer of their own, and large ones do") {
+    const test::UpcProgram started;
+    upc::ProgramState& program = upc::program("test");
+    const auto threads = static_cast<std::size_t>(upc::threads());
+    const bool one_node = program.heap().map().node_count == upc::threads();
+    using lapwing::Counter;
+    for (const std::size_t bytes : {std::size_t{8}, std::size_t{1} << 16}) {
+        const Blocks all{bytes * threads};
+        const Blocks one{bytes};
+        const Blocks all_others{bytes * threads};
+        all.fill(1);
+        one.fill(2);
+        upc::barrier();
+        const lapwing::StatisticsValues before = program.heap().statistics();
+        upc::all_scatter(one.pointer, all.at(0), bytes);
+        upc::all_gather(all_others.at(0), one.pointer, bytes);
+        upc::all_exchange(all_others.pointer, all.pointer, bytes);
+        const lapwing::StatisticsValues behind = program.heap().statistics();
+        std::uint64_t transfers = 0;
+        for (const Counter counter :
+             {Counter::service_gets, Counter::rma_gets, Counter::service_puts, Counter::rma_puts})
+            transfers += behind[counter] - before[counter];
+        CHECK((transfers > 0) == (bytes > 8 && !one_node));
+        for (std::size_t t = 0; t < threads; ++t)
+            CHECK(all_others.own()[t * bytes] ==
+                  byte_of(1, static_cast<int>(t), static_cast<std::size_t>(upc::mythread()) * bytes));
+        upc::barrier();
+    }
+}
+
 TEST_CASE("reductions and prefix reductions of every type and operation, from any element on") {
     const test::UpcProgram program;
     test::Random random{19}; // the same on all threads

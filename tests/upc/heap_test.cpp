@@ -1,8 +1,19 @@
 // The shared heap: no two allocations overlap, whoever makes them, and what was freed is there again.
+#include "support/mpi_test.hpp"
 #include "tests/distribution/random_maps.hpp"
 #include "tests/upc/upc_test.hpp"
+#include "upc/heap_books.hpp"
+#include "upc/program.hpp"
 
+#include <lapwing/statistics.hpp>
+#include <lapwing/team.hpp>
+
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <iterator>
+#include <map>
+#include <span>
 #include <vector>
 
 namespace {
@@ -23,7 +34,213 @@ bool holds(const Allocation& allocation) {
     return true;
 }
 
+/// Books in memory of this process, for themselves, with as many reads of them as there were.
+struct CountedMemory {
+    explicit CountedMemory(std::size_t bytes) : bytes(bytes) {}
+    template <class T>
+    T get(std::uint64_t at) {
+        ++reads;
+        T value;
+        std::memcpy(&value, bytes.data() + at, sizeof value);
+        return value;
+    }
+    template <class T>
+    void put(std::uint64_t at, const T& value) {
+        std::memcpy(bytes.data() + at, &value, sizeof value);
+    }
+    std::vector<std::byte> bytes;
+    int reads = 0;
+};
+
+/// What this thread has asked other nodes' threads since, and the puts, gets and atomics on their memory.
+struct Counts {
+    std::uint64_t questions = 0;
+    std::uint64_t accesses = 0;
+};
+Counts counts() {
+    using lapwing::Counter;
+    lapwing::upc::ProgramState& program = lapwing::upc::program("counts");
+    const lapwing::StatisticsValues team = program.team().statistics();
+    const lapwing::StatisticsValues heap = program.heap().statistics();
+    return {team[Counter::answered_calls], heap[Counter::service_gets] + heap[Counter::rma_gets] +
+                                               heap[Counter::service_puts] + heap[Counter::rma_puts] +
+                                               heap[Counter::service_atomics] + heap[Counter::rma_atomics] +
+                                               heap[Counter::service_flushes] + heap[Counter::rma_flushes]};
+}
+
 } // namespace
+
+TEST_CASE(
+    "the books of a heap keep blocks of any sizes apart, join what is freed, and read as much behind 4000 blocks") {
+    using namespace lapwing::upc;
+    constexpr Region region{sizeof(HeapRoot) + granule - block_header_bytes,
+                            sizeof(HeapRoot) + granule - block_header_bytes + (1U << 21) + 5 * granule};
+    CountedMemory memory{region.end};
+    HeapBooks books{memory, 0, region};
+    books.make();
+    std::map<std::uint64_t, std::uint64_t> blocks; // ends by begins
+    test::Random random{17};
+    for (int round = 0; round < 20'000; ++round) {
+        memory.reads = 0;
+        if (random.number(0, 1) == 0) {
+            const auto bytes = static_cast<std::uint64_t>(random.number(1, random.number(0, 9) == 0 ? 100'000 : 700));
+            const Allocated made = books.allocate(bytes);
+            if (made.address == 0) {
+                REQUIRE(made.largest_free <= made.free);
+                continue;
+            }
+            REQUIRE(memory.reads <= 30);
+            REQUIRE(made.address % 64 == 0);
+            REQUIRE(made.address >= region.begin);
+            REQUIRE(made.address + bytes <= region.end);
+            const auto behind = blocks.lower_bound(made.address);
+            REQUIRE((behind == blocks.end() || made.address + bytes <= behind->first - block_header_bytes));
+            REQUIRE((behind == blocks.begin() || std::prev(behind)->second <= made.address - block_header_bytes));
+            blocks[made.address] = made.address + bytes;
+            const Region object = books.object(made.address);
+            REQUIRE((object.begin == made.address && object.end == made.address + bytes));
+        } else if (!blocks.empty()) {
+            auto block =
+                blocks.lower_bound(static_cast<std::uint64_t>(random.number(0, static_cast<std::int64_t>(region.end))));
+            if (block == blocks.end()) block = blocks.begin();
+            REQUIRE(books.find(block->second, region.begin, 1'000'000).object.begin == block->first);
+            memory.reads = 0;
+            REQUIRE(books.free(block->first) == Freed::done);
+            REQUIRE(memory.reads <= 30);
+            REQUIRE(books.free(block->first) == Freed::already_free);
+            blocks.erase(block);
+        }
+    }
+    for (const auto& [begin, end] : blocks) REQUIRE(books.free(begin) == Freed::done);
+    // All of it is one piece again, though its size is no power of 2; and there is nothing beyond.
+    const Allocated all = books.allocate(region.end - region.begin - block_header_bytes);
+    REQUIRE(all.address != 0);
+    CHECK(books.allocate(1).address == 0);
+    REQUIRE(books.free(all.address) == Freed::done);
+
+    std::vector<std::uint64_t> small;
+    for (int k = 0; k < 8000; ++k) small.push_back(books.allocate(40).address);
+    for (std::size_t k = 0; k < small.size(); k += 2) REQUIRE(books.free(small[k]) == Freed::done);
+    memory.reads = 0;
+    CHECK(books.allocate(4000).address != 0);
+    CHECK(memory.reads <= 30);
+}
+
+TEST_CASE("books that a program has written over are told, and followed nowhere") {
+    using namespace lapwing::upc;
+    constexpr Region region{sizeof(HeapRoot) + granule - block_header_bytes,
+                            sizeof(HeapRoot) + granule - block_header_bytes + (1U << 16)};
+    test::Random random{19};
+    int told = 0;
+    for (int round = 0; round < 2000; ++round) {
+        CountedMemory memory{region.end};
+        HeapBooks books{memory, 0, region};
+        books.make();
+        std::vector<std::uint64_t> blocks;
+        for (int k = 0; k < 40; ++k)
+            blocks.push_back(books.allocate(static_cast<std::uint64_t>(random.number(1, 300))).address);
+        for (std::size_t k = 0; k < blocks.size(); k += 3) REQUIRE(books.free(blocks[k]) == Freed::done);
+        for (int k = 0; k < 4; ++k) {
+            const std::uint64_t block = blocks[static_cast<std::size_t>(random.number(0, 39))] - block_header_bytes;
+            memory.put(block + static_cast<std::uint64_t>(random.number(0, 3)) * 8,
+                       static_cast<std::uint64_t>(random.number(0, 1) == 0 ? -random.number(1, 1 << 30)
+                                                                           : random.number(0, 1 << 17)));
+        }
+        try {
+            for (const std::uint64_t block : blocks) static_cast<void>(books.free(block));
+            for (int k = 0; k < 40; ++k)
+                static_cast<void>(books.allocate(static_cast<std::uint64_t>(random.number(1, 900))));
+        } catch (const BooksOverwritten& problem) {
+            REQUIRE(problem.at < region.end);
+            ++told;
+        }
+    }
+    CHECK(told > 500);
+}
+
+TEST_CASE("an allocation of another node's thread is one question, and loses nothing that is cached") {
+    // Counts, of one thread while the others wait.
+    const test::UpcProgram program;
+    lapwing::upc::ProgramState& state = lapwing::upc::program("test");
+    const lapwing_upc_pointer shared = lapwing_upc_all_alloc(static_cast<std::size_t>(program.threads), 64);
+    const bool far = lapwing_upc_cast({shared.address, 0, 0}) == nullptr;
+    const bool one_sided = state.team().network_path() == lapwing::Path::rma &&
+                           state.team().progress_mode() == lapwing::ProgressMode::caller;
+    if (program.me == program.threads - 1) {
+        const auto threads = static_cast<std::size_t>(program.threads);
+        std::vector<lapwing_upc_pointer> blocks;
+        for (int k = 0; k < 400; ++k) blocks.push_back(lapwing_upc_global_alloc(threads, 40));
+        for (std::size_t k = 0; k < blocks.size(); k += 2) lapwing_upc_free(blocks[k]);
+        double x = 1;
+        lapwing_upc_get(&x, {shared.address, 0, 0}, sizeof x); // cached, where there is a cache
+        const Counts before = counts();
+        const lapwing_upc_pointer made = lapwing_upc_global_alloc(threads, 4000);
+        const Counts behind = counts();
+        lapwing_upc_get(&x, {shared.address, 0, 0}, sizeof x);
+        const Counts again = counts();
+        lapwing_upc_free(made);
+        const Counts freed = counts();
+        CHECK(behind.questions - before.questions == (far && !one_sided ? 1 : 0));
+        CHECK(freed.questions - again.questions == (far && !one_sided ? 1 : 0));
+        if (!one_sided) {
+            CHECK(behind.accesses == before.accesses);
+            CHECK(freed.accesses == again.accesses);
+            if (far && state.heap().hot_pages() != nullptr) CHECK(again.accesses == behind.accesses);
+        } else {
+            CHECK(behind.accesses - before.accesses <= 25);
+        }
+        for (std::size_t k = 1; k < blocks.size(); k += 2) lapwing_upc_free(blocks[k]);
+        // What this thread has allocated alone it has the books of.
+        const Counts own = counts();
+        lapwing_upc_free(lapwing_upc_alloc(500));
+        CHECK(counts().questions == own.questions);
+    }
+    lapwing_upc_barrier(nullptr);
+    lapwing_upc_all_free(shared);
+}
+
+TEST_CASE("groups of threads have books of their own for small blocks") {
+    const test::ScopedEnvironment group{"LAPWING_UPC_HEAP_GROUP", "2"};
+    const test::UpcProgram program;
+    lapwing::upc::ProgramState& state = lapwing::upc::program("test");
+    const auto threads = static_cast<std::size_t>(program.threads);
+    const lapwing::upc::HeapRegions& regions = state.regions();
+    CHECK((regions.share != 0) == (program.threads > 2));
+    std::vector<Allocation> mine;
+    for (int k = 0; k < 100; ++k) {
+        Allocation made{.pointer = {}, .bytes = 100, .value = static_cast<unsigned char>(program.me * 100 + k)};
+        made.pointer = lapwing_upc_global_alloc(threads, made.bytes);
+        made.pointer.thread = static_cast<std::uint32_t>((program.me + k) % program.threads);
+        fill(made);
+        if (regions.share != 0) {
+            REQUIRE(regions.small.holds(made.pointer.address));
+            REQUIRE((made.pointer.address - regions.small.begin) / regions.share ==
+                    static_cast<std::uint64_t>(program.me / 2));
+        }
+        mine.push_back(made);
+    }
+    lapwing_upc_barrier(nullptr);
+    // What the group has no room for goes to the others' heap; what is large, too.
+    std::vector<lapwing_upc_pointer> more;
+    bool beyond = regions.share == 0;
+    while (!beyond) {
+        more.push_back(lapwing_upc_global_alloc(threads, regions.share / 16));
+        beyond = regions.blocks.holds(more.back().address);
+        REQUIRE(more.size() < 40);
+    }
+    const lapwing_upc_pointer large = lapwing_upc_global_alloc(threads, 1 << 20);
+    CHECK((regions.share >= 16 << 20 || regions.blocks.holds(large.address)));
+    lapwing_upc_barrier(nullptr);
+    for (Allocation& allocation : mine) {
+        REQUIRE(holds(allocation));
+        allocation.pointer.thread = 0;
+        lapwing_upc_free(allocation.pointer);
+        REQUIRE_THAT(test::upc_error_of([&] { lapwing_upc_free(allocation.pointer); }), test::says({"upc_free"}));
+    }
+    for (const lapwing_upc_pointer& pointer : more) lapwing_upc_free(pointer);
+    lapwing_upc_free(large);
+    lapwing_upc_barrier(nullptr);
+}
 
 TEST_CASE("all threads allocate and free at once, and nothing overlaps") {
     const test::UpcProgram program;
@@ -40,7 +257,7 @@ TEST_CASE("all threads allocate and free at once, and nothing overlaps") {
                     ? lapwing_upc_global_alloc(static_cast<std::size_t>(random.number(1, program.threads)), made.bytes)
                     : lapwing_upc_alloc(made.bytes);
             REQUIRE(lapwing_upc_is_null(made.pointer) == 0);
-            REQUIRE(made.pointer.address % 16 == 0);
+            REQUIRE(made.pointer.address % 64 == 0);
             fill(made);
             mine.push_back(made);
         } else {
