@@ -13,7 +13,7 @@ class Halo:
     a.halo(); for `with`. `periodic`: where the array goes on behind its last index with its first: True, or a flag a dimension.
 
     >>> import lapwing
-    >>> a = lapwing.ones((4, 4))
+    >>> a = lapwing.ones((24, 24))
     >>> with a.halo(1) as halo:
     ...     halo.exchange()
     ...     sums = halo.array[:-2, 1:-1] + halo.array[2:, 1:-1]  # of the elements above and below each own one

@@ -12,7 +12,7 @@ class Layout:
 
     >>> import lapwing, numpy
     >>> lapwing.Layout.strided(3, 8, 24)
-    <lapwing.Layout: 3 blocks of 8 bytes, stride 24>
+    <lapwing.Layout: 3 blocks of 8 bytes, stride 24, 24 bytes within [0, 56)>
     >>> lapwing.Layout.of(numpy.zeros((3, 3))[:, 0]) == lapwing.Layout.strided(3, 8, 24)
     True
     """

@@ -33,10 +33,10 @@ def _choose(there, wanted, mpi4py, launcher):
     names = " and ".join(_FAMILIES.get(name, name) for name in sorted(there)) or "no MPI"
     if wanted:
         if wanted not in there:
-            raise ImportError(f"LAPWING_PYTHON_MPI is '{wanted}', and this package of lapwing is built for {names}")
+            raise ImportError(f"PYTHON_LAPWING_MPI is '{wanted}', and this package of lapwing is built for {names}")
         if mpi4py and mpi4py != wanted:
             raise ImportError(
-                f"LAPWING_PYTHON_MPI is '{wanted}', and the mpi4py that is imported already is built for "
+                f"PYTHON_LAPWING_MPI is '{wanted}', and the mpi4py that is imported already is built for "
                 f"{_FAMILIES.get(mpi4py, mpi4py)}: two MPIs in one process do not work"
             )
         return wanted
@@ -65,7 +65,7 @@ def _load():
     if not there:
         raise ImportError(f"{directory} has no _core_MPI*.so: the package is not built for this Python. Run pip install . in Lapwing's sources")
     mpi4py = sys.modules.get("mpi4py.MPI")
-    family = _choose(there, os.environ.get("LAPWING_PYTHON_MPI"), mpi4py and _family_of(mpi4py.Get_library_version()), _launcher())
+    family = _choose(there, os.environ.get("PYTHON_LAPWING_MPI"), mpi4py and _family_of(mpi4py.Get_library_version()), _launcher())
     core = importlib.import_module(f"lapwing._core_{family}")
     # A second module in the same file: it must see the same copy of the library.
     loader = importlib.machinery.ExtensionFileLoader("_elements", core.__file__)

@@ -48,7 +48,7 @@ class Window(Shared):
     >>> w = lapwing.Window(64)
     >>> w.put(0, 8, numpy.arange(3.0)) if lapwing.rank() == 0 else None
     >>> lapwing.barrier()
-    >>> w.get(0, 8, 3).tolist(), w.fetch("add", 0, 32, 5), w.nbytes(0)
+    >>> w.get(0, 8, 3).tolist(), int(w.fetch("add", lapwing.rank(), 32, 5)), w.nbytes(0)
     ([0.0, 1.0, 2.0], 0, 64)
     """
 

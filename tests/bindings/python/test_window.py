@@ -168,7 +168,7 @@ def test_plans(rt):
         rt.barrier()
         assert get.execute(np.zeros(4)).tolist() == [0, 1, 2, 3]
         rt.barrier()
-        with put.produce(square) as production:
+        with put.produce(square) as production:  # and finish()
             production.ready(16)
         rt.barrier()
         assert get.execute(np.zeros(4)).tolist() == square[:, 0].tolist()
