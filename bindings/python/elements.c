@@ -1,7 +1,7 @@
 /*
- * lapwing._elements: the part of lapwing.Array that has to be fast. a[i, j] with integers is a load or a store where the
- * rank can reach the element, else a call of the library; every other index goes to the methods _get and _set, in Python.
- * The module lies in the same file as the library (lapwing._core_MPI), which it calls.
+ * lapwing._elements: the part of lapwing.Array that has to be fast. a[i, j] with integers is a load or a store where
+ * the rank can reach the element, else a call of the library; every other index goes to the methods _get and _set, in
+ * Python. The module lies in the same file as the library (lapwing._core_MPI), which it calls.
  */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -15,8 +15,7 @@
 #include <string.h>
 
 typedef struct {
-    PyObject_HEAD
-    lapwing_array* array; /* null: closed */
+    PyObject_HEAD lapwing_array* array; /* null: closed */
     PyArray_Descr* type;
     int dimensions;
     int wraps; /* whether -1 is the last index, as it is of arrays without lower bounds */
@@ -46,8 +45,7 @@ static int index_of(const Elements* self, PyObject* key, int64_t* index) {
         if (PyTuple_GET_SIZE(key) != self->dimensions) return 0;
         for (d = 0; d < self->dimensions; ++d)
             if (!integer_of(PyTuple_GET_ITEM(key, d), &index[d])) return 0;
-    } else if (self->dimensions != 1 || !integer_of(key, &index[0]))
-        return 0;
+    } else if (self->dimensions != 1 || !integer_of(key, &index[0])) return 0;
     if (self->wraps)
         for (d = 0; d < self->dimensions; ++d)
             if (index[d] < 0 && index[d] >= -self->extents[d]) index[d] += self->extents[d];
@@ -91,10 +89,8 @@ static PyObject* elements_get(PyObject* object, PyObject* key) {
             memory = own = PyMem_Malloc((size_t)self->type->elsize);
             if (memory == NULL) return PyErr_NoMemory();
         }
-        Py_BEGIN_ALLOW_THREADS
-        code = lapwing_array_get_element(array, index, memory);
-        Py_END_ALLOW_THREADS
-        if (code != LAPWING_SUCCESS) {
+        Py_BEGIN_ALLOW_THREADS code = lapwing_array_get_element(array, index, memory);
+        Py_END_ALLOW_THREADS if (code != LAPWING_SUCCESS) {
             PyMem_Free(own);
             return raise_code(object, code);
         }
@@ -147,8 +143,7 @@ static int elements_set(PyObject* object, PyObject* key, PyObject* value) {
     }
     {
         lapwing_array* const array = self->array;
-        Py_BEGIN_ALLOW_THREADS
-        code = lapwing_array_put_element(array, index, &element);
+        Py_BEGIN_ALLOW_THREADS code = lapwing_array_put_element(array, index, &element);
         Py_END_ALLOW_THREADS
     }
     if (code == LAPWING_SUCCESS) return 0;
@@ -163,7 +158,8 @@ static PyObject* elements_bind(PyObject* object, PyObject* arguments) {
     PyObject* extents = NULL;
     int wraps = 1;
     Py_ssize_t d;
-    if (!PyArg_ParseTuple(arguments, "KO&O!p", &address, PyArray_DescrConverter, &type, &PyTuple_Type, &extents, &wraps))
+    if (!PyArg_ParseTuple(arguments, "KO&O!p", &address, PyArray_DescrConverter, &type, &PyTuple_Type, &extents,
+                          &wraps))
         return NULL;
     if (PyTuple_GET_SIZE(extents) > LAPWING_MAX_DIMENSIONS) {
         Py_DECREF(type);
@@ -210,7 +206,8 @@ static PyTypeObject elements_type = {
     .tp_methods = elements_methods,
     .tp_new = PyType_GenericNew,
 };
-static struct PyModuleDef elements_module = {PyModuleDef_HEAD_INIT, "_elements", NULL, -1, NULL, NULL, NULL, NULL, NULL};
+static struct PyModuleDef elements_module = {
+    PyModuleDef_HEAD_INIT, "_elements", NULL, -1, NULL, NULL, NULL, NULL, NULL};
 
 PyMODINIT_FUNC PyInit__elements(void);
 PyMODINIT_FUNC PyInit__elements(void) {
