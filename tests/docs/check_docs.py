@@ -3,7 +3,8 @@
 
   check_docs.py settings PROGRAM     the table in docs/settings.md is what `PROGRAM --markdown` prints
   check_docs.py scale PROGRAM        the tables of docs/architecture.md on scale are what `PROGRAM --markdown` prints
-  check_docs.py example              the program in README.md is examples/hello.cpp, and the page is short
+  check_docs.py example              the program in README.md is examples/hello.cpp, that in docs/python.md examples/python/hello.py, and
+                                     the first page is short
   check_docs.py litmus               every row of the table in docs/consistency.md has its test case, and the other way round
   check_docs.py links                every link and every file that the documentation names exists
   check_docs.py walks                every function that docs/code-tour.md names together with a file occurs in that file, and every
@@ -71,7 +72,9 @@ def example(root):
     shown = re.fullmatch(r"```cpp\n(.*)```\n", readme, re.DOTALL)
     if not shown:
         raise SystemExit("README.md: the program is not one block of cpp")
-    return same(shown[1], (root / "examples" / "hello.cpp").read_text(), "README.md", "examples/hello.cpp")
+    of_python = part((root / "docs" / "python.md").read_text(), "examples/python/hello.py", "docs/python.md")
+    right = same(of_python, f"```python\n{(root / 'examples/python/hello.py').read_text()}```\n", "docs/python.md", "examples/python/hello.py")
+    return same(shown[1], (root / "examples" / "hello.cpp").read_text(), "README.md", "examples/hello.cpp") and right
 
 
 def litmus(root):
@@ -184,10 +187,10 @@ def walks(root):
 
 
 def parts(program):
-    """What a program has between the marks `// [name]` and `// [end]`, without the indentation."""
+    """What a program has between the marks `// [name]` and `// [end]`, in Python `# [name]`, without the indentation."""
     found, name, lines = {}, None, []
     for line in program.read_text().splitlines():
-        mark = re.fullmatch(r"\s*// \[([\w: ]+)\]", line)
+        mark = re.fullmatch(r"\s*(?://|#) \[([\w: ]+)\]", line)
         if mark is None:
             lines.append(line)
         elif mark[1] == "end" and name is not None:
@@ -209,9 +212,9 @@ def snippets(root):
         text = document.read_text()
         for file, name in re.findall(r"<!-- ([\w./-]+)#([^>]*?): begin", text):
             mark = re.escape(f"{file}#{name}")
-            code = re.fullmatch(r"```cpp\n(.*)```\n", part(text, mark, document.name), re.DOTALL)
+            code = re.fullmatch(r"```(?:cpp|python)\n(.*)```\n", part(text, mark, document.name), re.DOTALL)
             if not code:
-                raise SystemExit(f"{document}: {file}#{name} is not one block of cpp")
+                raise SystemExit(f"{document}: {file}#{name} is not one block of cpp or python")
             actual = parts(root / file).get(name)
             if actual is None:
                 print(f"{document.relative_to(root)}: {file} has no part [{name}]")
@@ -219,7 +222,7 @@ def snippets(root):
                 continue
             right &= same(code[1], actual, str(document.relative_to(root)), f"{file}#{name}")
             shown.add((file, name))
-    for program in sorted((root / "examples").rglob("*.cpp")):
+    for program in sorted([*(root / "examples").rglob("*.cpp"), *(root / "examples").rglob("*.py")]):
         file = str(program.relative_to(root))
         for name in parts(program):
             if (file, name) not in shown:

@@ -27,6 +27,9 @@ __attribute__((visibility("default"))) unsigned ucp_worker_progress(worker_handl
     unsigned (*progress)(worker_handle) = __atomic_load_n(&next, __ATOMIC_RELAXED);
     if (progress == NULL) {
         *(void**)&progress = dlsym(RTLD_NEXT, "ucp_worker_progress");
+        // A program that loads MPI later, as Python does with a module: UCX is there, but not among what comes next.
+        if (progress == NULL)
+            *(void**)&progress = dlsym(dlopen("libucp.so.0", RTLD_LAZY | RTLD_NOLOAD), "ucp_worker_progress");
         __atomic_store_n(&next, progress, __ATOMIC_RELAXED);
     }
     unsigned events = progress(worker);

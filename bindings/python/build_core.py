@@ -1,0 +1,96 @@
+#!/usr/bin/env python3
+"""Writes the C source of lapwing._core_MPI: what include/lapwing/c/*.h declares, as cffi makes it callable.
+
+usage: build_core.py INCLUDE_DIRECTORY MODULE OUTPUT.c [--declarations]
+
+The headers are the one description of the interface: a function that is added there can be called from Python after the next build.
+cffi releases the GIL around each call.
+"""
+
+import re
+import sys
+from pathlib import Path
+
+# Types of MPI, which only the C compiler knows: structures of bytes here, whatever they are there.
+MPI_TYPES = ("MPI_Comm", "MPI_Win", "MPI_Datatype", "MPI_Request", "MPI_Status", "MPI_Op")
+
+# Python functions that the library calls: typedefs of the headers, with the object that knows what to do as the context.
+CALLBACKS = """
+extern "Python" int lapwing_python_progress(void* context, uint64_t done, uint64_t all);
+extern "Python" int lapwing_python_fill(void* context, uint64_t first, void* memory, uint64_t bytes);
+extern "Python" void lapwing_python_combine(void* context, void* left, const void* right);
+extern "Python" void lapwing_python_accumulate(void* context, void* value, const int64_t* index, const void* element);
+extern "Python" void lapwing_python_apply(void* context, void* target, const void* source);
+extern "Python" void lapwing_python_locate(void* context, const lapwing_shape* shape, const int64_t* index, lapwing_place* place);
+extern "Python" uint64_t lapwing_python_capacity(void* context, const lapwing_shape* shape);
+extern "Python" uint64_t lapwing_python_domain_count(void* context, const lapwing_shape* shape, int rank);
+extern "Python" void lapwing_python_domain(void* context, const lapwing_shape* shape, int rank, uint64_t k, lapwing_range* ranges);
+"""
+
+EXTRA = """
+void lapwing_python_world(MPI_Comm* communicator);
+int lapwing_python_mpi_state(void);
+int lapwing_python_mpi_version(char* text);
+int lapwing_python_mpi_abort(int code);
+"""
+
+SOURCE = """
+#include <lapwing/lapwing.h>
+
+static void lapwing_python_world(MPI_Comm* communicator) { *communicator = MPI_COMM_WORLD; }
+/* 0: not initialised, 1: in use, 2: finalized. */
+static int lapwing_python_mpi_state(void) {
+    int initialized = 0, finalized = 0;
+    MPI_Initialized(&initialized);
+    MPI_Finalized(&finalized);
+    return finalized ? 2 : initialized;
+}
+static int lapwing_python_mpi_version(char* text) {
+    int length = 0;
+    MPI_Get_library_version(text, &length);
+    return length;
+}
+static int lapwing_python_mpi_abort(int code) { return MPI_Abort(MPI_COMM_WORLD, code); }
+"""
+
+
+def declarations(include):
+    """What cffi's parser understands of the headers."""
+    text = ""
+    order = ("error", "type", "settings", "statistics", "runtime", "completion", "layout", "window", "array", "halo", "slice", "plan")
+    headers = {path.stem: path for path in (include / "lapwing/c").glob("*.h")}
+    # Types come before their uses; a new header is likely to use the others.
+    for name in [*order, *sorted(set(headers) - set(order))]:
+        text += headers[name].read_text()
+    text = re.sub(r"//[^\n]*|/\*.*?\*/", "", text, flags=re.DOTALL)
+    text = text.replace("\\\n", " ")
+    text = re.sub(r"^LAPWING_ELEMENT_FUNCTIONS_OF_TYPE_[^\n]*$", "", text, flags=re.MULTILINE)
+    # The counters are read as JSON.
+    text = re.sub(r"typedef struct lapwing_statistics \{.*?\} lapwing_statistics;", "typedef struct lapwing_statistics { ...; } lapwing_statistics;",
+                  text, flags=re.DOTALL)
+    text = re.sub(r"^\s*#[^\n]*$", "", text, flags=re.MULTILINE)
+    text = text.replace('extern "C" {', "")
+    # Inline functions: what they do is in elements.c.
+    text = re.sub(r"^static inline .*?^\}$", "", text, flags=re.DOTALL | re.MULTILINE)
+    text = re.sub(r"^\}$", "", text, flags=re.MULTILINE)  # that of extern "C"
+    text = text.replace("LAPWING_MAX_DIMENSIONS", "8")
+    text = re.sub(r"\n\s*\n+", "\n", text)
+    mpi = "".join(f"typedef struct {{ ...; }} {name};\n" for name in MPI_TYPES)
+    return mpi + "typedef intptr_t MPI_Aint;\n" + text
+
+
+def main():
+    if "--declarations" in sys.argv:
+        print(declarations(Path(sys.argv[1])))
+        return
+    import cffi
+
+    include, module, output = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
+    ffi = cffi.FFI()
+    ffi.cdef(declarations(include) + CALLBACKS + EXTRA)
+    ffi.set_source(module, SOURCE)
+    ffi.emit_c_code(output)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,226 @@
+/*
+ * lapwing._elements: the part of lapwing.Array that has to be fast. a[i, j] with integers is a load or a store where
+ * the rank can reach the element, else a call of the library; every other index goes to the methods _get and _set, in
+ * Python. The module lies in the same file as the library (lapwing._core_MPI), which it calls.
+ */
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#define NPY_NO_DEPRECATED_API NPY_1_7_API_VERSION
+#include <numpy/arrayobject.h>
+#include <numpy/arrayscalars.h>
+
+#include <lapwing/lapwing.h>
+
+#include <string.h>
+
+typedef struct {
+    PyObject_HEAD lapwing_array* array; /* null: closed */
+    PyArray_Descr* type;
+    int dimensions;
+    int wraps; /* whether -1 is the last index, as it is of arrays without lower bounds */
+    int64_t extents[LAPWING_MAX_DIMENSIONS];
+} Elements;
+
+/* Whether `key` is one integer, and which: not for True and False, which are masks in NumPy. */
+static int integer_of(PyObject* key, int64_t* value) {
+    if (PyLong_CheckExact(key)) {
+        *value = PyLong_AsLongLong(key);
+        return *value != -1 || !PyErr_Occurred();
+    }
+    if (PyArray_IsScalar(key, Integer)) {
+        PyObject* const number = PyNumber_Index(key);
+        if (number == NULL) return 0;
+        *value = PyLong_AsLongLong(number);
+        Py_DECREF(number);
+        return *value != -1 || !PyErr_Occurred();
+    }
+    return 0;
+}
+
+/* Whether `key` names one element. With an index that is no 64-bit number an exception is set. */
+static int index_of(const Elements* self, PyObject* key, int64_t* index) {
+    int d;
+    if (PyTuple_CheckExact(key)) {
+        if (PyTuple_GET_SIZE(key) != self->dimensions) return 0;
+        for (d = 0; d < self->dimensions; ++d)
+            if (!integer_of(PyTuple_GET_ITEM(key, d), &index[d])) return 0;
+    } else if (self->dimensions != 1 || !integer_of(key, &index[0])) return 0;
+    if (self->wraps)
+        for (d = 0; d < self->dimensions; ++d)
+            if (index[d] < 0 && index[d] >= -self->extents[d]) index[d] += self->extents[d];
+    return 1;
+}
+
+static void* address_of(const Elements* self, const int64_t* index) {
+    switch (self->dimensions) {
+    case 1: return lapwing_array_address_1(self->array, index[0]);
+    case 2: return lapwing_array_address_2(self->array, index[0], index[1]);
+    case 3: return lapwing_array_address_3(self->array, index[0], index[1], index[2]);
+    default: return NULL;
+    }
+}
+
+/* The exception of a code; always NULL. */
+static PyObject* raise_code(PyObject* self, int code) {
+    PyObject* const result = PyObject_CallMethod(self, "_raise", "i", code);
+    Py_XDECREF(result);
+    return NULL;
+}
+
+static PyObject* elements_get(PyObject* object, PyObject* key) {
+    Elements* const self = (Elements*)object;
+    int64_t index[LAPWING_MAX_DIMENSIONS];
+    /* Larger elements are structures of the program's. */
+    double small[32];
+    void* memory;
+    void* own = NULL;
+    PyObject* result;
+    int code;
+    if (self->array == NULL || !index_of(self, key, index)) {
+        if (PyErr_Occurred()) return NULL;
+        return PyObject_CallMethod(object, "_get", "(O)", key);
+    }
+    memory = address_of(self, index);
+    if (memory == NULL) {
+        lapwing_array* const array = self->array;
+        memory = small;
+        if ((size_t)self->type->elsize > sizeof small) {
+            memory = own = PyMem_Malloc((size_t)self->type->elsize);
+            if (memory == NULL) return PyErr_NoMemory();
+        }
+        Py_BEGIN_ALLOW_THREADS code = lapwing_array_get_element(array, index, memory);
+        Py_END_ALLOW_THREADS if (code != LAPWING_SUCCESS) {
+            PyMem_Free(own);
+            return raise_code(object, code);
+        }
+    }
+    result = PyArray_Scalar(memory, self->type, NULL);
+    PyMem_Free(own);
+    return result;
+}
+
+/* Writes a Python number as an element; 0 where that takes NumPy's conversion. */
+static int number_to(const Elements* self, PyObject* value, void* memory) {
+    double x;
+    if (self->type->type_num == NPY_DOUBLE && PyArray_ISNBO(self->type->byteorder)) {
+        if (!PyFloat_Check(value) && !PyLong_CheckExact(value)) return 0;
+        x = PyFloat_AsDouble(value);
+        if (x == -1.0 && PyErr_Occurred()) return 0;
+        memcpy(memory, &x, sizeof x);
+        return 1;
+    }
+    if (self->type->type_num == NPY_LONG && PyArray_ISNBO(self->type->byteorder) && PyLong_CheckExact(value)) {
+        const long n = PyLong_AsLong(value);
+        if (n == -1 && PyErr_Occurred()) return 0;
+        memcpy(memory, &n, sizeof n);
+        return 1;
+    }
+    return 0;
+}
+
+static int elements_set(PyObject* object, PyObject* key, PyObject* value) {
+    Elements* const self = (Elements*)object;
+    int64_t index[LAPWING_MAX_DIMENSIONS];
+    double element;
+    PyObject* result;
+    void* memory;
+    int code = LAPWING_SUCCESS;
+    if (value == NULL) {
+        PyErr_SetString(PyExc_TypeError, "elements of a lapwing.Array cannot be deleted");
+        return -1;
+    }
+    if (self->array == NULL || !index_of(self, key, index) || !number_to(self, value, &element)) {
+        if (PyErr_Occurred()) return -1;
+        result = PyObject_CallMethod(object, "_set", "(OO)", key, value);
+        Py_XDECREF(result);
+        return result == NULL ? -1 : 0;
+    }
+    memory = address_of(self, index);
+    if (memory != NULL && ((const lapwing_array_head*)(const void*)self->array)->writable) {
+        memcpy(memory, &element, sizeof element);
+        return 0;
+    }
+    {
+        lapwing_array* const array = self->array;
+        Py_BEGIN_ALLOW_THREADS code = lapwing_array_put_element(array, index, &element);
+        Py_END_ALLOW_THREADS
+    }
+    if (code == LAPWING_SUCCESS) return 0;
+    raise_code(object, code);
+    return -1;
+}
+
+static PyObject* elements_bind(PyObject* object, PyObject* arguments) {
+    Elements* const self = (Elements*)object;
+    unsigned long long address = 0;
+    PyArray_Descr* type = NULL;
+    PyObject* extents = NULL;
+    int wraps = 1;
+    Py_ssize_t d;
+    if (!PyArg_ParseTuple(arguments, "KO&O!p", &address, PyArray_DescrConverter, &type, &PyTuple_Type, &extents,
+                          &wraps))
+        return NULL;
+    if (PyTuple_GET_SIZE(extents) > LAPWING_MAX_DIMENSIONS) {
+        Py_DECREF(type);
+        PyErr_SetString(PyExc_ValueError, "too many dimensions");
+        return NULL;
+    }
+    for (d = 0; d < PyTuple_GET_SIZE(extents); ++d) {
+        self->extents[d] = PyLong_AsLongLong(PyTuple_GET_ITEM(extents, d));
+        if (PyErr_Occurred()) {
+            Py_DECREF(type);
+            return NULL;
+        }
+    }
+    self->dimensions = (int)PyTuple_GET_SIZE(extents);
+    self->wraps = wraps;
+    Py_XSETREF(self->type, type);
+    self->array = (lapwing_array*)(uintptr_t)address;
+    Py_RETURN_NONE;
+}
+
+static PyObject* elements_unbind(PyObject* object, PyObject* unused) {
+    (void)unused;
+    ((Elements*)object)->array = NULL;
+    Py_RETURN_NONE;
+}
+
+static void elements_free(PyObject* object) {
+    Py_CLEAR(((Elements*)object)->type);
+    Py_TYPE(object)->tp_free(object);
+}
+
+static PyMethodDef elements_methods[] = {
+    {"_bind", elements_bind, METH_VARARGS, "_bind(address, dtype, extents, wraps): elements of this lapwing_array."},
+    {"_unbind", elements_unbind, METH_NOARGS, "_unbind(): of none any more."},
+    {NULL, NULL, 0, NULL}};
+static PyMappingMethods elements_mapping = {NULL, elements_get, elements_set};
+static PyTypeObject elements_type = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "lapwing._elements.Elements",
+    .tp_basicsize = sizeof(Elements),
+    .tp_dealloc = elements_free,
+    .tp_as_mapping = &elements_mapping,
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
+    .tp_doc = "Reads and writes single elements.",
+    .tp_methods = elements_methods,
+    .tp_new = PyType_GenericNew,
+};
+static struct PyModuleDef elements_module = {
+    PyModuleDef_HEAD_INIT, "_elements", NULL, -1, NULL, NULL, NULL, NULL, NULL};
+
+PyMODINIT_FUNC PyInit__elements(void);
+PyMODINIT_FUNC PyInit__elements(void) {
+    PyObject* module;
+    import_array();
+    if (PyType_Ready(&elements_type) < 0) return NULL;
+    module = PyModule_Create(&elements_module);
+    if (module == NULL) return NULL;
+    Py_INCREF(&elements_type);
+    if (PyModule_AddObject(module, "Elements", (PyObject*)&elements_type) < 0) {
+        Py_DECREF(&elements_type);
+        Py_DECREF(module);
+        return NULL;
+    }
+    return module;
+}

@@ -1,0 +1,38 @@
+"""Global arrays of all ranks of an MPI program, as NumPy arrays: Lapwing for Python. docs/python.md has the whole of it.
+
+Started by mpirun, every rank runs the same program. "Collective" calls are made by all ranks, in the same order and with the same
+arguments; "local" ones by a rank alone. Calls that wait let other threads of the program run.
+
+>>> import lapwing
+>>> a = lapwing.zeros((4, 4))
+>>> a[1:3, 1:3] = 1
+>>> lapwing.barrier()
+>>> float(a.sum())
+4.0
+"""
+
+from ._errors import (
+    Error,
+    FileError,
+    InternalError,
+    MemoryError,
+    MismatchError,
+    MpiError,
+    PeerLeftError,
+    RangeError,
+    SettingError,
+    UsageError,
+    ViewError,
+)
+from ._library import family as mpi, mpi_version
+from ._runtime import Runtime, Settings, add_statistics, barrier, rank, runtime, size, use
+from ._distribution import Block, BlockCyclic, Cyclic, Distribution, Replicated
+from ._layout import Layout
+from ._slice import Assignment, Slice
+from ._window import Lock, Window
+from ._array import Array, Transfer, checkpoint_shape, from_numpy, fromfunction, full, load, ones, zeros
+from ._halo import Halo
+from ._plan import Plan, Production, Recording
+
+__version__ = "0.1.0"
+__all__ = [name for name in dir() if not name.startswith("_") and name != "MemoryError"]

@@ -1,0 +1,614 @@
+"""Global arrays."""
+
+import numpy as np
+
+from . import _errors, _index
+from ._distribution import Block, Distribution
+from ._library import Callback, Elements, check, create, ffi, lib, number_of, text_of
+from ._runtime import Shared, read_statistics, runtime as default_runtime
+from ._slice import Assignments, Slice
+from ._types import address, dtype_of, source, target, type_of
+from ._ufunc import Arithmetic
+from ._window import OPERATIONS, ORDERS, Window, cache_options
+
+
+class Array(Arithmetic, Shared, Assignments, Elements):
+    """Elements of one dtype in 1 to 8 dimensions, spread over the ranks by a distribution; zero at the start. Collective.
+
+    a[i, j] is an element, a[3:10, ::2] a patch, as a NumPy array, a[rows, columns] a list of elements: one-sided, read when the line runs;
+    written elements are at their owners after the next barrier, release or flush. a.local is this rank's own part. Between arrays,
+    a[...] = b.T moves the elements from distribution to distribution: collective.
+
+    `lower`: the lowest index of each dimension; indices are then what they say, also below 0. `halo`: room for copies around the own block,
+    with lapwing.Block. `cache`: a mode, or a dictionary of options (docs/cache.md).
+
+    >>> import lapwing, numpy
+    >>> a = lapwing.zeros((4, 6), numpy.int64)
+    >>> a[1:3, ::2] = [[1, 2, 3], [4, 5, 6]]
+    >>> lapwing.barrier()
+    >>> int(a[2, 4]), a[1].tolist(), int(a.sum())
+    (6, [1, 0, 2, 0, 3, 0], 21)
+    """
+
+    __hash__ = object.__hash__
+
+    def __init__(self, shape, dtype=float, distribution=None, *, lower=None, name=None, halo=0, cache=None, runtime=None):
+        runtime = runtime or default_runtime()
+        shape = tuple(int(n) for n in np.atleast_1d(shape))
+        dtype = dtype_of(dtype)
+        distribution = Block() if distribution is None else distribution
+        if isinstance(distribution, type) and issubclass(distribution, Distribution):
+            distribution = distribution()
+        if not isinstance(distribution, Distribution):
+            raise TypeError(f"lapwing.Array: distribution is {distribution!r}; it must be a lapwing.Distribution, as lapwing.Block()")
+        if lower is not None:
+            lower = tuple(int(n) for n in np.atleast_1d(lower))
+            if len(lower) != len(shape):
+                raise ValueError(f"lapwing.Array: lower {lower} has {len(lower)} numbers, and the array {len(shape)} dimensions")
+        options = ffi.new("lapwing_array_options*", lib.lapwing_array_options_default())
+        kept = [ffi.new("char[]", (name or "").encode()), ffi.new("int64_t[]", lower or (0,) * len(shape))]
+        if name:
+            options.name = kept[0]
+        if lower:
+            options.lower = kept[1]
+        options.halo = halo
+        cache_options(options.cache, cache)
+        structure, self._kept, self._callback = distribution._parameters(len(shape))
+        extents = ffi.new("int64_t[]", shape)
+        try:
+            self._open(
+                runtime, "array", lib.lapwing_array_create, runtime._handle, type_of(dtype), len(shape), extents, structure, options
+            )
+        finally:
+            self._called()
+        self.dtype, self.distribution = dtype, distribution
+        self._halos = 0
+        self._look()
+
+    def _called(self):
+        """What a distribution of the program's raised."""
+        if self._callback is not None:
+            self._callback.check(0)
+
+    def _look(self):
+        dimensions = number_of("int*", lambda cell: lib.lapwing_array_shape(self._handle, ffi.NULL, cell, ffi.NULL, ffi.NULL))
+        extents, lower = ffi.new("int64_t[8]"), ffi.new("int64_t[8]")
+        check(lib.lapwing_array_shape(self._handle, ffi.NULL, ffi.NULL, extents, lower))
+        self.shape = tuple(extents[0:dimensions])
+        self.lower = tuple(lower[0:dimensions])
+        self._bind(int(ffi.cast("uintptr_t", self._handle)), self.dtype, self.shape, not any(self.lower))
+
+    def _closing(self):
+        self._unbind()
+
+    def _no_views(self, call):
+        super()._no_views(call)
+
+    def _raise(self, code):
+        self._called()
+        check(code)
+
+    # --- what it is ---
+
+    @property
+    def ndim(self):
+        return len(self.shape)
+
+    @property
+    def size(self):
+        """Number of elements."""
+        return number_of("uint64_t*", lib.lapwing_array_size, self._handle)
+
+    @property
+    def nbytes(self):
+        return self.size * self.dtype.itemsize
+
+    @property
+    def name(self):
+        return text_of(lib.lapwing_array_name, self._handle)
+
+    @property
+    def halo_depth(self):
+        """The room for copies around the own block."""
+        return number_of("int64_t*", lib.lapwing_array_halo, self._handle)
+
+    def __len__(self):
+        return self.shape[0]
+
+    def __repr__(self):
+        state = "closed" if self.closed else f"{self.distribution!r}"
+        return f"<lapwing.Array {self.shape} {self.dtype} {state}>"
+
+    def __bool__(self):
+        if self.size == 1:
+            return bool(self[tuple(self.lower)])
+        raise ValueError("the truth of an array with more than one element is ambiguous: use a.any() or a.all()")
+
+    def __iter__(self):
+        for i in range(self.lower[0], self.lower[0] + self.shape[0]):
+            yield self[i]
+
+    def __contains__(self, value):
+        return bool((self == value).any())
+
+    def owner(self, *index):
+        """The rank that owns an element: a.owner(i, j). Of a replicated array this one. Local."""
+        return number_of("int*", lib.lapwing_array_owner, self._handle, self._one(index))
+
+    def is_local(self, *index):
+        """Whether this rank owns an element. Local."""
+        return bool(number_of("int*", lib.lapwing_array_is_local, self._handle, self._one(index)))
+
+    def domains(self, rank=None):
+        """What a rank owns (None: this one): a list of disjoint domains, each a tuple of a range a dimension. Local."""
+        rank = self.runtime.rank if rank is None else rank
+        ranges, found = ffi.new("lapwing_range[8]"), []
+        for k in range(number_of("uint64_t*", lib.lapwing_array_domain_count, self._handle, rank)):
+            check(lib.lapwing_array_domain(self._handle, rank, k, ranges))
+            found.append(
+                tuple(range(one.first, one.first + one.size * one.stride, one.stride) for one in (ranges[d] for d in range(self.ndim)))
+            )
+        return found
+
+    # --- own part ---
+
+    @property
+    def local(self):
+        """This rank's own part as a NumPy array, without a copy. While such an array is there, close(), resize() and redistribute() raise
+        lapwing.ViewError. Not for distributions of the program's own. Replicated arrays: the own copy. Local."""
+        memory, extents, strides = ffi.new("void**"), ffi.new("int64_t[8]"), ffi.new("int64_t[8]")
+        check(lib.lapwing_array_local(self._handle, memory, extents, strides))
+        shape = tuple(extents[0 : self.ndim])
+        if 0 in shape:
+            return np.empty(shape, self.dtype)
+        elements = 1 + sum((n - 1) * stride for n, stride in zip(shape, strides[0 : self.ndim]))
+        root = self._views.show(self, memory[0], elements * self.dtype.itemsize, self.dtype)
+        return np.lib.stride_tricks.as_strided(root, shape, tuple(n * self.dtype.itemsize for n in strides[0 : self.ndim]))
+
+    @property
+    def local_indices(self):
+        """The indices of the own part: an array a dimension, so that a.local[...] = f(*numpy.ix_(*a.local_indices)). Local."""
+        domains = self.domains()
+        if not domains:
+            return tuple(np.empty(0, np.int64) for _ in self.shape)
+        return tuple(np.unique(np.concatenate([np.arange(one[d].start, one[d].stop, one[d].step) for one in domains])) for d in range(self.ndim))
+
+    def __dlpack__(self, **options):
+        """DLPack of the own part: torch.from_dlpack(a), for example."""
+        return self.local.__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return self.local.__dlpack_device__()
+
+    def __array__(self, dtype=None):
+        """All elements, read here: as large as the array. numpy.asarray(a). One-sided."""
+        whole = self[...]
+        return whole if dtype is None else whole.astype(dtype, copy=False)
+
+    # --- elements, patches, lists ---
+
+    def _one(self, index):
+        index = index[0] if len(index) == 1 and isinstance(index[0], tuple) else index
+        if len(index) != self.ndim:
+            raise _errors.RangeError(f"Array: {len(index)} indices for {self.ndim} dimensions")
+        wraps = not any(self.lower)
+        index = [int(i) for i in index]
+        return ffi.new("int64_t[]", [i + n if wraps and -n <= i < 0 else i for i, n in zip(index, self.shape)])
+
+    def _get(self, key):
+        self._handle
+        found = _index.basic(key, self.shape, self.lower, "Array")
+        if found is None:
+            indices, shape = _index.listed(key, self.shape, self.lower, "Array")
+            values = np.empty(shape, self.dtype)
+            if len(indices):
+                self._raise(lib.lapwing_array_gather(self._handle, len(indices), ffi.cast("int64_t*", address(indices)), address(values)))
+            return values if shape else values[()]
+        return self._read(found, None)
+
+    def _read(self, found, out):
+        ranges, flips = found.ranges()
+        values = target(out if flips is None else None, self.dtype, found.shape)
+        if values.size:
+            self._raise(lib.lapwing_array_get(self._handle, ranges, address(values), ffi.NULL))
+        if flips is not None:
+            values = np.ascontiguousarray(values.reshape(found.full)[flips]).reshape(found.shape)
+            if out is not None:
+                target(out, self.dtype, found.shape)[...] = values
+                return out
+        return values if found.shape else values[()]
+
+    def get(self, key=..., out=None):
+        """a[key], into an array that is there: one allocation less. Local."""
+        found = _index.basic(key, self.shape, self.lower, "Array.get()")
+        if found is None:
+            raise TypeError("lapwing.Array.get(): lists and masks are read by a[key]")
+        return self._read(found, out)
+
+    def _set(self, key, value):
+        self._handle
+        if isinstance(value, (Array, Slice)):
+            if isinstance(value, Slice) and value._assigned:
+                value._assigned = False
+            elif not (value is self and key is Ellipsis):
+                self.slice[key].assign(value)
+            return
+        found = _index.basic(key, self.shape, self.lower, "Array")
+        if found is None:
+            indices, shape = _index.listed(key, self.shape, self.lower, "Array")
+            values = source(value, self.dtype, shape)
+            if len(indices):
+                self._raise(lib.lapwing_array_scatter(self._handle, len(indices), ffi.cast("int64_t*", address(indices)), address(values)))
+            return
+        ranges, flips = found.ranges()
+        values = source(value, self.dtype, found.shape)
+        if flips is not None:
+            values = np.ascontiguousarray(values.reshape(found.full)[flips])
+        if values.size:
+            self._raise(lib.lapwing_array_put(self._handle, ranges, address(values), ffi.NULL))
+
+    def start_get(self, key):
+        """A patch or a list that arrives while the program does other work: .result() waits and gives the NumPy array. Local.
+
+        >>> import lapwing
+        >>> lapwing.zeros(8).start_get(slice(2, 5)).result().tolist()
+        [0.0, 0.0, 0.0]
+        """
+        self._handle
+        found, cell = _index.basic(key, self.shape, self.lower, "Array"), ffi.new("lapwing_completion**")
+        if found is None:
+            indices, shape = _index.listed(key, self.shape, self.lower, "Array")
+            values = np.empty(shape, self.dtype)
+            check(
+                lib.lapwing_array_start_gather(
+                    self._handle, len(indices), ffi.cast("int64_t*", address(indices)), address(values), cell
+                )
+            )
+            return Transfer(cell, values, (indices, self))
+        ranges, flips = found.ranges()
+        values = np.empty(found.full, self.dtype)
+        if values.size:
+            check(lib.lapwing_array_start_get(self._handle, ranges, address(values), ffi.NULL, cell))
+        return Transfer(cell, values, (self,), lambda: (values if flips is None else values[flips]).reshape(found.shape))
+
+    prefetch = start_get
+
+    def start_put(self, key, value):
+        """a[key] = value without waiting: the values are copied first where they are not a contiguous array of the dtype, else they must stay as
+        they are until .wait(). Local."""
+        self._handle
+        found, cell = _index.basic(key, self.shape, self.lower, "Array"), ffi.new("lapwing_completion**")
+        if found is None:
+            indices, shape = _index.listed(key, self.shape, self.lower, "Array")
+            values = source(value, self.dtype, shape)
+            check(
+                lib.lapwing_array_start_scatter(
+                    self._handle, len(indices), ffi.cast("int64_t*", address(indices)), address(values), cell
+                )
+            )
+            return Transfer(cell, values, (indices, self))
+        ranges, flips = found.ranges()
+        values = source(value, self.dtype, found.shape)
+        if flips is not None:
+            values = np.ascontiguousarray(values.reshape(found.full)[flips])
+        if values.size:
+            check(lib.lapwing_array_start_put(self._handle, ranges, address(values), ffi.NULL, cell))
+        return Transfer(cell, values, (self,))
+
+    def prefetch_element(self, *index):
+        """A hint that this element will be read soon. Local."""
+        check(lib.lapwing_array_prefetch_element(self._handle, self._one(index)))
+
+    # --- atomics ---
+
+    def _operand(self, value):
+        return np.asarray(value, self.dtype).reshape(1)
+
+    def fetch(self, operation, index, operand=None, order="relaxed"):
+        """An atomic on an element: "add", "and", "or", "xor", "min", "max", "replace" or "read"; the value from before. `order`: "relaxed", "acquire",
+        "release", "acq_rel", "seq_cst". Local."""
+        before = np.empty(1, self.dtype)
+        memory = ffi.NULL if operation == "read" else address(self._operand(operand))
+        value = None if operation == "read" else self._operand(operand)
+        memory = ffi.NULL if value is None else address(value)
+        index = self._one(index if isinstance(index, tuple) else (index,))
+        check(lib.lapwing_array_fetch(self._handle, OPERATIONS[operation], index, memory, address(before), ORDERS[order]))
+        return before[0]
+
+    def fetch_add(self, index, operand, order="relaxed"):
+        """fetch("add", …)."""
+        return self.fetch("add", index, operand, order)
+
+    def compare_swap(self, index, expected, desired, order="relaxed"):
+        """Writes `desired` if the element equals `expected`, bit by bit; the value from before. Local."""
+        before, old, new = np.empty(1, self.dtype), self._operand(expected), self._operand(desired)
+        index = self._one(index if isinstance(index, tuple) else (index,))
+        check(lib.lapwing_array_compare_swap(self._handle, index, address(old), address(new), address(before), ORDERS[order]))
+        return before[0]
+
+    def update(self, operation, index, operand):
+        """An atomic without a result, complete at the next release or flush: hundreds travel in a message. Local."""
+        value = self._operand(operand)
+        index = self._one(index if isinstance(index, tuple) else (index,))
+        check(lib.lapwing_array_update(self._handle, OPERATIONS[operation], index, address(value)))
+
+    def _listed(self, key):
+        indices, shape = _index.listed(key, self.shape, self.lower, "Array")
+        return indices, ffi.cast("int64_t*", address(indices)), shape
+
+    def _operands(self, values, shape):
+        values = np.asarray(values, self.dtype)
+        return (source(values, self.dtype, shape), 0) if values.ndim else (values.reshape(1), 1)
+
+    def fetch_list(self, operation, key, operands=None):
+        """Atomics on the elements a[key], in the order of the list; the values from before. `operands`: one, or one for each. Local."""
+        indices, pointer, shape = self._listed(key)
+        before = np.empty(shape, self.dtype)
+        values, one = self._operands(0 if operation == "read" and operands is None else operands, shape)
+        check(
+            lib.lapwing_array_fetch_list(self._handle, OPERATIONS[operation], len(indices), pointer, address(values), one, address(before))
+        )
+        return before
+
+    def compare_swap_list(self, key, expected, desired):
+        """compare_swap() on the elements a[key]. Local."""
+        indices, pointer, shape = self._listed(key)
+        before, (old, one_old), (new, one_new) = np.empty(shape, self.dtype), self._operands(expected, shape), self._operands(desired, shape)
+        check(
+            lib.lapwing_array_compare_swap_list(
+                self._handle, len(indices), pointer, address(old), one_old, address(new), one_new, address(before)
+            )
+        )
+        return before
+
+    # --- synchronisation ---
+
+    def flush(self, rank=None):
+        """Own operations to a rank, or to all, are complete. Local."""
+        check(lib.lapwing_array_flush_all(self._handle) if rank is None else lib.lapwing_array_flush(self._handle, rank))
+
+    def release(self):
+        check(lib.lapwing_array_release(self._handle))
+
+    def acquire(self):
+        check(lib.lapwing_array_acquire(self._handle))
+
+    def fence(self):
+        check(lib.lapwing_array_fence(self._handle))
+
+    def invalidate_cache(self):
+        """What is cached is not used any more. Local."""
+        check(lib.lapwing_array_invalidate_cache(self._handle))
+
+    def barrier(self):
+        """That of the runtime."""
+        check(lib.lapwing_array_barrier(self._handle))
+
+    def statistics(self, total=False):
+        """This rank's counters as a dictionary; `total`: collective, the sum over all ranks."""
+        return read_statistics(lib.lapwing_array_total_statistics if total else lib.lapwing_array_statistics, self._handle)
+
+    @property
+    def window(self):
+        """The window under the array, which ends with it, or with its next resize() or redistribute()."""
+        return Window._of_array(self)
+
+    # --- collective ---
+
+    def fill(self, value):
+        """Every element becomes `value`. Collective."""
+        value = self._operand(value)
+        check(lib.lapwing_array_fill(self._handle, address(value)))
+
+    def copy_from(self, other):
+        """The elements of another array of the same dtype and shape, whatever its distribution. Collective."""
+        check(lib.lapwing_array_copy(self._handle, other._handle))
+
+    def copy(self, distribution=None):
+        """Another array with the same elements. Collective."""
+        result = self._like(self.dtype, distribution)
+        result.copy_from(self)
+        return result
+
+    __copy__ = copy
+
+    def __deepcopy__(self, memo):
+        return self.copy()
+
+    def _like(self, dtype, distribution=None):
+        lower = self.lower if any(self.lower) else None
+        return Array(self.shape, dtype, distribution or self.distribution, lower=lower, runtime=self.runtime)
+
+    def astype(self, dtype):
+        """Another array with the elements converted. Collective."""
+        result = self._like(dtype)
+        result.slice[...].assign(self)
+        return result
+
+    def broadcast(self, root=0):
+        """Of replicated arrays: every copy becomes that of `root`. Collective."""
+        check(lib.lapwing_array_broadcast(self._handle, root))
+
+    def resize(self, shape):
+        """Other extents under the same distribution: elements within both keep their values, others are zero. Collective. ViewError, on every
+        rank, while NumPy arrays show own parts."""
+        self._no_views("resize")
+        shape = tuple(int(n) for n in np.atleast_1d(shape))
+        if len(shape) != self.ndim:
+            raise _errors.RangeError(f"Array.resize(): shape {shape} has {len(shape)} numbers, and the array {self.ndim} dimensions")
+        check(lib.lapwing_array_resize(self._handle, ffi.new("int64_t[]", shape)))
+        self._look()
+
+    def redistribute(self, distribution):
+        """Another distribution; values, shape and lower bounds stay. Collective. As resize() in all else."""
+        self._no_views("redistribute")
+        structure, kept, callback = distribution._parameters(self.ndim)
+        check(lib.lapwing_array_redistribute(self._handle, structure))
+        self._kept, self._callback, self.distribution = kept, callback, distribution
+        self._called()
+        self._look()
+
+    def save(self, path, progress=None):
+        """The elements to a file, which replaces `path` when it is complete. `progress(done, all)` is called on rank 0 with bytes; what it raises
+        ends the call. Collective. FileError."""
+        _save(lib.lapwing_array_save, self._handle, path, progress)
+
+    def load(self, path, progress=None):
+        """The elements of a file that save() wrote, whatever the distribution and the number of ranks. Collective."""
+        _save(lib.lapwing_array_load, self._handle, path, progress)
+
+    # --- slices ---
+
+    @property
+    def slice(self):
+        """a.slice[:, ::-1] is part of the array in any order, of which nothing is read: for a[...] = b.slice[:, ::-1].T, a collective assignment
+        between any two distributions."""
+        return _Slicer(self)
+
+    @property
+    def T(self):
+        """The array transposed, of which nothing is read: a.slice[...].T."""
+        return self.slice[...].T
+
+    def transpose(self, *order):
+        return self.slice[...].transpose(*order)
+
+    def halo(self, depth=1, periodic=False):
+        """The own block with copies of what lies around it: lapwing.Halo, for a `with`. Local."""
+        from ._halo import Halo
+
+        return Halo(self, depth, periodic)
+
+
+def _save(function, handle, path, progress):
+    import os
+
+    def call(done, all):
+        result = progress(done, all)
+        return 1 if result is not None and result else 0
+
+    path = os.fsencode(path)
+    if progress is None:
+        check(function(handle, path, ffi.NULL, ffi.NULL))
+    else:
+        callback = Callback(progress=call)
+        callback.check(function(handle, path, lib.lapwing_python_progress, callback.handle))
+
+
+class _Slicer:
+    def __init__(self, array):
+        self._array = array
+
+    def __getitem__(self, key):
+        array = self._array
+        found = _index.basic(key, array.shape, array.lower, "Array.slice")
+        if found is None or len(found.shape) != sum(not isinstance(part, int) for part in found.parts):
+            raise TypeError("lapwing: slices are made of integers, slices and one ellipsis; lists are read and written by a[rows, columns]")
+        return Slice(create("slice", lib.lapwing_slice_create, array._handle, found.c_parts()), array)
+
+    def __setitem__(self, key, value):
+        if isinstance(value, Slice) and value._assigned:
+            value._assigned = False
+        else:
+            self[key].assign(value)
+
+
+class Transfer:
+    """A transfer under way. As a context manager: it is complete behind the block.
+
+    >>> import lapwing
+    >>> a = lapwing.zeros((4, 4))
+    >>> with a.prefetch((slice(0, 2), slice(None))) as rows:
+    ...     other_work = 6 * 7
+    >>> rows.result().shape
+    (2, 4)
+    """
+
+    def __init__(self, cell, values, kept, finish=None):
+        self._cell, self._values, self._kept, self._finish = cell, values, kept, finish
+
+    def done(self):
+        """Whether it is complete; makes progress."""
+        return self._cell[0] == ffi.NULL or bool(number_of("int*", lib.lapwing_completion_test, self._cell))
+
+    def wait(self):
+        """Returns when it is complete."""
+        if self._cell[0] != ffi.NULL:
+            check(lib.lapwing_completion_wait(self._cell))
+        self._kept = None
+
+    def result(self):
+        """Waits; the elements that were read."""
+        self.wait()
+        return self._values if self._finish is None else self._finish()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *unused):
+        self.wait()
+
+    def __del__(self):
+        # The library still writes to the memory.
+        if getattr(self, "_cell", None) is not None and self._cell[0] != ffi.NULL and lib.lapwing_python_mpi_state() == 1:
+            lib.lapwing_completion_wait(self._cell)
+
+
+def zeros(shape, dtype=float, distribution=None, **options):
+    """An array of zeros; see Array. Collective."""
+    return Array(shape, dtype, distribution, **options)
+
+
+def full(shape, value, dtype=None, distribution=None, **options):
+    """An array whose elements are `value`. Collective."""
+    array = Array(shape, np.asarray(value).dtype if dtype is None else dtype, distribution, **options)
+    array.fill(value)
+    return array
+
+
+def ones(shape, dtype=float, distribution=None, **options):
+    """An array of ones. Collective."""
+    return full(shape, 1, dtype, distribution, **options)
+
+
+def from_numpy(values, distribution=None, **options):
+    """An array with the elements of a NumPy array that every rank has: each writes its own part. Collective."""
+    values = np.asarray(values)
+    array = Array(values.shape, values.dtype, distribution, **options)
+    for domain in array.domains():
+        key = tuple(slice(one.start, one.stop, one.step) for one in domain)
+        moved = tuple(slice(one.start - low, one.stop - low, one.step) for one, low in zip(domain, array.lower))
+        array[key] = values[moved]
+    array.barrier()
+    return array
+
+
+def fromfunction(function, shape, dtype=float, distribution=None, **options):
+    """An array whose elements are function(i, j, …) of arrays of indices: each rank computes its own part. Collective.
+
+    >>> import lapwing
+    >>> lapwing.fromfunction(lambda i, j: 10 * i + j, (2, 3))[1].tolist()
+    [10.0, 11.0, 12.0]
+    """
+    array = Array(shape, dtype, distribution, **options)
+    for domain in array.domains():
+        indices = np.ix_(*(np.arange(one.start, one.stop, one.step) for one in domain))
+        array[tuple(slice(one.start, one.stop, one.step) for one in domain)] = function(*indices)
+    array.barrier()
+    return array
+
+
+def checkpoint_shape(path, dtype, ndim, runtime=None):
+    """The shape of the array in a file of this dtype and number of dimensions. Collective. FileError for a file with others."""
+    import os
+
+    runtime, extents = runtime or default_runtime(), ffi.new("int64_t[8]")
+    check(lib.lapwing_checkpoint_extents(runtime._handle, os.fsencode(path), type_of(dtype_of(dtype)), ndim, extents))
+    return tuple(extents[0:ndim])
+
+
+def load(path, dtype, ndim, distribution=None, **options):
+    """A new array with the elements of a file that save() wrote. Collective."""
+    array = Array(checkpoint_shape(path, dtype, ndim, options.get("runtime")), dtype, distribution, **options)
+    array.load(path)
+    return array

@@ -1,0 +1,137 @@
+"""How elements are spread over the ranks."""
+
+import numpy as np
+
+from ._library import Callback, ffi, lib
+
+
+class Distribution:
+    """A distribution of the program's own: a class with these four functions, which give the same answers on every rank. Indices are counted
+    from 0. They are called for every element that is looked for: for large arrays Block, Cyclic and BlockCyclic are far faster.
+    """
+
+    _kind = 4
+    replicated = False
+
+    def locate(self, shape, ranks, index):
+        """(owner, offset, contiguous): the rank, the place in its part in elements, and how many elements from there on are one behind the other
+        as the last index grows."""
+        raise NotImplementedError
+
+    def capacity(self, shape, ranks):
+        """Elements to allocate at each rank."""
+        raise NotImplementedError
+
+    def domains(self, shape, ranks, rank):
+        """What a rank owns: a list of disjoint domains, each a tuple of a Python range a dimension."""
+        raise NotImplementedError
+
+    def _key(self):
+        return (type(self).__name__, id(self))
+
+    def _parameters(self, dimensions):
+        """The structure of C, and what must be kept as long as it is used."""
+
+        def of(shape):
+            return tuple(shape.extents[0 : shape.dimensions]), shape.ranks
+
+        def locate(shape, index):
+            return self.locate(*of(shape), tuple(index[0 : shape.dimensions]))
+
+        def domain(shape, rank, k, ranges):
+            for d, one in enumerate(self.domains(*of(shape), rank)[k]):
+                ranges[d].first, ranges[d].size, ranges[d].stride = one.start, len(one), one.step
+
+        callback = Callback(
+            locate=locate,
+            capacity=lambda shape: self.capacity(*of(shape)),
+            domain_count=lambda shape, rank: len(self.domains(*of(shape), rank)),
+            domain=domain,
+        )
+        functions = ffi.new("lapwing_distribution_functions*")
+        functions.locate = lib.lapwing_python_locate
+        functions.capacity = lib.lapwing_python_capacity
+        functions.domain_count = lib.lapwing_python_domain_count
+        functions.domain = lib.lapwing_python_domain
+        functions.replicated = self.replicated
+        structure = ffi.new("lapwing_distribution*")
+        structure.kind, structure.functions, structure.context = self._kind, functions, callback.handle
+        return structure, (callback, functions), callback
+
+
+class _Regular(Distribution):
+    def __init__(self, grid=None):
+        self.grid = None if grid is None else tuple(int(n) for n in np.atleast_1d(grid))
+
+    def __repr__(self):
+        return f"lapwing.{type(self).__name__}({'' if self.grid is None else f'grid={self.grid}'})"
+
+    def __eq__(self, other):
+        return isinstance(other, Distribution) and self._key() == other._key()
+
+    def __hash__(self):
+        return hash(self._key())
+
+    def _key(self):
+        return (type(self).__name__, self.grid)
+
+    def _parameters(self, dimensions):
+        structure, kept = ffi.new("lapwing_distribution*"), []
+        structure.kind = self._kind
+        if self.grid is not None:
+            if len(self.grid) != dimensions:
+                raise ValueError(f"lapwing.{type(self).__name__}: grid {self.grid} has {len(self.grid)} numbers, and the array {dimensions} dimensions")
+            kept.append(ffi.new("int[]", self.grid))
+            structure.grid = kept[-1]
+        return structure, kept, None
+
+
+class Block(_Regular):
+    """One block of ceil(extent / processes) indices a process in each dimension. `grid`: processes in each dimension, 0: chosen here.
+
+    >>> import lapwing
+    >>> lapwing.Block(grid=(0, 1))  # blocks of rows
+    lapwing.Block(grid=(0, 1))
+    """
+
+    _kind = 0
+
+
+class Cyclic(_Regular):
+    """Index i of a dimension with P processes is with process i mod P."""
+
+    _kind = 1
+
+
+class BlockCyclic(_Regular):
+    """Blocks of `block` indices, a number a dimension, dealt to the processes in turn."""
+
+    _kind = 2
+
+    def __init__(self, block, grid=None):
+        super().__init__(grid)
+        self.block = tuple(int(n) for n in np.atleast_1d(block))
+
+    def __repr__(self):
+        return f"lapwing.BlockCyclic({self.block}{'' if self.grid is None else f', grid={self.grid}'})"
+
+    def _key(self):
+        return (*super()._key(), self.block)
+
+    def _parameters(self, dimensions):
+        structure, kept, callback = super()._parameters(dimensions)
+        if len(self.block) != dimensions:
+            raise ValueError(f"lapwing.BlockCyclic: block {self.block} has {len(self.block)} numbers, and the array {dimensions} dimensions")
+        kept.append(ffi.new("int64_t[]", self.block))
+        structure.block = kept[-1]
+        return structure, kept, callback
+
+
+class Replicated(_Regular):
+    """Every rank has all elements; writes go to every copy."""
+
+    _kind = 3
+    replicated = True
+
+    def __init__(self):
+        super().__init__()

@@ -1,0 +1,100 @@
+"""The own block of an array with what lies around it."""
+
+import numpy as np
+
+from . import _errors
+from ._library import check, create, ffi, lib
+from ._runtime import refuse_pickling
+from ._types import Views
+
+
+class Halo:
+    """What a stencil reads: the own block and, `depth` deep on every side and at the corners, elements of other ranks, as one NumPy array. Made by
+    a.halo(); for `with`. `periodic`: where the array goes on behind its last index with its first: True, or a flag a dimension.
+
+    >>> import lapwing
+    >>> a = lapwing.ones((24, 24))
+    >>> with a.halo(1) as halo:
+    ...     halo.exchange()
+    ...     sums = halo.array[:-2, 1:-1] + halo.array[2:, 1:-1]  # of the elements above and below each own one
+    >>> sums.shape == a.local.shape
+    True
+    """
+
+    __reduce_ex__ = refuse_pickling
+
+    def __init__(self, array, depth, periodic):
+        flags = np.broadcast_to(np.asarray(periodic, np.int32), (array.ndim,)).tolist()
+        self._owner, self._views, self._open = array, Views(), True
+        self.depth = depth
+        self._cell = create("halo", lib.lapwing_halo_create, array._handle, depth, ffi.new("int[]", flags))
+        array._views.count += 1  # the array must stay as long as it has halos
+
+    @property
+    def _handle(self):
+        if not self._open:
+            raise _errors.UsageError("Halo: it is closed")
+        return self._cell[0]
+
+    @property
+    def array(self):
+        """Own block and halo, without a copy. Elements beyond the array's edges are the program's."""
+        memory, strides, ranges = ffi.new("void**"), ffi.new("int64_t[8]"), ffi.new("lapwing_range[8]")
+        check(lib.lapwing_halo_memory(self._handle, memory, strides, ranges))
+        dimensions, dtype = self._owner.ndim, self._owner.dtype
+        shape = tuple(ranges[d].size for d in range(dimensions))
+        if memory[0] == ffi.NULL or 0 in shape:
+            return np.empty((0,) * dimensions, dtype)
+        elements = 1 + sum((n - 1) * strides[d] for d, n in enumerate(shape))
+        root = self._views.show(self, memory[0], elements * dtype.itemsize, dtype)
+        return np.lib.stride_tricks.as_strided(root, shape, tuple(strides[d] * dtype.itemsize for d in range(dimensions)))
+
+    @property
+    def own(self):
+        """The own block in it."""
+        whole = self.array
+        return whole[tuple(slice(self.depth, n - self.depth) for n in whole.shape)] if whole.size else whole
+
+    @property
+    def ranges(self):
+        """The indices of `array`: a range a dimension."""
+        ranges = ffi.new("lapwing_range[8]")
+        check(lib.lapwing_halo_memory(self._handle, ffi.NULL, ffi.NULL, ranges))
+        return tuple(range(ranges[d].first, ranges[d].first + ranges[d].size) for d in range(self._owner.ndim))
+
+    def exchange(self):
+        """A barrier, fetch(), a barrier. Collective."""
+        check(lib.lapwing_halo_exchange(self._handle))
+
+    def fetch(self):
+        """Own block and halo as they are. Local."""
+        check(lib.lapwing_halo_fetch(self._handle))
+
+    def start_fetch(self):
+        """The same without waiting: a Transfer; the memory must not be used before it is complete."""
+        from ._array import Transfer
+
+        cell = ffi.new("lapwing_completion**")
+        check(lib.lapwing_halo_start_fetch(self._handle, cell))
+        return Transfer(cell, None, (self,))
+
+    def store(self):
+        """The own block, but no halo, back to the array. Local."""
+        check(lib.lapwing_halo_store(self._handle))
+
+    def close(self):
+        """The memory goes when no NumPy array shows it any more. Local."""
+        self._open = False
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *unused):
+        self.close()
+
+    def __del__(self):
+        # Arrays that show the memory keep this object.
+        if hasattr(self, "_cell") and self._cell[0] != ffi.NULL:
+            if lib.lapwing_python_mpi_state() == 1:
+                lib.lapwing_halo_free(self._cell)
+            self._owner._views.count -= 1

@@ -1,0 +1,189 @@
+"""Which of the modules lapwing._core_MPI is loaded, and what all others need of it: ffi, lib, Elements, check()."""
+
+import glob
+import importlib
+import importlib.machinery
+import importlib.util
+import os
+import sys
+
+_FAMILIES = {"openmpi": "Open MPI", "mpich": "MPICH"}
+
+
+def _family_of(version):
+    """openmpi, mpich or other, by the text of MPI_Get_library_version."""
+    if "Open MPI" in version:
+        return "openmpi"
+    if any(name in version for name in ("MPICH", "Intel(R) MPI", "MVAPICH", "CRAY")):
+        return "mpich"
+    return "other"
+
+
+def _launcher():
+    """The MPI whose mpirun started this process, or None."""
+    if "OMPI_COMM_WORLD_SIZE" in os.environ:
+        return "openmpi"
+    if "PMI_RANK" in os.environ and "PMI_SIZE" in os.environ:
+        return "mpich"
+    return None
+
+
+def _choose(there, wanted, mpi4py, launcher):
+    """One of the modules that are there. `mpi4py`: the MPI of the mpi4py that is loaded already, or None."""
+    names = " and ".join(_FAMILIES.get(name, name) for name in sorted(there)) or "no MPI"
+    if wanted:
+        if wanted not in there:
+            raise ImportError(f"PYTHON_LAPWING_MPI is '{wanted}', and this package of lapwing is built for {names}")
+        if mpi4py and mpi4py != wanted:
+            raise ImportError(
+                f"PYTHON_LAPWING_MPI is '{wanted}', and the mpi4py that is imported already is built for "
+                f"{_FAMILIES.get(mpi4py, mpi4py)}: two MPIs in one process do not work"
+            )
+        return wanted
+    if mpi4py:
+        if mpi4py not in there:
+            raise ImportError(
+                f"mpi4py, which is imported already, is built for {_FAMILIES.get(mpi4py, mpi4py)}, and this package of lapwing for "
+                f"{names}: two MPIs in one process do not work. Do without mpi4py (lapwing starts MPI itself), or build lapwing with "
+                f"the MPI of mpi4py: pip install . with MPI_CXX_COMPILER set"
+            )
+        return mpi4py
+    if launcher in there:
+        return launcher
+    if launcher and "other" not in there:
+        raise ImportError(
+            f"this process was started by the mpirun of {_FAMILIES[launcher]}, and this package of lapwing is built for {names}: "
+            f"every process would be alone. Start it with the mpirun of {names}"
+        )
+    return sorted(there)[-1]  # without mpirun: one rank, whichever MPI
+
+
+def _load():
+    directory = os.path.dirname(__file__)
+    files = glob.glob(os.path.join(directory, "_core_*"))
+    there = {os.path.basename(file).split(".")[0][len("_core_") :] for file in files if file.endswith(".so")}
+    if not there:
+        raise ImportError(f"{directory} has no _core_MPI*.so: the package is not built for this Python. Run pip install . in Lapwing's sources")
+    mpi4py = sys.modules.get("mpi4py.MPI")
+    family = _choose(there, os.environ.get("PYTHON_LAPWING_MPI"), mpi4py and _family_of(mpi4py.Get_library_version()), _launcher())
+    core = importlib.import_module(f"lapwing._core_{family}")
+    # A second module in the same file: it must see the same copy of the library.
+    loader = importlib.machinery.ExtensionFileLoader("_elements", core.__file__)
+    elements = importlib.util.module_from_spec(importlib.util.spec_from_file_location("_elements", core.__file__, loader=loader))
+    loader.exec_module(elements)
+    return family, core.ffi, core.lib, elements.Elements
+
+
+family, ffi, lib, Elements = _load()
+
+
+def mpi_version():
+    """The text of MPI_Get_library_version."""
+    text = ffi.new("char[16384]")
+    lib.lapwing_python_mpi_version(text)
+    return ffi.string(text).decode(errors="replace").strip("\0\n ")
+
+
+from . import _errors  # noqa: E402  (it needs nothing of this module before the first error)
+
+
+def check(code):
+    """Raises the exception of a code, with the library's whole text."""
+    if code:
+        raise _errors.exception(code, ffi.string(lib.lapwing_error_text()).decode(errors="replace"), lib.lapwing_error_mpi_code())
+
+
+def text_of(function, *arguments):
+    """The text that a call gives."""
+    text = ffi.new("const char**")
+    check(function(*arguments, text))
+    return ffi.string(text[0]).decode(errors="replace")
+
+
+def number_of(kind, function, *arguments):
+    """The number that a call gives."""
+    number = ffi.new(kind)
+    check(function(*arguments, number))
+    return number[0]
+
+
+def create(kind, function, *arguments):
+    """The handle that a call makes, in a cell that the call which frees it takes: cell[0]."""
+    cell = ffi.new(f"lapwing_{kind}**")
+    check(function(*arguments, cell))
+    return cell
+
+
+class Callback:
+    """A context for functions of the program's that the library calls; what they raise is raised behind the call."""
+
+    def __init__(self, **functions):
+        self.functions = functions
+        self.handle = ffi.new_handle(self)
+        self.error = None
+
+    def call(self, name, default, *arguments):
+        if self.error is not None:
+            return default
+        try:
+            return self.functions[name](*arguments)
+        except BaseException as error:  # must not cross the library; check() raises it
+            self.error = error
+            return default
+
+    def check(self, code):
+        if self.error is not None:
+            error, self.error = self.error, None
+            raise error
+        check(code)
+
+
+def _of(context):
+    return ffi.from_handle(context)
+
+
+@ffi.def_extern()
+def lapwing_python_progress(context, done, all):
+    return 1 if _of(context).call("progress", True, done, all) else 0
+
+
+@ffi.def_extern()
+def lapwing_python_fill(context, first, memory, size):
+    callback = _of(context)
+    callback.call("fill", None, first, memory, size)
+    return 0 if callback.error is None else 1
+
+
+@ffi.def_extern()
+def lapwing_python_combine(context, left, right):
+    _of(context).call("combine", None, left, right)
+
+
+@ffi.def_extern()
+def lapwing_python_accumulate(context, value, index, element):
+    _of(context).call("accumulate", None, value, index, element)
+
+
+@ffi.def_extern()
+def lapwing_python_apply(context, target, source):
+    _of(context).call("apply", None, target, source)
+
+
+@ffi.def_extern()
+def lapwing_python_locate(context, shape, index, place):
+    place.owner, place.offset, place.contiguous = _of(context).call("locate", (-1, 0, 1), shape, index)
+
+
+@ffi.def_extern()
+def lapwing_python_capacity(context, shape):
+    return _of(context).call("capacity", 0, shape)
+
+
+@ffi.def_extern()
+def lapwing_python_domain_count(context, shape, rank):
+    return _of(context).call("domain_count", 0, shape, rank)
+
+
+@ffi.def_extern()
+def lapwing_python_domain(context, shape, rank, k, ranges):
+    _of(context).call("domain", None, shape, rank, k, ranges)

@@ -1,0 +1,220 @@
+"""Parts of arrays in any order, and assignments between them."""
+
+import numpy as np
+
+from . import _errors, _index
+from ._library import Callback, check, create, ffi, lib, number_of, text_of
+from ._runtime import refuse_pickling
+from ._types import address, source, target
+
+REPLACE, ADD, MIN, MAX, SUBTRACT, MULTIPLY = 6, 0, 4, 5, 8, 9
+OPERATIONS = {"replace": REPLACE, "add": ADD, "min": MIN, "max": MAX, "subtract": SUBTRACT, "multiply": MULTIPLY}
+
+
+class Assignments:
+    """What arrays and slices have in common: collective assignments from other arrays and slices."""
+
+
+class Slice(Assignments):
+    """Part of an array in any order, with positions from 0 on; made by a.slice[…], a.T and s[…], and nothing is read by that. It is valid until the
+    array is closed, resized or redistributed."""
+
+    __reduce_ex__ = refuse_pickling
+    __hash__ = object.__hash__
+
+    def __init__(self, cell, array):
+        self._cell, self.array, self._assigned = cell, array, False
+        dimensions = number_of("int*", lambda cell: lib.lapwing_slice_shape(self._cell[0], cell, ffi.NULL))
+        extents = ffi.new("int64_t[8]")
+        check(lib.lapwing_slice_shape(self._cell[0], ffi.NULL, extents))
+        self.shape = tuple(extents[0:dimensions])
+
+    def __del__(self):
+        if hasattr(self, "_cell"):
+            lib.lapwing_slice_free(self._cell)
+
+    def __array_ufunc__(self, ufunc, method, *inputs, **options):
+        for one in (*(options.get("out") or ()), *inputs):
+            if isinstance(one, Assignments) and not isinstance(one, Slice):
+                return one.__array_ufunc__(ufunc, method, *inputs, **options)
+        raise TypeError(f"lapwing: numpy.{ufunc.__name__} of a Slice needs an Array beside it; numpy.asarray(slice) reads the elements to this rank")
+
+    @property
+    def _handle(self):
+        self.array._handle
+        return self._cell[0]
+
+    @property
+    def dtype(self):
+        return self.array.dtype
+
+    @property
+    def ndim(self):
+        return len(self.shape)
+
+    @property
+    def size(self):
+        return int(np.prod(self.shape))
+
+    def __len__(self):
+        return self.shape[0]
+
+    def __repr__(self):
+        return f"<lapwing.Slice {self.shape} of {self.array!r}>"
+
+    def __getitem__(self, key):
+        found = _index.basic(key, self.shape, (0,) * self.ndim, "Slice")
+        if found is None or len(found.shape) != sum(not isinstance(part, int) for part in found.parts):
+            raise TypeError("lapwing: slices are made of integers, slices and one ellipsis; lists are read and written by a[rows, columns]")
+        return Slice(create("slice", lib.lapwing_slice_cut, self._handle, found.c_parts()), self.array)
+
+    def __setitem__(self, key, value):
+        if isinstance(value, Slice) and value._assigned:
+            value._assigned = False
+        else:
+            self[key].assign(value)
+
+    @property
+    def T(self):
+        """The dimensions in reverse."""
+        return self.transpose()
+
+    def transpose(self, *order):
+        """Dimension d of the result is dimension order[d]; without any: in reverse."""
+        order = order[0] if len(order) == 1 and not isinstance(order[0], int) else order
+        if order and len(order) != self.ndim:
+            raise _errors.RangeError(f"Slice.transpose(): {len(order)} numbers for {self.ndim} dimensions")
+        pointer = ffi.new("int[]", [int(d) for d in order]) if order else ffi.NULL
+        return Slice(create("slice", lib.lapwing_slice_permute, self._handle, pointer), self.array)
+
+    # --- one-sided ---
+
+    def get(self, out=None):
+        """The elements as a NumPy array. Local."""
+        values = target(out, self.dtype, self.shape)
+        if values.size:
+            check(lib.lapwing_slice_get(self._handle, address(values), ffi.NULL))
+        return values
+
+    def __array__(self, dtype=None):
+        values = self.get()
+        return values if dtype is None else values.astype(dtype, copy=False)
+
+    def put(self, values):
+        """Writes a NumPy array, which is broadcast. Local."""
+        values = source(values, self.dtype, self.shape)
+        if values.size:
+            check(lib.lapwing_slice_put(self._handle, address(values), ffi.NULL))
+
+    def copy_from(self, other):
+        """The elements of another slice of the same dtype and shape, through 4 MiB of this rank's memory. Local."""
+        other = as_slice(other)
+        check(lib.lapwing_slice_copy(self._handle, other._handle))
+
+    # --- collective ---
+
+    def assign(self, other, operation="replace"):
+        """The elements become those of another array or slice of the same shape, or a number; "add", "subtract", "multiply", "min", "max": are
+        combined with them. As if the source were copied before. Collective: a barrier before and after."""
+        if isinstance(other, Assignments):
+            other = as_slice(other)
+            check(lib.lapwing_slice_assign(self._handle, other._handle, OPERATIONS[operation]))
+        elif np.ndim(other) == 0 and operation == "replace":
+            self.fill(other)
+        else:
+            raise TypeError(
+                f"lapwing.Slice.assign(): {type(other).__name__}; it must be an Array or a Slice. A NumPy array is written by one rank with put()"
+            )
+
+    def apply(self, other, function):
+        """The elements become function(target, source), of NumPy numbers, one by one: slow. Collective."""
+        other = as_slice(other)
+        into, of = self.dtype, other.dtype
+
+        def call(left, right):
+            a = np.frombuffer(ffi.buffer(left, into.itemsize), into)
+            b = np.frombuffer(ffi.buffer(ffi.cast("void*", right), of.itemsize), of)
+            a[0] = function(a[0], b[0])
+
+        callback = Callback(apply=call)
+        callback.check(lib.lapwing_slice_apply(self._handle, other._handle, lib.lapwing_python_apply, callback.handle))
+
+    def fill(self, value):
+        """Each element becomes `value`. Collective."""
+        value = np.asarray(value, self.dtype).reshape(1)
+        check(lib.lapwing_slice_fill(self._handle, address(value)))
+
+    def _in_place(self, other, operation):
+        self.assign(other, operation)
+        self._assigned = True  # a.slice[…] += b assigns the result once more: nothing to do then
+        return self
+
+    def __iadd__(self, other):
+        return self._in_place(other, "add")
+
+    def __isub__(self, other):
+        return self._in_place(other, "subtract")
+
+    def __imul__(self, other):
+        return self._in_place(other, "multiply")
+
+    def save(self, path, progress=None):
+        """The elements to a file, in their own order. Collective."""
+        from ._array import _save
+
+        _save(lib.lapwing_slice_save, self._handle, path, progress)
+
+    def load(self, path, progress=None):
+        """The elements of a file. Collective."""
+        from ._array import _save
+
+        _save(lib.lapwing_slice_load, self._handle, path, progress)
+
+
+def as_slice(one):
+    """A slice, or all of an array."""
+    if isinstance(one, Slice):
+        return one
+    if isinstance(one, Assignments):
+        return one.slice[...]
+    raise TypeError(f"lapwing: {type(one).__name__} is neither an Array nor a Slice")
+
+
+class Assignment:
+    """Assignments that are carried out together, as often as needed; the plans are kept."""
+
+    __reduce_ex__ = refuse_pickling
+
+    def __init__(self):
+        self._cell, self._kept = create("assignment", lib.lapwing_assignment_create), []
+
+    def __del__(self):
+        if hasattr(self, "_cell"):
+            lib.lapwing_assignment_free(self._cell)
+
+    def add(self, target, other, operation="replace"):
+        """One more: as Slice.assign(). Local."""
+        target = as_slice(target)
+        if isinstance(other, Assignments):
+            other = as_slice(other)
+            check(lib.lapwing_assignment_add(self._cell[0], target._handle, other._handle, OPERATIONS[operation]))
+        else:
+            value = np.asarray(other, target.dtype).reshape(1)
+            check(lib.lapwing_assignment_add_fill(self._cell[0], target._handle, address(value)))
+        self._kept.append((target, other))
+        return self
+
+    def execute(self, compare=False):
+        """All of them. `compare`: whether all ranks have the same slices is looked at first. Collective."""
+        check(lib.lapwing_assignment_execute(self._cell[0], compare))
+
+    @property
+    def transfers(self):
+        """(transfers, bytes) of this rank to other nodes in each execution."""
+        transfers, size = ffi.new("uint64_t*"), ffi.new("uint64_t*")
+        check(lib.lapwing_assignment_transfers(self._cell[0], transfers, size))
+        return transfers[0], size[0]
+
+    def explain(self):
+        """A text for people."""
+        return text_of(lib.lapwing_assignment_explain, self._cell[0])

@@ -1,0 +1,265 @@
+"""NumPy's functions on whole arrays: each rank computes its own part."""
+
+import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
+
+from . import _errors
+from ._slice import Slice
+
+_ASSIGNED = {np.add: "add", np.subtract: "subtract", np.multiply: "multiply", np.minimum: "min", np.maximum: "max"}
+
+
+def _identity(ufunc, dtype):
+    """What changes nothing, for ranks that own no elements."""
+    if ufunc in (np.maximum, np.fmax, np.minimum, np.fmin):
+        lowest = ufunc in (np.maximum, np.fmax)
+        if dtype.kind == "f":
+            return -np.inf if lowest else np.inf
+        if dtype.kind in "iu":
+            return np.iinfo(dtype).min if lowest else np.iinfo(dtype).max
+        if dtype.kind == "b":
+            return not lowest
+    elif ufunc.identity is not None:
+        return ufunc.identity
+    raise TypeError(f"lapwing: {ufunc.__name__}.reduce of {dtype} has no neutral element, which ranks without elements need")
+
+
+class Arithmetic(NDArrayOperatorsMixin):
+    """Operators, ufuncs and reductions of arrays. All are collective."""
+
+    def _alignment(self):
+        return (self.shape, self.lower, self.distribution._key(), id(self.runtime))
+
+    def _aligned(self, other):
+        """Another operand as each rank needs it: an array in step with this one, or a NumPy array of the own elements."""
+        from ._array import Array
+
+        if isinstance(other, Slice):
+            copy = Array(other.shape, other.dtype, self.distribution, runtime=self.runtime, lower=self.lower if any(self.lower) else None)
+            if copy.shape != self.shape:
+                raise ValueError(f"lapwing: operands have shapes {self.shape} and {other.shape}, which must be the same")
+            copy.slice[...].assign(other)
+            return copy
+        if isinstance(other, Array):
+            if other._alignment() == self._alignment():
+                return other
+            if other.shape != self.shape:
+                raise ValueError(
+                    f"lapwing: operands have shapes {self.shape} and {other.shape}; arrays are not broadcast, they must have the same shape"
+                )
+            copy = self._like(other.dtype)
+            copy.slice[...].assign(other)
+            return copy
+        return other
+
+    def _part(self, operand, mesh):
+        """The elements of an operand that belong to the own part."""
+        if isinstance(operand, Arithmetic):
+            return operand.local
+        operand = np.asarray(operand)
+        if operand.ndim == 0:
+            return operand
+        try:
+            operand = np.broadcast_to(operand, self.shape)
+        except ValueError:
+            raise ValueError(f"lapwing: an operand of shape {operand.shape} cannot be broadcast to {self.shape}") from None
+        return operand[tuple(index - low for index, low in zip(mesh, self.lower))]
+
+    def __array_ufunc__(self, ufunc, method, *inputs, out=None, **options):
+        from ._array import Array
+
+        if method == "reduce":
+            axis, keepdims = options.pop("axis", 0), options.pop("keepdims", False)
+            dtype = options.pop("dtype", None)
+            options = {name: value for name, value in options.items() if value is not np._NoValue and not (name == "where" and value is True)}
+            if out is not None or options or not isinstance(inputs[0], Array):
+                return NotImplemented
+            return inputs[0]._reduce(ufunc, axis, dtype, keepdims)
+        if method != "__call__" or ufunc.signature is not None or "where" in options:
+            return NotImplemented
+        if any(isinstance(one, np.ndarray) and one.ndim for one in out or ()):
+            raise TypeError("lapwing: out is a numpy.ndarray; it must be a lapwing.Array, since each rank computes its own part")
+        leader = out[0] if out else next(one for one in inputs if isinstance(one, Array))
+        if out and ufunc in _ASSIGNED and inputs[0] is leader and len(inputs) == 2 and not options:
+            other = inputs[1]
+            if isinstance(other, (Array, Slice)) and (isinstance(other, Slice) or other._alignment() != leader._alignment()):
+                if other.dtype == leader.dtype and other.shape == leader.shape:
+                    leader.slice[...].assign(other, _ASSIGNED[ufunc])
+                    return leader
+        inputs = [leader._aligned(one) for one in inputs]
+        outputs = list(out) if out else []
+        for one in outputs:
+            if one._alignment() != leader._alignment():
+                raise ValueError("lapwing: the arrays of out must have the same shape and distribution")
+        # Others may still read what is to be overwritten, and must have written what is read.
+        leader.runtime.barrier()
+        mesh = np.ix_(*leader.local_indices)
+        parts = [leader._part(one, mesh) for one in inputs]
+        if outputs:
+            ufunc(*parts, out=tuple(one.local for one in outputs), **options)
+        else:
+            results = ufunc(*parts, **options)
+            results = results if isinstance(results, tuple) else (results,)
+            del parts
+            for values in results:
+                outputs.append(leader._like(values.dtype))
+                outputs[-1].local[...] = values
+        leader.runtime.barrier()
+        return outputs[0] if len(outputs) == 1 else tuple(outputs)
+
+    # --- reductions ---
+
+    def _reduce(self, ufunc, axis=None, dtype=None, keepdims=False):
+        axes = tuple(range(self.ndim)) if axis is None else (axis,) if isinstance(axis, (int, np.integer)) else tuple(axis)
+        if any(not -self.ndim <= one < self.ndim for one in axes):
+            raise _errors.RangeError(f"Array.{ufunc.__name__}: axis {axis} is outside [{-self.ndim}, {self.ndim})")
+        axes = tuple(one % self.ndim for one in axes)
+        if len(set(axes)) != len(axes):
+            raise ValueError(f"Array.{ufunc.__name__}: axis {axis} has a dimension twice")
+        if ufunc in (np.minimum, np.maximum, np.fmin, np.fmax) and any(self.shape[one] == 0 for one in axes):
+            raise _errors.UsageError(f"Array.{ufunc.__name__}: there are no elements, and no neutral one")
+        kind = ufunc.reduce(np.empty((1,) * self.ndim, self.dtype), axis=axes, dtype=dtype).dtype
+        shape = tuple(1 if d in axes else n for d, n in enumerate(self.shape))
+        result = np.full(shape, _identity(ufunc, kind), kind)
+        self.runtime.barrier()
+        local = self.local
+        if local.size:
+            mesh = np.ix_(*(np.zeros(1, int) if d in axes else own - low for d, (own, low) in enumerate(zip(self.local_indices, self.lower))))
+            result[mesh] = ufunc.reduce(local, axis=axes, dtype=dtype, keepdims=True)
+        del local
+        if not self.distribution.replicated:
+            if ufunc is np.add and kind.kind != "b" and kind.itemsize <= 16 and kind.kind in "iufc" and kind != np.float16:
+                self.runtime.sum(result)
+            else:
+                self.runtime.combine(result, ufunc)
+        else:
+            self.runtime.barrier()
+        if not keepdims:
+            result = result.reshape(tuple(n for d, n in enumerate(self.shape) if d not in axes))
+        return result if result.ndim else result[()]
+
+    def sum(self, axis=None, dtype=None, keepdims=False):
+        """The sum of all elements, or along dimensions: a NumPy array, the same on every rank. Collective."""
+        return self._reduce(np.add, axis, dtype, keepdims)
+
+    def prod(self, axis=None, dtype=None, keepdims=False):
+        return self._reduce(np.multiply, axis, dtype, keepdims)
+
+    def min(self, axis=None, keepdims=False):
+        """The smallest; NaN if one element is, as in NumPy."""
+        return self._reduce(np.minimum, axis, None, keepdims)
+
+    def max(self, axis=None, keepdims=False):
+        return self._reduce(np.maximum, axis, None, keepdims)
+
+    def any(self, axis=None, keepdims=False):
+        return self._reduce(np.logical_or, axis, None, keepdims)
+
+    def all(self, axis=None, keepdims=False):
+        return self._reduce(np.logical_and, axis, None, keepdims)
+
+    def mean(self, axis=None, keepdims=False):
+        total = self._reduce(np.add, axis, None if self.dtype.kind in "fc" else float, keepdims)
+        return total / (self.size / max(1, np.size(total)))
+
+    def argmin(self):
+        """The index of the first of the smallest elements, NaN passed over: a tuple, as a[a.argmin()] takes it. Collective."""
+        return self._extreme("min")[1]
+
+    def argmax(self):
+        return self._extreme("max")[1]
+
+    def nanmin(self):
+        """The smallest element, NaN passed over. Collective."""
+        return self._extreme("min")[0]
+
+    def nanmax(self):
+        return self._extreme("max")[0]
+
+    def _extreme(self, name):
+        from ._library import check, ffi, lib
+        from ._types import address
+
+        value, index = np.empty(1, self.dtype), ffi.new("int64_t[8]")
+        check(getattr(lib, f"lapwing_array_{name}")(self._handle, address(value), index))
+        return value[0], tuple(index[0 : self.ndim])
+
+    def nansum(self):
+        """The library's own sum of all elements, NaN passed over: a double, int64 or uint64. Collective."""
+        from ._library import check, ffi, lib
+        from ._types import address
+
+        kind = {"i": np.int64, "u": np.uint64, "b": np.uint64}.get(self.dtype.kind, np.float64)
+        total = np.empty(1, kind)
+        check(lib.lapwing_array_sum(self._handle, address(total)))
+        return total[0]
+
+    def dot(self, other):
+        """The sum of the products of all elements with those of another array of the same shape. Collective."""
+        return (self * other).sum()
+
+    # --- NumPy's other functions ---
+
+    def __array_function__(self, function, types, arguments, options):
+        implementation = _FUNCTIONS.get(function)
+        if implementation is None:
+            raise TypeError(
+                f"lapwing: numpy.{function.__name__} is not there for arrays of several ranks; numpy.asarray(a) reads all elements to this rank, "
+                f"and a.local is its own part"
+            )
+        return implementation(*arguments, **options)
+
+
+def _implement(*names):
+    return {getattr(np, name): (lambda name: lambda a, *rest, **options: getattr(a, name)(*rest, **options))(name) for name in names}
+
+
+def _norm(a, ord=None, axis=None, keepdims=False):
+    if ord is not None or axis is not None:
+        raise TypeError("lapwing: numpy.linalg.norm of an Array is that of all elements; ord and axis must be None")
+    return np.sqrt(np.real((a * np.conj(a)).sum()))
+
+
+def _copyto(into, values):
+    into.slice[...].assign(values)
+
+
+def _array_equal(a, b):
+    return a.shape == b.shape and bool((a == b).all())
+
+
+def _like(make):
+    def function(a, dtype=None):
+        return make(a, dtype)
+
+    return function
+
+
+def _full_like(a, value, dtype=None):
+    result = a._like(a.dtype if dtype is None else np.dtype(dtype))
+    result.fill(value)
+    return result
+
+
+_FUNCTIONS = {
+    **_implement("sum", "prod", "any", "all", "mean", "transpose", "copy", "nanmin", "nanmax", "nansum"),
+    np.amin: lambda a, axis=None, out=None, keepdims=False: a.min(axis, keepdims),
+    np.amax: lambda a, axis=None, out=None, keepdims=False: a.max(axis, keepdims),
+    np.shape: lambda a: a.shape,
+    np.ndim: lambda a: a.ndim,
+    np.size: lambda a, axis=None: a.size if axis is None else a.shape[axis],
+    np.zeros_like: _like(lambda a, dtype: a._like(a.dtype if dtype is None else np.dtype(dtype))),
+    np.empty_like: _like(lambda a, dtype: a._like(a.dtype if dtype is None else np.dtype(dtype))),
+    np.ones_like: _like(lambda a, dtype: _full_like(a, 1, dtype)),
+    np.full_like: _full_like,
+    np.copyto: _copyto,
+    np.array_equal: _array_equal,
+    np.allclose: lambda a, b, rtol=1e-5, atol=1e-8: bool((np.abs(a - b) <= atol + rtol * np.abs(b)).all()),
+    np.vdot: lambda a, b: (np.conj(a) * b).sum(),
+    np.dot: lambda a, b: a.dot(b) if a.ndim == 1 else _no_matrices(),
+    np.linalg.norm: _norm,
+}
+
+
+def _no_matrices():
+    raise TypeError("lapwing: numpy.dot of arrays of several dimensions is not there: Lapwing moves data, ScaLAPACK multiplies matrices")
