@@ -59,6 +59,28 @@ void Checks::cast(const CStyleCastExpr* cast) {
                                       types_.in_upc(from) + "' to '" + types_.in_upc(to) + "'");
 }
 
+bool Checks::points_to_shared_void(QualType type) const {
+    return Types::points_to_shared(type) && Types::pointee(type)->isVoidType();
+}
+
+namespace {
+
+constexpr const char* no_arithmetic =
+    "there is no arithmetic on a pointer to shared void; cast it to the type of the elements";
+
+} // namespace
+
+void Checks::operation(const UnaryOperator* operation) {
+    if (!points_to_shared_void(operation->getSubExpr()->getType())) return;
+    if (operation->isIncrementDecrementOp()) error(operation->getOperatorLoc(), no_arithmetic);
+    if (operation->getOpcode() == UO_Deref)
+        error(operation->getOperatorLoc(), "a pointer to shared void points to no object; cast it to a type of one");
+}
+
+void Checks::subscript(const ArraySubscriptExpr* subscript) {
+    if (points_to_shared_void(subscript->getBase()->getType())) error(subscript->getExprLoc(), no_arithmetic);
+}
+
 void Checks::operation(const BinaryOperator* operation) {
     const Expr* const left = operation->getLHS();
     const Expr* const right = operation->getRHS();
@@ -66,15 +88,11 @@ void Checks::operation(const BinaryOperator* operation) {
     const bool right_points = Types::points_to_shared(right->getType());
     if (operation->getOpcode() == BO_Assign) return conversion(left->getType(), right, "assigning");
     if (!left_points && !right_points) return;
-    const auto points_to_void = [&](const Expr* e, bool points) {
-        return points && types_.element(Types::pointee(e->getType()))->isVoidType();
-    };
     const bool arithmetic =
         operation->isAdditiveOp() || operation->getOpcode() == BO_AddAssign || operation->getOpcode() == BO_SubAssign;
     const bool compares = operation->isComparisonOp();
-    if (arithmetic && (points_to_void(left, left_points) || points_to_void(right, right_points)))
-        return error(operation->getOperatorLoc(),
-                     "there is no arithmetic on a pointer to shared void; cast it to the type of the elements");
+    if (arithmetic && (points_to_shared_void(left->getType()) || points_to_shared_void(right->getType())))
+        return error(operation->getOperatorLoc(), no_arithmetic);
     if (!compares && operation->getOpcode() != BO_Sub) return;
     const Expr* const a = left->IgnoreParenImpCasts();
     const Expr* const b = right->IgnoreParenImpCasts();
@@ -124,6 +142,14 @@ void Checks::call(const CallExpr* call) {
                                           types_.in_upc(name->getType()) + "'");
         return;
     }
+    // Clang would take them for functions of any address space.
+    if (const FunctionDecl* const callee = call->getDirectCallee(); callee != nullptr && callee->getBuiltinID() != 0)
+        for (unsigned k = 0; k < call->getNumArgs() && k < callee->getNumParams(); ++k)
+            if (Types::points_to_shared(callee->getParamDecl(k)->getType()))
+                return error(call->getArg(k)->getExprLoc(),
+                             "'" + callee->getName().str() + "' takes pointers-to-private, and this is '" +
+                                 types_.in_upc(call->getArg(k)->IgnoreImpCasts()->getType()) +
+                                 "'; upc_memcpy, upc_memget, upc_memput and upc_memset are for shared objects");
     const auto* const pointer = call->getCallee()->getType()->getAs<PointerType>();
     const auto* const prototype = pointer == nullptr ? nullptr : pointer->getPointeeType()->getAs<FunctionProtoType>();
     if (prototype == nullptr) return;

@@ -44,40 +44,43 @@ void Checks::constant(const Expr* expression, const std::string& what) {
               "THREADS is no constant here, and " + what + " must be one; compile for a fixed number of threads (-T)");
 }
 
+/// Of a type, or of what a pointer points to.
+void Checks::qualifiers(QualType type, SourceLocation location) {
+    if (const std::string both = types_.conflict(type); !both.empty())
+        error(location, "a type cannot be " + both + " at once");
+    else if (!Types::is_shared(type) && !Types::points_to_shared(type) && types_.qualifier(type) != Qualifier::none)
+        error(location, "strict and relaxed are for shared types alone");
+}
+
 /// Layouts and qualifiers wherever they stand in a type.
 void Checks::type(TypeLoc type, bool declares_array) {
     const QualType whole = type.getType();
+    qualifiers(whole, type.getBeginLoc());
     // At the top: of the object. Below a pointer: of what it points to.
     bool below_pointer = false;
     for (TypeLoc here = type; !here.isNull(); here = here.getNextTypeLoc()) {
-        if (here.getAs<FunctionTypeLoc>()) {
-            if (Types::is_shared(here.getAs<FunctionTypeLoc>().getReturnLoc().getType()))
+        if (const auto function = here.getAs<FunctionTypeLoc>()) {
+            if (Types::is_shared(function.getReturnLoc().getType()))
                 error(type.getBeginLoc(),
                       "a function cannot return a shared object; it can return a pointer-to-shared");
             return;
         }
-        const QualType t = here.getType();
-        if (here.getAs<PointerTypeLoc>()) {
-            below_pointer = true;
-            const QualType to = here.getAs<PointerTypeLoc>().getPointeeLoc().getType();
-            if (!Types::is_shared(to)) continue;
-            const Layout layout = types_.layout(to);
-            if (layout.kind == Layout::Kind::even)
-                error(here.getBeginLoc(),
-                      "the block size [*] belongs to arrays; a pointer-to-shared needs a number, or []");
-            if (types_.element(to)->isVoidType() && layout.number != layout_default &&
-                layout.kind != Layout::Kind::missing)
-                error(here.getBeginLoc(), "'shared void*' points to anything shared, and has no block size");
-            continue;
-        }
-        static_cast<void>(t);
+        const auto pointer = here.getAs<PointerTypeLoc>();
+        if (!pointer) continue;
+        below_pointer = true;
+        const QualType to = pointer.getPointeeLoc().getType();
+        qualifiers(to, type.getBeginLoc());
+        if (!Types::is_shared(to)) continue;
+        const Layout layout = types_.layout(to);
+        if (layout.kind == Layout::Kind::even)
+            error(here.getBeginLoc(),
+                  "the block size [*] belongs to arrays; a pointer-to-shared needs a number, or []");
+        if (types_.element(to)->isVoidType() && layout.number != layout_default && layout.kind != Layout::Kind::missing)
+            error(here.getBeginLoc(), "'shared void*' points to anything shared, and has no block size");
     }
     if (!below_pointer && Types::is_shared(whole) && !declares_array &&
         types_.layout(whole).kind == Layout::Kind::even && !whole->isArrayType())
         error(type.getBeginLoc(), "the block size [*] belongs to arrays");
-    if (Types::is_shared(whole)) return;
-    if (types_.qualifier(whole) != Qualifier::none)
-        error(type.getBeginLoc(), "strict and relaxed are for shared types alone");
 }
 
 std::string Checks::layout_text(const Layout& layout, QualType) const {
@@ -95,7 +98,7 @@ bool Checks::same_layout(QualType a, QualType b) const {
 /// With any number of threads exactly one dimension of a shared array is a multiple of THREADS.
 void Checks::dimensions(const VarDecl* variable) {
     const QualType t = variable->getType();
-    if (threads_ != 0 || !t->isArrayType() || types_.layout(t).is_indefinite()) return;
+    if (threads_ != 0 || !t->isArrayType()) return;
     int multiples = 0;
     bool incomplete = false;
     for (QualType inner = t.getCanonicalType(); inner->isArrayType();
@@ -107,13 +110,22 @@ void Checks::dimensions(const VarDecl* variable) {
         }
         std::uint64_t count = array->getSize().getZExtValue();
         for (; count != 0 && count % any_threads == 0; count /= any_threads) ++multiples;
-        if (count > any_threads / 2 && names_threads(nullptr)) multiples = 0;
     }
-    if (multiples > 1)
+    if (types_.layout(t).is_indefinite()) {
+        if (multiples > 0)
+            error(variable->getLocation(), "an array of block size [] lies with one thread, and THREADS is no constant "
+                                           "here for its size; compile for a fixed number of threads (-T)");
+    } else if (multiples > 1)
         error(variable->getLocation(), "THREADS occurs more than once in the dimensions of a shared array");
     else if (multiples == 0 && !incomplete)
         error(variable->getLocation(), "with any number of threads, one dimension of a shared array must be a multiple "
                                        "of THREADS; or make its block size [], or compile for a fixed number (-T)");
+}
+
+void Checks::name(const NamedDecl* declaration) {
+    const IdentifierInfo* const name = declaration->getIdentifier();
+    if (name == nullptr || (!name->isStr("THREADS") && !name->isStr("MYTHREAD"))) return;
+    error(declaration->getLocation(), name->getName().str() + " is a keyword of UPC, and no name for anything else");
 }
 
 void Checks::variable(const VarDecl* variable) {

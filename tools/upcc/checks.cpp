@@ -86,6 +86,18 @@ public:
         checks_.operation(operation);
         return true;
     }
+    bool VisitUnaryOperator(UnaryOperator* operation) {
+        checks_.operation(operation);
+        return true;
+    }
+    bool VisitArraySubscriptExpr(ArraySubscriptExpr* subscript) {
+        checks_.subscript(subscript);
+        return true;
+    }
+    bool VisitNamedDecl(NamedDecl* declaration) {
+        checks_.name(declaration);
+        return true;
+    }
     bool VisitCallExpr(CallExpr* call) {
         checks_.call(call);
         return true;

@@ -22,6 +22,8 @@ public:
     void layouts();
     void variable(const clang::VarDecl* variable);
     void type(clang::TypeLoc type, bool declares_array);
+    void qualifiers(clang::QualType type, clang::SourceLocation location);
+    void name(const clang::NamedDecl* declaration);
     void function(const clang::FunctionDecl* function);
     void member(const clang::FieldDecl* member);
     /// An expression that C wants to be constant.
@@ -32,6 +34,8 @@ public:
     void conversion(clang::QualType to, const clang::Expr* from, const std::string& what);
     void cast(const clang::CStyleCastExpr* cast);
     void operation(const clang::BinaryOperator* operation);
+    void operation(const clang::UnaryOperator* operation);
+    void subscript(const clang::ArraySubscriptExpr* subscript);
     void call(const clang::CallExpr* call);
     void size(const clang::UnaryExprOrTypeTraitExpr* size);
 
@@ -49,6 +53,7 @@ private:
     [[nodiscard]] bool same_layout(clang::QualType a, clang::QualType b) const;
     void dimensions(const clang::VarDecl* variable);
     [[nodiscard]] bool is_null(const clang::Expr* expression) const;
+    [[nodiscard]] bool points_to_shared_void(clang::QualType type) const;
 
     clang::ASTContext& context_;
     const Prepared& prepared_;

@@ -130,8 +130,8 @@ void Emitter::record_pieces(const RecordDecl* record, Pieces& pieces) {
 
 std::string Emitter::type_definition(const TypedefNameDecl* definition) {
     const QualType type = definition->getUnderlyingType();
-    const std::string name = definition->getName().str();
-    return "typedef " + declare(types_.is_shared(type) ? types_.without_shared(type) : type, name) + ";";
+    if (types_.is_shared(type)) return {}; // objects of it are declared by its parts
+    return "typedef " + declare(type, definition->getName().str()) + ";";
 }
 
 // --- variables

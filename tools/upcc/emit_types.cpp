@@ -16,7 +16,7 @@ std::string Emitter::qualifiers(QualType type) {
 std::string Emitter::number(const llvm::APInt& value) const {
     const std::uint64_t count = value.getZExtValue();
     if (threads_ == 0 && count != 0 && count % any_threads == 0)
-        return std::to_string(count / any_threads) + "*THREADS";
+        return std::to_string(count / any_threads) + "L*THREADS";
     return std::to_string(count);
 }
 

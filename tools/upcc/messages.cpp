@@ -45,6 +45,22 @@ std::string Messages::text(const Diagnostic& info) const {
     return as_upc(formatted.str().str(), prepared_);
 }
 
+/// What would not be said of the program as it was written.
+bool Messages::made_by_translation(const Diagnostic& info, std::size_t offset) const {
+    const unsigned id = info.getID();
+    if (id == diag::warn_attribute_address_multiple_identical_qualifiers) return true;
+    const std::size_t begin = prepared_.text.rfind('\n', offset) + 1;
+    const std::string_view line =
+        std::string_view{prepared_.text}.substr(begin, prepared_.text.find('\n', offset) - begin);
+    // THREADS has another type here than in what is compiled.
+    if ((id == diag::warn_format_conversion_argument_type_mismatch || id == diag::warn_out_of_range_compare ||
+         id == diag::warn_impcast_integer_precision_constant) &&
+        line.find("THREADS") != line.npos)
+        return true;
+    // A function of UPC's headers, with its name in the library.
+    return DiagnosticIDs::isBuiltinNote(id) && line.find("__asm__(\"lapwing") != line.npos;
+}
+
 void Messages::HandleDiagnostic(DiagnosticsEngine::Level level, const Diagnostic& info) {
     DiagnosticConsumer::HandleDiagnostic(level, info);
     if (level == DiagnosticsEngine::Ignored || level == DiagnosticsEngine::Remark) return;
@@ -55,6 +71,7 @@ void Messages::HandleDiagnostic(DiagnosticsEngine::Level level, const Diagnostic
     }
     const bool is_note = level == DiagnosticsEngine::Note;
     const bool is_error = level >= DiagnosticsEngine::Error;
+    if (made_by_translation(info, offset)) return;
     // A note about what the translator has declared tells the programmer nothing.
     if (is_note && (!shown_ || offset < prepared_.program_begin)) return;
     if (!is_note) shown_ = is_error || (offset >= prepared_.program_begin && offset < prepared_.program_end);

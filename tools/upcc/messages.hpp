@@ -14,6 +14,7 @@ public:
 
 private:
     [[nodiscard]] std::string text(const clang::Diagnostic& info) const;
+    [[nodiscard]] bool made_by_translation(const clang::Diagnostic& info, std::size_t offset) const;
 
     const Prepared& prepared_;
     Report& report_;

@@ -31,7 +31,8 @@ public:
         result_.text = prelude;
         result_.text += "\n# 1 \"<THREADS>\"\n";
         result_.program_begin = result_.text.size();
-        if (threads == 0) result_.text += "enum { THREADS = " + std::to_string(any_threads) + " };";
+        // Of 64 bits, so that 100000 * THREADS does not overflow in the parse; what is emitted names THREADS, an int.
+        if (threads == 0) result_.text += "enum : long { THREADS = " + std::to_string(any_threads) + " };";
         else if (threads > 0) result_.text += "enum { THREADS = " + std::to_string(threads) + " };";
         threads_begin_ = result_.program_begin;
         result_.program_begin = result_.text.size();
@@ -131,8 +132,11 @@ private:
             last = closing(open);
             if (last >= tokens_.size()) return problem(open, "'[' of a layout qualifier is not closed");
             std::string text;
-            for (std::size_t k = open + 1; k < last; ++k)
-                if (tokens_[k].kind != TokenKind::directive) text.append(text.empty() ? "" : " ").append(word(k));
+            for (std::size_t k = open + 1; k < last; ++k) {
+                if (tokens_[k].kind == TokenKind::directive) continue;
+                const bool apart = !text.empty() && tokens_[k - 1].end != tokens_[k].begin;
+                text.append(apart ? " " : "").append(word(k));
+            }
             const std::string_view whole = source_.substr(tokens_[at_].begin, tokens_[last].end - tokens_[at_].begin);
             lines.assign(static_cast<std::size_t>(std::count(whole.begin(), whole.end(), '\n')), '\n');
             number = layout(text, open + 1);

@@ -1,6 +1,5 @@
 #include "types.hpp"
 
-#include <charconv>
 #include <regex>
 
 using namespace clang;
@@ -52,14 +51,15 @@ QualType Types::without_shared(QualType type) const {
     return type.getUnqualifiedType();
 }
 
-std::string Types::tag(QualType type, bool qualifier) const {
+std::vector<std::string> Types::tags(QualType type, bool qualifier) const {
+    std::vector<std::string> found;
     while (!type.isNull()) {
         const Type* const here = type.getTypePtr();
         if (const auto* const tagged = dyn_cast<BTFTagAttributedType>(here)) {
             StringRef text = tagged->getAttr()->getBTFTypeTag();
             if (text.consume_front("upc ")) {
                 const bool is_qualifier = text == "strict" || text == "relaxed";
-                if (is_qualifier == qualifier) return text.str();
+                if (is_qualifier == qualifier) found.push_back(text.str());
             }
             type = tagged->getWrappedType();
         } else if (const auto* const array = dyn_cast<ArrayType>(here)) {
@@ -70,18 +70,24 @@ std::string Types::tag(QualType type, bool qualifier) const {
             type = adjusted->getOriginalType();
         } else {
             const QualType inner = type.getSingleStepDesugaredType(context_);
-            if (inner == type || inner.getTypePtr() == here) return {};
+            if (inner == type || inner.getTypePtr() == here) break;
             type = inner;
         }
     }
-    return {};
+    return found;
+}
+
+std::string Types::tag(QualType type, bool qualifier) const {
+    const std::vector<std::string> all = tags(type, qualifier);
+    return all.empty() ? std::string{} : all.front();
 }
 
 Layout Types::layout(QualType type) const {
     const std::string text = tag(type, false);
-    if (text.empty()) return {};
-    std::size_t number = 0;
-    std::from_chars(text.data(), text.data() + text.size(), number);
+    return text.empty() ? Layout{} : numbered(std::stoul(text));
+}
+
+Layout Types::numbered(std::size_t number) const {
     if (number == layout_default) return {Layout::Kind::blocks, number, 1};
     if (number == layout_indefinite) return {Layout::Kind::indefinite, number, 0};
     if (prepared_.layouts[number].text == "*") return {Layout::Kind::even, number, 0};
@@ -93,6 +99,22 @@ Layout Types::layout(QualType type) const {
 Qualifier Types::qualifier(QualType type) const {
     const std::string text = tag(type, true);
     return text == "strict" ? Qualifier::strict : text == "relaxed" ? Qualifier::relaxed : Qualifier::none;
+}
+
+std::string Types::conflict(QualType type) const {
+    const std::vector<std::string> qualifiers = tags(type, true);
+    for (const std::string& other : qualifiers)
+        if (other != qualifiers.front()) return "strict and relaxed";
+    const std::vector<std::string> layouts = tags(type, false);
+    for (const std::string& other : layouts) {
+        const std::size_t one = std::stoul(layouts.front());
+        const std::size_t two = std::stoul(other);
+        const Layout a = numbered(one);
+        const Layout b = numbered(two);
+        if (a.kind == b.kind && a.block == b.block) continue;
+        return "shared [" + prepared_.layouts[two].text + "] and shared [" + prepared_.layouts[one].text + "]";
+    }
+    return {};
 }
 
 std::optional<std::uint64_t> Types::elements(QualType type) const {

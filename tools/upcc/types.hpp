@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace upcc {
 
@@ -49,6 +50,8 @@ public:
 
     [[nodiscard]] Layout layout(clang::QualType type) const;
     [[nodiscard]] Qualifier qualifier(clang::QualType type) const;
+    /// Layout qualifiers that say different things of one type, as UPC writes them; empty: there are none.
+    [[nodiscard]] std::string conflict(clang::QualType type) const;
     /// How many elements an array has, in all dimensions; nothing where it is incomplete or variable.
     [[nodiscard]] std::optional<std::uint64_t> elements(clang::QualType type) const;
 
@@ -59,9 +62,12 @@ public:
     [[nodiscard]] std::string in_upc(clang::QualType type) const;
 
 private:
-    /// The last word of the tag that is nearest to the type: "strict", "relaxed" if a qualifier is wanted, else the
-    /// layout's number; empty: none.
+    /// The last words of the tags of a type, the nearest to it first: "strict", "relaxed" if qualifiers are wanted,
+    /// else the layouts' numbers.
+    [[nodiscard]] std::vector<std::string> tags(clang::QualType type, bool qualifier) const;
+    /// The first of them; empty: none.
     [[nodiscard]] std::string tag(clang::QualType type, bool qualifier) const;
+    [[nodiscard]] Layout numbered(std::size_t number) const;
 
     clang::ASTContext& context_;
     const Prepared& prepared_;

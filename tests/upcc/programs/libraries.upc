@@ -7,7 +7,7 @@
 #include "check.h"
 
 #define N 4
-shared[] int from_one[N * THREADS];
+shared[] int *shared from_one; // an array of one thread cannot be declared with THREADS elements
 shared[N] int to_all[N * THREADS];
 shared[N] int permuted[N * THREADS];
 shared int numbers[N * THREADS];
@@ -23,7 +23,11 @@ static int larger(int a, int b) { return a > b ? a : b; }
 int main(void) {
     int i;
     upc_tick_t begin = upc_ticks_now();
-    if (MYTHREAD == 0) for (i = 0; i < N * THREADS; i++) from_one[i] = i + 1;
+    if (MYTHREAD == 0) {
+        from_one = upc_alloc(N * THREADS * sizeof(int));
+        for (i = 0; i < N * THREADS; i++) from_one[i] = i + 1;
+    }
+    upc_barrier;
     upc_all_broadcast(to_all, from_one, N * sizeof(int), UPC_IN_ALLSYNC | UPC_OUT_ALLSYNC);
     for (i = 0; i < N; i++) CHECK(to_all[N * MYTHREAD + i] == i + 1);
     upc_all_scatter(to_all, from_one, N * sizeof(int), UPC_IN_ALLSYNC | UPC_OUT_ALLSYNC);

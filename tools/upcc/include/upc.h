@@ -38,4 +38,7 @@ extern void upc_memset(shared void* dst, int c, size_t n) __asm__("lapwing_upc_m
 
 extern void upc_global_exit(int status) __asm__("lapwing_upc_global_exit") __attribute__((noreturn));
 
+/* Of Berkeley UPC and GNU UPC: sees what others have written, and lets them go on. */
+static inline void upc_poll(void) { upc_fence; }
+
 #endif

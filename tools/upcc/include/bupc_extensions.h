@@ -1,0 +1,105 @@
+/* Extensions of Berkeley UPC that programs use: ticks, polling, the distance of threads, transfers that go on beside
+ * the program, semaphores, and puts that signal one. Included by itself, or by bupc_collectivev.h. */
+#ifndef LAPWING_UPCC_BUPC_EXTENSIONS_H
+#define LAPWING_UPCC_BUPC_EXTENSIONS_H
+
+#include <stdint.h>
+#include <upc.h>
+#include <upc_castable.h>
+#include <upc_nb.h>
+#include <upc_tick.h>
+
+typedef upc_tick_t bupc_tick_t;
+#define BUPC_TICK_MAX UPC_TICK_MAX
+#define BUPC_TICK_MIN UPC_TICK_MIN
+#define bupc_ticks_now() upc_ticks_now()
+#define bupc_ticks_to_ns(ticks) upc_ticks_to_ns(ticks)
+#define bupc_ticks_to_us(ticks) (upc_ticks_to_ns(ticks) / 1000)
+
+/* Sees what others have written, and lets them go on. */
+#define bupc_poll() upc_poll()
+
+#define BUPC_THREADS_SAME 0
+#define BUPC_THREADS_VERYNEAR 100
+#define BUPC_THREADS_NEAR 200
+#define BUPC_THREADS_FAR 300
+#define BUPC_THREADS_VERYFAR 400
+/* Of two threads neither of which is the caller: NEAR where it has both on its node, else FAR. */
+static inline unsigned int bupc_thread_distance(int a, int b) {
+    if (a == b) return BUPC_THREADS_SAME;
+    return upc_thread_info((size_t)a).guaranteedCastable && upc_thread_info((size_t)b).guaranteedCastable
+               ? BUPC_THREADS_VERYNEAR
+               : BUPC_THREADS_FAR;
+}
+
+#define bupc_cast(p) upc_cast(p)
+#define bupc_castable(p) (upc_cast(p) != (void*)0)
+
+typedef upc_handle_t bupc_handle_t;
+#define BUPC_COMPLETE_HANDLE UPC_COMPLETE_HANDLE
+#define bupc_memcpy_async(dst, src, bytes) upc_memcpy_nb(dst, src, bytes)
+#define bupc_memget_async(dst, src, bytes) upc_memget_nb(dst, src, bytes)
+#define bupc_memput_async(dst, src, bytes) upc_memput_nb(dst, src, bytes)
+#define bupc_memset_async(dst, value, bytes) upc_memset_nb(dst, value, bytes)
+#define bupc_memcpy_asynci(dst, src, bytes) upc_memcpy_nbi(dst, src, bytes)
+#define bupc_memget_asynci(dst, src, bytes) upc_memget_nbi(dst, src, bytes)
+#define bupc_memput_asynci(dst, src, bytes) upc_memput_nbi(dst, src, bytes)
+#define bupc_memset_asynci(dst, value, bytes) upc_memset_nbi(dst, value, bytes)
+#define bupc_waitsync(handle) upc_sync(handle)
+#define bupc_trysync(handle) upc_sync_attempt(handle)
+#define bupc_waitsynci() upc_synci()
+#define bupc_trysynci() upc_synci_attempt()
+
+/* Semaphores: a count in the memory of the thread that has made it, under a lock. Posting has a fence before. */
+typedef shared struct lapwing_upcc_semaphore {
+    upc_lock_t* lock;
+    uint64_t count;
+} bupc_sem_t;
+#define BUPC_SEM_BOOLEAN 1
+#define BUPC_SEM_INTEGER 2
+#define BUPC_SEM_SPRODUCER 4
+#define BUPC_SEM_MPRODUCER 8
+#define BUPC_SEM_SCONSUMER 16
+#define BUPC_SEM_MCONSUMER 32
+#define BUPC_SEM_MAXVALUE 65535
+static inline bupc_sem_t* bupc_sem_alloc(int flags) {
+    bupc_sem_t* s = (bupc_sem_t*)upc_alloc(sizeof(bupc_sem_t));
+    (void)flags;
+    s->lock = upc_global_lock_alloc();
+    s->count = 0;
+    upc_fence;
+    return s;
+}
+static inline void bupc_sem_free(bupc_sem_t* s) {
+    upc_lock_free(s->lock);
+    upc_free(s);
+}
+static inline void bupc_sem_postN(bupc_sem_t* s, size_t n) {
+    upc_fence;
+    upc_lock(s->lock);
+    s->count += n;
+    upc_unlock(s->lock);
+}
+static inline int bupc_sem_tryN(bupc_sem_t* s, size_t n) {
+    int taken = 0;
+    upc_lock(s->lock);
+    if (s->count >= n) {
+        s->count -= n;
+        taken = 1;
+    }
+    upc_unlock(s->lock);
+    return taken;
+}
+static inline void bupc_sem_waitN(bupc_sem_t* s, size_t n) {
+    while (!bupc_sem_tryN(s, n)) upc_poll();
+}
+#define bupc_sem_post(s) bupc_sem_postN(s, 1)
+#define bupc_sem_try(s) bupc_sem_tryN(s, 1)
+#define bupc_sem_wait(s) bupc_sem_waitN(s, 1)
+static inline void bupc_memput_signal(shared void* dst, const void* src, size_t bytes, bupc_sem_t* s, size_t n) {
+    upc_memput(dst, src, bytes);
+    bupc_sem_postN(s, n);
+}
+#define bupc_memput_signal_async(dst, src, bytes, s, n) bupc_memput_signal(dst, src, bytes, s, n)
+
+#endif
