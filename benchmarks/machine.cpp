@@ -2,6 +2,8 @@
 
 #include <lapwing/detail/config.hpp>
 
+#include "src/support/mpi_kind.hpp"
+
 #include <fmt/format.h>
 #include <mpi.h>
 
@@ -49,13 +51,13 @@ std::string compiler() {
 } // namespace
 
 std::string mpi_name() {
-#if defined(OPEN_MPI)
-    return "openmpi";
-#elif defined(MPICH_VERSION)
-    return "mpich";
-#else
+    using detail::support::MpiKind;
+    switch (detail::support::mpi_kind) {
+    case MpiKind::open_mpi: return "openmpi";
+    case MpiKind::mpich: return "mpich";
+    case MpiKind::other: break;
+    }
     return "other";
-#endif
 }
 
 nlohmann::ordered_json machine() {

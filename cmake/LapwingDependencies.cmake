@@ -1,6 +1,7 @@
 # Finds the libraries that Lapwing needs, and hides them from programs that use the installed package: they need MPI and
 # threads, and with a static lapwing also the libraries that it calls.
 
+include(CheckCXXSourceCompiles)
 include(CheckCXXSymbolExists)
 
 set(THREADS_PREFER_PTHREAD_FLAG ON)
@@ -13,14 +14,25 @@ include(LapwingLibraries)
 set(CMAKE_REQUIRED_LIBRARIES MPI::MPI_CXX)
 set(CMAKE_REQUIRED_DEFINITIONS -DOMPI_SKIP_MPICXX -DMPICH_SKIP_MPICXX)
 set(CMAKE_REQUIRED_QUIET ON)
-check_cxx_symbol_exists(OPEN_MPI mpi.h LAPWING_MPI_IS_OPENMPI)
-check_cxx_symbol_exists(MPICH_VERSION mpi.h LAPWING_MPI_IS_MPICH)
+set(CMAKE_REQUIRED_INCLUDES "${PROJECT_SOURCE_DIR}")
+set(CMAKE_REQUIRED_FLAGS "${CMAKE_CXX20_STANDARD_COMPILE_OPTION}")
+foreach(kind IN ITEMS open_mpi mpich)
+    string(TOUPPER "LAPWING_MPI_IS_${kind}" variable)
+    check_cxx_source_compiles(
+        "#include \"src/support/mpi_kind.hpp\"
+        static_assert(lapwing::detail::support::mpi_kind == lapwing::detail::support::MpiKind::${kind});
+        int main() {}"
+        ${variable}
+    )
+endforeach()
 # Asked for by name: Open MPI 5.0 has them, and says that it is MPI 3.1.
 check_cxx_symbol_exists(MPI_Session_init mpi.h LAPWING_MPI_HAS_SESSIONS)
 unset(CMAKE_REQUIRED_LIBRARIES)
+unset(CMAKE_REQUIRED_INCLUDES)
+unset(CMAKE_REQUIRED_FLAGS)
 unset(CMAKE_REQUIRED_DEFINITIONS)
 unset(CMAKE_REQUIRED_QUIET)
-if(LAPWING_MPI_IS_OPENMPI)
+if(LAPWING_MPI_IS_OPEN_MPI)
     set(LAPWING_MPI openmpi)
 elseif(LAPWING_MPI_IS_MPICH)
     set(LAPWING_MPI mpich)

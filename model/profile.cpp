@@ -59,9 +59,9 @@ constexpr std::uint64_t largest_message = std::uint64_t{1} << 30; ///< of aggreg
 
 /// What chooses the network in the MPIs at hand; launchers turn their options into these.
 constexpr std::array network_variables{
-    "OMPI_MCA_pml", "OMPI_MCA_btl",    "OMPI_MCA_mtl",      "OMPI_MCA_osc", "OMPI_MCA_btl_tcp_if_include",
-    "UCX_TLS",      "UCX_NET_DEVICES", "MPIR_CVAR_NOLOCAL", "FI_PROVIDER",  "MPIR_CVAR_CH4_NETMOD",
-    "I_MPI_FABRICS"};
+    "OMPI_MCA_pml",  "OMPI_MCA_btl",      "OMPI_MCA_mtl",      "OMPI_MCA_osc", "OMPI_MCA_btl_tcp_if_include",
+    "UCX_TLS",       "UCX_NET_DEVICES",   "MPIR_CVAR_NOLOCAL", "FI_PROVIDER",  "MPIR_CVAR_CH4_NETMOD",
+    "I_MPI_FABRICS", "I_MPI_OFI_PROVIDER"};
 
 std::string first_words(std::string text) {
     text.resize(std::min(text.find_first_of(std::string_view{",\r\n\0", 4}), text.size()));

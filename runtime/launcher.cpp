@@ -15,6 +15,8 @@
 namespace lapwing::detail::runtime {
 namespace {
 
+using support::MpiKind;
+
 /// What a launcher tells each process that it starts.
 struct Launcher {
     const char* ranks; ///< variable with the number of ranks, or of those on this host; null: it tells no number
@@ -54,14 +56,6 @@ constexpr Own own_of(MpiKind kind) {
     }
     return {"another", "its own mpirun", "another kind of srun --mpi="};
 }
-
-#if defined(OPEN_MPI)
-constexpr MpiKind own_kind = MpiKind::open_mpi;
-#elif defined(MPICH_NAME) || defined(MPICH_VERSION) || defined(I_MPI_VERSION)
-constexpr MpiKind own_kind = MpiKind::mpich;
-#else
-constexpr MpiKind own_kind = MpiKind::other;
-#endif
 
 /// -1 where there is no such number.
 int number_in(const char* value) {
@@ -131,7 +125,8 @@ void warn_of_other_launcher() noexcept {
     int size = 0;
     if (MPI_Comm_size(MPI_COMM_WORLD, &size) != MPI_SUCCESS) return;
     try {
-        const std::string line = other_launcher([](const char* name) { return std::getenv(name); }, own_kind, size);
+        const std::string line =
+            other_launcher([](const char* name) { return std::getenv(name); }, support::mpi_kind, size);
         if (!line.empty()) support::log_line(line);
     } catch (const std::exception&) { // no memory for a line
     }

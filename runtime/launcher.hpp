@@ -1,5 +1,7 @@
 #pragma once
 
+#include "src/support/mpi_kind.hpp"
+
 #include <functional>
 #include <string>
 
@@ -10,11 +12,9 @@ namespace lapwing::detail::runtime {
 /// says it. MPI is initialised.
 void warn_of_other_launcher() noexcept;
 
-enum class MpiKind { open_mpi, mpich, other };
-
 /// The line for that, or nothing where launcher and MPI agree or another process says it. `variable` looks into the
 /// environment of this process, and gives a null pointer for what is not there; `size` is that of MPI_COMM_WORLD.
-[[nodiscard]] std::string other_launcher(const std::function<const char*(const char*)>& variable, MpiKind own,
+[[nodiscard]] std::string other_launcher(const std::function<const char*(const char*)>& variable, support::MpiKind own,
                                          int size);
 
 } // namespace lapwing::detail::runtime

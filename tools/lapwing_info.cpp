@@ -44,7 +44,8 @@ struct Ranks {
 /// Whether a launcher has started this process as one of several ranks. Without one MPI is left alone: on the login
 /// nodes of some clusters MPI_Init ends the process.
 bool started_by_launcher() {
-    constexpr std::array<const char*, 4> marks{"OMPI_COMM_WORLD_SIZE", "PMI_RANK", "PMI_SIZE", "PMIX_RANK"};
+    constexpr std::array marks{"OMPI_COMM_WORLD_SIZE", "PMI_RANK",    "PMI_SIZE",   "PMIX_RANK", "MV2_COMM_WORLD_SIZE",
+                               "MVP_COMM_WORLD_SIZE",  "PALS_RANKID", "ALPS_APP_PE"};
     return std::ranges::any_of(marks, [](const char* mark) { return std::getenv(mark) != nullptr; });
 }
 

@@ -66,10 +66,12 @@ cpu_set_t affinity(pid_t process) {
     return set;
 }
 
-/// Ranks of the job on this machine, as Open MPI's and MPICH's launchers tell; 0 if they do not.
+/// Ranks of the job on this machine, as the launchers of Open MPI, MPICH (Intel MPI's, too) and MVAPICH 2 and 3 tell; 0
+/// if they do not.
 int launched_ranks() {
     int ranks = 0;
-    for (const char* name : {"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"})
+    for (const char* name :
+         {"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "MV2_COMM_WORLD_LOCAL_SIZE", "MVP_COMM_WORLD_LOCAL_SIZE"})
         if (const char* const text = std::getenv(name)) {
             const std::string_view digits{text};
             std::from_chars(digits.data(), digits.data() + digits.size(), ranks);

@@ -1,5 +1,7 @@
 #include "src/support/mpi_state.hpp"
 
+#include "src/support/mpi_kind.hpp"
+
 namespace lapwing::detail::support {
 
 bool mpi_has_sessions() noexcept {
@@ -20,10 +22,10 @@ bool mpi_world_open() noexcept {
 
 int mpi_thread_level() noexcept {
     int level = MPI_THREAD_SINGLE;
-#if !defined(OPEN_MPI) && !defined(MPICH_VERSION)
-    // A session says its own level, to whoever has the session: MPI_Query_thread is part of MPI_Init's model.
-    if (!mpi_world_open()) return level;
-#endif
+    if constexpr (mpi_kind == MpiKind::other) {
+        // A session says its own level, to whoever has the session: MPI_Query_thread is part of MPI_Init's model.
+        if (!mpi_world_open()) return level;
+    }
     // Without MPI_Init, MPICH 4.0.2 and 4.2.1 say MPI_THREAD_MULTIPLE, which they work at whatever a session asks for.
     // Open MPI 5.0.7 says MPI_THREAD_SINGLE whatever a session has been given.
     if (MPI_Query_thread(&level) != MPI_SUCCESS) level = MPI_THREAD_SINGLE;

@@ -3,6 +3,7 @@
 #include "src/messages/progress_thread.hpp"
 #include "src/support/log.hpp"
 #include "src/support/mpi_error.hpp"
+#include "src/support/mpi_kind.hpp"
 #include "src/support/mpi_state.hpp"
 #include "src/team/epoch_member.hpp"
 #include "src/team/team_state.hpp"
@@ -135,8 +136,7 @@ std::atomic<int>& TeamRegistry::unfreed_windows() noexcept {
 bool TeamRegistry::left_windows() noexcept { return unfreed_windows().load(std::memory_order_relaxed) > 0; }
 
 bool TeamRegistry::can_finalize() noexcept {
-#ifdef MPICH_VERSION
-    if (!left_windows()) return true;
+    if (support::mpi_kind != support::MpiKind::mpich || !left_windows()) return true;
     std::vector<MPI_Request> requests;
     const std::lock_guard guard{mutex_};
     for (const auto& team : retained_teams_) {
@@ -151,9 +151,6 @@ bool TeamRegistry::can_finalize() noexcept {
             MPI_SUCCESS)
             break;
     return false;
-#else
-    return true;
-#endif
 }
 
 TeamRegistry::LeftWindows TeamRegistry::left_windows_of(const TeamState& team) {

@@ -10,7 +10,7 @@ namespace {
 
 using Catch::Contains;
 using Catch::StartsWith;
-using lapwing::detail::runtime::MpiKind;
+using lapwing::detail::support::MpiKind;
 using Environment = std::map<std::string, std::string>;
 
 std::string said(const Environment& environment, MpiKind own, int size) {
