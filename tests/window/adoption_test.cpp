@@ -495,8 +495,8 @@ TEST_CASE("a put that comes too late for memory that the program frees keeps nob
     const char* const progress = GENERATE("caller", "auto");
     lapwing::Settings settings{{"LAPWING_PROGRESS", progress}};
 #ifdef OPEN_MPI
-    // Tells of MPI_Win_free when what it had of the window is gone (4.1 and 5.0). Nobody can complete an MPI_Put then, and
-    // what arrives of it ends the program.
+    // Tells of MPI_Win_free when what it had of the window is gone (4.1 and 5.0). Nobody can complete an MPI_Put then,
+    // and what arrives of it ends the program.
     settings.set("LAPWING_PATH", "service");
 #endif
     Runtime runtime{MPI_COMM_WORLD, settings};
