@@ -438,8 +438,10 @@ class Body:
         self.locals.append("integer(c_int64_t) :: dimensions_c")
         self.before.append("if (present(drop)) drop_c = merge(1_c_int, 0_c_int, drop)")
         self.before.append(f"dimensions_c = dimensions_of_{'array' if of == 'array' else 'slice'}({of}%handle, code)")
-        self.step("lapwing_fortran_parts(dimensions_c, size(lower, kind=c_int64_t), int(lower, c_int64_t), size(upper, kind=c_int64_t), "
-                  "int(upper, c_int64_t), listed(stride_c), stride_c, listed_flags(drop_c), drop_c, parts_c)")
+        # Positions of a slice count from 1 here, and from 0 in C.
+        less = "" if of == "array" else " - 1"
+        self.step(f"lapwing_fortran_parts(dimensions_c, size(lower, kind=c_int64_t), int(lower, c_int64_t){less}, "
+                  f"size(upper, kind=c_int64_t), int(upper, c_int64_t){less}, listed(stride_c), stride_c, listed_flags(drop_c), drop_c, parts_c)")
         self.call.append("parts_c")
 
     def add_list(self, argument):
