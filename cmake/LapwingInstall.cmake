@@ -30,6 +30,7 @@ install(
     PATTERN "*.svg"
     PATTERN "*.c"
     PATTERN "*.cpp"
+    PATTERN "*.f90"
     PATTERN "*.upc"
     PATTERN "*.hpp"
     PATTERN "*.json"
@@ -109,3 +110,20 @@ install(
     FILES "${PROJECT_BINARY_DIR}/package/lapwing.pc" "${PROJECT_BINARY_DIR}/package/lapwing-c.pc"
     DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig
 )
+
+# The Fortran module, which a program asks for: find_package(lapwing COMPONENTS Fortran). Its files are this MPI's and this compiler's.
+if(LAPWING_FORTRAN)
+    install(
+        TARGETS lapwing_fortran
+        EXPORT lapwingFortranTargets
+        ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+    )
+    install(
+        FILES "${PROJECT_BINARY_DIR}/bindings/fortran/modules/lapwing.mod" "${PROJECT_BINARY_DIR}/bindings/fortran/modules/lapwing_c.mod"
+        DESTINATION ${LAPWING_INSTALL_MODULEDIR}
+    )
+    install(EXPORT lapwingFortranTargets NAMESPACE lapwing:: DESTINATION ${LAPWING_INSTALL_CMAKEDIR})
+    configure_file("${PROJECT_SOURCE_DIR}/cmake/lapwing-fortran.pc.in" "${PROJECT_BINARY_DIR}/package/lapwing-fortran.pc" @ONLY)
+    install(FILES "${PROJECT_BINARY_DIR}/package/lapwing-fortran.pc" DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endif()

@@ -3,8 +3,8 @@
 
   check_docs.py settings PROGRAM     the table in docs/settings.md is what `PROGRAM --markdown` prints
   check_docs.py scale PROGRAM        the tables of docs/architecture.md on scale are what `PROGRAM --markdown` prints
-  check_docs.py example              the program in README.md is examples/hello.cpp, that in docs/python.md examples/python/hello.py, and
-                                     the first page is short
+  check_docs.py example              the program in README.md is examples/hello.cpp, that in docs/python.md examples/python/hello.py,
+                                     that in docs/fortran.md examples/fortran/hello.f90, and the first page is short
   check_docs.py litmus               every row of the table in docs/consistency.md has its test case, and the other way round
   check_docs.py links                every link and every file that the documentation names exists
   check_docs.py walks                every function that docs/code-tour.md names together with a file occurs in that file, and every
@@ -74,6 +74,8 @@ def example(root):
         raise SystemExit("README.md: the program is not one block of cpp")
     of_python = part((root / "docs" / "python.md").read_text(), "examples/python/hello.py", "docs/python.md")
     right = same(of_python, f"```python\n{(root / 'examples/python/hello.py').read_text()}```\n", "docs/python.md", "examples/python/hello.py")
+    of_fortran = part((root / "docs" / "fortran.md").read_text(), "examples/fortran/hello.f90", "docs/fortran.md")
+    right &= same(of_fortran, f"```fortran\n{(root / 'examples/fortran/hello.f90').read_text()}```\n", "docs/fortran.md", "examples/fortran/hello.f90")
     return same(shown[1], (root / "examples" / "hello.cpp").read_text(), "README.md", "examples/hello.cpp") and right
 
 
