@@ -174,9 +174,7 @@ private:
             window_.put(Layout::contiguous(step.bytes.size()), step.bytes.data(), to, place(step.offset),
                         every_second_word(step));
             break;
-        case Kind::add:
-            window_.add(to, place(step.offset), static_cast<std::int64_t>(step.bytes.size()));
-            break;
+        case Kind::add: window_.add(to, place(step.offset), static_cast<std::int64_t>(step.bytes.size())); break;
         case Kind::read: {
             const Area& area = areas_[static_cast<std::size_t>(step.to)];
             const auto expected = std::span{area}.subspan(step.offset, step.bytes.size());
@@ -239,7 +237,8 @@ void run_program(std::uint64_t seed) {
 #endif
         }
         Runtime runtime{MPI_COMM_WORLD, settings};
-        Window window{runtime, area_bytes * static_cast<std::uint64_t>(runtime.size()),
+        Window window{runtime,
+                      area_bytes * static_cast<std::uint64_t>(runtime.size()),
                       {.name = "areas", .cache = caches[random.below(caches.size())]}};
         std::ranges::fill(window.local(), std::byte{0});
         runtime.barrier();
