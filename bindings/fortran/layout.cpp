@@ -22,6 +22,18 @@ void require_same(std::int64_t count, std::int64_t other, const char* name) {
                                      other, count)};
 }
 
+[[nodiscard]] std::uint64_t not_negative(std::int64_t value, const char* name) {
+    if (value < 0) throw RangeError{fmt::format("the argument '{}' has {}; pass numbers from 0 on", name, value)};
+    return static_cast<std::uint64_t>(value);
+}
+
+/// `run()`, unless the buffer is a section with gaps.
+template <class Run>
+[[nodiscard]] int of_contiguous(const char* call, const CFI_cdesc_t& buffer, Run run) {
+    if (const int code = guarded(call, [&] { fortran::require_contiguous(buffer, "buffer"); })) return code;
+    return run();
+}
+
 } // namespace
 
 extern "C" {
@@ -32,8 +44,7 @@ int lapwing_fortran_layout_create_nested(int64_t levels, const int64_t* counts, 
     std::vector<lapwing_level> nest;
     if (const int code = guarded("lapwing_layout_create_nested", [&] {
             require_same(levels, stride_count, "strides");
-            for (std::int64_t k = 0; k < levels; ++k)
-                nest.push_back({static_cast<std::uint64_t>(counts[k]), strides[k]});
+            for (std::int64_t k = 0; k < levels; ++k) nest.push_back({not_negative(counts[k], "counts"), strides[k]});
         }))
         return code;
     // Fortran has the innermost first, as the dimensions of an array.
@@ -47,8 +58,7 @@ int lapwing_fortran_layout_create_list(int64_t count, const int64_t* offsets, in
     std::vector<lapwing_block> blocks;
     if (const int code = guarded("lapwing_layout_create_list", [&] {
             require_same(count, size_count, "bytes");
-            for (std::int64_t k = 0; k < count; ++k)
-                blocks.push_back({offsets[k], static_cast<std::uint64_t>(sizes[k])});
+            for (std::int64_t k = 0; k < count; ++k) blocks.push_back({offsets[k], not_negative(sizes[k], "bytes")});
         }))
         return code;
     return lapwing_layout_create_list(blocks.size(), blocks.data(), layout);
@@ -99,27 +109,34 @@ int lapwing_fortran_layout_to_mpi(const lapwing_layout* layout, int* datatype) {
     return code;
 }
 
+// A plan has a layout of its own, of memory that begins with the buffer: a section with gaps would have two.
 int lapwing_fortran_plan_execute(lapwing_plan* plan, CFI_cdesc_t* buffer) {
-    return lapwing_plan_execute(plan, buffer->base_addr);
+    return of_contiguous("lapwing_plan_execute", *buffer,
+                         [&] { return lapwing_plan_execute(plan, buffer->base_addr); });
 }
 int lapwing_fortran_plan_execute_put(lapwing_plan* plan, const CFI_cdesc_t* buffer) {
-    return lapwing_plan_execute_put(plan, buffer->base_addr);
+    return of_contiguous("lapwing_plan_execute_put", *buffer,
+                         [&] { return lapwing_plan_execute_put(plan, buffer->base_addr); });
 }
 int lapwing_fortran_plan_execute_notify(lapwing_plan* plan, const CFI_cdesc_t* buffer, int counter) {
-    return lapwing_plan_execute_notify(plan, buffer->base_addr, static_cast<unsigned>(counter));
+    return of_contiguous("lapwing_plan_execute_notify", *buffer, [&] {
+        return lapwing_plan_execute_notify(plan, buffer->base_addr, static_cast<unsigned>(counter));
+    });
 }
 int lapwing_fortran_plan_start(lapwing_plan* plan, CFI_cdesc_t* buffer, lapwing_completion** completion) {
-    return lapwing_plan_start(plan, buffer->base_addr, completion);
+    return of_contiguous("lapwing_plan_start", *buffer,
+                         [&] { return lapwing_plan_start(plan, buffer->base_addr, completion); });
 }
 int lapwing_fortran_plan_produce(lapwing_plan* plan, const CFI_cdesc_t* buffer, lapwing_production** production) {
-    return lapwing_plan_produce(plan, buffer->base_addr, production);
+    return of_contiguous("lapwing_plan_produce", *buffer,
+                         [&] { return lapwing_plan_produce(plan, buffer->base_addr, production); });
 }
 
 int lapwing_fortran_recording_put(lapwing_recording* recording, int rank, int64_t offset, const CFI_cdesc_t* buffer) {
-    if (const int code = guarded("lapwing_recording_put", [&] { fortran::require_contiguous(*buffer, "buffer"); }))
-        return code;
-    return lapwing_recording_put(recording, rank, static_cast<std::uint64_t>(offset), buffer->base_addr,
-                                 fortran::count_of(*buffer) * buffer->elem_len);
+    return of_contiguous("lapwing_recording_put", *buffer, [&] {
+        return lapwing_recording_put(recording, rank, static_cast<std::uint64_t>(offset), buffer->base_addr,
+                                     fortran::count_of(*buffer) * buffer->elem_len);
+    });
 }
 
 } // extern "C"

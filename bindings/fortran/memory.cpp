@@ -177,9 +177,8 @@ Fitted fit(const CFI_cdesc_t& buffer, const std::uint64_t* sizes, std::size_t di
 void require_contiguous(const CFI_cdesc_t& value, const char* name) {
     if (!is_contiguous(value))
         throw UsageError{fmt::format(
-            "the argument '{}' is no contiguous memory ({}), and the call does not wait for the transfer; pass "
-            "a contiguous array, or wait",
-            name, shape_text(value))};
+            "the argument '{}' has gaps ({}), and this call uses the memory itself; pass a contiguous array", name,
+            shape_text(value))};
 }
 
 void require_elements(const CFI_cdesc_t& value, std::uint64_t count, const char* name, bool scalar) {

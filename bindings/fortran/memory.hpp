@@ -56,7 +56,7 @@ struct Fitted {
 /// Throws RangeError unless a buffer has the extents of what it is for; `sizes` in the order of C.
 [[nodiscard]] Fitted fit(const CFI_cdesc_t& buffer, const std::uint64_t* sizes, std::size_t dimensions);
 
-/// Throws UsageError: a transfer that is not waited for cannot use a copy.
+/// Throws UsageError for a section with gaps: a transfer that is not waited for, or a plan, cannot use a copy.
 void require_contiguous(const CFI_cdesc_t& value, const char* name);
 /// Throws RangeError unless there are so many elements; a scalar stands for all where `scalar` is set.
 void require_elements(const CFI_cdesc_t& value, std::uint64_t count, const char* name, bool scalar = false);
