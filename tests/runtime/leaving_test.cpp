@@ -343,9 +343,7 @@ void check_cached_writes(const lapwing::Settings& settings, const lapwing::Cache
             says({runtime.who(), "Window(\"first\")", "80 bytes", "to rank " + std::to_string(last), "left the team"}));
         CHECK_NOTHROW(runtime.release());
         CHECK_NOTHROW(first.flush(other));
-        MPI_Request all = MPI_REQUEST_NULL;
-        MPI_Ibarrier(stayed, &all);
-        for (int done = 0; done == 0; MPI_Test(&all, &done, MPI_STATUS_IGNORE)) (void)runtime.progress();
+        test::serving_barrier(runtime, stayed);
         first.acquire();
         std::uint64_t wrong = 0;
         for (int from = 0; from < last; ++from)
@@ -353,8 +351,7 @@ void check_cached_writes(const lapwing::Settings& settings, const lapwing::Cache
                 wrong += first.local_as<std::int64_t>()[offset(from, k).bytes / 8] == value(from, rank, k) ? 0 : 1;
         CHECK(wrong == 0);
         CHECK(first.get<std::int64_t>(other, offset(rank, 1)) == value(rank, other.value, 1));
-        MPI_Ibarrier(stayed, &all);
-        for (int done = 0; done == 0; MPI_Test(&all, &done, MPI_STATUS_IGNORE)) (void)runtime.progress();
+        test::serving_barrier(runtime, stayed);
         throw std::logic_error{"an error of the program"};
     } catch (const std::logic_error& error) {
         CHECK(std::string{error.what()} == "an error of the program");
@@ -531,9 +528,7 @@ TEST_CASE("a transfer with a rank that stays completes although others have left
                 CHECK(right == size);
             }
             // The other's gets need this rank's progress where no thread makes it.
-            MPI_Request arrived = MPI_REQUEST_NULL;
-            MPI_Ibarrier(staying, &arrived);
-            for (int done = 0; done == 0; MPI_Test(&arrived, &done, MPI_STATUS_IGNORE)) (void)runtime.progress();
+            test::serving_barrier(runtime, staying);
         }
         throw std::logic_error{"an error of the program"};
     } catch (const std::logic_error&) {

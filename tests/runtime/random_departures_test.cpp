@@ -129,7 +129,7 @@ public:
             }
         }
         for (int rank = 0; rank < last_; ++rank) CHECK_NOTHROW(window_.flush(Rank{rank}));
-        meet();
+        test::serving_barrier(runtime_, stayed_);
         window_.acquire();
     }
 
@@ -142,7 +142,7 @@ public:
             CHECK(std::ranges::equal(seen, expected));
         }
         for (int to = 0; to < last_; ++to) CHECK(read(to, 0, area_bytes) == areas_[static_cast<std::size_t>(to)]);
-        meet(); // nobody leaves before the others have been served
+        test::serving_barrier(runtime_, stayed_); // nobody leaves before the others have been served
     }
 
 private:
@@ -196,13 +196,6 @@ private:
         } catch (const PeerLeftError&) {
             CHECK(started.to == last_);
         }
-    }
-
-    /// A barrier of those that stay, in which they serve each other.
-    void meet() {
-        MPI_Request all = MPI_REQUEST_NULL;
-        MPI_Ibarrier(stayed_, &all);
-        for (int done = 0; done == 0; MPI_Test(&all, &done, MPI_STATUS_IGNORE)) (void)runtime_.progress();
     }
 
     Runtime& runtime_;

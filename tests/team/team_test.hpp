@@ -23,6 +23,13 @@ namespace test {
     return lowest == 1;
 }
 
+/// A barrier of `those`, some ranks of the team, in which they serve each other: after a rank has left, say.
+inline void serving_barrier(lapwing::Team& team, MPI_Comm those) {
+    MPI_Request arrived = MPI_REQUEST_NULL;
+    MPI_Ibarrier(those, &arrived);
+    for (int done = 0; done == 0; MPI_Test(&arrived, &done, MPI_STATUS_IGNORE)) (void)team.progress();
+}
+
 /// The rank after this one, around the corner.
 [[nodiscard]] inline lapwing::Rank next(const lapwing::Team& team) {
     return lapwing::Rank{(team.rank().value + 1) % team.size()};

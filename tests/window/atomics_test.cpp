@@ -370,9 +370,7 @@ TEST_CASE(
         CHECK_THAT(test::message_of<lapwing::PeerLeftError>([&] { runtime.release(); }),
                    test::says({runtime.who(), "Window(\"tally\")", "3 adds to rank 0", "left the team"}));
         window.release(); // told once
-        MPI_Request all = MPI_REQUEST_NULL;
-        MPI_Ibarrier(stayed, &all);
-        for (int done = 0; done == 0; MPI_Test(&all, &done, MPI_STATUS_IGNORE)) runtime.progress();
+        test::serving_barrier(runtime, stayed);
         window.acquire();
         CHECK(window.local_as<std::int64_t>()[2] == 5);
         CHECK(behind.local_as<std::int64_t>()[0] == 7);
