@@ -101,12 +101,10 @@ inline void AccessOrder::with_lost(const char* call, Steps&&... steps) {
         throw_if_lost(call);
         throw;
     }
-    throw_if_lost(call);
+    if (adds_.any_lost() || lost_.any()) throw_if_lost(call);
 }
 
-inline void AccessOrder::throw_if_lost(const char* call) {
-    if (!adds_.any_lost() && !lost_.any()) [[likely]]
-        return;
+[[gnu::cold]] void AccessOrder::throw_if_lost(const char* call) {
     std::string lost = adds_.take_lost();
     const std::string writes = lost_.take();
     if (lost.empty() && writes.empty()) return; // another thread has told of it meanwhile
