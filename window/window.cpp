@@ -188,6 +188,13 @@ void Window::atomic_compare_swap(detail::mpi::AtomicType type, Rank target, Offs
     state_->atomics().learn_of_departures(type, target.value, offset.bytes, expected, result);
 }
 
+detail::window::WideValue Window::wide_atomic(const detail::window::WideAtomic& atomic, Rank target, Offset offset,
+                                              const detail::window::WideValue& operand,
+                                              const detail::window::WideValue& expected, std::memory_order order) {
+    (void)checked_address(target, offset, sizeof operand, atomic.call);
+    return state_->atomics().wide(atomic, target.value, offset.bytes, operand, expected, order);
+}
+
 void Window::put_notify_bytes(Rank target, Offset offset, std::span<const std::byte> source, unsigned counter) {
     require_host_memory(source.data(), "put_notify");
     (void)checked_address(target, offset, source.size(), "put_notify");

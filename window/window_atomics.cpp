@@ -7,7 +7,9 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <bit>
 #include <cstring>
+#include <string>
 
 namespace lapwing::detail::window {
 namespace {
@@ -70,9 +72,16 @@ void WindowAtomics::fetch_untold(mpi::AtomicOperation operation, mpi::AtomicType
                                             .type = type,
                                             .window = facts_.number,
                                             .offset = offset};
-            messages_.atomic(access, request, payload, result);
+            fetch_by_message(access, request, payload, result);
         }
     }
+}
+
+void WindowAtomics::fetch_by_message(const transport::BegunAccess& access, const messages::Request& request,
+                                     const messages::AtomicPayload& payload, void* result) {
+    std::array<std::byte, 8> before{};
+    messages_.atomic(access, request, std::as_bytes(std::span{&payload, 1}), before);
+    std::memcpy(result, before.data(), mpi::size_of(request.type));
 }
 
 void WindowAtomics::tell(mpi::AtomicOperation operation, mpi::AtomicType type, int target, std::uint64_t offset,
@@ -152,9 +161,42 @@ void WindowAtomics::swap_untold(mpi::AtomicType type, int target, std::uint64_t 
                                             .is_compare_swap = 1,
                                             .window = facts_.number,
                                             .offset = offset};
-            messages_.atomic(access, request, payload, result);
+            fetch_by_message(access, request, payload, result);
         }
     }
+}
+
+WideValue WindowAtomics::wide(const WideAtomic& atomic, int target, std::uint64_t offset, const WideValue& operand,
+                              const WideValue& expected, std::memory_order order) {
+    const bool reads = atomic.kind == WideAtomic::Kind::read;
+    const bool swaps = atomic.kind == WideAtomic::Kind::compare_swap;
+    if (reads) facts_.state.progress_driver().serve_looks();
+    else facts_.state.progress_driver().serve_now_and_then();
+    if (releases(order)) order_.release();
+    const messages::Request request{.kind = messages::RequestKind::wide_atomic,
+                                    .operation = reads ? mpi::AtomicOperation::read : mpi::AtomicOperation::replace,
+                                    .is_compare_swap = static_cast<std::uint8_t>(swaps ? 1 : 0),
+                                    .window = facts_.number,
+                                    .offset = offset,
+                                    .size = atomic.compared};
+    const std::string call = fmt::format("Window::{}", atomic.call);
+    const messages::WidePayload payload{.operand = operand.bytes, .expected = expected.bytes};
+    WideValue before;
+    messages_.atomic(order_.begin({.target = target,
+                                   .offset = offset,
+                                   .bytes = sizeof before,
+                                   .kind = transport::Access::Kind::update,
+                                   .call = call.c_str()}),
+                     request, std::as_bytes(std::span{&payload, 1}), std::as_writable_bytes(std::span{before.bytes}));
+    if (!reads && order_.copies().concerns(target)) order_.copies().invalidated(target, offset, sizeof before);
+    if (acquires(order)) order_.acquire();
+    const bool changed = !reads && (!swaps || std::memcmp(&before, &expected, atomic.compared) == 0);
+    if (!changed && facts_.state.membership().troubled()) {
+        std::array<std::uint64_t, 2> halves{};
+        std::memcpy(halves.data(), &before, sizeof before);
+        look_again(target, offset, halves[0] ^ std::rotl(halves[1], 1), atomic.call);
+    }
+    return before;
 }
 
 void WindowAtomics::look_again(mpi::AtomicType type, int target, std::uint64_t offset, const void* before,
@@ -162,6 +204,10 @@ void WindowAtomics::look_again(mpi::AtomicType type, int target, std::uint64_t o
     if (std::memcmp(before, after, mpi::size_of(type)) != 0) return;
     std::uint64_t value = 0;
     std::memcpy(&value, before, mpi::size_of(type));
+    look_again(target, offset, value, call);
+}
+
+void WindowAtomics::look_again(int target, std::uint64_t offset, std::uint64_t value, const char* call) {
     if (RepeatedLooks::again(this, target, offset, value))
         facts_.state.check_reachable(fmt::format("Window::{}", call).c_str(), team::Membership::any_rank);
 }

@@ -4,6 +4,7 @@
 #include "window/access_order.hpp"
 
 #include <lapwing/completion.hpp>
+#include <lapwing/detail/atomic_values.hpp>
 
 #include <atomic>
 #include <cstdint>
@@ -29,6 +30,9 @@ public:
                       void* result, std::memory_order order);
     void update(mpi::AtomicOperation operation, mpi::AtomicType type, int target, std::uint64_t offset,
                 const void* operand);
+    /// One on 16 bytes, by its owner, which says itself what it is called in messages.
+    [[nodiscard]] WideValue wide(const WideAtomic& atomic, int target, std::uint64_t offset, const WideValue& operand,
+                                 const WideValue& expected, std::memory_order order);
     /// Behind an atomic that may be one of a loop which polls: throws PeerLeftError when a rank has left and this
     /// thread has been told the same by two of them that have changed nothing.
     void learn_of_departures(mpi::AtomicOperation operation, mpi::AtomicType type, int target, std::uint64_t offset,
@@ -51,6 +55,9 @@ public:
 private:
     void look_again(mpi::AtomicType type, int target, std::uint64_t offset, const void* before, const void* after,
                     const char* call);
+    void look_again(int target, std::uint64_t offset, std::uint64_t value, const char* call);
+    void fetch_by_message(const transport::BegunAccess& access, const messages::Request& request,
+                          const messages::AtomicPayload& payload, void* result);
     /// Where the processor's atomics are used for that rank; else null.
     [[nodiscard]] std::byte* processor_base(int target) const noexcept {
         return facts_.mpi_atomics ? nullptr : facts_.map.base(target);

@@ -315,17 +315,22 @@ public:
     /// released. T is an integer, bool, an enumeration or a floating-point number of at most 8 bytes. Values of 1 and 2
     /// bytes are changed by compare-and-swap of the 4 bytes that contain them, all of which must be in the part: two
     /// round trips, or more under contention. A simultaneous put to the other bytes of these 4 may be lost.
-    /// Throws RangeError; PeerLeftError if the target has left. If any rank has left, atomics that change nothing, such
-    /// as atomic_read, also throw PeerLeftError when they return the same value to a thread a second time at one place,
-    /// since the thread may be polling for something that can no longer happen. (Use get to read the data of the
-    /// remaining ranks.)
-    /// Cost: in a team without the rma path a processor atomic (node-local) or one round trip; in a team with it an
-    /// atomic of MPI and a flush, also on the rank's own part, since the two kinds are not atomic with respect to each
-    /// other.
+    /// T may also be a trivially copyable structure of 4 or 8 bytes, such as std::complex<float>, or any such type of
+    /// 16 bytes: a complex number, long double, a pointer with a tag. These are compared bit by bit, so a structure
+    /// must have no padding. They have the operations for which the type has operators (+ for add, < for min and max,
+    /// &, | and ^ for bits), carried out here: a read and a compare-and-swap, or more of them under contention. Those
+    /// of 16 bytes are read and written by their owner, which takes a message and its answer also within a node; they
+    /// are atomic with respect to each other, but not to atomics on parts of the value. Throws RangeError;
+    /// PeerLeftError if the target has left. If any rank has left, atomics that change nothing, such as atomic_read,
+    /// also throw PeerLeftError when they return the same value to a thread a second time at one place, since the
+    /// thread may be polling for something that can no longer happen. (Use get to read the data of the remaining
+    /// ranks.) Cost: in a team without the rma path a processor atomic (node-local) or one round trip; in a team with
+    /// it an atomic of MPI and a flush, also on the rank's own part, since the two kinds are not atomic with respect to
+    /// each other.
     template <class T>
     T fetch_add(Rank target, Offset offset, T operand, std::memory_order order = std::memory_order_relaxed) {
-        return fetch_one<detail::window::AtomicUse::numbers>(detail::mpi::AtomicOperation::add, target, offset, operand,
-                                                             order);
+        return fetch_one<detail::window::AtomicUse::sum>(detail::mpi::AtomicOperation::add, target, offset, operand,
+                                                         order);
     }
     template <class T>
     T fetch_and(Rank target, Offset offset, T operand, std::memory_order order = std::memory_order_relaxed) {
@@ -344,13 +349,13 @@ public:
     }
     template <class T>
     T fetch_min(Rank target, Offset offset, T operand, std::memory_order order = std::memory_order_relaxed) {
-        return fetch_one<detail::window::AtomicUse::numbers>(detail::mpi::AtomicOperation::min, target, offset, operand,
-                                                             order);
+        return fetch_one<detail::window::AtomicUse::extremes>(detail::mpi::AtomicOperation::min, target, offset,
+                                                              operand, order);
     }
     template <class T>
     T fetch_max(Rank target, Offset offset, T operand, std::memory_order order = std::memory_order_relaxed) {
-        return fetch_one<detail::window::AtomicUse::numbers>(detail::mpi::AtomicOperation::max, target, offset, operand,
-                                                             order);
+        return fetch_one<detail::window::AtomicUse::extremes>(detail::mpi::AtomicOperation::max, target, offset,
+                                                              operand, order);
     }
     template <class T>
     T swap(Rank target, Offset offset, T value, std::memory_order order = std::memory_order_relaxed) {
@@ -373,7 +378,12 @@ public:
                    std::memory_order order = std::memory_order_relaxed) {
         using Carrier = typename detail::window::Carrier<T>::type;
         T result{};
-        if constexpr (detail::window::check_atomic<T, detail::window::AtomicUse::bits>()) {
+        if constexpr (!detail::window::check_atomic<T, detail::window::AtomicUse::bits>()) {
+            // The compiler has said why.
+        } else if constexpr (detail::window::BitsAtomicValue<T>) {
+            result =
+                detail::window::BitsAtomics<T, Window>{*this, target, offset, order}.compare_swap(expected, desired);
+        } else {
             const auto old = static_cast<Carrier>(expected);
             const auto fresh = static_cast<Carrier>(desired);
             Carrier before{};
@@ -395,7 +405,7 @@ public:
     /// a few nanoseconds, and a share of a message; a processor atomic on the same node.
     template <class T>
     void add(Rank target, Offset offset, T operand) {
-        update_one<detail::window::AtomicUse::numbers>(Atomic::add, target, offset, operand);
+        update_one<detail::window::AtomicUse::sum>(Atomic::add, target, offset, operand);
     }
     template <class T>
     void bit_and(Rank target, Offset offset, T operand) {
@@ -411,11 +421,11 @@ public:
     }
     template <class T>
     void min(Rank target, Offset offset, T operand) {
-        update_one<detail::window::AtomicUse::numbers>(Atomic::min, target, offset, operand);
+        update_one<detail::window::AtomicUse::extremes>(Atomic::min, target, offset, operand);
     }
     template <class T>
     void max(Rank target, Offset offset, T operand) {
-        update_one<detail::window::AtomicUse::numbers>(Atomic::max, target, offset, operand);
+        update_one<detail::window::AtomicUse::extremes>(Atomic::max, target, offset, operand);
     }
 
     /// Many atomics at one rank: applies `operation` to the value at each of the offsets, in their order, with one
@@ -567,7 +577,11 @@ private:
                 std::memory_order order) {
         using Carrier = typename detail::window::Carrier<T>::type;
         T result{};
-        if constexpr (detail::window::check_atomic<T, Use>()) {
+        if constexpr (!detail::window::check_atomic<T, Use>()) {
+            // The compiler has said why.
+        } else if constexpr (detail::window::BitsAtomicValue<T>) {
+            result = detail::window::fetch_bits<Use>(*this, operation, target, offset, operand, order);
+        } else {
             const auto value = static_cast<Carrier>(operand);
             Carrier before{};
             if constexpr (AtomicValue<Carrier>)
@@ -590,6 +604,13 @@ private:
                       const void* operand, void* result, std::memory_order order);
     void atomic_update(detail::mpi::AtomicOperation operation, detail::mpi::AtomicType type, Rank target, Offset offset,
                        const void* operand);
+    template <detail::window::BitsAtomicValue T, class W>
+    friend class detail::window::BitsAtomics;
+    /// One atomic on 16 bytes, carried out by the target itself, at any offset; returns the value from before.
+    [[nodiscard]] detail::window::WideValue wide_atomic(const detail::window::WideAtomic& atomic, Rank target,
+                                                        Offset offset, const detail::window::WideValue& operand,
+                                                        const detail::window::WideValue& expected,
+                                                        std::memory_order order);
     /// Fills in the offsets. Throws RangeError unless there are as many results, and as many operands (SIZE_MAX: one
     /// for all).
     [[nodiscard]] std::vector<detail::mpi::ListedAtomic> make_list(std::span<const Offset> offsets, std::size_t results,

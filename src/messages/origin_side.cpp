@@ -31,6 +31,7 @@ namespace {
 [[nodiscard]] std::uint64_t answer_bytes(const Request& request) noexcept {
     constexpr std::uint64_t value = 8;
     if (request.kind == RequestKind::atomic) return value;
+    if (request.kind == RequestKind::wide_atomic) return WidePayload::value_bytes;
     if (request.kind == RequestKind::answered_call) return request.offset;
     if (request.kind != RequestKind::atomics) return request.size;
     return request.size / (request.is_compare_swap != 0 ? sizeof(ListedSwap) : sizeof(AddPayload)) * value;

@@ -110,12 +110,16 @@ bool OwnerAtomics::makes_sense(const Peer& origin, const Request& request, std::
     if (known && !(floating && of_bits) && request.is_compare_swap <= 1 &&
         (entry_bytes == 0 || request.size % entry_bytes == 0))
         return true;
+    note_senseless(origin, request);
+    return false;
+}
+
+void OwnerAtomics::note_senseless(const Peer& origin, const Request& request) {
     endpoint_.note_problem(fmt::format(
         "rank {} asked for atomics that there are not ({}, operation {}, type {}, compare_swap {}, {} bytes "
         "of values) on window {}: the request was dropped; {}",
         origin.rank, row_of(request.kind)->name, static_cast<int>(request.operation), static_cast<int>(request.type),
         request.is_compare_swap, request.size, request.window, fault_of_builds));
-    return false;
 }
 
 std::byte* OwnerAtomics::address_of(const Peer& origin, const Request& request, std::uint64_t offset) {
@@ -138,6 +142,26 @@ bool OwnerAtomics::fetch(Peer& origin, const Request& request, const AtomicPaylo
     if (request.is_compare_swap != 0)
         mpi::processor_compare_swap(request.type, address, &values.expected, &values.operand, answer);
     else mpi::processor_fetch(request.operation, request.type, address, &values.operand, answer);
+    return true;
+}
+
+bool OwnerAtomics::fetch_wide(Peer& origin, const Request& request, const WidePayload& values) {
+    const bool swaps = request.is_compare_swap != 0;
+    const bool writes = request.operation == mpi::AtomicOperation::replace;
+    if (request.is_compare_swap > 1 || request.size > WidePayload::value_bytes ||
+        !(writes || (!swaps && request.operation == mpi::AtomicOperation::read))) {
+        note_senseless(origin, request);
+        return true;
+    }
+    // At any address: no processor's atomic is used.
+    std::byte* const address = windows_.address_of(origin.rank, request, request.offset, WidePayload::value_bytes);
+    if (address == nullptr) return true;
+    std::byte* const answer =
+        replies_.append(origin, {.kind = ReplyKind::data, .token = request.token, .size = WidePayload::value_bytes});
+    if (answer == nullptr) return false;
+    std::memcpy(answer, address, WidePayload::value_bytes);
+    if (writes && (!swaps || std::memcmp(answer, values.expected.data(), request.size) == 0))
+        std::memcpy(address, values.operand.data(), WidePayload::value_bytes);
     return true;
 }
 

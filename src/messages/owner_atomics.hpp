@@ -18,6 +18,9 @@ public:
 
     /// One atomic, by the processor. False, as of the list: there is no room for the answer now, and nothing was done.
     bool fetch(Peer& origin, const Request& request, const AtomicPayload& values);
+    /// One on 16 bytes, which no processor of all and no MPI has: here they are atomic because all of them are made
+    /// with the engine's mutex held. False as of fetch().
+    bool fetch_wide(Peer& origin, const Request& request, const WidePayload& values);
     /// A list, of AddPayload or, for compare_swap, ListedSwap.
     bool fetch_list(Peer& origin, const Request& request, std::span<const std::byte> list);
     /// A list of AddPayload without an answer.
@@ -26,6 +29,7 @@ public:
 private:
     /// Whether there are such atomics; else a problem that is noted.
     [[nodiscard]] bool makes_sense(const Peer& origin, const Request& request, std::uint64_t entry_bytes);
+    void note_senseless(const Peer& origin, const Request& request);
     /// Where the value is, or null, and a problem that is noted.
     [[nodiscard]] std::byte* address_of(const Peer& origin, const Request& request, std::uint64_t offset);
 

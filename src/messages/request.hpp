@@ -2,6 +2,8 @@
 
 #include <lapwing/detail/atomic.hpp>
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 
 namespace lapwing::detail::messages {
@@ -26,6 +28,8 @@ enum class RequestKind : std::uint8_t {
     bulk_scatter, ///< receive what `scatter` has as payload with tag `tag`, and unpack it
     bulk_gather,  ///< payload as of `gather`; send the packed bytes with tag `tag`
     atomic,       ///< payload: operand, expected; answer with the value from before
+    wide_atomic,  ///< payload: WidePayload; answer with the 16 bytes from before. For compare_swap the first `size`
+                  ///< bytes are compared
     atomics,      ///< payload: `size` bytes of AddPayload, of ListedSwap for compare_swap; answer with 8 bytes for each
     adds,         ///< atomics of one kind without an answer; payload: `size` bytes of AddPayload
     departed,     ///< rank `offset` left after `size` collective calls; `tag` says why
@@ -81,6 +85,13 @@ struct DroppedNote {
 struct AtomicPayload {
     std::uint64_t operand = 0;
     std::uint64_t expected = 0;
+};
+
+/// Of an atomic on 16 bytes.
+struct WidePayload {
+    static constexpr std::uint64_t value_bytes = 16;
+    std::array<std::byte, value_bytes> operand{};
+    std::array<std::byte, value_bytes> expected{};
 };
 
 /// One add of many, or one atomic of a list.

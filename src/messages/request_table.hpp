@@ -91,6 +91,8 @@ struct RequestTable {
         RequestRow::bytes<&TargetSide::handle_bulk_gather>(RequestKind::bulk_gather, "bulk gather", &Request::offset,
                                                            Answered::by_data),
         RequestRow::typed<AtomicPayload, &TargetSide::handle_atomic>(RequestKind::atomic, "atomic", Answered::by_reply),
+        RequestRow::typed<WidePayload, &TargetSide::handle_wide_atomic>(RequestKind::wide_atomic, "atomic on 16 bytes",
+                                                                        Answered::by_reply),
         RequestRow::bytes<&TargetSide::handle_atomics>(RequestKind::atomics, "list of atomics", &Request::size,
                                                        Answered::by_reply),
         RequestRow::bytes<&TargetSide::handle_adds>(RequestKind::adds, "list of adds", &Request::size, Answered::no),

@@ -241,6 +241,10 @@ bool TargetSide::handle_atomic(Peer& origin, const Request& request, const Atomi
     return atomics_.fetch(origin, request, values);
 }
 
+bool TargetSide::handle_wide_atomic(Peer& origin, const Request& request, const WidePayload& values) {
+    return atomics_.fetch_wide(origin, request, values);
+}
+
 bool TargetSide::handle_atomics(Peer& origin, const Request& request, std::span<const std::byte> list) {
     return atomics_.fetch_list(origin, request, list);
 }

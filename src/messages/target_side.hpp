@@ -61,6 +61,7 @@ private:
     bool handle_bulk_scatter(Peer& origin, const Request& request);
     bool handle_bulk_gather(Peer& origin, const Request& request, std::span<const std::byte> table);
     bool handle_atomic(Peer& origin, const Request& request, const AtomicPayload& values);
+    bool handle_wide_atomic(Peer& origin, const Request& request, const WidePayload& values);
     bool handle_atomics(Peer& origin, const Request& request, std::span<const std::byte> list);
     void handle_adds(Peer& origin, const Request& request, std::span<const std::byte> list);
     void handle_departed(Peer& origin, const Request& request);

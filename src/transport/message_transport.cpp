@@ -130,14 +130,11 @@ std::unique_ptr<ServiceTransfer> MessageTransport::start_gather(const BegunAcces
 // ---- atomics --------------------------------------------------------------------------------------------------------
 
 void MessageTransport::atomic(const BegunAccess& access, const messages::Request& request,
-                              const messages::AtomicPayload& payload, void* result) {
-    std::uint64_t before = 0;
+                              std::span<const std::byte> payload, std::span<std::byte> before) {
     messages::Operation waiting;
-    waiting.destination = reinterpret_cast<std::byte*>(&before);
-    start(access,
-          [&] { return engine().try_atomics(waiting, access.target, request, std::as_bytes(std::span{&payload, 1})); });
+    waiting.destination = before.data();
+    start(access, [&] { return engine().try_atomics(waiting, access.target, request, payload); });
     wait(waiting, access);
-    std::memcpy(result, &before, mpi::size_of(request.type));
     facts_.statistics.add(Counter::service_atomics);
 }
 

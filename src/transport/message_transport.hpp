@@ -40,9 +40,9 @@ public:
     [[nodiscard]] std::unique_ptr<ServiceTransfer>
     start_gather(const BegunAccess& access, std::span<const std::byte> table, std::span<std::byte> destination);
 
-    /// One atomic; `result` is what was there.
-    void atomic(const BegunAccess& access, const messages::Request& request, const messages::AtomicPayload& payload,
-                void* result);
+    /// One atomic; `before` gets what was there.
+    void atomic(const BegunAccess& access, const messages::Request& request, std::span<const std::byte> payload,
+                std::span<std::byte> before);
     /// A list of them in one message. The payload is copied; the answers go to `answers` as 8 bytes each.
     [[nodiscard]] std::unique_ptr<ServiceTransfer> start_atomics(const BegunAccess& access,
                                                                  const messages::Request& request,

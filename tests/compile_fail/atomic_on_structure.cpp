@@ -1,13 +1,18 @@
-// Atomics work on integers and floating point numbers of 4 and 8 bytes.
+// Atomics work on structures of 4, 8 and 16 bytes.
 #include <lapwing/global_array.hpp>
 
+struct Triple {
+    double first;
+    double second;
+    double third;
+};
 struct Pair {
-    int first;
-    int second;
+    double first;
+    double second;
 };
 
 #ifdef MUST_FAIL
-void use(lapwing::GlobalArray<Pair, 1>& array) { array(0).swap(Pair{1, 2}); }
+void use(lapwing::GlobalArray<Triple, 1>& array) { array(0).swap(Triple{1, 2, 3}); }
 #else
-void use(lapwing::GlobalArray<int, 1>& array) { array(0).swap(1); }
+void use(lapwing::GlobalArray<Pair, 1>& array) { array(0).swap(Pair{1, 2}); }
 #endif

@@ -66,7 +66,7 @@ TEST_CASE("every request for memory that is gone is answered by saying so") {
         MPI_Recv(nullptr, 0, MPI_INT, 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     }
     if (!owner) {
-        constexpr std::size_t kinds = 7;
+        constexpr std::size_t kinds = 8;
         std::array<Operation, kinds> operations;
         std::array<std::vector<std::byte>, kinds> own;
         for (std::size_t i = 0; i < kinds; ++i) {
@@ -94,7 +94,14 @@ TEST_CASE("every request for memory that is gone is answered by saying so") {
                            .window = window,
                            .size = adds.size() * sizeof(AddPayload)};
         job.until([&] { return engine.try_atomics(operations[5], 1, list, std::as_bytes(std::span{adds})); });
-        job.until([&] { return engine.try_get(operations[6], 1, window, large, large, false); });
+        const Request wide{.kind = RequestKind::wide_atomic,
+                           .operation = lapwing::detail::mpi::AtomicOperation::replace,
+                           .window = window,
+                           .offset = 128,
+                           .size = WidePayload::value_bytes};
+        const WidePayload zeros;
+        job.until([&] { return engine.try_atomics(operations[6], 1, wide, std::as_bytes(std::span{&zeros, 1})); });
+        job.until([&] { return engine.try_get(operations[7], 1, window, large, large, false); });
         job.until([&] { return engine.try_put(puts[0], 1, window, 0, own[0].data(), small, 1); }); // notified
         job.until([&] { return engine.try_put(puts[1], 1, window, 0, own[0].data(), large); });
         job.until([&] { return engine.try_scatter(puts[2], 1, window, put_few, put_few.size() - 80); });
@@ -102,7 +109,7 @@ TEST_CASE("every request for memory that is gone is answered by saying so") {
         Request sums = list;
         sums.kind = RequestKind::adds;
         job.until([&] { return engine.try_adds(1, sums, adds); });
-        engine.abandon(operations[6]); // whose data nobody waits for any more
+        engine.abandon(operations[7]); // whose data nobody waits for any more
         const FlushTicket ticket = engine.start_flush(1);
         if (!late) MPI_Send(nullptr, 0, MPI_INT, 1, 0, MPI_COMM_WORLD);
         for (std::size_t i = 0; i + 1 < kinds; ++i) {

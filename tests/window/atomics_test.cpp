@@ -13,6 +13,7 @@
 #include <atomic>
 #include <bit>
 #include <cmath>
+#include <complex>
 #include <cstdint>
 #include <limits>
 #include <span>
@@ -211,6 +212,106 @@ TEST_CASE("flags and enumerations are swapped, one of those that try gets it") {
     CHECK(window.compare_swap(test::next(runtime), Offset{8}, Wide::none, Wide::some) == Wide::none);
     window.atomic_write(test::next(runtime), Offset{8}, Wide::none);
     CHECK(window.atomic_read<Wide>(test::next(runtime), Offset{8}) == Wide::none);
+    runtime.barrier();
+}
+
+namespace {
+
+/// A pointer with a counter, as programs that are free of locks have it.
+struct Tagged {
+    std::uint64_t place = 0;
+    std::uint64_t tag = 0;
+    friend bool operator==(const Tagged&, const Tagged&) = default;
+};
+struct Half {
+    std::int16_t first = 0;
+    std::int16_t second = 0;
+    friend bool operator==(const Half&, const Half&) = default;
+    friend Half operator+(Half one, Half other) {
+        return {static_cast<std::int16_t>(one.first + other.first),
+                static_cast<std::int16_t>(one.second + other.second)};
+    }
+};
+
+/// A value whose bytes all count.
+template <class T>
+T value_of(int number) {
+    if constexpr (std::is_same_v<T, Tagged>) return {static_cast<std::uint64_t>(number), ~std::uint64_t{0} - 7};
+    else if constexpr (std::is_same_v<T, Half>) return {static_cast<std::int16_t>(number), -3};
+    else return static_cast<T>(static_cast<float>(number));
+}
+
+} // namespace
+
+TEMPLATE_TEST_CASE("values that travel as bits are read, swapped and compared", "", Tagged, Half, std::complex<float>,
+                   std::complex<double>, long double) {
+    using T = TestType;
+    Runtime runtime;
+    const auto ranks = static_cast<std::uint64_t>(runtime.size());
+    Window window{runtime, (ranks + 1) * sizeof(T)};
+    const Offset place{static_cast<std::uint64_t>(runtime.rank().value) * sizeof(T)};
+    const Offset common{ranks * sizeof(T)};
+    for (const Rank target : {runtime.rank(), test::next(runtime), Rank{0}}) {
+        window.put(target, place, value_of<T>(1));
+        CHECK(window.atomic_read<T>(target, place) == value_of<T>(1)); // comes after the put
+        CHECK(window.swap(target, place, value_of<T>(2)) == value_of<T>(1));
+        CHECK(window.compare_swap(target, place, value_of<T>(1), value_of<T>(3)) == value_of<T>(2));
+        CHECK(window.get<T>(target, place) == value_of<T>(2));
+        CHECK(window.compare_swap(target, place, value_of<T>(2), value_of<T>(3), std::memory_order_seq_cst) ==
+              value_of<T>(2));
+        CHECK(window.get<T>(target, place) == value_of<T>(3));
+        window.atomic_write(target, place, value_of<T>(4));
+        CHECK(window.atomic_read<T>(target, place) == value_of<T>(4));
+        runtime.barrier();
+    }
+    // One of those that try gets it.
+    if (runtime.rank() == Rank{0}) window.put(Rank{0}, common, value_of<T>(0));
+    runtime.barrier();
+    std::int64_t won = window.compare_swap(Rank{0}, common, value_of<T>(0), value_of<T>(9)) == value_of<T>(0) ? 1 : 0;
+    runtime.sum(std::span{&won, 1});
+    CHECK(won == 1);
+    CHECK(window.atomic_read<T>(Rank{0}, common) == value_of<T>(9));
+    runtime.barrier();
+}
+
+TEMPLATE_TEST_CASE("what the type's operators make is lost to nobody", "", Half, std::complex<float>,
+                   std::complex<double>, long double) {
+    using T = TestType;
+    Runtime runtime;
+    // Elements of complex numbers begin at multiples of 8 bytes only.
+    Window window{runtime, 8 + 2 * sizeof(T)};
+    const Offset place{sizeof(T) == 4 ? 4U : 8U};
+    constexpr int rounds = 25;
+    if (runtime.rank() == Rank{0}) window.put(Rank{0}, place, T{});
+    runtime.barrier();
+    const T one = [] {
+        if constexpr (std::is_same_v<T, Half>) return Half{1, -1};
+        else return static_cast<T>(1);
+    }();
+    T sum{};
+    for (int i = 0; i < rounds; ++i) {
+        (void)window.fetch_add(Rank{0}, place, one);
+        window.add(Rank{0}, place, one);
+    }
+    for (int i = 0; i < 2 * rounds * runtime.size(); ++i) sum = sum + one;
+    runtime.barrier();
+    CHECK(window.atomic_read<T>(Rank{0}, place) == sum);
+    if constexpr (std::is_same_v<T, long double>) {
+        CHECK(window.fetch_max(Rank{0}, place, T{-1}) == sum);
+        CHECK(window.fetch_min(Rank{0}, place, sum) == sum);
+    }
+    runtime.barrier();
+    CHECK(window.atomic_read<T>(Rank{0}, place) == sum);
+    runtime.barrier();
+}
+
+TEST_CASE("an atomic on 16 bytes that leaves the part says why") {
+    Runtime runtime;
+    Window window{runtime, 64};
+    CHECK_THAT(test::message_of<lapwing::RangeError>(
+                   [&] { (void)window.atomic_read<Tagged>(test::next(runtime), Offset{56}); }),
+               test::says({runtime.who(), "atomic_read", "56", "16 bytes", "64"}));
+    CHECK_THROWS_AS(window.swap(Rank{runtime.size()}, Offset{0}, Tagged{}), lapwing::RangeError);
     runtime.barrier();
 }
 

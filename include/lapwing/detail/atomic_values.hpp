@@ -4,10 +4,14 @@
 #include <lapwing/detail/atomic.hpp>
 #include <lapwing/rank.hpp>
 
+#include <array>
 #include <atomic>
+#include <bit>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <limits>
 #include <memory>
 #include <type_traits>
 
@@ -23,36 +27,67 @@ concept AtomicValue = (std::is_integral_v<T> || std::is_floating_point_v<T>) && 
 
 namespace detail::window {
 
-/// What single atomics work on: also smaller integers, bool and enumerations.
+/// What travels as a number: also smaller integers, bool and enumerations.
 template <class T>
-concept SingleAtomicValue = AtomicValue<T> || ((std::is_integral_v<T> || std::is_enum_v<T>) &&
+concept NumberAtomicValue = AtomicValue<T> || ((std::is_integral_v<T> || std::is_enum_v<T>) &&
                                                (sizeof(T) == 1 || sizeof(T) == 2 || sizeof(T) == 4 || sizeof(T) == 8));
+
+/// What travels as bits, whose sums and the like the caller's own operators make: class types of 4 and 8 bytes, and
+/// everything of 16.
+template <class T>
+concept BitsAtomicValue = !NumberAtomicValue<T> && std::is_trivially_copyable_v<T> &&
+                          std::is_default_constructible_v<T> && !std::is_pointer_v<T> && !std::is_array_v<T> &&
+                          ((std::is_class_v<T> && (sizeof(T) == 4 || sizeof(T) == 8)) || sizeof(T) == 16);
+
+/// What single atomics work on.
+template <class T>
+concept SingleAtomicValue = NumberAtomicValue<T> || BitsAtomicValue<T>;
 
 /// What is asked of a value.
 enum class AtomicUse : std::uint8_t {
-    bits,    ///< swap, compare_swap, read, write
-    numbers, ///< add, min, max
-    logic    ///< and, or, xor
+    bits,     ///< swap, compare_swap, read, write
+    sum,      ///< add
+    extremes, ///< min, max
+    logic     ///< and, or, xor
 };
+
+/// Whether the values have the operators that it takes.
+template <class T, AtomicUse Use>
+consteval bool has_operators() {
+    if constexpr (Use == AtomicUse::sum) return requires(const T& a) { static_cast<T>(a + a); };
+    else if constexpr (Use == AtomicUse::extremes) return requires(const T& a) { static_cast<bool>(a < a); };
+    else if constexpr (Use == AtomicUse::logic)
+        return requires(const T& a) {
+            static_cast<T>(a & a);
+            static_cast<T>(a | a);
+            static_cast<T>(a ^ a);
+        };
+    else return true;
+}
 
 /// True, or a compiler message and false.
 template <class T, AtomicUse Use>
 consteval bool check_atomic() {
     constexpr bool value = SingleAtomicValue<T>;
-    static_assert(value, "lapwing: atomics work on integers, bool, enumerations and floating-point numbers of at most "
-                         "8 bytes; for any other type hold a lapwing::Lock around the get and the put");
-    constexpr bool number =
-        !value || Use != AtomicUse::numbers || (std::is_arithmetic_v<T> && !std::is_same_v<T, bool>);
+    static_assert(value, "lapwing: atomics work on integers, bool, enumerations and floating-point numbers, and on "
+                         "trivially copyable structures of 4, 8 or 16 bytes; for any other type hold a lapwing::Lock "
+                         "around the get and the put");
+    constexpr bool numbers = Use == AtomicUse::sum || Use == AtomicUse::extremes;
+    constexpr bool number = !NumberAtomicValue<T> || !numbers || (std::is_arithmetic_v<T> && !std::is_same_v<T, bool>);
     static_assert(
         number,
         "lapwing: add, min and max work on integers and floating-point numbers; for bool and enumerations there are "
         "compare_swap, swap, atomic_read and atomic_write, and for bool also bit_or, bit_and and bit_xor");
-    constexpr bool logic = !value || Use != AtomicUse::logic || std::is_integral_v<T>;
+    constexpr bool logic = !NumberAtomicValue<T> || Use != AtomicUse::logic || std::is_integral_v<T>;
     static_assert(
         logic,
         "lapwing: bit operations work on integers and bool; for floating-point numbers and enumerations there are "
         "compare_swap, swap, atomic_read and atomic_write");
-    return value && number && logic;
+    constexpr bool operators = !BitsAtomicValue<T> || has_operators<T, Use>();
+    static_assert(operators,
+                  "lapwing: add needs the type's operator +, min and max its <, and bit operations its &, | and ^; "
+                  "without them there are compare_swap, swap, atomic_read and atomic_write");
+    return value && number && logic && operators;
 }
 
 /// The number that a value travels as.
@@ -88,6 +123,103 @@ void fetch_in_word(Window& window, mpi::AtomicOperation operation, SmallInteger 
                    const void* operand, void* before, std::memory_order order);
 void compare_swap_in_word(Window& window, SmallInteger type, Rank target, Offset offset, const void* expected,
                           const void* desired, void* before, std::memory_order order);
+
+/// A value of 16 bytes as it travels.
+struct WideValue {
+    alignas(16) std::array<std::byte, 16> bytes{};
+};
+
+/// What is done with it: a read, a write, or a write if the first `compared` bytes are those expected.
+struct WideAtomic {
+    enum class Kind : std::uint8_t { read, swap, compare_swap };
+    Kind kind = Kind::read;
+    std::uint32_t compared = sizeof(WideValue);
+    const char* call = ""; ///< for messages
+};
+
+/// Atomics on values that travel as bits. `W` is Window, once it is complete.
+template <BitsAtomicValue T, class W>
+class BitsAtomics {
+public:
+    BitsAtomics(W& window, Rank target, Offset offset, std::memory_order order) noexcept
+        : window_{window}, target_{target}, offset_{offset}, order_{order} {}
+
+    [[nodiscard]] T read(const char* call = "atomic_read") { return value_of(bits_read(call)); }
+    T swap(const T& value) {
+        if constexpr (wide)
+            return value_of(window_.wide_atomic({WideAtomic::Kind::swap, compared, "swap"}, target_, offset_,
+                                                bits_of(value), {}, order_));
+        else return value_of(window_.swap(target_, offset_, bits_of(value), order_));
+    }
+    T compare_swap(const T& expected, const T& desired) {
+        return value_of(bits_compare_swap(bits_of(expected), bits_of(desired), "compare_swap"));
+    }
+    /// Replaces the value by `change(value)`, again where another atomic came between.
+    template <class Change>
+    T change(const char* call, Change&& change) {
+        for (Bits seen = bits_read(call);;) {
+            const T before = value_of(seen);
+            const Bits found = bits_compare_swap(seen, bits_of(static_cast<T>(change(before))), call);
+            if (std::memcmp(&found, &seen, compared) == 0) return before;
+            seen = found;
+        }
+    }
+
+private:
+    static constexpr bool wide = sizeof(T) == sizeof(WideValue);
+    /// The x87's long double has 10 bytes, and 6 that say nothing.
+    static constexpr std::uint32_t compared =
+        std::is_floating_point_v<T> && std::numeric_limits<T>::digits == 64 ? 10 : sizeof(T);
+    using Bits = std::conditional_t<wide, WideValue, std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>>;
+
+    [[nodiscard]] static Bits bits_of(const T& value) noexcept {
+        Bits bits{};
+        std::memcpy(&bits, std::addressof(value), compared);
+        return bits;
+    }
+    [[nodiscard]] static T value_of(const Bits& bits) noexcept {
+        T value{};
+        std::memcpy(std::addressof(value), &bits, sizeof value);
+        return value;
+    }
+    [[nodiscard]] Bits bits_read(const char* call) {
+        if constexpr (wide)
+            return window_.wide_atomic({WideAtomic::Kind::read, compared, call}, target_, offset_, {}, {}, order_);
+        else return window_.template atomic_read<Bits>(target_, offset_, order_);
+    }
+    [[nodiscard]] Bits bits_compare_swap(const Bits& expected, const Bits& desired, const char* call) {
+        if constexpr (wide)
+            return window_.wide_atomic({WideAtomic::Kind::compare_swap, compared, call}, target_, offset_, desired,
+                                       expected, order_);
+        else return window_.compare_swap(target_, offset_, expected, desired, order_);
+    }
+
+    W& window_;
+    Rank target_;
+    Offset offset_;
+    std::memory_order order_;
+};
+
+/// Window's atomics that return the previous value, on values that travel as bits.
+template <AtomicUse Use, class T, class W>
+T fetch_bits(W& window, mpi::AtomicOperation operation, Rank target, Offset offset, const T& operand,
+             std::memory_order order) {
+    using enum mpi::AtomicOperation;
+    BitsAtomics<T, W> value{window, target, offset, order};
+    if constexpr (Use == AtomicUse::bits) {
+        return operation == read ? value.read() : value.swap(operand);
+    } else if constexpr (Use == AtomicUse::sum) {
+        return value.change("fetch_add", [&](const T& before) { return before + operand; });
+    } else if constexpr (Use == AtomicUse::extremes) {
+        if (operation == min)
+            return value.change("fetch_min", [&](const T& before) { return operand < before ? operand : before; });
+        return value.change("fetch_max", [&](const T& before) { return before < operand ? operand : before; });
+    } else {
+        if (operation == bit_and) return value.change("fetch_and", [&](const T& before) { return before & operand; });
+        if (operation == bit_or) return value.change("fetch_or", [&](const T& before) { return before | operand; });
+        return value.change("fetch_xor", [&](const T& before) { return before ^ operand; });
+    }
+}
 
 } // namespace detail::window
 } // namespace lapwing
