@@ -10,6 +10,11 @@
 #include <numpy/arrayobject.h>
 #include <numpy/arrayscalars.h>
 
+/* A name of NumPy 2, which hides the field. */
+#if NPY_ABI_VERSION < 0x02000000
+#define PyDataType_ELSIZE(type) ((type)->elsize)
+#endif
+
 #include <lapwing/lapwing.h>
 
 #include <string.h>
@@ -85,8 +90,8 @@ static PyObject* elements_get(PyObject* object, PyObject* key) {
     if (memory == NULL) {
         lapwing_array* const array = self->array;
         memory = small;
-        if ((size_t)self->type->elsize > sizeof small) {
-            memory = own = PyMem_Malloc((size_t)self->type->elsize);
+        if ((size_t)PyDataType_ELSIZE(self->type) > sizeof small) {
+            memory = own = PyMem_Malloc((size_t)PyDataType_ELSIZE(self->type));
             if (memory == NULL) return PyErr_NoMemory();
         }
         Py_BEGIN_ALLOW_THREADS code = lapwing_array_get_element(array, index, memory);
