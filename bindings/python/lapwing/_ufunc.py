@@ -243,8 +243,9 @@ def _full_like(a, value, dtype=None):
 
 _FUNCTIONS = {
     **_implement("sum", "prod", "any", "all", "mean", "transpose", "copy", "nanmin", "nanmax", "nansum"),
-    np.amin: lambda a, axis=None, out=None, keepdims=False: a.min(axis, keepdims),
-    np.amax: lambda a, axis=None, out=None, keepdims=False: a.max(axis, keepdims),
+    # In NumPy 2 they are functions of their own, in NumPy 1 other names of amin and amax.
+    **dict.fromkeys((np.min, np.amin), lambda a, axis=None, out=None, keepdims=False: a.min(axis, keepdims)),
+    **dict.fromkeys((np.max, np.amax), lambda a, axis=None, out=None, keepdims=False: a.max(axis, keepdims)),
     np.shape: lambda a: a.shape,
     np.ndim: lambda a: a.ndim,
     np.size: lambda a, axis=None: a.size if axis is None else a.shape[axis],
