@@ -84,7 +84,8 @@ void ArrayBase::begin_collective(std::string_view call, const char* what,
 }
 
 void ArrayBase::end_collective(const char* call, const std::exception_ptr& failure, const char* outcome) const {
-    if (!team_->state().synchronisation().barrier_of_end(failure == nullptr)) throw_failure(call, failure, outcome);
+    if (!team_->state().synchronisation().agreed_barrier(team::CollectiveCall::end_on_window, failure == nullptr))
+        throw_failure(call, failure, outcome);
 }
 
 void ArrayBase::throw_failure(const char* call, const std::exception_ptr& failure, const char* outcome) const {
@@ -94,10 +95,16 @@ void ArrayBase::throw_failure(const char* call, const std::exception_ptr& failur
         fmt::format("{}: {}, since rank {} could not: {}", start_of_text(call), outcome, first.rank, first.text)};
 }
 
+void refuse_creation(Team& team) {
+    const std::exception_ptr failure = std::current_exception();
+    team.state().synchronisation().agree(team::CollectiveCall::window_create, failure, {});
+    std::rethrow_exception(failure);
+}
+
 ArrayBase::ArrayBase(Team& team, std::uint64_t capacity, std::uint64_t element_bytes, unsigned element_alignment,
                      std::uint64_t identity, GlobalArrayOptions options)
     : window_{team,
-              segment_bytes(team, options.name, capacity, element_bytes),
+              before_creation(team, [&] { return segment_bytes(team, options.name, capacity, element_bytes); }),
               {.name = options.name,
                .alignment = std::max(least_alignment, element_alignment),
                .cache = options.cache,

@@ -1,8 +1,11 @@
 #pragma once
 
+#include "src/team/team_state.hpp"
+#include "src/transport/window_facts.hpp"
 #include "window/remote_cache.hpp"
 
 #include <cstdint>
+#include <exception>
 #include <span>
 #include <string>
 
@@ -10,11 +13,21 @@ namespace lapwing {
 class Team;
 }
 
-namespace lapwing::detail::transport {
-struct WindowFacts;
-}
-
 namespace lapwing::detail::window {
+
+/// Collective, with a barrier: a step of the creation of a window that may fail on some ranks only. Throws on every
+/// rank then: what `step` has thrown here, elsewhere UsageError.
+template <class Step>
+void agree_on_creation(const transport::WindowFacts& facts, Step&& step) {
+    std::exception_ptr failure;
+    try {
+        step();
+    } catch (...) {
+        failure = std::current_exception();
+    }
+    facts.state.synchronisation().agree(team::CollectiveCall::window_create, failure,
+                                        facts.label() + ": it was not made");
+}
 
 /// Collective. Throws MismatchError unless all ranks have chosen the same cache. `least`: of all ranks' choices, each
 /// and its negative, as with_cache_choices() has them.

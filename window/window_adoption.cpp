@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <exception>
 #include <map>
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -316,19 +317,23 @@ WindowState::WindowState(Team& team, MPI_Win window, bool locked, WindowOptions 
     state.require_open("Window::adopt");
     const std::string where = fmt::format("{}: Window::adopt{}", state.who(),
                                           facts_.name.empty() ? "" : fmt::format("(\"{}\")", facts_.name));
-    if (notifications_.count() > most_counters)
-        throw RangeError{fmt::format("{}: {} notification counters are more than the limit of {}", where,
-                                     notifications_.count(), most_counters)};
-    upper_rooms().caches.check(state.settings(), options.cache, where);
-    if (window == MPI_WIN_NULL) throw UsageError{where + ": the window is MPI_WIN_NULL"};
-    HostWindow host{window, state};
-    check_kind(where, host);
-    host.find_memory();
-    const CacheMode mode = upper_rooms().caches.mode(state.settings(), options.cache);
-    check_other_adopters(where, window, locked, mode);
-    const bool transparent = mode == CacheMode::transparent;
-    if (transparent) check_transparent(where, state);
-    state.synchronisation().barrier(team::CollectiveCall::window_create, {});
+    std::optional<HostWindow> found;
+    bool transparent = false;
+    agree_on_creation(facts_, [&] {
+        if (notifications_.count() > most_counters)
+            throw RangeError{fmt::format("{}: {} notification counters are more than the limit of {}", where,
+                                         notifications_.count(), most_counters)};
+        upper_rooms().caches.check(state.settings(), options.cache, where);
+        if (window == MPI_WIN_NULL) throw UsageError{where + ": the window is MPI_WIN_NULL"};
+        found.emplace(window, state);
+        check_kind(where, *found);
+        found->find_memory();
+        const CacheMode mode = upper_rooms().caches.mode(state.settings(), options.cache);
+        check_other_adopters(where, window, locked, mode);
+        transparent = mode == CacheMode::transparent;
+        if (transparent) check_transparent(where, state);
+    });
+    const HostWindow& host = *found;
 
     facts_.number = state.epoch().next_window_number();
     facts_.unit = host.unit;

@@ -164,9 +164,8 @@ void describe(transport::WindowFacts& facts, const WindowMemory& memory, std::ui
 WindowState::WindowState(Team& team, std::uint64_t bytes, WindowOptions options, Listed listed)
     : facts_{team, std::move(options.name)},
       notifications_{facts_, order_, rma_, messages_, options.notification_counters} {
-    check_options(facts_, options);
     team::TeamState& state = facts_.state;
-    state.synchronisation().barrier(team::CollectiveCall::window_create, {});
+    agree_on_creation(facts_, [&] { check_options(facts_, options); });
     // Before anything can fail, so that the ranks' numbers stay alike.
     facts_.number = state.epoch().next_window_number();
     const bool same_size = agree_on_memory(facts_, bytes, options);
@@ -183,12 +182,13 @@ void WindowState::open(const CacheOptions& cache, Listed listed, MPI_Win host) {
     support::look_for_devices();
     state.engine().expose(facts_.number, exposed());
     try {
-        cache_ = upper_rooms().caches.make(*this, cache);
-        order_.use_cache(cache_.get());
-        if (listed == Listed::yes) state.epoch().add(*this);
-        if (host != MPI_WIN_NULL) HostCall::add(host, *this, upper_rooms().caches.mode(state.settings(), cache));
-        // Nobody may ask before every rank has exposed its memory.
-        state.synchronisation().barrier(team::CollectiveCall::window_create, {});
+        // With a barrier: nobody may ask before every rank has exposed its memory.
+        agree_on_creation(facts_, [&] {
+            cache_ = upper_rooms().caches.make(*this, cache);
+            order_.use_cache(cache_.get());
+            if (listed == Listed::yes) state.epoch().add(*this);
+            if (host != MPI_WIN_NULL) HostCall::add(host, *this, upper_rooms().caches.mode(state.settings(), cache));
+        });
     } catch (...) {
         state.epoch().remove(*this);
         HostCall::remove(*this); // the program may free it

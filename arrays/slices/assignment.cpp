@@ -269,7 +269,7 @@ void AssignmentState::end(const std::vector<Team*>& teams, const char* outcome, 
     bool well = false;
     try {
         for (std::size_t k = 1; k < teams.size(); ++k) teams[k]->barrier();
-        well = team.state().synchronisation().barrier_of_end(problem == nullptr);
+        well = team.state().synchronisation().agreed_barrier(team::CollectiveCall::end_on_window, problem == nullptr);
     } catch (...) { // a rank has left
         restore();
         throw;

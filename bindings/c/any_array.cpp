@@ -156,8 +156,13 @@ std::span<const distribution::DimensionMap> AnyMap::dimensions(std::size_t count
 
 AnyArray::AnyArray(Team& team, lapwing_type type, std::span<const std::int64_t> extents,
                    const KeptDistribution& distribution, const GlobalArrayOptions& options)
-    : AnyArray{team,         type,   extents, AnyMap::make(team, options.name, extents, distribution, options.halo),
-               distribution, options} {}
+    : AnyArray{team,
+               type,
+               extents,
+               arrays::before_creation(
+                   team, [&] { return AnyMap::make(team, options.name, extents, distribution, options.halo); }),
+               distribution,
+               options} {}
 
 AnyArray::AnyArray(Team& team, lapwing_type type, std::span<const std::int64_t> extents, AnyMap map,
                    const KeptDistribution& distribution, const GlobalArrayOptions& options)

@@ -60,6 +60,20 @@ inline constexpr std::size_t max_alignment = 64;
 /// The level of the library's own checks (LAPWING_CHECKS), the same on all ranks.
 [[nodiscard]] int checks(const Team& team) noexcept;
 
+/// Collective, in a handler of an exception: other ranks are about to make an array's window, which this one cannot.
+/// Throws the exception here; the others' creation throws a UsageError that tells of it.
+[[noreturn]] void refuse_creation(Team& team);
+
+/// What each rank computes for itself before all of them make an array's window. An error on one rank is one of all.
+template <class Compute>
+auto before_creation(Team& team, Compute&& compute) {
+    try {
+        return std::forward<Compute>(compute)();
+    } catch (...) {
+        refuse_creation(team);
+    }
+}
+
 /// What global arrays of all types and dimensions have in common.
 class ArrayBase {
 public:

@@ -90,15 +90,20 @@ public:
     /// Collective. All ranks must pass the same extents and the same distribution (checked at assertion level 3).
     /// Memory: every rank allocates the size of the largest part, with the halo of the options, and a few hundred
     /// bytes. Throws RangeError if a size overflows 64 bits or cannot be allocated, or a process grid does not fit the
-    /// team; UsageError for a halo around more than one block; MismatchError; MpiError.
+    /// team; UsageError for a halo around more than one block, or if only another rank had an error, such as one in its
+    /// distribution; MismatchError; MpiError.
     template <Distribution<N> D = Block>
     GlobalArray(Team& team, const Extents<N>& extents, const D& distribution = {}, GlobalArrayOptions options = {})
-        : GlobalArray{
-              team, extents,
-              detail::arrays::with_halo(std::make_shared<const detail::arrays::KeptDistributionOf<N, D>>(distribution)
-                                            ->maps(team, extents, options.name),
-                                        team, options),
-              std::move(options)} {}
+        : GlobalArray{team, extents,
+                      detail::arrays::before_creation(
+                          team,
+                          [&] {
+                              return detail::arrays::with_halo(
+                                  std::make_shared<const detail::arrays::KeptDistributionOf<N, D>>(distribution)
+                                      ->maps(team, extents, options.name),
+                                  team, options);
+                          }),
+                      std::move(options)} {}
 
     /// Leaves the other one closed.
     GlobalArray(GlobalArray&& other) noexcept

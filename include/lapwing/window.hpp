@@ -128,8 +128,9 @@ public:
 
     /// Collective. Allocates `bytes` bytes on this rank, in memory that the ranks of a node share. Sizes may differ
     /// between ranks, and may be 0; if they differ, each rank keeps a table of 8 bytes for each rank of the team.
-    /// Throws on all ranks: RangeError if one of them cannot allocate its part, saying which and why; MismatchError if
-    /// options differ that must be the same; MpiError.
+    /// Throws on all ranks: RangeError if one of them cannot allocate its part, saying which and why; RangeError on
+    /// ranks whose options are not allowed, and UsageError on the others; MismatchError if options differ that must be
+    /// the same; MpiError.
     Window(Team& team, std::uint64_t bytes, WindowOptions options = {});
     /// The same with a signed size. Negative sizes throw RangeError.
     template <Integer I>

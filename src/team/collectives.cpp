@@ -9,7 +9,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
+#include <exception>
 #include <memory>
 #include <vector>
 
@@ -24,6 +26,53 @@ constexpr std::uint64_t piece_bytes = std::uint64_t{4} << 20;
 constexpr int combine_tag = 0;
 
 using Memory = detail::team::TeamState::Memory;
+
+/// A value on its way through a tree of ranks that combine it by a function of the program's, with the rank on which
+/// that has thrown behind it: the others go on as if it had not, so that nobody waits.
+struct CombinedValue {
+    std::vector<std::byte> bytes;
+    std::exception_ptr failure; ///< here
+
+    explicit CombinedValue(std::span<const std::byte> value) : bytes(value.begin(), value.end()) {
+        bytes.resize(value.size() + sizeof nobody);
+        set_failed(nobody);
+    }
+
+    /// Calls `combine(values)` unless it has failed already; `other` is what it combines them with.
+    template <class Combine>
+    void take(int own_rank, const std::byte* other, Combine&& combine) {
+        if (failed() == nobody) set_failed(failed_in(other));
+        if (failed() != nobody) return;
+        try {
+            combine(bytes.data());
+        } catch (...) {
+            failure = std::current_exception();
+            set_failed(own_rank);
+        }
+    }
+    /// Throws what was thrown here, or UsageError if it was thrown elsewhere, on a rank whose value is part of this
+    /// one.
+    void rethrow(const detail::team::TeamState& team, const char* call) const {
+        if (failure != nullptr) std::rethrow_exception(failure);
+        if (failed() != nobody)
+            throw UsageError{
+                fmt::format("{}: Team::{}: there is no result, since the function that combines two values "
+                            "has thrown on rank {}; see that rank's error",
+                            team.who(), call, failed())};
+    }
+
+private:
+    static constexpr std::int32_t nobody = -1;
+    [[nodiscard]] std::int32_t failed_in(const std::byte* values) const noexcept {
+        std::int32_t rank = nobody;
+        std::memcpy(&rank, values + (bytes.size() - sizeof rank), sizeof rank);
+        return rank;
+    }
+    [[nodiscard]] std::int32_t failed() const noexcept { return failed_in(bytes.data()); }
+    void set_failed(std::int32_t rank) noexcept {
+        std::memcpy(bytes.data() + (bytes.size() - sizeof rank), &rank, sizeof rank);
+    }
+};
 
 } // namespace
 
@@ -95,15 +144,16 @@ void Team::combine(std::span<std::byte> value, CombineValues combine, void* cont
         throw RangeError{
             fmt::format("{}: Team::combine: a value of {} bytes is above the limit of {} bytes; combine its parts",
                         who(), value.size(), piece_bytes)};
-    const auto bytes = static_cast<int>(value.size());
-    Memory memory = std::make_unique_for_overwrite<std::byte[]>(value.size());
+    CombinedValue own_value{value};
+    const auto bytes = static_cast<int>(own_value.bytes.size());
+    Memory memory = std::make_unique_for_overwrite<std::byte[]>(own_value.bytes.size());
     // A binomial tree: in the round of `distance`, ranks that are multiples of its double take in the value of the rank
     // `distance` behind them, which stands for as many ranks.
     const int own = rank_.value;
     for (std::int64_t distance = 1; distance < size_; distance *= 2) {
         MPI_Request request = MPI_REQUEST_NULL;
         if (own % (2 * distance) != 0) {
-            std::memcpy(memory.get(), value.data(), value.size());
+            std::memcpy(memory.get(), own_value.bytes.data(), own_value.bytes.size());
             state_->complete(memory, "Team::combine", [&](std::byte* place) {
                 check_mpi(MPI_Isend(place, bytes, MPI_BYTE, static_cast<int>(own - distance), combine_tag,
                                     state_->communicator(), &request),
@@ -119,11 +169,13 @@ void Team::combine(std::span<std::byte> value, CombineValues combine, void* cont
                       "MPI_Irecv", state_->who());
             return request;
         });
-        combine(context, value.data(), memory.get());
+        own_value.take(own, memory.get(), [&](std::byte* values) { combine(context, values, memory.get()); });
     }
     state_->synchronisation().count(
         "Team::combine"); // on every rank, whatever its part in the tree: the broadcast is another call
-    broadcast(value, Rank{0});
+    broadcast(own_value.bytes, Rank{0});
+    own_value.rethrow(*state_, "combine");
+    std::memcpy(value.data(), own_value.bytes.data(), value.size());
 }
 
 bool Team::combine_before(std::span<const std::byte> value, std::span<std::byte> before, CombineValues combine,
@@ -134,8 +186,9 @@ bool Team::combine_before(std::span<const std::byte> value, std::span<std::byte>
             "{}: Team::combine_before: a value of {} bytes, and {} for the result; both are the same, and at most {}",
             who(), value.size(), before.size(), piece_bytes)};
     const int own = rank_.value;
-    Memory memory = std::make_unique_for_overwrite<std::byte[]>(value.size());
-    const int bytes = static_cast<int>(value.size());
+    CombinedValue sum{value};
+    Memory memory = std::make_unique_for_overwrite<std::byte[]>(sum.bytes.size());
+    const auto bytes = static_cast<int>(sum.bytes.size());
     const auto transfer = [&](bool sends, std::int64_t other) {
         state_->complete(memory, "Team::combine_before", [&](std::byte* place) {
             MPI_Request request = MPI_REQUEST_NULL;
@@ -147,43 +200,49 @@ bool Team::combine_before(std::span<const std::byte> value, std::span<std::byte>
             return request;
         });
     };
-    const auto send = [&](std::int64_t to, const std::byte* values) {
-        std::memcpy(memory.get(), values, value.size());
+    const auto send = [&](std::int64_t to, const CombinedValue& values) {
+        std::memcpy(memory.get(), values.bytes.data(), values.bytes.size());
         transfer(true, to);
     };
     const auto receive = [&](std::int64_t from) { transfer(false, from); };
     // Up: in the round of `distance` a rank that is a multiple of its double takes in the sum of the rank `distance`
     // after it, and keeps its own sum from before: that of the ranks [own, own + distance).
-    std::vector<std::vector<std::byte>> stood_for;
-    std::vector<std::byte> sum(value.begin(), value.end());
+    std::vector<CombinedValue> stood_for;
+    CombinedValue from_before{value};
     std::int64_t distance = 1;
     for (; distance < size_ && own % (2 * distance) == 0; distance *= 2) {
         stood_for.push_back(sum);
         if (own + distance >= size_) continue;
         receive(own + distance);
-        combine(context, sum.data(), memory.get());
+        sum.take(own, memory.get(), [&](std::byte* values) { combine(context, values, memory.get()); });
     }
     const bool any = distance < size_;
     if (any) {
-        send(own - distance, sum.data());
+        send(own - distance, sum);
         // Down: what is before the rank that it was sent to, and what that rank stood for.
         receive(own - distance);
-        std::memcpy(before.data(), memory.get(), value.size());
+        std::memcpy(from_before.bytes.data(), memory.get(), from_before.bytes.size());
     }
+    std::exception_ptr failure = sum.failure;
     while (distance > 1) {
         distance /= 2;
-        const std::vector<std::byte>& left = stood_for.back();
+        const CombinedValue& left = stood_for.back();
         if (own + distance < size_) {
             sum = left;
             if (any) {
-                sum.assign(before.begin(), before.end());
-                combine(context, sum.data(), left.data());
+                sum = from_before;
+                sum.take(own, left.bytes.data(),
+                         [&](std::byte* values) { combine(context, values, left.bytes.data()); });
             }
-            send(own + distance, sum.data());
+            if (failure == nullptr) failure = sum.failure;
+            send(own + distance, sum);
         }
         stood_for.pop_back();
     }
     state_->synchronisation().count("Team::combine_before");
+    from_before.failure = failure;
+    from_before.rethrow(*state_, "combine_before");
+    if (any) std::memcpy(before.data(), from_before.bytes.data(), before.size());
     return any;
 }
 

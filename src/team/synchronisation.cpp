@@ -97,14 +97,20 @@ void Synchronisation::barrier(CollectiveCall call, std::optional<std::int64_t> i
     team_.epoch().acquire();
 }
 
-bool Synchronisation::barrier_of_end(bool well) {
-    constexpr CollectiveCall call = CollectiveCall::end_on_window;
+bool Synchronisation::agreed_barrier(CollectiveCall call, bool well) {
     notify(call, well ? 0 : 1);
     const Attendance all = wait_for_all(call);
     mismatch_.reset();
     check_calls(call, all);
     team_.epoch().acquire();
     return all.highest_identity == 0;
+}
+
+void Synchronisation::agree(CollectiveCall call, const std::exception_ptr& failure, std::string_view outcome) {
+    if (agreed_barrier(call, failure == nullptr)) return;
+    const mpi::Problem first = mpi::first_problem(team_.communicator(), mpi::text_of(failure));
+    if (failure != nullptr) std::rethrow_exception(failure);
+    throw UsageError{fmt::format("{}, since rank {} could not: {}", outcome, first.rank, first.text)};
 }
 
 void Synchronisation::notify_split(std::optional<std::int64_t> identity) {

@@ -8,9 +8,11 @@
 
 #include <atomic>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace lapwing::detail::team {
 
@@ -45,8 +47,11 @@ public:
     /// The same with the arguments of the call, which ride on the barrier: throws MismatchError, with the texts of two
     /// ranks, on every rank unless all bring the same.
     void barrier(CollectiveCall call, std::optional<std::int64_t> identity, const CallArguments& arguments);
-    /// The barrier that a call ends with in which something may fail on some ranks only. Whether all ranks are `well`.
-    [[nodiscard]] bool barrier_of_end(bool well);
+    /// The barrier of a call in which something may have failed on some ranks only. Whether all ranks are `well`.
+    [[nodiscard]] bool agreed_barrier(CollectiveCall call, bool well);
+    /// It, and where ranks have a `failure`, it throws on all: that one, elsewhere a UsageError that begins with
+    /// `outcome` and tells what the first of them could not do.
+    void agree(CollectiveCall call, const std::exception_ptr& failure, std::string_view outcome);
     /// The two halves of it.
     void notify(CollectiveCall call, std::optional<std::int64_t> identity, std::optional<std::int64_t> arguments = {});
     void wait(CollectiveCall call, std::optional<std::int64_t> identity);

@@ -1,7 +1,11 @@
 // Bad input to global arrays: what is refused, and what the message names. Assertion level 1 and above.
 #include "tests/arrays/array_test.hpp"
 
+#include <fmt/format.h>
+
 #include <limits>
+#include <stdexcept>
+#include <string>
 
 using namespace lapwing;
 
@@ -259,5 +263,69 @@ TEST_CASE("ranks that make different collective calls on arrays, or on different
                    else lapwing::GlobalArray<int, 1>{runtime, {40}, lapwing::Cyclic{}};
                }),
                test::says({"the distribution"}));
+    runtime.barrier();
+}
+
+namespace {
+
+/// A distribution of the program's whose map one rank cannot make.
+struct FailingOn {
+    Rank rank;
+
+    template <std::size_t N>
+    [[nodiscard]] BlockCyclicMap<N> map(const Extents<N>& extents, int ranks) const {
+        int own = 0;
+        MPI_Comm_rank(MPI_COMM_WORLD, &own);
+        if (own == rank.value) throw std::runtime_error{"no file with the parts"};
+        return Block{}.map(extents, ranks);
+    }
+};
+
+/// That `call` throws on every rank: on `rank` an Error that says `here`, on the others a UsageError that tells of it.
+template <class Error, class Call>
+void check_one_fails(const Runtime& runtime, Rank rank, const std::string& here, Call&& call) {
+    if (runtime.rank() == rank) CHECK_THAT(test::message_of<Error>(call), test::says({here}));
+    else
+        CHECK_THAT(test::message_of<UsageError>(call),
+                   test::says({fmt::format("rank {} could not", rank.value), here}));
+}
+
+} // namespace
+
+TEST_CASE("what one rank alone cannot make is made by none, and all go on") {
+    Runtime runtime;
+    const Rank last{runtime.size() - 1};
+    const bool here = runtime.rank() == last;
+    const std::string text = "no file with the parts";
+    check_one_fails<std::runtime_error>(runtime, last, text,
+                                        [&] { GlobalArray<double, 2>{runtime, {8, 8}, FailingOn{last}}; });
+    check_one_fails<RangeError>(runtime, last, "halo", [&] {
+        GlobalArray<double, 1>{runtime, {8}, Block{}, {.name = "h", .halo = here ? -1 : 0}};
+    });
+    check_one_fails<RangeError>(runtime, last, "alignment 3",
+                                [&] { Window{runtime, 64, {.alignment = here ? 3U : 64U}}; });
+    check_one_fails<RangeError>(runtime, last, "notification counters",
+                                [&] { Window{runtime, 64, {.notification_counters = here ? 1U << 30 : 1U}}; });
+    GlobalArray<double, 1> array{runtime, {16}};
+    array.fill(3);
+    check_one_fails<std::runtime_error>(runtime, last, text, [&] { (void)array.relabelling(FailingOn{last}); });
+    try {
+        array.redistribute(FailingOn{last});
+        FAIL("was redistributed");
+    } catch (const std::exception& error) {
+        CHECK_THAT(error.what(), test::says({text}));
+    }
+    // The function that combines two values: of the ranks that call it the last one fails.
+    const auto add = [&](double one, double other) {
+        if (runtime.rank() == Rank{0}) throw std::runtime_error{"overflow"};
+        return one + other;
+    };
+    if (runtime.size() > 1) {
+        if (runtime.rank() == Rank{0}) CHECK_THROWS_AS(runtime.reduce(1.0, add), std::runtime_error);
+        else
+            CHECK_THAT(test::message_of<UsageError>([&] { (void)runtime.reduce(1.0, add); }),
+                       test::says({"has thrown on rank 0"}));
+    }
+    CHECK(array.sum() == 48);
     runtime.barrier();
 }

@@ -13,6 +13,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <string_view>
 #include <utility>
@@ -75,16 +76,15 @@ public:
             auto map = distribution_.map(extents, team.size());
             if constexpr (std::same_as<decltype(map), BlockCyclicMap<N>>) maps.block_cyclic = std::move(map);
             else maps.user_map = std::make_shared<distribution::UserMapOf<N, decltype(map)>>(std::move(map));
-        } catch (const RangeError& error) {
-            // A distribution does not know the rank and the array that the message has to name.
-            const RangeError complete{constructor_text(team, name) + ": " + error.what()};
+        } catch (...) {
+            const std::exception_ptr failure = std::current_exception();
             if (compares) {
                 try {
                     require_same_map(team, name, {}, 0, maps.replicated);
                 } catch (const MismatchError&) { // is said by the ranks that could make theirs
                 }
             }
-            throw complete;
+            throw_for_array(team, name, failure);
         }
         if (compares) {
             if (maps.user_map == nullptr)
@@ -96,6 +96,16 @@ public:
     }
 
 private:
+    /// A distribution does not know the rank and the array that a message has to name.
+    [[noreturn]] static void throw_for_array(const Team& team, std::string_view name,
+                                             const std::exception_ptr& failure) {
+        try {
+            std::rethrow_exception(failure);
+        } catch (const RangeError& error) {
+            throw RangeError{constructor_text(team, name) + ": " + error.what()};
+        }
+    }
+
     D distribution_;
 };
 

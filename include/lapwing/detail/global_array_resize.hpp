@@ -42,9 +42,15 @@ template <Distribution<N> D>
 Relabelling GlobalArray<T, N>::relabelling(const D& distribution) const {
     this->require_open(".relabelling");
     this->begin_collective("relabelling");
-    const detail::arrays::ArrayMaps<N> maps =
-        std::make_shared<const detail::arrays::KeptDistributionOf<N, D>>(distribution)
-            ->maps(*team_, state_.extents, this->name_);
+    std::exception_ptr failure;
+    detail::arrays::ArrayMaps<N> maps;
+    try {
+        maps = std::make_shared<const detail::arrays::KeptDistributionOf<N, D>>(distribution)
+                   ->maps(*team_, state_.extents, this->name_);
+    } catch (...) {
+        failure = std::current_exception();
+    }
+    this->end_collective(".relabelling", failure, "no order of the ranks was found");
     std::span<const detail::distribution::DimensionMap> dimensions;
     if (maps.user_map == nullptr) dimensions = maps.block_cyclic.dimensions();
     return this->relabelling_to(slice(), dimensions, maps.user_map, maps.replicated);
@@ -69,7 +75,10 @@ void GlobalArray<T, N>::rebuild(const char* call, const std::shared_ptr<Team>& o
     GlobalArray fresh;
     try {
         const GlobalArrayOptions options{.name = this->name_, .cache = this->cache_, .halo = this->halo_};
-        fresh = GlobalArray{team, extents, detail::arrays::with_halo(std::move(maps), team, options), options};
+        fresh = GlobalArray{team, extents,
+                            detail::arrays::before_creation(
+                                team, [&] { return detail::arrays::with_halo(std::move(maps), team, options); }),
+                            options};
         fresh.own_team_.keep(own_team);
     } catch (...) { // on every rank
         this->throw_from_rebuild(call, std::current_exception());
