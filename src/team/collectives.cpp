@@ -74,6 +74,46 @@ private:
     }
 };
 
+/// The messages of such a tree, one at a time.
+class CombineMessages {
+public:
+    CombineMessages(detail::team::TeamState& team, const char* call, std::size_t bytes)
+        : team_{team}, call_{call}, bytes_{bytes}, memory_{std::make_unique_for_overwrite<std::byte[]>(bytes)} {}
+
+    void send(std::int64_t target, const CombinedValue& value) {
+        std::memcpy(memory_.get(), value.bytes.data(), bytes_);
+        complete([&](std::byte* place, MPI_Request* request) {
+            check_mpi(MPI_Isend(place, static_cast<int>(bytes_), MPI_BYTE, static_cast<int>(target), combine_tag,
+                                team_.communicator(), request),
+                      "MPI_Isend", team_.who());
+        });
+    }
+    /// Valid until the next call.
+    [[nodiscard]] const std::byte* receive(std::int64_t source) {
+        complete([&](std::byte* place, MPI_Request* request) {
+            check_mpi(MPI_Irecv(place, static_cast<int>(bytes_), MPI_BYTE, static_cast<int>(source), combine_tag,
+                                team_.communicator(), request),
+                      "MPI_Irecv", team_.who());
+        });
+        return memory_.get();
+    }
+
+private:
+    template <class Start>
+    void complete(Start&& start) {
+        team_.complete(memory_, call_, [&](std::byte* place) {
+            MPI_Request request = MPI_REQUEST_NULL;
+            start(place, &request);
+            return request;
+        });
+    }
+
+    detail::team::TeamState& team_;
+    const char* call_;
+    std::size_t bytes_;
+    Memory memory_;
+};
+
 } // namespace
 
 void Team::all_reduce(void* values, std::uint64_t count, MPI_Datatype type, MPI_Op operation) {
@@ -144,38 +184,25 @@ void Team::combine(std::span<std::byte> value, CombineValues combine, void* cont
         throw RangeError{
             fmt::format("{}: Team::combine: a value of {} bytes is above the limit of {} bytes; combine its parts",
                         who(), value.size(), piece_bytes)};
-    CombinedValue own_value{value};
-    const auto bytes = static_cast<int>(own_value.bytes.size());
-    Memory memory = std::make_unique_for_overwrite<std::byte[]>(own_value.bytes.size());
+    CombinedValue sum{value};
+    CombineMessages messages{*state_, "Team::combine", sum.bytes.size()};
     // A binomial tree: in the round of `distance`, ranks that are multiples of its double take in the value of the rank
-    // `distance` behind them, which stands for as many ranks.
+    // `distance` after them, which stands for as many ranks.
     const int own = rank_.value;
     for (std::int64_t distance = 1; distance < size_; distance *= 2) {
-        MPI_Request request = MPI_REQUEST_NULL;
         if (own % (2 * distance) != 0) {
-            std::memcpy(memory.get(), own_value.bytes.data(), own_value.bytes.size());
-            state_->complete(memory, "Team::combine", [&](std::byte* place) {
-                check_mpi(MPI_Isend(place, bytes, MPI_BYTE, static_cast<int>(own - distance), combine_tag,
-                                    state_->communicator(), &request),
-                          "MPI_Isend", state_->who());
-                return request;
-            });
+            messages.send(own - distance, sum);
             break;
         }
         if (own + distance >= size_) continue;
-        state_->complete(memory, "Team::combine", [&](std::byte* place) {
-            check_mpi(MPI_Irecv(place, bytes, MPI_BYTE, static_cast<int>(own + distance), combine_tag,
-                                state_->communicator(), &request),
-                      "MPI_Irecv", state_->who());
-            return request;
-        });
-        own_value.take(own, memory.get(), [&](std::byte* values) { combine(context, values, memory.get()); });
+        const std::byte* const other = messages.receive(own + distance);
+        sum.take(own, other, [&](std::byte* values) { combine(context, values, other); });
     }
     state_->synchronisation().count(
         "Team::combine"); // on every rank, whatever its part in the tree: the broadcast is another call
-    broadcast(own_value.bytes, Rank{0});
-    own_value.rethrow(*state_, "combine");
-    std::memcpy(value.data(), own_value.bytes.data(), value.size());
+    broadcast(sum.bytes, Rank{0});
+    sum.rethrow(*state_, "combine");
+    std::memcpy(value.data(), sum.bytes.data(), value.size());
 }
 
 bool Team::combine_before(std::span<const std::byte> value, std::span<std::byte> before, CombineValues combine,
@@ -187,24 +214,7 @@ bool Team::combine_before(std::span<const std::byte> value, std::span<std::byte>
             who(), value.size(), before.size(), piece_bytes)};
     const int own = rank_.value;
     CombinedValue sum{value};
-    Memory memory = std::make_unique_for_overwrite<std::byte[]>(sum.bytes.size());
-    const auto bytes = static_cast<int>(sum.bytes.size());
-    const auto transfer = [&](bool sends, std::int64_t other) {
-        state_->complete(memory, "Team::combine_before", [&](std::byte* place) {
-            MPI_Request request = MPI_REQUEST_NULL;
-            const int rank = static_cast<int>(other);
-            MPI_Comm communicator = state_->communicator();
-            check_mpi(sends ? MPI_Isend(place, bytes, MPI_BYTE, rank, combine_tag, communicator, &request)
-                            : MPI_Irecv(place, bytes, MPI_BYTE, rank, combine_tag, communicator, &request),
-                      sends ? "MPI_Isend" : "MPI_Irecv", state_->who());
-            return request;
-        });
-    };
-    const auto send = [&](std::int64_t to, const CombinedValue& values) {
-        std::memcpy(memory.get(), values.bytes.data(), values.bytes.size());
-        transfer(true, to);
-    };
-    const auto receive = [&](std::int64_t from) { transfer(false, from); };
+    CombineMessages messages{*state_, "Team::combine_before", sum.bytes.size()};
     // Up: in the round of `distance` a rank that is a multiple of its double takes in the sum of the rank `distance`
     // after it, and keeps its own sum from before: that of the ranks [own, own + distance).
     std::vector<CombinedValue> stood_for;
@@ -213,15 +223,14 @@ bool Team::combine_before(std::span<const std::byte> value, std::span<std::byte>
     for (; distance < size_ && own % (2 * distance) == 0; distance *= 2) {
         stood_for.push_back(sum);
         if (own + distance >= size_) continue;
-        receive(own + distance);
-        sum.take(own, memory.get(), [&](std::byte* values) { combine(context, values, memory.get()); });
+        const std::byte* const other = messages.receive(own + distance);
+        sum.take(own, other, [&](std::byte* values) { combine(context, values, other); });
     }
     const bool any = distance < size_;
     if (any) {
-        send(own - distance, sum);
+        messages.send(own - distance, sum);
         // Down: what is before the rank that it was sent to, and what that rank stood for.
-        receive(own - distance);
-        std::memcpy(from_before.bytes.data(), memory.get(), from_before.bytes.size());
+        std::memcpy(from_before.bytes.data(), messages.receive(own - distance), from_before.bytes.size());
     }
     std::exception_ptr failure = sum.failure;
     while (distance > 1) {
@@ -235,7 +244,7 @@ bool Team::combine_before(std::span<const std::byte> value, std::span<std::byte>
                          [&](std::byte* values) { combine(context, values, left.bytes.data()); });
             }
             if (failure == nullptr) failure = sum.failure;
-            send(own + distance, sum);
+            messages.send(own + distance, sum);
         }
         stood_for.pop_back();
     }
