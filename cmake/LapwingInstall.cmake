@@ -2,29 +2,37 @@
 
 include(CMakePackageConfigHelpers)
 
-set(LAPWING_INSTALL_CMAKEDIR "${CMAKE_INSTALL_LIBDIR}/cmake/lapwing")
+set(LAPWING_INSTALL_CMAKEDIR "${CMAKE_INSTALL_LIBDIR}/cmake/lapwing${LAPWING_SUFFIX}")
 
 install(
     TARGETS lapwing lapwing-transparent
     EXPORT lapwingTargets
-    ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
-    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
-    RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR}
+    ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development
+    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library NAMELINK_COMPONENT development
+    RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT tools
 )
+# A library without the C interface has nothing that its header could be linked to.
+set(without "")
+if(NOT LAPWING_BUILD_C)
+    set(without REGEX "/lapwing/(lapwing\\.h|c)$" EXCLUDE)
+endif()
 install(
     DIRECTORY "${PROJECT_SOURCE_DIR}/include/lapwing"
-    DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+    DESTINATION ${LAPWING_INSTALL_INCLUDEDIR}
+    COMPONENT development
     FILES_MATCHING
     PATTERN "*.h"
     PATTERN "*.hpp"
     PATTERN "*.inc"
+    ${without}
 )
-install(PROGRAMS "${PROJECT_SOURCE_DIR}/scripts/launch" DESTINATION ${CMAKE_INSTALL_BINDIR} RENAME lapwing-launch)
+install(PROGRAMS "${PROJECT_SOURCE_DIR}/scripts/launch" DESTINATION ${CMAKE_INSTALL_BINDIR} RENAME lapwing-launch COMPONENT common)
 # As they lie in the sources, so that their links hold.
-install(FILES "${PROJECT_SOURCE_DIR}/README.md" "${PROJECT_SOURCE_DIR}/CONTRIBUTING.md" DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES "${PROJECT_SOURCE_DIR}/README.md" "${PROJECT_SOURCE_DIR}/CONTRIBUTING.md" DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT documentation)
 install(
     DIRECTORY "${PROJECT_SOURCE_DIR}/docs" "${PROJECT_SOURCE_DIR}/examples" "${PROJECT_SOURCE_DIR}/benchmarks"
     DESTINATION ${CMAKE_INSTALL_DOCDIR}
+    COMPONENT documentation
     FILES_MATCHING
     PATTERN "*.md"
     PATTERN "*.svg"
@@ -37,8 +45,8 @@ install(
     PATTERN "CMakeLists.txt"
 )
 # To be read beside the pages that name them; they run in a clone.
-install(DIRECTORY "${PROJECT_SOURCE_DIR}/scripts" DESTINATION ${CMAKE_INSTALL_DOCDIR})
-install(EXPORT lapwingTargets NAMESPACE lapwing:: DESTINATION ${LAPWING_INSTALL_CMAKEDIR})
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/scripts" DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT documentation)
+install(EXPORT lapwingTargets NAMESPACE lapwing:: DESTINATION ${LAPWING_INSTALL_CMAKEDIR} COMPONENT development)
 
 # What a static lapwing calls, as pkg-config names it; not what is compiled into lapwing itself.
 set(LAPWING_CALLED_MODULES "")
@@ -57,15 +65,18 @@ configure_package_config_file(
     INSTALL_DESTINATION ${LAPWING_INSTALL_CMAKEDIR}
 )
 write_basic_package_version_file(
-    "${PROJECT_BINARY_DIR}/package/lapwingConfigVersion.cmake"
+    "${PROJECT_BINARY_DIR}/package/lapwingVersion.cmake"
     # Before 1.0 every minor version may change the interface.
     COMPATIBILITY SameMinorVersion
 )
+configure_file("${PROJECT_SOURCE_DIR}/cmake/lapwingConfigVersion.cmake.in" "${PROJECT_BINARY_DIR}/package/lapwingConfigVersion.cmake" @ONLY)
 install(
     FILES
         "${PROJECT_BINARY_DIR}/package/lapwingConfig.cmake"
+        "${PROJECT_BINARY_DIR}/package/lapwingVersion.cmake"
         "${PROJECT_BINARY_DIR}/package/lapwingConfigVersion.cmake"
     DESTINATION ${LAPWING_INSTALL_CMAKEDIR}
+    COMPONENT development
 )
 
 # The file has the flags of the MPI that lapwing was built with: compiler wrappers of several MPIs can be
@@ -80,10 +91,10 @@ endforeach()
 string(APPEND pkgconfig_cflags " -pthread")
 set(pkgconfig_language "-std=c++20")
 set(pkgconfig_language_libraries "")
-set(pkgconfig_name lapwing)
+set(pkgconfig_name lapwing${LAPWING_SUFFIX})
 string(STRIP "${pkgconfig_cflags}" pkgconfig_cflags)
 list(JOIN MPI_CXX_LIBRARIES " " pkgconfig_mpi_libraries)
-set(pkgconfig_libraries "-llapwing ${pkgconfig_mpi_libraries} -pthread")
+set(pkgconfig_libraries "-llapwing${LAPWING_SUFFIX} ${pkgconfig_mpi_libraries} -pthread")
 foreach(library IN LISTS CMAKE_DL_LIBS)
     string(APPEND pkgconfig_libraries " -l${library}")
 endforeach()
@@ -95,20 +106,21 @@ file(
     "${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig"
     "${CMAKE_INSTALL_PREFIX}"
 )
-configure_file("${PROJECT_SOURCE_DIR}/cmake/lapwing.pc.in" "${PROJECT_BINARY_DIR}/package/lapwing.pc" @ONLY)
+configure_file("${PROJECT_SOURCE_DIR}/cmake/lapwing.pc.in" "${PROJECT_BINARY_DIR}/package/lapwing${LAPWING_SUFFIX}.pc" @ONLY)
 # C programs, which lapwing/lapwing.h and lapwing/upc.h are for: C compilers refuse C++'s standards, and do not link its library.
 set(pkgconfig_language "")
-set(pkgconfig_name lapwing-c)
+set(pkgconfig_name lapwing-c${LAPWING_SUFFIX})
 foreach(library IN ITEMS stdc++ c++)
     if(library IN_LIST CMAKE_CXX_IMPLICIT_LINK_LIBRARIES)
         string(APPEND pkgconfig_language_libraries " -l${library}")
     endif()
 endforeach()
 string(APPEND pkgconfig_language_libraries " -lm")
-configure_file("${PROJECT_SOURCE_DIR}/cmake/lapwing.pc.in" "${PROJECT_BINARY_DIR}/package/lapwing-c.pc" @ONLY)
+configure_file("${PROJECT_SOURCE_DIR}/cmake/lapwing.pc.in" "${PROJECT_BINARY_DIR}/package/lapwing-c${LAPWING_SUFFIX}.pc" @ONLY)
 install(
-    FILES "${PROJECT_BINARY_DIR}/package/lapwing.pc" "${PROJECT_BINARY_DIR}/package/lapwing-c.pc"
+    FILES "${PROJECT_BINARY_DIR}/package/lapwing${LAPWING_SUFFIX}.pc" "${PROJECT_BINARY_DIR}/package/lapwing-c${LAPWING_SUFFIX}.pc"
     DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig
+    COMPONENT development
 )
 
 # The Fortran module, which a program asks for: find_package(lapwing COMPONENTS Fortran). Its files are this MPI's and this compiler's.
@@ -116,14 +128,38 @@ if(LAPWING_FORTRAN)
     install(
         TARGETS lapwing_fortran
         EXPORT lapwingFortranTargets
-        ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
-        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+        ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development
+        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library NAMELINK_COMPONENT development
     )
     install(
         FILES "${PROJECT_BINARY_DIR}/bindings/fortran/modules/lapwing.mod" "${PROJECT_BINARY_DIR}/bindings/fortran/modules/lapwing_c.mod"
         DESTINATION ${LAPWING_INSTALL_MODULEDIR}
+        COMPONENT development
     )
-    install(EXPORT lapwingFortranTargets NAMESPACE lapwing:: DESTINATION ${LAPWING_INSTALL_CMAKEDIR})
-    configure_file("${PROJECT_SOURCE_DIR}/cmake/lapwing-fortran.pc.in" "${PROJECT_BINARY_DIR}/package/lapwing-fortran.pc" @ONLY)
-    install(FILES "${PROJECT_BINARY_DIR}/package/lapwing-fortran.pc" DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+    install(EXPORT lapwingFortranTargets NAMESPACE lapwing:: DESTINATION ${LAPWING_INSTALL_CMAKEDIR} COMPONENT development)
+    configure_file("${PROJECT_SOURCE_DIR}/cmake/lapwing-fortran.pc.in" "${PROJECT_BINARY_DIR}/package/lapwing-fortran${LAPWING_SUFFIX}.pc" @ONLY)
+    install(
+        FILES "${PROJECT_BINARY_DIR}/package/lapwing-fortran${LAPWING_SUFFIX}.pc"
+        DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig
+        COMPONENT development
+    )
 endif()
+
+# For people who debug: what gdb prints of Lapwing's objects, loaded with a shared library, and what Valgrind need not say of MPIs.
+install(FILES "${PROJECT_SOURCE_DIR}/packaging/gdb/lapwing_gdb.py" DESTINATION ${CMAKE_INSTALL_DATADIR}/lapwing COMPONENT common)
+install(FILES "${PROJECT_SOURCE_DIR}/packaging/valgrind/lapwing.supp" DESTINATION ${CMAKE_INSTALL_DATADIR}/lapwing COMPONENT common)
+if(BUILD_SHARED_LIBS)
+    install(
+        FILES "${PROJECT_SOURCE_DIR}/packaging/gdb/lapwing_gdb.py"
+        DESTINATION "${CMAKE_INSTALL_DATADIR}/gdb/auto-load${CMAKE_INSTALL_FULL_LIBDIR}"
+        RENAME "liblapwing${LAPWING_SUFFIX}.so.${PROJECT_VERSION}-gdb.py"
+        COMPONENT development
+    )
+endif()
+install(FILES "${PROJECT_SOURCE_DIR}/CHANGELOG.md" DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT documentation)
+
+# A file for environment modules, found by `module use PREFIX/share/modulefiles`.
+set(modulefiles "${CMAKE_INSTALL_DATADIR}/modulefiles/lapwing${LAPWING_SUFFIX}")
+file(RELATIVE_PATH LAPWING_MODULEFILE_TO_PREFIX "${CMAKE_INSTALL_PREFIX}/${modulefiles}" "${CMAKE_INSTALL_PREFIX}")
+configure_file("${PROJECT_SOURCE_DIR}/packaging/modulefile.in" "${PROJECT_BINARY_DIR}/package/modulefile" @ONLY)
+install(FILES "${PROJECT_BINARY_DIR}/package/modulefile" DESTINATION ${modulefiles} RENAME ${PROJECT_VERSION} COMPONENT development)

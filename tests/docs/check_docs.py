@@ -189,10 +189,10 @@ def walks(root):
 
 
 def parts(program):
-    """What a program has between the marks `// [name]` and `// [end]`, in Python `# [name]`, without the indentation."""
+    """What a program has between the marks `// [name]` and `// [end]`, in Python `# [name]`, in Fortran `! [name]`, without the indentation."""
     found, name, lines = {}, None, []
     for line in program.read_text().splitlines():
-        mark = re.fullmatch(r"\s*(?://|#) \[([\w: ]+)\]", line)
+        mark = re.fullmatch(r"\s*(?://|#|!) \[([\w: ]+)\]", line)
         if mark is None:
             lines.append(line)
         elif mark[1] == "end" and name is not None:
@@ -214,9 +214,9 @@ def snippets(root):
         text = document.read_text()
         for file, name in re.findall(r"<!-- ([\w./-]+)#([^>]*?): begin", text):
             mark = re.escape(f"{file}#{name}")
-            code = re.fullmatch(r"```(?:cpp|python)\n(.*)```\n", part(text, mark, document.name), re.DOTALL)
+            code = re.fullmatch(r"```(?:c|cpp|fortran|python)\n(.*)```\n", part(text, mark, document.name), re.DOTALL)
             if not code:
-                raise SystemExit(f"{document}: {file}#{name} is not one block of cpp or python")
+                raise SystemExit(f"{document}: {file}#{name} is not one block of c, cpp, fortran or python")
             actual = parts(root / file).get(name)
             if actual is None:
                 print(f"{document.relative_to(root)}: {file} has no part [{name}]")
@@ -224,7 +224,7 @@ def snippets(root):
                 continue
             right &= same(code[1], actual, str(document.relative_to(root)), f"{file}#{name}")
             shown.add((file, name))
-    for program in sorted([*(root / "examples").rglob("*.cpp"), *(root / "examples").rglob("*.py")]):
+    for program in sorted(file for suffix in ("c", "cpp", "f90", "py") for file in (root / "examples").rglob(f"*.{suffix}")):
         file = str(program.relative_to(root))
         for name in parts(program):
             if (file, name) not in shown:
@@ -272,7 +272,7 @@ def claims(root):
         right = False
 
     built = "\n".join(file.read_text() for pattern in ("CMakeLists.txt", "*.cmake", "*.in")
-                      for folder in ("cmake", "tools", "benchmarks", "upc", "bindings", "src", "runtime", "transparent")
+                      for folder in ("cmake", "tools", "benchmarks", "upc", "bindings", "src", "runtime", "transparent", "packaging")
                       for file in (root / folder).rglob(pattern)) + (root / "CMakeLists.txt").read_text()
     counts = {
         "counters": sum(file.read_text().count("\nLAPWING_COUNTER(")

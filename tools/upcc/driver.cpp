@@ -34,8 +34,10 @@ namespace {
 
 Configuration Configuration::of(const fs::path& program) {
     Configuration result;
-    const fs::path directory = fs::canonical("/proc/self/exe").parent_path();
-    for (const fs::path& file : {directory / "upcc.conf", directory.parent_path() / "share/lapwing/upcc.conf"}) {
+    const fs::path self = fs::canonical("/proc/self/exe"), directory = self.parent_path();
+    // Of several MPIs' compilers in one directory, lapwing-upcc.mpich has its file in share/lapwing.mpich.
+    const fs::path data = directory.parent_path() / "share" / ("lapwing" + self.extension().string());
+    for (const fs::path& file : {directory / "upcc.conf", data / "upcc.conf"}) {
         std::ifstream stream{file};
         if (!stream) continue;
         for (std::string line; std::getline(stream, line);) {
@@ -49,7 +51,8 @@ Configuration Configuration::of(const fs::path& program) {
         }
         return result;
     }
-    throw BadOption{"there is no upcc.conf beside " + program.string() + ", nor in ../share/lapwing: install it whole"};
+    throw BadOption{"there is no upcc.conf beside " + program.string() + ", nor in " + data.string() +
+                    ": install it whole"};
 }
 
 std::string Configuration::value(const std::string& key) const {
