@@ -44,7 +44,7 @@ class Header:
         text = path.read_text()
         self.about = " ".join(line.strip(" *") for line in re.search(r"/\*\n(.*?)\*/", text, re.DOTALL)[1].splitlines())
         text = re.sub(r"^#(?:[^\n]*\\\n)*[^\n]*\n", "\n", text, flags=re.MULTILINE).replace('extern "C" {', "")
-        text = re.sub(r"\{[^{}]*\n    (?:return|const|\*)[^}]*?^\}", ";", text, flags=re.DOTALL | re.MULTILINE)  # of inline functions
+        text = re.sub(r"(?<=\)) \{[^{}]*\n    (?:return|const|\*)[^}]*?^\}", ";", text, flags=re.DOTALL | re.MULTILINE)  # of inline functions
         docstring, code, collecting = [], "", False
         for line in text.splitlines():
             if line.startswith("///"):
@@ -123,7 +123,8 @@ def functions(include, version, directory):
                 raise SystemExit(f"lapwing/c/{header.name}: {group[0][0]}() has no docstring")
             names = [name for name, _ in group]
             text = " ".join(line.strip() for line in docstring)
-            summary = re.split(r"(?<=[.:;])\s", re.sub(r"^(Collective|Local)(, one thread|, any thread)?[.:] ", "", text))[0].rstrip(".:;")
+            about = re.sub(r"^(Collective|Local)(, one thread|, any thread)?(?:: the same [^.]*)?[.:] ", "", text)
+            summary = re.split(r"(?<=[.:;])\s", about)[0].rstrip(".:;")
             if len(summary) > 90:
                 summary = summary[:87].rsplit(" ", 1)[0] + " ..."
             synopsis = "\n".join(["#include <lapwing/lapwing.h>", ""] + [wrapped_prototype(code) for _, code in group])

@@ -39,6 +39,8 @@ def main():
                 wrong.append(f"lapwing_window_put.3 lacks {expected!r}")
         if "LAPWING_ERR_MISMATCH" not in (output / "man3/lapwing_array_create.3").read_text():
             wrong.append("lapwing_array_create.3 does not say LAPWING_ERR_MISMATCH")
+        if "int kind;" not in (output / "man3/lapwing_array_prefetch.3").read_text():
+            wrong.append("lapwing_array_prefetch.3 does not show lapwing_pattern")
         if "LAPWING_CYCLIC = 1" not in (output / "man3/lapwing.3").read_text():
             wrong.append("lapwing.3 lacks constants")
         if shutil.which("groff"):

@@ -5,6 +5,7 @@
 """
 
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -57,6 +58,22 @@ def main():
     wrong += [f"packaging/valgrind/lapwing.supp: two are named '{name}'" for name in set(names) if names.count(name) > 1]
     wrong += [f"packaging/valgrind/lapwing.supp: '{entry.splitlines()[0].strip()}' has no Memcheck kind" for entry in entries if not re.match(r"\s+[^\n]*\n\s+Memcheck:(Leak|Param|Cond|Value8|Addr\d)\n", entry)]
     wrong += [f"packaging/valgrind/lapwing.supp: '{entry.splitlines()[0].strip()}' names the library" for entry in entries if "lapwing" in entry]
+
+    # The module file, by Tcl with commands that print what they are given.
+    if shutil.which("tclsh"):
+        with tempfile.TemporaryDirectory() as name:
+            file = Path(name) / "share/modulefiles/lapwing/1.2.3"
+            file.parent.mkdir(parents=True)
+            values = {"LAPWING_MODULEFILE_TO_PREFIX": "../../../", "CMAKE_INSTALL_LIBDIR": "lib", "CMAKE_INSTALL_BINDIR": "bin", "LAPWING_INSTALL_PYTHONDIR": "lib/python"}
+            text = (root / "packaging/modulefile.in").read_text()
+            file.write_text(re.sub(r"@(\w+)@", lambda found: values.get(found[1], found[1].lower()), text))
+            stubs = "foreach name {module-whatis conflict setenv prepend-path} { proc $name args \"puts \\\"$name \\$args\\\"\" }\n"
+            program = Path(name) / "program.tcl"
+            program.write_text(f"{stubs}set ModulesCurrentModulefile {file}\nsource {file}\n")
+            said = subprocess.run(["tclsh", program], capture_output=True, text=True)
+            for line in (f"setenv LAPWING_ROOT {name}", f"prepend-path PATH {name}/bin", f"prepend-path PKG_CONFIG_PATH {name}/lib/pkgconfig", f"prepend-path PYTHONPATH {name}/lib/python"):
+                if line not in said.stdout.splitlines():
+                    wrong.append(f"packaging/modulefile.in: no '{line}' in {said.stdout}{said.stderr}")
 
     # The version script has the interface and not the inside, and is a script that the linker takes.
     with tempfile.TemporaryDirectory() as name:

@@ -11,6 +11,7 @@ class Distribution:
     """
 
     _kind = 4
+    _has_local = False  # a.local is a NumPy array
     replicated = False
 
     def locate(self, shape, ranks, index):
@@ -60,6 +61,8 @@ class Distribution:
 
 
 class _Regular(Distribution):
+    _has_local = True
+
     def __init__(self, grid=None):
         self.grid = None if grid is None else tuple(int(n) for n in np.atleast_1d(grid))
 

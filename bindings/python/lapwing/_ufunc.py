@@ -24,8 +24,56 @@ def _identity(ufunc, dtype):
     raise TypeError(f"lapwing: {ufunc.__name__}.reduce of {dtype} has no neutral element, which ranks without elements need")
 
 
+class _Broadcast:
+    """An array of another shape, of which each rank reads what is broadcast to its own part."""
+
+    def __init__(self, array):
+        self.array, self.dtype = array, array.dtype
+
+    def read(self, mesh):
+        """`mesh`: positions in the leader, as numpy.ix_ gives them."""
+        array = self.array
+        key, chosen = [], []
+        for n, low, positions in zip(array.shape, array.lower, mesh[len(mesh) - array.ndim :]):
+            own = np.zeros(1, np.int64) if n == 1 else positions.ravel()
+            if not own.size:
+                return np.empty((0,) * len(mesh), array.dtype)
+            # The smallest patch that has them all.
+            key.append(slice(low + int(own[0]), low + int(own[-1]) + 1))
+            chosen.append(own - own[0])
+        return array[tuple(key)][np.ix_(*chosen)]
+
+
+def _leader(ufunc, arrays, inputs):
+    """The array whose shape and distribution the result has: the first one of the shape that all are broadcast to."""
+    try:
+        shape = np.broadcast_shapes(*(one.shape if hasattr(one, "shape") else np.shape(one) for one in inputs))
+    except ValueError:
+        raise ValueError(f"lapwing: shapes {' and '.join(str(one.shape) for one in arrays)} cannot be broadcast to each other") from None
+    for one in arrays:
+        if one.shape == shape:
+            return one
+    raise ValueError(
+        f"lapwing.{ufunc.__name__}: the result has the shape {shape}, which no operand has, and so no distribution; pass out=, an array of that shape"
+    )
+
+
 class Arithmetic(NDArrayOperatorsMixin):
     """Operators, ufuncs and reductions of arrays. All are collective."""
+
+    def _own_blocks(self):
+        """What this rank owns, as (indices of each dimension, values): its own part, or patches where that is no NumPy array."""
+        if self.distribution._has_local:
+            if self.local.size:
+                yield self.local_indices, self.local
+            return
+        for domain in self.domains():
+            yield [np.arange(one.start, one.stop, one.step) for one in domain], self[tuple(slice(one.start, one.stop, one.step) for one in domain)]
+
+    def _patch(self, domain, lower):
+        """The elements of a domain of an array of the same shape, which counts from `lower`."""
+        shifts = [mine - its for mine, its in zip(self.lower, lower)]
+        return np.asarray(self[tuple(slice(one.start + shift, one.stop + shift, one.step) for one, shift in zip(domain, shifts))])
 
     def _alignment(self):
         return (self.shape, self.lower, self.distribution._key(), id(self.runtime))
@@ -44,9 +92,10 @@ class Arithmetic(NDArrayOperatorsMixin):
             if other._alignment() == self._alignment():
                 return other
             if other.shape != self.shape:
-                raise ValueError(
-                    f"lapwing: operands have shapes {self.shape} and {other.shape}; arrays are not broadcast, they must have the same shape"
-                )
+                # Each rank reads what its own part needs of it, when all have written.
+                return _Broadcast(other)
+            if not self.distribution._has_local:
+                return other
             copy = self._like(other.dtype)
             copy.slice[...].assign(other)
             return copy
@@ -54,6 +103,8 @@ class Arithmetic(NDArrayOperatorsMixin):
 
     def _part(self, operand, mesh):
         """The elements of an operand that belong to the own part."""
+        if isinstance(operand, _Broadcast):
+            return operand.read(tuple(index - low for index, low in zip(mesh, self.lower)))
         if isinstance(operand, Arithmetic):
             return operand.local
         operand = np.asarray(operand)
@@ -79,7 +130,7 @@ class Arithmetic(NDArrayOperatorsMixin):
             return NotImplemented
         if any(isinstance(one, np.ndarray) and one.ndim for one in out or ()):
             raise TypeError("lapwing: out is a numpy.ndarray; it must be a lapwing.Array, since each rank computes its own part")
-        leader = out[0] if out else next(one for one in inputs if isinstance(one, Array))
+        leader = out[0] if out else _leader(ufunc, [one for one in inputs if isinstance(one, Array)], inputs)
         if out and ufunc in _ASSIGNED and inputs[0] is leader and len(inputs) == 2 and not options:
             other = inputs[1]
             if isinstance(other, (Array, Slice)) and (isinstance(other, Slice) or other._alignment() != leader._alignment()):
@@ -93,6 +144,8 @@ class Arithmetic(NDArrayOperatorsMixin):
                 raise ValueError("lapwing: the arrays of out must have the same shape and distribution")
         # Others may still read what is to be overwritten, and must have written what is read.
         leader.runtime.barrier()
+        if not leader.distribution._has_local:
+            return leader._by_domains(ufunc, inputs, outputs, options)
         mesh = np.ix_(*leader.local_indices)
         parts = [leader._part(one, mesh) for one in inputs]
         if outputs:
@@ -105,6 +158,28 @@ class Arithmetic(NDArrayOperatorsMixin):
                 outputs.append(leader._like(values.dtype))
                 outputs[-1].local[...] = values
         leader.runtime.barrier()
+        return outputs[0] if len(outputs) == 1 else tuple(outputs)
+
+    def _by_domains(self, ufunc, inputs, outputs, options):
+        """The same where own parts are no NumPy arrays: domain after domain, by patches. All have written what is read."""
+        found = []
+        for domain in self.domains():
+            mesh = np.ix_(*(np.arange(one.start, one.stop, one.step) for one in domain))
+            key = tuple(slice(one.start, one.stop, one.step) for one in domain)
+            parts = [one._patch(domain, self.lower) if isinstance(one, Arithmetic) else self._part(one, mesh) for one in inputs]
+            results = ufunc(*parts, **options)
+            found.append((key, results if isinstance(results, tuple) else (results,)))
+        # A rank that owns nothing takes part in making the arrays.
+        empty = ufunc(*(np.empty((0,) * self.ndim, one.dtype) if hasattr(one, "dtype") else one for one in inputs), **options)
+        empty = empty if isinstance(empty, tuple) else (empty,)
+        if not outputs:
+            outputs = [self._like(values.dtype) for values in empty]
+        # Others may still read what is to be overwritten.
+        self.runtime.barrier()
+        for key, results in found:
+            for array, values in zip(outputs, results):
+                array[key] = values.astype(array.dtype, casting="same_kind", copy=False)
+        self.runtime.barrier()
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
     # --- reductions ---
@@ -122,11 +197,10 @@ class Arithmetic(NDArrayOperatorsMixin):
         shape = tuple(1 if d in axes else n for d, n in enumerate(self.shape))
         result = np.full(shape, _identity(ufunc, kind), kind)
         self.runtime.barrier()
-        local = self.local
-        if local.size:
-            mesh = np.ix_(*(np.zeros(1, int) if d in axes else own - low for d, (own, low) in enumerate(zip(self.local_indices, self.lower))))
-            result[mesh] = ufunc.reduce(local, axis=axes, dtype=dtype, keepdims=True)
-        del local
+        for indices, values in self._own_blocks():
+            mesh = np.ix_(*(np.zeros(1, int) if d in axes else own - low for d, (own, low) in enumerate(zip(indices, self.lower))))
+            result[mesh] = ufunc(result[mesh], ufunc.reduce(values, axis=axes, dtype=dtype, keepdims=True))
+            del values
         if not self.distribution.replicated:
             if ufunc is np.add and kind.kind != "b" and kind.itemsize <= 16 and kind.kind in "iufc" and kind != np.float16:
                 self.runtime.sum(result)
