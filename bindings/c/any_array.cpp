@@ -184,16 +184,20 @@ AnyArray::AnyArray(Team& team, lapwing_type type, std::span<const std::int64_t> 
     if (map_.user_map == nullptr && !map_.replicated) node_ = {map_.block_cyclic, window_.map(), element_bytes()};
 }
 
-void AnyArray::rebuild(const char* call, std::span<const std::int64_t> extents, const KeptDistribution& distribution) {
+void AnyArray::rebuild(const char* call, std::span<const std::int64_t> extents, const KeptDistribution& distribution,
+                       Relabelling* order) {
     require_open(call);
+    if (order != nullptr) require_same_ranks(call, order->team());
     begin_collective(call + 1);
-    Team& team = own_team_.get() == nullptr ? *team_ : *own_team_.get();
+    const std::shared_ptr<Team> own_team = order != nullptr ? order->shared_team() : own_team_.get();
+    Team& team = own_team == nullptr ? *team_ : *own_team;
     const GlobalArrayOptions options{.name = name_, .cache = cache_, .halo = halo_};
     // What fails on one rank is agreed on, so that every rank leaves the array as it was.
     std::exception_ptr failure;
     AnyMap map;
     try {
         map = AnyMap::make(team, name_, extents, distribution, halo_);
+        if (!std::ranges::equal(extents, this->extents())) require_free_extents();
     } catch (...) {
         failure = std::current_exception();
     }
@@ -201,7 +205,7 @@ void AnyArray::rebuild(const char* call, std::span<const std::int64_t> extents, 
     AnyArray fresh;
     try {
         fresh = AnyArray{team, type_, extents, std::move(map), distribution, options};
-        fresh.own_team_.keep(own_team_.get());
+        fresh.own_team_.keep(own_team);
     } catch (...) { // on every rank
         throw_from_rebuild(call, std::current_exception());
     }
@@ -210,7 +214,12 @@ void AnyArray::rebuild(const char* call, std::span<const std::int64_t> extents, 
     } catch (...) {
         failure = std::current_exception();
     }
-    fresh.barrier();
+    fresh.barrier(); // copies are filled with what has been taken
+    try {
+        if (failure == nullptr) AnyPrefetch{fresh}.take_patterns(*this);
+    } catch (...) {
+        failure = std::current_exception();
+    }
     try {
         agree_to_rebuild(call, failure);
     } catch (...) {
@@ -268,7 +277,8 @@ Location AnyArray::checked_location(const char* call, const PaddedIndex& index) 
 
 arrays::PlacedBox<padded> AnyArray::near() const {
     if (map_.user_map != nullptr) return {};
-    if (node_.serves()) {
+    // Elements of the node that have copies are read from those.
+    if (node_.serves() && (prefetched_ == nullptr || !prefetched_->of_node)) {
         const auto [box, first] = node_.dense(element_bytes());
         if (!box.empty()) return {box, first};
     }
@@ -328,10 +338,7 @@ Completion AnyArray::start_patch(const char* call, arrays::Direction direction, 
     // Before anything moves: a program's own distribution may not store all of the domain.
     if (map_.user_map != nullptr) require_stored(call, domain);
     arrays::PatchTransfer patch{window_, direction, buffer, element_bytes(), map_.replicated};
-    if (map_.user_map == nullptr)
-        distribution::cut(map_.block_cyclic.dimensions(), map_.block_cyclic.origin(), domain.ranges(), shape.offset,
-                          shape.strides, patch);
-    else distribution::cut_rows(*this, domain, shape, patch);
+    AnyPrefetch::cut(*this, domain, shape, patch);
     return patch.release();
 }
 

@@ -7,15 +7,20 @@
 #include <lapwing/detail/array_geometry.hpp>
 #include <lapwing/detail/block_cyclic_map.hpp>
 #include <lapwing/detail/element_access.hpp>
+#include <lapwing/detail/prefetched_elements.hpp>
 #include <lapwing/detail/sections.hpp>
 #include <lapwing/detail/slice_shape.hpp>
 #include <lapwing/detail/user_map.hpp>
+#include <lapwing/patterns.hpp>
+#include <lapwing/prefetch_options.hpp>
+#include <lapwing/relabelling.hpp>
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -82,9 +87,9 @@ public:
     ~AnyArray() = default;
 
     void close() { close_window(); }
-    /// Collective: other extents, or another distribution.
-    void rebuild(const char* call, std::span<const std::int64_t> extents, const KeptDistribution& distribution);
-
+    /// Collective: other extents, or another distribution, over the ranks of `order` if that is not null.
+    void rebuild(const char* call, std::span<const std::int64_t> extents, const KeptDistribution& distribution,
+                 Relabelling* order = nullptr);
     [[nodiscard]] lapwing_type type() const noexcept { return type_; }
     [[nodiscard]] std::uint64_t element_bytes() const noexcept { return size_of(type_); }
     [[nodiscard]] std::size_t dimensions() const noexcept { return dimensions_; }
@@ -153,6 +158,59 @@ private:
     AnyMap map_;
     arrays::NodeElements<padded> node_;
     KeptDistribution distribution_;
+
+    friend class AnyPrefetch;
+    std::unique_ptr<arrays::PrefetchedElements<padded>> prefetched_; ///< null if nothing is
+    std::vector<prefetching::KeptPattern<padded>> patterns_;         ///< of what is
+};
+
+/// What is done with an array beside reading and writing it: copies of elements that others have, by patterns, and the
+/// order of ranks for another distribution.
+class AnyPrefetch {
+public:
+    using KeptPattern = prefetching::KeptPattern<padded>;
+
+    explicit AnyPrefetch(AnyArray& array) noexcept : array_{array} {}
+    /// Cuts a patch, all of whose indices have been checked, into sections of owners.
+    static void cut(const AnyArray& array, const PaddedDomain& domain, const distribution::BufferShape<padded>& shape,
+                    distribution::SectionVisitor& visitor);
+
+    /// Collective. The pattern is asked with indices from 0.
+    void prefetch(const KeptPattern& pattern, const PrefetchOptions& options);
+    void evict();
+    /// What `other` has patterns of, evaluated anew.
+    void take_patterns(const AnyArray& other);
+    [[nodiscard]] bool is_prefetched(const PaddedIndex& index) const noexcept {
+        return array_.prefetched_ != nullptr && array_.prefetched_->indices.find<std::byte>(index) != nullptr;
+    }
+    /// Copies the element from its copy, if it has one.
+    [[nodiscard]] bool read_copy(const PaddedIndex& index, std::span<std::byte> value) const {
+        return array_.prefetched_ != nullptr && read_prefetched(index, value);
+    }
+    /// The block around an element that is here, in which it can be read. Throws RangeError.
+    [[nodiscard]] arrays::PlacedBox<padded> box_around(const PaddedIndex& index) const;
+    /// Collective.
+    [[nodiscard]] Relabelling relabelling(const KeptDistribution& distribution) const;
+
+private:
+    [[nodiscard]] PaddedDomain whole() const;
+    [[nodiscard]] std::vector<PaddedDomain> needed_by(const KeptPattern& pattern) const;
+    void prefetch_domains(const std::vector<PaddedDomain>& needed, const PrefetchOptions& options,
+                          prefetching::CopyState& state);
+    /// What of `needed` is to be copied, as few domains; nothing where these are too many, or the map is a program's.
+    [[nodiscard]] std::optional<std::vector<PaddedDomain>> domains_to_copy(const std::vector<PaddedDomain>& needed,
+                                                                           bool node) const;
+    /// The same as runs of rows, however ragged.
+    [[nodiscard]] std::vector<arrays::IndexRun<padded>> rows_to_copy(const std::vector<PaddedDomain>& needed,
+                                                                     bool node) const;
+    [[nodiscard]] std::vector<PaddedDomain> by_owner(const std::vector<PaddedDomain>& domains) const;
+    /// Memory for the copies of these domains, one behind the other; null if they are empty.
+    [[nodiscard]] std::byte* add_copies_of(std::span<const PaddedDomain> domains, std::uint64_t index_bytes);
+    [[nodiscard]] bool read_prefetched(const PaddedIndex& index, std::span<std::byte> value) const;
+    [[nodiscard]] const std::byte* copy_of(const PaddedIndex& index) const noexcept;
+    [[nodiscard]] bool is_of_node(int owner) const noexcept { return array_.window_.map().base(owner) != nullptr; }
+
+    AnyArray& array_;
 };
 
 } // namespace lapwing::detail::bindings

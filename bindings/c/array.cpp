@@ -92,13 +92,13 @@ void require_lower(const std::int64_t* lower, const std::int64_t* extents, std::
                                          extents[d], d)};
 }
 
-/// After elements have moved: what was made from the array before is of no use any more.
+} // namespace
+
 void bind_again(lapwing_array& array) {
     if (array.inside->window != nullptr) Handles<lapwing_window>::end(std::exchange(array.inside->window, nullptr));
     array.bind();
 }
 
-} // namespace
 } // namespace lapwing::detail::bindings
 
 using lapwing::Rank;

@@ -65,6 +65,8 @@ namespace lapwing::detail::bindings {
 [[nodiscard]] PaddedIndex position_of(const ArrayInside& inside, const std::int64_t* index);
 /// The positions of ranges of the program's. Throws RangeError.
 [[nodiscard]] PaddedDomain positions_of(const ArrayInside& inside, const lapwing_range* ranges);
+/// After elements have moved: what was made from the array before is of no use any more.
+void bind_again(lapwing_array& array);
 /// "array "a"", for messages.
 [[nodiscard]] std::string text_of(const AnyArray& array);
 /// An index of the array as the program counts it.

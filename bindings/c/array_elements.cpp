@@ -23,8 +23,9 @@ Offset offset_of(const AnyArray& array, const Location& location) {
     return Offset{location.offset * array.element_bytes()};
 }
 
-void get_element(const ArrayInside& inside, const PaddedIndex& position, void* value) {
-    const AnyArray& array = inside.array;
+void get_element(ArrayInside& inside, const PaddedIndex& position, void* value) {
+    AnyArray& array = inside.array;
+    if (AnyPrefetch{array}.read_copy(position, span_at(value, array.element_bytes()))) return;
     if (const std::byte* const memory = array.find_on_node(position)) {
         std::memcpy(value, memory, array.element_bytes());
         return;
@@ -134,7 +135,7 @@ extern "C" {
 
 int lapwing_array_get_element(lapwing_array* array, const int64_t* index, void* value) {
     return guarded("lapwing_array_get_element", [&] {
-        const ArrayInside& inside = inside_of(array);
+        ArrayInside& inside = inside_of(array);
         require_pointer(value, "value");
         get_element(inside, position_of(inside, index), value);
     });
@@ -150,7 +151,7 @@ int lapwing_array_put_element(lapwing_array* array, const int64_t* index, const 
 
 int lapwing_array_get_typed(lapwing_array* array, lapwing_type type, const int64_t* index, void* value) {
     return guarded("lapwing_array_get_typed", [&] {
-        const ArrayInside& inside = inside_of(array);
+        ArrayInside& inside = inside_of(array);
         require_type_of(inside.array, type);
         require_pointer(value, "value");
         get_element(inside, position_of(inside, index), value);
@@ -169,7 +170,7 @@ int lapwing_array_put_typed(lapwing_array* array, lapwing_type type, const int64
 int lapwing_array_get_typed_n_(lapwing_array* array, lapwing_type type, int dimensions, const int64_t* index,
                                void* value) {
     return guarded("lapwing_array_get_typed", [&] {
-        const ArrayInside& inside = inside_of(array);
+        ArrayInside& inside = inside_of(array);
         require_type_of(inside.array, type);
         require_dimensions_of(inside.array, dimensions);
         require_pointer(value, "value");

@@ -25,6 +25,8 @@
 #include <lapwing/c/halo.h>
 #include <lapwing/c/layout.h>
 #include <lapwing/c/plan.h>
+#include <lapwing/c/prefetch.h>
+#include <lapwing/c/relabelling.h>
 #include <lapwing/c/runtime.h>
 #include <lapwing/c/settings.h>
 #include <lapwing/c/slice.h>

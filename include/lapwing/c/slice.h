@@ -93,8 +93,8 @@ int lapwing_assignment_execute(lapwing_assignment* assignment, int compare);
 int lapwing_assignment_transfers(const lapwing_assignment* assignment, uint64_t* transfers, uint64_t* bytes);
 int lapwing_assignment_explain(const lapwing_assignment* assignment, const char** text);
 
-/// Called on rank 0 with the bytes that are done, and the total; a nonzero result ends the call on all ranks:
-/// LAPWING_ERR_USAGE.
+/// Called on rank 0 with the bytes that are done, and the total; a nonzero result ends the call on all ranks, on rank 0
+/// with LAPWING_ERR_USAGE and on the others with LAPWING_ERR_FILE.
 typedef int (*lapwing_progress_function)(void* context, uint64_t done, uint64_t all);
 /// Collective, one thread: writes the elements to a file, which replaces `path` once it is complete; reads them from a
 /// file of the same type and extents, whatever the distribution and the number of ranks. `progress` may be null.

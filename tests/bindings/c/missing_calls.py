@@ -57,21 +57,18 @@ ELSEWHERE = {
     "DomainArray::domain": "array_shape", "DomainArray::indices": "array_domain", "DomainArray::position": "array_shape",
     "DomainArray::slice": "slice_create", "DomainArray::local_domain": "array_domain", "DomainArray::for_each_local": "array_domain",
     "DomainArray::array": "array_create",
+    "GlobalArray::view": "array_block_at", "PrefetchedView::row": "array_block_at", "ArrayBase::update": "array_update_copies",
+    "ArrayBase::update_async": "array_start_update_copies", "Prefetch::update_async": "prefetch_start_update",
+    "GlobalArray::relabelling": "relabelling_create", "Relabelling::rank": "relabelling_query", "Relabelling::changes": "relabelling_query",
+    "Relabelling::bytes_moved": "relabelling_query", "Relabelling::bytes_moved_unordered": "relabelling_query",
+    "Relabelling::bytes": "relabelling_query", "Relabelling::team": "relabelling_runtime", "Relabelling::shared_team": "relabelling_runtime",
 }
 OF_ROOMS = "for other rooms of the library"
-PATTERNS = "patterns of prefetch are not in C yet"
+HALO = "copies around the own block: a lapwing_halo has them"
 MISSING = {
     "Team::state": OF_ROOMS, "Window::map": OF_ROOMS, "Window::state": OF_ROOMS, "Window::hot_pages": OF_ROOMS,
     "Window::start_atomics": OF_ROOMS, "ArrayBase::check_halo": OF_ROOMS, "ArrayBase::all_of": OF_ROOMS,
-    "GlobalArray::is_prefetched": PATTERNS, "GlobalArray::view": PATTERNS, "GlobalArray::halo_view": PATTERNS, "GlobalArray::evict": PATTERNS,
-    "GlobalArray::prefetch": "of elements lapwing_array_prefetch_element(); " + PATTERNS,
-    "ArrayBase::update_async": PATTERNS,
-    "GlobalArray::relabelling": "the order of ranks for a redistribution is not in C yet",
-    **{f"Relabelling::{name}": "as GlobalArray::relabelling()" for name in
-       ("rank", "changes", "bytes_moved", "bytes_moved_unordered", "bytes", "team", "shared_team", "close")},
-    "HaloView::domain": PATTERNS, "PrefetchedView::row": PATTERNS,
-    **{f"Prefetch::{name}": "prefetched parts of windows are not in C yet" for name in
-       ("request", "access", "read", "update", "update_async", "evict", "memory")},
+    "GlobalArray::halo_view": HALO, "HaloView::domain": HALO,
 }
 
 

@@ -1,0 +1,284 @@
+// Prefetch by patterns, and prefetched parts of windows.
+#include "bindings/c/array.hpp"
+#include "bindings/c/call.hpp"
+#include "bindings/c/completion.hpp"
+#include "bindings/c/layout.hpp"
+#include "bindings/c/window.hpp"
+
+#include <lapwing/c/prefetch.h>
+#include <lapwing/error.hpp>
+#include <lapwing/patterns.hpp>
+#include <lapwing/prefetch.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+struct lapwing_prefetch : lapwing::detail::bindings::Object<lapwing_prefetch> {
+    static constexpr const char* object_name = "prefetch";
+
+    lapwing_prefetch(lapwing::Window& of, const lapwing::PrefetchOptions& options)
+        : window{&of}, prefetch{of, options} {}
+
+    lapwing::Window* window; ///< for sizes when something is requested
+    lapwing::Prefetch prefetch;
+    std::vector<lapwing::PrefetchedSlice> slices = {}; ///< those since the last evict
+    std::uint64_t evicted = 0;                         ///< how many there were before
+};
+
+namespace lapwing::detail::bindings {
+namespace {
+
+PrefetchOptions options_of(const lapwing_prefetch_options* given) {
+    if (given == nullptr) return {};
+    require_constant(given->storage, 2, "options.storage", "LAPWING_STORE_BY_INDEX or LAPWING_STORE_BY_OWNER");
+    return {.consistent = given->consistent != 0,
+            .static_domain = given->static_domain != 0,
+            .storage = given->storage == LAPWING_STORE_BY_OWNER ? PrefetchStorage::by_owner : PrefetchStorage::by_index};
+}
+
+using Domains = std::vector<PaddedDomain>;
+using Site = prefetching::PatternSite<padded>;
+
+Domains transposed(const PaddedDomain& own, std::size_t dimensions) {
+    std::array<Range, padded> ranges = own.ranges();
+    std::reverse(ranges.end() - static_cast<std::ptrdiff_t>(dimensions), ranges.end());
+    return {PaddedDomain{ranges}};
+}
+
+Domains with_all_of(const PaddedDomain& own, const Site& site, std::size_t d) {
+    if (own.empty()) return {};
+    std::array<Range, padded> ranges = own.ranges();
+    ranges[d] = site.whole.range(d);
+    return {PaddedDomain{ranges}};
+}
+
+/// A list of domains by positions; they may leave the array.
+Domains listed(const ArrayInside& inside, const lapwing_pattern& pattern) {
+    require_memory(pattern.domains, pattern.count, "pattern.domains");
+    const std::size_t dimensions = inside.array.dimensions();
+    Domains domains;
+    for (std::uint64_t k = 0; k < pattern.count; ++k) {
+        std::array<Range, padded> ranges;
+        ranges.fill(Range::strided(0, 1, 1));
+        for (std::size_t d = 0; d < dimensions; ++d) {
+            const Range indices = range_of(pattern.domains[k * dimensions + d], static_cast<int>(d));
+            std::int64_t first = 0;
+            if (__builtin_sub_overflow(indices.first(), inside.lower[d], &first))
+                throw RangeError{fmt::format("index {} of dimension {} of domain {} of the pattern leaves 64 bits",
+                                             indices.first(), d, k)};
+            ranges[padded - dimensions + d] = Range::strided(first, indices.size(), indices.stride());
+        }
+        domains.emplace_back(ranges);
+    }
+    return domains;
+}
+
+/// A pattern with what it points to.
+AnyPrefetch::KeptPattern pattern_of(const ArrayInside& inside, const lapwing_pattern* given) {
+    require_pointer(given, "pattern");
+    require_constant(given->kind, 6, "pattern.kind", "LAPWING_PATTERN_STENCIL to LAPWING_PATTERN_DOMAINS");
+    const std::size_t dimensions = inside.array.dimensions();
+    switch (given->kind) {
+    case LAPWING_PATTERN_STENCIL: {
+        Stencil stencil{.depth = given->depth, .corners = given->corners != 0};
+        if (given->periodic != nullptr)
+            for (std::size_t d = 0; d < dimensions; ++d)
+                stencil.periodic[padded - dimensions + d] = given->periodic[d] != 0;
+        return [stencil](const PaddedDomain& own, const Site& site) {
+            return own.empty() ? Domains{} : stencil.domains(own, site);
+        };
+    }
+    case LAPWING_PATTERN_ROW_WISE:
+        return [](const PaddedDomain& own, const Site& site) { return with_all_of(own, site, padded - 1); };
+    case LAPWING_PATTERN_COLUMN_WISE:
+        return [dimensions](const PaddedDomain& own, const Site& site) {
+            return with_all_of(own, site, padded - dimensions);
+        };
+    case LAPWING_PATTERN_TRANSPOSE:
+        return [dimensions](const PaddedDomain& own, const Site&) { return transposed(own, dimensions); };
+    case LAPWING_PATTERN_ALL: return [](const PaddedDomain&, const Site& site) { return Domains{site.whole}; };
+    default:
+        return [domains = listed(inside, *given)](const PaddedDomain&, const Site&) { return domains; };
+    }
+}
+
+PrefetchedSlice& slice_of(lapwing_prefetch& prefetch, std::uint64_t number) {
+    if (number < prefetch.evicted)
+        throw UsageError{fmt::format("slice {} was evicted; request it again", number)};
+    if (number - prefetch.evicted >= prefetch.slices.size())
+        throw RangeError{fmt::format("slice {} was not requested: {} were, from {} on", number, prefetch.slices.size(),
+                                     prefetch.evicted)};
+    return prefetch.slices[static_cast<std::size_t>(number - prefetch.evicted)];
+}
+
+template <std::size_t Bytes>
+void read_value(lapwing_prefetch& one, const PrefetchedSlice& slice, std::uint64_t k, void* value) {
+    const auto read = one.prefetch.read<std::array<std::byte, Bytes>>(slice, k);
+    std::memcpy(value, read.data(), Bytes);
+}
+
+} // namespace
+} // namespace lapwing::detail::bindings
+
+using namespace lapwing::detail::bindings; // NOLINT: the functions below are in the global namespace
+using lapwing::Rank;
+
+extern "C" {
+
+lapwing_prefetch_options lapwing_prefetch_options_default(void) {
+    return {1, 0, LAPWING_STORE_BY_INDEX};
+}
+
+int lapwing_array_prefetch(lapwing_array* array, const lapwing_pattern* pattern,
+                           const lapwing_prefetch_options* options) {
+    return guarded("lapwing_array_prefetch", [&] {
+        ArrayInside& inside = inside_of(array);
+        AnyPrefetch{inside.array}.prefetch(pattern_of(inside, pattern), options_of(options));
+        array->bind();
+    });
+}
+
+int lapwing_array_evict(lapwing_array* array) {
+    return guarded("lapwing_array_evict", [&] {
+        AnyPrefetch{array_of(array)}.evict();
+        array->bind();
+    });
+}
+
+int lapwing_array_update_copies(lapwing_array* array) {
+    return guarded("lapwing_array_update_copies", [&] { array_of(array).update(); });
+}
+
+int lapwing_array_start_update_copies(lapwing_array* array, lapwing_completion** completion) {
+    return guarded("lapwing_array_start_update_copies", [&] {
+        AnyArray& one = array_of(array);
+        require_pointer(completion, "completion");
+        give(one.update_async(), completion);
+    });
+}
+
+int lapwing_array_is_prefetched(const lapwing_array* array, const int64_t* index, int* prefetched) {
+    return guarded("lapwing_array_is_prefetched", [&] {
+        ArrayInside& inside = inside_of(array);
+        require_pointer(prefetched, "prefetched");
+        *prefetched = AnyPrefetch{inside.array}.is_prefetched(position_of(inside, index)) ? 1 : 0;
+    });
+}
+
+int lapwing_array_block_at(lapwing_array* array, const int64_t* index, const void** memory, int64_t* strides,
+                           lapwing_range* ranges) {
+    return guarded("lapwing_array_block_at", [&] {
+        ArrayInside& inside = inside_of(array);
+        require_pointer(memory, "memory");
+        const PaddedIndex position = position_of(inside, index);
+        const auto [box, first] = AnyPrefetch{inside.array}.box_around(position);
+        *memory = first;
+        const std::size_t front = padded - inside.array.dimensions();
+        for (std::size_t d = 0; d < inside.array.dimensions(); ++d) {
+            const std::uint64_t size = box.extent(front + d);
+            if (ranges != nullptr) ranges[d] = {box.first()[front + d] + inside.lower[d], size, 1};
+            if (strides == nullptr) continue;
+            PaddedIndex neighbour = box.first();
+            ++neighbour[front + d];
+            strides[d] = size < 2 ? 1 : static_cast<std::int64_t>(box.offset(neighbour));
+        }
+    });
+}
+
+int lapwing_prefetch_create(lapwing_window* window, const lapwing_prefetch_options* options,
+                            lapwing_prefetch** prefetch) {
+    return guarded("lapwing_prefetch_create", [&] {
+        lapwing::Window& one = window_of(window);
+        require_pointer(prefetch, "prefetch");
+        *prefetch = Handles<lapwing_prefetch>::make(one, options_of(options));
+    });
+}
+
+int lapwing_prefetch_free(lapwing_prefetch** prefetch) {
+    return guarded("lapwing_prefetch_free", [&] {
+        require_pointer(prefetch, "prefetch");
+        if (*prefetch == nullptr) return;
+        (void)use(*prefetch);
+        end_handle(prefetch);
+    });
+}
+
+int lapwing_prefetch_request(lapwing_prefetch* prefetch, int rank, uint64_t offset, const lapwing_layout* part,
+                             uint64_t* slice) {
+    return guarded("lapwing_prefetch_request", [&] {
+        lapwing_prefetch& one = use(prefetch);
+        require_pointer(slice, "slice");
+        // The whole segment is asked of the object, which knows whether the window is still there.
+        if (part != nullptr)
+            one.slices.push_back(one.prefetch.request(Rank{rank}, lapwing::Offset{offset}, layout_of(part)));
+        else if (offset == 0) one.slices.push_back(one.prefetch.request(Rank{rank}));
+        else throw lapwing::UsageError{"without a layout the whole segment is meant, and the offset is not 0"};
+        *slice = one.evicted + one.slices.size() - 1;
+    });
+}
+
+int lapwing_prefetch_access(lapwing_prefetch* prefetch, uint64_t slice, const void** memory, uint64_t* bytes) {
+    return guarded("lapwing_prefetch_access", [&] {
+        lapwing_prefetch& one = use(prefetch);
+        require_pointer(memory, "memory");
+        const std::span<const std::byte> copy = one.prefetch.access(slice_of(one, slice));
+        *memory = copy.data();
+        if (bytes != nullptr) *bytes = copy.size();
+    });
+}
+
+int lapwing_prefetch_read(lapwing_prefetch* prefetch, uint64_t slice, lapwing_type type, uint64_t k, void* value) {
+    return guarded("lapwing_prefetch_read", [&] {
+        lapwing_prefetch& one = use(prefetch);
+        require_type(type);
+        require_pointer(value, "value");
+        const lapwing::PrefetchedSlice& part = slice_of(one, slice);
+        switch (size_of(type)) {
+        case 1: return read_value<1>(one, part, k, value);
+        case 2: return read_value<2>(one, part, k, value);
+        case 4: return read_value<4>(one, part, k, value);
+        case 8: return read_value<8>(one, part, k, value);
+        case 16: return read_value<16>(one, part, k, value);
+        default:
+            throw lapwing::UsageError{fmt::format("values of {} bytes cannot be read one by one, but those of 1, 2, 4, "
+                                                  "8 or 16; use lapwing_prefetch_access()",
+                                                  size_of(type))};
+        }
+    });
+}
+
+int lapwing_prefetch_update(lapwing_prefetch* prefetch) {
+    return guarded("lapwing_prefetch_update", [&] { use(prefetch).prefetch.update(); });
+}
+
+int lapwing_prefetch_start_update(lapwing_prefetch* prefetch, lapwing_completion** completion) {
+    return guarded("lapwing_prefetch_start_update", [&] {
+        lapwing_prefetch& one = use(prefetch);
+        require_pointer(completion, "completion");
+        give(one.prefetch.update_async(), completion);
+    });
+}
+
+int lapwing_prefetch_evict(lapwing_prefetch* prefetch) {
+    return guarded("lapwing_prefetch_evict", [&] {
+        lapwing_prefetch& one = use(prefetch);
+        one.prefetch.evict();
+        one.evicted += one.slices.size();
+        one.slices.clear();
+    });
+}
+
+int lapwing_prefetch_memory(const lapwing_prefetch* prefetch, uint64_t* bytes) {
+    return guarded("lapwing_prefetch_memory", [&] {
+        const lapwing_prefetch& one = use(prefetch);
+        require_pointer(bytes, "bytes");
+        *bytes = one.prefetch.memory();
+    });
+}
+
+} // extern "C"

@@ -1,0 +1,306 @@
+/* Prefetch by patterns and of windows, and orders of ranks for a redistribution. */
+#include "check.h"
+
+#include <stdint.h>
+
+static lapwing_runtime* runtime;
+static int rank, size;
+
+enum { rows = 12, columns = 10 };
+
+static double value_of(int64_t i, int64_t j) { return (double)(i * 1000 + j); }
+
+/* Elements are i * 1000 + j, plus `more`, with indices from (lower[0], lower[1]). */
+static void write_own(lapwing_array* array, double more) {
+    lapwing_range own[2];
+    uint64_t count = 0, k;
+    OK(lapwing_array_domain_count(array, rank, &count));
+    for (k = 0; k < count; ++k) {
+        uint64_t a, b;
+        OK(lapwing_array_domain(array, rank, k, own));
+        for (a = 0; a < own[0].size; ++a)
+            for (b = 0; b < own[1].size; ++b) {
+                const int64_t i = own[0].first + (int64_t)a * own[0].stride, j = own[1].first + (int64_t)b * own[1].stride;
+                OK(lapwing_array_put_double_2(array, i, j, value_of(i, j) + more));
+            }
+    }
+    OK(lapwing_array_barrier(array));
+}
+
+static double read_at(lapwing_array* array, int64_t i, int64_t j) {
+    double value = -1;
+    OK(lapwing_array_get_double_2(array, i, j, &value));
+    return value;
+}
+
+static int own_element(lapwing_array* array, int64_t i, int64_t j) {
+    const int64_t index[] = {i, j};
+    int local = 0;
+    OK(lapwing_array_is_local(array, index, &local));
+    return local;
+}
+
+static lapwing_array* make(int kind, const char* name, int64_t lower_i, int64_t lower_j) {
+    const int64_t extents[] = {rows, columns}, block[] = {2, 3};
+    const int64_t lower[] = {lower_i, lower_j};
+    lapwing_distribution distribution = {kind, NULL, block, NULL, NULL};
+    lapwing_array_options options = lapwing_array_options_default();
+    lapwing_array* array = NULL;
+    options.name = name;
+    options.lower = lower;
+    OK(lapwing_array_create(runtime, LAPWING_DOUBLE, 2, extents, &distribution, &options, &array));
+    return array;
+}
+
+/* Manual copies of any pattern: an element that has one keeps its value until the update, others do not. */
+static void test_manual(int distribution, const lapwing_pattern* pattern, int storage) {
+    lapwing_array* array = make(distribution, "manual", 5, -3);
+    lapwing_prefetch_options options = lapwing_prefetch_options_default();
+    lapwing_completion* completion = NULL;
+    int64_t i, j;
+    int copies = 0;
+    options.consistent = 0;
+    options.storage = storage;
+    write_own(array, 0);
+    OK(lapwing_array_prefetch(array, pattern, &options));
+    write_own(array, 0.5);
+    for (i = 5; i < 5 + rows; ++i)
+        for (j = -3; j < -3 + columns; ++j) {
+            const int64_t index[] = {i, j};
+            const void* memory = NULL;
+            int prefetched = -1;
+            OK(lapwing_array_is_prefetched(array, index, &prefetched));
+            CHECK(!prefetched || !own_element(array, i, j));
+            copies += prefetched;
+            CHECK(read_at(array, i, j) == value_of(i, j) + (prefetched ? 0 : 0.5));
+            if (prefetched || own_element(array, i, j)) {
+                lapwing_range block[2];
+                int64_t strides[2];
+                OK(lapwing_array_block_at(array, index, &memory, strides, block));
+                CHECK(block[0].first <= i && i < block[0].first + (int64_t)block[0].size);
+                CHECK(((const double*)memory)[(i - block[0].first) * strides[0] + (j - block[1].first) * strides[1]] ==
+                      value_of(i, j) + (prefetched ? 0 : 0.5));
+            }
+        }
+    if (pattern->kind == LAPWING_PATTERN_ALL) {
+        /* All that others have. */
+        int others = 0;
+        for (i = 5; i < 5 + rows; ++i)
+            for (j = -3; j < -3 + columns; ++j) others += !own_element(array, i, j);
+        CHECK(copies == others);
+    }
+    OK(lapwing_array_barrier(array));
+    OK(lapwing_array_update_copies(array));
+    CHECK(read_at(array, 5, -3) == value_of(5, -3) + 0.5);
+    OK(lapwing_array_barrier(array));
+    write_own(array, 1);
+    OK(lapwing_array_start_update_copies(array, &completion));
+    OK(lapwing_completion_wait(&completion));
+    for (i = 5; i < 5 + rows; ++i)
+        for (j = -3; j < -3 + columns; ++j) CHECK(read_at(array, i, j) == value_of(i, j) + 1);
+
+    /* This rank's own writes go to the copies. */
+    OK(lapwing_array_barrier(array));
+    if (rank == size - 1) {
+        const int64_t first[] = {5, -3};
+        const double new_value = 77;
+        OK(lapwing_array_put_element(array, first, &new_value));
+        CHECK(read_at(array, 5, -3) == 77);
+    }
+    OK(lapwing_array_barrier(array));
+    OK(lapwing_array_evict(array));
+    CHECK(read_at(array, 5, -3) == 77);
+    OK(lapwing_array_free(&array));
+}
+
+/* Automatic copies: what was written before a barrier is read after it, also under other extents and distributions. */
+static void test_automatic(void) {
+    lapwing_array* array = make(LAPWING_BLOCK, "automatic", 0, 0);
+    lapwing_pattern pattern = {LAPWING_PATTERN_STENCIL, 1, 1, NULL, 0, NULL};
+    lapwing_distribution cyclic = {LAPWING_CYCLIC, NULL, NULL, NULL, NULL};
+    const int periodic[] = {1, 0};
+    const int64_t larger[] = {rows + 4, columns};
+    int64_t i;
+    int step;
+    pattern.periodic = periodic;
+    write_own(array, 0);
+    OK(lapwing_array_prefetch(array, &pattern, NULL));
+    for (step = 0; step < 3; ++step) {
+        write_own(array, step);
+        for (i = 0; i < rows; ++i) CHECK(read_at(array, i, 1) == value_of(i, 1) + step);
+        OK(lapwing_array_barrier(array));
+    }
+    OK(lapwing_array_resize(array, larger));
+    write_own(array, 9);
+    for (i = 0; i < rows + 4; ++i) CHECK(read_at(array, i, 2) == value_of(i, 2) + 9);
+    OK(lapwing_array_redistribute(array, &cyclic));
+    for (i = 0; i < rows + 4; ++i) CHECK(read_at(array, i, 3) == value_of(i, 3) + 9);
+    OK(lapwing_array_free(&array));
+}
+
+static void test_array_errors(void) {
+    lapwing_array* array = make(LAPWING_BLOCK, "errors", 0, 0);
+    lapwing_pattern pattern = {LAPWING_PATTERN_STENCIL, -1, 1, NULL, 0, NULL};
+    lapwing_prefetch_options options = lapwing_prefetch_options_default();
+    const int64_t outside[] = {rows, 0}, larger[] = {rows + 1, columns};
+    const lapwing_range wrong[] = {{0, 2, 0}, {0, 1, 1}};
+    const void* memory = NULL;
+    int prefetched = 0;
+    FAILS(LAPWING_ERR_USAGE, "pattern", lapwing_array_prefetch(array, NULL, NULL));
+    FAILS(LAPWING_ERR_RANGE, "depth", lapwing_array_prefetch(array, &pattern, NULL));
+    pattern.kind = 6;
+    FAILS(LAPWING_ERR_RANGE, "pattern.kind", lapwing_array_prefetch(array, &pattern, NULL));
+    pattern.kind = LAPWING_PATTERN_DOMAINS;
+    pattern.count = 1;
+    FAILS(LAPWING_ERR_USAGE, "pattern.domains", lapwing_array_prefetch(array, &pattern, NULL));
+    pattern.domains = wrong;
+    FAILS(LAPWING_ERR_RANGE, "stride", lapwing_array_prefetch(array, &pattern, NULL));
+    pattern.kind = LAPWING_PATTERN_ALL;
+    options.storage = 2;
+    FAILS(LAPWING_ERR_RANGE, "options.storage", lapwing_array_prefetch(array, &pattern, &options));
+    FAILS(LAPWING_ERR_USAGE, "prefetch", lapwing_array_update_copies(array));
+    FAILS(LAPWING_ERR_RANGE, "outside", lapwing_array_is_prefetched(array, outside, &prefetched));
+    FAILS(LAPWING_ERR_RANGE, "outside", lapwing_array_block_at(array, outside, &memory, NULL, NULL));
+    options = lapwing_prefetch_options_default();
+    options.static_domain = 1;
+    OK(lapwing_array_prefetch(array, &pattern, &options));
+    FAILS(LAPWING_ERR_USAGE, "evict", lapwing_array_prefetch(array, &pattern, NULL));
+    FAILS(LAPWING_ERR_USAGE, "static_domain", lapwing_array_resize(array, larger));
+    OK(lapwing_array_evict(array));
+    OK(lapwing_array_resize(array, larger));
+    OK(lapwing_array_free(&array));
+    FAILS(LAPWING_ERR_USAGE, "array", lapwing_array_evict(array));
+}
+
+/* Bytes of windows. */
+static void test_window(void) {
+    lapwing_window* window = NULL;
+    lapwing_prefetch* prefetch = NULL;
+    lapwing_layout* column = NULL;
+    lapwing_prefetch_options options = lapwing_prefetch_options_default();
+    lapwing_completion* completion = NULL;
+    const int other = (rank + 1) % size;
+    uint64_t slice = 99, whole = 99, bytes = 0, k;
+    const void* memory = NULL;
+    void* mine = NULL;
+    double value = 0;
+    char text[3];
+    OK(lapwing_window_create(runtime, 16 * sizeof(double), NULL, &window));
+    OK(lapwing_window_local(window, &mine, NULL));
+    for (k = 0; k < 16; ++k) ((double*)mine)[k] = rank * 100 + (double)k;
+    OK(lapwing_runtime_barrier(runtime));
+    options.consistent = 0;
+    OK(lapwing_prefetch_create(window, &options, &prefetch));
+    OK(lapwing_layout_create_strided(4, sizeof(double), 4 * sizeof(double), 0, &column));
+    FAILS(LAPWING_ERR_USAGE, "own part", lapwing_prefetch_request(prefetch, rank, 0, column, &slice));
+    if (size == 1) {
+        OK(lapwing_layout_free(&column));
+        OK(lapwing_prefetch_free(&prefetch));
+        OK(lapwing_window_free(&window));
+        return;
+    }
+    OK(lapwing_prefetch_request(prefetch, other, sizeof(double), column, &slice));
+    OK(lapwing_prefetch_request(prefetch, other, 0, NULL, &whole));
+    OK(lapwing_layout_free(&column));
+    OK(lapwing_prefetch_memory(prefetch, &bytes));
+    CHECK(bytes >= 20 * sizeof(double));
+    OK(lapwing_prefetch_update(prefetch));
+    OK(lapwing_prefetch_access(prefetch, slice, &memory, &bytes));
+    CHECK(bytes == 4 * sizeof(double));
+    for (k = 0; k < 4; ++k) {
+        CHECK(((const double*)memory)[k] == other * 100 + 1 + 4 * (double)k);
+        OK(lapwing_prefetch_read(prefetch, slice, LAPWING_DOUBLE, k, &value));
+        CHECK(value == other * 100 + 1 + 4 * (double)k);
+    }
+    OK(lapwing_prefetch_read(prefetch, whole, LAPWING_DOUBLE, 15, &value));
+    CHECK(value == other * 100 + 15);
+    FAILS(LAPWING_ERR_RANGE, "4", lapwing_prefetch_read(prefetch, slice, LAPWING_DOUBLE, 4, &value));
+    FAILS(LAPWING_ERR_USAGE, "3 bytes", lapwing_prefetch_read(prefetch, slice, LAPWING_BYTES(3), 0, text));
+    FAILS(LAPWING_ERR_RANGE, "slice 2", lapwing_prefetch_access(prefetch, 2, &memory, &bytes));
+    FAILS(LAPWING_ERR_USAGE, "offset", lapwing_prefetch_request(prefetch, other, 8, NULL, &whole));
+    FAILS(LAPWING_ERR_RANGE, "", lapwing_prefetch_request(prefetch, size, 0, NULL, &whole));
+    OK(lapwing_runtime_barrier(runtime));
+    for (k = 0; k < 16; ++k) ((double*)mine)[k] += 0.5;
+    OK(lapwing_runtime_barrier(runtime));
+    OK(lapwing_prefetch_read(prefetch, slice, LAPWING_DOUBLE, 0, &value));
+    CHECK(value == other * 100 + 1);
+    OK(lapwing_prefetch_start_update(prefetch, &completion));
+    OK(lapwing_completion_wait(&completion));
+    OK(lapwing_prefetch_read(prefetch, slice, LAPWING_DOUBLE, 0, &value));
+    CHECK(value == other * 100 + 1.5);
+    OK(lapwing_prefetch_evict(prefetch));
+    FAILS(LAPWING_ERR_USAGE, "evicted", lapwing_prefetch_read(prefetch, slice, LAPWING_DOUBLE, 0, &value));
+    OK(lapwing_prefetch_request(prefetch, other, 0, NULL, &whole));
+    CHECK(whole == 2);
+    OK(lapwing_runtime_barrier(runtime));
+    OK(lapwing_window_free(&window));
+    FAILS(LAPWING_ERR_USAGE, "window", lapwing_prefetch_update(prefetch));
+    OK(lapwing_prefetch_free(&prefetch));
+    CHECK(prefetch == NULL);
+    FAILS(LAPWING_ERR_USAGE, "prefetch", lapwing_prefetch_update(prefetch));
+}
+
+/* Blocks of columns become blocks of rows, in the order of ranks in which most stays; nothing of the values changes. */
+static void test_relabelling(void) {
+    const int64_t extents[] = {16, 16};
+    int by_rows[2] = {0, 1}, number = -1;
+    lapwing_distribution distribution = {LAPWING_BLOCK, NULL, NULL, NULL, NULL};
+    lapwing_array* array = NULL;
+    lapwing_array* other = NULL;
+    lapwing_relabelling* order = NULL;
+    lapwing_relabelling_info info;
+    lapwing_runtime* ordered = NULL;
+    lapwing_runtime* again = NULL;
+    int64_t i;
+    by_rows[0] = size;
+    distribution.grid = by_rows;
+    OK(lapwing_array_create(runtime, LAPWING_DOUBLE, 2, extents, NULL, NULL, &array));
+    write_own(array, 0);
+    FAILS(LAPWING_ERR_USAGE, "relabelling", lapwing_relabelling_create(array, &distribution, NULL));
+    OK(lapwing_relabelling_create(array, &distribution, &order));
+    OK(lapwing_relabelling_query(order, &info));
+    CHECK(info.bytes == 16 * 16 * sizeof(double));
+    CHECK(info.bytes_moved <= info.bytes_moved_unordered && info.bytes_moved_unordered < info.bytes + 1);
+    CHECK(info.rank >= 0 && info.rank < size);
+    OK(lapwing_relabelling_runtime(order, &ordered));
+    OK(lapwing_runtime_rank(ordered, &number));
+    CHECK(number == info.rank);
+    OK(lapwing_relabelling_runtime(order, &again));
+    CHECK(again == ordered);
+    FAILS(LAPWING_ERR_USAGE, "another object", lapwing_runtime_free(&again));
+    OK(lapwing_array_redistribute_ordered(array, &distribution, order));
+    for (i = 0; i < 16; ++i) CHECK(read_at(array, i, 15 - i) == value_of(i, 15 - i));
+    OK(lapwing_array_create(ordered, LAPWING_DOUBLE, 2, extents, &distribution, NULL, &other));
+    FAILS(LAPWING_ERR_USAGE, "open", lapwing_relabelling_free(&order));
+    OK(lapwing_array_free(&other));
+    OK(lapwing_array_barrier(array));
+    OK(lapwing_array_free(&array));
+    OK(lapwing_relabelling_free(&order));
+    CHECK(order == NULL);
+    FAILS(LAPWING_ERR_USAGE, "relabelling", lapwing_relabelling_query(order, &info));
+}
+
+int main(void) {
+    /* What this rank reads: a part that leaves the array, and one with strides. */
+    const lapwing_range domains[] = {{4, 3, 1}, {-4, 3, 1}, {5, 4, 3}, {-2, 2, 4}};
+    const lapwing_pattern patterns[] = {
+        {LAPWING_PATTERN_STENCIL, 1, 1, NULL, 0, NULL}, {LAPWING_PATTERN_STENCIL, 2, 0, NULL, 0, NULL},
+        {LAPWING_PATTERN_ROW_WISE, 0, 0, NULL, 0, NULL}, {LAPWING_PATTERN_COLUMN_WISE, 0, 0, NULL, 0, NULL},
+        {LAPWING_PATTERN_TRANSPOSE, 0, 0, NULL, 0, NULL}, {LAPWING_PATTERN_ALL, 0, 0, NULL, 0, NULL},
+        {LAPWING_PATTERN_DOMAINS, 0, 0, NULL, 2, domains}};
+    size_t k;
+    OK(lapwing_runtime_create(MPI_COMM_WORLD, NULL, &runtime));
+    OK(lapwing_runtime_rank(runtime, &rank));
+    OK(lapwing_runtime_size(runtime, &size));
+    check_rank = rank;
+    for (k = 0; k < sizeof patterns / sizeof *patterns; ++k) {
+        test_manual(LAPWING_BLOCK, &patterns[k], k % 2 == 0 ? LAPWING_STORE_BY_INDEX : LAPWING_STORE_BY_OWNER);
+        if (k % 3 == 0) test_manual(LAPWING_CYCLIC, &patterns[k], LAPWING_STORE_BY_INDEX);
+    }
+    test_automatic();
+    test_array_errors();
+    test_window();
+    test_relabelling();
+    OK(lapwing_runtime_free(&runtime));
+    return 0;
+}
