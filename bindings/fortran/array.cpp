@@ -359,6 +359,55 @@ int lapwing_fortran_array_local(const lapwing_array* array, lapwing_type type, i
                    [&] { describe(known.dimensions, own_extents, strides, first, memory, extents, allocated, lower); });
 }
 
+int lapwing_fortran_array_prefetch_pattern(lapwing_array* array, int pattern, int depth, int corners,
+                                           const int* periodic, int64_t count, int consistent, int static_domain,
+                                           int storage) {
+    Known known;
+    if (const int code = known.ask(array)) return code;
+    std::vector<int> flags;
+    if (periodic != nullptr) {
+        if (const int code =
+                guarded("lapwing_array_prefetch", [&] { require_dimensions(count, known.dimensions, "periodic"); }))
+            return code;
+        flags.assign(std::reverse_iterator{periodic + count}, std::reverse_iterator{periodic});
+    }
+    const lapwing_pattern given{pattern, depth, corners, flags.empty() ? nullptr : flags.data(), 0, nullptr};
+    const lapwing_prefetch_options options{consistent, static_domain, storage};
+    return lapwing_array_prefetch(array, &given, &options);
+}
+
+int lapwing_fortran_array_prefetch_patch(lapwing_array* array, const lapwing_range* ranges, int consistent,
+                                         int static_domain, int storage) {
+    const lapwing_pattern given{LAPWING_PATTERN_DOMAINS, 0, 0, nullptr, 1, ranges};
+    const lapwing_prefetch_options options{consistent, static_domain, storage};
+    return lapwing_array_prefetch(array, &given, &options);
+}
+
+int lapwing_fortran_array_redistribute_ordered(lapwing_array* array, int distribution, const int64_t* grid,
+                                               int64_t grid_count, const int64_t* block, int64_t block_count,
+                                               lapwing_relabelling* order) {
+    Known known;
+    int code = known.ask(array);
+    if (code != LAPWING_SUCCESS) return code;
+    const int outcome = guarded("lapwing_array_redistribute_ordered", [&] {
+        const Distribution how{distribution, known.dimensions, grid, grid_count, block, block_count};
+        code = lapwing_array_redistribute_ordered(array, &how.given, order);
+    });
+    return outcome != LAPWING_SUCCESS ? outcome : code;
+}
+
+int lapwing_fortran_relabelling_create(lapwing_array* array, int distribution, const int64_t* grid, int64_t grid_count,
+                                       const int64_t* block, int64_t block_count, lapwing_relabelling** relabelling) {
+    Known known;
+    int code = known.ask(array);
+    if (code != LAPWING_SUCCESS) return code;
+    const int outcome = guarded("lapwing_relabelling_create", [&] {
+        const Distribution how{distribution, known.dimensions, grid, grid_count, block, block_count};
+        code = lapwing_relabelling_create(array, &how.given, relabelling);
+    });
+    return outcome != LAPWING_SUCCESS ? outcome : code;
+}
+
 int lapwing_fortran_halo_create(lapwing_array* array, int64_t depth, const int* periodic, int64_t count,
                                 lapwing_halo** halo) {
     Known known;

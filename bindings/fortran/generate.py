@@ -12,12 +12,16 @@ import re
 import sys
 from pathlib import Path
 
-HANDLES = "settings runtime completion layout window lock array slice assignment halo plan production recording".split()
+HANDLES = "settings runtime completion layout window lock array slice assignment halo relabelling prefetch plan production recording".split()
 SCALARS = {"int": "integer(c_int)", "unsigned int": "integer(c_int)", "double": "real(c_double)"}
 SCALARS.update({name: "integer(c_int64_t)" for name in ("int64_t", "uint64_t", "size_t", "lapwing_type")})
 # Arguments that point to several numbers.
 LISTS = set("extents lower upper strides index indices offsets values grid order periodic block level blocks parts ranges counts drop "
             "allocated sizes".split())
+# Objects that others own, too: they are lent, and freeing gives them back.
+LENT = ("window", "runtime")
+# Members of C's options that are unsigned.
+COUNTS = {"notification_counters", "alignment"}
 WIDTH = 128
 
 
@@ -338,8 +342,23 @@ class Body:
         if kind == "comm":
             self.call.append("MPI_COMM_WORLD%MPI_VAL")
 
+    def require_count(self, argument):
+        """Where C counts a negative number would be a large one, and the text would name that."""
+        functions = self.procedure.headers.functions
+        kinds = [kind for name in (self.procedure.c_function, self.procedure.function) if name in functions for kind, one in functions[name][1] if one == argument.name]
+        if argument.name not in COUNTS and not any(kind in ("unsigned int", "uint64_t", "size_t") for kind in kinds):
+            return
+        check = f"lapwing_fortran_require_count_of(int({argument.name}, c_int64_t), '{argument.name}' // c_null_char)"
+        present = f" .and. present({argument.name})" if argument.optional else ""
+        if argument.optional:
+            self.before.append(f"if (code == LAPWING_SUCCESS{present}) then")
+            self.before += [f"    code = {check}", "end if"]
+        else:
+            self.step(check)
+
     def add_int(self, argument):
         self.dummy(argument, "integer, intent(in)")
+        self.require_count(argument)
         if argument.optional:
             self.optional_value(argument.name, "integer(c_int)", argument.default, argument.name)
         else:
@@ -347,6 +366,7 @@ class Body:
 
     def add_wide(self, argument):
         self.dummy(argument, f"{self.integer}, intent(in)")
+        self.require_count(argument)
         if argument.optional:
             self.optional_value(argument.name, "integer(c_int64_t)", f"{argument.default}_c_int64_t", f"int({argument.name}, c_int64_t)")
         else:
@@ -634,15 +654,15 @@ def ending_code(thing, ending):
         integer(c_int) :: code
 
         code = LAPWING_SUCCESS
-        {'if (self%lent) self%handle = c_null_ptr' + chr(10) + '        ' if thing == 'window' else ''}if (c_associated(self%handle)) code = lapwing_{thing}_{ending}(self%handle)
-        {'if (code == LAPWING_SUCCESS) self%lent = .false.' + chr(10) + '        ' if thing == 'window' else ''}call finish(code, stat, errmsg)
+        {'if (self%lent) self%handle = c_null_ptr' + chr(10) + '        ' if thing in LENT else ''}if (c_associated(self%handle)) code = lapwing_{thing}_{ending}(self%handle)
+        {'if (code == LAPWING_SUCCESS) self%lent = .false.' + chr(10) + '        ' if thing in LENT else ''}call finish(code, stat, errmsg)
     end subroutine
 """
 
 
 def final_code(thing):
     free = {"completion": "wait", "production": "finish"}.get(thing, "free")
-    lent = "    if (self%lent) return\n    " if thing == "window" else "    "
+    lent = "    if (self%lent) return\n    " if thing in LENT else "    "
     return f"""    subroutine {thing}_final(self)
         type(lapwing_{thing}), intent(inout) :: self
 
@@ -687,7 +707,7 @@ def module(root, headers, things, endings):
             lines.append("        type(lapwing_counters) :: counters")
         else:
             lines += ["        private", "        type(c_ptr) :: handle = c_null_ptr"]
-            if thing == "window":
+            if thing in LENT:
                 lines.append("        logical :: lent = .false.")
             if thing == "halo":
                 lines.append("        integer(c_int) :: dimensions = 0")

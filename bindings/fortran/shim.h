@@ -32,6 +32,8 @@ int lapwing_fortran_ranges(const lapwing_array* array, int64_t lower_count, cons
 int lapwing_fortran_parts(int64_t dimensions, int64_t lower_count, const int64_t* lower, int64_t upper_count,
                           const int64_t* upper, int64_t stride_count, const int64_t* strides, int64_t drop_count,
                           const int* drop, lapwing_part* parts);
+/// LAPWING_ERR_RANGE for a negative value, which is none where C counts.
+int lapwing_fortran_require_count_of(int64_t value, const char* name);
 /// The type of what a descriptor describes: as the element type of an array.
 int lapwing_fortran_type_of(const CFI_cdesc_t* value, lapwing_type* type);
 int lapwing_fortran_type_from_mpi(int datatype, lapwing_type* type);
@@ -156,6 +158,24 @@ int lapwing_fortran_array_create_own(lapwing_runtime* runtime, lapwing_type type
 int lapwing_fortran_array_redistribute(lapwing_array* array, int distribution, const int64_t* grid, int64_t grid_count,
                                        const int64_t* block, int64_t block_count);
 int lapwing_fortran_array_redistribute_own(lapwing_array* array, const lapwing_distribution_procedures* functions);
+/// As lapwing_array_prefetch(): `periodic` in the order of Fortran; or one domain, ranges in the order of C.
+int lapwing_fortran_array_prefetch_pattern(lapwing_array* array, int pattern, int depth, int corners,
+                                           const int* periodic, int64_t count, int consistent, int static_domain,
+                                           int storage);
+int lapwing_fortran_array_prefetch_patch(lapwing_array* array, const lapwing_range* ranges, int consistent,
+                                         int static_domain, int storage);
+int lapwing_fortran_array_redistribute_ordered(lapwing_array* array, int distribution, const int64_t* grid,
+                                               int64_t grid_count, const int64_t* block, int64_t block_count,
+                                               lapwing_relabelling* order);
+int lapwing_fortran_relabelling_create(lapwing_array* array, int distribution, const int64_t* grid, int64_t grid_count,
+                                       const int64_t* block, int64_t block_count, lapwing_relabelling** relabelling);
+int lapwing_fortran_relabelling_query(const lapwing_relabelling* relabelling, int* number, int* changes,
+                                      int64_t* bytes_moved, int64_t* bytes_moved_unordered, int64_t* bytes);
+int lapwing_fortran_prefetch_create(lapwing_window* window, int consistent, lapwing_prefetch** prefetch);
+/// `slice` is the number of a request.
+int lapwing_fortran_prefetch_access(lapwing_prefetch* prefetch, int64_t slice, CFI_cdesc_t* buffer);
+/// The k-th value, from 1 on.
+int lapwing_fortran_prefetch_read(lapwing_prefetch* prefetch, int64_t slice, int64_t k, CFI_cdesc_t* value);
 /// In the order of Fortran; 8 numbers are written.
 int lapwing_fortran_array_extents(const lapwing_array* array, int64_t* extents, int64_t* count);
 int lapwing_fortran_array_lower(const lapwing_array* array, int64_t* lower, int64_t* count);
