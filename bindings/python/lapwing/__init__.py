@@ -33,6 +33,7 @@ from ._window import Lock, Window
 from ._array import Array, Transfer, checkpoint_shape, from_numpy, fromfunction, full, load, ones, zeros
 from ._halo import Halo
 from ._plan import Plan, Production, Recording
+from ._prefetch import AllElements, ColumnWise, Domains, Pattern, Prefetch, Prefetched, Relabelling, RowWise, Stencil, Transpose
 
 __version__ = "0.1.0"
 __all__ = [name for name in dir() if not name.startswith("_") and name != "MemoryError"]

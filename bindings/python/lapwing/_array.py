@@ -439,14 +439,31 @@ class Array(Arithmetic, Shared, Assignments, Elements):
         check(lib.lapwing_array_resize(self._handle, ffi.new("int64_t[]", shape)))
         self._look()
 
-    def redistribute(self, distribution):
-        """Another distribution; values, shape and lower bounds stay. Collective. As resize() in all else."""
+    def redistribute(self, distribution, order=None):
+        """Another distribution; values, shape and lower bounds stay. `order`: over the ranks in the order of a.relabelling(). Collective. As resize()
+        in all else."""
         self._no_views("redistribute")
         structure, kept, callback = distribution._parameters(self.ndim)
-        check(lib.lapwing_array_redistribute(self._handle, structure))
+        if order is None:
+            check(lib.lapwing_array_redistribute(self._handle, structure))
+        else:
+            check(lib.lapwing_array_redistribute_ordered(self._handle, structure, order._handle))
         self._kept, self._callback, self.distribution = kept, callback, distribution
         self._called()
         self._look()
+
+    def relabelling(self, distribution):
+        """The order of the ranks in which most elements stay where they are under another distribution: lapwing.Relabelling. Collective."""
+        from ._prefetch import Relabelling
+
+        return Relabelling(self, distribution)
+
+    def prefetch_pattern(self, pattern, consistent=True, static=False, storage="by_index"):
+        """Copies of the elements that a pattern names, which a[i, j] then reads: lapwing.Prefetched, for `with`. `consistent`: filled again by the first
+        read after a barrier; otherwise by update(). `static`: the shape stays. `storage`: "by_index" or "by_owner". Collective."""
+        from ._prefetch import prefetch
+
+        return prefetch(self, pattern, consistent, static, storage)
 
     def save(self, path, progress=None):
         """The elements to a file, which replaces `path` when it is complete. `progress(done, all)` is called on rank 0 with bytes; what it raises

@@ -19,6 +19,8 @@ MISSING = {
     "cache_options_default": "lapwing_window_options_default() and lapwing_array_options_default() have it inside",
     "array_reduce": "a function for each element is slow in Python: a.local, and Runtime.combine()",
     "assignment_add_apply": "a function for each element is slow in Python: Slice.apply() has it once",
+    "prefetch_options_default": "the options are arguments with defaults",
+    "relabelling_runtime": "arrays that are redistributed by it are the only ones on it",
     "window_start_get_mpi": "Window.start_get() with a NumPy array, or with Layout.from_mpi()",
     "window_start_put_mpi": "Window.start_put() with a NumPy array, or with Layout.from_mpi()",
 }  # fmt: skip

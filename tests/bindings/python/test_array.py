@@ -485,3 +485,93 @@ def test_halos(rt, periodic):
         del whole, halo
         with pytest.raises(lapwing.RangeError):
             a.halo(-1)
+
+
+@pytest.mark.parametrize("pattern", [lapwing.Stencil(1, periodic=True), lapwing.RowWise, lapwing.ColumnWise(), lapwing.Transpose(), lapwing.AllElements()])
+@pytest.mark.parametrize("storage", ["by_index", "by_owner"])
+def test_prefetch_pattern(pattern, storage):
+    a = lapwing.fromfunction(lambda i, j: 100 * i + j, (9, 7))
+    with a.prefetch_pattern(pattern, consistent=False, storage=storage) as copies:
+        own = a.local
+        own += 0.5
+        del own
+        lapwing.barrier()
+        for i in range(9):
+            for j in range(7):
+                # Copies stay as they are until they are filled again.
+                assert a[i, j] == 100 * i + j + (0 if copies.has(i, j) else 0.5)
+                if copies.has(i, j) or a.is_local(i, j):
+                    block, first = copies.block(i, j)
+                    assert block[i - first[0], j - first[1]] == a[i, j]
+        copies.update()
+        assert a[8, 6] == 806.5 and a[0, 0] == 0.5
+        lapwing.barrier()
+        copies.start_update().wait()
+    assert a[8, 6] == 806.5
+
+
+def test_prefetch_pattern_of_domains_and_errors():
+    a = lapwing.fromfunction(lambda i: 1.0 * i, (20,), lower=(5,))
+    values = np.asarray(a).tolist()
+    with a.prefetch_pattern(lapwing.Domains([(range(0, 9, 2),), (range(20, 30),)])):
+        lapwing.barrier()
+        assert [a[i] for i in range(5, 25)] == values
+        with pytest.raises(lapwing.UsageError, match="evict"):
+            a.prefetch_pattern(lapwing.AllElements(), consistent=False)
+    with pytest.raises(ValueError, match="storage"):
+        a.prefetch_pattern(lapwing.AllElements(), storage="halo")
+    with pytest.raises(TypeError, match="Pattern"):
+        a.prefetch_pattern(7)
+    with pytest.raises(ValueError, match="ranges"):
+        a.prefetch_pattern(lapwing.Domains([(range(3), range(3))]))
+    with pytest.raises(ValueError, match="backwards"):
+        a.prefetch_pattern(lapwing.Domains([(range(3, 0, -1),)]))
+    with pytest.raises(lapwing.RangeError, match="depth"):
+        a.prefetch_pattern(lapwing.Stencil(-1))
+
+
+def test_relabelling():
+    a = lapwing.fromfunction(lambda i, j: 100 * i + j, (8, 8), distribution=lapwing.Block(grid=(lapwing.size(), 1)))
+    columns = lapwing.Block(grid=(1, lapwing.size()))
+    with a.relabelling(columns) as order:
+        assert order.bytes_moved <= order.bytes_moved_unordered < order.nbytes == 512 or lapwing.size() == 1
+        assert 0 <= order.rank < lapwing.size() and isinstance(order.changes, bool)
+        a.redistribute(columns, order)
+        assert a[3, 4] == 304 and a.distribution == columns
+        lapwing.barrier()
+        a.close()
+    with pytest.raises(lapwing.UsageError):
+        order._handle
+
+
+@pytest.mark.parametrize("distribution", [*DISTRIBUTIONS, Rows()], ids=repr)
+def test_arrays_are_broadcast(distribution):
+    n, row, column = numbers((7, 10)), numbers((10,)) + 100, numbers((7, 1)) * 1000
+    with filled(distribution=distribution) as a, lapwing.from_numpy(row, lapwing.Cyclic()) as b, lapwing.from_numpy(column) as c:
+        np.testing.assert_array_equal(np.asarray(a + b), n + row)
+        np.testing.assert_array_equal(np.asarray(c - a), column - n)
+        np.testing.assert_array_equal(np.asarray(np.maximum(a, b) * 2), np.maximum(n, row) * 2)
+        a += c
+        np.testing.assert_array_equal(np.asarray(a), n + column)
+        lapwing.barrier()
+        np.add(c, b, out=a)
+        np.testing.assert_array_equal(np.asarray(a), column + row)
+        lapwing.barrier()
+        with pytest.raises(ValueError, match="out="):
+            c + b
+        with pytest.raises(ValueError, match="broadcast"):
+            a + lapwing.zeros((3, 10))
+
+
+def test_ufuncs_with_a_distribution_of_the_programs_own(rt):
+    n = numbers((7, 10))
+    with filled(distribution=Rows()) as a, filled(lower=(3, -2)) as b:
+        np.testing.assert_array_equal(np.asarray(np.sqrt(a) + 1), np.sqrt(n) + 1)
+        np.testing.assert_array_equal(np.asarray(a * b.slice[...].T.T), n * n)
+        a -= 2
+        np.testing.assert_array_equal(np.asarray(a), n - 2)
+        rt.barrier()
+        whole, part = np.modf(a / 4)
+        np.testing.assert_array_equal(np.asarray(part), np.modf((n - 2) / 4)[1])
+        assert a.sum() == (n - 2).sum() and a.min() == -2 and a.max(axis=0).tolist() == (n - 2).max(axis=0).tolist()
+        assert a.mean(axis=1).tolist() == (n - 2).mean(axis=1).tolist() and not a.all() and whole.shape == (7, 10)

@@ -223,3 +223,30 @@ def test_locks(rt):
             lock.acquire()
         with pytest.raises(lapwing.RangeError):
             lapwing.Lock(home=rt.size)
+
+
+def test_prefetch():
+    w = lapwing.Window(64)
+    other = (lapwing.rank() + 1) % lapwing.size()
+    w.put(lapwing.rank(), 0, np.arange(8.0) + 10 * lapwing.rank())
+    lapwing.barrier()
+    with lapwing.Prefetch(w, consistent=False) as ahead:
+        with pytest.raises(lapwing.UsageError, match="own part"):
+            ahead.request(lapwing.rank())
+        if lapwing.size() == 1:
+            return
+        part = ahead.request(other, 8, lapwing.Layout.strided(3, 8, 16))
+        whole = ahead.request(other)
+        ahead.update()
+        assert ahead.access(part, float).tolist() == [10 * other + k for k in (1, 3, 5)]
+        assert ahead.read(whole, float, 7) == 10 * other + 7 and ahead.nbytes >= 88
+        ahead.start_update().wait()
+        with pytest.raises(lapwing.RangeError):
+            ahead.read(part, float, 3)
+        ahead.evict()
+        with pytest.raises(lapwing.UsageError, match="evicted"):
+            ahead.access(part)
+    with pytest.raises(lapwing.UsageError, match="closed"):
+        ahead.update()
+    lapwing.barrier()
+    w.close()

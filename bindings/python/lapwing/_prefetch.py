@@ -1,0 +1,282 @@
+"""Copies of what other ranks have, moved in bulk: of elements by patterns, and of bytes of windows."""
+
+import numpy as np
+
+from . import _errors
+from ._library import check, create, ffi, lib, number_of
+from ._runtime import refuse_pickling
+from ._types import address, type_of
+
+STORAGES = {"by_index": 0, "by_owner": 1}
+
+
+class Pattern:
+    """Which elements a rank will read beside its own: for a.prefetch_pattern()."""
+
+    _kind = -1
+
+    def _parameters(self, array):
+        """The structure of C, and what must be kept as long as it is used."""
+        structure = ffi.new("lapwing_pattern*")
+        structure.kind = self._kind
+        return structure, ()
+
+    def __repr__(self):
+        return f"lapwing.{type(self).__name__}()"
+
+
+class Stencil(Pattern):
+    """The elements up to `depth` away from an own one; `corners`: also those that are away in several dimensions. `periodic`: where the array goes on
+    behind its last index with its first: True, or a flag a dimension."""
+
+    _kind = 0
+
+    def __init__(self, depth=1, corners=True, periodic=False):
+        self.depth, self.corners, self.periodic = depth, corners, periodic
+
+    def __repr__(self):
+        return f"lapwing.Stencil({self.depth}, corners={self.corners}, periodic={self.periodic})"
+
+    def _parameters(self, array):
+        structure, _ = super()._parameters(array)
+        flags = ffi.new("int[]", np.broadcast_to(np.asarray(self.periodic, np.int32), (array.ndim,)).tolist())
+        structure.depth, structure.corners, structure.periodic = self.depth, self.corners, flags
+        return structure, (flags,)
+
+
+class RowWise(Pattern):
+    """The rows of the own elements: all indices of the last dimension."""
+
+    _kind = 1
+
+
+class ColumnWise(Pattern):
+    """The columns of the own elements: all indices of the first dimension."""
+
+    _kind = 2
+
+
+class Transpose(Pattern):
+    """The own indices with the dimensions in reverse order."""
+
+    _kind = 3
+
+
+class AllElements(Pattern):
+    """All elements."""
+
+    _kind = 4
+
+
+class Domains(Pattern):
+    """A list of domains that this rank reads, each a tuple of a Python range a dimension. Indices that the array does not have are skipped."""
+
+    _kind = 5
+
+    def __init__(self, domains):
+        self.domains = [tuple(domain) for domain in domains]
+
+    def __repr__(self):
+        return f"lapwing.Domains({self.domains})"
+
+    def _parameters(self, array):
+        structure, _ = super()._parameters(array)
+        ranges = ffi.new("lapwing_range[]", max(1, len(self.domains) * array.ndim))
+        for k, domain in enumerate(self.domains):
+            if len(domain) != array.ndim:
+                raise ValueError(f"lapwing.Domains: domain {k} has {len(domain)} ranges, and the array {array.ndim} dimensions")
+            for d, one in enumerate(domain):
+                if one.step < 1:
+                    raise ValueError(f"lapwing.Domains: {one} of domain {k} runs backwards; its step must be at least 1")
+                ranges[k * array.ndim + d] = (one.start, len(one), one.step)
+        structure.count, structure.domains = len(self.domains), ranges
+        return structure, (ranges,)
+
+
+def _options(consistent, static, storage):
+    if storage not in STORAGES:
+        raise ValueError(f"storage is {storage!r}; it must be one of {', '.join(STORAGES)}")
+    return ffi.new("lapwing_prefetch_options*", (bool(consistent), bool(static), STORAGES[storage]))
+
+
+class Prefetched:
+    """What an array has prefetched, for `with`: made by a.prefetch_pattern(). At the end of the block all patterns of the array go.
+
+    >>> import lapwing
+    >>> a = lapwing.fromfunction(lambda i, j: 10 * i + j, (6, 6))
+    >>> with a.prefetch_pattern(lapwing.AllElements(), consistent=False) as copies:
+    ...     copies.update()
+    ...     float(a[5, 5])  # from the copy, on ranks that do not own it
+    55.0
+    """
+
+    def __init__(self, array):
+        self._array = array
+
+    def update(self):
+        """Fills all copies; what others have written must have been released before. Local."""
+        check(lib.lapwing_array_update_copies(self._array._handle))
+
+    def start_update(self):
+        """The same without waiting: a Transfer; until it is complete, this rank must neither read nor write what is prefetched."""
+        from ._array import Transfer
+
+        cell = ffi.new("lapwing_completion**")
+        check(lib.lapwing_array_start_update_copies(self._array._handle, cell))
+        return Transfer(cell, None, (self._array,))
+
+    def has(self, *index):
+        """Whether an element has a copy here: copies.has(i, j). Local."""
+        return bool(number_of("int*", lib.lapwing_array_is_prefetched, self._array._handle, self._array._one(index)))
+
+    def block(self, *index):
+        """A copy of the block around an element that is own, prefetched or of this node, and its first index. Local."""
+        array = self._array
+        memory, strides, ranges = ffi.new("void**"), ffi.new("int64_t[8]"), ffi.new("lapwing_range[8]")
+        check(lib.lapwing_array_block_at(array._handle, array._one(index), memory, strides, ranges))
+        shape = tuple(ranges[d].size for d in range(array.ndim))
+        elements = 1 + sum((n - 1) * strides[d] for d, n in enumerate(shape))
+        root = np.frombuffer(ffi.buffer(memory[0], elements * array.dtype.itemsize), array.dtype)
+        # A copy: the memory goes with the patterns.
+        block = np.lib.stride_tricks.as_strided(root, shape, tuple(strides[d] * array.dtype.itemsize for d in range(array.ndim))).copy()
+        return block, tuple(ranges[d].first for d in range(array.ndim))
+
+    def evict(self):
+        """All patterns of the array and their copies go. Local."""
+        if not self._array.closed:
+            check(lib.lapwing_array_evict(self._array._handle))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *unused):
+        self.evict()
+
+
+def prefetch(array, pattern, consistent, static, storage):
+    if isinstance(pattern, type) and issubclass(pattern, Pattern):
+        pattern = pattern()
+    if not isinstance(pattern, Pattern):
+        raise TypeError(f"Array.prefetch_pattern: the pattern is {pattern!r}; it must be a lapwing.Pattern, as lapwing.Stencil(1)")
+    structure, kept = pattern._parameters(array)
+    check(lib.lapwing_array_prefetch(array._handle, structure, _options(consistent, static, storage)))
+    del kept
+    return Prefetched(array)
+
+
+class Prefetch:
+    """Copies of parts of other ranks' segments of a window, for `with`. Local.
+
+        with lapwing.Prefetch(window, consistent=False) as ahead:
+            part = ahead.request(neighbour, 16, lapwing.Layout.contiguous(24))
+            ahead.update()
+            values = ahead.access(part, float)
+    """
+
+    __reduce_ex__ = refuse_pickling
+
+    def __init__(self, window, consistent=True):
+        self._open, self._kept_window = True, window
+        self._cell = create("prefetch", lib.lapwing_prefetch_create, window._handle, _options(consistent, False, "by_index"))
+
+    @property
+    def _handle(self):
+        if not self._open:
+            raise _errors.UsageError("Prefetch: it is closed")
+        return self._cell[0]
+
+    def request(self, rank, offset=0, layout=None):
+        """Prefetches what `layout`, from `offset` on, selects of another rank's segment; without one the whole segment. A number for the calls below."""
+        return number_of("uint64_t*", lib.lapwing_prefetch_request, self._handle, rank, offset, ffi.NULL if layout is None else layout._cell[0])
+
+    def access(self, slice, dtype=np.uint8):
+        """The copy, as an array of its own."""
+        memory, count = ffi.new("void**"), ffi.new("uint64_t*")
+        check(lib.lapwing_prefetch_access(self._handle, slice, memory, count))
+        return np.frombuffer(bytes(ffi.buffer(memory[0], count[0])), dtype).copy()
+
+    def read(self, slice, dtype, k):
+        """Value `k` of the copy, seen as values of `dtype`."""
+        value = np.empty(1, dtype)
+        check(lib.lapwing_prefetch_read(self._handle, slice, type_of(value.dtype), k, address(value)))
+        return value[0]
+
+    def update(self):
+        """Fills all copies; what others have written must have been released before."""
+        check(lib.lapwing_prefetch_update(self._handle))
+
+    def start_update(self):
+        """The same without waiting: a Transfer; until it is complete, the copies must not be read."""
+        from ._array import Transfer
+
+        cell = ffi.new("lapwing_completion**")
+        check(lib.lapwing_prefetch_start_update(self._handle, cell))
+        return Transfer(cell, None, (self,))
+
+    def evict(self):
+        """All slices and copies go."""
+        check(lib.lapwing_prefetch_evict(self._handle))
+
+    @property
+    def nbytes(self):
+        """Bytes of all copies."""
+        return number_of("uint64_t*", lib.lapwing_prefetch_memory, self._handle)
+
+    def close(self):
+        """Frees the copies."""
+        if self._open:
+            self._open = False
+            if lib.lapwing_python_mpi_state() == 1:
+                check(lib.lapwing_prefetch_free(self._cell))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *unused):
+        self.close()
+
+    def __del__(self):
+        if getattr(self, "_open", False) and hasattr(self, "_cell"):
+            self.close()
+
+
+class Relabelling:
+    """The order of the ranks in which most elements of an array stay where they are under another distribution: made by a.relabelling(), for
+    a.redistribute(distribution, order). Close it, or use it with `with`: collective.
+
+    >>> import lapwing
+    >>> a = lapwing.ones((8, 8), distribution=lapwing.Block())
+    >>> with a.relabelling(lapwing.Cyclic()) as order:
+    ...     a.redistribute(lapwing.Cyclic(), order)
+    ...     order.bytes_moved <= order.bytes_moved_unordered, float(a.sum())
+    (True, 64.0)
+    """
+
+    __reduce_ex__ = refuse_pickling
+
+    def __init__(self, array, distribution):
+        structure, kept, callback = distribution._parameters(array.ndim)
+        self._cell = create("relabelling", lib.lapwing_relabelling_create, array._handle, structure)
+        self._kept = kept, callback
+        info = ffi.new("lapwing_relabelling_info*")
+        check(lib.lapwing_relabelling_query(self._cell[0], info))
+        self.rank, self.changes = info.rank, bool(info.changes)
+        self.bytes_moved, self.bytes_moved_unordered, self.nbytes = info.bytes_moved, info.bytes_moved_unordered, info.bytes
+
+    @property
+    def _handle(self):
+        if self._cell[0] == ffi.NULL:
+            raise _errors.UsageError("Relabelling: it is closed")
+        return self._cell[0]
+
+    def close(self):
+        """Collective if the array was redistributed by it."""
+        if self._cell[0] != ffi.NULL:
+            check(lib.lapwing_relabelling_free(self._cell))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, *unused):
+        if kind is None:
+            self.close()
