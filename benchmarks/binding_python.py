@@ -1,0 +1,153 @@
+#!/usr/bin/env python3
+"""binding/python: patches and elements from Python, beside the C interface, NumPy and mpi4py's windows in one run. scripts/bench starts it.
+
+  binding_python.py run binding/python --json FILE --network NAME [--repetitions N] [--seconds S] [other options: ignored]
+"""
+
+import argparse
+import json
+import statistics
+import time
+
+import lapwing
+import numpy as np
+from lapwing._library import ffi, lib
+
+ROWS = COLUMNS = 512
+
+
+class Bench:
+    """Rank 0 measures, and the others wait in a barrier."""
+
+    def __init__(self, options, runtime):
+        self.options, self.runtime, self.rows = options, runtime, []
+
+    def seconds(self, step, iterations):
+        self.runtime.barrier()
+        took = 0.0
+        if self.runtime.rank == 0:
+            start = time.perf_counter()
+            for _ in range(iterations):
+                step()
+            self.runtime.release()
+            took = time.perf_counter() - start
+        self.runtime.barrier()
+        return took / iterations
+
+    def iterations(self, step):
+        """How often `step` runs in the time of a measurement: the same on all ranks."""
+        count = 1
+        while True:
+            took = np.array([self.seconds(step, count) * count])
+            self.runtime.broadcast(took, 0)
+            if took[0] >= self.options.seconds / 4 or count >= 1 << 22:
+                return max(1, int(count * self.options.seconds / max(took[0], 1e-9)))
+            count *= 4
+
+    def compare(self, case, path, quantity, value, baselines):
+        """`quantity`: metric, unit, and what a row shows of seconds."""
+        metric, unit, number = quantity
+        subjects = [("Python", value), *baselines]
+        counts = [self.iterations(step) for _, step in subjects]
+        turns = []
+        for turn in range(self.options.repetitions):
+            order = range(len(subjects)) if turn % 2 == 0 else reversed(range(len(subjects)))
+            took = {k: self.seconds(subjects[k][1], counts[k]) for k in order}
+            turns.append([took[k] for k in range(len(subjects))])
+        if self.runtime.rank != 0:
+            return
+        values = [number(one[0]) for one in turns]
+        common = {
+            "bench": "binding/python", "mpi": lapwing.mpi, "network": self.options.network, "path": path, "ranks": self.runtime.size, "metric": metric,
+            "value": statistics.median(values), "unit": unit, "min": min(values), "max": max(values), "repetitions": len(turns),
+        }  # fmt: skip
+        if not baselines:
+            self.rows.append({**common, "case": case, "baseline": "", "baseline_value": None, "ratio": None})
+        for k, (name, _) in enumerate(baselines, 1):
+            row = {**common, "case": case if k == 1 else f"{case}, {name}", "baseline": name}
+            row["baseline_value"] = statistics.median(number(one[k]) for one in turns)
+            row["ratio"] = statistics.median(one[k] / one[0] for one in turns)
+            self.rows.append(row)
+
+
+def mpi4py_window(nbytes):
+    """A window of mpi4py's, where it is built for the same MPI and windows work; else the reason."""
+    try:
+        import mpi4py
+
+        mpi4py.rc.initialize = mpi4py.rc.finalize = False
+        from mpi4py import MPI
+
+        if ("Open MPI" in MPI.Get_library_version()) != (lapwing.mpi == "openmpi"):
+            return None, None, "mpi4py is built for another MPI"
+        window = MPI.Win.Allocate(nbytes, 1, comm=MPI.COMM_WORLD)
+        window.Lock_all()
+        return MPI, window, ""
+    except Exception as error:  # mpi4py has exceptions of its own
+        return None, None, f"mpi4py has no window here: {error}"
+
+
+def measure(options):
+    runtime = lapwing.runtime()
+    bench = Bench(options, runtime)
+    a = lapwing.ones((ROWS * runtime.size, COLUMNS), distribution=lapwing.Block(grid=(0, 1)))
+    target = runtime.size - 1
+    path, first = runtime.path(target), target * ROWS
+    buffer = np.zeros((256, COLUMNS))
+    ranges = ffi.new("lapwing_range[2]", [(first, 256, 1), (0, COLUMNS, 1)])
+    memory, handle = ffi.from_buffer(buffer), a._handle
+    patch = (slice(first, first + 256), slice(None))
+    bandwidth = ("bandwidth", "GB/s", lambda seconds: buffer.nbytes * 1e-9 / seconds)
+    each = ("time", "ns", lambda seconds: 1e9 * seconds)
+    get_baselines = [("C", lambda: lib.lapwing_array_get(handle, ranges, memory, ffi.NULL))]
+    put_baselines = [("C", lambda: lib.lapwing_array_put(handle, ranges, memory, ffi.NULL))]
+    MPI, window, reason = mpi4py_window(buffer.nbytes)
+    if window is not None:
+
+        def get_by_mpi4py():
+            window.Get([buffer, MPI.DOUBLE], target)
+            window.Flush(target)
+
+        def put_by_mpi4py():
+            window.Put([buffer, MPI.DOUBLE], target)
+            window.Flush(target)
+
+        get_baselines.append(("mpi4py", get_by_mpi4py))
+        put_baselines.append(("mpi4py", put_by_mpi4py))
+    elif runtime.rank == 0:
+        print(f"binding/python: left out: {reason}")
+    bench.compare("get patch 1 MiB", path, bandwidth, lambda: a.get(patch, out=buffer), get_baselines)
+
+    def put():
+        a[patch] = buffer
+
+    bench.compare("put patch 1 MiB", path, bandwidth, put, put_baselines)
+    bench.compare("read own element", "self", each, lambda: a[3, 5], [])
+    bench.compare("read element", path, each, lambda: a[first, 5], [])
+    if window is not None:
+        window.Unlock_all()
+        window.Free()
+    a.close()
+    return bench.rows if runtime.rank == 0 else None
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("command", choices=["run"])
+    parser.add_argument("bench")
+    parser.add_argument("--json")
+    parser.add_argument("--network", default="shm")
+    parser.add_argument("--repetitions", type=int, default=9)
+    parser.add_argument("--seconds", type=float, default=0.1)
+    options, _ = parser.parse_known_args()
+    rows = measure(options)
+    if rows is not None and options.json:
+        with open(options.json, "w") as file:
+            json.dump({"machine": {}, "rows": rows}, file)
+    if rows is not None:
+        for row in rows:
+            ratio = "" if row["ratio"] is None else f", {row['ratio']:.2f} times {row['baseline']}"
+            print(f"{row['case']}, path {row['path']}: {row['value']:.4g} {row['unit']}{ratio}")
+
+
+main()
