@@ -118,6 +118,7 @@ bool Driver::preprocess(const std::string& source, const std::string& to) {
                                "-DUPC_MAX_BLOCK_SIZE=2147483647"});
     for (const char* const library : {"COLLECTIVE", "TICK", "ATOMIC", "CASTABLE", "NB"})
         words.push_back(std::string{"-D__UPC_"} + library + "__=1");
+    words.emplace_back("-D__UPC_IO__=2");
     if (options_.threads > 0)
         words.insert(words.end(), {"-D__UPC_STATIC_THREADS__=1", "-DTHREADS=" + std::to_string(options_.threads)});
     else words.emplace_back("-D__UPC_DYNAMIC_THREADS__=1");
@@ -136,7 +137,8 @@ bool Driver::preprocess(const std::string& source, const std::string& to) {
 bool Driver::compile(const std::string& source, bool translated, const std::string& to) {
     std::vector<std::string> words{configuration_.value("clang"), "-std=" + options_.standard, "-fcommon"};
     if (translated) {
-        words.insert(words.end(), {"-x", "cpp-output", "-w"});
+        // With lines, by which errors of the running program name their place; -g… among the options comes later.
+        words.insert(words.end(), {"-x", "cpp-output", "-w", "-gline-tables-only"});
         // The source has been warned of them.
         for (const char* const old : {"implicit-function-declaration", "implicit-int", "int-conversion",
                                       "incompatible-function-pointer-types", "return-type"})
@@ -155,6 +157,7 @@ bool Driver::compile(const std::string& source, bool translated, const std::stri
 bool Driver::translate_file(const std::string& source, const std::string& preprocessed, const std::string& to) {
     Translation translation{contents(preprocessed), prelude(), source, options_.threads, options_.warnings};
     translation.parser_options.insert(translation.parser_options.begin(), "-std=" + options_.standard);
+    translation.optimisations = options_.optimisations;
     if (translation.prelude.empty()) return false;
     const std::optional<std::string> text = translate(translation);
     if (!text) return false;
@@ -180,6 +183,13 @@ std::string Driver::object_of(const std::string& input) {
     const std::string preprocessed = is_preprocessed ? input : temporary(input, ".i");
     if (options_.until == Options::Until::preprocess) return preprocess(input, options_.output) ? "-" : "";
     if (!is_preprocessed && !preprocess(input, preprocessed)) return {};
+    // Berkeley's compiler declares its extensions by itself.
+    if (!is_preprocessed && names_extensions(contents(preprocessed))) {
+        options_.preprocessor.insert(options_.preprocessor.begin(), {"-include", "bupc_extensions.h"});
+        const bool good = preprocess(input, preprocessed);
+        options_.preprocessor.erase(options_.preprocessor.begin(), options_.preprocessor.begin() + 2);
+        if (!good) return {};
+    }
     const bool upc = options_.all_are_upc || fs::path{input}.extension() != ".c" || is_upc(contents(preprocessed));
     if (!upc) return compile(input, false, object) ? object : "";
     const bool stops = options_.until == Options::Until::translate;

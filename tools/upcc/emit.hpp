@@ -1,12 +1,15 @@
 #pragma once
 
 #include "clang.hpp"
+#include "optimisations.hpp"
+#include "own_loops.hpp"
 #include "prepass.hpp"
 #include "report.hpp"
 #include "types.hpp"
 
 #include <cstddef>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -18,7 +21,7 @@ namespace upcc {
 class Emitter {
 public:
     Emitter(clang::ASTContext& context, const Prepared& prepared, Types& types, Report& report, int threads,
-            std::string file);
+            std::string file, Optimisations optimisations);
 
     [[nodiscard]] std::string translation_unit();
 
@@ -52,7 +55,8 @@ private:
     /// A declaration of `name`, or a type name where that is empty, in C.
     [[nodiscard]] std::string declare(clang::QualType type, const std::string& name);
     [[nodiscard]] std::string type(clang::QualType type) { return declare(type, ""); }
-    [[nodiscard]] std::string value_type(clang::QualType shared) { return declare(types_.without_shared(shared), ""); }
+    /// As one word before a name: `int (*)(void) f` is none.
+    [[nodiscard]] std::string value_type(clang::QualType shared);
     [[nodiscard]] std::string function_declarator(const clang::FunctionType* function, const std::string& name);
     [[nodiscard]] std::string record_name(const clang::TagDecl* record);
     [[nodiscard]] std::string number(const llvm::APInt& value) const;
@@ -110,6 +114,14 @@ private:
     [[nodiscard]] std::string declaration_statement(const clang::DeclStmt* statement);
     [[nodiscard]] static bool calls(const clang::Stmt* statement);
 
+    // emit_own.cpp
+    [[nodiscard]] std::string own_place(const clang::Expr* lvalue);
+    [[nodiscard]] std::string own_pointers();
+    [[nodiscard]] static std::string own_iterations(const OwnLoop& loop, const std::string& body);
+    [[nodiscard]] std::string own_loop(const clang::ForStmt* loop, const std::string& nested,
+                                       const std::string& otherwise);
+    void explain(const clang::Stmt* statement, const std::string& text);
+
     // emit_declarations.cpp
     using Group = std::vector<const clang::Decl*>;
     /// Declarations that share their specifiers: their ranges overlap. A structure may be defined among them.
@@ -147,8 +159,15 @@ private:
     std::string file_;
     std::set<const clang::TagDecl*> named_; ///< anonymous structures that have a name by now
     std::string initialisers_;              ///< of pointers-to-shared: statements for the start of the program
+    bool main_is_void_ = false;             ///< as programs of old have it: its status is 0
     int objects_ = 0;
     int foralls_ = 0; ///< around the statement, with an affinity
+
+    Optimisations optimisations_;
+    OwnLoops own_loops_;
+    const clang::FunctionDecl* function_ = nullptr; ///< that is being written
+    std::optional<OwnLoop> own_loop_;               ///< whose body is being written
+    std::vector<const clang::VarDecl*> own_arrays_; ///< whose own elements that body accesses
 };
 
 } // namespace upcc

@@ -7,14 +7,16 @@ using namespace clang;
 namespace upcc {
 
 Emitter::Emitter(ASTContext& context, const Prepared& prepared, Types& types, Report& report, int threads,
-                 std::string file)
+                 std::string file, Optimisations optimisations)
     : context_{context},
       sources_{context.getSourceManager()},
       prepared_{prepared},
       types_{types},
       report_{report},
       threads_{threads},
-      file_{std::move(file)} {}
+      file_{std::move(file)},
+      optimisations_{optimisations},
+      own_loops_{context, types, threads} {}
 
 bool Emitter::must_be_written(const Decl* declaration) const {
     if (const auto* const variable = dyn_cast<VarDecl>(declaration)) {
@@ -62,6 +64,7 @@ void Emitter::declaration_pieces(const Decl* declaration, Pieces& pieces) {
         for (const ParmVarDecl* const parameter : one->parameters())
             if (parameter->getTypeSourceInfo() != nullptr)
                 type_pieces(parameter->getTypeSourceInfo()->getTypeLoc(), pieces);
+        function_ = one;
         if (one->doesThisDeclarationHaveABody()) add_statement(one->getBody(), pieces);
     } else if (const auto* const one = dyn_cast<DeclaratorDecl>(declaration)) {
         if (one->getTypeSourceInfo() != nullptr) type_pieces(one->getTypeSourceInfo()->getTypeLoc(), pieces);
@@ -287,6 +290,7 @@ std::string Emitter::function_head(const FunctionDecl* function) {
 std::string Emitter::function(const FunctionDecl* function) {
     if (!function->doesThisDeclarationHaveABody()) return function_head(function) + ";";
     const Stmt* const body = function->getBody();
+    function_ = function;
     return function_head(function) + line_marker(offset(body->getBeginLoc())) + statement(body);
 }
 
@@ -295,6 +299,7 @@ std::string Emitter::function(const FunctionDecl* function) {
 
 std::string Emitter::end_of_file() {
     std::string out = "\n";
+    if (main_is_void_) out += "const char lapwing_upcc_main_is_void = 1;\n";
     std::string initialise = "0";
     if (!initialisers_.empty()) {
         out += "static void lapwing_upcc_initialise(void) {\n" + initialisers_ + "}\n";
@@ -311,7 +316,10 @@ std::string Emitter::translation_unit() {
     for (const Decl* const one : context_.getTranslationUnitDecl()->decls()) {
         if (one->isImplicit() || one->getBeginLoc().isInvalid()) continue;
         const std::size_t begin = offset(one->getBeginLoc());
-        if (begin >= prepared_.program_begin && begin < prepared_.program_end) all.push_back(one);
+        if (begin < prepared_.program_begin || begin >= prepared_.program_end) continue;
+        all.push_back(one);
+        if (const auto* const main = dyn_cast<FunctionDecl>(one); main != nullptr && main->isMain())
+            main_is_void_ = main->getReturnType()->isVoidType();
     }
     Pieces pieces;
     for (const auto& [group, begin, last] : groups(all)) {
@@ -325,8 +333,9 @@ std::string Emitter::translation_unit() {
     const std::string threads = threads_ == 0 ? "extern const int THREADS __asm__(\"lapwing_upc_thread_count\");\n"
                                               : "enum { THREADS = " + std::to_string(threads_) + " };\n";
     const std::size_t prelude_end = prepared_.text.rfind("# 1 \"<THREADS>\"", prepared_.program_begin);
-    return source(0, prelude_end) + threads + splice(prepared_.program_begin, prepared_.program_end, pieces) +
-           end_of_file();
+    // The first line names the file for debuggers.
+    return "# 1 \"" + quoted(file_) + "\"\n" + source(0, prelude_end) + threads +
+           splice(prepared_.program_begin, prepared_.program_end, pieces) + end_of_file();
 }
 
 } // namespace upcc

@@ -108,6 +108,8 @@ std::string Emitter::compound_assignment(const BinaryOperator* operation) {
     const std::string right = expression(operation->getRHS());
     const std::string sign =
         BinaryOperator::getOpcodeStr(BinaryOperator::getOpForCompoundAssignment(operation->getOpcode())).str();
+    if (const std::string own = own_place(left); !own.empty() && !Types::points_to_shared(left->getType()))
+        return "(" + own + " " + sign + "= (" + right + "))";
     const std::string value = value_type(left->getType());
     const bool strict = is_strict(left);
     if (const MemberExpr* const member = bit_field(left))
@@ -158,6 +160,8 @@ std::string Emitter::increment(const UnaryOperator* operation) {
     const std::string next =
         pointer ? plus("lapwing_o", inner, up ? "1" : "-1") : std::string{"lapwing_o "} + (up ? "+ 1" : "- 1");
     if (Types::is_shared(inner->getType())) {
+        if (const std::string own = own_place(inner); !own.empty() && !pointer)
+            return before ? std::string{up ? "(++" : "(--"} + own + ")" : "(" + own + (up ? "++)" : "--)");
         const bool strict = is_strict(inner);
         if (const MemberExpr* const member = bit_field(inner)) {
             const std::string name = "lapwing_s." + member->getMemberDecl()->getName().str();
@@ -182,6 +186,10 @@ std::string Emitter::unary(const UnaryOperator* operation) {
     if (operation->getOpcode() == UO_LNot && Types::points_to_shared(inner->getType()))
         return "lapwing_upc_null(" + expression(inner) + ")";
     if (operation->isIncrementDecrementOp()) return increment(operation);
+    // A part of a complex number, which has lost the address space.
+    if ((operation->getOpcode() == UO_Real || operation->getOpcode() == UO_Imag) &&
+        Types::is_shared(inner->getType()) && inner->isGLValue())
+        return (operation->getOpcode() == UO_Real ? "(__real__ " : "(__imag__ ") + get(inner) + ")";
     return plain(operation);
 }
 

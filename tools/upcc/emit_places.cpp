@@ -143,6 +143,7 @@ const MemberExpr* Emitter::bit_field(const Expr* lvalue) const {
 }
 
 std::string Emitter::get(const Expr* lvalue) {
+    if (const std::string own = own_place(lvalue); !own.empty()) return "(" + own + ")";
     if (const MemberExpr* const member = bit_field(lvalue)) {
         const Expr* const base = member->getBase();
         const QualType whole = member->isArrow() ? Types::pointee(base->getType()) : base->getType();
@@ -154,6 +155,7 @@ std::string Emitter::get(const Expr* lvalue) {
 }
 
 std::string Emitter::put(const Expr* lvalue, const std::string& value) {
+    if (const std::string own = own_place(lvalue); !own.empty()) return "(" + own + " = (" + value + "))";
     if (const MemberExpr* const member = bit_field(lvalue))
         return bit_field_update(member, "",
                                 "lapwing_s." + member->getMemberDecl()->getName().str() + " = (" + value + ");", "");
@@ -225,7 +227,7 @@ std::string Emitter::size_of(const UnaryExprOrTypeTraitExpr* size) {
     const std::string in_block = layout.kind == Layout::Kind::even && of == nullptr ? block_of_array(t) : block(t, of);
     switch (found->second) {
     case SizeOperator::element: return "((size_t)" + element_bytes(t) + ")";
-    case SizeOperator::block: return "((size_t)(" + element_bytes(t) + "*" + in_block + "))";
+    case SizeOperator::block: return "((size_t)" + in_block + ")";
     case SizeOperator::local: break;
     }
     const std::string elements = "(size_t)(1" + step(t) + ")";

@@ -41,18 +41,22 @@ std::string Emitter::forall_body(const ForStmt* loop, const Expr* affinity, cons
 std::string Emitter::for_loop(const ForStmt* loop) {
     Pieces pieces;
     std::string before; // declarations that need more than one
+    std::string start_text;
     const Stmt* const start = loop->getInit();
+    Pieces first;
     if (const auto* const declared = dyn_cast_or_null<DeclStmt>(start)) {
         bool written = false;
         for (const Decl* const one : declared->decls()) written = written || must_be_written(one);
         if (written) {
             before = statement(declared);
-            pieces.push_back({offset(start->getBeginLoc()), end_offset(start->getEndLoc()), ";"});
+            first.push_back({offset(start->getBeginLoc()), end_offset(start->getEndLoc()), ";"});
         } else {
-            add_statement(start, pieces);
+            start_text = statement(declared);
+            first.push_back({offset(start->getBeginLoc()), end_offset(start->getEndLoc()), start_text});
         }
     } else if (start != nullptr) {
-        add_expression(cast<Expr>(start), pieces);
+        add_expression(cast<Expr>(start), first);
+        start_text = first.front().text + ";";
     }
     add_expression(loop->getCond(), pieces, true);
     const Expr* affinity = nullptr;
@@ -74,7 +78,19 @@ std::string Emitter::for_loop(const ForStmt* loop) {
     } else {
         add_statement(loop->getBody(), pieces);
     }
-    const std::string text = splice(offset(loop->getBeginLoc()), statement_end(loop), pieces);
+    const auto with = [&](const Pieces& beginning) {
+        Pieces all = beginning;
+        all.insert(all.end(), pieces.begin(), pieces.end());
+        return splice(offset(loop->getBeginLoc()), statement_end(loop), all);
+    };
+    if (shares) {
+        // The start apart, for two loops behind it.
+        Pieces none = first;
+        for (Piece& piece : none) piece.text = isa<DeclStmt>(start) ? ";" : "";
+        if (const std::string own = own_loop(loop, nested, with(none)); !own.empty())
+            return "{ " + before + start_text + own + " }";
+    }
+    const std::string text = with(first);
     return before.empty() ? text : "{ " + before + text + " }";
 }
 

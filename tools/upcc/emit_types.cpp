@@ -75,6 +75,11 @@ std::string Emitter::declare(QualType t, const std::string& name) {
     return out;
 }
 
+std::string Emitter::value_type(QualType shared) {
+    const std::string text = declare(types_.without_shared(shared), "");
+    return text.find_first_of("([") == text.npos ? text : "__typeof__(" + text + ")";
+}
+
 void Emitter::type_pieces(TypeLoc type, Pieces& pieces) {
     for (; !type.isNull(); type = type.getNextTypeLoc()) {
         if (const auto array = type.getAs<ArrayTypeLoc>(); array && array.getSizeExpr() != nullptr)

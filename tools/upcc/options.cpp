@@ -18,6 +18,9 @@ UPC), .o, .a, .so.
                          as for a C compiler
   -O… -g -f… -m… -std=… -pthread
                          as for Clang, which compiles what is translated
+  -fno-upc-own-loops     at -O1 and above: leaves upc_forall as it is; else it goes through the thread's own iterations
+                         alone where it can, and loads and stores own elements
+  -explain               tells what was done with each upc_forall, or why not
   -W… -w                 warnings, of the UPC source
   -l… -L… -Wl,… -s -static -rdynamic
                          for the linker
@@ -27,7 +30,7 @@ UPC), .o, .a, .so.
   --save-temps           keeps FILE.i and FILE.trans.i beside the result
   -v                     prints the commands
   --version  --help
-Accepted for makefiles of other compilers: -network=… (Lapwing chooses by itself), -nopthreads, -opt, -lines, -uses-mpi,
+Accepted for makefiles of other compilers: -network=… (Lapwing chooses by itself), -nopthreads, -lines, -uses-mpi,
 -norc, -q.
 Refused: -pthreads. A UPC thread is a process of MPI: start as many as there are cores.
 )";
@@ -44,6 +47,9 @@ public:
     [[nodiscard]] Options read() {
         for (at_ = 0; at_ < arguments_.size(); ++at_) one();
         if (options_.help || options_.version) return options_;
+        for (const std::string& word_of : options_.compiler)
+            if (begins(word_of, "-O")) options_.optimisations.own_loops = word_of != "-O0";
+        if (no_own_loops_) options_.optimisations.own_loops = false;
         if (options_.inputs.empty()) throw BadOption{"no files; lapwing-upcc --help"};
         return options_;
     }
@@ -89,6 +95,9 @@ private:
         const std::string& word = arguments_[at_];
         if (is("-help") || word == "-h") return options_.help = true;
         if (is("-version") || word == "-V") return options_.version = true;
+        if (is("-explain")) return options_.optimisations.explain = true;
+        if (is("-opt")) return options_.optimisations.own_loops = true;
+        if (word == "-fupc-own-loops" || word == "-fno-upc-own-loops") return no_own_loops_ = word[2] == 'n', true;
         if (is("-save-temps")) return options_.save_temporaries = true;
         if (word == "-v" || is("-verbose") || word == "-vv") return options_.verbose = true;
         if (begins(word, "-fupc-threads-")) return threads(word.substr(14)), true;
@@ -114,9 +123,9 @@ private:
         static constexpr std::array with_value{"-network", "-shared-heap-max", "-heap-offset", "-conf",
                                                "-inst-functions"};
         static constexpr std::array alone{
-            "-nopthreads", "-opt",         "-noopt",        "-lines",     "-nolines",     "-norc",           "-q",
-            "-uses-mpi",   "-nouses-mpi",  "-uses-threads", "-size-warn", "-nosize-warn", "-inst",           "-noinst",
-            "-tv",         "-extern-main", "-trace",        "-stats",     "-fupc",        "-fupc-pts=struct"};
+            "-nopthreads",  "-noopt",        "-lines",     "-nolines",     "-norc",           "-q",      "-uses-mpi",
+            "-nouses-mpi",  "-uses-threads", "-size-warn", "-nosize-warn", "-inst",           "-noinst", "-tv",
+            "-extern-main", "-trace",        "-stats",     "-fupc",        "-fupc-pts=struct"};
         for (const char* const name : with_value)
             if (has_value(name) || has_value(std::string{"-"} + name))
                 return static_cast<void>(value(has_value(name) ? name : std::string{"-"} + name)), true;
@@ -164,6 +173,7 @@ private:
 
     const std::vector<std::string>& arguments_;
     std::size_t at_ = 0;
+    bool no_own_loops_ = false;
     Options options_;
 };
 

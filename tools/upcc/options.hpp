@@ -1,5 +1,7 @@
 #pragma once
 
+#include "optimisations.hpp"
+
 #include <map>
 #include <stdexcept>
 #include <string>
@@ -16,11 +18,12 @@ struct BadOption : std::runtime_error {
 struct Options {
     enum class Until { preprocess, translate, compile, link };
     Until until = Until::link;
-    std::vector<std::string> inputs; ///< sources, objects and libraries, in their order
-    std::string output;              ///< empty: as a C compiler names it
-    int threads = 0;                 ///< -T; 0: any number
-    std::string heap;                ///< -shared-heap
-    std::string standard = "gnu11";  ///< -std=
+    std::vector<std::string> inputs;  ///< sources, objects and libraries, in their order
+    std::string output;               ///< empty: as a C compiler names it
+    int threads = 0;                  ///< -T; 0: any number
+    std::string heap;                 ///< -shared-heap
+    std::string standard = "gnu11";   ///< -std=
+    Optimisations optimisations = {}; ///< -O1 and above, or -opt; -fno-upc-…
     bool save_temporaries = false;
     bool verbose = false;
     bool all_are_upc = false; ///< -x upc

@@ -23,7 +23,7 @@ std::size_t Prepared::source_of(std::size_t offset) const {
 class Prepass {
 public:
     Prepass(std::string_view source, std::string_view prelude, int threads)
-        : source_{source}, tokens_{tokens_of(source)} {
+        : source_{source}, tokens_{tokens_of(source)}, threads_{threads} {
         result_.layouts = {{"1", 0}, {"", 0}};
         replaced_.resize(tokens_.size());
         skipped_.resize(tokens_.size());
@@ -82,15 +82,24 @@ private:
         if (token.kind == TokenKind::sign) return bracket();
         if (token.kind != TokenKind::name || token.system) return;
         const std::string_view name = word(at_);
+        if (name == "strict" || name == "relaxed" || name == "shared") no_name(name);
         if (name == "shared") return shared();
         if (name == "strict" || name == "relaxed")
             return replace(at_, "__attribute__((btf_type_tag(\"upc " + std::string{name} + "\")))");
         if (name == "upc_forall") return forall();
         if (name == "upc_barrier" || name == "upc_notify" || name == "upc_wait" || name == "upc_fence")
             return barrier(std::string{name.substr(4)});
+        if (name == "THREADS") return threads();
         if (name == "upc_localsizeof") return size_operator(SizeOperator::local);
         if (name == "upc_blocksizeof") return size_operator(SizeOperator::block);
         if (name == "upc_elemsizeof") return size_operator(SizeOperator::element);
+    }
+
+    /// Behind a qualifier comes more of the declaration.
+    void no_name(std::string_view qualifier) {
+        const std::size_t behind = next(at_);
+        if (is_sign(behind, ';') || is_sign(behind, '='))
+            problem(at_, std::string{qualifier} + " is a keyword of UPC, and no name for anything else");
     }
 
     /// `#pragma upc strict`: from here to the end of the block, or at file scope to the next one.
@@ -116,11 +125,22 @@ private:
             outer_modes_.pop_back();
             mode_changes_.emplace_back(at_, strict_);
         }
+        if (is_sign(at_, '[')) ++brackets_;
+        if (is_sign(at_, ']') && brackets_ > 0) --brackets_;
+        if (is_sign(at_, '{') && outer_modes_.size() == 1)
+            in_function_ = at_ > 0 && (is_sign(previous(at_), ')') || old_parameters_);
+        if (is_sign(at_, '}') && outer_modes_.empty()) in_function_ = false;
         if (is_sign(at_, '(')) parentheses_.push_back(at_);
         if (is_sign(at_, ')') && !parentheses_.empty()) {
             last_open_ = parentheses_.back();
             parentheses_.pop_back();
+            // Behind the names of parameters come their declarations.
+            const std::size_t behind = next(at_);
+            if (parentheses_.empty() && outer_modes_.empty() && behind < tokens_.size() &&
+                tokens_[behind].kind == TokenKind::name && !behind_attribute() && !is_attribute(word(behind)))
+                old_parameters_ = true;
         }
+        if (is_sign(at_, '{')) old_parameters_ = false;
     }
 
     void shared() {
@@ -148,14 +168,31 @@ private:
         if (parentheses_.empty() && at_ > 0 && is_sign(previous(at_), ')') && !behind_attribute())
             tag.insert(0, "register ");
         replace(at_, tag);
-        array_parameter(last);
+        if (old_parameters_) old_array_parameters(last);
+        else array_parameter(last);
         at_ = last;
     }
-    [[nodiscard]] bool behind_attribute() const {
-        const std::string_view before = word(previous(last_open_));
-        return before == "__attribute__" || before == "__attribute" || before == "_Alignas" || before == "__asm__" ||
-               before == "asm" || before == "__declspec";
+    /// In a K&R definition: `int f(a) shared int a[10];`.
+    void old_array_parameters(std::size_t qualifier) {
+        int depth = 0;
+        for (std::size_t k = next(qualifier); k < tokens_.size() && !(depth == 0 && is_sign(k, ';')); k = next(k)) {
+            if (is_sign(k, '(') || is_sign(k, '{')) ++depth;
+            if (is_sign(k, ')') || is_sign(k, '}')) --depth;
+            const std::size_t name = previous(k);
+            if (depth != 0 || !is_sign(k, '[') || tokens_[name].kind != TokenKind::name) continue;
+            const std::size_t end = closing(k);
+            for (std::size_t inside = k; inside <= end && inside < tokens_.size(); ++inside)
+                if (tokens_[inside].kind != TokenKind::directive) replace(inside, "");
+            replace(name, "(*" + std::string{word(name)} + ")");
+            k = end;
+        }
     }
+    [[nodiscard]] static bool is_attribute(std::string_view word) {
+        return word == "__attribute__" || word == "__attribute" || word == "_Alignas" || word == "__asm__" ||
+               word == "__asm" || word == "asm" || word == "__declspec" || word == "typeof" || word == "__typeof__" ||
+               word == "__typeof" || word == "_Atomic";
+    }
+    [[nodiscard]] bool behind_attribute() const { return is_attribute(word(previous(last_open_))); }
     [[nodiscard]] std::size_t previous(std::size_t token) const {
         while (token > 0 && tokens_[--token].kind == TokenKind::directive) {
         }
@@ -240,6 +277,18 @@ private:
         put_before_[end] += ")";
     }
 
+    /// With any number of threads THREADS is no constant, and arrays of functions have variable lengths: in a bracket
+    /// there it is a variable also in the parse, so that `int a[N / THREADS - 1]` has no negative length.
+    void threads() {
+        if (threads_ != 0 || !in_function_ || brackets_ == 0) return;
+        for (std::size_t k = at_; k-- > 0;) {
+            if (is_sign(k, ';') || is_sign(k, '{') || is_sign(k, '}')) break;
+            const std::string_view before = word(k);
+            if (before == "shared" || before == "static" || before == "extern" || before == "typedef") return;
+        }
+        replace(at_, "lapwing_upcc_threads");
+    }
+
     void size_operator(SizeOperator kind) {
         size_operators_.emplace(at_, kind);
         replace(at_, "sizeof ");
@@ -301,12 +350,31 @@ private:
 
     bool strict_ = false;
     std::vector<bool> outer_modes_;
+    int threads_ = 0;
+    int brackets_ = 0;                     ///< square ones that are open
+    bool in_function_ = false;             ///< in a function's body
+    bool old_parameters_ = false;          ///< in the declarations of a K&R definition's parameters
     std::vector<std::size_t> parentheses_; ///< open ones
     std::size_t last_open_ = 0;            ///< of the last that was closed
 };
 
 Prepared prepare(std::string_view preprocessed, std::string_view prelude, int threads) {
     return Prepass{preprocessed, prelude, threads}.run();
+}
+
+bool names_extensions(std::string_view preprocessed) {
+    if (preprocessed.find("bupc_") == preprocessed.npos && preprocessed.find("BUPC_") == preprocessed.npos)
+        return false;
+    bool named = false;
+    for (const Token& token : tokens_of(preprocessed)) {
+        const std::string_view text = preprocessed.substr(token.begin, token.end - token.begin);
+        LineMarker marker;
+        if (token.kind == TokenKind::directive && read_line_marker(text, marker) &&
+            marker.file.ends_with("/bupc_extensions.h"))
+            return false;
+        named = named || (token.kind == TokenKind::name && (text.starts_with("bupc_") || text.starts_with("BUPC_")));
+    }
+    return named;
 }
 
 bool is_upc(std::string_view preprocessed) {

@@ -59,6 +59,9 @@ inline constexpr std::uint64_t any_threads = 1000003;
 /// `threads`: of a program for a fixed number; 0: for any. `prelude`: C that comes before it.
 [[nodiscard]] Prepared prepare(std::string_view preprocessed, std::string_view prelude, int threads);
 
+/// Whether it uses names of Berkeley's extensions, and has not included their header.
+[[nodiscard]] bool names_extensions(std::string_view preprocessed);
+
 /// Whether it is UPC: it uses a keyword or a header of UPC's.
 [[nodiscard]] bool is_upc(std::string_view preprocessed);
 

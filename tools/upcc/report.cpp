@@ -12,7 +12,10 @@ void Report::add_at_source(Kind kind, std::size_t offset, const std::string& tex
     const Place place = positions_.at(offset);
     std::string message = place.file + ":" + std::to_string(place.line) + ":";
     if (place.column > 0) message += std::to_string(place.column) + ":";
-    message += kind == Kind::error ? " error: " : kind == Kind::warning ? " warning: " : " note: ";
+    message += kind == Kind::error     ? " error: "
+               : kind == Kind::warning ? " warning: "
+               : kind == Kind::note    ? " note: "
+                                       : " remark: ";
     message += text + "\n";
     if (!told_.insert(message).second) return;
     if (kind == Kind::error) ++errors_;

@@ -14,7 +14,7 @@ class Report {
 public:
     Report(const Positions& positions, const Prepared& prepared) : positions_{positions}, prepared_{prepared} {}
 
-    enum class Kind { note, warning, error };
+    enum class Kind { remark, note, warning, error };
     /// `offset`: in the text that was parsed.
     void add(Kind kind, std::size_t offset, const std::string& text);
     /// In the preprocessed text.

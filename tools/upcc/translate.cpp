@@ -28,7 +28,9 @@ public:
         check(context, prepared_, types, report_, translation_.threads);
         if (report_.errors() > 0) return;
         result_ =
-            Emitter{context, prepared_, types, report_, translation_.threads, translation_.file}.translation_unit();
+            Emitter{
+                context, prepared_, types, report_, translation_.threads, translation_.file, translation_.optimisations}
+                .translation_unit();
     }
 
 private:

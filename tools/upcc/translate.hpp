@@ -1,5 +1,7 @@
 #pragma once
 
+#include "optimisations.hpp"
+
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,6 +14,7 @@ struct Translation {
     std::string file;                        ///< as the programmer names it
     int threads = 0;                         ///< 0: any number
     std::vector<std::string> parser_options; ///< -W…, -std=…
+    Optimisations optimisations = {};
 };
 
 /// UPC to C, or nothing after errors, which it has printed.

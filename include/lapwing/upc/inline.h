@@ -24,7 +24,12 @@ extern lapwing_upc_near_parts lapwing_upc_near;
 extern int lapwing_upc_thread_count;
 extern int lapwing_upc_own_thread;
 
+/* With Clang their instructions have the line of the call: errors and debuggers name that. */
+#ifdef __clang__
+#define LAPWING_UPC_INLINE static inline __attribute__((always_inline, unused, nodebug))
+#else
 #define LAPWING_UPC_INLINE static inline __attribute__((always_inline, unused))
+#endif
 
 /* Address of the object if it can be loaded; null: a call is needed, which also finds errors in the pointer. */
 LAPWING_UPC_INLINE char* lapwing_upc_near_place(lapwing_upc_pointer p, size_t bytes) {

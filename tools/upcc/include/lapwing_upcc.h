@@ -35,30 +35,41 @@ struct lapwing_upcc_source {
 /* MYTHREAD; THREADS is declared by the translator, which knows whether it is a constant. */
 extern const int MYTHREAD __asm__("lapwing_upc_own_thread");
 
+/* THREADS where it must be no constant: in lengths of arrays with automatic storage. */
+extern const int lapwing_upcc_threads __asm__("lapwing_upc_thread_count");
+
 /* How many upc_forall with an affinity the calling function is inside. */
 extern int lapwing_upcc_forall_depth;
-static inline __attribute__((unused)) void lapwing_upcc_leave_forall(int* outer) { lapwing_upcc_forall_depth = *outer; }
-static inline __attribute__((unused)) int lapwing_upcc_owns_number(long long number) {
+LAPWING_UPC_INLINE void lapwing_upcc_leave_forall(int* outer) { lapwing_upcc_forall_depth = *outer; }
+LAPWING_UPC_INLINE int lapwing_upcc_owns_number(long long number) {
     const long long threads = lapwing_upc_thread_count;
     const long long remainder = number % threads;
     return (remainder < 0 ? remainder + threads : remainder) == lapwing_upc_own_thread;
 }
-static inline __attribute__((unused)) int lapwing_upcc_owns_place(lapwing_upc_pointer p) {
+LAPWING_UPC_INLINE int lapwing_upcc_owns_place(lapwing_upc_pointer p) {
     return (int)p.thread == lapwing_upc_own_thread;
 }
 
-static inline __attribute__((unused)) void lapwing_upcc_barrier0(void) { lapwing_upc_barrier((const int*)0); }
-static inline __attribute__((unused)) void lapwing_upcc_barrier1(int name) { lapwing_upc_barrier(&name); }
-static inline __attribute__((unused)) void lapwing_upcc_notify0(void) { lapwing_upc_notify((const int*)0); }
-static inline __attribute__((unused)) void lapwing_upcc_notify1(int name) { lapwing_upc_notify(&name); }
-static inline __attribute__((unused)) void lapwing_upcc_wait0(void) { lapwing_upc_wait((const int*)0); }
-static inline __attribute__((unused)) void lapwing_upcc_wait1(int name) { lapwing_upc_wait(&name); }
-static inline __attribute__((unused)) void lapwing_upcc_fence0(void) { lapwing_upc_fence(); }
+/* The calling thread's part of an array with static storage. */
+LAPWING_UPC_INLINE void* lapwing_upcc_own_part(lapwing_upc_pointer p) {
+    return lapwing_upc_near.bases[(uint32_t)lapwing_upc_own_thread - lapwing_upc_near.first] + p.address;
+}
+
+LAPWING_UPC_INLINE void lapwing_upcc_barrier0(void) { lapwing_upc_barrier((const int*)0); }
+LAPWING_UPC_INLINE void lapwing_upcc_barrier1(int name) { lapwing_upc_barrier(&name); }
+LAPWING_UPC_INLINE void lapwing_upcc_notify0(void) { lapwing_upc_notify((const int*)0); }
+LAPWING_UPC_INLINE void lapwing_upcc_notify1(int name) { lapwing_upc_notify(&name); }
+LAPWING_UPC_INLINE void lapwing_upcc_wait0(void) { lapwing_upc_wait((const int*)0); }
+LAPWING_UPC_INLINE void lapwing_upcc_wait1(int name) { lapwing_upc_wait(&name); }
+LAPWING_UPC_INLINE void lapwing_upcc_fence0(void) { lapwing_upc_fence(); }
 
 /* The cast to a pointer-to-private, of what the calling thread can load. */
 void* lapwing_upcc_private(lapwing_upc_pointer p);
 /* The first and the last byte of `object`, which has bits set: where a bit-field is. */
 void lapwing_upcc_bytes_set(const void* object, size_t bytes, size_t* first, size_t* last);
+
+/* upc_global_exit. */
+void lapwing_upcc_global_exit(int status);
 
 /* upc_local_alloc of UPC 1.1. */
 lapwing_upc_pointer lapwing_upcc_local_alloc(size_t blocks, size_t block_bytes);

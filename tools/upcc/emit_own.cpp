@@ -1,0 +1,107 @@
+// upc_forall through the calling thread's own iterations, whose accesses to own elements are loads and stores.
+#include "emit.hpp"
+#include "forall.hpp"
+
+#include <algorithm>
+
+using namespace clang;
+
+namespace upcc {
+
+/// The C lvalue of an own element, or of a part of one; empty where it may be another thread's.
+std::string Emitter::own_place(const Expr* lvalue) {
+    if (!own_loop_ || is_strict(lvalue)) return {};
+    lvalue = lvalue->IgnoreParens();
+    if (const auto* const subscript = dyn_cast<ArraySubscriptExpr>(lvalue)) {
+        if (const VarDecl* const array = own_loops_.own_row(subscript, *own_loop_)) {
+            if (std::find(own_arrays_.begin(), own_arrays_.end(), array) == own_arrays_.end())
+                own_arrays_.push_back(array);
+            return "lapwing_own_" + array->getName().str() + "[lapwing_k]";
+        }
+        const auto* const decay = dyn_cast<ImplicitCastExpr>(subscript->getBase()->IgnoreParens());
+        if (decay == nullptr || decay->getCastKind() != CK_ArrayToPointerDecay) return {};
+        const std::string base = own_place(decay->getSubExpr());
+        return base.empty() ? base : base + "[" + expression(subscript->getIdx()) + "]";
+    }
+    if (const auto* const member = dyn_cast<MemberExpr>(lvalue); member != nullptr && !member->isArrow()) {
+        const std::string base = own_place(member->getBase());
+        const auto* const field = cast<FieldDecl>(member->getMemberDecl());
+        return base.empty() || field->isAnonymousStructOrUnion() ? base : base + "." + field->getName().str();
+    }
+    return {};
+}
+
+/// Pointers to the calling thread's rows of the arrays that the body has accessed.
+std::string Emitter::own_pointers() {
+    std::string out;
+    for (const VarDecl* const array : own_arrays_) {
+        const QualType row = types_.without_shared(context_.getAsArrayType(array->getType())->getElementType());
+        const std::string name = "*const lapwing_own_" + array->getName().str();
+        out += declare(row, row->isArrayType() ? "(" + name + ")" : name) + " = lapwing_upcc_own_part(" +
+               array->getName().str() + "); ";
+    }
+    return out;
+}
+
+/// The loop over the own iterations from lapwing_first to before lapwing_end; lapwing_k is the number of the own row.
+std::string Emitter::own_iterations(const OwnLoop& loop, const std::string& body) {
+    const std::string index = loop.index->getName().str();
+    const std::string shift = std::to_string(loop.shift);
+    const std::string run = "{ " + index + " = lapwing_i; " + body + " }";
+    if (loop.block == 1)
+        return "for (long long lapwing_k = (lapwing_first + (" + shift +
+               ") + lapwing_t - 1 - lapwing_upc_own_thread) / lapwing_t, lapwing_i = lapwing_k * lapwing_t + "
+               "lapwing_upc_own_thread - (" +
+               shift + "); lapwing_i < lapwing_end; ++lapwing_k, lapwing_i += lapwing_t) " + run;
+    const std::string block = std::to_string(loop.block) + "LL";
+    return "for (long long lapwing_r = (lapwing_first + (" + shift + ")) / (" + block +
+           " * lapwing_t);; ++lapwing_r) { const long long lapwing_b = (lapwing_r * lapwing_t + "
+           "lapwing_upc_own_thread) * " +
+           block + " - (" + shift + "), lapwing_stop = lapwing_b + " + block + " < lapwing_end ? lapwing_b + " + block +
+           " : lapwing_end; if (lapwing_b >= lapwing_end) break; long long lapwing_i = lapwing_b < lapwing_first ? "
+           "lapwing_first : lapwing_b, lapwing_k = lapwing_r * " +
+           block + " + (lapwing_i - lapwing_b); for (; lapwing_i < lapwing_stop; ++lapwing_i, ++lapwing_k) " + run +
+           " }";
+}
+
+/// Two loops: one through the own iterations, and `otherwise` for where the loop is nested in another one, accesses are
+/// recorded, or elements before the array's begin are meant. Empty where the loop must stay as it is.
+std::string Emitter::own_loop(const ForStmt* loop, const std::string& nested, const std::string& otherwise) {
+    if (!optimisations_.own_loops || function_ == nullptr || own_loop_) return {};
+    std::string reason;
+    const std::optional<OwnLoop> found = own_loops_.find(loop, function_, reason);
+    if (!found) {
+        explain(loop, "goes through all iterations: " + reason);
+        return {};
+    }
+    own_loop_ = found;
+    own_arrays_.clear();
+    ++foralls_;
+    std::string body = statement(loop->getBody());
+    --foralls_;
+    own_loop_.reset();
+    const std::string pointers = own_pointers();
+    std::string arrays;
+    for (const VarDecl* const array : own_arrays_) arrays += (arrays.empty() ? "" : ", ") + array->getName().str();
+    explain(loop, "goes through the own iterations alone" +
+                      (arrays.empty() ? std::string{} : "; these own elements are loaded and stored: " + arrays));
+    const std::string index = found->index->getName().str();
+    const std::string depth = calls(loop->getBody())
+                                  ? "int lapwing_outer __attribute__((cleanup(lapwing_upcc_leave_forall), unused)) = "
+                                    "lapwing_upcc_forall_depth++; "
+                                  : "";
+    return "const long long lapwing_first = " + index + ", lapwing_end = (long long)(" + expression(found->end) + ")" +
+           (found->inclusive ? " + 1" : "") + ", lapwing_t = THREADS; if (!" + nested +
+           " && lapwing_upc_near.count != 0 && lapwing_first >= 0 && lapwing_end >= 0 && lapwing_first + (" +
+           std::to_string(found->shift) + ") >= 0) { " + depth + pointers +
+           line_marker(offset(loop->getBody()->getBeginLoc())) + own_iterations(*found, body) + " " + index +
+           " = lapwing_end > lapwing_first ? lapwing_end : lapwing_first; } else " +
+           line_marker(offset(loop->getBeginLoc())) + otherwise;
+}
+
+void Emitter::explain(const Stmt* statement, const std::string& text) {
+    if (optimisations_.explain)
+        report_.add(Report::Kind::remark, offset(statement->getBeginLoc()), "upc_forall " + text);
+}
+
+} // namespace upcc

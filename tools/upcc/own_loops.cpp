@@ -1,0 +1,293 @@
+// Which upc_forall loops can go through the calling thread's own iterations alone.
+#include "own_loops.hpp"
+
+#include "forall.hpp"
+
+#include <set>
+
+using namespace clang;
+
+namespace upcc {
+
+namespace {
+
+[[nodiscard]] const VarDecl* variable(const Expr* expression) {
+    const auto* const name = dyn_cast_or_null<DeclRefExpr>(expression->IgnoreParenImpCasts());
+    return name == nullptr ? nullptr : dyn_cast<VarDecl>(name->getDecl());
+}
+
+/// The variables that a statement may change, or whose address it takes.
+class Changes : public RecursiveASTVisitor<Changes> {
+public:
+    std::set<const VarDecl*> changed;
+    std::set<const VarDecl*> addressed;
+
+    bool VisitBinaryOperator(BinaryOperator* operation) {
+        if (operation->isAssignmentOp()) add(operation->getLHS(), changed);
+        return true;
+    }
+    bool VisitUnaryOperator(UnaryOperator* operation) {
+        if (operation->isIncrementDecrementOp()) add(operation->getSubExpr(), changed);
+        if (operation->getOpcode() == UO_AddrOf) add(operation->getSubExpr(), addressed);
+        return true;
+    }
+
+private:
+    static void add(const Expr* expression, std::set<const VarDecl*>& to) {
+        if (const VarDecl* const one = variable(expression)) to.insert(one);
+    }
+};
+
+[[nodiscard]] bool reads_shared(const Stmt* statement) {
+    struct Finder : RecursiveASTVisitor<Finder> {
+        bool found = false;
+        bool VisitImplicitCastExpr(ImplicitCastExpr* cast) {
+            found =
+                found || (cast->getCastKind() == CK_LValueToRValue && Types::is_shared(cast->getSubExpr()->getType()));
+            return !found;
+        }
+    } finder;
+    if (statement != nullptr) finder.TraverseStmt(const_cast<Stmt*>(statement));
+    return finder.found;
+}
+
+/// What a body must not have: it is written twice, all of its iterations run, and the loops in it end without another
+/// thread's help, since own elements are read as the compiler likes.
+class Body : public RecursiveASTVisitor<Body> {
+public:
+    std::string reason;
+
+    bool VisitStmt(Stmt* statement) {
+        if (isa<GotoStmt, IndirectGotoStmt, LabelStmt, AddrLabelExpr>(statement))
+            because("its body has labels or goto");
+        if (isa<AsmStmt>(statement)) because("its body has assembly");
+        if (isa<ReturnStmt>(statement)) because("its body returns");
+        if (isa<BreakStmt>(statement) && depth_ == 0) because("its body has a break");
+        return reason.empty();
+    }
+    bool VisitDecl(Decl* declaration) {
+        const auto* const one = dyn_cast<VarDecl>(declaration);
+        if (isa<TagDecl>(declaration) || (one != nullptr && !one->hasLocalStorage()))
+            because("its body has a static object, or a structure of its own");
+        return reason.empty();
+    }
+    bool TraverseForStmt(ForStmt* loop) {
+        if (is_forall(loop)) because("there is another upc_forall in it");
+        if (loop->getInc() == nullptr ? reads_shared(loop) : reads_shared(loop->getCond())) waits();
+        return inside([&] { return RecursiveASTVisitor::TraverseForStmt(loop); });
+    }
+    bool TraverseWhileStmt(WhileStmt* loop) {
+        if (reads_shared(loop)) waits();
+        return inside([&] { return RecursiveASTVisitor::TraverseWhileStmt(loop); });
+    }
+    bool TraverseDoStmt(DoStmt* loop) {
+        if (reads_shared(loop)) waits();
+        return inside([&] { return RecursiveASTVisitor::TraverseDoStmt(loop); });
+    }
+    bool TraverseSwitchStmt(SwitchStmt* choice) {
+        return inside([&] { return RecursiveASTVisitor::TraverseSwitchStmt(choice); });
+    }
+
+private:
+    void because(const char* text) {
+        if (reason.empty()) reason = text;
+    }
+    void waits() { because("a loop in its body may wait for what another thread writes"); }
+    template <class Step>
+    bool inside(Step&& step) {
+        ++depth_;
+        const bool go_on = step();
+        --depth_;
+        return go_on && reason.empty();
+    }
+
+    int depth_ = 0; ///< loops and switches, which a break is of
+};
+
+/// Integers of constants and of local variables that do not change.
+class Bound {
+public:
+    Bound(const Changes& in_loop, const Changes& in_function) : in_loop_{in_loop}, in_function_{in_function} {}
+    [[nodiscard]] bool stays(const Expr* expression) const {
+        expression = expression->IgnoreParenImpCasts();
+        if (!expression->getType()->isIntegerType()) return false;
+        if (isa<IntegerLiteral, CharacterLiteral>(expression)) return true;
+        if (const auto* const name = dyn_cast<DeclRefExpr>(expression)) {
+            if (isa<EnumConstantDecl>(name->getDecl()) || name->getDecl()->getName() == "MYTHREAD") return true;
+            const auto* const one = dyn_cast<VarDecl>(name->getDecl());
+            return one != nullptr && one->hasLocalStorage() && !one->getType().isVolatileQualified() &&
+                   in_loop_.changed.count(one) == 0 && in_function_.addressed.count(one) == 0;
+        }
+        if (const auto* const operation = dyn_cast<BinaryOperator>(expression))
+            return (operation->isAdditiveOp() || operation->isMultiplicativeOp() || operation->isShiftOp()) &&
+                   stays(operation->getLHS()) && stays(operation->getRHS());
+        if (const auto* const cast = dyn_cast<CStyleCastExpr>(expression)) return stays(cast->getSubExpr());
+        return false;
+    }
+
+private:
+    const Changes& in_loop_;
+    const Changes& in_function_;
+};
+
+/// i of `i++`, `++i` and `i += 1`.
+[[nodiscard]] const VarDecl* counted_up(const Expr* step) {
+    if (step == nullptr) return nullptr;
+    step = step->IgnoreParens();
+    if (const auto* const one = dyn_cast<UnaryOperator>(step))
+        return one->isIncrementOp() ? variable(one->getSubExpr()) : nullptr;
+    const auto* const add = dyn_cast<BinaryOperator>(step);
+    if (add == nullptr || add->getOpcode() != BO_AddAssign) return nullptr;
+    const auto* const by = dyn_cast<IntegerLiteral>(add->getRHS()->IgnoreParenImpCasts());
+    return by != nullptr && by->getValue() == 1 ? variable(add->getLHS()) : nullptr;
+}
+
+[[nodiscard]] bool is_index(const VarDecl* index, const Changes& in_body, const Changes& in_function) {
+    if (index == nullptr || !index->hasLocalStorage() || index->getType().isVolatileQualified()) return false;
+    const auto* const type = index->getType()->getAs<BuiltinType>();
+    if (type == nullptr) return false;
+    switch (type->getKind()) {
+    case BuiltinType::Int:
+    case BuiltinType::UInt:
+    case BuiltinType::Long:
+    case BuiltinType::ULong:
+    case BuiltinType::LongLong:
+    case BuiltinType::ULongLong: break;
+    default: return false;
+    }
+    return in_body.changed.count(index) == 0 && in_function.addressed.count(index) == 0;
+}
+
+} // namespace
+
+std::optional<std::int64_t> OwnLoops::constant(const Expr* expression) const {
+    struct Finder : RecursiveASTVisitor<Finder> {
+        bool found = false;
+        bool VisitDeclRefExpr(DeclRefExpr* reference) {
+            found = found || reference->getDecl()->getName() == "THREADS";
+            return true;
+        }
+    } finder;
+    finder.TraverseStmt(const_cast<Expr*>(expression));
+    Expr::EvalResult value;
+    if (finder.found || !expression->EvaluateAsInt(value, context_)) return std::nullopt;
+    const llvm::APSInt& number = value.Val.getInt();
+    if (number.getSignificantBits() > 32) return std::nullopt;
+    return number.getExtValue();
+}
+
+std::optional<std::int64_t> OwnLoops::shift(const Expr* expression, const VarDecl* index) const {
+    expression = expression->IgnoreParenImpCasts();
+    if (variable(expression) == index) return 0;
+    const auto* const operation = dyn_cast<BinaryOperator>(expression);
+    // Of unsigned numbers the sum may begin at 0 again.
+    if (operation == nullptr || !operation->isAdditiveOp() || !index->getType()->isSignedIntegerType() ||
+        !operation->getType()->isSignedIntegerType())
+        return std::nullopt;
+    const bool minus = operation->getOpcode() == BO_Sub;
+    if (variable(operation->getLHS()) == index)
+        if (const auto number = constant(operation->getRHS())) return minus ? -*number : *number;
+    if (!minus && variable(operation->getRHS()) == index) return constant(operation->getLHS());
+    return std::nullopt;
+}
+
+std::optional<std::uint64_t> OwnLoops::block_of_rows(const VarDecl* array) const {
+    const QualType type = array->getType();
+    if (!Types::is_shared(type) || !type->isArrayType() || !array->hasGlobalStorage()) return std::nullopt;
+    const auto row = types_.elements(context_.getAsArrayType(type)->getElementType());
+    const Layout layout = types_.layout(type);
+    std::uint64_t block = layout.block;
+    if (layout.kind == Layout::Kind::even) {
+        const auto all = types_.elements(type);
+        if (!all || (threads_ == 0 && *all % any_threads != 0)) return std::nullopt;
+        const std::uint64_t threads = threads_ == 0 ? any_threads : static_cast<std::uint64_t>(threads_);
+        block = (*all + threads - 1) / threads;
+    } else if (layout.kind != Layout::Kind::blocks) {
+        return std::nullopt;
+    }
+    if (!row || *row == 0 || block == 0 || block % *row != 0) return std::nullopt;
+    return block / *row;
+}
+
+const VarDecl* OwnLoops::own_row(const ArraySubscriptExpr* subscript, const OwnLoop& loop) const {
+    const auto* const decay = dyn_cast<ImplicitCastExpr>(subscript->getBase()->IgnoreParens());
+    if (decay == nullptr || decay->getCastKind() != CK_ArrayToPointerDecay) return nullptr;
+    const VarDecl* const array = variable(decay->getSubExpr());
+    if (array == nullptr || !isa<DeclRefExpr>(decay->getSubExpr()->IgnoreParens()) ||
+        types_.element(array->getType()).isVolatileQualified())
+        return nullptr;
+    const auto block = block_of_rows(array);
+    return block == loop.block && shift(subscript->getIdx(), loop.index) == loop.shift ? array : nullptr;
+}
+
+/// `&a[i + c]`, also of a member or an element of it, `a + i + c`, and `i + c`.
+bool OwnLoops::find_affinity(const Expr* affinity, OwnLoop& loop) const {
+    affinity = affinity->IgnoreParenCasts();
+    if (affinity->getType()->isIntegerType()) {
+        const auto by = shift(affinity, loop.index);
+        loop.shift = by.value_or(0);
+        return by.has_value();
+    }
+    const auto take = [&](const VarDecl* array, const Expr* index) {
+        const auto block = array == nullptr ? std::nullopt : block_of_rows(array);
+        const auto by = shift(index, loop.index);
+        if (!block || !by) return false;
+        loop.block = *block;
+        loop.shift = *by;
+        return true;
+    };
+    if (const auto* const sum = dyn_cast<BinaryOperator>(affinity))
+        return sum->getOpcode() == BO_Add && sum->getLHS()->getType()->isPointerType() &&
+               sum->getLHS()->IgnoreParenImpCasts()->getType()->isArrayType() &&
+               take(variable(sum->getLHS()), sum->getRHS());
+    const auto* const address = dyn_cast<UnaryOperator>(affinity);
+    const Expr* place = address != nullptr && address->getOpcode() == UO_AddrOf ? address->getSubExpr() : affinity;
+    for (place = place->IgnoreParenImpCasts();;) {
+        if (const auto* const member = dyn_cast<MemberExpr>(place); member != nullptr && !member->isArrow()) {
+            place = member->getBase()->IgnoreParenImpCasts();
+            continue;
+        }
+        const auto* const subscript = dyn_cast<ArraySubscriptExpr>(place);
+        if (subscript == nullptr || subscript->getIdx()->HasSideEffects(context_)) return false;
+        const Expr* const base = subscript->getBase()->IgnoreParenImpCasts();
+        if (!base->getType()->isArrayType()) return false;
+        if (isa<DeclRefExpr>(base)) return take(variable(base), subscript->getIdx());
+        place = base;
+    }
+}
+
+std::optional<OwnLoop> OwnLoops::find(const ForStmt* loop, const FunctionDecl* function, std::string& reason) const {
+    const auto no = [&](const char* text) {
+        reason = text;
+        return std::nullopt;
+    };
+    OwnLoop found;
+    found.index = counted_up(forall_step(loop));
+    if (found.index == nullptr) return no("its step is none of i++, ++i and i += 1");
+    Changes in_body;
+    Changes in_function;
+    in_body.TraverseStmt(const_cast<Stmt*>(loop->getBody()));
+    in_function.TraverseStmt(function->getBody());
+    if (!is_index(found.index, in_body, in_function))
+        return no("its index is no local integer of at least the size of an int that the body leaves alone");
+    const auto* const test = dyn_cast_or_null<BinaryOperator>(loop->getCond());
+    if (test == nullptr || (test->getOpcode() != BO_LT && test->getOpcode() != BO_LE) ||
+        variable(test->getLHS()) != found.index)
+        return no("its condition is none of i < n and i <= n");
+    found.end = test->getRHS();
+    found.inclusive = test->getOpcode() == BO_LE;
+    if (!Bound{in_body, in_function}.stays(found.end))
+        return no("its bound is not made of constants and of local variables that the body leaves alone");
+    if (!find_affinity(forall_affinity(loop), found))
+        return no("its affinity is none of &a[i + c], a + i + c and i + c, with an array a of whose rows blocks are "
+                  "with one thread");
+    if (const auto* const start = dyn_cast_or_null<DeclStmt>(loop->getInit());
+        start != nullptr && (!start->isSingleDecl() || start->getSingleDecl() != found.index))
+        return no("it declares more than its index");
+    Body body;
+    body.TraverseStmt(const_cast<Stmt*>(loop->getBody()));
+    if (!body.reason.empty()) return no(body.reason.c_str());
+    return found;
+}
+
+} // namespace upcc

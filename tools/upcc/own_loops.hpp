@@ -1,0 +1,48 @@
+#pragma once
+
+#include "clang.hpp"
+#include "types.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace upcc {
+
+/// A upc_forall of whose iterations the calling thread knows its own without going through the others: the index counts
+/// up by one, and the affinity is that of the row `index + shift` of an array, of which every `block` rows in a row are
+/// with one thread.
+struct OwnLoop {
+    const clang::VarDecl* index = nullptr;
+    std::int64_t shift = 0;
+    std::uint64_t block = 1;
+    const clang::Expr* end = nullptr; ///< a bound that does not change
+    bool inclusive = false;           ///< the end is the last iteration
+};
+
+/// What upc_forall loops are, and which accesses in them are to the calling thread's own elements.
+class OwnLoops {
+public:
+    OwnLoops(clang::ASTContext& context, Types& types, int threads)
+        : context_{context}, types_{types}, threads_{threads} {}
+
+    /// Nothing where it must stay as it is; then `reason` says why.
+    [[nodiscard]] std::optional<OwnLoop> find(const clang::ForStmt* loop, const clang::FunctionDecl* function,
+                                              std::string& reason) const;
+    /// The array of which the subscript is an own row, or null.
+    [[nodiscard]] const clang::VarDecl* own_row(const clang::ArraySubscriptExpr* subscript, const OwnLoop& loop) const;
+
+private:
+    /// The rows of an array, counted by its first dimension, of which so many in a row are with one thread.
+    [[nodiscard]] std::optional<std::uint64_t> block_of_rows(const clang::VarDecl* array) const;
+    /// The number that is added to the index.
+    [[nodiscard]] std::optional<std::int64_t> shift(const clang::Expr* expression, const clang::VarDecl* index) const;
+    [[nodiscard]] std::optional<std::int64_t> constant(const clang::Expr* expression) const;
+    [[nodiscard]] bool find_affinity(const clang::Expr* affinity, OwnLoop& loop) const;
+
+    clang::ASTContext& context_;
+    Types& types_;
+    int threads_;
+};
+
+} // namespace upcc
