@@ -6,6 +6,16 @@ using namespace clang;
 
 namespace upcc {
 
+namespace {
+
+/// Of private pointers.
+[[nodiscard]] bool is_pointer_to_pointer(QualType type) {
+    return !type.isNull() && type->isPointerType() && !Types::points_to_shared(type) &&
+           Types::pointee(type)->isPointerType();
+}
+
+} // namespace
+
 void Checks::conversion(QualType to, const Expr* from, const std::string& what) {
     from = from->IgnoreParenImpCasts();
     if (const auto* const list = dyn_cast<InitListExpr>(from)) {
@@ -27,10 +37,14 @@ void Checks::conversion(QualType to, const Expr* from, const std::string& what) 
         conversion(to, choice->getFalseExpr(), what);
         return;
     }
-    if (isa<ImplicitValueInitExpr, StmtExpr, BinaryConditionalOperator>(from) || !Types::points_to_shared(to) ||
-        is_null(from))
-        return;
+    if (isa<ImplicitValueInitExpr, StmtExpr, BinaryConditionalOperator>(from) || is_null(from)) return;
     QualType source = from->getType();
+    // Below pointers to pointers, whose types are compatible only if their block sizes are the same.
+    while (is_pointer_to_pointer(to) && is_pointer_to_pointer(source)) {
+        to = Types::pointee(to);
+        source = Types::pointee(source);
+    }
+    if (!Types::points_to_shared(to)) return;
     if (source->isArrayType() && Types::is_shared(source))
         source = context_.getPointerType(context_.getAsArrayType(source)->getElementType());
     if (!Types::points_to_shared(source)) {
@@ -39,9 +53,27 @@ void Checks::conversion(QualType to, const Expr* from, const std::string& what) 
     }
     const QualType a = Types::pointee(to);
     const QualType b = Types::pointee(source);
-    if (types_.element(a)->isVoidType() || types_.element(b)->isVoidType() || same_layout(a, b)) return;
-    error(from->getExprLoc(), what + " between pointers-to-shared of block sizes " + layout_text(types_.layout(b), b) +
-                                  " and " + layout_text(types_.layout(a), a) + " takes a cast");
+    if (types_.element(a)->isVoidType() || types_.element(b)->isVoidType()) return;
+    if (!same_layout(a, b))
+        error(from->getExprLoc(), what + " between pointers-to-shared of block sizes " +
+                                      layout_text(types_.layout(b), b) + " and " + layout_text(types_.layout(a), a) +
+                                      " takes a cast");
+    else if (!alike(a, b))
+        error(from->getExprLoc(), what + " between pointers-to-shared of different types takes a cast: '" +
+                                      types_.in_upc(source) + "' and '" + types_.in_upc(to) + "'");
+}
+
+/// Whether pointers to them convert into each other in C: sign and qualifiers aside, which compilers warn of.
+bool Checks::alike(QualType a, QualType b) const {
+    a = types_.without_shared(a);
+    b = types_.without_shared(b);
+    if (context_.typesAreCompatible(a.getUnqualifiedType(), b.getUnqualifiedType())) return true;
+    const auto number = [](QualType type) {
+        return type->isIntegerType() && !type->isBooleanType() && !type->isEnumeralType();
+    };
+    return number(a) && number(b) &&
+           context_.hasSameUnqualifiedType(context_.getCorrespondingUnsignedType(a.getCanonicalType()),
+                                           context_.getCorrespondingUnsignedType(b.getCanonicalType()));
 }
 
 void Checks::cast(const CStyleCastExpr* cast) {
@@ -51,12 +83,17 @@ void Checks::cast(const CStyleCastExpr* cast) {
     if (Types::is_shared(cast->getTypeAsWritten()) && !cast->getTypeAsWritten()->isPointerType())
         error(cast->getExprLoc(),
               "a value has no shared type; cast to the type without shared, or to a pointer-to-shared");
-    if (!Types::points_to_shared(to) || Types::points_to_shared(inner->getType()) || is_null(inner->IgnoreImpCasts()))
-        return;
+    if (is_null(inner->IgnoreImpCasts())) return;
+    // Component by component, through pointers to pointers.
+    const auto pointed = [&](QualType type) {
+        if (type->isPointerType()) return Types::pointee(type);
+        return type->isArrayType() ? context_.getAsArrayType(type)->getElementType() : QualType{};
+    };
     const QualType from = inner->getType();
-    if (from->isPointerType() || from->isArrayType())
-        error(cast->getExprLoc(), "a pointer-to-private cannot be cast to a pointer-to-shared: '" +
-                                      types_.in_upc(from) + "' to '" + types_.in_upc(to) + "'");
+    for (QualType a = pointed(to), b = pointed(from); !a.isNull() && !b.isNull(); a = pointed(a), b = pointed(b))
+        if (Types::is_shared(a) && !Types::is_shared(b))
+            return error(cast->getExprLoc(), "a pointer-to-private cannot be cast to a pointer-to-shared: '" +
+                                                 types_.in_upc(from) + "' to '" + types_.in_upc(to) + "'");
 }
 
 bool Checks::points_to_shared_void(QualType type) const {
@@ -71,6 +108,9 @@ constexpr const char* no_arithmetic =
 } // namespace
 
 void Checks::operation(const UnaryOperator* operation) {
+    if (const auto* const name = dyn_cast<DeclRefExpr>(operation->getSubExpr()->IgnoreParens());
+        name != nullptr && operation->getOpcode() == UO_AddrOf && name->getDecl()->getName() == "MYTHREAD")
+        error(operation->getOperatorLoc(), "MYTHREAD is an expression, and has no address");
     if (!points_to_shared_void(operation->getSubExpr()->getType())) return;
     if (operation->isIncrementDecrementOp()) error(operation->getOperatorLoc(), no_arithmetic);
     if (operation->getOpcode() == UO_Deref)
@@ -81,12 +121,29 @@ void Checks::subscript(const ArraySubscriptExpr* subscript) {
     if (points_to_shared_void(subscript->getBase()->getType())) error(subscript->getExprLoc(), no_arithmetic);
 }
 
+namespace {
+
+[[nodiscard]] bool is_pointer(const Expr* expression) {
+    const QualType type = expression->IgnoreParenImpCasts()->getType();
+    return type->isPointerType() || type->isArrayType();
+}
+[[nodiscard]] bool to_shared(const Expr* expression) {
+    const QualType type = expression->IgnoreParenImpCasts()->getType();
+    return type->isArrayType() ? Types::is_shared(type) : Types::points_to_shared(type);
+}
+
+} // namespace
+
 void Checks::operation(const BinaryOperator* operation) {
     const Expr* const left = operation->getLHS();
     const Expr* const right = operation->getRHS();
     const bool left_points = Types::points_to_shared(left->getType());
     const bool right_points = Types::points_to_shared(right->getType());
     if (operation->getOpcode() == BO_Assign) return conversion(left->getType(), right, "assigning");
+    // As they were written: Clang converts one into the other.
+    if (operation->isComparisonOp() && is_pointer(left) && is_pointer(right) && to_shared(left) != to_shared(right) &&
+        !is_null(left->IgnoreParenImpCasts()) && !is_null(right->IgnoreParenImpCasts()))
+        return error(operation->getOperatorLoc(), "a pointer-to-shared and a pointer-to-private cannot be compared");
     if (!left_points && !right_points) return;
     const bool arithmetic =
         operation->isAdditiveOp() || operation->getOpcode() == BO_AddAssign || operation->getOpcode() == BO_SubAssign;
@@ -125,7 +182,7 @@ void Checks::operation(const BinaryOperator* operation) {
     }
     const std::string both = "'" + types_.in_upc(from_a) + "' and '" + types_.in_upc(from_b) + "'";
     const std::string what = operation->getOpcode() == BO_Sub ? "subtracted" : "compared";
-    if (!context_.hasSameUnqualifiedType(types_.without_shared(pointee_a), types_.without_shared(pointee_b)))
+    if (!alike(pointee_a, pointee_b))
         error(operation->getOperatorLoc(), "pointers-to-shared of different types cannot be " + what + ": " + both);
     else if (!same_layout(pointee_a, pointee_b))
         error(operation->getOperatorLoc(),
@@ -162,11 +219,14 @@ void Checks::call(const CallExpr* call) {
 }
 
 void Checks::size(const UnaryExprOrTypeTraitExpr* size) {
+    if (size->isArgumentType()) type(size->getArgumentTypeInfo()->getTypeLoc(), true);
     const auto found = prepared_.size_operators.find(offset(size->getOperatorLoc()));
     if (found == prepared_.size_operators.end()) return;
     const std::string name = found->second == SizeOperator::local   ? "upc_localsizeof"
                              : found->second == SizeOperator::block ? "upc_blocksizeof"
                                                                     : "upc_elemsizeof";
+    if (const QualType t = size->getTypeOfArgument(); Types::is_shared(t) && t->isVoidType())
+        error(size->getOperatorLoc(), name + " needs a type that has objects, and this is 'shared void'");
     if (!Types::is_shared(size->getTypeOfArgument()))
         error(size->getOperatorLoc(), name + " is for shared objects and types, and this is '" +
                                           types_.in_upc(size->getTypeOfArgument()) + "'");

@@ -98,7 +98,18 @@ bool Checks::same_layout(QualType a, QualType b) const {
 /// With any number of threads exactly one dimension of a shared array is a multiple of THREADS.
 void Checks::dimensions(const VarDecl* variable) {
     const QualType t = variable->getType();
-    if (threads_ != 0 || !t->isArrayType()) return;
+    if (!t->isArrayType()) return;
+    if (const auto count = types_.elements(t); types_.layout(t).kind == Layout::Kind::even && count) {
+        const std::uint64_t threads = threads_ == 0 ? any_threads : static_cast<std::uint64_t>(threads_);
+        if (const std::uint64_t block = (*count + threads - 1) / threads; block > largest_block)
+            error(variable->getLocation(), "the block size that [*] gives, " + std::to_string(block) +
+                                               ", is larger than UPC_MAX_BLOCK_SIZE, " + std::to_string(largest_block));
+    }
+    if (threads_ != 0) return;
+    int named = 0;
+    if (const TypeSourceInfo* const written = variable->getTypeSourceInfo())
+        for (TypeLoc here = written->getTypeLoc(); !here.isNull(); here = here.getNextTypeLoc())
+            if (const auto array = here.getAs<ArrayTypeLoc>()) named += times_threads_named(array.getSizeExpr());
     int multiples = 0;
     bool incomplete = false;
     for (QualType inner = t.getCanonicalType(); inner->isArrayType();
@@ -115,7 +126,7 @@ void Checks::dimensions(const VarDecl* variable) {
         if (multiples > 0)
             error(variable->getLocation(), "an array of block size [] lies with one thread, and THREADS is no constant "
                                            "here for its size; compile for a fixed number of threads (-T)");
-    } else if (multiples > 1)
+    } else if (multiples > 1 || named > 1)
         error(variable->getLocation(), "THREADS occurs more than once in the dimensions of a shared array");
     else if (multiples == 0 && !incomplete)
         error(variable->getLocation(), "with any number of threads, one dimension of a shared array must be a multiple "
@@ -139,6 +150,8 @@ void Checks::variable(const VarDecl* variable) {
               "'" + variable->getName().str() + "' has the block size " + layout_text(types_.layout(t), t) +
                   " here, and " + layout_text(types_.layout(before->getType()), t) + " in its declaration before");
     if (Types::is_shared(t)) {
+        if (variable->getTLSKind() != VarDecl::TLS_None)
+            error(variable->getLocation(), "a shared object is one for all threads, and cannot be __thread");
         if (variable->hasGlobalStorage()) dimensions(variable);
         return;
     }
@@ -169,7 +182,20 @@ void Checks::member(const FieldDecl* member) {
 void Checks::function(const FunctionDecl* function) {
     if (const TypeSourceInfo* const written = function->getTypeSourceInfo()) type(written->getTypeLoc(), false);
     const FunctionDecl* const before = function->getPreviousDecl();
-    if (before == nullptr || before->getNumParams() != function->getNumParams()) return;
+    if (before == nullptr) return;
+    // As it is written: the types of declarations are merged.
+    const auto returned = [](const FunctionDecl* declaration) {
+        const TypeSourceInfo* const written = declaration->getTypeSourceInfo();
+        const auto type = written == nullptr ? FunctionTypeLoc{}
+                                             : written->getTypeLoc().IgnoreParens().getAsAdjusted<FunctionTypeLoc>();
+        return type.isNull() ? declaration->getReturnType() : type.getReturnLoc().getType();
+    };
+    if (const QualType here = returned(function), there = returned(before);
+        Types::points_to_shared(here) && Types::points_to_shared(there) &&
+        !same_layout(Types::pointee(here), Types::pointee(there)))
+        error(function->getLocation(), "'" + function->getName().str() +
+                                           "' returns a pointer of another block size than in the declaration before");
+    if (before->getNumParams() != function->getNumParams()) return;
     for (unsigned k = 0; k < function->getNumParams(); ++k) {
         const QualType here = function->getParamDecl(k)->getType();
         const QualType there = before->getParamDecl(k)->getType();

@@ -15,11 +15,12 @@ bool Checks::is_null(const Expr* expression) const {
     return expression->isNullPointerConstant(context_, Expr::NPC_ValueDependentIsNotNull) != Expr::NPCK_NotNull;
 }
 
-bool Checks::names_threads(const Stmt* expression) const {
+int Checks::times_threads_named(const Stmt* expression) const {
     struct Finder : RecursiveASTVisitor<Finder> {
-        bool found = false;
+        int found = 0;
         bool VisitDeclRefExpr(DeclRefExpr* reference) {
-            return !(found = found || reference->getDecl()->getName() == "THREADS");
+            if (reference->getDecl()->getName() == "THREADS") ++found;
+            return true;
         }
     } finder;
     if (threads_ == 0 && expression != nullptr) finder.TraverseStmt(const_cast<Stmt*>(expression));

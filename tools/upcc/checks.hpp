@@ -47,10 +47,15 @@ public:
 private:
     [[nodiscard]] std::size_t offset(clang::SourceLocation location) const;
     void error(clang::SourceLocation location, const std::string& text) { report_.error(offset(location), text); }
-    [[nodiscard]] bool names_threads(const clang::Stmt* expression) const;
+    /// 0 where THREADS is a constant.
+    [[nodiscard]] int times_threads_named(const clang::Stmt* expression) const;
+    [[nodiscard]] bool names_threads(const clang::Stmt* expression) const {
+        return times_threads_named(expression) > 0;
+    }
     /// Block sizes as programs write them; those of [*] are those of the array.
     [[nodiscard]] std::string layout_text(const Layout& layout, clang::QualType array) const;
     [[nodiscard]] bool same_layout(clang::QualType a, clang::QualType b) const;
+    [[nodiscard]] bool alike(clang::QualType a, clang::QualType b) const;
     void dimensions(const clang::VarDecl* variable);
     [[nodiscard]] bool is_null(const clang::Expr* expression) const;
     [[nodiscard]] bool points_to_shared_void(clang::QualType type) const;

@@ -37,6 +37,7 @@ std::string Messages::text(const Diagnostic& info) const {
     case diag::err_arg_with_address_space: return "a parameter cannot be shared; pass a pointer-to-shared";
     case diag::err_qualified_function_typeid:
     case diag::err_attribute_address_function_type: return "a function cannot be shared";
+    case diag::err_typecheck_incompatible_nested_address_space:
     case diag::err_typecheck_incompatible_address_space: return conversion(info, prepared_);
     default: break;
     }

@@ -22,6 +22,6 @@ int main(void) {
     for (i = 0; i < 100; i++) CHECK(a[i] == i && (int)upc_threadof(&a[i]) == i / 10 % 3);
     for (i = 0; i < 7; i++) CHECK(c[i] == i);
     CHECK((int)upc_threadof(&b[1][4]) == 9 / 3 % 3 && upc_localsizeof(c) == 3 * sizeof(int) && twice == 6 && in_private[2] == 3);
-    CHECK(upc_localsizeof(a) == 40 * sizeof(int) && (int)upc_threadof(&even[4]) == 1 && upc_blocksizeof(even) == 4 * sizeof(int));
+    CHECK(upc_localsizeof(a) == 40 * sizeof(int) && (int)upc_threadof(&even[4]) == 1 && upc_blocksizeof(even) == 4);
     return n < 0;
 }

@@ -39,8 +39,8 @@ int main(void) {
         for (j = 0; j < THREADS; j++) CHECK((int)upc_threadof(&fours[i][j][2]) == thread_of(i * THREADS * 3 + j * 3 + 2, 4));
     for (i = 0; i < THREADS; i++) CHECK((int)upc_threadof(&matrix[i][1]) == (i * 3 + 1) % THREADS);
 
-    CHECK(upc_blocksizeof(cyclic) == sizeof(int) && upc_blocksizeof(fives) == 5 * sizeof(int) && upc_blocksizeof(threes[0]) == 3 * sizeof(int));
-    CHECK(upc_blocksizeof(one_thread) == 0 && upc_blocksizeof(even) == 7 * sizeof(int) && upc_blocksizeof(shared[7] double) == 7 * sizeof(double));
+    CHECK(upc_blocksizeof(cyclic) == 1 && upc_blocksizeof(fives) == 5 && upc_blocksizeof(threes[0]) == 3);
+    CHECK(upc_blocksizeof(one_thread) == 0 && upc_blocksizeof(even) == 7 && upc_blocksizeof(shared[7] double) == 7);
     CHECK(upc_elemsizeof(fours) == sizeof(int) && upc_elemsizeof(points) == sizeof(struct point) && upc_elemsizeof(shared[4] short[10]) == sizeof(short));
     CHECK(upc_localsizeof(cyclic) == N * sizeof(int) && upc_localsizeof(even) == 7 * sizeof(int) && upc_localsizeof(scalar) == sizeof(int));
     CHECK(sizeof(cyclic) == N * THREADS * sizeof(int) && sizeof cyclic[0] == sizeof(int) && sizeof(matrix[0]) == 3 * sizeof(int));

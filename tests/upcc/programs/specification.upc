@@ -72,8 +72,8 @@ int main(int argc, char **argv) {
     int i, j, k = 0;
     CHECK(sizeof(large) == sizeof(double) * LARGE * THREADS && upc_localsizeof(blocks) == LARGE);
     CHECK(upc_threadof(&large[LARGE * THREADS - 1]) == THREADS - 1 && upc_threadof(&blocks[LARGE]) == 1 % THREADS);
-    CHECK(upc_blocksizeof(by_type) == 4 * sizeof(int) && sizeof(fours) == 4 * sizeof(int) * THREADS);
-    CHECK(upc_blocksizeof(chosen) == 2 * sizeof(int) && upc_blocksizeof(shifted) == 4 * sizeof(int));
+    CHECK(upc_blocksizeof(by_type) == 4 && sizeof(fours) == 4 * sizeof(int) * THREADS);
+    CHECK(upc_blocksizeof(chosen) == 2 && upc_blocksizeof(shifted) == 4);
     CHECK(upc_blocksizeof(bytes) == sizeof(int));
     pairs[MYTHREAD].x = MYTHREAD;
     pairs[MYTHREAD].y = 0.5;
