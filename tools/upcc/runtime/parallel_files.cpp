@@ -1,0 +1,407 @@
+#include "parallel_files.hpp"
+
+#include <lapwing/upc/types.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace upcc {
+
+namespace {
+
+/// Of one call of MPI's, and of the copy that shared memory is transferred through.
+constexpr std::size_t largest_piece = std::size_t{16} << 20;
+
+[[nodiscard]] int error_number(int code) {
+    if (code == MPI_SUCCESS) return 0;
+    int error_class = MPI_ERR_OTHER;
+    MPI_Error_class(code, &error_class);
+    switch (error_class) {
+    case MPI_ERR_NO_SUCH_FILE: return ENOENT;
+    case MPI_ERR_FILE_EXISTS: return EEXIST;
+    case MPI_ERR_ACCESS: return EACCES;
+    case MPI_ERR_READ_ONLY: return EROFS;
+    case MPI_ERR_NO_SPACE: return ENOSPC;
+    case MPI_ERR_QUOTA: return EDQUOT;
+    case MPI_ERR_FILE_IN_USE: return EBUSY;
+    case MPI_ERR_FILE: return EBADF;
+    case MPI_ERR_BAD_FILE:
+    case MPI_ERR_AMODE:
+    case MPI_ERR_ARG:
+    case MPI_ERR_COUNT: return EINVAL;
+    default: return EIO;
+    }
+}
+
+[[nodiscard]] bool is_one_of(int flags, std::initializer_list<int> choices) {
+    return std::count_if(choices.begin(), choices.end(), [&](int choice) { return (flags & choice) != 0; }) == 1;
+}
+
+} // namespace
+
+// --- opening and closing --------------------------------------------------------------------------------------------
+
+ParallelFile::ParallelFile(MPI_Comm threads, std::string name, int flags, const Hint* hints, std::size_t hint_count)
+    : threads_{threads}, name_{std::move(name)}, flags_{flags} {
+    for (std::size_t k = 0; k < hint_count; ++k)
+        if (hints[k].key != nullptr && hints[k].value != nullptr) hints_.emplace_back(hints[k].key, hints[k].value);
+}
+
+/// The largest of all threads' error numbers.
+int ParallelFile::agreed(int error) const {
+    int all = error;
+    MPI_Allreduce(&error, &all, 1, MPI_INT, MPI_MAX, threads_);
+    return all;
+}
+
+MPI_Info ParallelFile::info() const {
+    if (hints_.empty()) return MPI_INFO_NULL;
+    MPI_Info info = MPI_INFO_NULL;
+    MPI_Info_create(&info);
+    for (const auto& [key, value] : hints_)
+        if (!key.empty() && !value.empty() && key.size() < MPI_MAX_INFO_KEY && value.size() < MPI_MAX_INFO_VAL)
+            MPI_Info_set(info, key.c_str(), value.c_str());
+    return info;
+}
+
+/// What POSIX says of the name: MPIs differ in their errors. On thread 0 alone.
+int ParallelFile::precheck() const {
+    struct stat status{};
+    if (stat(name_.c_str(), &status) == 0) {
+        if ((flags_ & io::exclusive) != 0) return EEXIST;
+        if (S_ISDIR(status.st_mode)) return EISDIR;
+        const int wanted = (flags_ & io::read_only) != 0 ? R_OK : (flags_ & io::write_only) != 0 ? W_OK : R_OK | W_OK;
+        return access(name_.c_str(), wanted) == 0 ? 0 : errno;
+    }
+    if (errno != ENOENT || (flags_ & io::create) == 0) return errno;
+    // Made here: MPI has no file that is created and read only.
+    mode_t permissions = 0666;
+    for (const auto& [key, value] : hints_)
+        if (key == "file_perm") permissions = static_cast<mode_t>(std::strtoul(value.c_str(), nullptr, 8));
+    const int made = ::open(name_.c_str(), O_WRONLY | O_CREAT | O_EXCL, permissions);
+    if (made < 0) return errno;
+    ::close(made);
+    return 0;
+}
+
+int ParallelFile::open() {
+    int thread = 0;
+    MPI_Comm_rank(threads_, &thread);
+    int error = 0;
+    if (!is_one_of(flags_, {io::read_only, io::write_only, io::read_write}) ||
+        !is_one_of(flags_, {io::individual, io::common}) ||
+        ((flags_ & io::exclusive) != 0 && (flags_ & io::create) == 0) ||
+        ((flags_ & io::truncate) != 0 && (flags_ & io::read_only) != 0))
+        error = EINVAL;
+    if (error == 0 && thread == 0) error = precheck();
+    if (error = agreed(error); error != 0) return error;
+    const int mode = (flags_ & io::read_only) != 0    ? MPI_MODE_RDONLY
+                     : (flags_ & io::write_only) != 0 ? MPI_MODE_WRONLY
+                                                      : MPI_MODE_RDWR;
+    MPI_Info hints = info();
+    error = error_number(MPI_File_open(threads_, name_.c_str(), mode, hints, &file_));
+    if (hints != MPI_INFO_NULL) MPI_Info_free(&hints);
+    if (error = agreed(error); error != 0) return error;
+    if ((flags_ & io::truncate) != 0)
+        if (error = agreed(error_number(MPI_File_set_size(file_, 0))); error != 0) return error;
+    if ((flags_ & io::append) != 0)
+        if (error = agreed(size(position_)); error != 0) return error;
+    lock_ = lapwing_upc_all_lock_alloc();
+    MPI_Barrier(threads_);
+    return 0;
+}
+
+int ParallelFile::close() {
+    if (outstanding_) return EINVAL;
+    int error = sync();
+    lapwing_upc_all_lock_free(lock_);
+    if (const int closing = error_number(MPI_File_close(&file_)); error == 0) error = closing;
+    int thread = 0;
+    MPI_Comm_rank(threads_, &thread);
+    MPI_Barrier(threads_);
+    if ((flags_ & io::delete_on_close) != 0 && thread == 0 && unlink(name_.c_str()) != 0 && error == 0) error = errno;
+    return agreed(error);
+}
+
+int ParallelFile::sync() {
+    if (outstanding_) return EINVAL;
+    if ((flags_ & io::read_only) != 0) { // nothing to write, which some MPIs take for an error
+        lapwing_upc_barrier(nullptr);
+        return 0;
+    }
+    int error = error_number(MPI_File_sync(file_));
+    lapwing_upc_barrier(nullptr);
+    if (const int again = error_number(MPI_File_sync(file_)); error == 0) error = again;
+    return error;
+}
+
+// --- positions and sizes --------------------------------------------------------------------------------------------
+
+int ParallelFile::seek(Offset offset, int origin) {
+    if (outstanding_) return EINVAL;
+    Offset base = 0;
+    if (origin == io::from_here) base = position_;
+    else if (origin == io::from_end) {
+        if (const int error = size(base); error != 0) return error;
+    } else if (origin != io::from_start) return EINVAL;
+    if ((offset > 0 && base > LLONG_MAX - offset) || base + offset < 0) return EINVAL;
+    position_ = base + offset;
+    return 0;
+}
+
+int ParallelFile::size(Offset& size) {
+    MPI_Offset value = 0;
+    if (outstanding_) return EINVAL;
+    const int error = error_number(MPI_File_get_size(file_, &value));
+    size = value;
+    return error;
+}
+
+int ParallelFile::set_size(Offset size) {
+    if (outstanding_ || size < 0) return EINVAL;
+    if ((flags_ & io::read_only) != 0) return EBADF;
+    int error = sync();
+    if (const int setting = error_number(MPI_File_set_size(file_, size)); error == 0) error = setting;
+    lapwing_upc_barrier(nullptr);
+    return error;
+}
+
+int ParallelFile::preallocate(Offset wanted) {
+    if (outstanding_ || wanted < 0) return EINVAL;
+    if ((flags_ & io::read_only) != 0) return EBADF;
+    lapwing_upc_barrier(nullptr);
+    const int error = error_number(MPI_File_preallocate(file_, wanted));
+    lapwing_upc_barrier(nullptr);
+    return error;
+}
+
+int ParallelFile::control(int command, void* argument, int& result) {
+    result = 0;
+    if (command == io::is_outstanding) {
+        result = outstanding_ ? 1 : 0;
+        return 0;
+    }
+    if (outstanding_) return EINVAL;
+    const auto change = [&](int with, int without) {
+        const int error = sync();
+        flags_ = (flags_ & ~without) | with;
+        return error;
+    };
+    switch (command) {
+    case io::get_semantics: result = flags_ & io::strong; return 0;
+    case io::set_weak: return change(0, io::strong);
+    case io::set_strong: return change(io::strong, 0);
+    case io::get_pointer_kind: result = flags_ & (io::common | io::individual); return 0;
+    case io::set_common: position_ = 0; return change(io::common, io::individual);
+    case io::set_individual: position_ = 0; return change(io::individual, io::common);
+    case io::get_flags: result = flags_; return 0;
+    case io::get_name: *static_cast<const char**>(argument) = name_.c_str(); return 0;
+    case io::get_hints:
+        shown_hints_.clear();
+        for (const auto& [key, value] : hints_) shown_hints_.push_back({key.c_str(), value.c_str()});
+        *static_cast<const Hint**>(argument) = shown_hints_.data();
+        result = static_cast<int>(shown_hints_.size());
+        return 0;
+    case io::set_hint: {
+        const auto* const hint = static_cast<const Hint*>(argument);
+        if (hint == nullptr || hint->key == nullptr || hint->value == nullptr) return EINVAL;
+        const auto known =
+            std::find_if(hints_.begin(), hints_.end(), [&](const auto& h) { return h.first == hint->key; });
+        if (known != hints_.end()) known->second = hint->value;
+        else hints_.emplace_back(hint->key, hint->value);
+        const int error = sync();
+        MPI_Info hints = info();
+        MPI_File_set_info(file_, hints); // what MPI does not know it ignores
+        if (hints != MPI_INFO_NULL) MPI_Info_free(&hints);
+        return error;
+    }
+    default: return EINVAL;
+    }
+}
+
+// --- transfers ------------------------------------------------------------------------------------------------------
+
+/// UPC_IN_MYSYNC and UPC_OUT_MYSYNC are served by the barriers of ALLSYNC, which promise more.
+void ParallelFile::enter(int flags) const {
+    if ((flags & LAPWING_UPC_IN_NOSYNC) == 0 || (flags_ & io::strong) != 0) lapwing_upc_barrier(nullptr);
+}
+void ParallelFile::leave(int flags) const {
+    if ((flags & LAPWING_UPC_OUT_NOSYNC) == 0 || (flags_ & io::strong) != 0) lapwing_upc_barrier(nullptr);
+}
+
+int ParallelFile::refused(Direction direction, bool is_local) const {
+    if (outstanding_) return EINVAL;
+    if (direction == Direction::read ? (flags_ & io::write_only) != 0 : (flags_ & io::read_only) != 0) return EBADF;
+    return is_local && (flags_ & io::common) != 0 ? EINVAL : 0;
+}
+
+/// Part of the memory from or to a place in the file; `done`: bytes, fewer at the end of the file.
+int ParallelFile::at(Direction direction, const Memory& memory, std::size_t begin, std::size_t bytes, Offset offset,
+                     Offset& done) {
+    done = 0;
+    char* const whole = static_cast<char*>(memory.whole());
+    std::vector<char> copy(whole == nullptr ? std::min(bytes, largest_piece) : 0);
+    for (std::size_t at = 0; at < bytes;) {
+        const std::size_t piece = std::min(bytes - at, largest_piece);
+        char* const here = whole == nullptr ? copy.data() : whole + begin + at;
+        MPI_Status status;
+        int code = MPI_SUCCESS;
+        if (direction == Direction::read) {
+            code = MPI_File_read_at(file_, offset + static_cast<Offset>(at), here, static_cast<int>(piece), MPI_BYTE,
+                                    &status);
+        } else {
+            if (whole == nullptr) memory.read(begin + at, here, piece);
+            code = MPI_File_write_at(file_, offset + static_cast<Offset>(at), here, static_cast<int>(piece), MPI_BYTE,
+                                     &status);
+        }
+        if (code != MPI_SUCCESS) return error_number(code);
+        int count = 0;
+        MPI_Get_count(&status, MPI_BYTE, &count);
+        if (direction == Direction::read && whole == nullptr)
+            memory.fill(begin + at, here, static_cast<std::size_t>(count));
+        done += count;
+        at += piece;
+        if (static_cast<std::size_t>(count) < piece) break;
+    }
+    return 0;
+}
+
+/// With a common file pointer: each thread transfers its share of the range.
+int ParallelFile::in_own_share(Direction direction, const Memory& memory, Offset& done) {
+    int thread = 0;
+    int threads = 1;
+    MPI_Comm_rank(threads_, &thread);
+    MPI_Comm_size(threads_, &threads);
+    const std::size_t all = memory.bytes();
+    const std::size_t share = (all + static_cast<std::size_t>(threads) - 1) / static_cast<std::size_t>(threads);
+    const std::size_t begin = std::min(all, share * static_cast<std::size_t>(thread));
+    Offset own = 0;
+    const int error =
+        at(direction, memory, begin, std::min(share, all - begin), position_ + static_cast<Offset>(begin), own);
+    MPI_Allreduce(&own, &done, 1, MPI_LONG_LONG, MPI_SUM, threads_);
+    return agreed(error);
+}
+
+int ParallelFile::transfer(Direction direction, const Memory& memory, bool is_local, int flags, Offset& bytes) {
+    bytes = 0;
+    enter(flags);
+    int error = refused(direction, is_local);
+    if (error == 0) {
+        const bool strong = (flags_ & io::strong) != 0;
+        if ((flags_ & io::common) != 0) {
+            error = in_own_share(direction, memory, bytes);
+        } else {
+            if (strong) lapwing_upc_lock(lock_);
+            error = at(direction, memory, 0, memory.bytes(), position_, bytes);
+            if (strong) lapwing_upc_unlock(lock_);
+        }
+        if (error == 0) position_ += bytes;
+    }
+    leave(flags);
+    return error;
+}
+
+int ParallelFile::transfer_list(Direction direction, const Memory& memory, const FilePiece* pieces, std::size_t count,
+                                int flags, Offset& bytes) {
+    bytes = 0;
+    std::size_t in_file = 0;
+    int error = refused(direction, false);
+    for (std::size_t k = 0; k < count; ++k) {
+        in_file += pieces[k].bytes;
+        if (pieces[k].offset < 0) error = EINVAL;
+    }
+    if (in_file != memory.bytes()) error = EINVAL;
+    enter(flags);
+    if (error == 0) {
+        const bool strong = (flags_ & io::strong) != 0;
+        if (strong) lapwing_upc_lock(lock_);
+        std::size_t begin = 0;
+        for (std::size_t k = 0; k < count && error == 0; ++k) {
+            Offset done = 0;
+            error = at(direction, memory, begin, pieces[k].bytes, pieces[k].offset, done);
+            bytes += done;
+            begin += pieces[k].bytes;
+        }
+        if (strong) lapwing_upc_unlock(lock_);
+    }
+    leave(flags);
+    return error;
+}
+
+// --- transfers that go on beside the program ------------------------------------------------------------------------
+
+void ParallelFile::begin(Direction direction, void* memory, std::size_t bytes, int flags) {
+    Offset done = 0;
+    // In one call of MPI's, and not under the lock of strong semantics: others are over when they begin.
+    if (bytes > largest_piece || (flags_ & io::strong) != 0) {
+        const int error = transfer(direction, Memory{memory, bytes}, true, flags | LAPWING_UPC_OUT_NOSYNC, done);
+        return set_outstanding(error, done, flags);
+    }
+    enter(flags);
+    const int error = refused(direction, true);
+    set_outstanding(error, 0, flags);
+    if (error != 0 || bytes == 0) return;
+    const int count = static_cast<int>(bytes);
+    const int code = direction == Direction::read
+                         ? MPI_File_iread_at(file_, position_, memory, count, MPI_BYTE, &request_)
+                         : MPI_File_iwrite_at(file_, position_, memory, count, MPI_BYTE, &request_);
+    outstanding_error_ = error_number(code);
+}
+
+void ParallelFile::set_outstanding(int error, Offset bytes, int flags) {
+    outstanding_ = true;
+    outstanding_error_ = error;
+    outstanding_bytes_ = bytes;
+    outstanding_flags_ = flags;
+}
+
+int ParallelFile::finish(Offset& bytes) {
+    bytes = outstanding_bytes_;
+    outstanding_ = false;
+    leave(outstanding_flags_);
+    return outstanding_error_;
+}
+
+int ParallelFile::wait(Offset& bytes) {
+    if (!outstanding_) return EINVAL;
+    if (request_ != MPI_REQUEST_NULL) {
+        MPI_Status status;
+        outstanding_error_ = error_number(MPI_Wait(&request_, &status));
+        int count = 0;
+        MPI_Get_count(&status, MPI_BYTE, &count);
+        outstanding_bytes_ = count;
+        if (outstanding_error_ == 0) position_ += count;
+    }
+    return finish(bytes);
+}
+
+int ParallelFile::test(bool& done, Offset& bytes) {
+    done = true;
+    if (!outstanding_) return EINVAL;
+    int own = 1;
+    MPI_Status status;
+    if (request_ != MPI_REQUEST_NULL) {
+        outstanding_error_ = error_number(MPI_Test(&request_, &own, &status));
+        if (own != 0) {
+            int count = 0;
+            MPI_Get_count(&status, MPI_BYTE, &count);
+            outstanding_bytes_ = count;
+            if (outstanding_error_ == 0) position_ += count;
+        }
+    }
+    int all = 0;
+    MPI_Allreduce(&own, &all, 1, MPI_INT, MPI_MIN, threads_);
+    done = all != 0;
+    bytes = 0;
+    return done ? finish(bytes) : 0;
+}
+
+} // namespace upcc
