@@ -3,7 +3,10 @@
 #ifndef LAPWING_UPCC_BUPC_EXTENSIONS_H
 #define LAPWING_UPCC_BUPC_EXTENSIONS_H
 
+#include <bupc_atomics.h>
+#include <bupc_memory.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <upc.h>
 #include <upc_castable.h>
 #include <upc_nb.h>
@@ -15,6 +18,9 @@ typedef upc_tick_t bupc_tick_t;
 #define bupc_ticks_now() upc_ticks_now()
 #define bupc_ticks_to_ns(ticks) upc_ticks_to_ns(ticks)
 #define bupc_ticks_to_us(ticks) (upc_ticks_to_ns(ticks) / 1000)
+/* In microseconds. */
+#define bupc_tick_granularityus() (0.001)
+#define bupc_tick_overheadus() (0.05)
 
 /* Sees what others have written, and lets them go on. */
 #define bupc_poll() upc_poll()
@@ -35,6 +41,19 @@ static inline unsigned int bupc_thread_distance(int a, int b) {
 #define bupc_cast(p) upc_cast(p)
 #define bupc_castable(p) (upc_cast(p) != (void*)0)
 
+#define bupc_thread_castable(thread) (upc_thread_info(thread).guaranteedCastable != 0)
+extern shared void* bupc_inverse_cast(const void* ptr) __asm__("lapwing_upcc_inverse_cast");
+extern shared void* bupc_ptradd(shared void* ptr, size_t elem_bytes, size_t blockelems,
+                                ptrdiff_t elems) __asm__("lapwing_upc_add");
+#define bupc_ptradd(ptr, blockelems, elem_bytes, elems) bupc_ptradd(ptr, elem_bytes, blockelems, elems)
+/* The parts of a pointer-to-shared as text; 0, or -1 where `bytes` are too few. */
+#define BUPC_DUMP_MIN_LENGTH 100
+static inline int bupc_dump_shared(shared const void* ptr, char* text, int bytes) {
+    const int written = snprintf(text, (size_t)bytes, "<address=0x%lx thread=%d phase=%d>",
+                                 (unsigned long)upc_addrfield(ptr), (int)upc_threadof(ptr), (int)upc_phaseof(ptr));
+    return written < bytes ? 0 : -1;
+}
+
 typedef upc_handle_t bupc_handle_t;
 #define BUPC_COMPLETE_HANDLE UPC_COMPLETE_HANDLE
 #define bupc_memcpy_async(dst, src, bytes) upc_memcpy_nb(dst, src, bytes)
@@ -45,6 +64,36 @@ typedef upc_handle_t bupc_handle_t;
 #define bupc_memget_asynci(dst, src, bytes) upc_memget_nbi(dst, src, bytes)
 #define bupc_memput_asynci(dst, src, bytes) upc_memput_nbi(dst, src, bytes)
 #define bupc_memset_asynci(dst, value, bytes) upc_memset_nbi(dst, value, bytes)
+/* Of several: all of them, or at least one; handles that are complete become BUPC_COMPLETE_HANDLE. */
+static inline int lapwing_upcc_trysync(upc_handle_t* handles, size_t count, int all) {
+    size_t under_way = 0, complete = 0;
+    for (size_t k = 0; k < count; ++k) {
+        if (handles[k] == UPC_COMPLETE_HANDLE) continue;
+        if (upc_sync_attempt(handles[k])) {
+            handles[k] = UPC_COMPLETE_HANDLE;
+            ++complete;
+        } else {
+            ++under_way;
+        }
+    }
+    return under_way == 0 || (!all && complete > 0);
+}
+#define bupc_trysync_all(handles, count) lapwing_upcc_trysync(handles, count, 1)
+#define bupc_trysync_some(handles, count) lapwing_upcc_trysync(handles, count, 0)
+static inline void bupc_waitsync_all(upc_handle_t* handles, size_t count) {
+    for (size_t k = 0; k < count; ++k) {
+        upc_sync(handles[k]);
+        handles[k] = UPC_COMPLETE_HANDLE;
+    }
+}
+static inline void bupc_waitsync_some(upc_handle_t* handles, size_t count) {
+    while (!lapwing_upcc_trysync(handles, count, 0)) upc_poll();
+}
+#define bupc_begin_accessregion() ((void)0)
+static inline upc_handle_t bupc_end_accessregion(void) {
+    upc_synci();
+    return UPC_COMPLETE_HANDLE;
+}
 #define bupc_waitsync(handle) upc_sync(handle)
 #define bupc_trysync(handle) upc_sync_attempt(handle)
 #define bupc_waitsynci() upc_synci()

@@ -1,0 +1,148 @@
+// What bupc_memory.h and bupc_atomics.h call: Berkeley UPC's copies between memory in pieces, and its atomics.
+#include "memory_pieces.hpp"
+
+#include <lapwing/upc/atomic.h>
+#include <lapwing/upc/inline.h>
+
+#include <array>
+#include <cstdint>
+#include <type_traits>
+
+using upcc::LocalPiece;
+using upcc::Memory;
+using upcc::SharedPiece;
+
+namespace {
+
+[[nodiscard]] void* behind(const void* address, std::size_t bytes) {
+    return const_cast<char*>(static_cast<const char*>(address)) + bytes;
+}
+[[nodiscard]] lapwing_upc_pointer behind(lapwing_upc_pointer address, std::size_t bytes) {
+    address.address += bytes;
+    address.phase = 0;
+    return address;
+}
+
+template <class Address>
+using PieceAt = std::conditional_t<std::is_pointer_v<Address>, LocalPiece, SharedPiece>;
+
+[[nodiscard]] LocalPiece piece(const void* address, std::size_t bytes) { return {behind(address, 0), bytes}; }
+[[nodiscard]] SharedPiece piece(const lapwing_upc_pointer& address, std::size_t bytes) {
+    return {behind(address, 0), 0, bytes};
+}
+
+template <class Piece>
+[[nodiscard]] Memory memory(const std::vector<Piece>& pieces) {
+    return Memory{pieces.data(), pieces.size()};
+}
+
+/// Addresses of pieces that are equally long.
+template <class Address>
+[[nodiscard]] Memory indexed(std::size_t count, const Address* addresses, std::size_t bytes) {
+    std::vector<PieceAt<Address>> pieces;
+    for (std::size_t k = 0; k < count; ++k) pieces.push_back(piece(addresses[k], bytes));
+    return memory(pieces);
+}
+
+template <class Address>
+[[nodiscard]] Memory regular(const Address& first, std::size_t bytes, std::size_t stride, std::size_t count) {
+    std::vector<PieceAt<Address>> pieces;
+    for (std::size_t k = 0; k < count; ++k) pieces.push_back(piece(behind(first, k * stride), bytes));
+    return memory(pieces);
+}
+
+/// counts[0] bytes, counts[1] times with a stride of strides[0] bytes, and so on.
+template <class Address>
+void add_strided(const Address& first, const std::size_t* strides, const std::size_t* counts, std::size_t levels,
+                 std::vector<PieceAt<Address>>& pieces) {
+    if (levels == 0) return pieces.push_back(piece(first, counts[0]));
+    for (std::size_t k = 0; k < counts[levels]; ++k)
+        add_strided(behind(first, k * strides[levels - 1]), strides, counts, levels - 1, pieces);
+}
+template <class Address>
+[[nodiscard]] Memory strided(const Address& first, const std::size_t* strides, const std::size_t* counts,
+                             std::size_t levels) {
+    std::vector<PieceAt<Address>> pieces;
+    add_strided(first, strides, counts, levels, pieces);
+    return memory(pieces);
+}
+
+struct SharedRange { // bupc_smemvec_t
+    lapwing_upc_pointer address;
+    std::size_t bytes;
+};
+struct LocalRange { // bupc_pmemvec_t
+    void* address;
+    std::size_t bytes;
+};
+template <class Range>
+[[nodiscard]] Memory listed(std::size_t count, const Range* ranges) {
+    std::vector<PieceAt<decltype(Range::address)>> pieces;
+    for (std::size_t k = 0; k < count; ++k) pieces.push_back(piece(ranges[k].address, ranges[k].bytes));
+    return memory(pieces);
+}
+
+/// A domain for each type of numbers that there are atomics of, made at the start: all threads come by there.
+std::array<lapwing_upc_atomicdomain*, LAPWING_UPC_PTS> domains{};
+
+} // namespace
+
+extern "C" {
+
+/// Called by the start of a program that has anything of this file.
+void lapwing_upcc_start_berkeley();
+void lapwing_upcc_start_berkeley() {
+    constexpr int exchanges = LAPWING_UPC_GET | LAPWING_UPC_SET | LAPWING_UPC_CSWAP | LAPWING_UPC_ADD;
+    constexpr int bits = LAPWING_UPC_AND | LAPWING_UPC_OR | LAPWING_UPC_XOR;
+    for (const lapwing_upc_type type : {LAPWING_UPC_INT, LAPWING_UPC_UINT, LAPWING_UPC_LONG, LAPWING_UPC_ULONG,
+                                        LAPWING_UPC_INT32, LAPWING_UPC_UINT32, LAPWING_UPC_INT64, LAPWING_UPC_UINT64})
+        domains[type] = lapwing_upc_all_atomicdomain_alloc(type, exchanges | bits, 0);
+    for (const lapwing_upc_type type : {LAPWING_UPC_FLOAT, LAPWING_UPC_DOUBLE})
+        domains[type] = lapwing_upc_all_atomicdomain_alloc(type, exchanges, 0);
+}
+
+void lapwing_upcc_atomic(int type, int operation, int strict, void* before, lapwing_upc_pointer target,
+                         const void* first, const void* second);
+void lapwing_upcc_atomic(int type, int operation, int strict, void* before, lapwing_upc_pointer target,
+                         const void* first, const void* second) {
+    const auto perform = strict != 0 ? lapwing_upc_atomic_strict : lapwing_upc_atomic_relaxed;
+    perform(domains.at(static_cast<std::size_t>(type)), before, static_cast<lapwing_upc_op>(operation), target, first,
+            second);
+}
+
+/// The pointer-to-shared of what the calling thread can load and store; null of anything else.
+lapwing_upc_pointer lapwing_upcc_inverse_cast(const void* address);
+lapwing_upc_pointer lapwing_upcc_inverse_cast(const void* address) {
+    for (std::uint32_t k = 0; k < lapwing_upc_near.count; ++k) {
+        const auto offset = static_cast<std::uint64_t>(static_cast<const char*>(address) - lapwing_upc_near.bases[k]);
+        if (offset - lapwing_upc_near.heap_begin < lapwing_upc_near.heap_bytes)
+            return {offset, lapwing_upc_near.first + k, 0};
+    }
+    return {0, 0, 0};
+}
+
+#define LAPWING_UPCC_COPIES(kind, Destination, Source, DestinationRange, SourceRange)                               \
+    void lapwing_upcc_##kind##_vlist(std::size_t to_count, const DestinationRange* to, std::size_t from_count,      \
+                                     const SourceRange* from) {                                                     \
+        upcc::copy(listed(to_count, to), listed(from_count, from));                                                 \
+    }                                                                                                               \
+    void lapwing_upcc_##kind##_ilist(std::size_t to_count, const Destination* to, std::size_t to_bytes,             \
+                                     std::size_t from_count, const Source* from, std::size_t from_bytes) {          \
+        upcc::copy(indexed(to_count, to, to_bytes), indexed(from_count, from, from_bytes));                         \
+    }                                                                                                               \
+    void lapwing_upcc_##kind##_fstrided(Destination to, std::size_t to_bytes, std::size_t to_stride,                \
+                                        std::size_t to_count, Source from, std::size_t from_bytes,                  \
+                                        std::size_t from_stride, std::size_t from_count) {                          \
+        upcc::copy(regular(to, to_bytes, to_stride, to_count), regular(from, from_bytes, from_stride, from_count)); \
+    }                                                                                                               \
+    void lapwing_upcc_##kind##_strided(Destination to, const std::size_t* to_strides, Source from,                  \
+                                       const std::size_t* from_strides, const std::size_t* counts,                  \
+                                       std::size_t levels) {                                                        \
+        upcc::copy(strided(to, to_strides, counts, levels), strided(from, from_strides, counts, levels));           \
+    }
+LAPWING_UPCC_COPIES(memcpy, lapwing_upc_pointer, lapwing_upc_pointer, SharedRange, SharedRange)
+LAPWING_UPCC_COPIES(memput, lapwing_upc_pointer, void*, SharedRange, LocalRange)
+LAPWING_UPCC_COPIES(memget, void*, lapwing_upc_pointer, LocalRange, SharedRange)
+#undef LAPWING_UPCC_COPIES
+
+} // extern "C"
