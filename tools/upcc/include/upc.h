@@ -36,7 +36,7 @@ extern void upc_memget(void* dst, shared const void* src, size_t n) __asm__("lap
 extern void upc_memput(shared void* dst, const void* src, size_t n) __asm__("lapwing_upc_memput");
 extern void upc_memset(shared void* dst, int c, size_t n) __asm__("lapwing_upc_memset");
 
-extern void upc_global_exit(int status) __asm__("lapwing_upc_global_exit") __attribute__((noreturn));
+extern void upc_global_exit(int status) __asm__("lapwing_upcc_global_exit") __attribute__((noreturn));
 
 /* Of Berkeley UPC and GNU UPC: sees what others have written, and lets them go on. */
 static inline void upc_poll(void) { upc_fence; }

@@ -1,6 +1,7 @@
 // The start and the end of a compiled UPC program. The linker puts __wrap_main in the place of main, whatever language
 // that is written in.
 #include "lapwing_upcc.h"
+#include "source_place.hpp"
 
 #include <lapwing/upc/program.hpp>
 
@@ -29,6 +30,10 @@ extern const lapwing_upcc_source* const __start_lapwing_upcc_sources[] __attribu
 extern const lapwing_upcc_source* const __stop_lapwing_upcc_sources[] __attribute__((weak));
 // -shared-heap of the link.
 extern const char lapwing_upcc_heap[] __attribute__((weak));
+// There where the program has anything of runtime/berkeley.cpp.
+void lapwing_upcc_start_berkeley() __attribute__((weak));
+// There where main returns nothing.
+extern const char lapwing_upcc_main_is_void __attribute__((weak));
 
 } // extern "C"
 
@@ -152,9 +157,18 @@ void make(const std::vector<Object>& all, std::size_t bytes) {
     lapwing_upc_barrier(nullptr);
 }
 
+/// One thread ends all, by MPI_Abort, which calls exit() in some MPIs: nobody comes to a barrier.
+bool ends_all = false;
+void note_error(const char* message) {
+    ends_all = true;
+    const std::string place = upcc::programs_place();
+    std::fprintf(stderr, "%s%slapwing: UPC: %s\n", place.c_str(), place.empty() ? "" : ": ", message);
+}
+
 /// exit(), and the end of main: with UPC's barrier.
 void end() {
     std::fflush(nullptr);
+    if (ends_all) return;
     lapwing_upc_near.count = 0;
     lapwing_upc_end();
 }
@@ -166,6 +180,7 @@ int __wrap_main(int argc, char** argv, char** environment) {
     std::vector<Object> all = objects();
     make_room(place(all, threads_to_come()));
     lapwing_upc_start(&argc, &argv);
+    lapwing_upc_set_error_handler(note_error);
     lapwing_upc_thread_count = lapwing_upc_threads();
     lapwing_upc_own_thread = lapwing_upc_mythread();
     // Lines of several threads do not mix, and none is lost where one thread ends all. With a buffer of our own: else
@@ -177,8 +192,15 @@ int __wrap_main(int argc, char** argv, char** environment) {
     lapwing_upc_near = {reinterpret_cast<char* const*>(heap.bases), heap.heap_begin, heap.heap_bytes, heap.near_first,
                         heap.near_count};
     make(all, place(all, static_cast<std::size_t>(lapwing_upc_thread_count)));
+    if (lapwing_upcc_start_berkeley != nullptr) lapwing_upcc_start_berkeley();
     std::atexit(end);
-    return __real_main(argc, argv, environment);
+    const int status = __real_main(argc, argv, environment);
+    return &lapwing_upcc_main_is_void != nullptr ? 0 : status;
+}
+
+void lapwing_upcc_global_exit(int status) {
+    ends_all = true;
+    lapwing_upc_global_exit(status);
 }
 
 void* lapwing_upcc_private(lapwing_upc_pointer p) {
