@@ -1,5 +1,6 @@
 #pragma once
 
+#include "model/access_rates.hpp"
 #include "model/copy_model.hpp"
 #include "model/transfer_model.hpp"
 #include "src/kernels/copy_choices.hpp"
@@ -44,6 +45,8 @@ struct CostTables {
     /// Where other copy kernels than the built-in ones were found faster, and which.
     std::vector<kernels::CopyChoice> choices;
     std::array<PathTables, 3> paths;
+    /// Of single accesses, for predictions; empty unless lapwing-tune has measured them.
+    MeasuredRates rates;
 
     [[nodiscard]] TransferModel& transfers(Path path, Direction direction);
     [[nodiscard]] const TransferModel& transfers(Path path, Direction direction) const;

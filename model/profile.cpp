@@ -125,6 +125,7 @@ public:
     bool read(std::string_view key, std::string_view value) {
         if (key.starts_with("copy.")) return read_copy(key.substr(5), value);
         if (key.starts_with("choice.")) return read_choice(key.substr(7), value);
+        if (key.starts_with("rate.")) return read_rate(key.substr(5), value);
         for (const Path path : paths)
             for (const Direction direction : directions) {
                 const std::string prefix = fmt::format("transfer.{}.{}.", name(path), name(direction));
@@ -186,6 +187,21 @@ private:
         choice.method = *method;
         tables_.choices.push_back(choice);
         return true;
+    }
+
+    bool read_rate(std::string_view key, std::string_view value) {
+        constexpr std::size_t most_rates = 200;
+        std::vector<RateCurve::Point> points;
+        while (!value.empty()) {
+            RateCurve::Point point;
+            if (!parse_number(next_word(value), point.accesses) || point.accesses == 0 ||
+                !parse_number(next_word(value), point.seconds) || !is_time(point.seconds))
+                return false;
+            if (!points.empty() && points.back().accesses >= point.accesses) return false;
+            points.push_back(point);
+        }
+        if (points.empty() || points.size() > 32 || tables_.rates.size() == most_rates) return false;
+        return tables_.rates.emplace(key, RateCurve{std::move(points)}).second;
     }
 
     bool read_transfer(Path path, Direction direction, std::string_view key, std::string_view value) {
@@ -335,7 +351,42 @@ std::string to_text(const ProfileKey& key, const CostTables& tables) {
                                     p.issue_per_byte, p.latency_per_byte, p.message);
             }
         }
+    for (const auto& [rate, curve] : tables.rates) {
+        text += fmt::format("rate.{} =", rate);
+        for (const RateCurve::Point& point : curve.points())
+            text += fmt::format(" {} {:.6g}", point.accesses, point.seconds);
+        text += '\n';
+    }
     return text + fmt::format("checksum = {:016x}\n", hash(text));
+}
+
+namespace {
+
+/// What the text says it was measured on.
+[[nodiscard]] ProfileKey key_in(std::string_view text) {
+    const auto value_of = [&text](std::string_view name) {
+        const std::string line = fmt::format("\n{} = ", name);
+        const auto found = text.find(line);
+        if (found == text.npos) return std::string{};
+        const auto begin = found + line.size();
+        return std::string{text.substr(begin, text.find('\n', begin) - begin)};
+    };
+    return {value_of("machine"), value_of("mpi"), value_of("network")};
+}
+
+} // namespace
+
+CostTables read_profile(const std::string& file, ProfileKey& key) {
+    std::string problem;
+    const auto text = read_file(file, problem);
+    if (text) {
+        key = key_in(*text);
+        if (auto tables = parse_profile(*text, key, problem)) return *tables;
+    } else if (problem.empty()) {
+        problem = "there is no such file";
+    }
+    throw FileError{
+        fmt::format("the profile {} cannot be used: {}; run lapwing-tune to measure a new one", file, problem)};
 }
 
 std::optional<CostTables> parse_profile(std::string_view text, const ProfileKey& key, std::string& problem) {
@@ -449,11 +500,7 @@ std::optional<CostTables> load_profile(Team& team) {
     if (first) return tables;
     // The others take what rank 0 has found to be theirs: all plan alike, even where one host's processor differs.
     std::string problem;
-    const auto value_of = [&text](std::string_view name) {
-        const auto begin = text.find(fmt::format("\n{} = ", name)) + name.size() + 4;
-        return text.substr(begin, text.find('\n', begin) - begin);
-    };
-    return parse_profile(text, {value_of("machine"), value_of("mpi"), value_of("network")}, problem);
+    return parse_profile(text, key_in(text), problem);
 }
 
 } // namespace lapwing::detail::model

@@ -34,6 +34,10 @@ struct ProfileKey {
 [[nodiscard]] std::optional<CostTables> parse_profile(std::string_view text, const ProfileKey& key,
                                                       std::string& problem);
 
+/// The profile in a file, whatever it was measured on, which `key` becomes: for tools that look at another run. Throws
+/// FileError.
+[[nodiscard]] CostTables read_profile(const std::string& file, ProfileKey& key);
+
 /// The file that a profile of this key is stored in and looked for: LAPWING_PROFILE if that names a file, else a file
 /// named after the key in the directory LAPWING_PROFILE or, by default, $XDG_CACHE_HOME/lapwing or ~/.cache/lapwing.
 /// Empty where LAPWING_PROFILE is `none` or there is no such directory to name.

@@ -35,6 +35,7 @@ CostTables some_tables() {
     tables.transfers(Path::rma, Direction::put) = model;
     model.scale(2);
     tables.transfers(Path::service, Direction::get) = model;
+    tables.rates["service.baseline.read"] = RateCurve{{{16, 2e-5}, {4096, 1.5e-5}}};
     return tables;
 }
 

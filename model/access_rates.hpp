@@ -1,0 +1,102 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace lapwing::detail::model {
+
+/// The reference patterns of Zhang's model (2007, section 6.4).
+enum class AccessPattern : std::uint8_t { baseline, vector, coalesce, local };
+inline constexpr std::array<std::string_view, 4> access_pattern_words{"baseline", "vector", "coalesce", "local"};
+[[nodiscard]] constexpr std::string_view name(AccessPattern pattern) {
+    return access_pattern_words[static_cast<std::size_t>(pattern)];
+}
+
+/// Time of one of N accesses as a function of N: measured points, between which it is linear in the logarithm of N.
+/// Outside of them it is that of the nearest one.
+class RateCurve {
+public:
+    struct Point {
+        std::uint64_t accesses = 0;
+        double seconds = 0; ///< of one of them
+    };
+    RateCurve() = default;
+    explicit RateCurve(double seconds) : points_{{1, seconds}} {}
+    /// Sorted by the accesses.
+    explicit RateCurve(std::vector<Point> points);
+
+    [[nodiscard]] bool empty() const noexcept { return points_.empty(); }
+    /// 0 if nothing was measured.
+    [[nodiscard]] double seconds(std::uint64_t accesses) const noexcept;
+    [[nodiscard]] const std::vector<Point>& points() const noexcept { return points_; }
+
+private:
+    std::vector<Point> points_;
+};
+
+/// Rates of a platform: r(N, pattern) for reads and writes.
+class AccessRates {
+public:
+    [[nodiscard]] RateCurve& of(AccessPattern pattern, bool write) {
+        return curves_[static_cast<std::size_t>(pattern)][write ? 1 : 0];
+    }
+    [[nodiscard]] const RateCurve& of(AccessPattern pattern, bool write) const {
+        return curves_[static_cast<std::size_t>(pattern)][write ? 1 : 0];
+    }
+    [[nodiscard]] bool empty() const noexcept;
+
+private:
+    std::array<std::array<RateCurve, 2>, 4> curves_;
+};
+
+/// Rates as lapwing-tune measures them, by words joined by points: `private.read`, `own.read` and `own.write` (an
+/// element of the rank's own, through the array), and for each path `PATH.PATTERN.read`, `PATH.cached.PATTERN.read`
+/// (likewise write; of the patterns `hit` is an element that the cache has), `PATH.list.read`, `PATH.update`,
+/// `PATH.atomic` and `PATH.barrier`.
+using MeasuredRates = std::map<std::string, RateCurve, std::less<>>;
+/// Throws nothing: what was not measured is an empty curve.
+[[nodiscard]] const RateCurve& rate_of(const MeasuredRates& rates, std::string_view key);
+/// The rates of the accesses between ranks that a path joins; `cached`: with Lapwing's cache.
+[[nodiscard]] AccessRates access_rates(const MeasuredRates& rates, std::string_view path, bool cached);
+
+/// A platform as the model sees it.
+struct AccessPlatform {
+    AccessRates rates = {};
+    bool vectorises = false; ///< exploits that accesses of one affinity follow each other
+    bool coalesces = false;  ///< exploits that they are near each other
+    double barrier_seconds = 0;
+    double private_seconds = 0; ///< an access to private memory
+    /// A cache for remote accesses, as in section 7.2: hits cost what local accesses do.
+    struct Cache {
+        std::uint64_t page_bytes = 1024;
+        std::uint64_t pages = 2048;
+        std::uint64_t read_ahead_pages = 0; ///< most that are fetched beyond a sequential miss
+        double miss_seconds = 0;
+    };
+    std::optional<Cache> cache = {};
+
+    /// How much longer a shared access takes than a private one: G of section 6.6. Throws UsageError unless the private
+    /// access was measured.
+    [[nodiscard]] double concurrency(AccessPattern pattern, bool write, std::uint64_t accesses) const;
+};
+
+/// Accesses by any thread, for equation 6.2.
+struct AccessCounts {
+    double sequential = 0; ///< N_s: of the sequential program
+    double private_accesses = 0;
+    double local = 0;
+    double baseline = 0;
+    double vector = 0;
+    double coalesce = 0;
+};
+/// Equation 6.2: the speed-up that the G values alone predict. Reads' rates.
+[[nodiscard]] double predicted_speed_up(const AccessPlatform& platform, const AccessCounts& counts);
+
+} // namespace lapwing::detail::model

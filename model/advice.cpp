@@ -1,0 +1,484 @@
+#include "model/advice.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <tuple>
+#include <utility>
+
+namespace lapwing::detail::model {
+
+AccessUse::Amount& AccessUse::Amount::operator+=(const Amount& other) noexcept {
+    calls += other.calls;
+    accesses += other.accesses;
+    bytes += other.bytes;
+    runs += other.runs;
+    timed_calls += other.timed_calls;
+    timed_seconds += other.timed_seconds;
+    return *this;
+}
+
+namespace {
+
+/// A use that is being collected, with what each rank did.
+struct Collected {
+    struct OfRank {
+        std::array<AccessUse::Amount, 3> by_affinity{};
+        trace::ReuseCounts within;
+        trace::ReuseCounts over;
+        std::set<int> owners;
+        std::set<std::uint32_t> intervals;
+        std::map<std::int64_t, std::uint64_t> strides;
+        std::uint64_t all_strides = 0;
+    };
+    AccessUse use;
+    std::map<int, OfRank> ranks;
+};
+
+using UseKey = std::tuple<std::string, std::uint64_t, std::vector<std::pair<std::string, std::uint64_t>>, int, int>;
+
+void collect(Collected& collected, const RecordedTrace::OfRank& rank, const trace::Record& record) {
+    Collected::OfRank& of = collected.ranks[rank.rank];
+    const AccessUse::Amount amount{record.calls, record.accesses,    record.bytes,
+                                   record.runs,  record.timed_calls, 1e-9 * static_cast<double>(record.timed_ns)};
+    of.by_affinity[static_cast<std::size_t>(record.affinity)] += amount;
+    collected.use.all[static_cast<std::size_t>(record.affinity)] += amount;
+    if (record.affinity == trace::Affinity::own) return;
+    of.within += record.within;
+    of.over += record.over;
+    of.intervals.insert(record.interval);
+    for (const trace::Record::Count& owner : record.owners)
+        if (owner.count != 0) of.owners.insert(static_cast<int>(owner.value));
+    for (const trace::Record::Count& stride : record.strides) {
+        of.strides[stride.value] += stride.count;
+        of.all_strides += stride.count;
+    }
+    of.all_strides += record.other_strides;
+}
+
+/// What the heaviest rank did becomes the use's.
+void finish(Collected& collected, const RecordedTrace& trace) {
+    const auto weight = [](const Collected::OfRank& of) {
+        return std::tuple{of.by_affinity[2].seconds(), of.by_affinity[2].calls, of.by_affinity[1].calls,
+                          of.by_affinity[0].calls};
+    };
+    const auto heaviest = std::ranges::max_element(
+        collected.ranks, [&](const auto& a, const auto& b) { return weight(a.second) < weight(b.second); });
+    AccessUse& use = collected.use;
+    const Collected::OfRank& of = heaviest->second;
+    use.heaviest_rank = heaviest->first;
+    use.heaviest = of.by_affinity;
+    use.within = of.within;
+    use.over = of.over;
+    use.owners = of.owners.size();
+    for (const std::uint32_t interval : of.intervals)
+        use.executions += trace.of_ranks[static_cast<std::size_t>(use.heaviest_rank)].intervals[interval].times;
+    const auto stride =
+        std::ranges::max_element(of.strides, [](const auto& a, const auto& b) { return a.second < b.second; });
+    if (stride == of.strides.end() || of.all_strides == 0) return;
+    use.stride = stride->first;
+    use.stride_share = static_cast<double>(stride->second) / static_cast<double>(of.all_strides);
+}
+
+[[nodiscard]] std::vector<AccessUse> uses_of(const RecordedTrace& trace) {
+    std::map<UseKey, Collected> all;
+    std::map<std::pair<std::string, std::uint64_t>, std::uint64_t> bytes; // of objects
+    for (const RecordedTrace::OfRank& rank : trace.of_ranks) {
+        for (const RecordedTrace::OfObject& object : rank.objects) bytes[{object.name, object.number}] += object.bytes;
+        for (const RecordedTrace::OfRecord& of : rank.records) {
+            const trace::Record& record = of.record;
+            static const RecordedTrace::OfObject none{.kind = "several"};
+            const RecordedTrace::OfObject& object = record.object == 0 ? none : rank.objects[record.object - 1];
+            const auto site = rank.sites.find(record.site);
+            const RecordedTrace::Frames frames = site == rank.sites.end() ? RecordedTrace::Frames{} : site->second;
+            std::vector<std::pair<std::string, std::uint64_t>> place;
+            for (const RecordedTrace::Frame& frame : frames)
+                place.emplace_back(rank.files[frame.file].path, frame.offset);
+            Collected& collected = all[{object.name, object.number, std::move(place), static_cast<int>(record.way),
+                                        static_cast<int>(record.operation)}];
+            if (collected.ranks.empty()) {
+                collected.use.object_kind = object.kind;
+                collected.use.object_name = object.name;
+                collected.use.object_number = object.number;
+                collected.use.object_site = object.made;
+                collected.use.site = frames;
+                collected.use.site_rank = rank.rank;
+                collected.use.way = record.way;
+                collected.use.operation = record.operation;
+            }
+            collect(collected, rank, record);
+        }
+    }
+    std::vector<AccessUse> uses;
+    for (auto& [key, collected] : all) {
+        finish(collected, trace);
+        collected.use.object_bytes = bytes[{collected.use.object_name, collected.use.object_number}];
+        uses.push_back(std::move(collected.use));
+    }
+    std::ranges::stable_sort(uses, [](const AccessUse& a, const AccessUse& b) {
+        const auto weight = [](const AccessUse& use) {
+            return std::tuple{use.heaviest[2].seconds(), use.heaviest[2].calls,
+                              use.heaviest[0].accesses + use.heaviest[1].accesses};
+        };
+        return weight(a) > weight(b);
+    });
+    return uses;
+}
+
+/// Times of what may be done instead, from the rates that were measured. Those that are not known are nothing.
+class Costs {
+public:
+    Costs(const RecordedTrace& trace, const CostTables* tables) : path_{trace.network_path}, tables_{tables} {
+        if (const auto cache = trace.settings.find("LAPWING_CACHE_BYTES"); cache != trace.settings.end())
+            cache_bytes_ = bytes_of(cache->second, cache_bytes_);
+        if (const auto page = trace.settings.find("LAPWING_CACHE_PAGE"); page != trace.settings.end())
+            page_bytes_ = bytes_of(page->second, page_bytes_);
+    }
+
+    [[nodiscard]] bool known() const {
+        return tables_ != nullptr && !rate_of(tables_->rates, path_ + ".baseline.read").empty();
+    }
+    [[nodiscard]] double rate(const std::string& key, std::uint64_t accesses) const {
+        return tables_ == nullptr ? 0 : rate_of(tables_->rates, key).seconds(accesses);
+    }
+    [[nodiscard]] double of_path(const std::string& key, std::uint64_t accesses) const {
+        return rate(path_ + '.' + key, accesses);
+    }
+    /// One transfer, which nothing else overlaps.
+    [[nodiscard]] double transfer(std::uint64_t bytes, bool write, std::uint64_t operations = 1) const {
+        if (tables_ == nullptr) return 0;
+        for (const Path path : {Path::rma, Path::service, Path::direct})
+            if (path_ == name(path)) {
+                const TransferModel& model = tables_->transfers(path, write ? Direction::put : Direction::get);
+                return model.empty() ? 0 : model.time(std::max<std::uint64_t>(bytes, 1), operations);
+            }
+        return 0;
+    }
+    [[nodiscard]] std::uint64_t cache_pages() const noexcept {
+        return std::max<std::uint64_t>(1, cache_bytes_ / sampled_page);
+    }
+    [[nodiscard]] std::uint64_t page_bytes() const noexcept { return page_bytes_; }
+
+    /// The pages whose reuse was recorded.
+    static constexpr std::uint64_t sampled_page = std::uint64_t{1} << trace::ReuseSample::page_bits;
+
+private:
+    [[nodiscard]] static std::uint64_t bytes_of(const std::string& text, std::uint64_t otherwise) {
+        std::size_t used = 0;
+        std::uint64_t value = 0;
+        try {
+            value = std::stoull(text, &used);
+        } catch (const std::exception&) {
+            return otherwise;
+        }
+        if (used == text.size()) return value;
+        switch (text[used]) {
+        case 'k':
+        case 'K': return value << 10;
+        case 'm':
+        case 'M': return value << 20;
+        case 'g':
+        case 'G': return value << 30;
+        default: return otherwise;
+        }
+    }
+
+    std::string path_;
+    const CostTables* tables_;
+    std::uint64_t cache_bytes_ = 2 << 20;
+    std::uint64_t page_bytes_ = 1024;
+};
+
+[[nodiscard]] bool writes(const AccessUse& use) noexcept { return use.operation == trace::Operation::write; }
+[[nodiscard]] const char* word(const AccessUse& use) noexcept { return writes(use) ? "write" : "read"; }
+
+/// Single accesses to other nodes by loads and stores of the program, which other calls can replace.
+[[nodiscard]] bool is_single(const AccessUse& use) noexcept {
+    const bool loads = use.operation == trace::Operation::read || writes(use);
+    const bool one_by_one =
+        use.way == trace::Way::element || use.way == trace::Way::window || use.way == trace::Way::upc;
+    // At least some: nobody changes a program for less.
+    return loads && one_by_one && use.heaviest[2].calls >= 16 && use.heaviest[2].accesses == use.heaviest[2].calls;
+}
+
+[[nodiscard]] bool is_sequential(const AccessUse& use) noexcept {
+    const AccessUse::Amount& far = use.heaviest[2];
+    return far.runs * 4 <= far.calls || use.stride_share > 0.8;
+}
+
+/// Makes the changes for the uses of a trace.
+class Adviser {
+public:
+    Adviser(const RecordedTrace& trace, const CostTables* tables, Advice& advice)
+        : trace_{trace}, costs_{trace, tables}, advice_{advice} {}
+
+    void run() {
+        advice_.rated = costs_.known();
+        std::map<std::pair<std::string, std::uint64_t>, std::vector<std::size_t>> by_object;
+        for (std::size_t u = 0; u < advice_.uses.size(); ++u) {
+            const AccessUse& use = advice_.uses[u];
+            if (use.object_kind != "several") by_object[{use.object_name, use.object_number}].push_back(u);
+            if (is_single(use)) in_bulk(u);
+            if (use.operation == trace::Operation::atomic && use.heaviest[2].calls >= 16) without_result(u);
+            own_as_memory(u);
+        }
+        for (const auto& [object, uses] : by_object) {
+            cache(uses);
+            replicate(uses);
+            add_in_place(uses);
+        }
+        std::ranges::stable_sort(advice_.changes, [](const AdvisedChange& a, const AdvisedChange& b) {
+            return std::tuple{a.gain(), a.messages_saved} > std::tuple{b.gain(), b.messages_saved};
+        });
+    }
+
+private:
+    [[nodiscard]] const AccessUse& use(std::size_t u) const { return advice_.uses[u]; }
+
+    /// What far accesses of a use take: as measured by the recording, else by the rates.
+    [[nodiscard]] double predicted_now(const AccessUse& use) const {
+        const AccessUse::Amount& far = use.heaviest[2];
+        return static_cast<double>(far.accesses) * costs_.of_path(std::string{"baseline."} + word(use), far.accesses);
+    }
+    /// Enters a change with its times, if the rates are known and it gains something.
+    void add(AdvisedChange change, double then, double predicted_now_seconds) {
+        if (costs_.known()) {
+            double measured = 0;
+            for (const std::size_t u : change.uses) measured += use(u).heaviest[2].seconds();
+            const double now = measured > 0 ? measured : predicted_now_seconds;
+            if (then >= now) return;
+            change.now_seconds = now;
+            change.then_seconds = then;
+            if (measured > 0 && predicted_now_seconds > 0)
+                change.uncertainty = std::max(0.15, std::fabs(predicted_now_seconds - measured) / measured);
+        }
+        advice_.changes.push_back(std::move(change));
+    }
+
+    /// Time of hits and misses of a use's far accesses in a cache.
+    [[nodiscard]] double cached_seconds(const AccessUse& use, const trace::ReuseCounts& reuse, double& misses) const {
+        const AccessUse::Amount& far = use.heaviest[2];
+        const auto sampled = static_cast<double>(std::max<std::uint64_t>(reuse.total(), 1));
+        const double scale = static_cast<double>(far.accesses) / sampled;
+        const double hits = std::min(reuse.hits(costs_.cache_pages()) * scale, static_cast<double>(far.accesses));
+        misses = static_cast<double>(far.accesses) - hits;
+        // Of misses that follow each other read-ahead has the pages on their way.
+        const double all_cold = std::max<double>(1, static_cast<double>(reuse.cold));
+        const double ahead = misses * static_cast<double>(reuse.sequential) / all_cold;
+        const std::uint64_t page = costs_.page_bytes();
+        const double latency = costs_.transfer(page, writes(use));
+        constexpr std::uint64_t several = 16;
+        const double streamed = costs_.transfer(page, writes(use), several) / several;
+        return hits * costs_.of_path(std::string{"cached.hit."} + word(use), far.accesses) +
+               (misses - ahead) * latency + ahead * streamed;
+    }
+
+    void cache(const std::vector<std::size_t>& uses) {
+        const auto setting = trace_.settings.find("LAPWING_CACHE");
+        if (setting != trace_.settings.end() && setting->second != "off") return;
+        bool written = false;
+        AdvisedChange change{.kind = "cache"};
+        for (const std::size_t u : uses) {
+            written = written || use(u).operation != trace::Operation::read;
+            if (is_single(use(u))) change.uses.push_back(u);
+        }
+        if (change.uses.empty()) return;
+        double epoch = 0;
+        double read_only = 0;
+        double now = 0;
+        double epoch_misses = 0;
+        double read_only_misses = 0;
+        double accesses = 0;
+        for (const std::size_t u : change.uses) {
+            double misses = 0;
+            epoch += cached_seconds(use(u), use(u).within, misses);
+            epoch_misses += misses;
+            read_only += cached_seconds(use(u), use(u).over, misses);
+            read_only_misses += misses;
+            now += predicted_now(use(u));
+            accesses += static_cast<double>(use(u).heaviest[2].accesses);
+        }
+        if (accesses - epoch_misses < 0.2 * accesses && (written || accesses - read_only_misses < 0.2 * accesses))
+            return;
+        // The mode whose promise is weaker must be worth it.
+        const bool keep = !written && read_only_misses < 0.5 * epoch_misses;
+        const double misses = keep ? read_only_misses : epoch_misses;
+        const char* const mode = keep ? "read_only" : "epoch";
+        change.title = fmt::format("cache the elements of other nodes ({})", mode);
+        change.why = fmt::format(
+            "{:.0f} % of the accesses find their page in a cache of the default size{}", 100 * (1 - misses / accesses),
+            keep ? "; nobody writes the array while it is recorded, so that the cache may keep its "
+                   "contents over barriers (call invalidate_cache() after a change)"
+                 : "; what it holds is dropped at each barrier");
+        change.setting = fmt::format("LAPWING_CACHE={}", mode);
+        change.code =
+            fmt::format("lapwing::GlobalArrayOptions options{{.cache = {{.mode = lapwing::CacheMode::{}}}}};\n"
+                        "lapwing::GlobalArray<double, 2> a{{runtime, {{n, m}}, lapwing::Block{{}}, options}};",
+                        mode);
+        change.messages_saved = static_cast<std::uint64_t>(accesses - misses);
+        add(std::move(change), keep ? read_only : epoch, now);
+    }
+
+    /// A patch, a pattern of prefetch, or a list in place of single accesses.
+    void in_bulk(std::size_t u) {
+        const AccessUse& of = use(u);
+        const AccessUse::Amount& far = of.heaviest[2];
+        const bool write = writes(of);
+        const double copies = static_cast<double>(far.accesses) * costs_.rate("own.read", far.accesses);
+        const std::uint64_t transfers =
+            std::max<std::uint64_t>(1, of.executions * std::max<std::uint64_t>(of.owners, 1));
+        // Bytes that differ: each page once in an interval, and not more than were accessed.
+        const double pages = static_cast<double>(of.within.cold) * static_cast<double>(far.accesses) /
+                             static_cast<double>(std::max<std::uint64_t>(of.within.total(), 1));
+        const double distinct =
+            std::min(static_cast<double>(far.bytes), pages * static_cast<double>(Costs::sampled_page));
+        const auto each = static_cast<std::uint64_t>(distinct / static_cast<double>(transfers));
+        const double moved = static_cast<double>(transfers) * costs_.transfer(each, write);
+        AdvisedChange change{.uses = {u}};
+        change.messages_saved = far.calls > transfers ? far.calls - transfers : 0;
+        if (is_sequential(of)) {
+            change.kind = "patch";
+            change.title = write ? "write rows with put() instead of single elements"
+                                 : "read rows with get() instead of single elements";
+            change.why = of.stride_share > 0.8
+                             ? fmt::format("{:.0f} % of the accesses follow the one before at a distance of {} bytes",
+                                           100 * of.stride_share, of.stride)
+                             : fmt::format("the accesses go on where the one before ended, {:.0f} in a row",
+                                           static_cast<double>(far.calls) /
+                                               static_cast<double>(std::max<std::uint64_t>(far.runs, 1)));
+            change.code = write ? "std::vector<double> row(m); // fill it\na.put({{i, i + 1}, {0, m}}, row);"
+                                : "std::vector<double> row(m);\na.get({{i, i + 1}, {0, m}}, row);";
+        } else {
+            change.kind = "list";
+            change.title = write ? "collect the indices, and write them with scatter()"
+                                 : "collect the indices, and read them with gather()";
+            change.why =
+                fmt::format("{} single accesses at irregular places, in {} intervals", far.calls, of.executions);
+            change.code = write ? "a.scatter(indices, values);" : "a.gather(indices, values);";
+        }
+        const bool list = change.kind == "list";
+        const double listed = static_cast<double>(far.accesses) *
+                              costs_.of_path(std::string{"list."} + word(of), far.accesses / transfers);
+        add(std::move(change), (list ? listed : moved) + copies, predicted_now(of));
+        if (write || of.way != trace::Way::element) return;
+        AdvisedChange prefetch{.kind = "prefetch", .uses = {u}};
+        prefetch.title = "say before the loop what it reads, and leave the loop as it is";
+        prefetch.why = fmt::format("the rank reads {:.0f} KiB of {} other ranks, in {} intervals", distinct / 1024,
+                                   of.owners, of.executions);
+        prefetch.code =
+            "a.prefetch(lapwing::RowWise{});                 // or ColumnWise, Stencil, AllToAll, Custom\n"
+            "a.prefetch([](const lapwing::Domain<2>& own) { return own.expand(1); }); // a pattern of your own";
+        prefetch.messages_saved = far.calls > transfers ? far.calls - transfers : 0;
+        const double hits = static_cast<double>(far.accesses) * costs_.of_path("cached.hit.read", far.accesses);
+        add(std::move(prefetch), moved + hits, predicted_now(of));
+    }
+
+    void without_result(std::size_t u) {
+        const AccessUse& of = use(u);
+        const AccessUse::Amount& far = of.heaviest[2];
+        AdvisedChange change{.kind = "update", .uses = {u}};
+        change.title = "use an atomic without a result where the previous value is not needed";
+        change.why =
+            fmt::format("{} atomics wait for an answer each; without a result hundreds travel in a message", far.calls);
+        change.code = "a(i).add(x);             // instead of a(i).fetch_add(x)\n"
+                      "a.fetch(lapwing::Atomic::add, indices, operands, before); // or many with their results at once";
+        change.messages_saved = far.calls;
+        add(std::move(change), static_cast<double>(far.calls) * costs_.of_path("update", far.calls),
+            static_cast<double>(far.calls) * costs_.of_path("atomic", far.calls));
+    }
+
+    /// As many reads as writes of single elements at irregular places: += and the like.
+    void add_in_place(const std::vector<std::size_t>& uses) {
+        for (const std::size_t r : uses)
+            for (const std::size_t w : uses) {
+                const AccessUse& read = use(r);
+                const AccessUse& write = use(w);
+                if (read.operation != trace::Operation::read || !writes(write) || !is_single(read) || !is_single(write))
+                    continue;
+                const auto reads = static_cast<double>(read.heaviest[2].calls);
+                const auto writes_of = static_cast<double>(write.heaviest[2].calls);
+                if (std::fabs(reads - writes_of) > 0.01 * reads || is_sequential(read)) continue;
+                AdvisedChange change{.kind = "update", .uses = {r, w}};
+                change.title = "add to the elements where they are";
+                change.why = fmt::format("each of {} elements is read, changed and written back, at irregular places; "
+                                         "a(i) += x is not atomic either",
+                                         read.heaviest[2].calls);
+                change.code = "a(i).add(x); // instead of a(i) += x: hundreds travel in a message";
+                change.messages_saved = read.heaviest[2].calls;
+                const std::uint64_t calls = read.heaviest[2].calls;
+                add(std::move(change), static_cast<double>(calls) * costs_.of_path("update", calls),
+                    predicted_now(read) + predicted_now(write));
+            }
+    }
+
+    void replicate(const std::vector<std::size_t>& uses) {
+        constexpr std::uint64_t largest = std::uint64_t{16} << 20;
+        AdvisedChange change{.kind = "replicate"};
+        double now = 0;
+        std::uint64_t accesses = 0;
+        for (const std::size_t u : uses) {
+            const AccessUse& of = use(u);
+            if (of.operation != trace::Operation::read && of.far().calls > 0) return; // somebody writes to others
+            if (!is_single(of) || of.way != trace::Way::element) continue;
+            change.uses.push_back(u);
+            now += predicted_now(of);
+            accesses += of.heaviest[2].accesses;
+        }
+        const std::uint64_t bytes = change.uses.empty() ? 0 : use(change.uses.front()).object_bytes;
+        // Else most of what is copied is never read.
+        if (change.uses.empty() || bytes > largest || bytes > 64 * accesses) return;
+        change.title = "give every rank a copy of the array";
+        change.why = fmt::format("it has {} KiB in all, and only its owners write it", (bytes + 1023) / 1024);
+        change.code = "lapwing::GlobalArray<double, 1> a{runtime, {n}, lapwing::Replicated{}};\n"
+                      "a.broadcast(lapwing::Rank{0}); // after rank 0 has written it";
+        change.messages_saved = accesses;
+        add(std::move(change),
+            static_cast<double>(accesses) * costs_.rate("own.read", accesses) +
+                costs_.transfer(bytes, false) * std::ceil(std::log2(std::max(2, trace_.ranks))),
+            now);
+    }
+
+    /// Elements of the rank's own, through the array.
+    void own_as_memory(std::size_t u) {
+        const AccessUse& of = use(u);
+        const AccessUse::Amount& own = of.heaviest[0];
+        constexpr std::uint64_t least = 1'000'000;
+        if ((of.way != trace::Way::element && of.way != trace::Way::upc) || own.accesses < least) return;
+        AdvisedChange change{.kind = "local", .uses = {u}};
+        change.title = "access the rank's own elements as plain memory";
+        change.why = fmt::format("{} accesses to its own elements, each of which looks for the element's owner first",
+                                 own.accesses);
+        change.code = of.way == trace::Way::upc
+                          ? "double *mine = (double *)&a[i]; // a pointer to the thread's own elements"
+                          : "for (double& x : a.local_span()) …;  // or a.local(i, j), a.for_each_local(…)";
+        if (costs_.known()) {
+            const double now =
+                static_cast<double>(own.accesses) * costs_.rate(std::string{"own."} + word(of), own.accesses);
+            const double then = static_cast<double>(own.accesses) * costs_.rate("private.read", own.accesses);
+            if (then >= now) return;
+            change.now_seconds = now;
+            change.then_seconds = then;
+        }
+        advice_.changes.push_back(std::move(change));
+    }
+
+    const RecordedTrace& trace_;
+    Costs costs_;
+    Advice& advice_;
+};
+
+} // namespace
+
+Advice advise(const RecordedTrace& trace, const CostTables* tables) {
+    Advice advice;
+    for (const RecordedTrace::OfRank& rank : trace.of_ranks)
+        advice.seconds = std::max(advice.seconds, 1e-9 * static_cast<double>(rank.ns));
+    advice.uses = uses_of(trace);
+    Adviser{trace, tables, advice}.run();
+    return advice;
+}
+
+} // namespace lapwing::detail::model

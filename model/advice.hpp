@@ -1,0 +1,86 @@
+#pragma once
+
+#include "model/cost_model.hpp"
+#include "model/recorded_trace.hpp"
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace lapwing::detail::model {
+
+/// What one call site did with one object in one way, on all ranks: what a line of advice is about.
+struct AccessUse {
+    /// Of one rank, or of all.
+    struct Amount {
+        std::uint64_t calls = 0;
+        std::uint64_t accesses = 0;
+        std::uint64_t bytes = 0;
+        std::uint64_t runs = 0; ///< of calls that go on where the one before ended
+        std::uint64_t timed_calls = 0;
+        double timed_seconds = 0;
+        [[nodiscard]] double seconds() const noexcept {
+            return timed_calls == 0 ? 0 : timed_seconds / static_cast<double>(timed_calls) * static_cast<double>(calls);
+        }
+        Amount& operator+=(const Amount& other) noexcept;
+    };
+
+    std::string object_kind = {};
+    std::string object_name = {};
+    std::uint64_t object_number = 0;
+    std::uint64_t object_bytes = 0;         ///< of all parts
+    RecordedTrace::Frames object_site = {}; ///< where it is made
+    std::string object_made = {};           ///< the same in words, if somebody has looked it up
+    /// Where: of the first rank that has it, with its files. Empty: call sites that had no room.
+    RecordedTrace::Frames site = {};
+    int site_rank = 0;
+    trace::Way way = trace::Way::element;
+    trace::Operation operation = trace::Operation::read;
+
+    std::array<Amount, 3> all{}; ///< by affinity, of all ranks
+    int heaviest_rank = 0;       ///< whose far accesses take longest, or are most
+    std::array<Amount, 3> heaviest{};
+    trace::ReuseCounts within = {}; ///< of the heaviest rank's accesses to others' memory
+    trace::ReuseCounts over = {};
+    std::uint64_t owners = 0;     ///< that it accesses
+    std::uint64_t executions = 0; ///< intervals in which it does
+    std::int64_t stride = 0;      ///< the most frequent one, of its calls
+    double stride_share = 0;
+
+    [[nodiscard]] const Amount& far() const noexcept { return all[2]; }
+    [[nodiscard]] std::uint64_t accesses() const noexcept {
+        return all[0].accesses + all[1].accesses + all[2].accesses;
+    }
+};
+
+/// A change of the program, or a setting.
+struct AdvisedChange {
+    std::string kind = {};  ///< a word for programs: cache, patch, prefetch, list, replicate, update, local
+    std::string title = {}; ///< in a few words
+    std::string why = {};
+    std::vector<std::size_t> uses = {}; ///< that it concerns
+    std::string setting = {};           ///< that tries it without a change; empty: there is none
+    std::string code = {};              ///< the lines that do it
+    std::uint64_t messages_saved = 0;   ///< round trips of the heaviest rank
+    /// Of the heaviest rank, where rates were measured.
+    std::optional<double> now_seconds = {};
+    std::optional<double> then_seconds = {};
+    /// Relative: the prediction's of what the trace has measured, at least 15 %.
+    double uncertainty = 0.15;
+    [[nodiscard]] double gain() const noexcept { return now_seconds.value_or(0) - then_seconds.value_or(0); }
+};
+
+struct Advice {
+    double seconds = 0;                      ///< of the slowest rank
+    std::vector<AccessUse> uses = {};        ///< what takes longest first
+    std::vector<AdvisedChange> changes = {}; ///< by the gain; without rates by the round trips that they save
+    bool rated = false;                      ///< the rates of the trace's path are known
+};
+
+/// What dominates, and what would help. `tables`: the costs of the platform; null, or without rates: nothing is
+/// predicted.
+[[nodiscard]] Advice advise(const RecordedTrace& trace, const CostTables* tables);
+
+} // namespace lapwing::detail::model

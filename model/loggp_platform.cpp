@@ -1,0 +1,33 @@
+#include "model/loggp_platform.hpp"
+
+#include <lapwing/error.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+
+namespace lapwing::detail::model {
+
+AccessPlatform loggp_platform(const LogGpNetwork& network, int threads, const AccessRates& local,
+                              double private_seconds) {
+    if (std::min({network.latency, network.overhead, network.gap, network.per_byte}) < 0 || threads < 1)
+        throw UsageError{fmt::format("a network of L = {} s, o = {} s, g = {} s, G = {} s with {} threads; none of these "
+                                     "is negative, and there is at least 1 thread",
+                                     network.latency, network.overhead, network.gap, network.per_byte, threads)};
+    constexpr double bytes = 8;
+    AccessPlatform platform{.rates = local};
+    const double message = network.latency + 2 * network.overhead;
+    const RateCurve read{2 * message + bytes * network.per_byte};
+    const RateCurve write{std::max(network.gap, network.overhead) + bytes * network.per_byte};
+    for (const AccessPattern pattern : {AccessPattern::baseline, AccessPattern::vector, AccessPattern::coalesce}) {
+        platform.rates.of(pattern, false) = read;
+        platform.rates.of(pattern, true) = write;
+    }
+    const auto rounds = std::bit_width(static_cast<unsigned>(threads) - 1);
+    platform.barrier_seconds = static_cast<double>(rounds) * message;
+    platform.private_seconds = private_seconds;
+    return platform;
+}
+
+} // namespace lapwing::detail::model

@@ -1,0 +1,117 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace lapwing::detail::model {
+
+/// A program as Zhang's performance model sees it (Zhang 2007, section 6.5): shared objects, and intervals between
+/// sequence points with the references to the objects, how often each is executed, and the dependences between them.
+
+/// A shared array. Element e has affinity to thread e / block % threads.
+struct SharedObject {
+    std::string name = {};
+    std::uint64_t elements = 0;
+    std::uint64_t block = 1; ///< elements; 0: indefinite, all at `home`
+    std::uint64_t element_bytes = 8;
+    int home = 0;
+};
+
+/// Whose elements a reference accesses.
+struct ReferenceAffinity {
+    enum class Kind : std::uint8_t {
+        own,   ///< the thread's
+        whole, ///< all over the object, evenly
+        home,  ///< those of an object of indefinite block size
+        shift, ///< elements that are `shift` behind the thread's own
+        share, ///< the thread's in the share `local` of the accesses
+    };
+    Kind kind = Kind::whole;
+    std::int64_t shift = 0;
+    double local = 0;
+};
+
+/// In which order it accesses them.
+struct Walk {
+    enum class Kind : std::uint8_t {
+        stride,    ///< at a fixed distance
+        random,    ///< anywhere
+        clustered, ///< at small, irregular distances
+    };
+    Kind kind = Kind::random;
+    std::int64_t stride = 1; ///< elements
+};
+
+/// A reference to an object in the program's text.
+struct Reference {
+    std::string name = {};
+    std::string object = {};
+    bool write = false;
+    std::uint64_t count = 0; ///< executions by each thread, each time that the interval is run
+    ReferenceAffinity affinity = {};
+    Walk walk = {};
+    /// References with the same word access the same location at any time: one access serves those of one kind.
+    std::string place = {};
+    /// References with the same word access locations of the same affinity at any time. Empty: it is worked out.
+    std::string with = {};
+    /// Of the remote accesses, those that a cache serves. Nothing: a simulated cache says it.
+    std::optional<double> hit_rate = {};
+};
+
+struct Dependence {
+    enum class Kind : std::uint8_t { true_dependence, anti, output, input };
+    std::size_t from = 0; ///< numbers of references of the interval
+    std::size_t to = 0;
+    Kind kind = Kind::true_dependence;
+};
+
+/// What is executed between two sequence points.
+struct DescribedInterval {
+    std::string name = {};
+    std::uint64_t times = 1;
+    double computation_seconds = 0; ///< the same source on private memory, each time
+    std::uint64_t barriers = 1;     ///< that end it
+    std::vector<Reference> references = {};
+    std::vector<Dependence> dependences = {};
+
+    /// Builder: adds a reference, and returns its number.
+    std::size_t add(Reference reference) {
+        references.push_back(std::move(reference));
+        return references.size() - 1;
+    }
+    DescribedInterval& depends(std::size_t from, std::size_t to, Dependence::Kind kind) {
+        dependences.push_back({from, to, kind});
+        return *this;
+    }
+};
+
+struct ProgramDescription {
+    int threads = 1;
+    std::vector<SharedObject> objects = {};
+    std::vector<DescribedInterval> intervals = {};
+
+    [[nodiscard]] const SharedObject& object(std::string_view name) const;
+    /// Throws UsageError that names what is wrong: no threads, unknown objects, dependences on references that are not
+    /// there, shares outside [0, 1].
+    void check() const;
+};
+
+/// Of a thread's accesses, those to its own memory.
+[[nodiscard]] double local_share(const SharedObject& object, const Reference& reference, int thread, int threads);
+
+/// A description as text, one thing a line; `#` starts a comment:
+///
+///     threads 12
+///     object B elements=57600 block=1 bytes=8
+///     interval multiply computation=0.31 barriers=1
+///     reference b read B count=1152000 affinity=whole walk=stride:240
+///     dependence c_write c_read true
+///
+/// docs/performance-model.md says what may stand there. Throws UsageError with the number of the line.
+[[nodiscard]] ProgramDescription parse_description(std::string_view text);
+
+} // namespace lapwing::detail::model

@@ -1,0 +1,66 @@
+#pragma once
+
+#include "src/trace/recorder.hpp"
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace lapwing::detail::model {
+
+/// What LAPWING_TRACE has recorded of a run.
+struct RecordedTrace {
+    struct File {
+        std::string path = {};
+        std::uint64_t bytes = 0;
+        std::int64_t changed = 0;
+    };
+    /// A call, as an offset in a file. Addresses are those that calls return to.
+    struct Frame {
+        std::size_t file = 0;
+        std::uint64_t offset = 0;
+        friend auto operator<=>(const Frame&, const Frame&) = default;
+    };
+    using Frames = std::vector<Frame>; ///< from the inside out
+    struct OfObject {
+        std::string kind = {}; ///< window, or upc: a block of UPC's heap
+        std::string name = {}; ///< empty: none
+        std::uint64_t number = 0;
+        std::uint64_t bytes = 0; ///< of the rank's part
+        Frames made = {};        ///< where the program makes it
+    };
+    struct OfInterval {
+        std::uint64_t times = 0;
+        std::uint64_t ns = 0;
+        Frames site = {}; ///< empty: the start of the program
+    };
+    struct OfRecord {
+        std::uint32_t thread = 0;
+        trace::Record record = {}; ///< object: 0 none, else number in `objects` plus one
+    };
+    struct OfRank {
+        int rank = 0;
+        std::uint64_t ns = 0;
+        std::vector<File> files = {};
+        std::vector<OfObject> objects = {};
+        std::vector<OfInterval> intervals = {};
+        std::map<std::uint64_t, Frames> sites = {}; ///< by the key of a record
+        std::vector<OfRecord> records = {};
+    };
+
+    int ranks = 0;
+    int nodes = 0;
+    std::string network_path = {};
+    std::string mpi = {};
+    std::string profile = {}; ///< file of the profile that the run looked for; empty: none
+    std::map<std::string, std::string> settings = {};
+    std::vector<OfRank> of_ranks = {};
+};
+
+/// What a file of LAPWING_TRACE has. Throws FileError with `file` in its text for anything else: other files, other
+/// versions, text that was cut off or changed.
+[[nodiscard]] RecordedTrace parse_trace(std::string_view text, std::string_view file);
+
+} // namespace lapwing::detail::model

@@ -1,0 +1,62 @@
+#pragma once
+
+#include "src/trace/recorder.hpp"
+
+#include <map>
+#include <memory>
+#include <vector>
+
+namespace lapwing::detail::trace {
+
+/// What one thread has recorded.
+class ThreadRecords {
+public:
+    void note(const Access& access, std::uint32_t interval);
+    [[nodiscard]] bool begin_call(Way way, const void* site) noexcept;
+    void end_call() noexcept;
+    /// Of what was noted last, outside of a call.
+    void add_time(std::chrono::steady_clock::time_point begin) noexcept;
+    void sequence_point() noexcept { reuse_.sequence_point(); }
+
+    [[nodiscard]] const std::vector<Record>& records() const noexcept { return records_; }
+    [[nodiscard]] const std::map<std::uint64_t, CallSite>& sites() const noexcept { return sites_; }
+
+private:
+    [[nodiscard]] Record& record_of(const Access& access, std::uint32_t interval);
+    [[nodiscard]] std::uint64_t site_of_call();
+
+    std::vector<Record> records_;
+    std::vector<std::uint32_t> table_; ///< by hash: the number of a record plus one
+    std::map<std::uint64_t, CallSite> sites_;
+    ReuseSample reuse_;
+    // The call that is going on.
+    bool in_call_ = false;
+    Way way_ = Way::window;
+    const void* address_ = nullptr; ///< null: not known yet, or site_ says it
+    std::uint64_t site_ = 0;
+    std::size_t timed_record_ = SIZE_MAX;
+    bool timed_ = false;
+    std::chrono::steady_clock::time_point begin_;
+    std::uint64_t random_ = 0x2545f4914f6cdd1d;
+};
+
+/// What the process has recorded.
+struct Recorded {
+    std::vector<std::unique_ptr<ThreadRecords>> threads = {};
+    std::vector<Object> objects = {};
+    /// Ranges that are objects of their own, the latest last.
+    struct Range {
+        ObjectNumber of = 0;
+        ObjectNumber object = 0;
+        std::uint64_t begin = 0;
+        std::uint64_t end = 0;
+    };
+    std::vector<Range> ranges = {};
+    std::vector<Interval> intervals = {};
+    std::chrono::steady_clock::time_point begin = {};
+    std::chrono::steady_clock::time_point end = {};
+};
+
+[[nodiscard]] std::string to_text(const Recorded& recorded, int rank);
+
+} // namespace lapwing::detail::trace

@@ -1,0 +1,300 @@
+#include "src/trace/recorder.hpp"
+
+#include "src/support/mutex.hpp"
+#include "src/trace/recorded.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <mutex>
+#include <utility>
+
+namespace lapwing::detail::trace {
+namespace {
+
+support::Mutex mutex{support::LockRank::innermost};
+/// Never destroyed: threads may note accesses while the process ends.
+Recorded& recorded() {
+    static auto& all = *new Recorded;
+    return all;
+}
+std::atomic<std::uint32_t> current_interval{0};
+std::chrono::steady_clock::time_point interval_begin; // with the mutex
+
+/// Counts the recordings, so that a thread does not go on with its records of an earlier one.
+std::atomic<std::uint32_t> recording_number{0};
+thread_local constinit ThreadRecords* mine = nullptr;
+thread_local constinit std::uint32_t mine_is_of = 0;
+
+[[nodiscard]] ThreadRecords& records_of_thread() {
+    const std::uint32_t number = recording_number.load(std::memory_order_relaxed);
+    if (mine == nullptr || mine_is_of != number) [[unlikely]] {
+        auto records = std::make_unique<ThreadRecords>();
+        const std::lock_guard guard{mutex};
+        mine = recorded().threads.emplace_back(std::move(records)).get();
+        mine_is_of = number;
+    }
+    return *mine;
+}
+
+/// Counts a value among the most frequent ones (Misra and Gries, 1982): what has no room lowers all counts, so that a
+/// value of more than a ninth of them stays.
+void count_value(std::array<Record::Count, Record::most_counts>& counts, std::uint64_t& others, std::int64_t value,
+                 std::uint64_t amount) noexcept {
+    Record::Count* free = nullptr;
+    for (Record::Count& entry : counts) {
+        if (entry.count != 0 && entry.value == value) {
+            entry.count += amount;
+            return;
+        }
+        if (entry.count == 0 && free == nullptr) free = &entry;
+    }
+    if (free != nullptr) {
+        *free = {value, amount};
+        return;
+    }
+    others += amount;
+    for (Record::Count& entry : counts) {
+        const std::uint64_t lost = std::min(entry.count, amount);
+        entry.count -= lost;
+        others += lost;
+    }
+}
+
+void add_place(Record& record, const Access& access) noexcept {
+    const bool same_owner = record.last.owner == access.owner;
+    if (same_owner && access.offset == record.last.end) {
+        record.last.run_bytes += access.bytes;
+    } else {
+        ++record.runs;
+        record.last.run_bytes = access.bytes;
+    }
+    record.longest_run_bytes = std::max(record.longest_run_bytes, record.last.run_bytes);
+    if (same_owner)
+        count_value(record.strides, record.other_strides, static_cast<std::int64_t>(access.offset - record.last.offset),
+                    1);
+    else if (record.last.owner >= 0) ++record.owner_changes;
+    count_value(record.owners, record.other_owners, access.owner, access.accesses);
+    record.last.owner = access.owner;
+    record.last.offset = access.offset;
+    record.last.end = access.offset + access.bytes;
+    record.lowest = std::min(record.lowest, access.offset);
+    record.highest = std::max(record.highest, record.last.end);
+}
+
+[[nodiscard]] std::uint64_t slot_of(const Record& key) noexcept {
+    std::uint64_t hash = key.site ^ (std::uint64_t{key.object} << 32 | key.interval) * 0xbf58476d1ce4e5b9;
+    hash ^= static_cast<std::uint64_t>(key.way) << 16 | static_cast<std::uint64_t>(key.operation) << 8 |
+            static_cast<std::uint64_t>(key.affinity);
+    hash *= 0x94d049bb133111eb;
+    return hash ^ hash >> 32;
+}
+
+[[nodiscard]] bool same(const Record& a, const Record& b) noexcept {
+    return a.site == b.site && a.object == b.object && a.interval == b.interval && a.way == b.way &&
+           a.operation == b.operation && a.affinity == b.affinity;
+}
+
+} // namespace
+
+Record& ThreadRecords::record_of(const Access& access, std::uint32_t interval) {
+    Record key{.site = site_of_call(),
+               .object = access.object,
+               .interval = interval,
+               .way = in_call_ ? way_ : access.way,
+               .operation = access.operation,
+               .affinity = access.affinity};
+    constexpr std::size_t slots = 2 * most_records;
+    if (table_.empty()) table_.resize(slots);
+    for (int attempt = 0; attempt < 2; ++attempt) {
+        std::size_t slot = slot_of(key) % slots;
+        for (; table_[slot] != 0; slot = (slot + 1) % slots)
+            if (same(records_[table_[slot] - 1], key)) return records_[table_[slot] - 1];
+        if (records_.size() < most_records || attempt == 1) {
+            records_.push_back(key);
+            table_[slot] = static_cast<std::uint32_t>(records_.size());
+            return records_.back();
+        }
+        // The call sites beyond share a few records.
+        key.site = 0;
+        key.object = 0;
+        key.interval = 0;
+    }
+    return records_.back(); // not reached
+}
+
+std::uint64_t ThreadRecords::site_of_call() {
+    if (in_call_ && site_ != 0) return site_;
+    const CallSite site = address_ != nullptr && in_call_ ? CallSite::at(address_) : CallSite::of_caller();
+    const std::uint64_t key = site.key();
+    if (in_call_) site_ = key;
+    if (sites_.size() < most_records) sites_.try_emplace(key, site);
+    return key;
+}
+
+void ThreadRecords::note(const Access& access, std::uint32_t interval) {
+    Record& record = record_of(access, interval);
+    if (!in_call_ || timed_record_ == SIZE_MAX) timed_record_ = static_cast<std::size_t>(&record - records_.data());
+    ++record.calls;
+    record.accesses += access.accesses;
+    record.bytes += access.bytes;
+    constexpr unsigned page_bits = ReuseSample::page_bits;
+    const std::uint64_t page = access.offset >> page_bits;
+    if (access.affinity != Affinity::own && access.accesses == 1) {
+        const bool follows = record.last.owner == access.owner && page == (record.last.offset >> page_bits) + 1;
+        const std::uint64_t part = std::uint64_t{access.object} << 32 | static_cast<std::uint32_t>(access.owner);
+        const ReuseSample::Distance distance = reuse_.touch(part, page, follows);
+        if (distance.sampled) {
+            add(record.within, distance, true);
+            add(record.over, distance, false);
+        }
+    }
+    add_place(record, access);
+}
+
+bool ThreadRecords::begin_call(Way way, const void* site) noexcept {
+    if (in_call_) return false;
+    in_call_ = true;
+    way_ = way;
+    address_ = site;
+    site_ = 0;
+    timed_record_ = SIZE_MAX;
+    // To look at the clock takes longer than many an access to an element: a sixteenth of them, at random.
+    random_ = random_ * 6364136223846793005 + 1442695040888963407;
+    timed_ = way != Way::element && way != Way::upc ? true : random_ >> 60 == 0;
+    if (timed_) begin_ = std::chrono::steady_clock::now();
+    return true;
+}
+
+void ThreadRecords::end_call() noexcept {
+    in_call_ = false;
+    if (timed_) add_time(begin_);
+    timed_record_ = SIZE_MAX;
+}
+
+void ThreadRecords::add_time(std::chrono::steady_clock::time_point begin) noexcept {
+    if (in_call_ || timed_record_ >= records_.size()) return;
+    Record& record = records_[timed_record_];
+    ++record.timed_calls;
+    record.timed_ns += static_cast<std::uint64_t>(
+        std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - begin).count());
+}
+
+void TimeOfLast::end() const noexcept {
+    if (mine != nullptr) mine->add_time(begin_);
+}
+
+bool CallScope::begin(Way way, const void* site) noexcept {
+    try {
+        return records_of_thread().begin_call(way, site);
+    } catch (const std::exception&) { // no memory: the call is not recorded
+        return false;
+    }
+}
+
+void CallScope::end() noexcept {
+    if (mine != nullptr) mine->end_call();
+}
+
+bool start() {
+    const std::lock_guard guard{mutex};
+    if (on()) return false;
+    Recorded& all = recorded();
+    all.threads.clear();
+    all.objects.clear();
+    all.ranges.clear();
+    all.intervals.assign(1, Interval{.times = 1});
+    all.begin = interval_begin = std::chrono::steady_clock::now();
+    current_interval.store(0, std::memory_order_relaxed);
+    recording_number.fetch_add(1, std::memory_order_relaxed);
+    recording.store(true, std::memory_order_relaxed);
+    return true;
+}
+
+namespace {
+
+[[nodiscard]] std::uint64_t ns_since(std::chrono::steady_clock::time_point begin,
+                                     std::chrono::steady_clock::time_point end) {
+    return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(end - begin).count());
+}
+
+} // namespace
+
+void stop() {
+    const std::lock_guard guard{mutex};
+    if (!on()) return;
+    recording.store(false, std::memory_order_relaxed);
+    Recorded& all = recorded();
+    all.end = std::chrono::steady_clock::now();
+    all.intervals[current_interval.load(std::memory_order_relaxed)].ns += ns_since(interval_begin, all.end);
+}
+
+std::string take_text(int rank) {
+    const std::lock_guard guard{mutex};
+    return to_text(recorded(), rank);
+}
+
+ObjectNumber add_object(std::string_view kind, std::string_view name, std::uint64_t number, std::uint64_t bytes) {
+    const std::lock_guard guard{mutex};
+    std::vector<Object>& objects = recorded().objects;
+    objects.push_back({std::string{kind}, std::string{name}, number, bytes, CallSite::of_caller()});
+    return static_cast<ObjectNumber>(objects.size());
+}
+
+namespace {
+
+std::atomic<bool> has_ranges{false};
+
+/// The object that the access is to: the range that was added last, of those that it is in.
+[[nodiscard]] Access in_range(Access access) {
+    const std::lock_guard guard{mutex};
+    const std::vector<Recorded::Range>& ranges = recorded().ranges;
+    const auto found = std::find_if(ranges.rbegin(), ranges.rend(), [&](const Recorded::Range& range) {
+        return range.of == access.object && access.offset >= range.begin && access.offset < range.end;
+    });
+    if (found != ranges.rend()) access.object = found->object;
+    return access;
+}
+
+} // namespace
+
+void add_range(ObjectNumber of, std::string_view kind, std::uint64_t begin, std::uint64_t end) {
+    constexpr std::size_t most_ranges = 1024;
+    if (of == 0 || begin == end || recorded().ranges.size() == most_ranges) return;
+    const ObjectNumber object = add_object(kind, {}, begin, end - begin);
+    const std::lock_guard guard{mutex};
+    recorded().ranges.push_back({of, object, begin, end});
+    has_ranges.store(true, std::memory_order_relaxed);
+}
+
+void note(const Access& access) noexcept {
+    try {
+        records_of_thread().note(has_ranges.load(std::memory_order_relaxed) ? in_range(access) : access,
+                                 current_interval.load(std::memory_order_relaxed));
+    } catch (const std::exception&) { // no memory
+    }
+}
+
+void sequence_point() noexcept {
+    try {
+        const CallSite site = CallSite::of_caller();
+        records_of_thread().sequence_point();
+        const auto now = std::chrono::steady_clock::now();
+        const std::lock_guard guard{mutex};
+        if (!on()) return;
+        std::vector<Interval>& intervals = recorded().intervals;
+        intervals[current_interval.load(std::memory_order_relaxed)].ns += ns_since(interval_begin, now);
+        interval_begin = now;
+        auto found = std::ranges::find(intervals, site.key(), &Interval::key);
+        if (found == intervals.end()) {
+            constexpr std::size_t most_intervals = 256;
+            if (intervals.size() < most_intervals)
+                found = intervals.insert(found, Interval{.site = site, .key = site.key()});
+            else found = intervals.end() - 1; // the last one takes the rest
+        }
+        ++found->times;
+        current_interval.store(static_cast<std::uint32_t>(found - intervals.begin()), std::memory_order_relaxed);
+    } catch (const std::exception&) { // no memory
+    }
+}
+
+} // namespace lapwing::detail::trace

@@ -1,0 +1,154 @@
+// Traces as text, and the advice that follows from them.
+#include "model/advice.hpp"
+
+#include "support/catch.hpp"
+
+#include <lapwing/error.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <string>
+
+using namespace lapwing;
+using namespace lapwing::detail::model;
+using Catch::Contains;
+
+namespace {
+
+/// The text with its checksum.
+std::string sealed(const std::string& text) {
+    std::uint64_t hash = 0xcbf29ce484222325U;
+    for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
+    char line[40];
+    std::snprintf(line, sizeof line, "checksum %016llx\n", static_cast<unsigned long long>(hash));
+    return text + line;
+}
+
+const std::string head = "lapwing trace 1\nranks 1\nnodes 2\nnetwork_path service\nmpi Some MPI\nprofile \n"
+                         "setting LAPWING_CACHE=off\nsetting LAPWING_CACHE_BYTES=2m\nsetting LAPWING_CACHE_PAGE=1k\n"
+                         "rank 0 ns=2000000000\nfile 0 bytes=100 changed=5 path=/a%20program\n"
+                         "object 1 kind=window number=3 bytes=80000 name=vector at -\n"
+                         "interval 0 times=1 ns=2000000000 at -\nsite ab at 0+10\nsite cd at 0+20 0+30\n";
+
+std::string access(const std::string& site, const std::string& operation, std::uint64_t calls,
+                   const std::string& rest) {
+    return "access thread=0 object=1 site=" + site + " interval=0 way=element operation=" + operation +
+           " affinity=far calls=" + std::to_string(calls) + " accesses=" + std::to_string(calls) +
+           " bytes=" + std::to_string(8 * calls) + rest;
+}
+
+/// Of 10,000 elements, in a row.
+const std::string in_a_row = access("ab", "read", 10000,
+                                    " timed=100 timed_ns=2000000 runs=1 longest_run=80000 lowest=0 highest=80000 "
+                                    "owner_changes=0 owners=others:0,1:10000 strides=others:0,8:9999 "
+                                    "within=cold:79,sequential:78,0:9921 over=cold:79,sequential:78,0:9921\n");
+/// Anywhere in far more memory than a cache has.
+std::string anywhere(const std::string& site, const std::string& operation) {
+    return access(site, operation, 10000,
+                  " timed=100 timed_ns=2000000 runs=9990 longest_run=16 lowest=0 highest=800000000 "
+                  "owner_changes=0 owners=others:0,1:10000 strides=others:9990 "
+                  "within=cold:9900,sequential:0,13:100 over=cold:9900,sequential:0,13:100\n");
+}
+
+CostTables tables() {
+    CostTables result;
+    for (const char* const operation : {".read", ".write"}) {
+        result.rates[std::string{"service.baseline"} + operation] = RateCurve{20e-6};
+        result.rates[std::string{"service.cached.hit"} + operation] = RateCurve{10e-9};
+        result.rates[std::string{"service.list"} + operation] = RateCurve{100e-9};
+        result.rates[std::string{"own"} + operation] = RateCurve{2e-9};
+    }
+    result.rates["service.update"] = RateCurve{50e-9};
+    result.rates["private.read"] = RateCurve{1e-9};
+    const std::vector<TransferLine> line{{0, 20e-6, 20e-6, 1e-6, 1e-9, 1e-6, 0}};
+    result.transfers(Path::service, Direction::get) = TransferModel{line};
+    result.transfers(Path::service, Direction::put) = TransferModel{line};
+    return result;
+}
+
+const AdvisedChange* change_of(const Advice& advice, const std::string& kind) {
+    const auto found = std::ranges::find(advice.changes, kind, &AdvisedChange::kind);
+    return found == advice.changes.end() ? nullptr : &*found;
+}
+
+} // namespace
+
+TEST_CASE("a trace is read, and all else is refused with a reason") {
+    const RecordedTrace trace = parse_trace(sealed(head + in_a_row), "t");
+    REQUIRE(trace.of_ranks.size() == 1);
+    const RecordedTrace::OfRank& rank = trace.of_ranks.front();
+    CHECK(rank.files.front().path == "/a program");
+    CHECK(rank.objects.front().name == "vector");
+    CHECK(rank.sites.at(0xcd) == RecordedTrace::Frames{{0, 0x20}, {0, 0x30}});
+    REQUIRE(rank.records.size() == 1);
+    CHECK(rank.records.front().record.calls == 10000);
+    CHECK(rank.records.front().record.strides[0].value == 8);
+    CHECK(rank.records.front().record.within.at[0] == 9921);
+
+    const std::string good = sealed(head + in_a_row);
+    CHECK_THROWS_WITH(parse_trace("", "t"), Contains("t: it is no trace of Lapwing's"));
+    CHECK_THROWS_WITH(parse_trace("\x7f"
+                                  "ELF",
+                                  "t"),
+                      Contains("no trace"));
+    CHECK_THROWS_WITH(parse_trace("lapwing trace 99\n", "t"), Contains("another version"));
+    std::string damaged = good;
+    damaged[good.find("calls=1")] = 'k';
+    CHECK_THROWS_WITH(parse_trace(damaged, "t"), Contains("damaged"));
+    for (std::size_t length = 0; length < good.size(); length += 7)
+        CHECK_THROWS_AS(parse_trace(good.substr(0, length), "t"), FileError);
+    CHECK_THROWS_WITH(parse_trace(sealed(head + "surprise 1\n"), "t"), Contains("'surprise' is unknown"));
+    CHECK_THROWS_WITH(parse_trace(sealed(head + "access thread=0 object=9 site=0 interval=0\n"), "t"),
+                      Contains("object or interval is not there"));
+    CHECK_THROWS_WITH(parse_trace(sealed("lapwing trace 1\nranks 2\nrank 0 ns=1\n"), "t"), Contains("1 ranks of 2"));
+}
+
+TEST_CASE("without rates changes are ranked by the round trips that they save") {
+    const Advice advice = advise(parse_trace(sealed(head + in_a_row), "t"), nullptr);
+    CHECK_FALSE(advice.rated);
+    REQUIRE(advice.uses.size() == 1);
+    CHECK(advice.uses.front().heaviest[2].seconds() == Approx(0.2)); // 20 us each
+    REQUIRE(change_of(advice, "patch") != nullptr);
+    CHECK(change_of(advice, "patch")->messages_saved == 9999);
+    CHECK_FALSE(change_of(advice, "patch")->now_seconds);
+    REQUIRE(change_of(advice, "cache") != nullptr);
+    CHECK(change_of(advice, "cache")->messages_saved == 9921);
+    CHECK(change_of(advice, "cache")->setting == "LAPWING_CACHE=epoch");
+    CHECK(change_of(advice, "list") == nullptr);
+}
+
+TEST_CASE("elements in a row: patches and the cache, with their gains") {
+    const CostTables costs = tables();
+    const Advice advice = advise(parse_trace(sealed(head + in_a_row), "t"), &costs);
+    CHECK(advice.rated);
+    const AdvisedChange* const patch = change_of(advice, "patch");
+    REQUIRE(patch != nullptr);
+    CHECK(*patch->now_seconds == Approx(0.2));
+    // One transfer of 80,000 bytes, and 10,000 local accesses.
+    CHECK(*patch->then_seconds == Approx(costs.transfers(Path::service, Direction::get).time(80000) + 1e4 * 2e-9));
+    const AdvisedChange* const cache = change_of(advice, "cache");
+    REQUIRE(cache != nullptr);
+    CHECK(*cache->then_seconds < 0.01);
+    CHECK(*cache->then_seconds > 9921 * 10e-9);
+    CHECK(std::ranges::is_sorted(advice.changes, [](const auto& a, const auto& b) { return a.gain() > b.gain(); }));
+}
+
+TEST_CASE("elements anywhere: lists, and no cache") {
+    const CostTables costs = tables();
+    const Advice advice = advise(parse_trace(sealed(head + anywhere("ab", "read")), "t"), &costs);
+    CHECK(change_of(advice, "cache") == nullptr);
+    CHECK(change_of(advice, "patch") == nullptr);
+    REQUIRE(change_of(advice, "list") != nullptr);
+    CHECK(*change_of(advice, "list")->then_seconds == Approx(1e4 * (100e-9 + 2e-9)));
+}
+
+TEST_CASE("as many reads as writes anywhere: adds in place") {
+    const CostTables costs = tables();
+    const Advice advice =
+        advise(parse_trace(sealed(head + anywhere("ab", "read") + anywhere("cd", "write")), "t"), &costs);
+    REQUIRE_FALSE(advice.changes.empty());
+    CHECK(advice.changes.front().kind == "update");
+    CHECK(advice.changes.front().uses.size() == 2);
+    CHECK(*advice.changes.front().then_seconds == Approx(1e4 * 50e-9));
+}
