@@ -154,13 +154,19 @@ prefetching::EntryBuffer& ArrayBase::copies(const char* call) const {
     return *copies_;
 }
 
-void ArrayBase::update() { copies(".update").fill(); }
+void ArrayBase::update() {
+    const trace::CallScope call{trace::Way::prefetch};
+    copies(".update").fill();
+}
 
 Completion ArrayBase::update_async() { return copies(".update_async").start_fill(); }
 
 void ArrayBase::fill_new_copies() { copies_->fill_new(); }
 
-void ArrayBase::refresh_copies() const { copies_->refresh(); }
+void ArrayBase::refresh_copies() const {
+    const trace::CallScope call{trace::Way::prefetch};
+    copies_->refresh();
+}
 
 void ArrayBase::drop_copies() noexcept {
     if (copies_ == nullptr) return;

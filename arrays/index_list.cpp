@@ -2,6 +2,7 @@
 
 #include "arrays/pending_transfers.hpp"
 #include "src/support/device_memory.hpp"
+#include "window/recorded_calls.hpp"
 #include "window/window_state.hpp"
 
 #include <lapwing/layout.hpp>
@@ -48,6 +49,15 @@ void notify_stores(Window& window, std::span<const ListedPlace> places, std::uin
             copies.written(places[k].owner, places[k].offset, {values + k * element_bytes, element_bytes});
 }
 
+/// Records the list, where accesses are.
+void note(const Window& window, Direction direction, std::span<const ListedPlace> places, std::uint64_t bytes) {
+    if (!trace::on()) return;
+    const trace::CallScope call{trace::Way::list};
+    const trace::Operation operation = direction == Direction::get ? trace::Operation::read : trace::Operation::write;
+    for (const ListedPlace& place : places)
+        window::note(window.state().facts(), operation, place.owner, place.offset, bytes);
+}
+
 /// The places of a list by their owners, in the order of the list where they have the same.
 std::vector<std::size_t> by_owner(std::span<const ListedPlace> places, int ranks) {
     std::vector<std::size_t> order(places.size());
@@ -70,6 +80,7 @@ Completion start_list(Window& window, Direction direction, std::span<const Liste
                       std::uint64_t element_bytes, std::byte* values) {
     support::require_host_memory(
         values, [&] { return window.state().who(direction == Direction::get ? "gather" : "scatter"); });
+    note(window, direction, places, element_bytes);
     const transport::MemoryMap& map = window.map();
     std::vector<Listed> far;
     for (std::size_t k = 0; k < places.size(); ++k) {
@@ -129,6 +140,7 @@ Completion start_list(Window& window, Direction direction, std::span<const Liste
 Completion start_list_of_atomics(Window& window, Atomic operation, mpi::AtomicType type,
                                  std::span<const ListedPlace> places, std::span<mpi::ListedAtomic> list,
                                  const char* call) {
+    const trace::CallScope scope{trace::Way::list};
     for (std::size_t k = 0; k < places.size(); ++k) list[k].offset = places[k].offset;
     std::vector<std::size_t> order = by_owner(places, window.map().ranks); // those on one element stay in their order
     auto pending = std::make_unique<PendingTransfers>();

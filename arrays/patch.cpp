@@ -4,6 +4,7 @@
 #include "arrays/section_layouts.hpp"
 #include "datatype/strided_copy.hpp"
 #include "src/support/device_memory.hpp"
+#include "window/recorded_calls.hpp"
 #include "window/window_state.hpp"
 
 #include <lapwing/error.hpp>
@@ -47,8 +48,18 @@ void PatchTransfer::carry(int owner, const distribution::Section& section) {
             "bytes; correct its locate()",
             window_.state().who("patch"), owner, map.ranks, static_cast<std::uint64_t>(end) * element_bytes_,
             owner >= 0 && owner < map.ranks ? map.bytes(owner) : 0)};
+    if (trace::on()) [[unlikely]]
+        note(owner, section);
     if (std::byte* const segment = map.base(owner)) copy(owner, segment, section);
     else start(owner, section);
+}
+
+void PatchTransfer::note(int owner, const distribution::Section& section) const {
+    std::uint64_t elements = 1;
+    for (const distribution::SectionLevel& level : section.levels) elements *= level.count;
+    window::note(window_.state().facts(),
+                 direction_ == Direction::get ? trace::Operation::read : trace::Operation::write, owner,
+                 section.owner_offset * element_bytes_, elements * element_bytes_, elements, trace::Way::patch);
 }
 
 void PatchTransfer::copy(int owner, std::byte* segment, const distribution::Section& section) {

@@ -2,6 +2,7 @@
 
 #include "model/team_costs.hpp"
 #include "runtime/open_runtimes.hpp"
+#include "runtime/trace_file.hpp"
 #include "src/support/log.hpp"
 
 #include <lapwing/error.hpp>
@@ -12,6 +13,7 @@
 #include <exception>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <string_view>
 #include <system_error>
 
@@ -88,6 +90,7 @@ void write_json(const std::string& file, const StatisticsValues& total, int rank
 Runtime::Runtime(MPI_Comm communicator, const Settings& settings)
     : detail::runtime::MpiUse{communicator, settings}, Team{communicator, settings} {
     detail::model::use_profile(*this);
+    trace_ = std::make_unique<detail::runtime::TraceFile>(*this);
     if (rank().value == 0) {
         if (const std::string where = stats_setting.get(settings); where.starts_with(json_prefix))
             check_writable(where.substr(json_prefix.size()));
@@ -110,6 +113,7 @@ Runtime::~Runtime() {
 
 void Runtime::close() {
     if (closed()) return;
+    trace_->write();
     Team::close();
     const std::string where = stats_setting.get(settings());
     if (where.empty() || rank().value != 0) return;

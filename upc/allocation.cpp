@@ -186,11 +186,13 @@ lapwing_upc_pointer Allocation::allocate_blocks_together(const char* call, std::
         program_.team().require_same(asked, call, "the number of blocks, and their bytes,");
     }
     // Thread 0 has the books of the heap of all threads' blocks: no message but what the others are told.
-    return from_first(call, {blocks, block_bytes}, [&]() -> lapwing_upc_pointer {
+    const lapwing_upc_pointer block = from_first(call, {blocks, block_bytes}, [&]() -> lapwing_upc_pointer {
         const std::uint64_t bytes = bytes_of_a_thread(call, blocks, block_bytes);
         if (bytes == 0) return {};
         return {allocate_from_all(call, bytes).address, 0, 0};
     });
+    if (lapwing::detail::trace::on()) record_block(program_, block, bytes_of_a_thread(call, blocks, block_bytes));
+    return block;
 }
 
 lapwing_upc_pointer Allocation::allocate_array(const detail::BlockCount& blocks, std::size_t size,

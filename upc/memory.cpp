@@ -1,6 +1,8 @@
 #include "upc/memory.hpp"
 
+#include "src/trace/recorder.hpp"
 #include "upc/program.hpp"
+#include "window/window_state.hpp"
 
 #include <lapwing/completion.hpp>
 #include <lapwing/window.hpp>
@@ -12,6 +14,12 @@
 #include <vector>
 
 namespace lapwing::upc {
+
+void record_block(ProgramState& program, const lapwing_upc_pointer& block, std::uint64_t bytes) {
+    if (lapwing::detail::trace::on() && block.address != 0)
+        lapwing::detail::trace::add_range(program.heap().state().facts().traced, "upc", block.address,
+                                          block.address + bytes);
+}
 
 CacheCounts cache_counts(ProgramState& program) {
     const StatisticsValues values = program.heap().statistics();

@@ -2,6 +2,7 @@
 
 #include "upc/recorder.hpp"
 
+#include <lapwing/detail/trace.hpp>
 #include <lapwing/upc.h>
 
 #include <cstddef>
@@ -36,6 +37,10 @@ private:
     Recorder recorder_;
 };
 
+/// In records of accesses (LAPWING_TRACE) a block that all threads have, of so many bytes each, is an object of its
+/// own.
+void record_block(ProgramState& program, const lapwing_upc_pointer& block, std::uint64_t bytes);
+
 /// What the cache of the heap has counted for hits and misses.
 struct CacheCounts {
     std::uint64_t hits = 0;
@@ -48,6 +53,7 @@ void note_access(ProgramState& program, const lapwing_upc_pointer& place, std::s
 
 template <class Access>
 auto Memory::noted(const lapwing_upc_pointer& place, std::size_t bytes, bool write, Access&& access) {
+    const lapwing::detail::trace::CallScope call{lapwing::detail::trace::Way::upc, call_site};
     if (!recording_) [[likely]]
         return access();
     const CacheCounts before = cache_counts(program_);

@@ -114,7 +114,8 @@ void ProgramState::record(bool on, bool by_line) {
 }
 
 void ProgramState::choose_inline_access() {
-    const bool all = detail::heap_access.consistency == Consistency::relaxed && !memory_.recording();
+    const bool all = detail::heap_access.consistency == Consistency::relaxed && !memory_.recording() &&
+                     !lapwing::detail::trace::on();
     const lapwing::detail::transport::MemoryMap& map = window_.map();
     // Where the threads of the node do not follow each other, the own part alone.
     const bool in_a_row = map.node_index == nullptr;

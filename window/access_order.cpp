@@ -1,6 +1,7 @@
 #include "window/access_order.hpp"
 
 #include "src/support/first_problem.hpp"
+#include "src/trace/recorder.hpp"
 
 #include <lapwing/error.hpp>
 
@@ -156,6 +157,8 @@ void AccessOrder::release_all(const char* call) {
 
 void AccessOrder::acquire() {
     facts_.state.check_usable("Window::acquire");
+    if (trace::on()) [[unlikely]]
+        trace::sequence_point();
     facts_.state.progress_driver().serve_looks();
     facts_.order_memory();
     drop_copies();

@@ -2,6 +2,7 @@
 
 #include "src/mpi/atomics.hpp"
 #include "src/support/device_memory.hpp"
+#include "window/recorded_calls.hpp"
 #include "window/window_state.hpp"
 
 #include <lapwing/error.hpp>
@@ -80,6 +81,15 @@ std::span<std::byte> Window::reachable(Rank target) const {
     return {base, static_cast<std::size_t>(map_.bytes(target.value))};
 }
 
+std::byte* Window::other_address(Rank target, Offset offset, std::uint64_t bytes, const char* call) const {
+    const bool rank_ok = static_cast<unsigned>(target.value) < static_cast<unsigned>(map_.ranks);
+    if (!rank_ok || bytes > map_.bytes(target.value) || offset.bytes > map_.bytes(target.value) - bytes)
+        throw_out_of_range(target, offset, bytes, call);
+    detail::window::note_call(state_->facts(), call, target.value, offset.bytes, bytes);
+    std::byte* const base = map_.base(target.value);
+    return target.value == map_.own_rank ? map_.own + offset.bytes : base == nullptr ? nullptr : base + offset.bytes;
+}
+
 void Window::throw_out_of_range(Rank target, Offset offset, std::uint64_t bytes, const char* call) const {
     const WindowState& window = open_state(call); // a closed window has no ranks, so that every call on it comes here
     if (target.value < 0 || target.value >= map_.ranks)
@@ -102,10 +112,12 @@ void Window::note_put(Rank target, Offset offset, std::span<const std::byte> sou
 }
 
 void Window::remote_get(Rank target, Offset offset, std::span<std::byte> destination) {
+    const detail::trace::TimeOfLast time;
     state_->puts_and_gets().get(target.value, offset.bytes, destination);
 }
 
 void Window::remote_put(Rank target, Offset offset, std::span<const std::byte> source) {
+    const detail::trace::TimeOfLast time;
     state_->puts_and_gets().put(target.value, offset.bytes, source);
 }
 
@@ -171,6 +183,7 @@ void Window::check_atomic(detail::mpi::AtomicType type, Rank target, Offset offs
 void Window::atomic_fetch(detail::mpi::AtomicOperation operation, detail::mpi::AtomicType type, Rank target,
                           Offset offset, const void* operand, void* result, std::memory_order order) {
     check_atomic(type, target, offset, detail::mpi::fetch_name(operation));
+    const detail::trace::TimeOfLast time;
     state_->atomics().fetch(operation, type, target.value, offset.bytes, operand, result, order);
     state_->atomics().learn_of_departures(operation, type, target.value, offset.bytes, operand, result);
 }
@@ -184,6 +197,7 @@ void Window::atomic_update(detail::mpi::AtomicOperation operation, detail::mpi::
 void Window::atomic_compare_swap(detail::mpi::AtomicType type, Rank target, Offset offset, const void* expected,
                                  const void* desired, void* result, std::memory_order order) {
     check_atomic(type, target, offset, "compare_swap");
+    const detail::trace::TimeOfLast time;
     state_->atomics().compare_swap(type, target.value, offset.bytes, expected, desired, result, order);
     state_->atomics().learn_of_departures(type, target.value, offset.bytes, expected, result);
 }

@@ -340,7 +340,7 @@ WindowState::WindowState(Team& team, MPI_Win window, bool locked, WindowOptions 
     facts_.map.own = host.base;
     facts_.map.own_bytes = host.bytes;
     facts_.map.own_rank = state.rank();
-    facts_.map.ranks = state.size();
+    facts_.map.ranks = facts_.map.inline_ranks = state.size();
     const Common common = compare(facts_, where, options.cache);
     facts_.alignment = common.alignment;
 

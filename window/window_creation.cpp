@@ -8,6 +8,7 @@
 #include "src/team/team_registry.hpp"
 #include "window/creation_agreement.hpp"
 #include "window/host_calls.hpp"
+#include "window/recorded_calls.hpp"
 #include "window/upper_rooms.hpp"
 
 #include <lapwing/error.hpp>
@@ -152,7 +153,7 @@ void describe(transport::WindowFacts& facts, const WindowMemory& memory, std::ui
     facts.map.own = memory.own();
     facts.map.own_bytes = bytes;
     facts.map.own_rank = facts.state.rank();
-    facts.map.ranks = facts.state.size();
+    facts.map.ranks = facts.map.inline_ranks = facts.state.size();
     facts.map.node_first = topology.members().front();
     facts.map.node_count = topology.node_size();
     facts.map.node_index = topology.is_run() ? nullptr : topology.index().data();
@@ -180,6 +181,7 @@ WindowState::WindowState(Team& team, std::uint64_t bytes, WindowOptions options,
 void WindowState::open(const CacheOptions& cache, Listed listed, MPI_Win host) {
     team::TeamState& state = facts_.state;
     support::look_for_devices();
+    if (trace::on() && listed == Listed::yes) record_accesses(facts_);
     state.engine().expose(facts_.number, exposed());
     try {
         // With a barrier: nobody may ask before every rank has exposed its memory.

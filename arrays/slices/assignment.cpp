@@ -356,6 +356,7 @@ void Assignment::add_value(const detail::slices::SliceBase& target, const void* 
 
 void Assignment::execute(bool compare) {
     if (state_->items.empty()) return;
+    const detail::trace::CallScope call{detail::trace::Way::slice};
     std::vector<Item>& items = state_->items;
     const std::vector<Team*> teams = state_->teams();
     std::exception_ptr problem;

@@ -4,6 +4,7 @@
 #include "pipeline/planned_transfer.hpp"
 #include "pipeline/round_robin.hpp"
 #include "src/team/team_state.hpp"
+#include "window/recorded_calls.hpp"
 #include "window/window_state.hpp"
 
 #include <lapwing/detail/layout_cursor.hpp>
@@ -134,6 +135,9 @@ void Exchange::start_transfer(int rank, const Pairing::Partner& partner) {
     under_way_.push_back(direction_ == Direction::get ? pipeline::start_past_cache(transfer, here_.memory())
                                                       : pipeline::start_plan(transfer, here_.memory()));
     array().window->statistics().add(Counter::assign_transfers, Counter::assign_bytes, transfer->shape.bytes);
+    window::note(array().window->facts(),
+                 direction_ == Direction::get ? trace::Operation::read : trace::Operation::write, rank, 0,
+                 transfer->shape.bytes, transfer->shape.bytes / array().element_bytes, trace::Way::slice);
 }
 
 void Exchange::start_staged(int rank, const Pairing::Partner& partner) {

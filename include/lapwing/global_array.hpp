@@ -384,12 +384,14 @@ public:
     /// On return values[k] is the element at indices[k].
     template <detail::arrays::IndexList<N> Indices>
     void gather(const Indices& indices, std::span<T> values) const {
+        const detail::trace::CallScope call{detail::trace::Way::list};
         start_gather(indices, values).wait();
     }
     /// The element at indices[k] becomes values[k]; if an index occurs twice, the last value stays. Complete locally on
     /// return, as put(). Replicated arrays: every copy.
     template <detail::arrays::IndexList<N> Indices>
     void scatter(const Indices& indices, std::span<const T> values) {
+        const detail::trace::CallScope call{detail::trace::Way::list};
         start_scatter(indices, values).wait();
     }
     /// Non-blocking forms. The values must remain valid until the completion is done; the list of indices need not.
@@ -405,6 +407,7 @@ public:
     /// for each owner and 500 elements.
     template <detail::arrays::IndexList<N> Indices, class Operands>
     void fetch(Atomic operation, const Indices& indices, const Operands& operands, std::span<T> before) {
+        const detail::trace::CallScope call{detail::trace::Way::list};
         start_fetch(operation, indices, operands, before).wait();
     }
     template <detail::arrays::IndexList<N> Indices, class Operands>
@@ -552,8 +555,9 @@ private:
     /// For any element within the extents.
     [[nodiscard]] RemotePlace place_of(const Index<N>& index) const;
     /// Bypasses the table of hot pages.
-    [[nodiscard, gnu::noinline]] T get_far(Index<N> index, RemotePlace place) const;
-    [[gnu::noinline]] void put_far(Index<N> index, RemotePlace place, T value) const;
+    /// `site`: where the access returns to, if that is known.
+    [[nodiscard, gnu::noinline]] T get_far(Index<N> index, RemotePlace place, const void* site = nullptr) const;
+    [[gnu::noinline]] void put_far(Index<N> index, RemotePlace place, T value, const void* site = nullptr) const;
     /// Makes later accesses to the neighbours of an element that was just read or written faster, if it is cached.
     [[gnu::noinline]] void enter_stretch(Index<N> index, RemotePlace place, bool written) const;
     [[gnu::noinline]] void prefetch_far(Index<N> index) const;

@@ -4,6 +4,7 @@
 #include <lapwing/completion.hpp>
 #include <lapwing/detail/direction.hpp>
 #include <lapwing/detail/sections.hpp>
+#include <lapwing/detail/trace.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -39,11 +40,14 @@ public:
 
 private:
     void carry(int owner, const distribution::Section& section);
+    /// Records it.
+    void note(int owner, const distribution::Section& section) const;
     /// By loads and stores, to the owner's part at `segment`.
     void copy(int owner, std::byte* segment, const distribution::Section& section);
     /// Over the network.
     void start(int owner, const distribution::Section& section);
 
+    trace::CallScope call_{trace::Way::patch};
     Window& window_;
     Direction direction_;
     bool replicated_;

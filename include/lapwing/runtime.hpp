@@ -3,6 +3,8 @@
 
 #include <lapwing/team.hpp>
 
+#include <memory>
+
 namespace lapwing {
 
 namespace detail::runtime {
@@ -21,6 +23,8 @@ public:
 private:
     int exceptions_at_start_;
 };
+
+class TraceFile;
 } // namespace detail::runtime
 
 /// The start of every Lapwing program: a team over the ranks of a communicator. It initialises MPI if the host program
@@ -47,9 +51,13 @@ public:
     Runtime& operator=(const Runtime&) = delete;
     ~Runtime();
 
-    /// Collective. As Team::close(); then rank 0 writes the statistics of all ranks if its LAPWING_STATS asks for them.
+    /// Collective. As Team::close(); then rank 0 writes the statistics of all ranks if its LAPWING_STATS asks for them,
+    /// and before that what LAPWING_TRACE has recorded.
     /// Throws FileError if the file cannot be written; the runtime is closed nevertheless.
     void close();
+
+private:
+    std::unique_ptr<detail::runtime::TraceFile> trace_;
 };
 
 } // namespace lapwing

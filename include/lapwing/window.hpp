@@ -8,6 +8,7 @@
 #include <lapwing/detail/config.hpp>
 #include <lapwing/detail/device_memory.hpp>
 #include <lapwing/detail/memory_map.hpp>
+#include <lapwing/detail/trace.hpp>
 #include <lapwing/team.hpp>
 #include <lapwing/values.hpp>
 
@@ -534,10 +535,10 @@ private:
 
     /// Address of [offset, offset + bytes) of `target` if reachable by load and store, else null. Throws RangeError.
     [[nodiscard]] std::byte* checked_address(Rank target, Offset offset, std::uint64_t bytes, const char* call) const {
-        const bool rank_ok = static_cast<unsigned>(target.value) < static_cast<unsigned>(map_.ranks);
+        const bool rank_ok = static_cast<unsigned>(target.value) < static_cast<unsigned>(map_.inline_ranks);
         if (!rank_ok || bytes > map_.bytes(target.value) || offset.bytes > map_.bytes(target.value) - bytes)
             [[unlikely]]
-            throw_out_of_range(target, offset, bytes, call);
+            return other_address(target, offset, bytes, call);
         std::byte* const base = target.value == map_.own_rank ? map_.own : map_.base(target.value);
         return base == nullptr ? nullptr : base + offset.bytes;
     }
@@ -555,6 +556,8 @@ private:
     }
     /// Throws UsageError for memory of a GPU.
     void require_host_memory(const void* memory, const char* call) const;
+    /// The same where accesses are recorded, which it does.
+    [[nodiscard]] std::byte* other_address(Rank target, Offset offset, std::uint64_t bytes, const char* call) const;
     [[noreturn]] void throw_out_of_range(Rank target, Offset offset, std::uint64_t bytes, const char* call) const;
 
     void copy_in(std::byte* destination, const std::byte* source, std::uint64_t bytes) {

@@ -3,6 +3,7 @@
 #include "src/support/backoff.hpp"
 #include "src/support/first_problem.hpp"
 #include "src/team/team_state.hpp"
+#include "src/trace/recorder.hpp"
 
 #include <boost/container/small_vector.hpp>
 #include <fmt/format.h>
@@ -62,6 +63,8 @@ void Epoch::release() {
 
 void Epoch::acquire() {
     team_.check_usable("Team::acquire");
+    if (trace::on()) [[unlikely]]
+        trace::sequence_point();
     team_.progress_driver().serve_looks();
     Pinned pinned;
     {

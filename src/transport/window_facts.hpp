@@ -42,6 +42,7 @@ struct WindowFacts {
     std::vector<int> units;           ///< of each rank, where they differ
 
     MemoryMap map;
+    std::uint32_t traced = 0;      ///< what it is in the records of accesses (LAPWING_TRACE); 0: it is not recorded
     std::vector<std::byte*> bases; ///< of an adopted window: what the map points to
     std::vector<std::uint64_t> sizes;
 

@@ -92,8 +92,12 @@ GlobalArray<T, N>::GlobalArray(Team& team, const Extents<N>& extents, detail::ar
 
 template <TriviallyCopyable T, std::size_t N>
 void GlobalArray<T, N>::bind_near(bool node) {
-    if (state_.user_map != nullptr) return;
     state_.near_box = {};
+    if (detail::trace::on()) { // all elements go the way that records them
+        state_.node = {};
+        return;
+    }
+    if (state_.user_map != nullptr) return;
     if (!state_.replicated) {
         detail::transport::MemoryMap near = window_.map();
         if (!node && near.node_index == nullptr) { // as if the node were this rank
@@ -166,6 +170,8 @@ T* GlobalArray<T, N>::other_address(const char* call, Index<N> index) const {
     }
     if (RemotePlace place; state_.remote.find(index, place)) return nullptr;
     if constexpr (Checked) check_bounds(call, index);
+    if (detail::trace::on()) [[unlikely]]
+        return nullptr;
     const Location location = locate(index);
     if (location.owner.value < 0) [[unlikely]]
         this->throw_not_stored(call, index);
@@ -218,7 +224,7 @@ T GlobalArray<T, N>::get_cached(Index<N> index) const {
             return get_far(index, place);
         }
     }
-    return get_far(index, place_of(index));
+    return get_far(index, place_of(index), __builtin_return_address(0));
 }
 
 template <TriviallyCopyable T, std::size_t N>
@@ -234,7 +240,7 @@ void GlobalArray<T, N>::put_cached(Index<N> index, T value) const {
             return put_far(index, place, value);
         }
     }
-    put_far(index, place_of(index), value);
+    put_far(index, place_of(index), value, __builtin_return_address(0));
 }
 
 template <TriviallyCopyable T, std::size_t N>
@@ -248,14 +254,16 @@ auto GlobalArray<T, N>::place_of(const Index<N>& index) const -> RemotePlace {
 }
 
 template <TriviallyCopyable T, std::size_t N>
-T GlobalArray<T, N>::get_far(Index<N> index, RemotePlace place) const {
+T GlobalArray<T, N>::get_far(Index<N> index, RemotePlace place, const void* site) const {
+    const detail::trace::CallScope call{detail::trace::Way::element, site};
     const T value = window_.template get<T>(Rank{place.owner}, Offset::of<T>(place.offset));
     enter_stretch(index, place, false);
     return value;
 }
 
 template <TriviallyCopyable T, std::size_t N>
-void GlobalArray<T, N>::put_far(Index<N> index, RemotePlace place, T value) const {
+void GlobalArray<T, N>::put_far(Index<N> index, RemotePlace place, T value, const void* site) const {
+    const detail::trace::CallScope call{detail::trace::Way::element, site};
     const Offset offset = Offset::of<T>(place.offset);
     if (state_.replicated) return this->put_to_all(offset, &value, sizeof(T));
     window_.put(Rank{place.owner}, offset, value);
@@ -452,6 +460,7 @@ Completion GlobalArray<T, N>::start_patch(detail::arrays::Direction direction, c
 
 template <TriviallyCopyable T, std::size_t N>
 void GlobalArray<T, N>::get(const Domain<N>& domain, std::span<T> buffer) const {
+    const detail::trace::CallScope call{detail::trace::Way::patch};
     check_patch(".get", domain, buffer.size());
     start_patch(detail::arrays::Direction::get, domain, detail::distribution::BufferShape<N>::row_major(domain),
                 buffer.data())
@@ -467,6 +476,7 @@ Completion GlobalArray<T, N>::start_get(const Domain<N>& domain, std::span<T> bu
 
 template <TriviallyCopyable T, std::size_t N>
 void GlobalArray<T, N>::put(const Domain<N>& domain, std::span<const T> buffer) {
+    const detail::trace::CallScope call{detail::trace::Way::patch};
     check_patch(".put", domain, buffer.size());
     start_patch(detail::arrays::Direction::put, domain, detail::distribution::BufferShape<N>::row_major(domain),
                 buffer.data())
@@ -483,6 +493,7 @@ Completion GlobalArray<T, N>::start_put(const Domain<N>& domain, std::span<const
 template <TriviallyCopyable T, std::size_t N>
 template <std::same_as<T> U>
 void GlobalArray<T, N>::get(const Domain<N>& domain, const LocalView<U, N>& buffer) const {
+    const detail::trace::CallScope call{detail::trace::Way::patch};
     check_patch(".get", domain, buffer.size());
     start_patch(detail::arrays::Direction::get, domain, checked_shape(".get", domain, buffer), buffer.data_handle())
         .wait();
@@ -500,6 +511,7 @@ template <TriviallyCopyable T, std::size_t N>
 template <class U>
     requires std::same_as<std::remove_const_t<U>, T>
 void GlobalArray<T, N>::put(const Domain<N>& domain, const LocalView<U, N>& buffer) {
+    const detail::trace::CallScope call{detail::trace::Way::patch};
     check_patch(".put", domain, buffer.size());
     start_patch(detail::arrays::Direction::put, domain, checked_shape(".put", domain, buffer), buffer.data_handle())
         .wait();

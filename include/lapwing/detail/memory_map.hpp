@@ -13,6 +13,8 @@ struct MemoryMap {
     std::uint64_t own_bytes = 0;
     int own_rank = 0;
     int ranks = 0;
+    /// As many where inline accesses check their ranges themselves; 0 where they leave it to what records them.
+    int inline_ranks = 0;
     /// Node ranks are the run [node_first, node_first + node_count) of team ranks; `node_index` (one entry per team
     /// rank, shared by the team's windows, -1 off node) serves where they are not a run.
     int node_first = 0;

@@ -1,0 +1,158 @@
+// What LAPWING_TRACE records: which accesses, whose, of what, between which sequence points.
+#include "model/recorded_trace.hpp"
+#include "support/catch.hpp"
+#include "support/mpi_test.hpp"
+
+#include <lapwing/lapwing.hpp>
+
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include <unistd.h>
+
+using namespace lapwing;
+using namespace lapwing::detail::model;
+namespace trace = lapwing::detail::trace;
+
+namespace {
+
+/// What a program leaves in its trace, read by rank 0; elsewhere empty.
+RecordedTrace traced(const std::function<void(Runtime&)>& program, std::string cache = "off") {
+    int number = static_cast<int>(getpid());
+    MPI_Bcast(&number, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    const std::string file = "lapwing-trace-" + std::to_string(number);
+    {
+        Runtime runtime{MPI_COMM_WORLD, Settings{{"LAPWING_TRACE", file}, {"LAPWING_CACHE", cache}}};
+        program(runtime);
+        runtime.close();
+    }
+    if (test::world_rank() != 0) return {};
+    std::ifstream in{file, std::ios::binary};
+    REQUIRE(in.is_open());
+    const std::string text{std::istreambuf_iterator<char>{in}, {}};
+    in.close();
+    std::filesystem::remove(file);
+    return parse_trace(text, file);
+}
+
+/// The sum over the records of a rank that these are of.
+trace::Record sum_of(const RecordedTrace::OfRank& rank, const std::string& object, trace::Way way,
+                     trace::Operation operation, trace::Affinity affinity) {
+    trace::Record sum;
+    for (const RecordedTrace::OfRecord& of : rank.records) {
+        const trace::Record& record = of.record;
+        if (record.object == 0 || rank.objects[record.object - 1].name != object || record.way != way ||
+            record.operation != operation || record.affinity != affinity)
+            continue;
+        sum.calls += record.calls;
+        sum.accesses += record.accesses;
+        sum.bytes += record.bytes;
+        sum.runs += record.runs;
+        sum.within += record.within;
+        sum.over += record.over;
+    }
+    return sum;
+}
+
+} // namespace
+
+TEST_CASE("elements are recorded with their owners, and read and written as without a trace") {
+    constexpr std::int64_t n = 200;
+    for (const std::string cache : {"off", "epoch"}) {
+        bool right = true;
+        const RecordedTrace found = traced(
+            [&](Runtime& runtime) {
+                GlobalArray<double, 1> a{runtime, {n}, Block{}, {.name = "a"}};
+                GlobalArray<double, 1> dealt{runtime, {n}, Cyclic{}, {.name = "dealt"}};
+                GlobalArray<std::int32_t, 1> copies{runtime, {10}, Replicated{}, {.name = "copies"}};
+                if (runtime.rank() == 0)
+                    for (std::int64_t i = 0; i < n; ++i) a(i) = static_cast<double>(i);
+                copies(3) = 7;
+                runtime.barrier();
+                for (std::int64_t i = 0; i < n; ++i) right = right && a(i) == static_cast<double>(i);
+                runtime.barrier();
+                for (std::int64_t i = 0; i < n; ++i) right = right && a(i) == static_cast<double>(i) && dealt(i) == 0;
+                right = right && copies(3) == 7;
+            },
+            cache);
+        CHECK(right);
+        if (test::world_rank() != 0) continue;
+        REQUIRE(found.of_ranks.size() == 2);
+        CHECK(found.network_path == "service");
+        const RecordedTrace::OfRank& rank = found.of_ranks[1];
+        using enum trace::Operation;
+        using enum trace::Affinity;
+        CHECK(sum_of(found.of_ranks[0], "a", trace::Way::element, write, far).calls == n / 2);
+        CHECK(sum_of(found.of_ranks[0], "a", trace::Way::element, write, own).calls == n / 2);
+        CHECK(sum_of(rank, "a", trace::Way::element, write, far).calls == 0);
+        const trace::Record reads = sum_of(rank, "a", trace::Way::element, read, far);
+        CHECK(reads.calls == n);
+        CHECK(reads.bytes == 8 * n);
+        // In a row, and all in one page, which the second round finds again unless the barrier drops it.
+        CHECK(reads.runs <= 4);
+        CHECK(reads.within.cold == 2);
+        CHECK(reads.over.cold == 1);
+        CHECK(sum_of(rank, "dealt", trace::Way::element, read, far).calls == n / 2);
+        CHECK(sum_of(rank, "dealt", trace::Way::element, read, own).calls == n / 2);
+        CHECK(sum_of(rank, "copies", trace::Way::element, read, own).calls == 1);
+        // Each call site by itself: the start, after the two barriers of the program, and those of the library.
+        CHECK(rank.intervals.size() >= 3);
+        for (const auto& of : rank.records) CHECK(rank.sites.contains(of.record.site));
+    }
+}
+
+TEST_CASE("patches, lists, windows and atomics are recorded") {
+    constexpr std::int64_t n = 64;
+    const RecordedTrace found = traced([&](Runtime& runtime) {
+        GlobalArray<double, 2> a{runtime, {n, n}, Block{}, {.name = "a"}};
+        std::vector<double> all(n * n);
+        a.get(a.domain(), all);
+        const std::vector<Index<2>> indices{{0, 0}, {5, 5}, {n - 1, n - 1}};
+        std::vector<double> values(3);
+        a.gather(indices, std::span<double>{values});
+        Window window{runtime, 1024, {.name = "w"}};
+        const Rank other{1 - runtime.rank().value};
+        window.put(other, Offset{16}, 1.5);
+        (void)window.get<double>(other, Offset{16});
+        (void)window.fetch_add<std::int64_t>(other, Offset{64}, 1);
+        window.add<std::int64_t>(other, Offset{64}, 1);
+        window.put_notify(other, Offset{128}, 2.5, 0);
+        window.wait_notified(0);
+        window.flush();
+        CHECK_THROWS_AS(window.put(other, Offset{1020}, 1.0), RangeError);
+        CHECK_THROWS_AS(window.get<double>(Rank{2}, Offset{0}), RangeError);
+        CHECK(window.size(other) == 1024);
+    });
+    if (test::world_rank() != 0) return;
+    const RecordedTrace::OfRank& rank = found.of_ranks[0];
+    using enum trace::Operation;
+    using enum trace::Affinity;
+    const trace::Record patch = sum_of(rank, "a", trace::Way::patch, read, far);
+    CHECK(patch.calls == 1);
+    CHECK(patch.accesses == n * n / 2);
+    CHECK(patch.bytes == 8 * n * n / 2);
+    CHECK(sum_of(rank, "a", trace::Way::patch, read, own).calls == 1);
+    CHECK(sum_of(rank, "a", trace::Way::list, read, far).accesses +
+              sum_of(rank, "a", trace::Way::list, read, own).accesses ==
+          3);
+    CHECK(sum_of(rank, "w", trace::Way::window, write, far).calls == 1);
+    CHECK(sum_of(rank, "w", trace::Way::window, read, far).calls == 1);
+    CHECK(sum_of(rank, "w", trace::Way::window, atomic, far).calls == 1);
+    CHECK(sum_of(rank, "w", trace::Way::window, update, far).calls == 1);
+    CHECK(sum_of(rank, "w", trace::Way::window, notify, far).calls == 1);
+}
+
+TEST_CASE("what has no trace after one that had is not recorded") {
+    Runtime runtime{MPI_COMM_WORLD, Settings{}};
+    CHECK_FALSE(trace::on());
+    GlobalArray<double, 1> a{runtime, {100}};
+    if (runtime.rank() == 0) a(99) = 3;
+    runtime.barrier();
+    CHECK(a(99) == 3);
+    runtime.barrier();
+}

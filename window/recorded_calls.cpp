@@ -1,0 +1,41 @@
+// What of a window's accesses is recorded (LAPWING_TRACE).
+#include "window/recorded_calls.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace lapwing::detail::window {
+
+void record_accesses(transport::WindowFacts& window) {
+    window.traced = trace::add_object("window", window.name, window.number, window.map.own_bytes);
+    window.map.inline_ranks = 0;
+}
+
+void note(const transport::WindowFacts& window, trace::Operation operation, int owner, std::uint64_t offset,
+          std::uint64_t bytes, std::uint64_t accesses, trace::Way way) noexcept {
+    if (window.traced == 0 || !trace::on()) return;
+    const trace::Affinity affinity = owner == window.map.own_rank        ? trace::Affinity::own
+                                     : window.map.base(owner) != nullptr ? trace::Affinity::node
+                                                                         : trace::Affinity::far;
+    trace::note({window.traced, operation, affinity, owner, offset, bytes, accesses, way});
+}
+
+void note_call(const transport::WindowFacts& window, std::string_view call, int owner, std::uint64_t offset,
+               std::uint64_t bytes) noexcept {
+    using trace::Operation;
+    using Call = std::pair<std::string_view, Operation>;
+    static constexpr std::array<Call, 21> calls{{
+        {"get", Operation::read},           {"start_get", Operation::read},      {"put", Operation::write},
+        {"start_put", Operation::write},    {"put_notify", Operation::notify},   {"fetch_add", Operation::atomic},
+        {"fetch_and", Operation::atomic},   {"fetch_or", Operation::atomic},     {"fetch_xor", Operation::atomic},
+        {"fetch_min", Operation::atomic},   {"fetch_max", Operation::atomic},    {"swap", Operation::atomic},
+        {"atomic_read", Operation::atomic}, {"compare_swap", Operation::atomic}, {"fetch", Operation::atomic},
+        {"add", Operation::update},         {"bit_and", Operation::update},      {"bit_or", Operation::update},
+        {"bit_xor", Operation::update},     {"min", Operation::update},          {"max", Operation::update},
+    }};
+    const auto found = std::ranges::find(calls, call, &Call::first);
+    if (bytes != 0 && found != calls.end()) note(window, found->second, owner, offset, bytes);
+}
+
+} // namespace lapwing::detail::window
