@@ -1,0 +1,60 @@
+#!/usr/bin/env python3
+"""From a naive program to advice: records examples/traced.cpp, and looks at what lapwing-advise makes of it.
+
+  advise_test.py ADVISE SOURCE COMMAND…   COMMAND starts the program
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+
+def run(*command, code=0, **environment):
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, **environment})
+    if done.returncode != code:
+        raise SystemExit(f"{command} ended with {done.returncode}, not {code}:\n{done.stdout}{done.stderr}")
+    return done.stdout + done.stderr
+
+
+def expect(pattern, text):
+    if not re.search(pattern, text, re.DOTALL):
+        raise SystemExit(f"'{pattern}' is missing in:\n{text}")
+
+
+def main():
+    advise, source, *command = sys.argv[1:]
+    line = next(n for n, text in enumerate(Path(source).read_text().splitlines(), 1) if "x(j); //" in text)
+    with tempfile.TemporaryDirectory() as directory:
+        trace = Path(directory, "trace")
+        run(*command, LAPWING_TRACE=str(trace), LAPWING_PROFILE="none")
+        text = run(advise, trace)
+        expect(r"2 ranks on 2 nodes, path service", text)
+        expect(rf"examples/traced.cpp:{line} \(main\) reads \"vector\" one at a time: [^\n]* reads, 50 % of them of other nodes", text)
+        expect(r"rates of this MPI.* are not known", text)
+        expect(r"\"vector\": cache the elements.*LAPWING_CACHE=", text)
+        expect(r"\"vector\": read rows with get\(\)", text)
+        found = json.loads(run(advise, "--json", trace))
+        reads = [use for use in found["uses"] if use["object"] == "vector" and use["operation"] == "read"]
+        # 120 rows of 120 elements, of which half are the other rank's.
+        assert sum(use["far"]["calls"] for use in reads) == 120 * 60, reads
+        assert all(change["kind"] and change["lines"] for change in found["changes"])
+        page = Path(directory, "page.html")
+        run(advise, "--html", page, trace)
+        expect(r"^<!DOCTYPE html>.*traced.cpp.*<svg.*</html>\s*$", page.read_text())
+        # Damaged, foreign and missing.
+        damaged = Path(directory, "damaged")
+        damaged.write_text(trace.read_text().replace("calls=", "calls=1", 1))
+        expect("its checksum is wrong, so it is damaged", run(advise, damaged, code=1))
+        expect("it is no trace of Lapwing's", run(advise, source, code=1))
+        expect("cannot be read", run(advise, Path(directory, "none"), code=1))
+        program = Path(directory, "program")
+        program.write_text("threads 2\nobject a elements=10\ninterval i\nreference r read a count=5\n")
+        expect("needs measured rates", run(advise, "--describe", program, code=1))
+
+
+if __name__ == "__main__":
+    main()

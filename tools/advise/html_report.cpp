@@ -1,0 +1,201 @@
+// The report as one page, without scripts and without other files.
+#include "report.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string_view>
+
+namespace lapwing::advise {
+namespace {
+
+using detail::model::AccessUse;
+using detail::model::AdvisedChange;
+using detail::model::RecordedTrace;
+
+constexpr std::string_view style = R"(
+body { font: 15px/1.5 system-ui, sans-serif; margin: 2em auto; max-width: 70em; padding: 0 1em; color: #222 }
+body { background: #fff }
+h1 { font-size: 1.4em } h2 { font-size: 1.15em; margin-top: 2em }
+code, pre { font-family: ui-monospace, monospace; font-size: 0.9em }
+pre { background: #f4f4f4; padding: 0.6em; overflow-x: auto }
+table { border-collapse: collapse } td, th { padding: 0.15em 0.6em; text-align: left; vertical-align: top }
+td.n, th.n { text-align: right; font-variant-numeric: tabular-nums }
+tr { border-bottom: 1px solid #e4e4e4 }
+.note { background: #fff6d6; padding: 0.4em 0.8em } .wide { overflow-x: auto }
+svg text { font: 11px system-ui, sans-serif; fill: #222 }
+)";
+
+[[nodiscard]] std::string escaped(std::string_view text) {
+    std::string result;
+    for (const char c : text) {
+        if (c == '&') result += "&amp;";
+        else if (c == '<') result += "&lt;";
+        else if (c == '>') result += "&gt;";
+        else if (c == '"') result += "&quot;";
+        else result += c;
+    }
+    return result;
+}
+
+constexpr std::array<std::string_view, 8> colours{"#4477aa", "#ee6677", "#228833", "#ccbb44",
+                                                  "#66ccee", "#aa3377", "#bbbbbb", "#000000"};
+
+/// Time by interval, a bar for each rank.
+[[nodiscard]] std::string interval_bars(const Report& report) {
+    const RecordedTrace& trace = report.trace;
+    double longest = 1e-9;
+    for (const RecordedTrace::OfRank& rank : trace.of_ranks)
+        longest = std::max(longest, 1e-9 * static_cast<double>(rank.ns));
+    const double height = std::clamp(1200.0 / trace.ranks, 5.0, 18.0);
+    const bool every = height >= 12;
+    std::string text =
+        fmt::format("<div class=wide><svg width=900 height={:.0f} role=img aria-label=\"time by interval and rank\">",
+                    height * trace.ranks + 20);
+    for (const RecordedTrace::OfRank& rank : trace.of_ranks) {
+        const double y = height * rank.rank;
+        if (every || rank.rank % 10 == 0)
+            text += fmt::format("<text x=0 y={:.1f}>rank {}</text>", y + std::min(height, 12.0), rank.rank);
+        double x = 60;
+        for (std::size_t k = 0; k < rank.intervals.size(); ++k) {
+            const double width = 820 * 1e-9 * static_cast<double>(rank.intervals[k].ns) / longest;
+            text +=
+                fmt::format("<rect x={:.2f} y={:.1f} width={:.2f} height={:.1f} fill=\"{}\"><title>rank {}: {} in the "
+                            "interval after {}</title></rect>",
+                            x, y, width, height - 1, colours[k % colours.size()], rank.rank,
+                            time_text(1e-9 * static_cast<double>(rank.intervals[k].ns)),
+                            escaped(k < report.intervals.size() ? report.intervals[k] : "another place"));
+            x += width;
+        }
+    }
+    text += fmt::format("<text x=60 y={:.0f}>0</text><text x=850 y={:.0f}>{}</text></svg></div>\n<ul>",
+                        height * trace.ranks + 14, height * trace.ranks + 14, time_text(longest));
+    const RecordedTrace::OfRank& first = trace.of_ranks.front();
+    for (std::size_t k = 0; k < first.intervals.size(); ++k)
+        text += fmt::format(
+            "<li><span style=\"color:{}\">&#9632;</span> after <code>{}</code>: {} times, {} on rank 0</li>\n",
+            colours[k % colours.size()], escaped(report.intervals[k]), first.intervals[k].times,
+            time_text(1e-9 * static_cast<double>(first.intervals[k].ns)));
+    return text + "</ul>\n";
+}
+
+/// Which rank accesses whose memory how often: darker is more, by the logarithm.
+[[nodiscard]] std::string access_map(const Report& report, const std::string& name, std::uint64_t number) {
+    const auto ranks = static_cast<std::size_t>(report.trace.ranks);
+    std::vector<std::uint64_t> counts(ranks * ranks);
+    for (const RecordedTrace::OfRank& rank : report.trace.of_ranks)
+        for (const RecordedTrace::OfRecord& of : rank.records) {
+            if (of.record.object == 0) continue;
+            const RecordedTrace::OfObject& object = rank.objects[of.record.object - 1];
+            if (object.name != name || object.number != number) continue;
+            for (const auto& owner : of.record.owners)
+                if (owner.count != 0 && owner.value >= 0 && static_cast<std::size_t>(owner.value) < ranks)
+                    counts[static_cast<std::size_t>(rank.rank) * ranks + static_cast<std::size_t>(owner.value)] +=
+                        owner.count;
+        }
+    const auto most = static_cast<double>(*std::ranges::max_element(counts));
+    const double cell = std::clamp(600.0 / static_cast<double>(ranks), 5.0, 40.0);
+    const double side = cell * static_cast<double>(ranks);
+    std::string text =
+        fmt::format("<div class=wide><svg width={:.0f} height={:.0f} role=img aria-label=\"accesses, rank by rank\">",
+                    side + 70, side + 40);
+    for (std::size_t from = 0; from < ranks; ++from)
+        for (std::size_t to = 0; to < ranks; ++to) {
+            const std::uint64_t count = counts[from * ranks + to];
+            const double shade =
+                count == 0 ? 0 : 0.15 + 0.85 * std::log1p(static_cast<double>(count)) / std::log1p(most);
+            text +=
+                fmt::format("<rect x={:.1f} y={:.1f} width={:.1f} height={:.1f} fill=\"rgba(68,119,170,{:.2f})\" "
+                            "stroke=\"#ddd\" stroke-width=0.5><title>rank {} to rank {}: {} accesses</title></rect>",
+                            50 + cell * static_cast<double>(to), 20 + cell * static_cast<double>(from), cell, cell,
+                            shade, from, to, count);
+        }
+    const std::size_t step = cell >= 14 ? 1 : 10;
+    for (std::size_t r = 0; r < ranks; r += step)
+        text += fmt::format("<text x=0 y={:.1f}>rank {}</text><text x={:.1f} y=14>{}</text>",
+                            20 + cell * (static_cast<double>(r) + 0.7), r, 50 + cell * static_cast<double>(r), r);
+    return text + "</svg></div>\n";
+}
+
+/// The share of accesses that a cache of so many pages serves.
+[[nodiscard]] std::string reuse_curve(const AccessUse& use) {
+    const auto total = static_cast<double>(std::max<std::uint64_t>(use.within.total(), 1));
+    constexpr int most = 20;
+    const auto line = [&](const detail::trace::ReuseCounts& counts, std::string_view colour) {
+        std::string points;
+        for (int k = 0; k <= most; ++k)
+            points +=
+                fmt::format("{:.1f},{:.1f} ", 40 + 20.0 * k, 130 - 110 * counts.hits(std::uint64_t{1} << k) / total);
+        return fmt::format("<polyline points=\"{}\" fill=none stroke=\"{}\" stroke-width=2 />", points, colour);
+    };
+    std::string text = "<svg width=480 height=165 role=img aria-label=\"hit rate by the size of a cache\">"
+                       "<path d=\"M40 20V130H440\" fill=none stroke=\"#888\" />";
+    text += line(use.within, colours[0]) + line(use.over, colours[1]);
+    for (int k = 0; k <= most; k += 5)
+        text += fmt::format("<text x={} y=145>{}</text>", 34 + 20 * k,
+                            k < 10   ? fmt::format("{} KiB", 1 << k)
+                            : k < 20 ? fmt::format("{} MiB", 1 << (k - 10))
+                                     : "1 GiB");
+    return text +
+           fmt::format("<text x=0 y=26>100 %</text><text x=18 y=134>0</text><text x=40 y=162>size of a cache; "
+                       "<tspan fill=\"{}\">emptied at sequence points</tspan>, <tspan fill=\"{}\">kept</tspan></text>"
+                       "</svg>\n",
+                       colours[0], colours[1]);
+}
+
+[[nodiscard]] std::string change_html(const Report& report, const AdvisedChange& change) {
+    const AccessUse& first = report.advice.uses[change.uses.front()];
+    std::string text = fmt::format("<li><b>{}: {}</b><br>", escaped(object_text(first)), escaped(change.title));
+    if (change.now_seconds)
+        text += fmt::format("{} instead of {} on rank {}, give or take {:.0f} %<br>", time_text(*change.then_seconds),
+                            time_text(*change.now_seconds), first.heaviest_rank, 100 * change.uncertainty);
+    else if (change.messages_saved > 0)
+        text += fmt::format("about {} round trips fewer on rank {}<br>", count_text(change.messages_saved),
+                            first.heaviest_rank);
+    text += escaped(change.why) + "<br>";
+    for (const std::string& line : lines_of(report, change)) text += fmt::format("<code>{}</code><br>", escaped(line));
+    if (!change.setting.empty())
+        text += fmt::format("try it without a change: <code>{}</code>", escaped(change.setting));
+    return text + fmt::format("<pre>{}</pre></li>\n", escaped(change.code));
+}
+
+} // namespace
+
+std::string as_html(const Report& report) {
+    const RecordedTrace& trace = report.trace;
+    std::string text =
+        fmt::format("<!DOCTYPE html>\n<html lang=en><head><meta charset=utf-8><meta name=viewport "
+                    "content=\"width=device-width\"><title>lapwing-advise</title><style>{}</style></head><body>\n"
+                    "<h1>Where the time goes, and what would help</h1>\n<p>{} ranks on {} nodes, path {} between "
+                    "nodes; {}; {} on the slowest rank.</p>\n",
+                    style, trace.ranks, trace.nodes, escaped(trace.network_path), escaped(trace.mpi),
+                    time_text(report.advice.seconds));
+    for (const std::string& note : report.notes) text += fmt::format("<p class=note>{}</p>\n", escaped(note));
+    text += "<h2>What dominates</h2>\n<ol>\n";
+    const std::size_t uses = std::min(report.advice.uses.size(), report.most);
+    for (std::size_t u = 0; u < uses; ++u) {
+        text += fmt::format("<li>{}", escaped(sentence(report, report.advice.uses[u], report.lines[u])));
+        if (report.advice.uses[u].within.total() > 0)
+            text += "<details><summary>reuse</summary>" + reuse_curve(report.advice.uses[u]) + "</details>";
+        text += "</li>\n";
+    }
+    text += "</ol>\n<h2>What would help</h2>\n<ol>\n";
+    for (std::size_t c = 0; c < std::min(report.advice.changes.size(), report.most); ++c)
+        text += change_html(report, report.advice.changes[c]);
+    text += "</ol>\n<h2>Time by interval and rank</h2>\n" + interval_bars(report);
+    text += "<h2>Whose memory each rank accesses</h2>\n<p>Rows: the rank that accesses. Columns: the owner.</p>\n";
+    std::vector<std::pair<std::string, std::uint64_t>> seen;
+    for (std::size_t u = 0; u < uses; ++u) {
+        const AccessUse& use = report.advice.uses[u];
+        const std::pair<std::string, std::uint64_t> object{use.object_name, use.object_number};
+        if (use.object_kind == "several" || std::ranges::find(seen, object) != seen.end()) continue;
+        seen.push_back(object);
+        text += fmt::format("<h3>{}</h3>\n", escaped(object_text(use))) +
+                access_map(report, use.object_name, use.object_number);
+    }
+    return text + "</body></html>\n";
+}
+
+} // namespace lapwing::advise
