@@ -44,6 +44,18 @@ constexpr void clear(std::span<std::uint64_t> words, std::uint64_t begin, std::u
     return result;
 }
 
+/// Whether the set bits are one run, or none.
+[[nodiscard]] constexpr bool at_most_one_run(std::span<const std::uint64_t> words) {
+    std::uint64_t last = 0; // bit before the word
+    int begins = 0;
+    for (const std::uint64_t word : words) {
+        begins += std::popcount(word & ~(word << 1 | last));
+        if (begins > 1) return false;
+        last = word >> 63;
+    }
+    return true;
+}
+
 /// Calls `visit(begin, end)` for each longest run of set bits, in order.
 template <class Visit>
 constexpr void for_each_run(std::span<const std::uint64_t> words, Visit visit) {

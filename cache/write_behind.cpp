@@ -14,7 +14,7 @@
 namespace lapwing::detail::cache {
 namespace {
 
-constexpr std::size_t most_runs = 256; ///< in one message
+constexpr std::size_t most_runs = 512; ///< that are handed to the backend at a time
 constexpr std::uint64_t most_pages_to_write_early = 16;
 /// Runs from this size leave straight from the cache's memory, in an operation of their own; smaller ones are copied
 /// into messages with others, which costs less than a hundred operations would.
@@ -34,13 +34,11 @@ public:
         const CachedPages& pages = behind_.pages_;
         const Page& page = pages[frame];
         const std::span<const std::uint64_t> bits = pages.dirty().bits(page.dirty);
-        int runs = 0;
-        bits::for_each_run(bits, [&](std::uint64_t, std::uint64_t) { ++runs; });
+        if (!bits::at_most_one_run(bits)) return add_scattered(page, bits, pages.data(frame));
         bits::for_each_run(bits, [&](std::uint64_t begin, std::uint64_t end) {
             const std::byte* const source = pages.data(frame) + begin;
             const std::uint64_t offset = page.start + begin;
-            // Only one operation at a time uses a frame: a page with several runs has them copied.
-            if (open_.bytes != 0 && runs == 1 && rank_ == page.rank && open_.offset + open_.bytes == offset &&
+            if (open_.bytes != 0 && rank_ == page.rank && open_.offset + open_.bytes == offset &&
                 open_.source + open_.bytes == source) {
                 open_.bytes += end - begin;
                 ++frames_;
@@ -50,8 +48,7 @@ public:
             open_ = {offset, source, end - begin};
             rank_ = page.rank;
             first_ = frame;
-            frames_ = runs == 1 ? 1 : 0;
-            if (runs != 1) send();
+            frames_ = 1;
         });
     }
     void finish() {
@@ -60,16 +57,32 @@ public:
     }
 
 private:
+    /// A page with several runs has them copied: only one operation at a time uses a frame.
+    void add_scattered(const Page& page, std::span<const std::uint64_t> bits, const std::byte* data) {
+        send();
+        std::uint64_t runs = 0;
+        std::uint64_t bytes = 0;
+        bits::for_each_run(bits, [&](std::uint64_t begin, std::uint64_t end) {
+            add_small(page.rank, {page.start + begin, data + begin, end - begin});
+            ++runs;
+            bytes += end - begin;
+        });
+        behind_.statistics_.add(Counter::cache_write_backs, runs);
+        behind_.statistics_.add(Counter::cache_write_back_bytes, bytes);
+    }
+    void add_small(int rank, const DirtyRun& run) {
+        if (behind_.runs_.size() == most_runs || (small_rank_ != rank && !behind_.runs_.empty())) send_small();
+        small_rank_ = rank;
+        behind_.runs_.push_back(run);
+    }
     void send() {
         if (open_.bytes == 0) return;
         behind_.statistics_.add(Counter::cache_write_backs, Counter::cache_write_back_bytes, open_.bytes);
-        if (frames_ != 0 && open_.bytes >= least_run_from_memory) {
+        if (open_.bytes >= least_run_from_memory) {
             const Backend::Token token = behind_.backend_.start_put(rank_, open_.offset, {open_.source, open_.bytes});
             behind_.under_way_.begin_put(token, first_, frames_, open_.bytes);
         } else {
-            if (!behind_.runs_.empty() && (small_rank_ != rank_ || behind_.runs_.size() == most_runs)) send_small();
-            small_rank_ = rank_;
-            behind_.runs_.push_back(open_);
+            add_small(rank_, open_);
         }
         open_.bytes = 0;
     }
@@ -84,7 +97,7 @@ private:
     int rank_ = 0;
     int small_rank_ = 0;
     Frame first_ = 0;
-    Frame frames_ = 0; ///< of the open run; 0: it must be copied
+    Frame frames_ = 0; ///< of the open run
 };
 
 WriteBehind::WriteBehind(Backend& backend, CachedPages& pages, OperationsUnderWay& under_way,
@@ -224,6 +237,8 @@ void WriteBehind::write_back_for_another_thread() {
     const std::uint64_t page_bytes = pages_.page_bytes();
     std::vector<std::byte> copies(page_bytes);
     std::vector<std::uint64_t> taken(page_bytes / 64);
+    std::vector<DirtyRun> runs;
+    runs.reserve(page_bytes / 2);
     for (DirtyPages::Mask mask = dirty.oldest(); mask != DirtyPages::none; mask = dirty.after(mask)) {
         const Page& page = pages_[dirty.frame(mask)];
         auto* const bits = reinterpret_cast<std::uint8_t*>(dirty.bits(mask).data());
@@ -235,24 +250,25 @@ void WriteBehind::write_back_for_another_thread() {
             const bool clean = cell.load(std::memory_order_relaxed) == 0;
             taken_bits[group] = clean ? std::uint8_t{0} : cell.exchange(0, std::memory_order_acquire);
         }
-        std::uint64_t sent = 0;
+        runs.clear();
+        bits::for_each_run(std::span<const std::uint64_t>{taken}, [&](std::uint64_t begin, std::uint64_t end) {
+            for (std::uint64_t at = begin; at < end; ++at)
+                copies[at] = std::atomic_ref<std::byte>{bytes[at]}.load(std::memory_order_relaxed);
+            runs.push_back({page.start + begin, copies.data() + begin, end - begin});
+        });
+        if (runs.empty()) continue;
         try {
-            bits::for_each_run(std::span<const std::uint64_t>{taken}, [&](std::uint64_t begin, std::uint64_t end) {
-                for (std::uint64_t at = begin; at < end; ++at)
-                    copies[at] = std::atomic_ref<std::byte>{bytes[at]}.load(std::memory_order_relaxed);
-                backend_.put(page.rank, page.start + begin, {copies.data() + begin, end - begin});
-                statistics_.add(Counter::cache_write_backs, Counter::cache_write_back_bytes, end - begin);
-                sent = end;
-            });
+            backend_.put_runs(page.rank, runs);
+            statistics_.add(Counter::cache_write_backs, runs.size());
+            for (const DirtyRun& run : runs) statistics_.add(Counter::cache_write_back_bytes, run.bytes);
         } catch (...) {
-            bits::clear(taken, 0, sent);
             if (backend_.has_left(page.rank)) {
                 std::uint64_t lost = 0;
                 for (const std::uint64_t word : taken) lost += static_cast<std::uint64_t>(std::popcount(word));
                 backend_.note_lost(page.rank, lost);
                 continue;
             }
-            // The next release puts what this one could not; the owner may have set bits again meanwhile.
+            // The next release puts them, those again that are put already; the owner may have set bits meanwhile.
             for (std::uint64_t group = 0; group < page_bytes / 8; ++group)
                 if (taken_bits[group] != 0)
                     std::atomic_ref<std::uint8_t>{bits[group]}.fetch_or(taken_bits[group], std::memory_order_release);

@@ -1,5 +1,7 @@
 #include "window/puts_and_gets.hpp"
 
+#include <boost/container/static_vector.hpp>
+
 #include <algorithm>
 
 namespace lapwing::detail::window {
@@ -8,6 +10,21 @@ namespace {
 /// So many small puts to one rank are cheaper in messages than in MPI's one-sided operations, which need no second
 /// flush.
 constexpr std::size_t least_runs_by_messages = 16;
+
+/// Runs with smaller gaps between them are one place to the ledger, as the runs of a cached page are: later accesses to
+/// the bytes in the gaps, too, wait for the put.
+constexpr std::uint64_t largest_gap_in_place = 1024;
+
+/// The runs of one message, as places to the ledger.
+using Places = boost::container::static_vector<transport::Touched, 256>;
+
+/// Whether `place` takes a run in.
+[[nodiscard]] bool join(transport::Touched& place, const DirtyRun& run) noexcept {
+    const std::uint64_t end = place.offset + place.bytes;
+    if (run.offset < end || run.offset - end > largest_gap_in_place) return false;
+    place.bytes = run.offset + run.bytes - place.offset;
+    return true;
+}
 
 } // namespace
 
@@ -53,18 +70,21 @@ void PutsAndGets::put_uncached(int target, std::uint64_t offset, std::span<const
 
 void PutsAndGets::put_runs_uncached(int target, std::span<const DirtyRun> runs) {
     // MPI's puts of more than fits the stage are waited for one by one.
-    const bool staged = std::ranges::all_of(
-        runs, [](const DirtyRun& run) { return run.bytes <= transport::RmaTransport::largest_staged_bytes; });
-    if (facts_.network != Path::rma || (staged && runs.size() < least_runs_by_messages)) {
-        for (const DirtyRun& run : runs)
-            put_uncached(target, run.offset, {run.source, run.bytes}, transport::Access::Starter::cache);
+    const bool staged = facts_.network == Path::rma && std::ranges::all_of(runs, [](const DirtyRun& run) {
+                            return run.bytes <= transport::RmaTransport::largest_staged_bytes;
+                        });
+    const auto put_alone = [&](const DirtyRun& run) {
+        put_uncached(target, run.offset, {run.source, run.bytes}, transport::Access::Starter::cache);
+    };
+    if (runs.size() == 1 || (staged && runs.size() < least_runs_by_messages)) {
+        std::ranges::for_each(runs, put_alone);
         return;
     }
-    const auto begin = [&](const DirtyRun& run, bool continues) {
+    const auto begin = [&](const transport::Touched& place, bool continues) {
         return order_.begin({.target = target,
-                             .offset = run.offset,
-                             .bytes = run.bytes,
-                             .kind = transport::Access::Kind::write,
+                             .offset = place.offset,
+                             .bytes = place.bytes,
+                             .kind = transport::Access::Kind::update,
                              .call = "Window::put",
                              .starter = transport::Access::Starter::cache,
                              .continues = continues});
@@ -72,12 +92,36 @@ void PutsAndGets::put_runs_uncached(int target, std::span<const DirtyRun> runs) 
     // Many of them fit one message to the owner's progress thread, while MPI sends each put by itself: in MPICH over
     // TCP a put costs 5 us. They are looked for among what is under way before the first of them is, which they do not
     // overlap.
-    for (const DirtyRun& run : runs) (void)begin(run, false);
-    for (const DirtyRun& run : runs) {
-        order_.make_room();
-        if (run.bytes <= messages_.inline_limit()) messages_.put(begin(run, true), {run.source, run.bytes}, 0);
-        else put_uncached(target, run.offset, {run.source, run.bytes}, transport::Access::Starter::cache);
+    transport::Touched place{runs[0].offset, runs[0].bytes};
+    for (const DirtyRun& run : runs.subspan(1)) {
+        if (join(place, run)) continue;
+        (void)begin(place, false);
+        place = {run.offset, run.bytes};
     }
+    (void)begin(place, false);
+
+    messages::RunsMessage message{messages_.inline_limit()};
+    Places places;
+    const auto send = [&] {
+        if (message.empty()) return;
+        order_.make_room();
+        messages_.put_runs(begin(places[0], true), {places.data(), places.size()}, message);
+        message.clear();
+        places.clear();
+    };
+    for (const DirtyRun& run : runs) {
+        if (run.bytes > message.largest_run()) {
+            put_alone(run);
+            continue;
+        }
+        const bool new_place = places.empty() || !join(places.back(), run);
+        if ((new_place && places.size() == places.capacity()) || !message.add(run.offset, run.source, run.bytes)) {
+            send();
+            (void)message.add(run.offset, run.source, run.bytes);
+        }
+        if (new_place || places.empty()) places.push_back({run.offset, run.bytes});
+    }
+    send();
 }
 
 Completion PutsAndGets::start_get(int target, std::uint64_t offset, std::span<std::byte> destination) {

@@ -7,6 +7,7 @@
 #include "src/messages/operation.hpp"
 #include "src/messages/origin_side.hpp"
 #include "src/messages/packet_stream.hpp"
+#include "src/messages/put_runs.hpp"
 #include "src/messages/remote_calls.hpp"
 #include "src/messages/reply_queue.hpp"
 #include "src/messages/request.hpp"
@@ -86,6 +87,8 @@ public:
     /// largest_staged() bytes. `operation` as of a put.
     bool try_scatter(Operation& operation, int target, std::uint64_t window, std::span<const std::byte> message,
                      std::uint64_t table_bytes);
+    /// Sends bytes to many places, which are there when flushed().
+    bool try_put_runs(int target, std::uint64_t window, RunsMessage& runs);
     /// Starts a get of `bytes` bytes from places that a RunTable names, at most largest_staged(); the table at most
     /// inline_limit(). `operation` as of a get.
     bool try_gather(Operation& operation, int target, std::uint64_t window, std::span<const std::byte> table,

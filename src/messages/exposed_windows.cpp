@@ -1,6 +1,7 @@
 #include "src/messages/exposed_windows.hpp"
 
 #include "datatype/run_table.hpp"
+#include "src/messages/put_runs.hpp"
 #include "src/messages/request_table.hpp"
 
 #include <fmt/format.h>
@@ -53,6 +54,17 @@ void ExposedWindows::note_bad_table(int origin, std::uint64_t window) {
         fmt::format("rank {} named places outside of window {} as it is exposed here, in a table of blocks: the "
                     "request was dropped; {}",
                     origin, window, fault_of_builds));
+}
+
+void ExposedWindows::put_runs(int origin, const Request& request, std::span<const std::byte> payload) {
+    const ExposedMemory* const memory = memory_of(request.window);
+    if (memory != nullptr && write_runs(payload, request.tag, {memory->base, memory->bytes}, request.offset)) return;
+    if (memory == nullptr && is_abandoned(request.window)) return;
+    endpoint_.note_problem(fmt::format(
+        "rank {} sent {} runs in {} bytes for window {} from offset {} on, which are not the bytes that the "
+        "runs name, or leave the {} bytes that are exposed here: the request was dropped; {}",
+        origin, request.tag, payload.size(), request.window, request.offset, memory == nullptr ? 0 : memory->bytes,
+        fault_of_builds));
 }
 
 void ExposedWindows::raise_counter(int origin, std::uint64_t window, std::uint32_t counter_plus_one) {

@@ -55,6 +55,10 @@ public:
     void gather(int origin, std::uint64_t window, std::span<const std::byte> table, std::span<std::byte> data);
     void note_bad_table(int origin, std::uint64_t window);
 
+    /// Writes what a RequestKind::put_runs carries. One that names places outside of the window, or other bytes than it
+    /// has, is a problem, and writes nothing.
+    void put_runs(int origin, const Request& request, std::span<const std::byte> payload);
+
     /// 0: none. One that the window does not have is a problem.
     void raise_counter(int origin, std::uint64_t window, std::uint32_t counter_plus_one);
 

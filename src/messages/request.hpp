@@ -27,6 +27,7 @@ enum class RequestKind : std::uint8_t {
     gather,       ///< payload: a RunTable of `offset` bytes; answer with the `size` bytes that it names
     bulk_scatter, ///< receive what `scatter` has as payload with tag `tag`, and unpack it
     bulk_gather,  ///< payload as of `gather`; send the packed bytes with tag `tag`
+    put_runs,     ///< payload: bytes for many places from `offset` on, and `tag` of RunEntry, `size` bytes in all
     atomic,       ///< payload: operand, expected; answer with the value from before
     wide_atomic,  ///< payload: WidePayload; answer with the 16 bytes from before. For compare_swap the first `size`
                   ///< bytes are compared

@@ -90,6 +90,8 @@ struct RequestTable {
                                                            Answered::by_reply),
         RequestRow::bytes<&TargetSide::handle_bulk_gather>(RequestKind::bulk_gather, "bulk gather", &Request::offset,
                                                            Answered::by_data),
+        RequestRow::bytes<&TargetSide::handle_put_runs>(RequestKind::put_runs, "put of runs", &Request::size,
+                                                        Answered::no),
         RequestRow::typed<AtomicPayload, &TargetSide::handle_atomic>(RequestKind::atomic, "atomic", Answered::by_reply),
         RequestRow::typed<WidePayload, &TargetSide::handle_wide_atomic>(RequestKind::wide_atomic, "atomic on 16 bytes",
                                                                         Answered::by_reply),

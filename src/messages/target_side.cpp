@@ -237,6 +237,10 @@ bool TargetSide::handle_bulk_gather(Peer& origin, const Request& request, std::s
     return windows_.is_abandoned(request.window) || transfers_.serve_gather(origin, request, table);
 }
 
+void TargetSide::handle_put_runs(Peer& origin, const Request& request, std::span<const std::byte> payload) {
+    windows_.put_runs(origin.rank, request, payload);
+}
+
 bool TargetSide::handle_atomic(Peer& origin, const Request& request, const AtomicPayload& values) {
     return atomics_.fetch(origin, request, values);
 }

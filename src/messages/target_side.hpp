@@ -60,6 +60,7 @@ private:
     bool handle_gather(Peer& origin, const Request& request, std::span<const std::byte> table);
     bool handle_bulk_scatter(Peer& origin, const Request& request);
     bool handle_bulk_gather(Peer& origin, const Request& request, std::span<const std::byte> table);
+    void handle_put_runs(Peer& origin, const Request& request, std::span<const std::byte> payload);
     bool handle_atomic(Peer& origin, const Request& request, const AtomicPayload& values);
     bool handle_wide_atomic(Peer& origin, const Request& request, const WidePayload& values);
     bool handle_atomics(Peer& origin, const Request& request, std::span<const std::byte> list);

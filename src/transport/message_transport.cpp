@@ -89,6 +89,22 @@ void MessageTransport::put(const BegunAccess& access, std::span<const std::byte>
     facts_.statistics.add(Counter::service_puts, Counter::service_put_bytes, source.size());
 }
 
+void MessageTransport::put_runs(const BegunAccess& access, std::span<const Touched> places,
+                                messages::RunsMessage& runs) {
+    start_counted(
+        access, ledger_.may_be_overtaken(runs.data_bytes()),
+        [&] { return engine().try_put_runs(access.target, facts_.number, runs); },
+        [&] {
+            Access place = access;
+            for (const Touched& touched : places) {
+                place.offset = touched.offset;
+                place.bytes = touched.bytes;
+                ledger_.enter(place, nullptr, AccessLedger::Carrier::messages);
+            }
+        });
+    facts_.statistics.add(Counter::service_puts, Counter::service_put_bytes, runs.data_bytes());
+}
+
 std::unique_ptr<ServiceTransfer> MessageTransport::start_get(const BegunAccess& access, std::uint64_t offset,
                                                              std::span<std::byte> destination) {
     auto transfer = start_transfer(access, destination.size(), destination.data(), [&](messages::Operation& operation) {

@@ -26,6 +26,10 @@ public:
     /// 0.
     void put(const BegunAccess& access, std::span<const std::byte> source, std::uint32_t counter_plus_one);
 
+    /// Bytes to many places in one message, which are copied. They are among those of `places`, which all have begun,
+    /// and of which the access is the first.
+    void put_runs(const BegunAccess& access, std::span<const Touched> places, messages::RunsMessage& runs);
+
     // Non-blocking. The bytes at `offset` are among those of the access, which may be more.
     [[nodiscard]] std::unique_ptr<ServiceTransfer> start_get(const BegunAccess& access, std::uint64_t offset,
                                                              std::span<std::byte> destination);

@@ -32,6 +32,7 @@ TEST_CASE("ranges and runs of bits are those of a list of flags") {
         std::vector<std::pair<std::uint64_t, std::uint64_t>> runs;
         bits::for_each_run(set, [&](std::uint64_t begin, std::uint64_t end) { runs.emplace_back(begin, end); });
         REQUIRE(runs == expected);
+        REQUIRE(bits::at_most_one_run(set) == (expected.size() <= 1));
         const std::uint64_t begin = random() % (words * 64);
         const std::uint64_t end = begin + random() % (words * 64 - begin + 1);
         bool all = true;

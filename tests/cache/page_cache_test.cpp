@@ -411,15 +411,17 @@ TEST_CASE("pages whose read-ahead could not be started are not read as if they w
 }
 
 TEST_CASE("dirty bytes that another thread could not write back are written by the next release") {
-    for (const int calls : {0, 1, 2}) {
+    for (const int calls : {0, 1, 2, 3}) { // a page is put in two calls
         Cached cached{{4096}, {.alone = false}};
-        for (std::uint64_t k = 0; k < 3; ++k)
-            cached.write<std::uint8_t>(0, 8 * k + 1, static_cast<std::uint8_t>(k + 1)); // three runs
+        const auto place = [](std::uint64_t k) { return 1024 * (k % 2) + 8 * k + 1; };
+        for (std::uint64_t k = 0; k < 6; ++k)
+            cached.write<std::uint8_t>(0, place(k),
+                                       static_cast<std::uint8_t>(k + 1)); // three runs in each of two pages
         cached.memory.calls_until_failure = calls;
         CHECK_THROWS_AS(cached.cache->write_back_for_another_thread(), test::Unreachable);
         cached.memory.complete_all();
         cached.release();
-        for (std::uint64_t k = 0; k < 3; ++k) CHECK(cached.memory.part(0)[8 * k + 1] == static_cast<std::byte>(k + 1));
+        for (std::uint64_t k = 0; k < 6; ++k) CHECK(cached.memory.part(0)[place(k)] == static_cast<std::byte>(k + 1));
     }
 }
 

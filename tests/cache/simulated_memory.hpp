@@ -43,7 +43,8 @@ public:
     std::uint64_t puts = 0; ///< messages: a call of put_runs is one
     std::uint64_t waits = 0;
     int unreachable = -1;  ///< a rank that runs cannot be put to
-    unsigned failures = 0; ///< of 1000 calls so many throw Unreachable, and start nothing; waits for puts never do
+    unsigned failures = 0; ///< of 1000 calls so many throw Unreachable, and start nothing, or half of several runs;
+                           ///< waits for puts never do
     int calls_until_failure = -1; ///< the call after so many throws, once; -1: none
     int left = -1; ///< a rank that has left: what is under way to it may end in time, and all else throws PeerLeftError
     std::uint64_t lost = 0; ///< bytes noted
@@ -87,9 +88,12 @@ public:
         if (rank == unreachable) throw Unreachable{};
         may_fail();
         ++puts;
-        for (const lapwing::detail::window::DirtyRun& run : runs)
+        for (std::size_t k = 0; k < runs.size(); ++k) {
+            if (k == (runs.size() + 1) / 2) may_fail(); // in a second message
+            const lapwing::detail::window::DirtyRun& run = runs[k];
             (void)start(
                 {.rank = rank, .offset = run.offset, .snapshot = {run.source, run.source + run.bytes}, .copied = true});
+        }
     }
     std::uint64_t part_bytes(int rank) const override { return parts_[static_cast<std::size_t>(rank)].size(); }
     bool has_left(int rank) override { return rank == left; }

@@ -125,15 +125,16 @@ TEST_CASE("ranks that write bytes of one line do not disturb each other") {
 
 TEST_CASE("a release of many scattered writes keeps the record of what is under way bounded") {
     Runtime runtime;
-    const std::uint64_t bytes = 400 * 64;
+    const std::uint64_t cached_bytes = std::uint64_t{200} * 2080; // further apart than the bytes of one page
+    const std::uint64_t bytes = cached_bytes + std::uint64_t{200} * 64;
     Window window{runtime,
                   bytes,
                   {.name = "scattered",
-                   .cache = {.mode = CacheMode::epoch, .bytes = 1U << 20, .page_bytes = 1024, .dirty_pages = 128}}};
+                   .cache = {.mode = CacheMode::epoch, .bytes = 1U << 20, .page_bytes = 1024, .dirty_pages = 256}}};
     const Rank target = next(runtime);
-    const auto value = [](std::uint64_t at) { return static_cast<std::uint8_t>(at / 64 % 251); };
-    for (std::uint64_t at = 0; at < bytes / 2; at += 64) window.put(target, Offset{at}, value(at));
-    for (std::uint64_t at = bytes / 2; at < bytes; at += 64) {
+    const auto value = [](std::uint64_t at) { return static_cast<std::uint8_t>(at / 32 % 251); };
+    for (std::uint64_t at = 0; at < cached_bytes; at += 2080) window.put(target, Offset{at}, value(at));
+    for (std::uint64_t at = cached_bytes; at < bytes; at += 64) {
         const std::uint8_t byte = value(at);
         window.put_notify(target, Offset{at}, std::span<const std::uint8_t>{&byte, 1}, 0); // past the cache
     }
@@ -149,7 +150,49 @@ TEST_CASE("a release of many scattered writes keeps the record of what is under 
     }
     runtime.barrier();
     std::uint64_t wrong = 0;
-    for (std::uint64_t at = 0; at < bytes; at += 64) wrong += window.local_as<std::uint8_t>()[at] != value(at) ? 1 : 0;
+    for (std::uint64_t at = 0; at < bytes; at += at < cached_bytes ? 2080 : 64)
+        wrong += window.local_as<std::uint8_t>()[at] != value(at) ? 1 : 0;
+    CHECK(wrong == 0);
+    runtime.barrier();
+}
+
+TEST_CASE("scattered bytes of cached pages travel together, and bytes between them stay as others write them") {
+    Runtime runtime;
+    const std::uint64_t bytes = std::uint64_t{64} * 1024;
+    Window window{
+        runtime,
+        bytes,
+        {.name = "runs", .cache = {.mode = CacheMode::epoch, .bytes = 1U << 20, .page_bytes = 1024, .adapt = false}}};
+    const Rank target = next(runtime);
+    auto local = window.local_as<std::uint8_t>();
+    // Of each 24 bytes the owner writes the last 8, and the rank before it runs of 1 to 16 of the others.
+    const auto run = [](std::uint64_t at) { return 1 + at / 24 % 16; };
+    const auto value = [](int rank, std::uint64_t at) { return static_cast<std::uint8_t>(at % 113 + 3 * rank + 1); };
+    std::ranges::fill(local, std::uint8_t{0});
+    runtime.barrier();
+    const auto first = window.statistics();
+    std::uint64_t runs = 0;
+    for (std::uint64_t at = 0; at + 24 <= bytes; at += 24, ++runs) {
+        std::array<std::uint8_t, 16> source{};
+        for (std::uint64_t i = 0; i < run(at); ++i) source[i] = value(target.value, at + i);
+        window.put(target, Offset{at}, std::span<const std::uint8_t>{source}.first(run(at)));
+        for (std::uint64_t i = 16; i < 24; ++i) local[at + i] = value(runtime.rank().value, at + i);
+    }
+    window.release();
+    const auto counted = window.statistics();
+    if (cached(window) && window.path(target) != lapwing::Path::direct && window.path(target) != lapwing::Path::self) {
+        CHECK(counted[Counter::cache_write_backs] - first[Counter::cache_write_backs] >= runs);
+        const std::uint64_t puts = counted[Counter::service_puts] + counted[Counter::rma_puts] -
+                                   first[Counter::service_puts] - first[Counter::rma_puts];
+        CHECK(puts * 50 < runs);
+    }
+    runtime.barrier();
+    std::uint64_t wrong = 0;
+    for (std::uint64_t at = 0; at + 24 <= bytes; at += 24)
+        for (std::uint64_t i = 0; i < 24; ++i) {
+            const bool written = i < run(at) || i >= 16;
+            wrong += local[at + i] != (written ? value(runtime.rank().value, at + i) : 0) ? 1 : 0;
+        }
     CHECK(wrong == 0);
     runtime.barrier();
 }

@@ -106,6 +106,9 @@ TEST_CASE("every request for memory that is gone is answered by saying so") {
         job.until([&] { return engine.try_put(puts[1], 1, window, 0, own[0].data(), large); });
         job.until([&] { return engine.try_scatter(puts[2], 1, window, put_few, put_few.size() - 80); });
         job.until([&] { return engine.try_scatter(puts[3], 1, window, put_many, put_many.size() - 80'000); });
+        RunsMessage runs{engine.inline_limit()};
+        REQUIRE(runs.add(16, own[0].data(), small));
+        job.until([&] { return engine.try_put_runs(1, window, runs); });
         Request sums = list;
         sums.kind = RequestKind::adds;
         job.until([&] { return engine.try_adds(1, sums, adds); });

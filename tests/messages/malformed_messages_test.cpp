@@ -2,6 +2,7 @@
 //
 // Rank 0 is the engine; rank 1 sends it packets of its own making, by MPI alone.
 #include "messages/engine_job.hpp"
+#include "src/messages/put_runs.hpp"
 #include "src/messages/request_table.hpp"
 #include "support/catch.hpp"
 #include "support/mpi_test.hpp"
@@ -62,6 +63,13 @@ Bytes packet(std::uint64_t acknowledged, const std::vector<Bytes>& parts) {
     append(bytes, PacketHeader{acknowledged});
     for (const Bytes& one : parts) append(bytes, one.data(), one.size());
     return bytes;
+}
+
+/// The payload of a put of one run, of 8 bytes of data whatever its entry says.
+Bytes run_of(std::uint16_t gap, std::uint16_t bytes) {
+    Bytes payload(8);
+    append(payload, RunEntry{gap, bytes});
+    return payload;
 }
 
 /// The memory of a window, with bytes around it that nobody may change.
@@ -252,7 +260,15 @@ void send_request(Attacker& attacker, Random& random, std::vector<Bytes>& parts,
     if (bulk_put) head.size = 8 + random.below(300) * 8;
     if (bulk_put && head.tag != tag) head.tag = std::numeric_limits<std::uint32_t>::max();
     if (head.kind == RequestKind::bulk_scatter) head.offset = random.below(head.size + 16);
-    parts.push_back(request(head, random.bytes(payload)));
+    Bytes bytes = random.bytes(payload);
+    if (head.kind == RequestKind::put_runs && payload >= sizeof(RunEntry) && random.chance(90)) {
+        // One run that fits its data, or nearly.
+        const RunEntry entry{static_cast<std::uint16_t>(random.below(4000)),
+                             static_cast<std::uint16_t>(payload - sizeof entry - random.below(10) / 9)};
+        head.tag = 1 + static_cast<std::uint32_t>(random.below(20) / 19);
+        std::memcpy(bytes.data() + payload - sizeof entry, &entry, sizeof entry);
+    }
+    parts.push_back(request(head, bytes));
     if (bulk_put && head.tag == tag)
         attacker.send(random.bytes(random.chance(80) ? head.size : random.below(head.size)), bulk_put_tag(tag));
 }
@@ -312,6 +328,21 @@ TEST_CASE("each field of a request that makes no sense is told, and the request 
          request({.kind = RequestKind::bulk_get, .tag = 1, .window = 99, .size = 8})},
         {"places outside of window",
          request({.kind = RequestKind::gather, .window = window, .offset = 16, .size = 8}, Bytes(16, std::byte{9}))},
+        {"sent 1 runs in 12 bytes for window 3 from offset 65529",
+         request({.kind = RequestKind::put_runs, .tag = 1, .window = window, .offset = part - 7, .size = 12},
+                 run_of(0, 8))},
+        {"leave the 65536 bytes that are exposed here",
+         request({.kind = RequestKind::put_runs, .tag = 1, .window = window, .offset = part - 100, .size = 12},
+                 run_of(93, 8))},
+        {"sent 2 runs in 12 bytes",
+         request({.kind = RequestKind::put_runs, .tag = 2, .window = window, .size = 12}, run_of(0, 8))},
+        {"are not the bytes that the runs name",
+         request({.kind = RequestKind::put_runs, .tag = 1, .window = window, .size = 12}, run_of(0, 7))},
+        {"sent 1 runs in 12 bytes for window 99",
+         request({.kind = RequestKind::put_runs, .tag = 1, .window = 99, .size = 12}, run_of(0, 8))},
+        {"from offset 18446744073709551612",
+         request({.kind = RequestKind::put_runs, .tag = 1, .window = window, .offset = most - 3, .size = 12},
+                 run_of(0, 8))},
         {"notification counter 4 of window 3, which has 4",
          request({.kind = RequestKind::put, .counter_plus_one = 5, .window = window, .size = 16}, values)},
         {"atomics that there are not (atomic, operation 8",

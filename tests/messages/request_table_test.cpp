@@ -97,7 +97,7 @@ TEST_CASE("what is no request of a known kind, or no whole one, is an error with
     CHECK(mentions(fault(packet_of({.kind = RequestKind::put, .size = 17}, 17)),
                    "17 bytes of payload")); // without what pads it
     CHECK(mentions(fault(packet_of({.kind = RequestKind::atomic}, 8)),
-                   "(atomic, kind 8) with 16 bytes of payload, of which its packet has 8"));
+                   "(atomic, kind 9) with 16 bytes of payload, of which its packet has 8"));
     // Lengths at which sums overflow.
     for (const std::uint64_t size :
          {std::numeric_limits<std::uint64_t>::max(), std::numeric_limits<std::uint64_t>::max() - 6})
