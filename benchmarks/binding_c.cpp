@@ -140,8 +140,9 @@ void binding_c(Context& context) {
     c.free();
 }
 
-const Registration registration{
-    {.name = "binding/c", .summary = "elements, patches, puts, gets and atomics through C, beside C++", .run = binding_c}};
+const Registration registration{{.name = "binding/c",
+                                 .summary = "elements, patches, puts, gets and atomics through C, beside C++",
+                                 .run = binding_c}};
 
 } // namespace
 } // namespace lapwing::bench

@@ -43,7 +43,9 @@ void binding_fortran(Context& context) {
                        }};
     };
     const auto in_cpp = [&](auto step) { return subject("C++", step, [&] { runtime.release(); }); };
-    const auto in_fortran = [&](auto step) { return subject("Fortran", step, [] { lapwing_bench_fortran_release(); }); };
+    const auto in_fortran = [&](auto step) {
+        return subject("Fortran", step, [] { lapwing_bench_fortran_release(); });
+    };
     for (const std::int64_t high : {std::int64_t{2}, std::int64_t{256}}) {
         const Domain<2> patch{{first, first + high}, {0, columns}};
         const auto elements = static_cast<std::size_t>(high * columns);
@@ -52,11 +54,9 @@ void binding_fortran(Context& context) {
         context.compare("get patch " + size, bandwidth,
                         in_fortran([first, high] { lapwing_bench_fortran_get(first + 1, high); }),
                         {in_cpp([&, patch, elements] { a.get(patch, std::span{buffer.data(), elements}); })});
-        context.compare("put patch " + size, bandwidth,
-                        in_fortran([first, high] { lapwing_bench_fortran_put(first + 1, high); }),
-                        {in_cpp([&, patch, elements] {
-                            a.put(patch, std::span<const double>{buffer.data(), elements});
-                        })});
+        context.compare(
+            "put patch " + size, bandwidth, in_fortran([first, high] { lapwing_bench_fortran_put(first + 1, high); }),
+            {in_cpp([&, patch, elements] { a.put(patch, std::span<const double>{buffer.data(), elements}); })});
     }
 
     context.set_path("self");

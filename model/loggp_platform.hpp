@@ -13,9 +13,9 @@ struct LogGpNetwork {
 };
 
 /// What single accesses of 8 bytes take on such a network, for so many threads: a read is a message and its answer; a
-/// write is sent, and the next one follows after the gap; a barrier is a message in each of log2(threads) rounds. Nothing
-/// is coalesced or vectorised. `local` are the rates of own memory, and `private_seconds` those of private memory, which
-/// no network says. Throws UsageError for negative numbers.
+/// write is sent, and the next one follows after the gap; a barrier is a message in each of log2(threads) rounds.
+/// Nothing is coalesced or vectorised. `local` are the rates of own memory, and `private_seconds` those of private
+/// memory, which no network says. Throws UsageError for negative numbers.
 [[nodiscard]] AccessPlatform loggp_platform(const LogGpNetwork& network, int threads, const AccessRates& local,
                                             double private_seconds);
 

@@ -13,8 +13,8 @@ namespace lapwing::detail::bindings {
 
 using RowRun = arrays::IndexRun<padded>;
 
-void AnyPrefetch::cut(const AnyArray& array, const PaddedDomain& domain,
-                      const distribution::BufferShape<padded>& shape, distribution::SectionVisitor& visitor) {
+void AnyPrefetch::cut(const AnyArray& array, const PaddedDomain& domain, const distribution::BufferShape<padded>& shape,
+                      distribution::SectionVisitor& visitor) {
     if (array.map_.user_map == nullptr)
         distribution::cut(array.map_.block_cyclic.dimensions(), array.map_.block_cyclic.origin(), domain.ranges(),
                           shape.offset, shape.strides, visitor);
@@ -91,10 +91,10 @@ std::vector<PaddedDomain> AnyPrefetch::needed_by(const KeptPattern& pattern) con
 }
 
 void AnyPrefetch::prefetch_domains(const std::vector<PaddedDomain>& needed, const PrefetchOptions& options,
-                                prefetching::CopyState& state) {
+                                   prefetching::CopyState& state) {
     if (array_.prefetched_ == nullptr)
-        array_.prefetched_ = std::make_unique<arrays::PrefetchedElements<padded>>(
-            arrays::PrefetchedElements<padded>{state, {}});
+        array_.prefetched_ =
+            std::make_unique<arrays::PrefetchedElements<padded>>(arrays::PrefetchedElements<padded>{state, {}});
     arrays::PrefetchedIndices<padded>& indices = array_.prefetched_->indices;
     // A read of an automatic copy is no better than one of the element itself, where that is a load.
     const bool node = !options.consistent;
@@ -120,7 +120,7 @@ void AnyPrefetch::prefetch_domains(const std::vector<PaddedDomain>& needed, cons
 }
 
 std::optional<std::vector<PaddedDomain>> AnyPrefetch::domains_to_copy(const std::vector<PaddedDomain>& needed,
-                                                                   bool node) const {
+                                                                      bool node) const {
     if (array_.map_.user_map != nullptr || array_.prefetched_->indices.has_runs()) return {};
     prefetching::NeededDomains<padded> domains;
     for (const PaddedDomain& one : needed)
@@ -247,7 +247,8 @@ arrays::PlacedBox<padded> AnyPrefetch::box_around(const PaddedIndex& index) cons
     std::byte* const memory = location.owner.value < 0 ? nullptr : array_.window_.map().base(location.owner.value);
     if (memory == nullptr) array_.throw_not_in_view({index.data() + array_.front(), array_.dimensions_});
     // Among elements of the node that have copies a box would hide those.
-    const bool copied = array_.prefetched_ != nullptr && array_.prefetched_->of_node && location.owner.value != array_.own_rank_;
+    const bool copied =
+        array_.prefetched_ != nullptr && array_.prefetched_->of_node && location.owner.value != array_.own_rank_;
     if (copied || array_.map_.user_map != nullptr || array_.map_.replicated || !array_.map_.block_cyclic.one_round())
         return one(memory + location.offset * array_.element_bytes());
     return {{array_.map_.block_cyclic.domain(location.owner, 0), array_.map_.block_cyclic.strides(location.owner)},

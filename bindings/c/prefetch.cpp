@@ -38,7 +38,8 @@ PrefetchOptions options_of(const lapwing_prefetch_options* given) {
     require_constant(given->storage, 2, "options.storage", "LAPWING_STORE_BY_INDEX or LAPWING_STORE_BY_OWNER");
     return {.consistent = given->consistent != 0,
             .static_domain = given->static_domain != 0,
-            .storage = given->storage == LAPWING_STORE_BY_OWNER ? PrefetchStorage::by_owner : PrefetchStorage::by_index};
+            .storage =
+                given->storage == LAPWING_STORE_BY_OWNER ? PrefetchStorage::by_owner : PrefetchStorage::by_index};
 }
 
 using Domains = std::vector<PaddedDomain>;
@@ -102,14 +103,12 @@ AnyPrefetch::KeptPattern pattern_of(const ArrayInside& inside, const lapwing_pat
     case LAPWING_PATTERN_TRANSPOSE:
         return [dimensions](const PaddedDomain& own, const Site&) { return transposed(own, dimensions); };
     case LAPWING_PATTERN_ALL: return [](const PaddedDomain&, const Site& site) { return Domains{site.whole}; };
-    default:
-        return [domains = listed(inside, *given)](const PaddedDomain&, const Site&) { return domains; };
+    default: return [domains = listed(inside, *given)](const PaddedDomain&, const Site&) { return domains; };
     }
 }
 
 PrefetchedSlice& slice_of(lapwing_prefetch& prefetch, std::uint64_t number) {
-    if (number < prefetch.evicted)
-        throw UsageError{fmt::format("slice {} was evicted; request it again", number)};
+    if (number < prefetch.evicted) throw UsageError{fmt::format("slice {} was evicted; request it again", number)};
     if (number - prefetch.evicted >= prefetch.slices.size())
         throw RangeError{fmt::format("slice {} was not requested: {} were, from {} on", number, prefetch.slices.size(),
                                      prefetch.evicted)};
@@ -130,9 +129,7 @@ using lapwing::Rank;
 
 extern "C" {
 
-lapwing_prefetch_options lapwing_prefetch_options_default(void) {
-    return {1, 0, LAPWING_STORE_BY_INDEX};
-}
+lapwing_prefetch_options lapwing_prefetch_options_default(void) { return {1, 0, LAPWING_STORE_BY_INDEX}; }
 
 int lapwing_array_prefetch(lapwing_array* array, const lapwing_pattern* pattern,
                            const lapwing_prefetch_options* options) {

@@ -89,7 +89,8 @@ TEST_CASE("what is no request of a known kind, or no whole one, is an error with
     const std::string unknown = fault(packet_of({.kind = static_cast<RequestKind>(200)}, 24));
     CHECK(mentions(unknown, "rank 5 sent a request of kind 200"));
     CHECK(mentions(unknown, "24 bytes behind its head"));
-    CHECK(mentions(fault(packet_of({.kind = RequestKind::end}, 0)), "kind 17"));
+    CHECK(mentions(fault(packet_of({.kind = RequestKind::end}, 0)),
+                   "kind " + std::to_string(static_cast<int>(RequestKind::end))));
 
     // A payload of a length that a field says, and one that is a structure.
     CHECK(mentions(fault(packet_of({.kind = RequestKind::put, .size = 17}, 16)),

@@ -40,11 +40,11 @@ enum {
 };
 /// A pattern; members that its kind does not name are ignored.
 typedef struct lapwing_pattern {
-    int kind;             ///< LAPWING_PATTERN_...
-    int64_t depth;        ///< of LAPWING_PATTERN_STENCIL, to each side
-    int corners;          ///< of LAPWING_PATTERN_STENCIL; 1: a square or cube, 0: a star
-    const int* periodic;  ///< of LAPWING_PATTERN_STENCIL: for each dimension, whether it wraps around; null: none does
-    uint64_t count;       ///< of LAPWING_PATTERN_DOMAINS: how many domains
+    int kind;            ///< LAPWING_PATTERN_...
+    int64_t depth;       ///< of LAPWING_PATTERN_STENCIL, to each side
+    int corners;         ///< of LAPWING_PATTERN_STENCIL; 1: a square or cube, 0: a star
+    const int* periodic; ///< of LAPWING_PATTERN_STENCIL: for each dimension, whether it wraps around; null: none does
+    uint64_t count;      ///< of LAPWING_PATTERN_DOMAINS: how many domains
     const lapwing_range* domains; ///< of LAPWING_PATTERN_DOMAINS: one range a dimension for each of them; indices that
                                   ///< the array does not have are skipped
 } lapwing_pattern;
@@ -59,9 +59,9 @@ int lapwing_array_prefetch(lapwing_array* array, const lapwing_pattern* pattern,
 /// Local; one thread, while no other reads elements. Removes the patterns and their copies. Blocks that were found by
 /// lapwing_array_block_at() must no longer be used.
 int lapwing_array_evict(lapwing_array* array);
-/// Local; one thread. Fills all copies, and is complete on return. What other ranks have written must have been released
-/// before this rank's last acquire. LAPWING_ERR_USAGE if nothing is prefetched. Cost: a planned transfer for each owner,
-/// all under way at once.
+/// Local; one thread. Fills all copies, and is complete on return. What other ranks have written must have been
+/// released before this rank's last acquire. LAPWING_ERR_USAGE if nothing is prefetched. Cost: a planned transfer for
+/// each owner, all under way at once.
 int lapwing_array_update_copies(lapwing_array* array);
 /// The same without waiting: until it is complete, this rank must neither read nor write what is prefetched.
 int lapwing_array_start_update_copies(lapwing_array* array, lapwing_completion** completion);
@@ -75,8 +75,8 @@ int lapwing_array_is_prefetched(const lapwing_array* array, const int64_t* index
 int lapwing_array_block_at(lapwing_array* array, const int64_t* index, const void** memory, int64_t* strides,
                            lapwing_range* ranges);
 
-/// Copies of parts of other ranks' segments of a window. All calls are local. This rank's writes to the window go to the
-/// copies too. It may outlive the window: it is then empty, and calls return LAPWING_ERR_USAGE.
+/// Copies of parts of other ranks' segments of a window. All calls are local. This rank's writes to the window go to
+/// the copies too. It may outlive the window: it is then empty, and calls return LAPWING_ERR_USAGE.
 typedef struct lapwing_prefetch lapwing_prefetch;
 
 /// Nothing is requested yet. Other threads of this rank must not write to the window during the call. `options` may be
@@ -86,13 +86,13 @@ int lapwing_prefetch_create(lapwing_window* window, const lapwing_prefetch_optio
 /// Waits for an update that is under way, frees the copies and sets `*prefetch` to null. As above.
 int lapwing_prefetch_free(lapwing_prefetch** prefetch);
 /// Prefetches the bytes that `part`, a layout that begins at `offset`, selects of the rank's segment; null: the whole
-/// segment from `offset` on. `*slice` is its number in the calls below, until lapwing_prefetch_evict(). Automatic copies
-/// are filled by the first read, manual ones by an update. LAPWING_ERR_RANGE, and LAPWING_ERR_USAGE for this rank, whose
-/// own part needs no copy. One thread. Cost: memory for the copy, and planning the transfer.
+/// segment from `offset` on. `*slice` is its number in the calls below, until lapwing_prefetch_evict(). Automatic
+/// copies are filled by the first read, manual ones by an update. LAPWING_ERR_RANGE, and LAPWING_ERR_USAGE for this
+/// rank, whose own part needs no copy. One thread. Cost: memory for the copy, and planning the transfer.
 int lapwing_prefetch_request(lapwing_prefetch* prefetch, int rank, uint64_t offset, const lapwing_layout* part,
                              uint64_t* slice);
-/// The copy, packed; `bytes` may be null. An automatic copy is filled first if it is stale; it stays unchanged until the
-/// next update, and in automatic mode until a read after an acquire. LAPWING_ERR_RANGE for a number that no request
+/// The copy, packed; `bytes` may be null. An automatic copy is filled first if it is stale; it stays unchanged until
+/// the next update, and in automatic mode until a read after an acquire. LAPWING_ERR_RANGE for a number that no request
 /// returned, LAPWING_ERR_USAGE for a slice that was evicted.
 int lapwing_prefetch_access(lapwing_prefetch* prefetch, uint64_t slice, const void** memory, uint64_t* bytes);
 /// Value `k` of the copy, seen as values of `type`, of 1, 2, 4, 8 or 16 bytes: LAPWING_ERR_USAGE for others. Errors as

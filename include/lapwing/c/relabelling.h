@@ -26,8 +26,8 @@ typedef struct lapwing_relabelling_info {
 } lapwing_relabelling_info;
 
 /// Collective, one thread: the same arguments on all ranks. Finds the order in which most elements of the array stay
-/// where they are under `distribution`. Nothing is moved. LAPWING_ERR_RANGE if the distribution does not fit. Cost: that
-/// of planning an assignment, and a few collectives.
+/// where they are under `distribution`. Nothing is moved. LAPWING_ERR_RANGE if the distribution does not fit. Cost:
+/// that of planning an assignment, and a few collectives.
 int lapwing_relabelling_create(lapwing_array* array, const lapwing_distribution* distribution,
                                lapwing_relabelling** relabelling);
 /// Collective if lapwing_relabelling_runtime() or lapwing_array_redistribute_ordered() was called, one thread. Arrays

@@ -20,7 +20,8 @@ static void write_own(lapwing_array* array, double more) {
         OK(lapwing_array_domain(array, rank, k, own));
         for (a = 0; a < own[0].size; ++a)
             for (b = 0; b < own[1].size; ++b) {
-                const int64_t i = own[0].first + (int64_t)a * own[0].stride, j = own[1].first + (int64_t)b * own[1].stride;
+                const int64_t i = own[0].first + (int64_t)a * own[0].stride,
+                              j = own[1].first + (int64_t)b * own[1].stride;
                 OK(lapwing_array_put_double_2(array, i, j, value_of(i, j) + more));
             }
     }
@@ -284,8 +285,8 @@ int main(void) {
     /* What this rank reads: a part that leaves the array, and one with strides. */
     const lapwing_range domains[] = {{4, 3, 1}, {-4, 3, 1}, {5, 4, 3}, {-2, 2, 4}};
     const lapwing_pattern patterns[] = {
-        {LAPWING_PATTERN_STENCIL, 1, 1, NULL, 0, NULL}, {LAPWING_PATTERN_STENCIL, 2, 0, NULL, 0, NULL},
-        {LAPWING_PATTERN_ROW_WISE, 0, 0, NULL, 0, NULL}, {LAPWING_PATTERN_COLUMN_WISE, 0, 0, NULL, 0, NULL},
+        {LAPWING_PATTERN_STENCIL, 1, 1, NULL, 0, NULL},   {LAPWING_PATTERN_STENCIL, 2, 0, NULL, 0, NULL},
+        {LAPWING_PATTERN_ROW_WISE, 0, 0, NULL, 0, NULL},  {LAPWING_PATTERN_COLUMN_WISE, 0, 0, NULL, 0, NULL},
         {LAPWING_PATTERN_TRANSPOSE, 0, 0, NULL, 0, NULL}, {LAPWING_PATTERN_ALL, 0, 0, NULL, 0, NULL},
         {LAPWING_PATTERN_DOMAINS, 0, 0, NULL, 2, domains}};
     size_t k;
