@@ -323,7 +323,7 @@ void ArrayBase::check_halo(std::span<const Range> own, std::int64_t depth, std::
     require_open(" (halo)");
     if (depth < 0)
         throw RangeError{
-            fmt::format("{}: the depth {} of a halo is below 0; pass how many elements around the own block are read",
+            fmt::format("{}: the depth {} of a halo is below 0; pass how many elements around the local block are read",
                         start_of_text(""), depth)};
     for (std::size_t d = 0; d < whole.size(); ++d)
         if (periodic[d] && std::cmp_greater(depth, whole[d].size()))

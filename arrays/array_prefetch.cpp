@@ -115,10 +115,10 @@ void ArrayBase::begin_prefetch_call(const PrefetchOptions& options) const {
 
 void ArrayBase::check_prefetch(const PrefetchOptions& options) const {
     if (options.storage == PrefetchStorage::halo && halo_ == 0)
-        throw UsageError{fmt::format(
-            "{}: PrefetchStorage::halo puts copies around the own block, and the array has no room there; make it with "
-            "GlobalArrayOptions{{.halo = depth}}, or use PrefetchStorage::by_index",
-            start_of_text(".prefetch"))};
+        throw UsageError{fmt::format("{}: PrefetchStorage::halo puts copies around the local block, and the array has "
+                                     "no room there; make it with "
+                                     "GlobalArrayOptions{{.halo = depth}}, or use PrefetchStorage::by_index",
+                                     start_of_text(".prefetch"))};
     if (copies_ != nullptr && copies_->options() != options) {
         throw UsageError{fmt::format(
             "{}: the array has patterns with the options {}, and this one has {}; an element is served from one "

@@ -191,7 +191,7 @@ std::string PlanState::explain() const {
                             decision.chunks.largest, sizes);
         if (decision.strategy == Strategy::superpipeline)
             text += fmt::format("  each {} times the one {}\n", decision.chunks.growth,
-                                decision.chunks.shrinking ? "behind it" : "before it");
+                                decision.chunks.shrinking ? "after it" : "before it");
     }
     if (decision.alternative_count > 1) text += "not taken:\n";
     for (std::size_t i = 0; i < decision.alternative_count; ++i)

@@ -55,7 +55,7 @@ public:
     model::CostModel& costs;
     std::uint64_t memory_limit = 0;
     std::uint64_t version = 0; ///< of the cost model, when this was decided
-    bool tells_copies = true;  ///< start_plan(): copies of the rank's part hear of a put
+    bool tells_copies = true;  ///< start_plan(): copies of the rank's part are notified of a put
 
 private:
     void check() const;

@@ -82,7 +82,7 @@ void EntryBuffer::clear() noexcept {
 
 std::byte* EntryBuffer::add(std::uint64_t bytes, std::vector<Slice> slices, std::uint64_t index_bytes,
                             std::byte* place) {
-    // Each rank begins with the owner behind it, so that not all ask the same one first.
+    // Each rank begins with the owner after it, so that not all ask the same one first.
     const transport::MemoryMap& map = window_.map();
     const auto distance = [&](const Slice& slice) { return (slice.owner - map.own_rank + map.ranks) % map.ranks; };
     std::ranges::stable_sort(slices, {}, distance);

@@ -23,7 +23,7 @@ namespace lapwing::detail::prefetching {
 /// Ferguson and El-Ghazawi, 2018), which knows ranks, offsets and bytes. It consists of entries, one for each owner and
 /// request; each keeps the plan of its transfer. All are filled together, so that their round trips overlap.
 ///
-/// Automatic copies are filled again by the first read behind an acquire (refresh()); manual ones by fill() only. Own
+/// Automatic copies are filled again by the first read after an acquire (refresh()); manual ones by fill() only. Own
 /// writes, which the window tells of, go to the copies, too. Memory: the copies; for each entry its two layouts and its
 /// plan; and from the first own write to an owner on, 24 bytes for each contiguous run of its copies.
 ///

@@ -13,9 +13,9 @@
 
 namespace lapwing::detail::window {
 
-/// A non-blocking transfer in chunks, of which only the first have been started: those behind them wait for memory. Its
+/// A non-blocking transfer in chunks, of which only the first have been started: those after them wait for memory. Its
 /// window knows it until all are complete at this end, so that a flush completes it whole, and later accesses to the
-/// same bytes come behind it.
+/// same bytes come after it.
 class ChunkedTransfer : public boost::intrusive::list_base_hook<> {
 public:
     /// It may touch `bytes` from `offset` of the segment of `target`.

@@ -46,7 +46,7 @@ protected:
 /// adds have waited longest has them sent. So messages shorten as ranks become more, in proportion and not at once:
 /// adds to random ones of R ranks, with room for M, leave about 2 M / R at a time.
 ///
-/// Adds to the same bytes commute with their kind; another kind's stay behind those that wait, and other own accesses
+/// Adds to the same bytes commute with their kind; another kind's stay after those that wait, and other own accesses
 /// to these bytes keep their program order by before().
 class GatheredAdds {
 public:

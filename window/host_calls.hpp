@@ -23,8 +23,8 @@ public:
         fence,       ///< ends an epoch for all ranks, and begins one
         lock,        ///< begins an epoch
         unlock,      ///< ends one
-        flush,       ///< completes the own operations at their targets
-        flush_local, ///< completes them here: reads of before are over, writes may stay behind. MPI_Win_sync as well
+        flush,       ///< completes this rank's operations at their targets
+        flush_local, ///< completes them here: reads of before are over, writes may go on. MPI_Win_sync as well
         start,       ///< begins an epoch with a group of targets
         complete,    ///< ends it
     };

@@ -112,8 +112,8 @@ void LockState::lock() {
     Place place{*this};
     if (!place.got()) state_.wait_until([&] { return place.ask(); }, call); // another thread of this rank has it
     if (one_node_) {
-        // Acquire, with that of is_over(): what was done under the lock before. Release: the own `passed` is older than
-        // this turn.
+        // Acquire, with that of is_over(): what was done under the lock before. Release: this rank's `passed` is older
+        // than this turn.
         const std::int64_t before = word(home_, tail).exchange(next_turn(), std::memory_order_acq_rel);
         wait_for_hand_over([&] { return is_over(before); }, call);
         return take(place);
@@ -169,7 +169,8 @@ void LockState::unlock() {
         word(state_.rank(), passed).store(number_of(next_turn()), std::memory_order_release);
         return passed_on();
     }
-    // Others write the own words atomically: directly, by the service thread, or because MPI's memory model is unified.
+    // Others write this rank's words atomically: directly, by the service thread, or because MPI's memory model is
+    // unified.
     const auto own_next = [&] { return word(state_.rank(), next).load(std::memory_order_acquire); };
     if (own_next() == 0) {
         if (at(home_, call, [&] { return compare_swap(tail, own(), 0); }) == own()) return passed_on();

@@ -35,7 +35,7 @@ public:
     [[nodiscard]] bool held() const noexcept { return holder_.load(std::memory_order_relaxed) != std::thread::id{}; }
     void close();
 
-    /// The rank that asked last for the lock, which nobody has behind it; -1 while the lock is free. For tests.
+    /// The rank that asked last for the lock, which nobody has after it; -1 while the lock is free. For tests.
     [[nodiscard]] int last_in_queue();
 
 private:
@@ -54,7 +54,7 @@ private:
     static constexpr std::uint64_t waiting = offsetof(Words, waiting);
     static constexpr std::uint64_t passed = offsetof(Words, passed);
     /// A turn of a rank, as the tail names it: the number of the turn, modulo 2^32, and the rank. A rank asks again
-    /// only behind those that wait for it, so that `passed` stays at a turn until they have seen it.
+    /// only after those that wait for it, so that `passed` stays at a turn until they have seen it.
     [[nodiscard]] static constexpr std::int64_t turn_of(std::int64_t rank_plus_one, std::uint32_t number) noexcept {
         return static_cast<std::int64_t>(std::uint64_t{number} << 32) | rank_plus_one;
     }

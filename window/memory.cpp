@@ -62,7 +62,7 @@ private:
 };
 
 /// What is known of the memory that MPI_Win_allocate gives. Open MPI's of osc/pt2pt, and of 4.1.4 on one machine,
-/// begins 8 bytes behind a multiple of 16, and it does not know the info key.
+/// begins 8 bytes after a multiple of 16, and it does not know the info key.
 struct MpiMemory final : team::TeamPart {
     bool is_aligned = true; ///< to 64 bytes on all ranks, as far as one has seen
 };
@@ -193,8 +193,8 @@ void WindowMemory::share_parts(const std::string& who, std::uint64_t bytes) {
     }
     counters_ = reinterpret_cast<std::atomic<std::uint64_t>*>(bases_[0]);
     bases_[0] += front;
-    // Open MPI 4.1.4 begins its memory 8 bytes behind a multiple of 64. All parts move to the front by as much, into
-    // the room behind the counters.
+    // Open MPI 4.1.4 begins its memory 8 bytes after a multiple of 64. All parts move to the front by as much, into
+    // the room after the counters.
     const std::uint64_t behind = reinterpret_cast<std::uintptr_t>(bases_[0]) % cache_line;
     for (std::byte*& base : bases_) base -= behind;
     own_ = bases_[static_cast<std::size_t>(topology.node_rank())];

@@ -35,7 +35,7 @@ public:
     virtual void put(int target, std::uint64_t offset, std::span<const std::byte> source) = 0;
     virtual void prefetch(int target, std::uint64_t offset, std::uint64_t bytes) = 0;
 
-    /// Before a read, or a write, that the window makes itself: it must come after the own writes before it, and what
+    /// Before a read, or a write, that the window makes itself: it must come after this rank's earlier writes, and what
     /// is cached must not hide it later.
     virtual void before_read(int target, std::uint64_t offset, std::uint64_t bytes) = 0;
     virtual void before_write(int target, std::uint64_t offset, std::uint64_t bytes) = 0;

@@ -17,7 +17,7 @@ class CacheFactory;
 /// Transfers between blocks here and blocks of another rank: what Window's calls with layouts do.
 class LayoutTransfers {
 public:
-    /// `counter`: the notification counter of the target that is raised behind it.
+    /// `counter`: the notification counter of the target that is raised after it.
     virtual void put(Window& window, const Layout& source, const void* base, Rank target, Offset offset,
                      const Layout& destination, std::optional<unsigned> counter) const = 0;
     virtual void get(Window& window, Rank target, Offset offset, const Layout& source, const Layout& destination,

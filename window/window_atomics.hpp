@@ -33,7 +33,7 @@ public:
     /// One on 16 bytes, by its owner, which says itself what it is called in messages.
     [[nodiscard]] WideValue wide(const WideAtomic& atomic, int target, std::uint64_t offset, const WideValue& operand,
                                  const WideValue& expected, std::memory_order order);
-    /// Behind an atomic that may be one of a loop which polls: throws PeerLeftError when a rank has left and this
+    /// After an atomic that may be one of a loop which polls: throws PeerLeftError when a rank has left and this
     /// thread has been told the same by two of them that have changed nothing.
     void learn_of_departures(mpi::AtomicOperation operation, mpi::AtomicType type, int target, std::uint64_t offset,
                              const void* operand, const void* before) {

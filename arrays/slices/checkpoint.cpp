@@ -3,7 +3,7 @@
 //
 //   page 0           Header
 //   from byte 4096   the elements
-//   behind them      a checksum (XXH3, 64 bits) for each block of elements
+//   after them       a checksum (XXH3, 64 bits) for each block of elements
 //
 // Ranks take the blocks in turns: in a round each rank has some neighbours, which it gets from their owners (or puts to
 // them) and writes (or reads) by one collective call. The header comes last, and the file gets its name when everything
@@ -129,7 +129,7 @@ struct FilePlan {
     [[nodiscard]] std::uint64_t round_blocks(int ranks) const noexcept {
         return blocks_at_a_time() * static_cast<std::uint64_t>(ranks);
     }
-    /// Bytes of elements that are done behind a round.
+    /// Bytes of elements that are done after a round.
     [[nodiscard]] std::uint64_t done_after(std::uint64_t round, int ranks) const noexcept {
         return std::min(bytes(), (round + 1) * round_blocks(ranks) * block_bytes());
     }
@@ -217,7 +217,7 @@ public:
     }
 
 private:
-    /// Calls `visit(begin, piece)`, which is collective, as often on all ranks, and throws behind all of them what the
+    /// Calls `visit(begin, piece)`, which is collective, as often on all ranks, and throws after all of them what the
     /// first has thrown.
     template <class Byte, class Visit>
     static void for_pieces(std::span<Byte> bytes, std::uint64_t most, Visit visit) {

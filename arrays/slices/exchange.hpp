@@ -22,7 +22,7 @@ namespace lapwing::detail::slices {
 
 struct ExchangeOptions {
     ApplyValues apply = {};    ///< gets only: what to do with the values instead of copying them
-    bool through_copy = false; ///< gets only: the own part is written by finish(), and not before
+    bool through_copy = false; ///< gets only: the local part is written by finish(), and not before
     bool keep = false;         ///< the plans, for the next start
     bool pass_over = false;    ///< what `there` does not store, instead of an error
     bool restorable = false;   ///< of gets that apply: restore() brings back what the target was
@@ -44,10 +44,10 @@ public:
     void start();
     /// Completes what was started: values are at their place, or, of a put, the memory may be reused.
     void wait();
-    /// Of an exchange through a copy, when nobody reads the own part any more.
+    /// Of an exchange through a copy, when nobody reads the local part any more.
     void finish();
-    /// Of one that is restorable, once it is complete or has failed: the own part is again what it was before start(),
-    /// or will not be asked for that any more.
+    /// Of one that is restorable, once it is complete or has failed: the local part is again what it was before
+    /// start(), or will not be asked for that any more.
     void restore();
     void forget() noexcept { saved_.clear(); }
 
@@ -66,7 +66,7 @@ private:
         Completion completion = {};
     };
 
-    /// What the own part was before.
+    /// What the local part was before.
     struct Saved {
         Layout here;
         support::AlignedMemory memory = {};
@@ -74,7 +74,7 @@ private:
 
     [[nodiscard]] const ArrayGeometry& array() const noexcept { return *there_.array(); }
     [[nodiscard]] std::byte* mapped(int rank) const;
-    /// Calls `visit(rank, partner)` for each transfer, the rank behind this one first; of replicated arrays what they
+    /// Calls `visit(rank, partner)` for each transfer, the rank after this one first; of replicated arrays what they
     /// mean.
     template <class Visit>
     void for_each_transfer(Visit visit) const;

@@ -59,7 +59,7 @@ namespace {
     return own;
 }
 
-/// Collective. Each rank's place in the best order: rank 0 hears of the largest shares of all, and works it out.
+/// Collective. Each rank's place in the best order: rank 0 is sent the largest shares of all, and works it out.
 [[nodiscard]] int best_place(Team& team, std::vector<Candidate> own) {
     struct Share {
         std::int64_t place = -1;

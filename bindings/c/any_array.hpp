@@ -117,7 +117,7 @@ public:
 
     [[nodiscard]] std::uint64_t domain_count(Rank rank) const;
     [[nodiscard]] PaddedDomain domain(Rank rank, std::uint64_t k) const;
-    /// First element of the own part, extents, and elements from one to the next, by dimension of the array. Throws
+    /// First element of the local part, extents, and elements from one to the next, by dimension of the array. Throws
     /// UsageError.
     struct LocalPart {
         std::byte* first = nullptr;
@@ -132,7 +132,7 @@ public:
     [[nodiscard]] Completion start_list(arrays::Direction direction, std::vector<arrays::ListedPlace>& places,
                                         std::byte* values) const;
 
-    /// Calls `run(index, elements, count, index_stride)` for each run of own elements that lie one behind the other.
+    /// Calls `run(index, elements, count, index_stride)` for each run of own elements that lie one after another.
     using Run = std::function<void(const PaddedIndex&, std::byte*, std::uint64_t, std::int64_t)>;
     void for_each_run(const Run& run) const;
     /// The start of a collective call that works on own elements.
@@ -204,7 +204,7 @@ private:
     [[nodiscard]] std::vector<arrays::IndexRun<padded>> rows_to_copy(const std::vector<PaddedDomain>& needed,
                                                                      bool node) const;
     [[nodiscard]] std::vector<PaddedDomain> by_owner(const std::vector<PaddedDomain>& domains) const;
-    /// Memory for the copies of these domains, one behind the other; null if they are empty.
+    /// Memory for the copies of these domains, one after another; null if they are empty.
     [[nodiscard]] std::byte* add_copies_of(std::span<const PaddedDomain> domains, std::uint64_t index_bytes);
     [[nodiscard]] bool read_prefetched(const PaddedIndex& index, std::span<std::byte> value) const;
     [[nodiscard]] const std::byte* copy_of(const PaddedIndex& index) const noexcept;

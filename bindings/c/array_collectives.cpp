@@ -35,7 +35,7 @@ Located<T> first_best(const ArrayInside& inside, const char* call, T worst, Bett
     if (array.size() == 0) array.refuse_empty(call);
     array.begin(call + 1);
     Located<T> best{worst, {}};
-    best.index.fill(std::numeric_limits<std::int64_t>::max()); // behind every element
+    best.index.fill(std::numeric_limits<std::int64_t>::max()); // after every element
     array.for_each_run(
         [&](const PaddedIndex& index, std::byte* memory, std::uint64_t count, std::int64_t index_stride) {
             const T* const elements = reinterpret_cast<const T*>(memory);

@@ -194,7 +194,7 @@ void require_pointer_fits(lapwing_type own, int dimensions, lapwing_type asked, 
                         lapwing::detail::bindings::text_of(asked), lapwing::detail::bindings::text_of(own))};
 }
 
-/// The first index of the own part where its indices follow each other, or 1.
+/// The first index of the local part where its indices follow each other, or 1.
 int first_indices(const lapwing_array* array, const Known& known, const PerDimension& extents, PerDimension& lower) {
     lower.fill(1);
     if (std::equal(extents.begin(), extents.begin() + known.dimensions, known.extents.begin())) {
@@ -235,7 +235,7 @@ void describe(int dimensions, const PerDimension& extents, const PerDimension& s
             room = strides[c - 1] / within;
             if (strides[c - 1] % within != 0 || room < extents[c])
                 throw RangeError{fmt::format(
-                    "the own part has strides that no pointer of Fortran's has ({} after {} in dimension {}); use "
+                    "the local part has strides that no pointer of Fortran's has ({} after {} in dimension {}); use "
                     "patches",
                     strides[c - 1], within, f + 2)};
         }

@@ -22,14 +22,14 @@ namespace lapwing::detail::bindings::fortran {
 /// the same size.
 void require_type(const CFI_cdesc_t& value, lapwing_type expected, const char* name);
 [[nodiscard]] std::uint64_t count_of(const CFI_cdesc_t& value) noexcept;
-/// Whether the elements lie one behind the other, in the order of Fortran.
+/// Whether the elements lie one after another, in the order of Fortran.
 [[nodiscard]] bool is_contiguous(const CFI_cdesc_t& value) noexcept;
 /// "(1:4, 1:5)" without lower bounds: "4 x 5", or "a scalar".
 [[nodiscard]] std::string shape_text(const CFI_cdesc_t& value);
 /// A layout relative to the first element. The caller frees it.
 [[nodiscard]] int make_layout(const CFI_cdesc_t& value, lapwing_layout** layout);
 
-/// Elements one behind the other: those that are described, or a copy of them.
+/// Elements one after another: those that are described, or a copy of them.
 class Contiguous {
 public:
     /// Memory that is read, or, with `written`, copied back by copy_back(). Null: no memory.
@@ -49,7 +49,7 @@ private:
 struct Fitted {
     void* first = nullptr;
     std::array<std::int64_t, LAPWING_MAX_DIMENSIONS> strides{};
-    bool contiguous = false; ///< all one behind the other: no strides are needed
+    bool contiguous = false; ///< all one after another: no strides are needed
     bool growing = false;    ///< as patches need them: 1 in the last dimension, growing to the first
     bool whole = true;       ///< strides are numbers of elements
 };

@@ -136,7 +136,7 @@ int lapwing_fortran_window_put_notify_layout(lapwing_window* window, int rank, i
 /// but `context` is copied.
 typedef struct lapwing_distribution_procedures {
     /// Where the element of an index is: its owner, or -1; its place in the owner's part, from 0; and how many elements
-    /// lie one behind the other there as the first index grows.
+    /// lie one after another there as the first index grows.
     void (*locate)(void* context, int dimensions, int ranks, const int64_t* extents, const int64_t* index, int* owner,
                    int64_t* offset, int64_t* contiguous);
     int64_t (*capacity)(void* context, int dimensions, int ranks, const int64_t* extents);

@@ -141,7 +141,7 @@ void cut(std::span<const DimensionMap> dimensions, std::uint64_t origin, std::sp
     std::array<std::uint64_t, max_dimensions> k{};
     std::array<SectionLevel, max_section_levels> levels;
     const auto visit = [&] {
-        // From the last dimension on: how long the owner's rows are depends on its place in the dimensions behind.
+        // From the last dimension on: how long the owner's rows are depends on its place in the dimensions that follow.
         Section section{.owner_offset = origin, .buffer_offset = buffer_offset, .levels = {levels.data(), 2 * count}};
         std::uint64_t stride = 1;
         for (std::size_t d = count; d-- > 0;) {

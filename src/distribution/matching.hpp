@@ -29,7 +29,7 @@ struct MatchedRun {
 };
 
 /// What process `here` of one side and `process` of the other have in common, in ascending order of the positions: the
-/// runs, `repeats` times, of which the first `skip` positions and what is behind the next `count` do not belong to it.
+/// runs, `repeats` times, of which the first `skip` positions and what is after the next `count` do not belong to it.
 /// Places of those may be negative, or outside of the segments.
 struct Match {
     int process = 0;

@@ -31,7 +31,7 @@ Engine::Engine(MPI_Comm communicator, const EngineLimits& limits, support::Stati
       replies_{reply_packets_},
       origin_side_{endpoint_, request_packets_, reply_packets_, limits_, listener},
       target_side_{endpoint_, request_packets_, replies_, limits_, statistics, listener} {
-    // Last: nothing that throws comes behind it.
+    // Last: nothing that throws comes after it.
     request_packets_.open();
     reply_packets_.open();
 }

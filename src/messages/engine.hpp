@@ -102,13 +102,13 @@ public:
     bool try_wake(int target);
 
     /// Lets other ranks run `handler` here by remote calls. A call that comes before is an error: so register on all
-    /// ranks before a barrier behind which they call. Throws UsageError where the number is taken. See
+    /// ranks before a barrier after which they call. Throws UsageError where the number is taken. See
     /// RemoteCallHandler for what a handler may do.
     void register_handler(HandlerNumber number, AnyHandler handler);
     /// On return no handler of that number runs any more.
     void withdraw_handler(HandlerNumber number);
     /// Runs a handler of the target's on `bytes`, which are copied; has run when flushed(). Throws RangeError above
-    /// inline_limit(). A call behind another leaves in a later round of progress: flush, or nudge the progress thread,
+    /// inline_limit(). A call after another leaves in a later round of progress: flush, or nudge the progress thread,
     /// when it is to run soon.
     bool try_call(int target, HandlerNumber number, std::span<const std::byte> bytes);
     /// Runs an answering handler of the target's on `bytes`, which are copied; `operation` completes when the

@@ -27,8 +27,8 @@ struct ExposedMemory {
     int rank = 0;
 };
 
-/// What becomes of requests for memory that has been abandoned: the listener hears of them, and by it all ranks that
-/// this one has left, or each is answered by ReplyKind::dropped.
+/// What becomes of requests for memory that has been abandoned: the listener is notified of them, and through it all
+/// ranks that this one has left, or each is answered by ReplyKind::dropped.
 enum class LateRequests : std::uint8_t { told, dropped };
 
 /// This rank's windows as others may ask for them.

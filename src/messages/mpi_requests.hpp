@@ -81,7 +81,7 @@ public:
     }
 
     /// Takes back the receives with this purpose, or waits until their data is here, if it has begun to arrive: nothing
-    /// writes to their memory afterwards. Local: MPI_Wait returns by itself behind MPI_Cancel (MPI 3.1, section 3.8.4).
+    /// writes to their memory afterwards. Local: MPI_Wait returns by itself after MPI_Cancel (MPI 3.1, section 3.8.4).
     /// Returns how many were taken back whose data is still to come.
     std::size_t take_back_receives(const Purpose& purpose) noexcept {
         std::size_t taken_back = 0;

@@ -174,7 +174,7 @@ bool OriginSide::try_fetch(Operation& operation, int target, Request request, st
                 endpoint_.receive(operation.destination + at, bytes, target, bulk_get_tag(name.tag),
                                   {Purpose::own_get, name.index});
             });
-        // The first of a stream of gets leaves at once; those behind it gather until its answer is here.
+        // The first of a stream of gets leaves at once; those after it gather until its answer is here.
         send_or_list(to, urgent || bulk || to.packets_sent == to.packets_acknowledged);
     });
     update_active();

@@ -46,7 +46,7 @@ public:
                        const std::byte* source);
     /// A request without an answer.
     bool try_send(int target, const Request& request, std::span<const std::byte> payload, bool urgent);
-    /// Likewise; the first of a stream leaves at once, and those behind it gather until it has been acknowledged.
+    /// Likewise; the first of a stream leaves at once, and those after it gather until it has been acknowledged.
     bool try_stream(int target, const Request& request, std::span<const std::byte> payload);
 
     [[nodiscard]] FlushTicket start_flush(int target);

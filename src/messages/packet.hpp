@@ -110,7 +110,7 @@ private:
     support::AlignedMemory memory_;
     std::deque<Packet> packets_;
     std::vector<Packet*> free_;
-    std::deque<support::AlignedMemory> extra_; ///< memory of the packets behind the first count_; null: not in use
+    std::deque<support::AlignedMemory> extra_; ///< memory of the packets after the first count_; null: not in use
     std::vector<std::uint32_t> spare_;         ///< of the extra ones those not in use
 };
 

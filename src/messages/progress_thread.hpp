@@ -64,7 +64,7 @@ public:
     void nudge() noexcept { sleeper_.nudge(); }
     /// After the start of a transfer of so few bytes that it is complete when its answer has been received, which the
     /// caller does best itself when it waits: a second thread would take the processor from it. Others that were
-    /// gathered behind the first must leave even if the caller computes meanwhile, so nudges, but seldom.
+    /// gathered after the first must leave even if the caller computes meanwhile, so nudges, but seldom.
     void nudge_seldom() noexcept {
         const std::int64_t now = std::chrono::nanoseconds{std::chrono::steady_clock::now().time_since_epoch()}.count();
         if (now - last_seldom_.load(std::memory_order_relaxed) < between_seldom_nudges) return;

@@ -9,11 +9,11 @@
 
 /// What RequestKind::put_runs carries: bytes for many places of one rank's part of a window, in ascending order. MuPC
 /// writes its cache's lines back so, as a line and a bit vector of what is dirty in it (Zhang 2007, section 4.4.9);
-/// here it is the dirty bytes alone, and where they go. The payload is the bytes, packed, and behind them one RunEntry
+/// here it is the dirty bytes alone, and where they go. The payload is the bytes, packed, and after them one RunEntry
 /// for each run.
 namespace lapwing::detail::messages {
 
-/// One run: it begins `gap` bytes behind the end of the one before it, or behind the offset that the request names. An
+/// One run: it begins `gap` bytes after the end of the one before it, or after the offset that the request names. An
 /// entry of no bytes is a long gap: `gap` times long_gap.
 struct RunEntry {
     static constexpr std::uint64_t most = 0xFFFF; ///< of each field

@@ -9,7 +9,7 @@
 namespace lapwing::detail::messages {
 
 /// What travels between the progress threads. A packet is a PacketHeader and requests (or replies), each padded to 8
-/// bytes, with its payload behind it. All ranks of a job run the same build on like processors, so fields travel as
+/// bytes, with its payload after it. All ranks of a job run the same build on like processors, so fields travel as
 /// they are in memory.
 struct PacketHeader {
     /// Request packets of the receiver that the sender has handled, since the start: one number acknowledges all
@@ -42,7 +42,7 @@ enum class RequestKind : std::uint8_t {
     end            ///< of the kinds
 };
 
-/// The head of a request, with its payload behind it.
+/// The head of a request, with its payload after it.
 struct Request {
     RequestKind kind{};
     mpi::AtomicOperation operation{};

@@ -13,7 +13,7 @@ std::string fault_of(std::span<const std::byte> packet, int origin) {
         const std::uint64_t left = packet.size() - sizeof head;
         const RequestRow* const row = row_of(head.kind);
         what = row == nullptr
-                   ? fmt::format("a request of kind {}, of which there are {}, with {} bytes behind its head",
+                   ? fmt::format("a request of kind {}, of which there are {}, with {} bytes after its head",
                                  static_cast<int>(head.kind), RequestTable::rows.size(), left)
                    : fmt::format("a request ({}, kind {}) with {} bytes of payload, of which its packet has {}",
                                  row->name, static_cast<int>(head.kind), row->payload_bytes(head), left);

@@ -132,7 +132,7 @@ struct ReadRequest {
     Request head;
     const RequestRow* row = nullptr; ///< null: it is none; see fault_of()
     std::span<const std::byte> payload{};
-    std::span<const std::byte> rest{}; ///< of the packet, behind it
+    std::span<const std::byte> rest{}; ///< of the packet, after it
 };
 
 [[nodiscard]] inline ReadRequest read_request(std::span<const std::byte> packet) noexcept {

@@ -70,7 +70,7 @@ void TargetSide::receive(const MPI_Status& status) {
         }
         read_to_its_end = !origin.parked() && read(origin, packet);
     });
-    // Behind those that wait already; and what is behind a request that failed.
+    // After those that wait already; and what is after a request that failed.
     if (!read_to_its_end) problem.attempt([&] { park(origin, packet); });
     // Whatever has become of the packet: nobody's requests would come in otherwise.
     problem.attempt([&] { request_packets_.read(); });
@@ -225,7 +225,7 @@ bool TargetSide::handle_bulk_scatter(Peer& origin, const Request& request) {
 }
 
 bool TargetSide::handle_gather(Peer& origin, const Request& request, std::span<const std::byte> table) {
-    // No answer for memory that is gone: the origin hears of the departure.
+    // No answer for memory that is gone: the origin is notified of the departure.
     if (windows_.is_abandoned(request.window) || !answer_fits(origin, request)) return true;
     std::byte* const answer = append_data(origin, request);
     if (answer == nullptr) return false;

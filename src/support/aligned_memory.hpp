@@ -11,7 +11,7 @@
 namespace lapwing::detail::support {
 
 /// Where buffers begin that MPI sends much from or receives much into. Large blocks of operator new begin 16 bytes
-/// behind a page, and from there Linux copies to and from sockets half as fast (4 MiB over TCP within a machine: 3.7 ms
+/// after a page, and from there Linux copies to and from sockets half as fast (4 MiB over TCP within a machine: 3.7 ms
 /// instead of 1.6 ms).
 inline constexpr std::size_t buffer_alignment = 64;
 
@@ -34,7 +34,7 @@ using AlignedMemory = std::unique_ptr<std::byte[], FreeAligned>;
 /// packet.
 ///
 /// For what lives as long as a team. Large blocks are pages of their own: in the heap, where malloc puts blocks of this
-/// size once some were freed, what MPI keeps of a team for ever comes to lie behind them, and programs that make
+/// size once some were freed, what MPI keeps of a team for ever comes to lie after them, and programs that make
 /// hundreds of teams grow by 0.3 MB each.
 [[nodiscard]] inline AlignedMemory allocate_zeroed(std::uint64_t bytes) {
     constexpr std::uint64_t least_mapped = 128 * 1024;

@@ -11,7 +11,7 @@ inline constexpr bool internal_assertions = true;
 inline constexpr bool internal_assertions = false;
 #endif
 
-/// Prints which invariant does not hold, and where, and ends the process: what comes behind it would not be true.
+/// Prints which invariant does not hold, and where, and ends the process: what comes after it would not be true.
 [[noreturn]] void assertion_failed(const char* condition, const char* file, int line, const char* function) noexcept;
 
 } // namespace lapwing::detail::support

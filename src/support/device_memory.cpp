@@ -30,7 +30,7 @@ struct PointerAttributes {
 
 /// One of the libraries, as far as it is asked.
 struct DeviceLibrary {
-    const char* file; ///< how its name begins, behind the directory
+    const char* file; ///< how its name begins, after the directory
     const char* attributes_name;
     const char* peek_name;
     const char* take_name;

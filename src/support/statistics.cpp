@@ -38,7 +38,7 @@ void return_number(void* value) {
     taken_numbers.reset(reinterpret_cast<std::uintptr_t>(value) - 1);
 }
 
-/// Its destructor runs behind those of all thread_local objects of the thread, which may be runtimes, and never for the
+/// Its destructor runs after those of all thread_local objects of the thread, which may be runtimes, and never for the
 /// main thread, whose static objects end after its thread_local ones.
 struct Key {
     pthread_key_t key{};

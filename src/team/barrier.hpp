@@ -56,7 +56,7 @@ struct Attendance {
 };
 
 /// The part of a barrier that the ranks of one node share, in memory that all of them map. Zero bytes are not a valid
-/// state: one rank calls reset() before the others use it. Behind it lies a byte for each rank of the node, its state.
+/// state: one rank calls reset() before the others use it. After it lies a byte for each rank of the node, its state.
 struct NodeBarrier {
     std::atomic<std::uint32_t> arrived;
     /// Barriers that all ranks of the node have come to; the first rank goes on from there with the other nodes.
@@ -80,7 +80,7 @@ struct NodeBarrier {
 
 /// A split-phase barrier in two levels. The ranks of a node meet at a counter in shared memory. Their first ranks meet
 /// by the dissemination barrier of Hensgen, Finkel and Manber (1988): in round k each sends a token to the node 2^k
-/// behind its own and waits for one; then they let the others of their nodes go. The progress thread carries the rounds
+/// after its own and waits for one; then they let the others of their nodes go. The progress thread carries the rounds
 /// on, so that they proceed between notify and wait.
 class Barrier {
 public:

@@ -12,7 +12,7 @@ namespace {
 
 using support::check_mpi;
 
-/// Copies `from` to memory of the call's own, where `start(memory)` begins what writes behind it, and back from there
+/// Copies `from` to memory of the call's own, where `start(memory)` begins what writes after it, and back from there
 /// to `to`: when a wait is given up, because a rank left, MPI may still write.
 template <class Start>
 void collect(TeamState& team, const char* call, std::span<const std::byte> from, std::span<std::byte> to,

@@ -41,7 +41,7 @@ std::string CollectiveWatch::look(std::uint64_t collectives, const char* call, s
             told_ = own;
     }
     if (before_.rank >= 0 && before_.collectives < collectives && collectives - before_.collectives <= most_ahead) {
-        // This rank is ahead. What both know of a barrier's mismatch is behind them.
+        // This rank is ahead. What both know of a barrier's mismatch is over for them.
         const char* const then = recent_[before_.collectives % recent_.size()].load(std::memory_order_relaxed);
         const messages::WaitingNote made = make_note(rank_, before_.collectives, then, 0);
         if (call_of(made) != call_of(before_) && (before_.at_barrier == 0 || !begins_with_barrier(then)))

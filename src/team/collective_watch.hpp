@@ -22,7 +22,7 @@ public:
     CollectiveWatch(messages::Engine& engine, int rank, int size) noexcept
         : engine_{engine}, rank_{rank}, size_{size} {}
 
-    /// A collective call is complete on this rank, behind so many others. The text of `call` stays.
+    /// A collective call is complete on this rank, after so many others. The text of `call` stays.
     void completed(std::uint64_t collectives, const char* call) noexcept {
         recent_[collectives % recent_.size()].store(call, std::memory_order_relaxed);
     }
@@ -31,7 +31,7 @@ public:
     /// is known against it, or if both wait in a barrier (`at_barrier`), where they will find out together and can go
     /// on.
     [[nodiscard]] std::string look(std::uint64_t collectives, const char* call, std::uint64_t subject, bool at_barrier);
-    /// All other ranks wait in `call` about `subject`, the collective call behind so many: a wait of this rank for what
+    /// All other ranks wait in `call` about `subject`, the collective call after so many: a wait of this rank for what
     /// they would do first is in vain. Neighbours pass it on, so that it is known after as many messages as there are
     /// ranks.
     [[nodiscard]] bool all_others_in(std::uint64_t collectives, const char* call, std::uint64_t subject);

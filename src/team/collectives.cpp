@@ -27,8 +27,8 @@ constexpr int combine_tag = 0;
 
 using Memory = detail::team::TeamState::Memory;
 
-/// A value on its way through a tree of ranks that combine it by a function of the program's, with the rank on which
-/// that has thrown behind it: the others go on as if it had not, so that nobody waits.
+/// A value on its way through a tree of ranks that combine it by a function of the program's, followed by the rank on
+/// which that has thrown: the others go on as if it had not, so that nobody waits.
 struct CombinedValue {
     std::vector<std::byte> bytes;
     std::exception_ptr failure; ///< here

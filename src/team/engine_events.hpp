@@ -9,7 +9,7 @@
 
 namespace lapwing::detail::team {
 
-/// Passes on what the engine hears of other ranks to the parts of the team.
+/// Passes on what the engine learns of other ranks to the parts of the team.
 class EngineEvents final : public messages::EngineListener {
 public:
     /// Before the engine makes its first round of progress.

@@ -29,7 +29,7 @@ public:
     /// Waits until all that was started is complete. Called where something had to be started or was under way; also
     /// where start_release() threw, so that what it could not start is still held back.
     virtual void finish_release() = 0;
-    /// Orders what this rank has done before with what it does behind: the same for all members of a team.
+    /// Orders what this rank has done before with what it does afterwards: the same for all members of a team.
     virtual void order_memory() = 0;
     /// Whether it keeps copies of what other ranks have.
     [[nodiscard]] virtual bool has_copies() const noexcept = 0;

@@ -105,7 +105,7 @@ void HostWaits::add(const TeamState& team) {
 
 void HostWaits::remove(const TeamState& team) noexcept {
     const std::lock_guard guard{served_mutex};
-    // From behind: a team that was left may have had this one's address.
+    // From the end: a team that was left may have had this one's address.
     const auto found = std::ranges::find(served().rbegin(), served().rend(), &team, &Served::team);
     if (found == served().rend()) return;
     MPI_Group_free(&found->group);

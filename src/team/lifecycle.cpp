@@ -83,9 +83,9 @@ void Lifecycle::close() {
     TeamRegistry::instance().free_left_windows(team_, left_windows);
     team_.free_mpi();
     closed_ = true;
-    // What makes progress, but for this barrier itself, is behind all ranks before one may finalize MPI: in MPICH 4.0.2
-    // over UCX's TCP, MPI_Finalize asks every rank for an acknowledgement, and looks at messages no longer when it has
-    // them all. Who gave its own before its MPI_Finalize waits there for ever.
+    // What makes progress, but for this barrier itself, is over on all ranks before one may finalize MPI: in
+    // MPICH 4.0.2 over UCX's TCP, MPI_Finalize asks every rank for an acknowledgement, and looks at messages no longer
+    // when it has them all. Who gave its own before its MPI_Finalize waits there for ever.
     check_mpi(MPI_Barrier(team_.communicator()), "MPI_Barrier", team_.who());
     team_.communicators().close();
 }

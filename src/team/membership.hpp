@@ -69,7 +69,7 @@ public:
     void tell_own(DepartureReason reason, std::uint64_t collectives);
     /// Another rank asks for memory of this one's that an exception has taken.
     void on_abandoned_access();
-    /// `rank` has left, behind so many collective calls. False: there is no such rank, or no such reason.
+    /// `rank` has left, after so many collective calls. False: there is no such rank, or no such reason.
     bool on_departed(int rank, std::uint64_t collectives, std::uint32_t reason);
     /// Sends what has not been passed on.
     void pass_on();
@@ -82,7 +82,7 @@ private:
     };
     struct News {
         Departed departed;
-        std::uint32_t untold = 0; ///< bit i: the rank 2^i behind this one has not been told
+        std::uint32_t untold = 0; ///< bit i: the rank 2^i after this one has not been told
     };
     /// What ended progress for good.
     struct Failure {
@@ -112,7 +112,7 @@ private:
     support::Mutex mutex_{support::LockRank::membership}; ///< where they change with the engine's, too
     std::vector<Departed> departed_;
     Failure failure_;
-    std::vector<News> news_; ///< guarded by the engine's mutex; the own departure first
+    std::vector<News> news_; ///< guarded by the engine's mutex; this rank's own departure first
     bool own_told_ = false;  ///< guarded by the engine's mutex
 };
 

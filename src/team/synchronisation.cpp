@@ -184,7 +184,7 @@ void Synchronisation::check_calls(CollectiveCall call, const Attendance& all) {
 void Synchronisation::check_arguments(CollectiveCall call, const CallArguments& arguments, const Attendance& all) {
     if (all.lowest_arguments >= all.highest_arguments) return;
     mismatch_ = DepartureReason::of_mismatch(call, call);
-    // All ranks are behind the barrier, and nobody waits for this one.
+    // All ranks have passed the barrier, and nobody waits for this one.
     const std::string own = arguments.text ? arguments.text() : std::string{"other arguments"};
     const auto first_with = [&](std::int64_t number) {
         return mpi::first_problem(team_.communicator(), arguments.number == number ? own : std::string{});
@@ -251,7 +251,7 @@ void Synchronisation::check_notifiers(std::uint64_t window, const char* call) {
     if (!watch_.all_others_in(collectives_.load(std::memory_order_relaxed), name(CollectiveCall::window_close), window))
         return;
     throw UsageError{fmt::format(
-        "{}: {}: all other ranks are closing the window, so that no notification can come; close it behind the "
+        "{}: {}: all other ranks are closing the window, so that no notification can come; close it after the "
         "last wait on all ranks",
         team_.who(), call)};
 }

@@ -112,7 +112,7 @@ private:
     std::optional<std::int64_t> split_identity_; ///< of the program's last notify
     std::optional<DepartureReason> mismatch_;
     std::atomic<bool> close_notified_{false}; ///< read by closes of other teams
-    bool closing_ = false;                    ///< behind the close's barrier: no message may be on its way any more
+    bool closing_ = false;                    ///< after the close's barrier: no message may be on its way any more
 };
 
 } // namespace lapwing::detail::team

@@ -22,7 +22,7 @@ struct Access {
     const char* call = "Window::access"; ///< for messages: "Window::get"
     Starter starter = Starter::program;
     bool past_cache = false; ///< the caller has seen to it that no cached bytes are in the way
-    /// Of a transfer of several parts, one behind the first: the first has waited for what all of them conflict with,
+    /// Of a transfer of several parts, any but the first: the first has waited for what all of them conflict with,
     /// and they do not wait for each other.
     bool continues = false;
 

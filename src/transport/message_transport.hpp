@@ -22,7 +22,7 @@ public:
     [[nodiscard]] std::uint64_t inline_limit() const noexcept { return engine().inline_limit(); }
 
     void get(const BegunAccess& access, std::span<std::byte> destination);
-    /// Returns when the source may be reused. `counter_plus_one`: the notification counter that is raised behind it, or
+    /// Returns when the source may be reused. `counter_plus_one`: the notification counter that is raised after it, or
     /// 0.
     void put(const BegunAccess& access, std::span<const std::byte> source, std::uint32_t counter_plus_one);
 
@@ -63,7 +63,7 @@ public:
     [[nodiscard]] messages::Engine::FlushTicket start_flush(int target) { return engine().start_flush(target); }
     void finish_flush(int target, messages::Engine::FlushTicket ticket);
 
-    /// Behind a flush: throws UsageError when a target has dropped some of the window's messages that were flushed.
+    /// After a flush: throws UsageError when a target has dropped some of the window's messages that were flushed.
     void check_dropped(const char* call) {
         if (engine().any_dropped()) [[unlikely]]
             throw_dropped(call);

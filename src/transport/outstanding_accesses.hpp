@@ -176,7 +176,7 @@ private:
                            [rank](const Read& read) { return read.rank == rank && read.by_window; });
     }
 
-    /// The first write to `rank` that ends at `offset` or behind it, or else the first one behind those to `rank`.
+    /// The first write to `rank` that ends at `offset` or after it, or else the first one after those to `rank`.
     [[nodiscard]] std::vector<Write>::const_iterator first_reaching(int rank, std::uint64_t offset) const noexcept {
         return std::ranges::partition_point(writes_, [&](const Write& write) {
             return write.rank < rank || (write.rank == rank && write.end < offset);

@@ -57,7 +57,7 @@ struct WindowFacts {
         if (target == map.own_rank) return Path::self;
         return map.base(target) != nullptr ? Path::direct : network;
     }
-    /// Own accesses to the memory of this node, before and behind, are seen in that order.
+    /// Own accesses to the memory of this node, before and after, are seen in that order.
     void order_memory() const;
 };
 

@@ -23,7 +23,7 @@ bool WindowTransfer::test() {
         facts.state.progress();
         if (!arrived()) {
             if (!facts.state.membership().troubled()) return false;
-            if (!arrived()) { // or the trouble came behind it
+            if (!arrived()) { // or the trouble came after it
                 check_hope(facts, "Completion::test");
                 return false;
             }

@@ -215,6 +215,8 @@ void write_to_arrays() {
 
 } // namespace
 
-TEST_CASE("copies hear of every write to an array of integers") { write_to_arrays<std::int64_t>(); }
-TEST_CASE("copies hear of every write to an array of small floating point numbers") { write_to_arrays<float>(); }
-TEST_CASE("copies hear of every write to an array of structures") { write_to_arrays<test::Colour>(); }
+TEST_CASE("copies are notified of every write to an array of integers") { write_to_arrays<std::int64_t>(); }
+TEST_CASE("copies are notified of every write to an array of small floating point numbers") {
+    write_to_arrays<float>();
+}
+TEST_CASE("copies are notified of every write to an array of structures") { write_to_arrays<test::Colour>(); }

@@ -88,7 +88,7 @@ TEST_CASE("what is no request of a known kind, or no whole one, is an error with
     };
     const std::string unknown = fault(packet_of({.kind = static_cast<RequestKind>(200)}, 24));
     CHECK(mentions(unknown, "rank 5 sent a request of kind 200"));
-    CHECK(mentions(unknown, "24 bytes behind its head"));
+    CHECK(mentions(unknown, "24 bytes after its head"));
     CHECK(mentions(fault(packet_of({.kind = RequestKind::end}, 0)),
                    "kind " + std::to_string(static_cast<int>(RequestKind::end))));
 

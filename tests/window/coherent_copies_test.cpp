@@ -312,7 +312,7 @@ private:
 
 } // namespace
 
-TEST_CASE("copies hear of every own write to another rank, of its bytes and of no others") {
+TEST_CASE("copies are notified of every own write to another rank, of its bytes and of no others") {
     Runtime runtime;
     Window window{runtime, share * static_cast<std::uint64_t>(runtime.size()), {.name = "mirrored"}};
     {

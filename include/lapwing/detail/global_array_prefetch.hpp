@@ -63,7 +63,7 @@ std::vector<Domain<N>> GlobalArray<T, N>::needed_by(const detail::prefetching::K
     std::vector<Domain<N>> needed;
     const auto ask = [&](const Domain<N>& own) {
         for (const Domain<N>& domain : pattern(own, site))
-            // Domains that several name cost no more than looking at them; most that are the same come one behind the
+            // Domains that several name cost no more than looking at them; most that are the same come one after the
             // other.
             if (needed.empty() || needed.back() != domain) needed.push_back(domain);
     };
