@@ -9,6 +9,7 @@ one iteration only, and reads what it writes nowhere else; there are barriers ar
 
 import argparse
 import random
+import re
 import subprocess
 import sys
 import tempfile
@@ -21,11 +22,15 @@ class Array:
     def __init__(self, name, block, kind, row):
         self.name, self.block, self.kind, self.row = name, block, kind, row
 
+    def layout(self):
+        return f"shared [{self.block * (self.row or 1)}] {self.kind}" if self.block * (self.row or 1) > 1 else f"shared {self.kind}"
+
     def declaration(self):
-        rows = f"[{ROUNDS * self.block} * THREADS]"
         inner = f"[{self.row}]" if self.row else ""
-        layout = f"[{self.block * (self.row or 1)}]" if self.block * (self.row or 1) > 1 else ""
-        return f"shared {layout} {self.kind} {self.name}{rows}{inner};"
+        return f"{self.layout()} {self.name}[{ROUNDS * self.block} * THREADS]{inner};"
+
+    def pointer(self):
+        return f"{self.layout()} (*p{self.name})[{self.row}] = {self.name};" if self.row else f"{self.layout()} *p{self.name} = {self.name};"
 
     def rows(self):
         return f"({ROUNDS * self.block} * THREADS)"
@@ -109,7 +114,12 @@ def loop(rng, all_arrays, number):
     kind = rng.choice(["int", "int", "long"])
     body = " ".join(statements(rng, written, others, shift))
     head = f"upc_forall (i = {start}; i {compare} n; {step}; {rng.choice(affinity)})"
-    return f"static void loop_{number}(void) {{\n    {kind} i, n = {end};\n    {head} {{ {body} }}\n    if (MYTHREAD == 0) printf(\"{number}: %ld\\n\", (long)i);\n}}\n"
+    pointers = ""
+    for one in all_arrays:
+        if rng.randrange(3) == 0:  # through a pointer
+            head, body = (re.sub(rf"\b{one.name}\b", f"p{one.name}", text) for text in (head, body))
+            pointers += " " + one.pointer()
+    return f"static void loop_{number}(void) {{\n    {kind} i, n = {end};{pointers}\n    {head} {{ {body} }}\n    if (MYTHREAD == 0) printf(\"{number}: %ld\\n\", (long)i);\n}}\n"
 
 
 def program(seed, loops):

@@ -35,7 +35,9 @@ std::string Emitter::own_place(const Expr* lvalue) {
 std::string Emitter::own_pointers() {
     std::string out;
     for (const VarDecl* const array : own_arrays_) {
-        const QualType row = types_.without_shared(context_.getAsArrayType(array->getType())->getElementType());
+        const QualType type = array->getType();
+        const QualType row = types_.without_shared(
+            type->isPointerType() ? Types::pointee(type) : context_.getAsArrayType(type)->getElementType());
         const std::string name = "*const lapwing_own_" + array->getName().str();
         out += declare(row, row->isArrayType() ? "(" + name + ")" : name) + " = lapwing_upcc_own_part(" +
                array->getName().str() + "); ";
@@ -86,6 +88,13 @@ std::string Emitter::own_loop(const ForStmt* loop, const std::string& nested, co
     explain(loop, "goes through the own iterations alone" +
                       (arrays.empty() ? std::string{} : "; these own elements are loaded and stored: " + arrays));
     const std::string index = found->index->getName().str();
+    // What pointers point to must be the first row of its array.
+    std::string starts;
+    if (found->pointer != nullptr && std::find(own_arrays_.begin(), own_arrays_.end(), found->pointer) == own_arrays_.end())
+        own_arrays_.push_back(found->pointer);
+    for (const VarDecl* const array : own_arrays_)
+        if (array->getType()->isPointerType())
+            starts += " && lapwing_upcc_at_start(" + array->getName().str() + ")";
     const std::string depth = calls(loop->getBody())
                                   ? "int lapwing_outer __attribute__((cleanup(lapwing_upcc_leave_forall), unused)) = "
                                     "lapwing_upcc_forall_depth++; "
@@ -93,7 +102,7 @@ std::string Emitter::own_loop(const ForStmt* loop, const std::string& nested, co
     return "const long long lapwing_first = " + index + ", lapwing_end = (long long)(" + expression(found->end) + ")" +
            (found->inclusive ? " + 1" : "") + ", lapwing_t = THREADS; if (!" + nested +
            " && lapwing_upc_near.count != 0 && lapwing_first >= 0 && lapwing_end >= 0 && lapwing_first + (" +
-           std::to_string(found->shift) + ") >= 0) { " + depth + pointers +
+           std::to_string(found->shift) + ") >= 0" + starts + ") { " + depth + pointers +
            line_marker(offset(loop->getBody()->getBeginLoc())) + own_iterations(*found, body) + " " + index +
            " = lapwing_end > lapwing_first ? lapwing_end : lapwing_first; } else " +
            line_marker(offset(loop->getBeginLoc())) + otherwise;

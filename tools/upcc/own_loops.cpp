@@ -21,9 +21,20 @@ class Changes : public RecursiveASTVisitor<Changes> {
 public:
     std::set<const VarDecl*> changed;
     std::set<const VarDecl*> addressed;
+    std::set<const VarDecl*> declared;
+    bool calls = false;           ///< something that may change variables of the program
+    bool stores_pointers = false; ///< somewhere, pointers-to-shared or whole structures
 
+    bool VisitVarDecl(VarDecl* one) {
+        declared.insert(one);
+        return true;
+    }
+    bool VisitCallExpr(CallExpr*) { return calls = true; }
     bool VisitBinaryOperator(BinaryOperator* operation) {
+        const QualType type = operation->getLHS()->getType();
         if (operation->isAssignmentOp()) add(operation->getLHS(), changed);
+        stores_pointers =
+            stores_pointers || (operation->isAssignmentOp() && (type->isPointerType() || type->isRecordType()));
         return true;
     }
     bool VisitUnaryOperator(UnaryOperator* operation) {
@@ -192,12 +203,16 @@ std::optional<std::int64_t> OwnLoops::shift(const Expr* expression, const VarDec
 }
 
 std::optional<std::uint64_t> OwnLoops::block_of_rows(const VarDecl* array) const {
-    const QualType type = array->getType();
-    if (!Types::is_shared(type) || !type->isArrayType() || !array->hasGlobalStorage()) return std::nullopt;
-    const auto row = types_.elements(context_.getAsArrayType(type)->getElementType());
+    const QualType declared = array->getType();
+    const bool points = Types::points_to_shared(declared);
+    if (!points && (!Types::is_shared(declared) || !declared->isArrayType() || !array->hasGlobalStorage()))
+        return std::nullopt;
+    const QualType type = points ? Types::pointee(declared) : declared;
+    if (types_.element(type)->isVoidType() || types_.element(type)->isIncompleteType()) return std::nullopt;
+    const auto row = types_.elements(points ? type : context_.getAsArrayType(type)->getElementType());
     const Layout layout = types_.layout(type);
     std::uint64_t block = layout.block;
-    if (layout.kind == Layout::Kind::even) {
+    if (layout.kind == Layout::Kind::even && !points) {
         const auto all = types_.elements(type);
         if (!all || (threads_ == 0 && *all % any_threads != 0)) return std::nullopt;
         const std::uint64_t threads = threads_ == 0 ? any_threads : static_cast<std::uint64_t>(threads_);
@@ -209,13 +224,23 @@ std::optional<std::uint64_t> OwnLoops::block_of_rows(const VarDecl* array) const
     return block / *row;
 }
 
-const VarDecl* OwnLoops::own_row(const ArraySubscriptExpr* subscript, const OwnLoop& loop) const {
-    const auto* const decay = dyn_cast<ImplicitCastExpr>(subscript->getBase()->IgnoreParens());
-    if (decay == nullptr || decay->getCastKind() != CK_ArrayToPointerDecay) return nullptr;
-    const VarDecl* const array = variable(decay->getSubExpr());
-    if (array == nullptr || !isa<DeclRefExpr>(decay->getSubExpr()->IgnoreParens()) ||
-        types_.element(array->getType()).isVolatileQualified())
+const VarDecl* OwnLoops::rows(const Expr* base, const OwnLoop& loop) const {
+    const auto* const cast = dyn_cast<ImplicitCastExpr>(base->IgnoreParens());
+    const auto* const name = cast == nullptr ? nullptr : dyn_cast<DeclRefExpr>(cast->getSubExpr()->IgnoreParens());
+    const auto* const one = name == nullptr ? nullptr : dyn_cast<VarDecl>(name->getDecl());
+    if (one == nullptr) return nullptr;
+    const QualType type = one->getType();
+    if (cast->getCastKind() == CK_ArrayToPointerDecay)
+        return types_.element(type).isVolatileQualified() ? nullptr : one;
+    const bool steady = loop.unsteady.count(one) == 0 && (one->hasLocalStorage() || loop.globals_are_steady);
+    if (cast->getCastKind() != CK_LValueToRValue || Types::is_shared(type) || !Types::points_to_shared(type) || !steady)
         return nullptr;
+    return type.isVolatileQualified() || types_.element(Types::pointee(type)).isVolatileQualified() ? nullptr : one;
+}
+
+const VarDecl* OwnLoops::own_row(const ArraySubscriptExpr* subscript, const OwnLoop& loop) const {
+    const VarDecl* const array = rows(subscript->getBase(), loop);
+    if (array == nullptr) return nullptr;
     const auto block = block_of_rows(array);
     return block == loop.block && shift(subscript->getIdx(), loop.index) == loop.shift ? array : nullptr;
 }
@@ -228,18 +253,19 @@ bool OwnLoops::find_affinity(const Expr* affinity, OwnLoop& loop) const {
         loop.shift = by.value_or(0);
         return by.has_value();
     }
-    const auto take = [&](const VarDecl* array, const Expr* index) {
+    const auto take = [&](const Expr* base, const Expr* index) {
+        const VarDecl* const array = rows(base, loop);
         const auto block = array == nullptr ? std::nullopt : block_of_rows(array);
         const auto by = shift(index, loop.index);
         if (!block || !by) return false;
         loop.block = *block;
         loop.shift = *by;
+        if (array->getType()->isPointerType()) loop.pointer = array;
         return true;
     };
     if (const auto* const sum = dyn_cast<BinaryOperator>(affinity))
         return sum->getOpcode() == BO_Add && sum->getLHS()->getType()->isPointerType() &&
-               sum->getLHS()->IgnoreParenImpCasts()->getType()->isArrayType() &&
-               take(variable(sum->getLHS()), sum->getRHS());
+               take(sum->getLHS(), sum->getRHS());
     const auto* const address = dyn_cast<UnaryOperator>(affinity);
     const Expr* place = address != nullptr && address->getOpcode() == UO_AddrOf ? address->getSubExpr() : affinity;
     for (place = place->IgnoreParenImpCasts();;) {
@@ -250,8 +276,8 @@ bool OwnLoops::find_affinity(const Expr* affinity, OwnLoop& loop) const {
         const auto* const subscript = dyn_cast<ArraySubscriptExpr>(place);
         if (subscript == nullptr || subscript->getIdx()->HasSideEffects(context_)) return false;
         const Expr* const base = subscript->getBase()->IgnoreParenImpCasts();
+        if (isa<DeclRefExpr>(base)) return take(subscript->getBase(), subscript->getIdx());
         if (!base->getType()->isArrayType()) return false;
-        if (isa<DeclRefExpr>(base)) return take(variable(base), subscript->getIdx());
         place = base;
     }
 }
@@ -278,9 +304,13 @@ std::optional<OwnLoop> OwnLoops::find(const ForStmt* loop, const FunctionDecl* f
     found.inclusive = test->getOpcode() == BO_LE;
     if (!Bound{in_body, in_function}.stays(found.end))
         return no("its bound is not made of constants and of local variables that the body leaves alone");
+    found.unsteady = in_body.changed;
+    found.unsteady.insert(in_body.declared.begin(), in_body.declared.end());
+    found.unsteady.insert(in_function.addressed.begin(), in_function.addressed.end());
+    found.globals_are_steady = !in_body.calls && !in_body.stores_pointers;
     if (!find_affinity(forall_affinity(loop), found))
-        return no("its affinity is none of &a[i + c], a + i + c and i + c, with an array a of whose rows blocks are "
-                  "with one thread");
+        return no("its affinity is none of &a[i + c], a + i + c and i + c, with an array, or a steady pointer, a of whose "
+                  "rows blocks are with one thread");
     if (const auto* const start = dyn_cast_or_null<DeclStmt>(loop->getInit());
         start != nullptr && (!start->isSingleDecl() || start->getSingleDecl() != found.index))
         return no("it declares more than its index");

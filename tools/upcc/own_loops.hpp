@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 
 namespace upcc {
@@ -18,6 +19,9 @@ struct OwnLoop {
     std::uint64_t block = 1;
     const clang::Expr* end = nullptr; ///< a bound that does not change
     bool inclusive = false;           ///< the end is the last iteration
+    const clang::VarDecl* pointer = nullptr;      ///< of the affinity, which is that of a row it points to
+    std::set<const clang::VarDecl*> unsteady;     ///< what the loop may change, or declares
+    bool globals_are_steady = false;              ///< nothing else can change them while it runs
 };
 
 /// What upc_forall loops are, and which accesses in them are to the calling thread's own elements.
@@ -29,12 +33,15 @@ public:
     /// Nothing where it must stay as it is; then `reason` says why.
     [[nodiscard]] std::optional<OwnLoop> find(const clang::ForStmt* loop, const clang::FunctionDecl* function,
                                               std::string& reason) const;
-    /// The array of which the subscript is an own row, or null.
+    /// The array of which the subscript is an own row, or the pointer to the first row of one; or null.
     [[nodiscard]] const clang::VarDecl* own_row(const clang::ArraySubscriptExpr* subscript, const OwnLoop& loop) const;
 
 private:
-    /// The rows of an array, counted by its first dimension, of which so many in a row are with one thread.
+    /// The rows of an array, counted by its first dimension, of which so many in a row are with one thread; or what a
+    /// pointer steps over.
     [[nodiscard]] std::optional<std::uint64_t> block_of_rows(const clang::VarDecl* array) const;
+    /// The array, or the pointer that keeps its value in the loop, or null.
+    [[nodiscard]] const clang::VarDecl* rows(const clang::Expr* base, const OwnLoop& loop) const;
     /// The number that is added to the index.
     [[nodiscard]] std::optional<std::int64_t> shift(const clang::Expr* expression, const clang::VarDecl* index) const;
     [[nodiscard]] std::optional<std::int64_t> constant(const clang::Expr* expression) const;

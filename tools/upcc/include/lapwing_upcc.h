@@ -50,7 +50,11 @@ LAPWING_UPC_INLINE int lapwing_upcc_owns_place(lapwing_upc_pointer p) {
     return (int)p.thread == lapwing_upc_own_thread;
 }
 
-/* The calling thread's part of an array with static storage. */
+/* Whether it points to the first element of thread 0, as upc_all_alloc gives it. */
+LAPWING_UPC_INLINE int lapwing_upcc_at_start(lapwing_upc_pointer p) {
+    return p.thread == 0 && p.phase == 0 && p.address != 0;
+}
+/* The calling thread's part of an array that begins there. */
 LAPWING_UPC_INLINE void* lapwing_upcc_own_part(lapwing_upc_pointer p) {
     return lapwing_upc_near.bases[(uint32_t)lapwing_upc_own_thread - lapwing_upc_near.first] + p.address;
 }

@@ -178,7 +178,11 @@ int ParallelFile::preallocate(Offset wanted) {
     if (outstanding_ || wanted < 0) return EINVAL;
     if ((flags_ & io::read_only) != 0) return EBADF;
     lapwing_upc_barrier(nullptr);
-    const int error = error_number(MPI_File_preallocate(file_, wanted));
+    // A file that is large enough stays as it is; Open MPI 4 says otherwise.
+    Offset now = 0;
+    int error = agreed(size(now));
+    MPI_Bcast(&now, 1, MPI_LONG_LONG, 0, threads_);
+    if (error == 0 && now < wanted) error = error_number(MPI_File_preallocate(file_, wanted));
     lapwing_upc_barrier(nullptr);
     return error;
 }
