@@ -9,6 +9,7 @@
 #include "src/kernels/measure_kernels.hpp"
 #include "src/support/aligned_memory.hpp"
 #include "src/team/team_state.hpp"
+#include "tools/measure_rates.hpp"
 
 #include <lapwing/error.hpp>
 #include <lapwing/runtime.hpp>
@@ -37,6 +38,7 @@ struct Options {
     std::uint64_t largest_bytes = 16 * 1024 * 1024;
     std::string output;
     bool print_only = false;
+    bool rates = false;
 };
 
 /// Of --largest: a model needs several sizes, and there is memory for so many bytes on each side.
@@ -80,6 +82,18 @@ void print_quotients(Path path, const detail::model::TransferModel& put, const d
         }
         fmt::print("\n");
     }
+}
+
+void print_rates(Path path, const detail::model::MeasuredRates& rates) {
+    fmt::print("\n{}: us of an access, by the number of accesses\n", name(path));
+    for (const auto& [key, curve] : rates) {
+        if (key.starts_with(name(path)) || key.starts_with("own.") || key.starts_with("private.")) {
+            fmt::print("  {:<32}", key);
+            for (const auto& point : curve.points()) fmt::print(" {}: {:.3g} ", point.accesses, 1e6 * point.seconds);
+            fmt::print("\n");
+        }
+    }
+    std::fflush(stdout);
 }
 
 /// Collective. Measures the path if the ranks have it, and adds it to the tables on rank 0.
@@ -126,6 +140,10 @@ void tune(Path path, const Settings& settings, double seconds, const Options& op
     }
     runtime->barrier();
     window.close();
+    if (options.rates) {
+        tools::measure_access_rates(*runtime, path, options.seconds, tables.rates);
+        if (runtime->rank() == Rank{0}) print_rates(path, tables.rates);
+    }
     runtime->close();
 }
 
@@ -212,6 +230,8 @@ int main(int argument_count, char** arguments) {
         ->check(CLI::Range(least_largest_bytes, most_largest_bytes))
         ->capture_default_str();
     app.add_option("--output", options.output, "file for the profile instead of the one that runtimes look for");
+    app.add_flag("--rates", options.rates,
+                 "also measure single accesses, for lapwing-advise: about ten seconds more for each path");
     app.add_flag("--print-only", options.print_only, "store nothing");
     CLI11_PARSE(app, argument_count, arguments);
     try {
