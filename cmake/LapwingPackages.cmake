@@ -70,7 +70,7 @@ lapwing_package(
     RECOMMENDS lapwing-common lapwing-doc
 )
 lapwing_package(
-    tools lapwing${LAPWING_SUFFIX}-tools utils "Lapwing for ${LAPWING_MPI}: lapwing-info, lapwing-tune, lapwing-upcc" LIBRARIES
+    tools lapwing${LAPWING_SUFFIX}-tools utils "Lapwing for ${LAPWING_MPI}: lapwing-info, lapwing-tune, lapwing-advise, lapwing-upcc" LIBRARIES
     DEPENDS "${library} (= ${version})" lapwing-common
     RECOMMENDS "liblapwing${LAPWING_SUFFIX}-dev"
 )

@@ -12,13 +12,16 @@ import re
 import sys
 from pathlib import Path
 
-# Of the library's inside: what liblapwing-fortran calls, and what lapwing-tune measures with.
+# Of the library's inside: what liblapwing-fortran and liblapwing-transparent call, and what lapwing-tune and lapwing-advise work with.
 PRIVATE = [
     "lapwing::detail::bindings::*",
     "lapwing::detail::model::*",
     "lapwing::detail::kernels::*",
     "lapwing::detail::support::*",
+    "lapwing::detail::trace::*",
     "lapwing::detail::team::TeamState::*",
+    "lapwing::detail::team::HostWaits::*",
+    "lapwing::detail::window::HostCall::*",
     "lapwing::detail::pipeline::fit_overlap*",
 ]
 
