@@ -180,6 +180,12 @@ std::string Emitter::shared_object(const VarDecl* variable) {
         if (const auto* const array = context_.getAsConstantArrayType(shape);
             array != nullptr && threads_ == 0 && array->getSize().getZExtValue() % any_threads == 0)
             shape = context_.getIncompleteArrayType(array->getElementType(), ArrayType::Normal, 0);
+        if (const auto count =
+                types_.elements(shape->isArrayType() ? context_.getAsArrayType(shape)->getElementType() : shape);
+            threads_ == 0 && count && *count != 0 && *count % any_threads == 0)
+            error(variable->getLocation(),
+                  "initial values are supported where THREADS is in the first dimension alone; "
+                  "assign them in the program, or compile for a fixed number of threads (-T)");
         image = "lapwing_upcc_image_" + number_of;
         out += "static " + declare(shape, image) + " = " + expression(value) + "; ";
         image_elements = "sizeof(" + image + ")/" + element;

@@ -35,6 +35,10 @@ std::string Messages::text(const Diagnostic& info) const {
     case diag::err_field_with_address_space:
         return "a member of a structure cannot be shared by itself; the whole object can";
     case diag::err_arg_with_address_space: return "a parameter cannot be shared; pass a pointer-to-shared";
+    case diag::err_function_definition_not_allowed:
+        return "a function cannot be defined in another one: GNU's nested functions are not supported; define it at "
+               "file "
+               "scope";
     case diag::err_qualified_function_typeid:
     case diag::err_attribute_address_function_type: return "a function cannot be shared";
     case diag::err_typecheck_incompatible_nested_address_space:
