@@ -193,6 +193,29 @@ void limit(Context& context) {
     runtime.close();
 }
 
+/// Rows of 4096 x 4096 to blocks that are dealt by columns, transposed on the way: beside the same elements straight.
+void transposed(Context& context) {
+    Runtime runtime;
+    context.measure_against(runtime);
+    constexpr std::int64_t n = 4096;
+    GlobalArray<double, 2> rows{runtime, {n, n}, Block{.grid = {0, 1}}};
+    rows.fill(1);
+    for (const std::int64_t block : {8, 64, 128}) {
+        GlobalArray<double, 2> dealt{runtime, {n, n}, BlockCyclic{.block = {block, block}, .grid = {1, 0}}};
+        dealt.fill(2);
+        Assignment straight;
+        straight.add(dealt.slice(), std::as_const(rows).slice());
+        Assignment turned;
+        turned.add(dealt.slice(), std::as_const(rows).slice().transposed());
+        context.compare("blocks of " + std::to_string(block), milliseconds(),
+                        rounds_of(runtime, "transposed", [&] { turned.execute(); }),
+                        {rounds_of(runtime, "straight", [&] { straight.execute(); })});
+        dealt.close();
+    }
+    rows.close();
+    runtime.close();
+}
+
 /// A[D] = B[D] of the paper: every fourth plane and third row, or every fourth row. The loop reads a sample of the
 /// elements.
 void paper(Context& context, bool first) {
@@ -303,6 +326,10 @@ const Registration limits{{.name = "assign/limit",
                            .summary = "4096 x 4096 between distributions, beside one contiguous transfer of the bytes",
                            .run = limit,
                            .default_repetitions = 5}};
+const Registration turns{{.name = "assign/transposed",
+                          .summary = "rows of 4096 x 4096 to dealt blocks, transposed, beside the same straight",
+                          .run = transposed,
+                          .default_repetitions = 5}};
 const Registration d1{{.name = "assign/paper-d1",
                        .summary = "a slice with strides 4, 3, 1 of blocks, beside a loop over its elements",
                        .run = [](Context& context) { paper(context, true); },

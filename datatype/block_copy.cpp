@@ -1,6 +1,7 @@
 #include "datatype/block_copy.hpp"
 
 #include "datatype/close_runs.hpp"
+#include "datatype/common_nest.hpp"
 #include "datatype/equal_units.hpp"
 #include "src/kernels/copy_choices.hpp"
 #include "src/kernels/copy_kernels.hpp"
@@ -105,14 +106,16 @@ void copy(std::byte* to, const Layout& target, const std::byte* from, const Layo
         if (!source.empty()) std::memcpy(to + target.lower(), from + source.lower(), source.bytes());
         return;
     }
+    // What exceeds the last cache has left it before anyone reads it. Only where the target's lines are written as a
+    // whole, one after another or as those of a matrix that is transposed, is there code that goes around the caches:
+    // short blocks scattered so would write lines in parts.
+    const kernels::Reuse reuse =
+        source.bytes() > kernels::copy_choices().limits().last_level ? kernels::Reuse::never : kernels::Reuse::soon;
+    if (const CommonNest nest{target, source}; nest.transposes()) return nest.transpose(to, from, reuse);
     // One side in one block: a list of blocks on the other goes through the kernels as when it is packed.
     if (target.is_contiguous() && source.bytes() == target.bytes()) {
-        // What exceeds the last cache has left it before anyone reads it. Only this way round is there code that goes
-        // around the caches: short blocks scattered so would write lines in parts.
-        const bool large = source.bytes() > kernels::copy_choices().limits().last_level;
         LayoutCursor cursor{source};
-        return gather_next(to + target.lower(), from, cursor, source.bytes(),
-                           large ? kernels::Reuse::never : kernels::Reuse::soon);
+        return gather_next(to + target.lower(), from, cursor, source.bytes(), reuse);
     }
     if (source.is_contiguous() && source.bytes() == target.bytes()) {
         LayoutCursor cursor{target};

@@ -56,17 +56,17 @@ public:
             for (std::size_t r = 0; r < runs; ++r) kernels::copy(to_[r], from_[r], run_, reuse_);
             return;
         }
-        switch (run_.block_bytes) {
-        case 4: return copy_tiles<4>(runs);
-        case 8: return copy_tiles<8>(runs);
-        case 16: return copy_tiles<16>(runs);
-        default: return copy_tiles<0>(runs);
+        for (std::size_t begin = 0; begin < runs;) {
+            const std::size_t end = end_of_steps(begin, runs);
+            if (!transpose(begin, end)) copy_runs(begin, end);
+            begin = end;
         }
     }
 
 private:
-    static constexpr std::size_t most_runs = 32;
+    static constexpr std::size_t most_runs = 256;
     static constexpr std::size_t least_runs = 4;
+    static constexpr std::size_t runs_of_tiles = 32;
     static constexpr std::uint64_t least_blocks = 32;
     static constexpr std::int64_t line = 64;
     static constexpr std::int64_t far = 8 * line;
@@ -91,17 +91,53 @@ private:
                (std::abs(run.from.stride) < far || from_distance < line);
     }
 
+    /// The end of the runs from `begin` on that are equally far apart on both sides.
+    [[nodiscard]] std::size_t end_of_steps(std::size_t begin, std::size_t runs) const noexcept {
+        std::size_t end = begin + 1;
+        while (end < runs && to_[end] - to_[end - 1] == to_[begin + 1] - to_[begin] &&
+               from_[end] - from_[end - 1] == from_[begin + 1] - from_[begin])
+            ++end;
+        return end;
+    }
+    /// Copies runs that are equally far apart, if they are the rows or the columns of a matrix.
+    [[nodiscard]] bool transpose(std::size_t begin, std::size_t end) noexcept {
+        const std::uint64_t runs = end - begin;
+        if (runs < least_runs || !kernels::transposes(run_.block_bytes)) return false;
+        const auto block = static_cast<std::int64_t>(run_.block_bytes);
+        const std::int64_t to_step = to_[begin + 1] - to_[begin];
+        const std::int64_t from_step = from_[begin + 1] - from_[begin];
+        if (to_step == block && run_.from.stride == block)
+            kernels::transpose(to_[begin], run_.to.stride, from_[begin], from_step, runs, run_.count, run_.block_bytes,
+                               reuse_);
+        else if (from_step == block && run_.to.stride == block)
+            kernels::transpose(to_[begin], to_step, from_[begin], run_.from.stride, run_.count, runs, run_.block_bytes,
+                               reuse_);
+        else return false;
+        return true;
+    }
+
+    /// A few runs at a time, in tiles: lines that are powers of two apart share few places of a cache, so a tile has as
+    /// many as it has blocks in a line.
+    void copy_runs(std::size_t begin, std::size_t end) noexcept {
+        for (; begin < end; begin += runs_of_tiles) {
+            const std::size_t some = std::min(end, begin + runs_of_tiles);
+            switch (run_.block_bytes) {
+            case 4: copy_tiles<4>(begin, some); break;
+            case 8: copy_tiles<8>(begin, some); break;
+            case 16: copy_tiles<16>(begin, some); break;
+            default: copy_tiles<0>(begin, some);
+            }
+        }
+    }
     /// Block: bytes of a block, or 0: any.
     template <std::size_t Block>
-    void copy_tiles(std::size_t runs) noexcept {
+    void copy_tiles(std::size_t first_run, std::size_t runs) noexcept {
         const std::size_t bytes = Block == 0 ? run_.block_bytes : Block;
-        // Lines that are powers of two apart share few places of a cache: a tile has as many as it has blocks in a
-        // line.
         const std::size_t tile = static_cast<std::size_t>(line) / bytes;
         for (std::uint64_t begin = 0; begin < run_.count; begin += tile) {
             const auto blocks = static_cast<std::int64_t>(std::min<std::uint64_t>(tile, run_.count - begin));
             const auto first = static_cast<std::int64_t>(begin);
-            for (std::size_t from_run = 0; from_run < runs; from_run += tile) {
+            for (std::size_t from_run = first_run; from_run < runs; from_run += tile) {
                 const std::size_t end = std::min(runs, from_run + tile);
                 for (std::size_t r = from_run; r < end; ++r) {
                     std::byte* to = to_[r] + first * run_.to.stride;

@@ -143,6 +143,7 @@ public:
 
 private:
     friend class LayoutCursor;
+    friend class CommonNest;
     struct Export;
 
     // Without initialisers, so that unused levels cost nothing.

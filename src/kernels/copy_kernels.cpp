@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
 
 namespace lapwing::detail::kernels {
@@ -152,6 +153,12 @@ void scatter(std::byte* to, const std::byte* from, const Run& run, Reuse reuse) 
 
 void copy(std::byte* to, const std::byte* from, const PairedRun& run, Reuse reuse) noexcept {
     run_kernel(to, run.to, from, run.from, run.count, run.block_bytes, reuse);
+}
+
+void transpose(std::byte* to, std::int64_t to_row, const std::byte* from, std::int64_t from_row, std::uint64_t rows,
+               std::uint64_t columns, std::uint64_t element_bytes, Reuse reuse) noexcept {
+    const auto which = static_cast<std::size_t>(std::countr_zero(element_bytes)) - 1;
+    kernel_set().transposes[which][reuse == Reuse::never ? 1 : 0](to, to_row, from, from_row, rows, columns);
 }
 
 } // namespace lapwing::detail::kernels

@@ -49,6 +49,18 @@ void gather(std::byte* to, const std::byte* from, const Run& run, Reuse reuse = 
 /// Copies the contiguous bytes at `from` to the blocks at `to`, in the order of the run.
 void scatter(std::byte* to, const std::byte* from, const Run& run, Reuse reuse = Reuse::soon) noexcept;
 
+/// Whether transpose() is for elements of so many bytes: 2, 4, 8 and 16.
+[[nodiscard]] constexpr bool transposes(std::uint64_t element_bytes) noexcept {
+    return element_bytes == 2 || element_bytes == 4 || element_bytes == 8 || element_bytes == 16;
+}
+
+/// Transposes a matrix: element c of row r at `from` becomes element r of row c at `to`. The elements of a row are
+/// contiguous on both sides; its rows begin `from_row`, and those of the target `to_row`, bytes apart, of any sign.
+/// transposes(element_bytes). In registers, a line of the target at a time (a large `Reuse::never` one goes around the
+/// caches).
+void transpose(std::byte* to, std::int64_t to_row, const std::byte* from, std::int64_t from_row, std::uint64_t rows,
+               std::uint64_t columns, std::uint64_t element_bytes, Reuse reuse = Reuse::soon) noexcept;
+
 /// Copies the blocks at `from` to the blocks at `to`.
 void copy(std::byte* to, const std::byte* from, const PairedRun& run, Reuse reuse = Reuse::soon) noexcept;
 

@@ -12,6 +12,7 @@
 #include "src/kernels/lookup-inl.hpp"
 #include "src/kernels/moves-inl.hpp"
 #include "src/kernels/permute-inl.hpp"
+#include "src/kernels/transpose-inl.hpp"
 
 #include <hwy/cache_control.h>
 #include <hwy/highway.h>
@@ -153,6 +154,7 @@ const KernelSet& set_of_target() {
                        kernels_between<strided, indexed>()}},
                      {{kernels_between<indexed, contiguous>(), kernels_between<indexed, strided>(),
                        kernels_between<indexed, indexed>()}}}},
+        .transposes = transposes(),
         .stream = &stream,
         .permuted_blocks = &permuted_blocks,
         .target = HWY_TARGET,

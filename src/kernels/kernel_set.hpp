@@ -88,6 +88,12 @@ struct KernelSet {
     using OfBlocks = std::array<std::array<Kernel, block_classes>, methods>;
 
     std::array<std::array<OfBlocks, places>, places> kernels; ///< [place at the target][place at the source]
+    /// As transpose() of copy_kernels.hpp, whose elements say which.
+    using Transpose = void (*)(std::byte* to, std::int64_t to_row, const std::byte* from, std::int64_t from_row,
+                               std::uint64_t rows, std::uint64_t columns);
+    /// [log2 of the bytes of an element, less 1][whether it streams]
+    using Transposes = std::array<std::array<Transpose, 2>, 4>;
+    Transposes transposes;
     /// Copies contiguous bytes with non-temporal stores, which no memory order of C++ keeps before later ones: the
     /// caller ends with hwy::FlushStream().
     void (*stream)(std::byte* to, const std::byte* from, std::uint64_t bytes);

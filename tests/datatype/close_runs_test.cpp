@@ -87,3 +87,53 @@ TEST_CASE("rows become columns, at every size of elements and of the matrix") {
             }
         }
 }
+
+TEST_CASE("matrices in dealt blocks are transposed, on either side, whatever else is around them") {
+    using Dimension = Layout::Dimension;
+    for (const std::uint64_t element : {2U, 4U, 8U, 16U, 24U})
+        for (const std::uint64_t block : {1U, 3U, 8U, 16U})
+            for (const std::int64_t sign : {1, -1})
+                for (const std::uint64_t planes : {1U, 3U}) {
+                    INFO("blocks of " << block << ", elements of " << element << " bytes, sign " << sign << ", "
+                                      << planes << " planes");
+                    // Rows of one side are columns of the other. There, blocks of both are dealt to two ranks, of which
+                    // one has gaps where the other has its blocks.
+                    const auto e = static_cast<std::int64_t>(element);
+                    const auto b = static_cast<std::int64_t>(block);
+                    constexpr std::int64_t rounds = 5;
+                    const std::int64_t rows = 37;
+                    const std::int64_t columns = rounds * b;
+                    const std::int64_t dealt_plane = 2 * columns * rows * e;
+                    const Dimension by_rows[] = {{planes, rows * columns * e},
+                                                 {static_cast<std::uint64_t>(rows), columns * e},
+                                                 {static_cast<std::uint64_t>(rounds), b * e},
+                                                 {block, e}};
+                    const Dimension transposed[] = {{planes, dealt_plane},
+                                                    {static_cast<std::uint64_t>(rows), sign * e},
+                                                    {static_cast<std::uint64_t>(rounds), 2 * b * rows * e},
+                                                    {block, rows * e}};
+                    const std::int64_t first = sign < 0 ? (rows - 1) * e : 0;
+                    const Layout dense = Layout::strided(by_rows, element);
+                    const Layout dealt = Layout::strided(transposed, element, first);
+                    // The same with offsets in the place of a stride.
+                    std::vector<std::int64_t> plane_offsets;
+                    for (std::uint64_t k = planes; k-- > 0;)
+                        plane_offsets.push_back(static_cast<std::int64_t>(k) * dealt_plane);
+                    const Layout listed =
+                        Layout::strided(std::span{transposed}.subspan(1), element, first).repeat_at(plane_offsets);
+                    for (const Layout* other : {&dealt, &listed})
+                        for (const bool to_dense : {false, true}) {
+                            const Layout& from = to_dense ? *other : dense;
+                            const Layout& to = to_dense ? dense : *other;
+                            std::vector<std::byte> source(
+                                static_cast<std::size_t>(std::max(dense.upper(), other->upper())));
+                            for (std::size_t k = 0; k < source.size(); ++k)
+                                source[k] = static_cast<std::byte>(k * 37 + (k >> 8));
+                            std::vector<std::byte> expected(source.size(), std::byte{0xee});
+                            std::vector<std::byte> found = expected;
+                            copy_plainly(expected, to, source, from);
+                            detail::datatype::copy(found.data(), to, source.data(), from);
+                            CHECK((found == expected));
+                        }
+                }
+}

@@ -280,6 +280,55 @@ TEST_CASE("counts around the widths of vectors") {
     }
 }
 
+TEST_CASE("every instruction set transposes as a loop over elements does, and touches nothing else") {
+    const GuardedMemory source{1U << 18};
+    const GuardedMemory target{1U << 18};
+    for (const KernelSet* set : kernel_sets()) {
+        const Forced forced{*set};
+        CAPTURE(hwy::TargetName(set->target));
+        for (int round = 0; round < 400; ++round) {
+            const auto element = std::uint64_t{2} << number(0, 3);
+            const auto bytes = static_cast<std::int64_t>(element);
+            const auto rows = static_cast<std::uint64_t>(number(1, 80));
+            const auto columns = static_cast<std::uint64_t>(number(1, 40));
+            std::int64_t from_row = static_cast<std::int64_t>(columns) * bytes + number(0, 3) * number(0, 70);
+            std::int64_t to_row = static_cast<std::int64_t>(rows) * bytes + number(0, 3) * number(0, 70);
+            if (number(0, 1) == 0) to_row = (to_row + 63) / 64 * 64; // whose lines lie alike
+            const std::int64_t from_size = from_row * static_cast<std::int64_t>(rows - 1) + columns * bytes;
+            const std::int64_t to_size = to_row * static_cast<std::int64_t>(columns - 1) + rows * bytes;
+            // At an edge of the memory, beyond which nobody may read or write.
+            std::byte* from =
+                number(0, 1) == 0 ? source.bytes().data() : source.bytes().data() + source.bytes().size() - from_size;
+            std::byte* to = number(0, 1) == 0 ? target.bytes().data() + number(0, 64)
+                                              : target.bytes().data() + target.bytes().size() - to_size;
+            if (number(0, 3) == 0) {
+                from += from_row * static_cast<std::int64_t>(rows - 1);
+                from_row = -from_row;
+            }
+            if (number(0, 3) == 0) {
+                to += to_row * static_cast<std::int64_t>(columns - 1);
+                to_row = -to_row;
+            }
+            fill(source.bytes());
+            fill(target.bytes());
+            std::vector<std::byte> expected{target.bytes().begin(), target.bytes().end()};
+            for (std::uint64_t r = 0; r < rows; ++r)
+                for (std::uint64_t c = 0; c < columns; ++c)
+                    std::memcpy(expected.data() + (to - target.bytes().data()) + static_cast<std::int64_t>(c) * to_row +
+                                    static_cast<std::int64_t>(r) * bytes,
+                                from + static_cast<std::int64_t>(r) * from_row + static_cast<std::int64_t>(c) * bytes,
+                                element);
+            transpose(to, to_row, from, from_row, rows, columns, element,
+                      number(0, 1) == 0 ? Reuse::soon : Reuse::never);
+            const bool same = std::ranges::equal(expected, target.bytes());
+            if (!same) {
+                CAPTURE(element, rows, columns, from_row, to_row);
+                REQUIRE(same);
+            }
+        }
+    }
+}
+
 TEST_CASE("pages between blocks are not touched") {
     // Each block ends where a page ends that is followed by one that nobody may touch, or begins after one.
     const std::size_t page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
