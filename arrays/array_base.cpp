@@ -97,7 +97,10 @@ void ArrayBase::throw_failure(const char* call, const std::exception_ptr& failur
 
 void refuse_creation(Team& team) {
     const std::exception_ptr failure = std::current_exception();
-    team.state().synchronisation().agree(team::CollectiveCall::window_create, failure, {});
+    try {
+        team.state().synchronisation().agree(team::CollectiveCall::window_create, failure, {});
+    } catch (const Error&) { // other ranks are in other calls, or have left: this rank's own error says more
+    }
     std::rethrow_exception(failure);
 }
 

@@ -16,17 +16,17 @@ class Team;
 namespace lapwing::detail::window {
 
 /// Collective, with a barrier: a step of the creation of a window that may fail on some ranks only. Throws on every
-/// rank then: what `step` has thrown here, elsewhere UsageError.
+/// rank then: what `step` has thrown here, elsewhere a UsageError that
+/// begins with `outcome`.
 template <class Step>
-void agree_on_creation(const transport::WindowFacts& facts, Step&& step) {
+void agree_on_creation(const transport::WindowFacts& facts, const std::string& outcome, Step&& step) {
     std::exception_ptr failure;
     try {
         step();
     } catch (...) {
         failure = std::current_exception();
     }
-    facts.state.synchronisation().agree(team::CollectiveCall::window_create, failure,
-                                        facts.label() + ": it was not made");
+    facts.state.synchronisation().agree(team::CollectiveCall::window_create, failure, outcome);
 }
 
 /// Collective. Throws MismatchError unless all ranks have chosen the same cache. `least`: of all ranks' choices, each

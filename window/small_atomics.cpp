@@ -3,6 +3,7 @@
 #include <lapwing/detail/atomic_values.hpp>
 
 #include "src/mpi/atomics.hpp"
+#include "window/window_atomics.hpp"
 #include "window/window_state.hpp"
 
 #include <lapwing/error.hpp>
@@ -39,14 +40,26 @@ public:
                 "part of "
                 "{} bytes; atomics of 1 and 2 bytes change the 4 around them: make the part a multiple of 4 bytes",
                 who(call), type.bytes, offset.bytes, offset_.bytes, target.value, size)};
+        atomics().check(mpi::AtomicType::uint32, target.value, offset_.bytes, call);
     }
 
     [[nodiscard]] std::uint32_t read(std::memory_order order) {
-        return window_.atomic_read<std::uint32_t>(target_, offset_, order);
+        const std::uint32_t none = 0;
+        std::uint32_t word = 0;
+        atomics().fetch(AtomicOperation::read, mpi::AtomicType::uint32, target_.value, offset_.bytes, &none, &word,
+                        order);
+        return word;
     }
     /// What the word was before.
     [[nodiscard]] std::uint32_t compare_swap(std::uint32_t expected, std::uint32_t desired, std::memory_order order) {
-        return window_.compare_swap(target_, offset_, expected, desired, order);
+        return atomics().compare_swap_around(target_.value, offset_.bytes, expected, desired, place_, type_.bytes,
+                                             order);
+    }
+    /// The value is `before`, and stays so.
+    void look(const void* before, const char* call) {
+        std::uint64_t value = 0;
+        std::memcpy(&value, before, type_.bytes);
+        atomics().look(target_.value, offset_.bytes + place_, value, call);
     }
 
     void take(std::uint32_t word, void* value) const {
@@ -59,6 +72,7 @@ public:
 
 private:
     [[nodiscard]] std::string who(const char* call) const { return window_.state().who(call); }
+    [[nodiscard]] WindowAtomics& atomics() const { return window_.state().atomics(); }
 
     Window& window_;
     SmallInteger type_;
@@ -106,10 +120,14 @@ void fetch_in_word(Window& window, AtomicOperation operation, SmallInteger type,
         const auto two = static_cast<std::uint16_t>(after);
         const std::uint32_t desired = word.with(seen, type.bytes == 1 ? static_cast<const void*>(&byte) : &two);
         const std::uint32_t found = word.compare_swap(seen, desired, order);
-        if (found == seen) return;
+        if (found == seen) {
+            if (desired == seen) word.look(before, mpi::fetch_name(operation));
+            return;
+        }
         seen = found; // another atomic came between, on this value or beside it
     }
     word.take(seen, before);
+    word.look(before, mpi::fetch_name(operation));
 }
 
 void compare_swap_in_word(Window& window, SmallInteger type, Rank target, Offset offset, const void* expected,
@@ -117,7 +135,7 @@ void compare_swap_in_word(Window& window, SmallInteger type, Rank target, Offset
     Word word{window, type, target, offset, "compare_swap"};
     for (std::uint32_t seen = word.read(order);;) {
         word.take(seen, before);
-        if (std::memcmp(before, expected, type.bytes) != 0) return;
+        if (std::memcmp(before, expected, type.bytes) != 0) return word.look(before, "compare_swap");
         const std::uint32_t found = word.compare_swap(seen, word.with(seen, desired), order);
         if (found == seen) return;
         seen = found;

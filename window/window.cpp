@@ -181,11 +181,11 @@ void Window::check_atomic(detail::mpi::AtomicType type, Rank target, Offset offs
 }
 
 void Window::atomic_fetch(detail::mpi::AtomicOperation operation, detail::mpi::AtomicType type, Rank target,
-                          Offset offset, const void* operand, void* result, std::memory_order order) {
+                          Offset offset, const void* operand, void* result, std::memory_order order, bool looks) {
     check_atomic(type, target, offset, detail::mpi::fetch_name(operation));
     const detail::trace::TimeOfLast time;
     state_->atomics().fetch(operation, type, target.value, offset.bytes, operand, result, order);
-    state_->atomics().learn_of_departures(operation, type, target.value, offset.bytes, operand, result);
+    if (looks) state_->atomics().learn_of_departures(operation, type, target.value, offset.bytes, operand, result);
 }
 
 void Window::atomic_update(detail::mpi::AtomicOperation operation, detail::mpi::AtomicType type, Rank target,
@@ -195,11 +195,11 @@ void Window::atomic_update(detail::mpi::AtomicOperation operation, detail::mpi::
 }
 
 void Window::atomic_compare_swap(detail::mpi::AtomicType type, Rank target, Offset offset, const void* expected,
-                                 const void* desired, void* result, std::memory_order order) {
+                                 const void* desired, void* result, std::memory_order order, bool looks) {
     check_atomic(type, target, offset, "compare_swap");
     const detail::trace::TimeOfLast time;
     state_->atomics().compare_swap(type, target.value, offset.bytes, expected, desired, result, order);
-    state_->atomics().learn_of_departures(type, target.value, offset.bytes, expected, result);
+    if (looks) state_->atomics().learn_of_departures(type, target.value, offset.bytes, expected, result);
 }
 
 detail::window::WideValue Window::wide_atomic(const detail::window::WideAtomic& atomic, Rank target, Offset offset,

@@ -319,7 +319,7 @@ WindowState::WindowState(Team& team, MPI_Win window, bool locked, WindowOptions 
                                           facts_.name.empty() ? "" : fmt::format("(\"{}\")", facts_.name));
     std::optional<HostWindow> found;
     bool transparent = false;
-    agree_on_creation(facts_, [&] {
+    agree_on_creation(facts_, where + ": it was not adopted", [&] {
         if (notifications_.count() > most_counters)
             throw RangeError{fmt::format("{}: {} notification counters are more than the limit of {}", where,
                                          notifications_.count(), most_counters)};

@@ -140,6 +140,23 @@ void WindowAtomics::compare_swap(mpi::AtomicType type, int target, std::uint64_t
     if (acquires(order)) order_.acquire();
 }
 
+std::uint32_t WindowAtomics::compare_swap_around(int target, std::uint64_t word, std::uint32_t expected,
+                                                 std::uint32_t desired, std::uint64_t place, std::uint64_t bytes,
+                                                 std::memory_order order) {
+    facts_.state.progress_driver().serve_now_and_then();
+    if (releases(order)) order_.release();
+    const std::uint64_t mark = order_.copies().mark();
+    std::uint32_t before = 0;
+    swap_untold(mpi::AtomicType::uint32, target, word, &expected, &desired, &before);
+    if (order_.copies().concerns(target)) {
+        const std::uint32_t after = before == expected ? desired : before;
+        order_.copies().atomic_result(target, word + place, std::as_bytes(std::span{&after, 1}).subspan(place, bytes),
+                                      mark);
+    }
+    if (acquires(order)) order_.acquire();
+    return before;
+}
+
 void WindowAtomics::swap_untold(mpi::AtomicType type, int target, std::uint64_t offset, const void* expected,
                                 const void* desired, void* result) {
     if (std::byte* const base = processor_base(target)) {
@@ -180,6 +197,7 @@ WideValue WindowAtomics::wide(const WideAtomic& atomic, int target, std::uint64_
                                     .offset = offset,
                                     .size = atomic.compared};
     const std::string call = fmt::format("Window::{}", atomic.call);
+    const std::uint64_t mark = order_.copies().mark();
     const messages::WidePayload payload{.operand = operand.bytes, .expected = expected.bytes};
     WideValue before;
     messages_.atomic(order_.begin({.target = target,
@@ -188,13 +206,14 @@ WideValue WindowAtomics::wide(const WideAtomic& atomic, int target, std::uint64_
                                    .kind = transport::Access::Kind::update,
                                    .call = call.c_str()}),
                      request, std::as_bytes(std::span{&payload, 1}), std::as_writable_bytes(std::span{before.bytes}));
-    if (!reads && order_.copies().concerns(target)) order_.copies().invalidated(target, offset, sizeof before);
-    if (acquires(order)) order_.acquire();
     const bool changed = !reads && (!swaps || std::memcmp(&before, &expected, atomic.compared) == 0);
-    if (!changed && facts_.state.membership().troubled()) {
+    if (!reads && order_.copies().concerns(target))
+        order_.copies().atomic_result(target, offset, changed ? operand.bytes : before.bytes, mark);
+    if (acquires(order)) order_.acquire();
+    if (!changed && atomic.looks) {
         std::array<std::uint64_t, 2> halves{};
         std::memcpy(halves.data(), &before, sizeof before);
-        look_again(target, offset, halves[0] ^ std::rotl(halves[1], 1), atomic.call);
+        look(target, offset, halves[0] ^ std::rotl(halves[1], 1), atomic.call);
     }
     return before;
 }

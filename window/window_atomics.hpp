@@ -30,7 +30,16 @@ public:
                       void* result, std::memory_order order);
     void update(mpi::AtomicOperation operation, mpi::AtomicType type, int target, std::uint64_t offset,
                 const void* operand);
-    /// One on 16 bytes, by its owner, which says itself what it is called in messages.
+    /// A step of an atomic on a value of 1 or 2 bytes, of which copies are notified: a compare-and-swap of the 4 bytes
+    /// at `word`. Returns what they were.
+    std::uint32_t compare_swap_around(int target, std::uint64_t word, std::uint32_t expected, std::uint32_t desired,
+                                      std::uint64_t place, std::uint64_t bytes, std::memory_order order);
+    /// After an atomic that has changed nothing: the same as learn_of_departures(), for any value.
+    void look(int target, std::uint64_t offset, std::uint64_t value, const char* call) {
+        if (facts_.state.membership().troubled()) [[unlikely]]
+            look_again(target, offset, value, call);
+    }
+    /// One on 16 bytes, by its owner.
     [[nodiscard]] WideValue wide(const WideAtomic& atomic, int target, std::uint64_t offset, const WideValue& operand,
                                  const WideValue& expected, std::memory_order order);
     /// After an atomic that may be one of a loop which polls: throws PeerLeftError when a rank has left and this

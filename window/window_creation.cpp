@@ -166,12 +166,13 @@ WindowState::WindowState(Team& team, std::uint64_t bytes, WindowOptions options,
     : facts_{team, std::move(options.name)},
       notifications_{facts_, order_, rma_, messages_, options.notification_counters} {
     team::TeamState& state = facts_.state;
-    agree_on_creation(facts_, [&] { check_options(facts_, options); });
+    const std::string what = fmt::format("{}: {}", state.who(), label());
+    agree_on_creation(facts_, what + ": it was not made", [&] { check_options(facts_, options); });
     // Before anything can fail, so that the ranks' numbers stay alike.
     facts_.number = state.epoch().next_window_number();
     const bool same_size = agree_on_memory(facts_, bytes, options);
-    memory_ = std::make_unique<WindowMemory>(state, fmt::format("{}: {}", state.who(), label()), bytes, same_size,
-                                             options.alignment, options.notification_counters, options.zeroed_bytes);
+    memory_ = std::make_unique<WindowMemory>(state, what, bytes, same_size, options.alignment,
+                                             options.notification_counters, options.zeroed_bytes);
     describe(facts_, *memory_, bytes);
     notifications_.use(*memory_);
     share_sizes(facts_, same_size);
@@ -185,7 +186,7 @@ void WindowState::open(const CacheOptions& cache, Listed listed, MPI_Win host) {
     state.engine().expose(facts_.number, exposed());
     try {
         // With a barrier: nobody may ask before every rank has exposed its memory.
-        agree_on_creation(facts_, [&] {
+        agree_on_creation(facts_, fmt::format("{}: {}: it was not made", state.who(), label()), [&] {
             cache_ = upper_rooms().caches.make(*this, cache);
             order_.use_cache(cache_.get());
             if (listed == Listed::yes) state.epoch().add(*this);

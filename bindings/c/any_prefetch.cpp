@@ -258,7 +258,14 @@ arrays::PlacedBox<padded> AnyPrefetch::box_around(const PaddedIndex& index) cons
 Relabelling AnyPrefetch::relabelling(const KeptDistribution& distribution) const {
     array_.require_open(".relabelling");
     array_.begin_collective("relabelling");
-    const AnyMap map = AnyMap::make(*array_.team_, array_.name_, array_.extents(), distribution, 0);
+    std::exception_ptr failure;
+    AnyMap map;
+    try {
+        map = AnyMap::make(*array_.team_, array_.name_, array_.extents(), distribution, 0);
+    } catch (...) {
+        failure = std::current_exception();
+    }
+    array_.end_collective(".relabelling", failure, "no order of the ranks was found");
     return array_.relabelling_to(array_.slice(), map.dimensions(array_.dimensions_), map.user_map, map.replicated);
 }
 

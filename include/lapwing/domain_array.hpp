@@ -233,8 +233,15 @@ private:
                                                    GlobalArrayOptions options) {
         if (domain == space.space())
             return GlobalArray<T, N>{team, extents_of(domain), space.distribution(), std::move(options)};
+        const auto part = detail::arrays::before_creation(team, [&] {
+            try {
+                return space.part(domain);
+            } catch (const RangeError& error) {
+                detail::arrays::throw_named(team, options.name, error);
+            }
+        });
         try {
-            return GlobalArray<T, N>{team, extents_of(domain), space.part(domain), options};
+            return GlobalArray<T, N>{team, extents_of(domain), part, options};
         } catch (const RangeError& error) {
             detail::arrays::throw_named(team, options.name, error);
         }

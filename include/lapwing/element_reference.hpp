@@ -165,9 +165,9 @@ public:
         else array_->prefetch_far(index_);
     }
 
-    /// Atomics, as those of Window: they return the previous value. T is an integer, bool, an enumeration or a
-    /// floating-point number of at most 8 bytes. Throw UsageError for replicated arrays. Cost: a processor atomic (same
-    /// node) or one round trip; for values of 1 and 2 bytes see Window::fetch_add.
+    /// Atomics, as those of Window: they return the previous value. T is a number, bool, an enumeration or a structure
+    /// of 4, 8 or 16 bytes: see Window::fetch_add. Throw UsageError for replicated arrays. Cost: a processor atomic
+    /// (same node) or one round trip; more for values of 1, 2 and 16 bytes and for structures.
     T fetch_add(T operand, std::memory_order order = std::memory_order_relaxed) const {
         const detail::arrays::Home home = array_->home("fetch_add", index_);
         return home.window.template fetch_add<T>(home.owner, home.offset, operand, order);

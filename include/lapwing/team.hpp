@@ -154,8 +154,9 @@ public:
         else return value;
     }
     /// Collective. Combines one value of every rank, of any trivially copyable type of at most 4 MiB, in the order of
-    /// the ranks, by an operation that is associative and does not throw: `runtime.reduce(z, std::multiplies<>{})`. The
-    /// result is the same on every rank. Throws PeerLeftError. Cost: a binomial tree of messages, and a broadcast.
+    /// the ranks, by an operation that is associative: `runtime.reduce(z, std::multiplies<>{})`. The result is the same
+    /// on every rank. What the operation throws on one rank is thrown there, and a UsageError on the others. Throws
+    /// PeerLeftError. Cost: a binomial tree of messages, and a broadcast.
     template <class T, class Operation>
         requires(!values::Range<const T&>)
     [[nodiscard]] T reduce(T value, Operation operation) {

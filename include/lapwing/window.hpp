@@ -84,11 +84,11 @@ consteval bool check_results() {
         return false;
     } else {
         constexpr bool atomic = AtomicValue<std::ranges::range_value_t<Results>>;
-        static_assert(
-            atomic,
-            "lapwing: lists of atomics work on integers and floating-point numbers of 4 and 8 bytes; smaller "
-            "ones, bool and enumerations have atomics on single values; for any other type hold a lapwing::Lock "
-            "around the get and the put");
+        static_assert(atomic,
+                      "lapwing: lists of atomics work on integers and floating-point numbers of 4 and 8 bytes; smaller "
+                      "ones, bool, enumerations and structures of 4, 8 or 16 bytes have atomics on single values; for "
+                      "any other type hold a lapwing::Lock "
+                      "around the get and the put");
         return atomic;
     }
 }
@@ -311,15 +311,16 @@ public:
     void acquire();
     void fence();
 
-    /// Atomics on the value at `offset` (which must be a multiple of its size) of `target`. They return the previous
-    /// value, and are atomic with respect to all atomics on this window, but not to puts and gets. `order` orders this
-    /// rank's other operations on the window: release completes its puts first, acquire makes later reads see what was
-    /// released. T is an integer, bool, an enumeration or a floating-point number of at most 8 bytes. Values of 1 and 2
-    /// bytes are changed by compare-and-swap of the 4 bytes that contain them, all of which must be in the part: two
-    /// round trips, or more under contention. A simultaneous put to the other bytes of these 4 may be lost.
-    /// T may also be a trivially copyable structure of 4 or 8 bytes, such as std::complex<float>, or any such type of
-    /// 16 bytes: a complex number, long double, a pointer with a tag. These are compared bit by bit, so a structure
-    /// must have no padding. They have the operations for which the type has operators (+ for add, < for min and max,
+    /// Atomics on the value at `offset` (a multiple of its size, unless that is 16) of `target`. They return the
+    /// previous value, and are atomic with respect to all atomics on this window, but not to puts and gets. `order`
+    /// orders this rank's other operations on the window: release completes its puts first, acquire makes later reads
+    /// see what was released. T is an integer, bool, an enumeration or a floating-point number of at most 8 bytes.
+    /// Values of 1 and 2 bytes are changed by compare-and-swap of the 4 bytes that contain them, all of which must be
+    /// in the part: two round trips, or more under contention. A simultaneous put to the other bytes of these 4 may be
+    /// lost. T may also be a trivially copyable structure of 4 or 8 bytes, such as std::complex<float>, or any such
+    /// type of 16 bytes: a complex number, long double, a pointer with a tag. These are compared bit by bit, so a
+    /// structure must have no padding. They have the operations for which the type has operators (+ for add, < for min
+    /// and max,
     /// &, | and ^ for bits), carried out here: a read and a compare-and-swap, or more of them under contention. Those
     /// of 16 bytes are read and written by their owner, which takes a message and its answer also within a node; they
     /// are atomic with respect to each other, but not to atomics on parts of the value. Throws RangeError;
@@ -403,8 +404,8 @@ public:
     /// Atomics without a result: as fetch_add and the like, but complete like a put, at the next release or flush. They
     /// are atomic with respect to all atomics on this window. Those to other nodes are gathered for each rank and
     /// travel hundreds in a message, as long as consecutive ones to that rank have the same operation and type; memory
-    /// for them is bounded. Those of 1 and 2 bytes wait for their results, as fetch_add does. Throws RangeError. Cost:
-    /// a few nanoseconds, and a share of a message; a processor atomic on the same node.
+    /// for them is bounded. Those of 1, 2 and 16 bytes and of structures wait for their results, as fetch_add does.
+    /// Throws RangeError. Cost: a few nanoseconds, and a share of a message; a processor atomic on the same node.
     template <class T>
     void add(Rank target, Offset offset, T operand) {
         update_one<detail::window::AtomicUse::sum>(Atomic::add, target, offset, operand);
@@ -604,8 +605,9 @@ private:
         else (void)fetch_one<Use>(operation, target, offset, operand, std::memory_order_relaxed);
     }
     void check_atomic(detail::mpi::AtomicType type, Rank target, Offset offset, const char* call) const;
+    /// `looks`: a loop that polls may be making it, which must learn of ranks that leave.
     void atomic_fetch(detail::mpi::AtomicOperation operation, detail::mpi::AtomicType type, Rank target, Offset offset,
-                      const void* operand, void* result, std::memory_order order);
+                      const void* operand, void* result, std::memory_order order, bool looks = true);
     void atomic_update(detail::mpi::AtomicOperation operation, detail::mpi::AtomicType type, Rank target, Offset offset,
                        const void* operand);
     template <detail::window::BitsAtomicValue T, class W>
@@ -620,7 +622,7 @@ private:
     [[nodiscard]] std::vector<detail::mpi::ListedAtomic> make_list(std::span<const Offset> offsets, std::size_t results,
                                                                    std::size_t operands, const char* call) const;
     void atomic_compare_swap(detail::mpi::AtomicType type, Rank target, Offset offset, const void* expected,
-                             const void* desired, void* result, std::memory_order order);
+                             const void* desired, void* result, std::memory_order order, bool looks = true);
 
     std::unique_ptr<detail::window::WindowState> state_;
     detail::transport::MemoryMap map_;

@@ -116,7 +116,7 @@ bool OwnerAtomics::makes_sense(const Peer& origin, const Request& request, std::
 
 void OwnerAtomics::note_senseless(const Peer& origin, const Request& request) {
     endpoint_.note_problem(fmt::format(
-        "rank {} asked for atomics that there are not ({}, operation {}, type {}, compare_swap {}, {} bytes "
+        "rank {} asked for an atomic that does not exist ({}, operation {}, type {}, compare_swap {}, {} bytes "
         "of values) on window {}: the request was dropped; {}",
         origin.rank, row_of(request.kind)->name, static_cast<int>(request.operation), static_cast<int>(request.type),
         request.is_compare_swap, request.size, request.window, fault_of_builds));

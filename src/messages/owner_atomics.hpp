@@ -18,7 +18,7 @@ public:
 
     /// One atomic, by the processor. False, as of the list: there is no room for the answer now, and nothing was done.
     bool fetch(Peer& origin, const Request& request, const AtomicPayload& values);
-    /// One on 16 bytes, which no processor of all and no MPI has: here they are atomic because all of them are made
+    /// One on 16 bytes, which not every processor and no MPI supports: here they are atomic because all are made
     /// with the engine's mutex held. False as of fetch().
     bool fetch_wide(Peer& origin, const Request& request, const WidePayload& values);
     /// A list, of AddPayload or, for compare_swap, ListedSwap.

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstring>
 #include <exception>
@@ -28,15 +29,23 @@ constexpr int combine_tag = 0;
 using Memory = detail::team::TeamState::Memory;
 
 /// A value on its way through a tree of ranks that combine it by a function of the program's, followed by the rank on
-/// which that has thrown: the others go on as if it had not, so that nobody waits.
-struct CombinedValue {
-    std::vector<std::byte> bytes;
-    std::exception_ptr failure; ///< here
-
-    explicit CombinedValue(std::span<const std::byte> value) : bytes(value.begin(), value.end()) {
-        bytes.resize(value.size() + sizeof nobody);
+/// which that has thrown: the others go on as if it had not, so that nobody waits. It begins at a multiple of 64 bytes,
+/// as any type of value may have to.
+class CombinedValue {
+public:
+    explicit CombinedValue(std::span<const std::byte> value)
+        : bytes_{value.size()}, lines_((value.size() + sizeof nobody + sizeof(Line) - 1) / sizeof(Line)) {
+        std::memcpy(all().data(), value.data(), bytes_);
         set_failed(nobody);
     }
+
+    /// What travels: the value, and the rank after it.
+    [[nodiscard]] std::span<std::byte> all() noexcept { return {lines_.front().bytes.data(), bytes_ + sizeof nobody}; }
+    [[nodiscard]] std::span<const std::byte> all() const noexcept {
+        return {lines_.front().bytes.data(), bytes_ + sizeof nobody};
+    }
+    /// What was thrown on this rank.
+    [[nodiscard]] const std::exception_ptr& failure() const noexcept { return failure_; }
 
     /// Calls `combine(values)` unless it has failed already; `other` is what it combines them with.
     template <class Combine>
@@ -44,15 +53,15 @@ struct CombinedValue {
         if (failed() == nobody) set_failed(failed_in(other));
         if (failed() != nobody) return;
         try {
-            combine(bytes.data());
+            combine(all().data());
         } catch (...) {
-            failure = std::current_exception();
+            failure_ = std::current_exception();
             set_failed(own_rank);
         }
     }
-    /// Throws what was thrown here, or UsageError if it was thrown elsewhere, on a rank whose value is part of this
+    /// Throws `failure`, or else UsageError if the function has thrown elsewhere, on a rank whose value is part of this
     /// one.
-    void rethrow(const detail::team::TeamState& team, const char* call) const {
+    void rethrow(const std::exception_ptr& failure, const detail::team::TeamState& team, const char* call) const {
         if (failure != nullptr) std::rethrow_exception(failure);
         if (failed() != nobody)
             throw UsageError{
@@ -62,16 +71,22 @@ struct CombinedValue {
     }
 
 private:
+    struct alignas(64) Line {
+        std::array<std::byte, 64> bytes;
+    };
     static constexpr std::int32_t nobody = -1;
+
     [[nodiscard]] std::int32_t failed_in(const std::byte* values) const noexcept {
         std::int32_t rank = nobody;
-        std::memcpy(&rank, values + (bytes.size() - sizeof rank), sizeof rank);
+        std::memcpy(&rank, values + bytes_, sizeof rank);
         return rank;
     }
-    [[nodiscard]] std::int32_t failed() const noexcept { return failed_in(bytes.data()); }
-    void set_failed(std::int32_t rank) noexcept {
-        std::memcpy(bytes.data() + (bytes.size() - sizeof rank), &rank, sizeof rank);
-    }
+    [[nodiscard]] std::int32_t failed() const noexcept { return failed_in(all().data()); }
+    void set_failed(std::int32_t rank) noexcept { std::memcpy(all().data() + bytes_, &rank, sizeof rank); }
+
+    std::size_t bytes_;
+    std::vector<Line> lines_;
+    std::exception_ptr failure_;
 };
 
 /// The messages of such a tree, one at a time.
@@ -81,7 +96,7 @@ public:
         : team_{team}, call_{call}, bytes_{bytes}, memory_{std::make_unique_for_overwrite<std::byte[]>(bytes)} {}
 
     void send(std::int64_t target, const CombinedValue& value) {
-        std::memcpy(memory_.get(), value.bytes.data(), bytes_);
+        std::memcpy(memory_.get(), value.all().data(), bytes_);
         complete([&](std::byte* place, MPI_Request* request) {
             check_mpi(MPI_Isend(place, static_cast<int>(bytes_), MPI_BYTE, static_cast<int>(target), combine_tag,
                                 team_.communicator(), request),
@@ -185,7 +200,7 @@ void Team::combine(std::span<std::byte> value, CombineValues combine, void* cont
             fmt::format("{}: Team::combine: a value of {} bytes is above the limit of {} bytes; combine its parts",
                         who(), value.size(), piece_bytes)};
     CombinedValue sum{value};
-    CombineMessages messages{*state_, "Team::combine", sum.bytes.size()};
+    CombineMessages messages{*state_, "Team::combine", sum.all().size()};
     // A binomial tree: in the round of `distance`, ranks that are multiples of its double take in the value of the rank
     // `distance` after them, which stands for as many ranks.
     const int own = rank_.value;
@@ -200,9 +215,9 @@ void Team::combine(std::span<std::byte> value, CombineValues combine, void* cont
     }
     state_->synchronisation().count(
         "Team::combine"); // on every rank, whatever its part in the tree: the broadcast is another call
-    broadcast(sum.bytes, Rank{0});
-    sum.rethrow(*state_, "combine");
-    std::memcpy(value.data(), sum.bytes.data(), value.size());
+    broadcast(sum.all(), Rank{0});
+    sum.rethrow(sum.failure(), *state_, "combine");
+    std::memcpy(value.data(), sum.all().data(), value.size());
 }
 
 bool Team::combine_before(std::span<const std::byte> value, std::span<std::byte> before, CombineValues combine,
@@ -214,7 +229,7 @@ bool Team::combine_before(std::span<const std::byte> value, std::span<std::byte>
             who(), value.size(), before.size(), piece_bytes)};
     const int own = rank_.value;
     CombinedValue sum{value};
-    CombineMessages messages{*state_, "Team::combine_before", sum.bytes.size()};
+    CombineMessages messages{*state_, "Team::combine_before", sum.all().size()};
     // Up: in the round of `distance` a rank that is a multiple of its double takes in the sum of the rank `distance`
     // after it, and keeps its own sum from before: that of the ranks [own, own + distance).
     std::vector<CombinedValue> stood_for;
@@ -230,9 +245,9 @@ bool Team::combine_before(std::span<const std::byte> value, std::span<std::byte>
     if (any) {
         messages.send(own - distance, sum);
         // Down: what is before the rank that it was sent to, and what that rank stood for.
-        std::memcpy(from_before.bytes.data(), messages.receive(own - distance), from_before.bytes.size());
+        std::memcpy(from_before.all().data(), messages.receive(own - distance), from_before.all().size());
     }
-    std::exception_ptr failure = sum.failure;
+    std::exception_ptr failure = sum.failure();
     while (distance > 1) {
         distance /= 2;
         const CombinedValue& left = stood_for.back();
@@ -240,18 +255,17 @@ bool Team::combine_before(std::span<const std::byte> value, std::span<std::byte>
             sum = left;
             if (any) {
                 sum = from_before;
-                sum.take(own, left.bytes.data(),
-                         [&](std::byte* values) { combine(context, values, left.bytes.data()); });
+                sum.take(own, left.all().data(),
+                         [&](std::byte* values) { combine(context, values, left.all().data()); });
             }
-            if (failure == nullptr) failure = sum.failure;
+            if (failure == nullptr) failure = sum.failure();
             messages.send(own + distance, sum);
         }
         stood_for.pop_back();
     }
     state_->synchronisation().count("Team::combine_before");
-    from_before.failure = failure;
-    from_before.rethrow(*state_, "combine_before");
-    if (any) std::memcpy(before.data(), from_before.bytes.data(), before.size());
+    from_before.rethrow(failure, *state_, "combine_before");
+    if (any) std::memcpy(before.data(), from_before.all().data(), before.size());
     return any;
 }
 

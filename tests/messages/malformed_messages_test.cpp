@@ -345,7 +345,7 @@ TEST_CASE("each field of a request that makes no sense is told, and the request 
                  run_of(0, 8))},
         {"notification counter 4 of window 3, which has 4",
          request({.kind = RequestKind::put, .counter_plus_one = 5, .window = window, .size = 16}, values)},
-        {"atomics that there are not (atomic, operation 8",
+        {"an atomic that does not exist (atomic, operation 8",
          request({.kind = RequestKind::atomic, .operation = static_cast<AtomicOperation>(8), .window = window},
                  values)},
         {"type 6",

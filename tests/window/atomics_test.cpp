@@ -217,7 +217,7 @@ TEST_CASE("flags and enumerations are swapped, one of those that try gets it") {
 
 namespace {
 
-/// A pointer with a counter, as programs that are free of locks have it.
+/// A pointer with a counter, as lock-free programs have it.
 struct Tagged {
     std::uint64_t place = 0;
     std::uint64_t tag = 0;
@@ -274,8 +274,8 @@ TEMPLATE_TEST_CASE("values that travel as bits are read, swapped and compared", 
     runtime.barrier();
 }
 
-TEMPLATE_TEST_CASE("what the type's operators make is lost to nobody", "", Half, std::complex<float>,
-                   std::complex<double>, long double) {
+TEMPLATE_TEST_CASE("no update by a type's own operators is lost", "", Half, std::complex<float>, std::complex<double>,
+                   long double) {
     using T = TestType;
     Runtime runtime;
     // Elements of complex numbers begin at multiples of 8 bytes only.

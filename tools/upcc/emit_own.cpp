@@ -90,11 +90,11 @@ std::string Emitter::own_loop(const ForStmt* loop, const std::string& nested, co
     const std::string index = found->index->getName().str();
     // What pointers point to must be the first row of its array.
     std::string starts;
-    if (found->pointer != nullptr && std::find(own_arrays_.begin(), own_arrays_.end(), found->pointer) == own_arrays_.end())
+    if (found->pointer != nullptr &&
+        std::find(own_arrays_.begin(), own_arrays_.end(), found->pointer) == own_arrays_.end())
         own_arrays_.push_back(found->pointer);
     for (const VarDecl* const array : own_arrays_)
-        if (array->getType()->isPointerType())
-            starts += " && lapwing_upcc_at_start(" + array->getName().str() + ")";
+        if (array->getType()->isPointerType()) starts += " && lapwing_upcc_at_start(" + array->getName().str() + ")";
     const std::string depth = calls(loop->getBody())
                                   ? "int lapwing_outer __attribute__((cleanup(lapwing_upcc_leave_forall), unused)) = "
                                     "lapwing_upcc_forall_depth++; "

@@ -309,8 +309,9 @@ std::optional<OwnLoop> OwnLoops::find(const ForStmt* loop, const FunctionDecl* f
     found.unsteady.insert(in_function.addressed.begin(), in_function.addressed.end());
     found.globals_are_steady = !in_body.calls && !in_body.stores_pointers;
     if (!find_affinity(forall_affinity(loop), found))
-        return no("its affinity is none of &a[i + c], a + i + c and i + c, with an array, or a steady pointer, a of whose "
-                  "rows blocks are with one thread");
+        return no(
+            "its affinity is none of &a[i + c], a + i + c and i + c, with an array, or a steady pointer, a of whose "
+            "rows blocks are with one thread");
     if (const auto* const start = dyn_cast_or_null<DeclStmt>(loop->getInit());
         start != nullptr && (!start->isSingleDecl() || start->getSingleDecl() != found.index))
         return no("it declares more than its index");

@@ -17,11 +17,11 @@ struct OwnLoop {
     const clang::VarDecl* index = nullptr;
     std::int64_t shift = 0;
     std::uint64_t block = 1;
-    const clang::Expr* end = nullptr; ///< a bound that does not change
-    bool inclusive = false;           ///< the end is the last iteration
-    const clang::VarDecl* pointer = nullptr;      ///< of the affinity, which is that of a row it points to
-    std::set<const clang::VarDecl*> unsteady;     ///< what the loop may change, or declares
-    bool globals_are_steady = false;              ///< nothing else can change them while it runs
+    const clang::Expr* end = nullptr;         ///< a bound that does not change
+    bool inclusive = false;                   ///< the end is the last iteration
+    const clang::VarDecl* pointer = nullptr;  ///< of the affinity, which is that of a row it points to
+    std::set<const clang::VarDecl*> unsteady; ///< what the loop may change, or declares
+    bool globals_are_steady = false;          ///< nothing else can change them while it runs
 };
 
 /// What upc_forall loops are, and which accesses in them are to the calling thread's own elements.

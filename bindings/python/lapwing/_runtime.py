@@ -396,11 +396,24 @@ class Runtime:
         self._in_place(values)
         flat = values.reshape(-1)
         chunk = max(1, (1 << 20) // values.itemsize)
+        failure = None
         for first in range(0, flat.size, chunk):
             part = flat[first : first + chunk]
             callback = self._combining(function, part)
-            callback.check(lib.lapwing_runtime_combine(self._handle, address(part), part.nbytes, lib.lapwing_python_combine, callback.handle))
+            check(lib.lapwing_runtime_combine(self._handle, address(part), part.nbytes, lib.lapwing_python_combine, callback.handle))
+            failure = failure or callback.error
+        self._agree(failure, "combine")
         return values
+
+    def _agree(self, failure, call):
+        """Collective: an exception of one rank is one of all."""
+        failed = self.max(self.rank if failure is not None else -1)
+        if failure is not None:
+            raise failure
+        if failed >= 0:
+            raise _errors.UsageError(
+                f"rank {self.rank} of {self.size}: Runtime.{call}: there is no result, since the function has raised on rank {failed}; see that rank's error"
+            )
 
     @staticmethod
     def _combining(function, like):
@@ -416,11 +429,12 @@ class Runtime:
         _, memory, _ = self._in_place(values)
         before, has = np.empty_like(values), ffi.new("int*")
         callback = self._combining(function, values.reshape(-1))
-        callback.check(
+        check(
             lib.lapwing_runtime_combine_before(
                 self._handle, memory, address(before), values.nbytes, lib.lapwing_python_combine, callback.handle, has
             )
         )
+        self._agree(callback.error, "combine_before")
         return before if has[0] else None
 
     def all_gather(self, values):

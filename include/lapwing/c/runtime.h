@@ -111,8 +111,7 @@ int lapwing_runtime_combine(lapwing_runtime* runtime, void* value, uint64_t byte
 /// `*has_before`: 0 on rank 0, which has none. Cost: a binomial tree, up and down.
 int lapwing_runtime_combine_before(lapwing_runtime* runtime, const void* value, void* before, uint64_t bytes,
                                    lapwing_combine_function combine, void* context, int* has_before);
-/// Collective, one thread: gathers the values of all ranks, in their order, into `all`, which has size() * bytes bytes,
-/// at most 4 MiB.
+/// Collective, one thread: gathers the values of all ranks, in their order, into `all`, which has size() * bytes bytes.
 int lapwing_runtime_all_gather(lapwing_runtime* runtime, const void* value, uint64_t bytes, void* all);
 /// Collective, one thread: LAPWING_ERR_MISMATCH on every rank unless all pass the same values; `what` names them in the
 /// text.

@@ -135,6 +135,7 @@ struct WideAtomic {
     Kind kind = Kind::read;
     std::uint32_t compared = sizeof(WideValue);
     const char* call = ""; ///< for messages
+    bool looks = true;     ///< a loop that polls may be making it, which must learn of ranks that leave
 };
 
 /// Atomics on values that travel as bits. `W` is Window, once it is complete.
@@ -144,7 +145,7 @@ public:
     BitsAtomics(W& window, Rank target, Offset offset, std::memory_order order) noexcept
         : window_{window}, target_{target}, offset_{offset}, order_{order} {}
 
-    [[nodiscard]] T read(const char* call = "atomic_read") { return value_of(bits_read(call)); }
+    [[nodiscard]] T read() { return value_of(bits_read("atomic_read", true)); }
     T swap(const T& value) {
         if constexpr (wide)
             return value_of(window_.wide_atomic({WideAtomic::Kind::swap, compared, "swap"}, target_, offset_,
@@ -152,14 +153,16 @@ public:
         else return value_of(window_.swap(target_, offset_, bits_of(value), order_));
     }
     T compare_swap(const T& expected, const T& desired) {
-        return value_of(bits_compare_swap(bits_of(expected), bits_of(desired), "compare_swap"));
+        return value_of(bits_compare_swap(bits_of(expected), bits_of(desired), "compare_swap", true));
     }
     /// Replaces the value by `change(value)`, again where another atomic came between.
     template <class Change>
     T change(const char* call, Change&& change) {
-        for (Bits seen = bits_read(call);;) {
+        for (Bits seen = bits_read(call, false);;) {
             const T before = value_of(seen);
-            const Bits found = bits_compare_swap(seen, bits_of(static_cast<T>(change(before))), call);
+            const Bits after = bits_of(static_cast<T>(change(before)));
+            const bool changes = std::memcmp(&after, &seen, compared) != 0;
+            const Bits found = bits_compare_swap(seen, after, call, !changes);
             if (std::memcmp(&found, &seen, compared) == 0) return before;
             seen = found;
         }
@@ -167,7 +170,7 @@ public:
 
 private:
     static constexpr bool wide = sizeof(T) == sizeof(WideValue);
-    /// The x87's long double has 10 bytes, and 6 that say nothing.
+    /// The x87's long double has 10 bytes and 6 of padding.
     static constexpr std::uint32_t compared =
         std::is_floating_point_v<T> && std::numeric_limits<T>::digits == 64 ? 10 : sizeof(T);
     using Bits = std::conditional_t<wide, WideValue, std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>>;
@@ -182,16 +185,25 @@ private:
         std::memcpy(std::addressof(value), &bits, sizeof value);
         return value;
     }
-    [[nodiscard]] Bits bits_read(const char* call) {
+    [[nodiscard]] Bits bits_read(const char* call, bool looks) {
+        Bits bits{};
         if constexpr (wide)
-            return window_.wide_atomic({WideAtomic::Kind::read, compared, call}, target_, offset_, {}, {}, order_);
-        else return window_.template atomic_read<Bits>(target_, offset_, order_);
+            bits =
+                window_.wide_atomic({WideAtomic::Kind::read, compared, call, looks}, target_, offset_, {}, {}, order_);
+        else
+            window_.atomic_fetch(mpi::AtomicOperation::read, mpi::atomic_type_of<Bits>(), target_, offset_, &bits,
+                                 &bits, order_, looks);
+        return bits;
     }
-    [[nodiscard]] Bits bits_compare_swap(const Bits& expected, const Bits& desired, const char* call) {
+    [[nodiscard]] Bits bits_compare_swap(const Bits& expected, const Bits& desired, const char* call, bool looks) {
+        Bits found{};
         if constexpr (wide)
-            return window_.wide_atomic({WideAtomic::Kind::compare_swap, compared, call}, target_, offset_, desired,
-                                       expected, order_);
-        else return window_.compare_swap(target_, offset_, expected, desired, order_);
+            found = window_.wide_atomic({WideAtomic::Kind::compare_swap, compared, call, looks}, target_, offset_,
+                                        desired, expected, order_);
+        else
+            window_.atomic_compare_swap(mpi::atomic_type_of<Bits>(), target_, offset_, &expected, &desired, &found,
+                                        order_, looks);
+        return found;
     }
 
     W& window_;
