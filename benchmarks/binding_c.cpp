@@ -92,6 +92,7 @@ void binding_c(Context& context) {
     {
         GlobalArray<double, 2> a{team, {rows * team.size(), columns}, Block{.grid = {0, 1}}};
         Window window{team, 4096};
+        context.set_path("self");
         elements(context, team, a, c.array, 0, 16, "own");
         const Route route = context.measure_against(team);
         const std::int64_t first = route.target.value * rows;

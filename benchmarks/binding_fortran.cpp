@@ -16,6 +16,7 @@ void lapwing_bench_fortran_get(std::int64_t first, std::int64_t rows);
 void lapwing_bench_fortran_put(std::int64_t first, std::int64_t rows);
 void lapwing_bench_fortran_release();
 double lapwing_bench_fortran_loop_local(std::int64_t iterations);
+double lapwing_bench_fortran_loop_argument(std::int64_t iterations);
 double lapwing_bench_fortran_loop_plain(std::int64_t iterations);
 void lapwing_bench_fortran_finish();
 }
@@ -68,7 +69,9 @@ void binding_fortran(Context& context) {
                            });
                        }};
     };
-    context.compare("loop over own elements", microseconds(), loop("a%local", lapwing_bench_fortran_loop_local),
+    context.compare("loop over own elements", microseconds(), loop("argument", lapwing_bench_fortran_loop_argument),
+                    {loop("plain array", lapwing_bench_fortran_loop_plain)});
+    context.compare("loop through a pointer", microseconds(), loop("pointer", lapwing_bench_fortran_loop_local),
                     {loop("plain array", lapwing_bench_fortran_loop_plain)});
     lapwing_bench_fortran_finish();
     a.close();

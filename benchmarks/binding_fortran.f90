@@ -8,6 +8,7 @@ module binding_fortran_subjects
     type(lapwing_runtime), save :: runtime
     type(lapwing_array), save :: a
     real(c_double), allocatable, save :: buffer(:, :), plain(:, :)
+    integer, parameter :: looped = 32 ! rows that a cache holds: what is compared is code, not memory
 
 contains
 
@@ -54,7 +55,7 @@ contains
         call a%local(own)
         sum = 0
         do turn = 1, iterations
-            do j = lbound(own, 2), ubound(own, 2)
+            do j = lbound(own, 2), lbound(own, 2) + looped - 1
                 do i = lbound(own, 1), ubound(own, 1)
                     own(i, j) = own(i, j) * 0.999_c_double + 0.5_c_double
                 end do
@@ -62,6 +63,31 @@ contains
             sum = sum + own(lbound(own, 1), lbound(own, 2))
         end do
     end function
+
+    !> The same, with the pointer handed to a procedure whose argument is contiguous.
+    real(c_double) function loop_argument(iterations) bind(C, name='lapwing_bench_fortran_loop_argument') result(sum)
+        integer(c_int64_t), value :: iterations
+        real(c_double), pointer, contiguous :: own(:, :)
+        integer(c_int64_t) :: turn
+
+        call a%local(own)
+        sum = 0
+        do turn = 1, iterations
+            call step(own)
+            sum = sum + own(lbound(own, 1), lbound(own, 2))
+        end do
+    end function
+
+    subroutine step(values)
+        real(c_double), contiguous, intent(inout) :: values(:, :)
+        integer :: i, j
+
+        do j = 1, looped
+            do i = 1, size(values, 1)
+                values(i, j) = values(i, j) * 0.999_c_double + 0.5_c_double
+            end do
+        end do
+    end subroutine
 
     !> The same of an array of the program's.
     real(c_double) function loop_plain(iterations) bind(C, name='lapwing_bench_fortran_loop_plain') result(sum)
@@ -71,7 +97,7 @@ contains
 
         sum = 0
         do turn = 1, iterations
-            do j = 1, size(plain, 2)
+            do j = 1, looped
                 do i = 1, size(plain, 1)
                     plain(i, j) = plain(i, j) * 0.999_c_double + 0.5_c_double
                 end do
