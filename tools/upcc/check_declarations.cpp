@@ -13,28 +13,30 @@ constexpr std::uint64_t largest_block = 0x7fffffff; // UPC_MAX_BLOCK_SIZE
 
 /// The values of the expressions in layout qualifiers, which stand behind the program as enumerators.
 void Checks::layouts() {
-    for (const Decl* const one : context_.getTranslationUnitDecl()->decls()) {
-        const auto* const list = dyn_cast<EnumDecl>(one);
-        if (list == nullptr) continue;
-        for (const EnumConstantDecl* const value : list->enumerators()) {
-            StringRef name = value->getName();
-            std::size_t number = 0;
-            if (!name.consume_front("lapwing_upcc_layout_") || name.getAsInteger(10, number)) continue;
-            const std::size_t source = prepared_.layouts[number].source;
-            const llvm::APSInt& block = value->getInitVal();
-            const auto problem = [&](const std::string& text) {
-                report_.add_at_source(Report::Kind::error, source, text);
-            };
-            if (names_threads(value->getInitExpr()))
-                problem("THREADS is no constant here, and a block size must be one; use [*], or compile for a fixed "
-                        "number of threads (-T)");
-            else if (block.isNegative())
-                problem("the block size of a shared type cannot be negative: it is " + toString(block, 10));
-            else if (block.getActiveBits() > 63 || block.getZExtValue() > largest_block)
-                problem("the block size " + toString(block, 10) + " is larger than UPC_MAX_BLOCK_SIZE, " +
-                        std::to_string(largest_block));
-            else types_.set_block(number, block.getZExtValue());
+    struct Values : RecursiveASTVisitor<Values> {
+        std::vector<const EnumConstantDecl*> found;
+        bool VisitEnumConstantDecl(EnumConstantDecl* value) {
+            if (value->getName().startswith("lapwing_upcc_layout_")) found.push_back(value);
+            return true;
         }
+    } values;
+    values.TraverseDecl(context_.getTranslationUnitDecl());
+    for (const EnumConstantDecl* const value : values.found) {
+        StringRef name = value->getName();
+        std::size_t number = 0;
+        if (!name.consume_front("lapwing_upcc_layout_") || name.getAsInteger(10, number)) continue;
+        const std::size_t source = prepared_.layouts[number].source;
+        const llvm::APSInt& block = value->getInitVal();
+        const auto problem = [&](const std::string& text) { report_.add_at_source(Report::Kind::error, source, text); };
+        if (names_threads(value->getInitExpr()))
+            problem("THREADS is no constant here, and a block size must be one; use [*], or compile for a fixed "
+                    "number of threads (-T)");
+        else if (block.isNegative())
+            problem("the block size of a shared type cannot be negative: it is " + toString(block, 10));
+        else if (block.getActiveBits() > 63 || block.getZExtValue() > largest_block)
+            problem("the block size " + toString(block, 10) + " is larger than UPC_MAX_BLOCK_SIZE, " +
+                    std::to_string(largest_block));
+        else types_.set_block(number, block.getZExtValue());
     }
 }
 

@@ -137,8 +137,9 @@ private:
             // Behind the names of parameters come their declarations.
             const std::size_t behind = next(at_);
             if (parentheses_.empty() && outer_modes_.empty() && behind < tokens_.size() &&
-                tokens_[behind].kind == TokenKind::name && !behind_attribute() && !is_attribute(word(behind)))
-                old_parameters_ = true;
+                tokens_[behind].kind == TokenKind::name && !tokens_[at_].system && !behind_attribute() &&
+                !is_attribute(word(behind)))
+                old_parameters_ = ends_in_body(behind);
         }
         if (is_sign(at_, '{')) old_parameters_ = false;
     }
@@ -187,6 +188,14 @@ private:
             k = end;
         }
     }
+    /// Whether what begins there are declarations before the body of a function.
+    [[nodiscard]] bool ends_in_body(std::size_t token) const {
+        for (; token < tokens_.size(); token = next(token)) {
+            if (is_sign(token, '=') || is_sign(token, '}')) return false;
+            if (is_sign(token, '{')) return is_sign(previous(token), ';');
+        }
+        return false;
+    }
     [[nodiscard]] static bool is_attribute(std::string_view word) {
         return word == "__attribute__" || word == "__attribute" || word == "_Alignas" || word == "__asm__" ||
                word == "__asm" || word == "asm" || word == "__declspec" || word == "typeof" || word == "__typeof__" ||
@@ -201,11 +210,31 @@ private:
     std::size_t layout(const std::string& text, std::size_t token) {
         if (text.empty()) return layout_indefinite;
         if (text == "1") return layout_default;
-        if (text != "*") // each [*] is its own: it depends on what is declared
+        // Names in functions are known there alone.
+        const std::size_t start = in_function_ && names_something(text) ? declaration_start() : tokens_.size();
+        const bool in_place = start < tokens_.size();
+        if (text != "*" && !in_place) // each [*] is its own: it depends on what is declared
             for (std::size_t k = 2; k < result_.layouts.size(); ++k)
-                if (result_.layouts[k].text == text) return k;
-        result_.layouts.push_back({text, tokens_[token].begin});
-        return result_.layouts.size() - 1;
+                if (result_.layouts[k].text == text && !result_.layouts[k].in_place) return k;
+        result_.layouts.push_back({text, tokens_[token].begin, in_place});
+        const std::size_t number = result_.layouts.size() - 1;
+        if (in_place)
+            put_before_[start] += "enum { lapwing_upcc_layout_" + std::to_string(number) + " = (" + text + ") }; ";
+        return number;
+    }
+    [[nodiscard]] static bool names_something(const std::string& text) {
+        for (const Token& token : tokens_of(text))
+            if (token.kind == TokenKind::name && text.substr(token.begin, token.end - token.begin) != "sizeof")
+                return true;
+        return false;
+    }
+    /// Of the declaration of a static or external object in a function that the token is in; else the end.
+    [[nodiscard]] std::size_t declaration_start() const {
+        if (!parentheses_.empty()) return tokens_.size();
+        std::size_t first = at_;
+        for (std::size_t k = at_; k-- > 0 && !is_sign(k, ';') && !is_sign(k, '{') && !is_sign(k, '}');)
+            if (tokens_[k].kind != TokenKind::directive) first = k;
+        return word(first) == "static" || word(first) == "extern" || word(first) == "typedef" ? first : tokens_.size();
     }
 
     /// `f(shared int a[10])` is a pointer, which the parser must be told: it takes no parameters in an address space.
@@ -327,7 +356,7 @@ private:
         result_.segments_.emplace_back(result_.program_end, source_.size());
         for (std::size_t k = 2; k < result_.layouts.size(); ++k) {
             const LayoutText& layout = result_.layouts[k];
-            if (layout.text == "*") continue;
+            if (layout.text == "*" || layout.in_place) continue;
             result_.text += "enum { lapwing_upcc_layout_" + std::to_string(k) + " = ";
             result_.segments_.emplace_back(result_.text.size(), layout.source);
             result_.text += "(" + layout.text + ")";

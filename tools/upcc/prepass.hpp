@@ -15,6 +15,7 @@ namespace upcc {
 struct LayoutText {
     std::string text;       ///< of the expression, without the brackets; empty: indefinite; "*": even
     std::size_t source = 0; ///< offset in the preprocessed text
+    bool in_place = false;  ///< its value stands before the declaration, since that is in a function
 };
 
 enum class SizeOperator : std::uint8_t { local, block, element };
