@@ -279,6 +279,7 @@ private:
     void cache(const std::vector<std::size_t>& uses) {
         const auto setting = trace_.settings.find("LAPWING_CACHE");
         if (setting != trace_.settings.end() && setting->second != "off") return;
+        if (use(uses.front()).object_kind == "cached") return; // by its own options
         bool written = false;
         AdvisedChange change{.kind = "cache"};
         for (const std::size_t u : uses) {
@@ -303,21 +304,24 @@ private:
         }
         if (accesses - epoch_misses < 0.2 * accesses && (written || accesses - read_only_misses < 0.2 * accesses))
             return;
-        // The mode whose promise is weaker must be worth it.
-        const bool keep = !written && read_only_misses < 0.5 * epoch_misses;
+        // The mode whose promise is weaker must be worth it, and is for one array: UPC's objects share a cache.
+        const bool of_upc = use(change.uses.front()).way == trace::Way::upc;
+        const bool keep = !written && !of_upc && read_only_misses < 0.5 * epoch_misses;
         const double misses = keep ? read_only_misses : epoch_misses;
         const char* const mode = keep ? "read_only" : "epoch";
         change.title = fmt::format("cache the elements of other nodes ({})", mode);
         change.why = fmt::format(
             "{:.0f} % of the accesses find their page in a cache of the default size{}", 100 * (1 - misses / accesses),
-            keep ? "; nobody writes the array while it is recorded, so that the cache may keep its "
-                   "contents over barriers (call invalidate_cache() after a change)"
+            keep ? "; no write is recorded (local() and views are not), so that the cache may keep its contents over "
+                   "barriers, if you call invalidate_cache() after a change"
                  : "; what it holds is dropped at each barrier");
-        change.setting = fmt::format("LAPWING_CACHE={}", mode);
+        // For all arrays only what promises as much as no cache does.
+        if (!keep) change.setting = "LAPWING_CACHE=epoch";
         change.code =
-            fmt::format("lapwing::GlobalArrayOptions options{{.cache = {{.mode = lapwing::CacheMode::{}}}}};\n"
-                        "lapwing::GlobalArray<double, 2> a{{runtime, {{n, m}}, lapwing::Block{{}}, options}};",
-                        mode);
+            of_upc ? std::string{"upc::Program program{argc, argv, {.cache = {.mode = lapwing::CacheMode::epoch}}};"}
+                   : fmt::format("lapwing::GlobalArrayOptions options{{.cache = {{.mode = lapwing::CacheMode::{}}}}};\n"
+                                 "lapwing::GlobalArray<double, 2> a{{runtime, {{n, m}}, lapwing::Block{{}}, options}};",
+                                 mode);
         change.messages_saved = static_cast<std::uint64_t>(accesses - misses);
         add(std::move(change), keep ? read_only : epoch, now);
     }
@@ -349,8 +353,14 @@ private:
                              : fmt::format("the accesses go on where the one before ended, {:.0f} in a row",
                                            static_cast<double>(far.calls) /
                                                static_cast<double>(std::max<std::uint64_t>(far.runs, 1)));
-            change.code = write ? "std::vector<double> row(m); // fill it\na.put({{i, i + 1}, {0, m}}, row);"
-                                : "std::vector<double> row(m);\na.get({{i, i + 1}, {0, m}}, row);";
+            if (of.way == trace::Way::upc)
+                change.code = write ? "upc_memput(&a[i], row, m * sizeof *row); /* each part of one thread */"
+                                    : "upc_memget(row, &a[i], m * sizeof *row); /* each part of one thread */";
+            else
+                change.code = write ? "std::vector<double> row(m); // fill it\na.put({{i, i + 1}, {0, m}}, row);"
+                                    : "std::vector<double> row(m);\na.get({{i, i + 1}, {0, m}}, row);";
+        } else if (of.way == trace::Way::upc) {
+            return; // UPC has no lists
         } else {
             change.kind = "list";
             change.title = write ? "collect the indices, and write them with scatter()"
@@ -406,7 +416,10 @@ private:
                 change.why = fmt::format("each of {} elements is read, changed and written back, at irregular places; "
                                          "a(i) += x is not atomic either",
                                          read.heaviest[2].calls);
-                change.code = "a(i).add(x); // instead of a(i) += x: hundreds travel in a message";
+                change.code =
+                    read.way == trace::Way::upc
+                        ? "upc_atomic_relaxed(domain, NULL, UPC_ADD, &a[i], &x, NULL); /* instead of a[i] += x */"
+                        : "a(i).add(x); // instead of a(i) += x: hundreds travel in a message";
                 change.messages_saved = read.heaviest[2].calls;
                 const std::uint64_t calls = read.heaviest[2].calls;
                 add(std::move(change), static_cast<double>(calls) * costs_.of_path("update", calls),
@@ -431,7 +444,8 @@ private:
         // Else most of what is copied is never read.
         if (change.uses.empty() || bytes > largest || bytes > 64 * accesses) return;
         change.title = "give every rank a copy of the array";
-        change.why = fmt::format("it has {} KiB in all, and only its owners write it", (bytes + 1023) / 1024);
+        change.why =
+            fmt::format("it has {} KiB in all, and no write to another rank's part is recorded", (bytes + 1023) / 1024);
         change.code = "lapwing::GlobalArray<double, 1> a{runtime, {n}, lapwing::Replicated{}};\n"
                       "a.broadcast(lapwing::Rank{0}); // after rank 0 has written it";
         change.messages_saved = accesses;

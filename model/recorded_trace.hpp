@@ -25,7 +25,7 @@ struct RecordedTrace {
     };
     using Frames = std::vector<Frame>; ///< from the inside out
     struct OfObject {
-        std::string kind = {}; ///< window, or upc: a block of UPC's heap
+        std::string kind = {}; ///< window, upc (a block of UPC's heap), or cached: either, with a cache
         std::string name = {}; ///< empty: none
         std::uint64_t number = 0;
         std::uint64_t bytes = 0; ///< of the rank's part

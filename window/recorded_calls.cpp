@@ -7,8 +7,8 @@
 
 namespace lapwing::detail::window {
 
-void record_accesses(transport::WindowFacts& window) {
-    window.traced = trace::add_object("window", window.name, window.number, window.map.own_bytes);
+void record_accesses(transport::WindowFacts& window, bool cached) {
+    window.traced = trace::add_object(cached ? "cached" : "window", window.name, window.number, window.map.own_bytes);
     window.map.inline_ranks = 0;
 }
 

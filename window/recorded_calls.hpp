@@ -8,8 +8,8 @@
 
 namespace lapwing::detail::window {
 
-/// From now on the window's accesses are recorded: none of them is inline.
-void record_accesses(transport::WindowFacts& window);
+/// From now on the window's accesses are recorded: none of them is inline. `cached`: by Lapwing.
+void record_accesses(transport::WindowFacts& window, bool cached);
 
 /// Records an access, where accesses are. `accesses`: elements that a transfer moves.
 void note(const transport::WindowFacts& window, trace::Operation operation, int owner, std::uint64_t offset,

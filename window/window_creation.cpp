@@ -182,13 +182,13 @@ WindowState::WindowState(Team& team, std::uint64_t bytes, WindowOptions options,
 void WindowState::open(const CacheOptions& cache, Listed listed, MPI_Win host) {
     team::TeamState& state = facts_.state;
     support::look_for_devices();
-    if (trace::on() && listed == Listed::yes) record_accesses(facts_);
     state.engine().expose(facts_.number, exposed());
     try {
         // With a barrier: nobody may ask before every rank has exposed its memory.
         agree_on_creation(facts_, fmt::format("{}: {}: it was not made", state.who(), label()), [&] {
             cache_ = upper_rooms().caches.make(*this, cache);
             order_.use_cache(cache_.get());
+            if (trace::on() && listed == Listed::yes) record_accesses(facts_, cache_ != nullptr);
             if (listed == Listed::yes) state.epoch().add(*this);
             if (host != MPI_WIN_NULL) HostCall::add(host, *this, upper_rooms().caches.mode(state.settings(), cache));
         });

@@ -94,7 +94,7 @@ struct Interval {
 
 /// An object that is accessed.
 struct Object {
-    std::string kind = {}; ///< window, or a block of UPC's heap
+    std::string kind = {}; ///< a word: window, upc or cached
     std::string name = {}; ///< empty: none
     std::uint64_t number = 0;
     std::uint64_t bytes = 0; ///< of this rank's part

@@ -134,6 +134,21 @@ TEST_CASE("elements in a row: patches and the cache, with their gains") {
     CHECK(std::ranges::is_sorted(advice.changes, [](const auto& a, const auto& b) { return a.gain() > b.gain(); }));
 }
 
+TEST_CASE("a cache that keeps its contents over barriers is advised for one array, and no setting for all") {
+    // Two intervals: each begins with an empty cache, unless it keeps what it has.
+    std::string twice = in_a_row;
+    twice.replace(twice.find("over=cold:79,sequential:78,0:9921"), 33, "over=cold:10,sequential:9,0:9990");
+    const Advice advice = advise(parse_trace(sealed(head + twice), "t"), nullptr);
+    const AdvisedChange* const cache = change_of(advice, "cache");
+    REQUIRE(cache != nullptr);
+    CHECK_THAT(cache->code, Contains("CacheMode::read_only"));
+    CHECK(cache->setting.empty());
+    // Somebody writes it.
+    const Advice written = advise(parse_trace(sealed(head + twice + anywhere("cd", "write")), "t"), nullptr);
+    REQUIRE(change_of(written, "cache") != nullptr);
+    CHECK_THAT(change_of(written, "cache")->code, Contains("CacheMode::epoch"));
+}
+
 TEST_CASE("elements anywhere: lists, and no cache") {
     const CostTables costs = tables();
     const Advice advice = advise(parse_trace(sealed(head + anywhere("ab", "read")), "t"), &costs);

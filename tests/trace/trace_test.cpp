@@ -4,6 +4,7 @@
 #include "support/mpi_test.hpp"
 
 #include <lapwing/lapwing.hpp>
+#include <lapwing/upc.hpp>
 
 #include <cstdint>
 #include <filesystem>
@@ -145,6 +146,33 @@ TEST_CASE("patches, lists, windows and atomics are recorded") {
     CHECK(sum_of(rank, "w", trace::Way::window, atomic, far).calls == 1);
     CHECK(sum_of(rank, "w", trace::Way::window, update, far).calls == 1);
     CHECK(sum_of(rank, "w", trace::Way::window, notify, far).calls == 1);
+}
+
+TEST_CASE("UPC's accesses are recorded, each array by itself") {
+    bool right = true;
+    const RecordedTrace found = traced([&](Runtime& runtime) {
+        const upc::Program program{runtime};
+        upc::SharedArray<double> dealt{100};
+        upc::SharedArray<std::int64_t, 10> blocks{40};
+        if (upc::mythread() == 0)
+            for (std::int64_t i = 0; i < 40; ++i) blocks[i] = i;
+        upc::barrier();
+        for (std::int64_t i = 0; i < 100; ++i) right = right && dealt[i] == 0;
+        for (std::int64_t i = 0; i < 40; ++i) right = right && blocks[i] == i;
+        upc::barrier();
+    });
+    CHECK(right);
+    if (test::world_rank() != 0) return;
+    std::vector<std::uint64_t> far_reads;
+    for (const RecordedTrace::OfRecord& of : found.of_ranks[1].records) {
+        const trace::Record& record = of.record;
+        if (record.object == 0 || found.of_ranks[1].objects[record.object - 1].kind != "upc" ||
+            record.operation != trace::Operation::read || record.affinity != trace::Affinity::far)
+            continue;
+        CHECK(record.way == trace::Way::upc);
+        far_reads.push_back(record.calls);
+    }
+    CHECK(far_reads == std::vector<std::uint64_t>{50, 20});
 }
 
 TEST_CASE("what has no trace after one that had is not recorded") {

@@ -101,11 +101,12 @@ constexpr std::array<std::string_view, 8> colours{"#4477aa", "#ee6677", "#228833
     std::string text =
         fmt::format("<div class=wide><svg width={:.0f} height={:.0f} role=img aria-label=\"accesses, rank by rank\">",
                     side + 70, side + 40);
+    text += fmt::format("<rect x=50 y=20 width={:.1f} height={:.1f} fill=none stroke=\"#bbb\" />", side, side);
     for (std::size_t from = 0; from < ranks; ++from)
         for (std::size_t to = 0; to < ranks; ++to) {
             const std::uint64_t count = counts[from * ranks + to];
-            const double shade =
-                count == 0 ? 0 : 0.15 + 0.85 * std::log1p(static_cast<double>(count)) / std::log1p(most);
+            if (count == 0) continue;
+            const double shade = 0.15 + 0.85 * std::log1p(static_cast<double>(count)) / std::log1p(most);
             text +=
                 fmt::format("<rect x={:.1f} y={:.1f} width={:.1f} height={:.1f} fill=\"rgba(68,119,170,{:.2f})\" "
                             "stroke=\"#ddd\" stroke-width=0.5><title>rank {} to rank {}: {} accesses</title></rect>",
