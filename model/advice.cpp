@@ -345,8 +345,10 @@ private:
         change.messages_saved = far.calls > transfers ? far.calls - transfers : 0;
         if (is_sequential(of)) {
             change.kind = "patch";
-            change.title = write ? "write rows with put() instead of single elements"
-                                 : "read rows with get() instead of single elements";
+            change.title = of.way == trace::Way::upc ? (write ? "write with upc_memput() instead of single elements"
+                                                              : "read with upc_memget() instead of single elements")
+                           : write                   ? "write rows with put() instead of single elements"
+                                                     : "read rows with get() instead of single elements";
             change.why = of.stride_share > 0.8
                              ? fmt::format("{:.0f} % of the accesses follow the one before at a distance of {} bytes",
                                            100 * of.stride_share, of.stride)

@@ -21,7 +21,13 @@ using detail::model::RecordedTrace;
     if (line.find("/include/lapwing/") != line.npos || line.starts_with("/usr/")) return false;
     // Functions of templates begin with their return type.
     const std::string_view name = function.substr(0, function.find('('));
-    return name.find("lapwing::") == name.npos && !name.starts_with("lapwing_") && !name.starts_with("std::");
+    return name.find("lapwing::") == name.npos && !name.starts_with("lapwing_") && !name.starts_with("std::") &&
+           !name.starts_with("__libc_") && name != "??";
+}
+
+/// Without arguments; of a lambda expression the function that it is in.
+[[nodiscard]] std::string name_of(std::string_view function) {
+    return std::string{function.substr(0, std::min(function.find('('), function.find("::{lambda")))};
 }
 
 [[nodiscard]] std::string last_parts(std::string_view path) {
@@ -97,20 +103,17 @@ void SourceLines::look_up(const std::string& file, const std::vector<std::uint64
 
 std::string SourceLines::line(const RecordedTrace::OfRank& rank, const RecordedTrace::Frames& frames) const {
     if (frames.empty()) return "several call sites";
-    std::string named; // a function of the program's whose lines are not known
     for (const RecordedTrace::Frame& frame : frames) {
         const auto found = places_.find({rank.files[frame.file].path, call_of(frame)});
         if (found == places_.end()) continue;
         for (const Place& place : found->second) {
             if (!is_programs_own(place.function, place.line)) continue;
-            const std::string function = place.function.substr(0, place.function.find('('));
+            const std::string function = name_of(place.function);
             if (!place.line.empty()) return fmt::format("{} ({})", last_parts(place.line), function);
-            if (named.empty() && place.function != "??")
-                named = fmt::format("{}() of {}, compiled without -g", function,
-                                    std::filesystem::path{rank.files[frame.file].path}.filename().string());
+            return fmt::format("{}() of {}, compiled without -g", function,
+                               std::filesystem::path{rank.files[frame.file].path}.filename().string());
         }
     }
-    if (!named.empty()) return named;
     const RecordedTrace::Frame& first = frames.front();
     return fmt::format("{} {:#x}", std::filesystem::path{rank.files[first.file].path}.filename().string(),
                        call_of(first));
