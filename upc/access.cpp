@@ -161,6 +161,15 @@ void index_is_outside(std::int64_t index, std::size_t size) {
     });
 }
 
+void threads_are_not(int threads) {
+    guarded([&] {
+        throw UsageError{
+            fmt::format("{}: a view for {} threads (upc::view<{}>) in a program of {}; start it with {}, or "
+                        "use upc::view without a number",
+                        program("upc::view").who("upc::view"), threads, threads, upc::threads(), threads)};
+    });
+}
+
 Window& heap_window() {
     return guarded([]() -> Window& { return program("a prefetch").heap(); });
 }

@@ -28,6 +28,25 @@ template <std::size_t B>
     for (std::int64_t i = 0; i < own_elements; ++i, ++y, ++x) *y = *y + 3.0 * *x;
 }
 
+/// The same, walking together.
+template <std::size_t B>
+[[gnu::noinline]] void by_walk(upc::Pointer<double, B> y, upc::Pointer<double, B> x) {
+    upc::walk(own_elements, [](auto&& to, auto&& from) { to = to + 3.0 * from; }, y, x);
+}
+
+/// Own elements of an array in blocks of 1, through a view.
+class OwnViewed {
+public:
+    explicit OwnViewed(const upc::SharedArray<double>& array)
+        : view_{upc::view(array)}, threads_{upc::threads()}, own_{upc::mythread()} {}
+    [[nodiscard, gnu::always_inline]] auto operator[](std::int64_t i) const { return view_[i * threads_ + own_]; }
+
+private:
+    upc::ArrayView<double> view_;
+    std::int64_t threads_;
+    std::int64_t own_;
+};
+
 /// Own elements of an array in blocks of 1: what a[i] gives, whose access knows the array, not a Reference, which may
 /// be of any.
 class OwnDealt {
@@ -57,6 +76,7 @@ void at_random(Context& context) {
                         writes<RandomOrder>(all, "upc", part), {writes<RandomOrder>(all, "private", raw)});
     };
     rows("a[i], blocks of 1", OwnDealt{dealt});
+    rows("a view, blocks of 1", OwnViewed{dealt});
     rows("a pointer-to-shared", pointer);
     rows("after a cast", pointer.cast());
     upc::barrier();
@@ -84,6 +104,8 @@ void local(Context& context) {
                 const std::int64_t mine = upc::mythread() * own_elements;
                 context.compare("a pointer-to-shared, " + name, per(own_elements),
                                 passes(upc_threads, "upc", [&] { by_pointer<B>(y + mine, x + mine); }), {raw});
+                context.compare("pointers-to-shared that walk, " + name, per(own_elements),
+                                passes(upc_threads, "upc", [&] { by_walk<B>(y + mine, x + mine); }), {raw});
                 context.compare("after a cast, " + name, per(own_elements),
                                 passes(upc_threads, "upc", [&] { by_pointer_to_private(y.local(), x.local()); }),
                                 {raw});

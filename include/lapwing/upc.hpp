@@ -13,6 +13,8 @@
 #include <lapwing/upc/recording.hpp>
 #include <lapwing/upc/reference.hpp>
 #include <lapwing/upc/synchronisation.hpp>
+#include <lapwing/upc/view.hpp>
+#include <lapwing/upc/walk.hpp>
 
 /// UPC's shared memory for C++, to port kernels by hand: types for what UPC writes as `shared [B] T`, built on
 /// lapwing/upc.h, whose functions may also be called. docs/upc.md has a table from UPC to this interface.

@@ -44,6 +44,51 @@ void check_elements(const upc::SharedArray<std::int64_t, B>& a, std::int64_t n, 
     upc::barrier();
 }
 
+/// Every element through a view, read and written, and the whole through pointers that walk.
+template <std::size_t B>
+void check_views(const upc::SharedArray<std::int64_t, B>& a, std::int64_t n) {
+    const auto v = upc::view(a);
+    upc::forall(0, n, a, [&](std::int64_t i) { v[i] = 7 * i; });
+    upc::barrier();
+    for (std::int64_t i = 0; i < n; ++i) {
+        REQUIRE(+v[i] == 7 * i);
+        REQUIRE(v[i].place().thread == a.place(i).thread);
+        REQUIRE(v[i].place().address == a.place(i).address);
+    }
+    upc::barrier();
+    upc::forall(0, n, a, [&](std::int64_t i) { v[i] += 1; });
+    upc::barrier();
+    {
+        // Accesses that must go through the runtime do, where the view is made then.
+        const upc::ConsistencyScope scope{upc::Consistency::strict};
+        const auto strict = upc::view(a);
+        REQUIRE((n == 0 || strict.near_element(0) == nullptr));
+        if (n > 0) REQUIRE(+strict[n - 1] == 7 * (n - 1) + 1);
+    }
+    // Two pointers, of which one begins within a block, and other threads' blocks between the own ones.
+    for (const std::int64_t first : {std::int64_t{0}, n / 3}) {
+        std::int64_t seen = first;
+        bool right = true;
+        const auto look = [&](auto&& one, auto&& other) {
+            const std::int64_t x = +one;
+            const std::int64_t y = +other;
+            right = right && x == 7 * seen + 1 && y == 7 * (seen - first) + 1;
+            ++seen;
+        };
+        upc::walk(n - first, look, a + first, a.begin());
+        REQUIRE(right);
+        REQUIRE(seen == n);
+    }
+    upc::barrier();
+    if (upc::mythread() == upc::threads() - 1) {
+        upc::walk(n, [](auto&& x) { x = -x; }, a.begin());
+        upc::fence();
+    }
+    upc::barrier();
+    for (std::int64_t i = 0; i < n; ++i) REQUIRE(+a[i] == -7 * i - 1);
+    upc::barrier();
+}
+
 struct Particle {
     double mass;
     std::int32_t charge;
@@ -61,15 +106,20 @@ TEST_CASE("arrays whose block size is known when the program runs") {
         const upc::SharedArray<std::int64_t, upc::dynamic_block> a{static_cast<std::size_t>(n),
                                                                    static_cast<std::size_t>(block)};
         check_elements(a, n, block);
+        check_views(a, n);
     }
     const upc::SharedArray<std::int64_t, 3> fixed{100};
     check_elements(fixed, 100, 3);
+    check_views(fixed, 100);
     const upc::SharedArray<std::int64_t, upc::dynamic_block> star{100}; // shared [*]
     check_elements(star, 100, (100 - 1) / upc::threads() + 1);
     CHECK(upc::localsizeof(star) == 8 * static_cast<std::size_t>((100 - 1) / upc::threads() + 1));
     CHECK(upc::elemsizeof(star) == 8);
     const upc::SharedArray<std::int64_t, upc::indefinite> whole{50};
     check_elements(whole, 50, 0);
+    check_views(whole, 50);
+    const upc::SharedArray<std::int64_t> ones{70};
+    check_views(ones, 70);
     CHECK(upc::localsizeof(whole) == 400);
     const upc::SharedArray<double> empty{0};
     CHECK(empty.size() == 0);
@@ -323,5 +373,42 @@ TEST_CASE("prefetched ranges of arrays read as the arrays do, and manual copies 
     const upc::SharedArray<double> b{10};
     CHECK_THAT(test::upc_error_of([&] { const upc::Prefetched wrong{b, 5, 11}; }),
                test::says({"a prefetch", "5 to 11", "array of 10"}));
+    upc::barrier();
+}
+
+TEST_CASE("a view for a constant number of threads is refused with another") {
+    const test::UpcProgram program;
+    const upc::SharedArray<std::int64_t, 2> a{64};
+    const auto read = [&]<int Threads>() {
+        const auto v = upc::view<Threads>(a);
+        upc::forall(0, 64, a, [&](std::int64_t i) { v[i] = i; });
+        upc::barrier();
+        bool right = true;
+        for (std::int64_t i = 0; i < 64; ++i) right = right && +v[i] == i;
+        CHECK(right);
+        upc::barrier();
+    };
+    switch (upc::threads()) {
+    case 1: read.operator()<1>(); break;
+    case 2: read.operator()<2>(); break;
+    case 3: read.operator()<3>(); break;
+    default: break;
+    }
+    CHECK_THAT(test::upc_error_of([&] { (void)upc::view<1000>(a); }), test::says({"upc::view<1000>", "1000 threads"}));
+    upc::barrier();
+}
+
+TEST_CASE("a view of several dimensions has the array's elements") {
+    const test::UpcProgram program;
+    const upc::SharedArray<std::int32_t, 4, 2> a{{9, 10}};
+    const auto v = upc::view(a);
+    for (std::int64_t i = 0; i < 9; ++i)
+        for (std::int64_t j = 0; j < 10; ++j)
+            if (owner(i * 10 + j, 4) == upc::mythread()) v(i, j) = static_cast<std::int32_t>(100 * i + j);
+    upc::barrier();
+    bool right = true;
+    for (std::int64_t i = 0; i < 9; ++i)
+        for (std::int64_t j = 0; j < 10; ++j) right = right && +a[i][j] == 100 * i + j && +v(i, j) == 100 * i + j;
+    CHECK(right);
     upc::barrier();
 }

@@ -42,6 +42,8 @@ struct NearElements {
 };
 [[nodiscard]] NearElements near_elements(const lapwing_upc_pointer& begin, std::size_t size, std::size_t block_size,
                                          std::size_t element_bytes);
+/// An error: a view was compiled for another number of threads.
+void threads_are_not(int threads);
 /// The product of the extents, or an error if it does not fit.
 [[nodiscard]] std::size_t product(const std::size_t* extents, std::size_t dimensions);
 
@@ -281,6 +283,9 @@ public:
         if (address == nullptr) __builtin_unreachable(); // spares the caller the test for null
         return address;
     }
+
+    /// What near_element() computes with, for a view.
+    [[nodiscard]] const detail::NearElements& near_elements() const noexcept { return near_; }
 
 private:
     SharedArray(const std::array<std::size_t, N>& extents, std::size_t block_size, detail::Made /*what*/)
