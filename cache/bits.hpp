@@ -44,14 +44,16 @@ constexpr void clear(std::span<std::uint64_t> words, std::uint64_t begin, std::u
     return result;
 }
 
-/// Whether the set bits are one run, or none.
+/// Whether the set bits are one run, or none. (Without counting bits, for which many processors' baseline has a call.)
 [[nodiscard]] constexpr bool at_most_one_run(std::span<const std::uint64_t> words) {
     std::uint64_t last = 0; // bit before the word
-    int begins = 0;
+    bool begun = false;
     for (const std::uint64_t word : words) {
-        begins += std::popcount(word & ~(word << 1 | last));
-        if (begins > 1) return false;
+        const std::uint64_t begins = word & ~(word << 1 | last);
         last = word >> 63;
+        if (begins == 0) continue;
+        if (begun || (begins & (begins - 1)) != 0) return false;
+        begun = true;
     }
     return true;
 }

@@ -62,12 +62,9 @@ void CachedPages::leave(Frame frame) noexcept {
 bool CachedPages::readable_as_written(Frame frame, Lines lines) noexcept {
     if (pages_[frame].dirty == DirtyPages::none) return false;
     const auto dirty = dirty_.bits(pages_[frame].dirty);
-    bool all = true;
-    for (std::uint64_t line = lines.first; line < lines.last; ++line) {
+    for (std::uint64_t line = lines.first; line < lines.last; ++line)
         if (dirty[line] == ~std::uint64_t{0}) make_valid(frame, {line, line + 1});
-        else all = all && bits::all(valid(frame), line, line + 1);
-    }
-    return all;
+    return bits::all(valid(frame), lines.first, lines.last);
 }
 
 bool CachedPages::was_read(Frame frame) const noexcept {

@@ -33,11 +33,17 @@ public:
     void add(Frame frame) {
         const CachedPages& pages = behind_.pages_;
         const Page& page = pages[frame];
-        const std::span<const std::uint64_t> bits = pages.dirty().bits(page.dirty);
-        if (!bits::at_most_one_run(bits)) return add_scattered(page, bits, pages.data(frame));
+        // Without the words in which nothing is dirty: of a page that one element has been written of, all but one.
+        std::span<const std::uint64_t> bits = pages.dirty().bits(page.dirty);
+        std::uint64_t first_byte = 0;
+        for (; !bits.empty() && bits.front() == 0; first_byte += 64) bits = bits.subspan(1);
+        while (!bits.empty() && bits.back() == 0) bits = bits.first(bits.size() - 1);
+        const std::byte* const data = pages.data(frame) + first_byte;
+        const std::uint64_t start = page.start + first_byte;
+        if (!bits::at_most_one_run(bits)) return add_scattered(page.rank, start, bits, data);
         bits::for_each_run(bits, [&](std::uint64_t begin, std::uint64_t end) {
-            const std::byte* const source = pages.data(frame) + begin;
-            const std::uint64_t offset = page.start + begin;
+            const std::byte* const source = data + begin;
+            const std::uint64_t offset = start + begin;
             if (open_.bytes != 0 && rank_ == page.rank && open_.offset + open_.bytes == offset &&
                 open_.source + open_.bytes == source) {
                 open_.bytes += end - begin;
@@ -58,12 +64,12 @@ public:
 
 private:
     /// A page with several runs has them copied: only one operation at a time uses a frame.
-    void add_scattered(const Page& page, std::span<const std::uint64_t> bits, const std::byte* data) {
+    void add_scattered(int rank, std::uint64_t start, std::span<const std::uint64_t> bits, const std::byte* data) {
         send();
         std::uint64_t runs = 0;
         std::uint64_t bytes = 0;
         bits::for_each_run(bits, [&](std::uint64_t begin, std::uint64_t end) {
-            add_small(page.rank, {page.start + begin, data + begin, end - begin});
+            add_small(rank, {start + begin, data + begin, end - begin});
             ++runs;
             bytes += end - begin;
         });
