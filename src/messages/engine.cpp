@@ -108,18 +108,6 @@ bool Engine::try_scatter(Operation& operation, int target, std::uint64_t window,
         RequestKind::bulk_scatter, message.data());
 }
 
-bool Engine::try_put_runs(int target, std::uint64_t window, RunsMessage& runs) {
-    const std::span<const std::byte> payload = runs.payload();
-    const std::lock_guard guard{mutex_};
-    return origin_side_.try_send(target,
-                                 {.kind = RequestKind::put_runs,
-                                  .tag = runs.entries(),
-                                  .window = window,
-                                  .offset = runs.offset(),
-                                  .size = payload.size()},
-                                 payload, false);
-}
-
 bool Engine::try_gather(Operation& operation, int target, std::uint64_t window, std::span<const std::byte> table,
                         std::uint64_t bytes) {
     const RequestKind kind = bytes > inline_limit() ? RequestKind::bulk_gather : RequestKind::gather;
@@ -133,9 +121,9 @@ bool Engine::try_atomics(Operation& operation, int target, const Request& reques
     return origin_side_.try_fetch(operation, target, request, payload, true);
 }
 
-bool Engine::try_adds(int target, const Request& request, std::span<const AddPayload> adds) {
+bool Engine::try_post(int target, const Request& request, std::span<const std::byte> payload) {
     const std::lock_guard guard{mutex_};
-    return origin_side_.try_send(target, request, std::as_bytes(adds), false);
+    return origin_side_.try_send(target, request, payload, false);
 }
 
 bool Engine::try_wake(int target) {

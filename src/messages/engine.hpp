@@ -7,7 +7,6 @@
 #include "src/messages/operation.hpp"
 #include "src/messages/origin_side.hpp"
 #include "src/messages/packet_stream.hpp"
-#include "src/messages/put_runs.hpp"
 #include "src/messages/remote_calls.hpp"
 #include "src/messages/reply_queue.hpp"
 #include "src/messages/request.hpp"
@@ -85,8 +84,6 @@ public:
     /// largest_staged() bytes. `operation` as of a put.
     bool try_scatter(Operation& operation, int target, std::uint64_t window, std::span<const std::byte> message,
                      std::uint64_t table_bytes);
-    /// Sends bytes to many places, which are there when flushed().
-    bool try_put_runs(int target, std::uint64_t window, RunsMessage& runs);
     /// Starts a get of `bytes` bytes from places that a RunTable names, at most largest_staged(); the table at most
     /// inline_limit(). `operation` as of a get.
     bool try_gather(Operation& operation, int target, std::uint64_t window, std::span<const std::byte> table,
@@ -94,8 +91,9 @@ public:
     /// Starts an atomic, with an AtomicPayload, or a list of them, of at most inline_limit() bytes; the destination of
     /// `operation` gets 8 bytes for each.
     bool try_atomics(Operation& operation, int target, const Request& request, std::span<const std::byte> payload);
-    /// Sends atomic adds, which are complete when flushed(). At most inline_limit() bytes.
-    bool try_adds(int target, const Request& request, std::span<const AddPayload> adds);
+    /// Sends a request that has no answer, atomic adds or runs of bytes, which is complete when flushed(). The payload,
+    /// of at most inline_limit() bytes, is copied.
+    bool try_post(int target, const Request& request, std::span<const std::byte> payload);
     /// Asks the target's progress thread to stay awake.
     bool try_wake(int target);
 

@@ -1,10 +1,11 @@
 #pragma once
 
+#include "src/messages/request.hpp"
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <optional>
 #include <span>
 
 /// What RequestKind::put_runs carries: bytes for many places of one rank's part of a window, in ascending order. MuPC
@@ -61,6 +62,14 @@ public:
     [[nodiscard]] std::uint64_t offset() const noexcept { return offset_; } ///< of the first run
     [[nodiscard]] std::uint32_t entries() const noexcept { return static_cast<std::uint32_t>(entries_); }
     [[nodiscard]] std::uint64_t data_bytes() const noexcept { return used_; } ///< of all runs
+    /// The request for a window, whose payload has so many bytes.
+    [[nodiscard]] Request request(std::uint64_t window, std::uint64_t payload_bytes) const noexcept {
+        return {.kind = RequestKind::put_runs,
+                .tag = static_cast<std::uint32_t>(entries_),
+                .window = window,
+                .offset = offset_,
+                .size = payload_bytes};
+    }
     [[nodiscard]] std::span<const std::byte> payload() noexcept {
         std::memcpy(bytes_.data() + used_, entry_.data(), entries_ * sizeof(RunEntry));
         return {bytes_.data(), used_ + entries_ * sizeof(RunEntry)};

@@ -91,9 +91,11 @@ void MessageTransport::put(const BegunAccess& access, std::span<const std::byte>
 
 void MessageTransport::put_runs(const BegunAccess& access, std::span<const Touched> places,
                                 messages::RunsMessage& runs) {
+    const std::span<const std::byte> payload = runs.payload();
+    const messages::Request request = runs.request(facts_.number, payload.size());
     start_counted(
         access, ledger_.may_be_overtaken(runs.data_bytes()),
-        [&] { return engine().try_put_runs(access.target, facts_.number, runs); },
+        [&] { return engine().try_post(access.target, request, payload); },
         [&] {
             Access place = access;
             for (const Touched& touched : places) {
@@ -170,7 +172,7 @@ void MessageTransport::adds(const BegunAccess& access, AddKind kind, std::span<c
                                     .window = facts_.number,
                                     .size = adds.size_bytes()};
     start_counted(
-        access, true, [&] { return engine().try_adds(access.target, request, adds); },
+        access, true, [&] { return engine().try_post(access.target, request, std::as_bytes(adds)); },
         [&] { ledger_.enter_adds(access); });
     facts_.statistics.add(Counter::atomic_adds, adds.size());
     facts_.statistics.add(Counter::atomic_add_messages);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "src/messages/engine.hpp"
+#include "src/messages/put_runs.hpp"
 #include "src/transport/access_ledger.hpp"
 #include "src/transport/add_kind.hpp"
 

@@ -1,6 +1,7 @@
 // Requests for memory that is gone: each is answered, whatever its kind, and both engines come to an end.
 #include "datatype/run_table.hpp"
 #include "messages/engine_job.hpp"
+#include "src/messages/put_runs.hpp"
 #include "support/catch.hpp"
 #include "support/mpi_test.hpp"
 
@@ -108,10 +109,11 @@ TEST_CASE("every request for memory that is gone is answered by saying so") {
         job.until([&] { return engine.try_scatter(puts[3], 1, window, put_many, put_many.size() - 80'000); });
         RunsMessage runs{engine.inline_limit()};
         REQUIRE(runs.add(16, own[0].data(), small));
-        job.until([&] { return engine.try_put_runs(1, window, runs); });
+        const std::span<const std::byte> payload = runs.payload();
+        job.until([&] { return engine.try_post(1, runs.request(window, payload.size()), payload); });
         Request sums = list;
         sums.kind = RequestKind::adds;
-        job.until([&] { return engine.try_adds(1, sums, adds); });
+        job.until([&] { return engine.try_post(1, sums, std::as_bytes(std::span{adds})); });
         engine.abandon(operations[7]); // whose data nobody waits for any more
         const FlushTicket ticket = engine.start_flush(1);
         if (!late) MPI_Send(nullptr, 0, MPI_INT, 1, 0, MPI_COMM_WORLD);
