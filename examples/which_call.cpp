@@ -115,7 +115,7 @@ bool notified(lapwing::Runtime& runtime) {
     const lapwing::Rank next{(runtime.rank().value + 1) % runtime.size()};
     const std::vector<double> block(100, runtime.rank().value);
     // [notified]
-    constexpr unsigned arrived = 0; // one of the window's 16 counters
+    constexpr unsigned arrived = 0; // one of the window's counters: 16, unless its options say more
     window.put_notify(next, lapwing::Offset{0}, block, arrived);
     window.wait_notified(arrived); // the block that came with it can be read
     // [end]

@@ -48,8 +48,8 @@ namespace {
     {.name = "LAPWING_NETWORK",
      .default_value = "",
      .unit = "",
-     .help = "any word: tells networks apart whose profiles differ and which MPI's "
-             "variables do not",
+     .help = "any word: distinguishes networks with different profiles that MPI's "
+             "variables do not distinguish",
      .choices = {},
      .range = "any word"}};
 
