@@ -68,26 +68,27 @@ contains
     real(c_double) function loop_argument(iterations) bind(C, name='lapwing_bench_fortran_loop_argument') result(sum)
         integer(c_int64_t), value :: iterations
         real(c_double), pointer, contiguous :: own(:, :)
-        integer(c_int64_t) :: turn
 
         call a%local(own)
-        sum = 0
-        do turn = 1, iterations
-            call step(own)
-            sum = sum + own(lbound(own, 1), lbound(own, 2))
-        end do
+        sum = swept(own, iterations)
     end function
 
-    subroutine step(values)
+    real(c_double) function swept(values, iterations) result(sum)
         real(c_double), contiguous, intent(inout) :: values(:, :)
+        integer(c_int64_t), intent(in) :: iterations
+        integer(c_int64_t) :: turn
         integer :: i, j
 
-        do j = 1, looped
-            do i = 1, size(values, 1)
-                values(i, j) = values(i, j) * 0.999_c_double + 0.5_c_double
+        sum = 0
+        do turn = 1, iterations
+            do j = 1, looped
+                do i = 1, size(values, 1)
+                    values(i, j) = values(i, j) * 0.999_c_double + 0.5_c_double
+                end do
             end do
+            sum = sum + values(1, 1)
         end do
-    end subroutine
+    end function
 
     !> The same of an array of the program's.
     real(c_double) function loop_plain(iterations) bind(C, name='lapwing_bench_fortran_loop_plain') result(sum)
