@@ -78,8 +78,10 @@ RunTimePrediction predict_run_time(const ProgramDescription& program, const Acce
     RunTimePrediction prediction;
     std::vector<double> threads(static_cast<std::size_t>(program.threads));
     for (const DescribedInterval& interval : program.intervals) {
-        RunTimePrediction::OfInterval& result = prediction.intervals.emplace_back(
-            interval.name, interval.times, partition_references(program, interval, platform));
+        prediction.intervals.push_back({.name = interval.name,
+                                        .times = interval.times,
+                                        .partitions = partition_references(program, interval, platform)});
+        RunTimePrediction::OfInterval& result = prediction.intervals.back();
         double longest = 0;
         for (int thread = 0; thread < program.threads; ++thread) {
             const IntervalCost cost = cost_of(program, interval, result.partitions, platform, thread);
