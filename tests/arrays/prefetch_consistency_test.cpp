@@ -7,6 +7,7 @@
 #include <lapwing/statistics.hpp>
 
 #include <atomic>
+#include <complex>
 #include <filesystem>
 #include <initializer_list>
 #include <numeric>
@@ -409,6 +410,31 @@ TEST_CASE("what an atomic makes of a manual copy does not depend on where the ra
     array.barrier();
     set_all(60);
     CHECK(array(next) == 60); // is asked for by the next read
+    array.barrier();
+    array.close();
+    runtime.close();
+}
+
+TEMPLATE_TEST_CASE("atomics of several steps leave a manual copy as their owner's value, and its neighbours alone", "",
+                   std::int8_t, std::complex<float>, std::complex<double>, long double) {
+    using T = TestType;
+    const auto value = [](int number) { return static_cast<T>(static_cast<float>(number)); };
+    Runtime runtime;
+    GlobalArray<T, 1> array{runtime, {4 * runtime.size()}, Block{}, {.name = "atomics"}};
+    array.fill(value(1));
+    array.prefetch(AllToAll{}, manual);
+    const std::int64_t next = 4 * ((runtime.rank().value + 1) % runtime.size());
+    const T old = value(runtime.size() > 1 ? 1 : 100);
+    array.barrier();
+    array.for_each_local([&](const Index<1>&, T& x) { x = value(100); });
+    array.barrier();
+    CHECK(array(next + 1).fetch_add(value(5)) == value(100));
+    array(next + 2).add(value(7));
+    CHECK(array(next + 3).compare_swap(value(100), value(9)) == value(100));
+    CHECK(array(next) == old);
+    CHECK(array(next + 1) == value(105));
+    CHECK(array(next + 2) == value(107));
+    CHECK(array(next + 3) == value(9));
     array.barrier();
     array.close();
     runtime.close();
