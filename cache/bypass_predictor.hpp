@@ -4,12 +4,21 @@
 
 namespace lapwing::detail::cache {
 
+/// When the cache does not pay, and how long it is passed by then.
+struct BypassLimits {
+    std::uint32_t misses_per_hit = 16; ///< one hit in so many misses pays for their overhead
+    std::uint32_t first_probe = 256;   ///< misses
+    std::uint32_t later_probe = 64;
+    std::uint32_t first_pause = 4096; ///< accesses
+    std::uint32_t longest_pause = 1U << 14;
+};
+
 /// Predicts whether reading through the cache pays, or reads had better pass by it. Reads at random that nearly never
 /// meet a page again only cost time: after some of them in a row reads pass by for a while, each time for longer,
-/// before it is tried again.
+/// before it is tried again. The same of writes, with limits of their own.
 class BypassPredictor {
 public:
-    explicit BypassPredictor(bool adapt) noexcept : adapt_{adapt} {}
+    explicit BypassPredictor(bool adapt, const BypassLimits& limits = {}) noexcept : adapt_{adapt}, limits_{limits} {}
 
     /// Whether a read of `page`, which the hot-page table did not serve, should pass by the cache. Neighbouring reads
     /// one after the other end that at once.
@@ -21,7 +30,7 @@ public:
         --passing_;
         if (near_ >= enough_near) passing_ = 0;
         if (passing_ % near_window == 0) near_ = 0;
-        if (passing_ == 0) probe_ = later_probe;
+        if (passing_ == 0) probe_ = limits_.later_probe;
         return true;
     }
 
@@ -32,35 +41,31 @@ public:
         misses_ += hit ? 0U : 1U;
         if (misses_ < probe_) return false;
         const std::uint64_t all_hits = hits_ + (hot_hits - hot_hits_before_);
-        const bool pays = all_hits * least_hits_per_misses >= misses_;
+        const bool pays = all_hits * limits_.misses_per_hit >= misses_;
         hot_hits_before_ = hot_hits;
         hits_ = 0;
         misses_ = 0;
         if (pays || !adapt_) {
-            pause_ = first_pause;
-            probe_ = first_probe;
+            pause_ = limits_.first_pause;
+            probe_ = limits_.first_probe;
             return false;
         }
         passing_ = pause_;
-        pause_ = pause_ * 2 < longest_pause ? pause_ * 2 : longest_pause;
+        pause_ = pause_ * 2 < limits_.longest_pause ? pause_ * 2 : limits_.longest_pause;
         return true;
     }
 
 private:
-    static constexpr std::uint32_t least_hits_per_misses = 16; ///< one hit in so many misses pays for their overhead
-    static constexpr std::uint32_t first_probe = 256;          ///< misses
-    static constexpr std::uint32_t later_probe = 64;
-    static constexpr std::uint32_t first_pause = 4096; ///< reads
-    static constexpr std::uint32_t longest_pause = 1U << 14;
     static constexpr std::uint32_t enough_near = 4; ///< in near_window reads
     static constexpr std::uint32_t near_window = 32;
 
     bool adapt_;
+    BypassLimits limits_;
     std::uint32_t passing_ = 0;
     std::uint32_t near_ = 0;
     std::uint64_t last_page_ = 0;
-    std::uint32_t pause_ = first_pause;
-    std::uint32_t probe_ = first_probe;
+    std::uint32_t pause_ = limits_.first_pause;
+    std::uint32_t probe_ = limits_.first_probe;
     std::uint32_t hits_ = 0;
     std::uint32_t misses_ = 0;
     std::uint64_t hot_hits_before_ = 0;

@@ -7,6 +7,22 @@
 
 namespace lapwing::detail::cache {
 
+namespace {
+
+/// Writes that come back to their page pay: one in two, as what a write finds spares it less than a read. Only after
+/// more pages than can be dirty at a time is it known that they do not come back.
+[[nodiscard]] BypassLimits write_limits(const PageCacheConfiguration& configuration) noexcept {
+    constexpr std::uint64_t most = 1U << 16;
+    const auto probe = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(2 * configuration.dirty_pages, 256, most));
+    return {.misses_per_hit = 1,
+            .first_probe = probe,
+            .later_probe = probe / 2,
+            .first_pause = 8 * probe,
+            .longest_pause = 64 * probe};
+}
+
+} // namespace
+
 PageCache::PageCache(const PageCacheConfiguration& configuration, Backend& backend,
                      const std::atomic<std::uint64_t>& epoch, std::atomic<std::uint32_t>& dirty_pages,
                      support::Statistics& statistics)
@@ -15,6 +31,7 @@ PageCache::PageCache(const PageCacheConfiguration& configuration, Backend& backe
       statistics_{statistics},
       ahead_{configuration.page_bytes, 0},
       bypass_{configuration.adapt},
+      write_bypass_{configuration.adapt, write_limits(configuration)},
       page_size_{configuration.page_bytes, least_page_bytes(configuration), largest_page_bytes(configuration)},
       pages_{configuration, backend, epoch, dirty_pages, ahead_, statistics},
       under_way_{backend, pages_},

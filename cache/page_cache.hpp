@@ -137,7 +137,8 @@ private:
     Backend& backend_;
     support::Statistics& statistics_;
     ReadAhead ahead_;
-    BypassPredictor bypass_;
+    BypassPredictor bypass_;       ///< of reads
+    BypassPredictor write_bypass_; ///< of writes to pages that are not here
     PageSize page_size_;
     CachedPages pages_;
     OperationsUnderWay under_way_;

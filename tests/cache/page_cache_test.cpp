@@ -690,6 +690,29 @@ TEST_CASE("reads at random pass by after a while, and come back for neighbours")
     CHECK(cached.memory.gets - gets < 100);
 }
 
+TEST_CASE("writes at random pass by after a while, and come back for neighbours") {
+    Cached cached{{1U << 24}, {.bytes = 1U << 18, .dirty_pages = 64}};
+    std::mt19937_64 random{5};
+    std::vector<std::byte> expected(1U << 24);
+    const auto write = [&](std::uint64_t at, std::uint64_t value) {
+        cached.write(0, at, value);
+        std::memcpy(expected.data() + at, &value, sizeof value);
+    };
+    for (std::uint64_t i = 0; i < 2000; ++i) write(random() % (1U << 21) * 8, i);
+    CHECK(cached.count(Counter::cache_passed) > 1000);
+    // Each is read as it was written, whichever way it went.
+    for (std::uint64_t i = 0; i < 500; ++i) {
+        const std::uint64_t at = random() % (1U << 21) * 8;
+        write(at, i + 7);
+        CHECK(cached.read<std::uint64_t>(0, at) == i + 7);
+    }
+    const std::uint64_t before = cached.count(Counter::cache_passed);
+    for (std::uint64_t i = 0; i < 4096; ++i) write(8 * i, i);
+    CHECK(cached.count(Counter::cache_passed) - before < 50);
+    cached.release();
+    CHECK((cached.memory.part(0) == expected));
+}
+
 TEST_CASE("pages that are used again stay, whatever passes through") {
     const CachePolicy policy = CachePolicy::two_queues;
     Cached cached{{64U << 20}, {.read_ahead_bytes = 0, .policy = policy, .adapt = false}};
