@@ -67,6 +67,8 @@ public:
     /// Largest payload that travels inside a packet, which it may fill, a multiple of 8; larger ones are bulk
     /// transfers.
     [[nodiscard]] std::uint64_t inline_limit() const noexcept { return origin_side_.inline_limit(); }
+    /// Bytes of a packet for requests and their payloads.
+    [[nodiscard]] std::uint64_t packet_room() const noexcept { return limits_.packet_bytes - sizeof(PacketHeader); }
     [[nodiscard]] std::uint64_t largest_staged() const noexcept { return limits_.staging_bytes; }
     [[nodiscard]] std::uint64_t memory_bytes() const noexcept {
         return request_packets_.memory_bytes() + reply_packets_.memory_bytes();
