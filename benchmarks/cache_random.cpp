@@ -57,8 +57,10 @@ void random_write(Context& context) {
             part.array().fence();
         };
         std::vector<Subject> baselines{
-            once(by_one("blocking puts", runtime, [&] { write(b, true, accesses / 10); }, 10), ", blocking")};
-        baselines.push_back(once(by_one("uncached", runtime, [&] { write(b, false, accesses); }), ", beside uncached"));
+            once(by_one(
+                     "blocking puts", runtime, [&] { write(b, true, accesses / 10); }, 10),
+                 ", blocking"),
+            once(by_one("uncached", runtime, [&] { write(b, false, accesses); }), ", beside uncached")};
         std::unique_ptr<raw::Window> window;
         if (context.windows_work()) {
             window = std::make_unique<raw::Window>(context, static_cast<std::uint64_t>(words) * 8);

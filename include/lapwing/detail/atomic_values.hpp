@@ -177,12 +177,12 @@ private:
 
     [[nodiscard]] static Bits bits_of(const T& value) noexcept {
         Bits bits{};
-        std::memcpy(&bits, std::addressof(value), compared);
+        std::memcpy(static_cast<void*>(&bits), std::addressof(value), compared);
         return bits;
     }
     [[nodiscard]] static T value_of(const Bits& bits) noexcept {
         T value{};
-        std::memcpy(std::addressof(value), &bits, sizeof value);
+        std::memcpy(static_cast<void*>(std::addressof(value)), &bits, sizeof value);
         return value;
     }
     [[nodiscard]] Bits bits_read(const char* call, bool looks) {
