@@ -30,7 +30,7 @@ bool AccessRates::empty() const noexcept {
 }
 
 const RateCurve& rate_of(const MeasuredRates& rates, std::string_view key) {
-    static const RateCurve none;
+    static const auto& none = *new RateCurve;
     const auto found = rates.find(key);
     return found == rates.end() ? none : found->second;
 }

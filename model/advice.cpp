@@ -90,7 +90,7 @@ void finish(Collected& collected, const RecordedTrace& trace) {
         for (const RecordedTrace::OfObject& object : rank.objects) bytes[{object.name, object.number}] += object.bytes;
         for (const RecordedTrace::OfRecord& of : rank.records) {
             const trace::Record& record = of.record;
-            static const RecordedTrace::OfObject none{.kind = "several"};
+            static const auto& none = *new RecordedTrace::OfObject{.kind = "several"};
             const RecordedTrace::OfObject& object = record.object == 0 ? none : rank.objects[record.object - 1];
             const auto site = rank.sites.find(record.site);
             const RecordedTrace::Frames frames = site == rank.sites.end() ? RecordedTrace::Frames{} : site->second;

@@ -7,6 +7,8 @@
 #include <lapwing/error.hpp>
 #include <lapwing/runtime.hpp>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -214,12 +216,14 @@ TEST_CASE("what a handler throws is an error, and its call is not repeated") {
 TEST_CASE("a packet with what is no request is an error, and the engine reads on") {
     for (const auto& [head, bytes, text] : {
              std::tuple{Request{.kind = static_cast<RequestKind>(250)}, std::size_t{8},
-                        "rank 0 sent a request of kind 250"},
+                        std::string{"rank 0 sent a request of kind 250"}},
              std::tuple{
                  Request{.kind = RequestKind::remote_call, .handler = 7, .size = 64}, std::size_t{24},
-                 "rank 0 sent a request (remote call, kind 14) with 64 bytes of payload, of which its packet has 24"},
+                 fmt::format("rank 0 sent a request (remote call, kind {}) with 64 bytes of payload, of which its "
+                             "packet has 24",
+                             static_cast<int>(RequestKind::remote_call))},
              std::tuple{Request{.kind = RequestKind::get, .size = 1U << 20}, std::size_t{0},
-                        "rank 0 asked for 1048576 bytes in one packet (get)"},
+                        std::string{"rank 0 asked for 1048576 bytes in one packet (get)"}},
          }) {
         Job job;
         std::vector<std::byte> memory(2U << 20);
