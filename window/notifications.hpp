@@ -3,6 +3,7 @@
 #include "window/access_order.hpp"
 #include "window/memory.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -19,7 +20,7 @@ class Notifications {
 public:
     Notifications(transport::WindowFacts& facts, AccessOrder& order, transport::RmaTransport& rma,
                   transport::MessageTransport& messages, unsigned counters)
-        : facts_{facts}, order_{order}, rma_{rma}, messages_{messages}, told_(counters) {}
+        : facts_{facts}, order_{order}, rma_{rma}, messages_{messages}, told_(std::min(counters, most_counters)) {}
 
     [[nodiscard]] unsigned count() const noexcept { return static_cast<unsigned>(told_.size()); }
     /// Of a window with memory of its own, which holds the counters of the node's ranks; or else of this rank's alone.

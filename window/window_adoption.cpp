@@ -320,9 +320,9 @@ WindowState::WindowState(Team& team, MPI_Win window, bool locked, WindowOptions 
     std::optional<HostWindow> found;
     bool transparent = false;
     agree_on_creation(facts_, where + ": it was not adopted", [&] {
-        if (notifications_.count() > most_counters)
+        if (options.notification_counters > most_counters)
             throw RangeError{fmt::format("{}: {} notification counters are more than the limit of {}", where,
-                                         notifications_.count(), most_counters)};
+                                         options.notification_counters, most_counters)};
         upper_rooms().caches.check(state.settings(), options.cache, where);
         if (window == MPI_WIN_NULL) throw UsageError{where + ": the window is MPI_WIN_NULL"};
         found.emplace(window, state);
