@@ -89,10 +89,7 @@ void ArrayBase::end_collective(const char* call, const std::exception_ptr& failu
 }
 
 void ArrayBase::throw_failure(const char* call, const std::exception_ptr& failure, const char* outcome) const {
-    const mpi::Problem first = mpi::first_problem(team_->state().communicator(), mpi::text_of(failure));
-    if (failure != nullptr) std::rethrow_exception(failure);
-    throw UsageError{
-        fmt::format("{}: {}, since rank {} could not: {}", start_of_text(call), outcome, first.rank, first.text)};
+    mpi::throw_failure(team_->state().communicator(), failure, fmt::format("{}: {}", start_of_text(call), outcome));
 }
 
 void refuse_creation(Team& team) {

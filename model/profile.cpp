@@ -1,5 +1,6 @@
 #include "model/profile.hpp"
 
+#include "src/support/hash.hpp"
 #include "src/support/log.hpp"
 #include "src/support/mutex.hpp"
 #include "src/team/team_state.hpp"
@@ -76,13 +77,6 @@ std::string processor_model() {
     }
     utsname names{};
     return uname(&names) == 0 ? names.machine : "unknown processor";
-}
-
-/// FNV-1a: tells damage by accident from intact text, and keys apart; it keeps nobody from writing a profile.
-std::uint64_t hash(std::string_view text) {
-    std::uint64_t value = 0xcbf29ce484222325U;
-    for (const char c : text) value = (value ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
-    return value;
 }
 
 /// One line of a profile, and whitespace around its parts gone.
@@ -357,7 +351,7 @@ std::string to_text(const ProfileKey& key, const CostTables& tables) {
             text += fmt::format(" {} {:.6g}", point.accesses, point.seconds);
         text += '\n';
     }
-    return text + fmt::format("checksum = {:016x}\n", hash(text));
+    return text + fmt::format("checksum = {:016x}\n", support::checksum_of(text));
 }
 
 namespace {
@@ -399,7 +393,7 @@ std::optional<CostTables> parse_profile(std::string_view text, const ProfileKey&
     const auto last_line = text.rfind(last_key);
     if (last_line == std::string_view::npos || text[last_line - 1] != '\n') return refuse("its end is missing");
     const std::string_view body = text.substr(0, last_line);
-    if (text.substr(last_line + last_key.size()) != fmt::format("{:016x}\n", hash(body)))
+    if (text.substr(last_line + last_key.size()) != fmt::format("{:016x}\n", support::checksum_of(body)))
         return refuse("its checksum is wrong, so it is damaged");
 
     Reader reader;
@@ -443,7 +437,7 @@ std::string profile_file(const Settings& settings, const ProfileKey& key) {
     }
     std::error_code error;
     if (fs::is_regular_file(directory, error)) return directory.string();
-    const std::uint64_t name = hash(fmt::format("{}\n{}\n{}", key.machine, key.mpi, key.network));
+    const std::uint64_t name = support::checksum_of(fmt::format("{}\n{}\n{}", key.machine, key.mpi, key.network));
     return (directory / fmt::format("profile-{:016x}", name)).string();
 }
 

@@ -1,5 +1,7 @@
 #include "model/recorded_trace.hpp"
 
+#include "src/support/hash.hpp"
+
 #include <lapwing/error.hpp>
 
 #include <fmt/format.h>
@@ -12,12 +14,6 @@ namespace {
 
 constexpr std::string_view format_word = "lapwing trace ";
 constexpr std::string_view first_line = "lapwing trace 1\n";
-
-[[nodiscard]] std::uint64_t hash(std::string_view text) noexcept {
-    std::uint64_t hash = 0xcbf29ce484222325U; // FNV-1a (Fowler, Noll and Vo)
-    for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
-    return hash;
-}
 
 /// Words of one line.
 class Line {
@@ -238,7 +234,7 @@ RecordedTrace parse_trace(std::string_view text, std::string_view file) {
     const auto last = text.rfind(last_key);
     if (last == text.npos || text.size() != last + last_key.size() + 17) refuse("its end is missing");
     const std::string_view body = text.substr(0, last + 1);
-    if (text.substr(last + last_key.size()) != fmt::format("{:016x}\n", hash(body)))
+    if (text.substr(last + last_key.size()) != fmt::format("{:016x}\n", support::checksum_of(body)))
         refuse("its checksum is wrong, so it is damaged");
     try {
         return TraceReader{}.read(body.substr(first_line.size()));

@@ -1,6 +1,7 @@
 #include "runtime/trace_file.hpp"
 
 #include "model/profile.hpp"
+#include "src/support/hash.hpp"
 #include "src/support/log.hpp"
 #include "src/team/block_collectives.hpp"
 #include "src/team/team_state.hpp"
@@ -44,12 +45,6 @@ namespace {
 
 constexpr std::string_view first_line = "lapwing trace 1\n";
 
-[[nodiscard]] std::uint64_t hash(std::string_view text) noexcept {
-    std::uint64_t hash = 0xcbf29ce484222325U; // FNV-1a (Fowler, Noll and Vo)
-    for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
-    return hash;
-}
-
 [[nodiscard]] std::string head_of(const Team& team) {
     std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> version{};
     int length = 0;
@@ -90,7 +85,7 @@ constexpr std::string_view first_line = "lapwing trace 1\n";
 }
 
 void write_file(const std::string& file, std::string text) {
-    text += fmt::format("checksum {:016x}\n", hash(text));
+    text += fmt::format("checksum {:016x}\n", support::checksum_of(text));
     const std::string unfinished = fmt::format("{}.{}", file, getpid());
     std::ofstream out{unfinished, std::ios::binary};
     out << text;

@@ -52,8 +52,10 @@ public:
     }
     /// What the word was before.
     [[nodiscard]] std::uint32_t compare_swap(std::uint32_t expected, std::uint32_t desired, std::memory_order order) {
-        return atomics().compare_swap_around(target_.value, offset_.bytes, expected, desired, place_, type_.bytes,
-                                             order);
+        std::uint32_t before = 0;
+        atomics().compare_swap(mpi::AtomicType::uint32, target_.value, offset_.bytes, &expected, &desired, &before,
+                               order, {place_, type_.bytes});
+        return before;
     }
     /// The value is `before`, and stays so.
     void look(const void* before, const char* call) {

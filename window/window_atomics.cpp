@@ -127,7 +127,7 @@ void WindowAtomics::fetch_by_swaps(mpi::AtomicOperation operation, mpi::AtomicTy
 }
 
 void WindowAtomics::compare_swap(mpi::AtomicType type, int target, std::uint64_t offset, const void* expected,
-                                 const void* desired, void* result, std::memory_order order) {
+                                 const void* desired, void* result, std::memory_order order, Part part) {
     facts_.state.progress_driver().serve_now_and_then();
     if (releases(order)) order_.release();
     const std::uint64_t mark = order_.copies().mark();
@@ -135,26 +135,9 @@ void WindowAtomics::compare_swap(mpi::AtomicType type, int target, std::uint64_t
     if (order_.copies().concerns(target)) {
         const bool swapped = std::memcmp(result, expected, mpi::size_of(type)) == 0;
         const auto* const after = static_cast<const std::byte*>(swapped ? desired : result);
-        order_.copies().atomic_result(target, offset, {after, mpi::size_of(type)}, mark);
+        order_.copies().atomic_result(target, offset + part.place, {after + part.place, part.bytes}, mark);
     }
     if (acquires(order)) order_.acquire();
-}
-
-std::uint32_t WindowAtomics::compare_swap_around(int target, std::uint64_t word, std::uint32_t expected,
-                                                 std::uint32_t desired, std::uint64_t place, std::uint64_t bytes,
-                                                 std::memory_order order) {
-    facts_.state.progress_driver().serve_now_and_then();
-    if (releases(order)) order_.release();
-    const std::uint64_t mark = order_.copies().mark();
-    std::uint32_t before = 0;
-    swap_untold(mpi::AtomicType::uint32, target, word, &expected, &desired, &before);
-    if (order_.copies().concerns(target)) {
-        const std::uint32_t after = before == expected ? desired : before;
-        order_.copies().atomic_result(target, word + place, std::as_bytes(std::span{&after, 1}).subspan(place, bytes),
-                                      mark);
-    }
-    if (acquires(order)) order_.acquire();
-    return before;
 }
 
 void WindowAtomics::swap_untold(mpi::AtomicType type, int target, std::uint64_t offset, const void* expected,

@@ -26,14 +26,20 @@ public:
 
     void fetch(mpi::AtomicOperation operation, mpi::AtomicType type, int target, std::uint64_t offset,
                const void* operand, void* result, std::memory_order order);
+    /// The bytes of a value, from `place` on.
+    struct Part {
+        std::uint64_t place = 0;
+        std::uint64_t bytes = 0;
+    };
+    /// Copies are notified of `part`, which is all that the caller wants to change.
     void compare_swap(mpi::AtomicType type, int target, std::uint64_t offset, const void* expected, const void* desired,
-                      void* result, std::memory_order order);
+                      void* result, std::memory_order order, Part part);
+    void compare_swap(mpi::AtomicType type, int target, std::uint64_t offset, const void* expected, const void* desired,
+                      void* result, std::memory_order order) {
+        compare_swap(type, target, offset, expected, desired, result, order, {.bytes = mpi::size_of(type)});
+    }
     void update(mpi::AtomicOperation operation, mpi::AtomicType type, int target, std::uint64_t offset,
                 const void* operand);
-    /// A step of an atomic on a value of 1 or 2 bytes, of which copies are notified: a compare-and-swap of the 4 bytes
-    /// at `word`. Returns what they were.
-    std::uint32_t compare_swap_around(int target, std::uint64_t word, std::uint32_t expected, std::uint32_t desired,
-                                      std::uint64_t place, std::uint64_t bytes, std::memory_order order);
     /// After an atomic that has changed nothing: the same as learn_of_departures(), for any value.
     void look(int target, std::uint64_t offset, std::uint64_t value, const char* call) {
         if (facts_.state.membership().troubled()) [[unlikely]]

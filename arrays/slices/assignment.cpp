@@ -277,10 +277,8 @@ void AssignmentState::end(const std::vector<Team*>& teams, const char* outcome, 
     if (well) return;
     restore();
     for (Team* one : teams) one->barrier();
-    const mpi::Problem first = mpi::first_problem(team.state().communicator(), mpi::text_of(problem));
-    if (problem != nullptr) std::rethrow_exception(problem);
-    throw UsageError{fmt::format("{}: Assignment::execute: {}, since rank {} could not: {}", team.who(), outcome,
-                                 first.rank, first.text)};
+    mpi::throw_failure(team.state().communicator(), problem,
+                       fmt::format("{}: Assignment::execute: {}", team.who(), outcome));
 }
 
 void require_same_ranks(Team& target, Team& source, const std::string& text) {

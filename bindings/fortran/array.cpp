@@ -170,6 +170,29 @@ struct Known {
     }
 };
 
+/// A distribution as Fortran passes it.
+struct GivenDistribution {
+    int kind = 0;
+    const std::int64_t* grid = nullptr;
+    std::int64_t grid_count = 0;
+    const std::int64_t* block = nullptr;
+    std::int64_t block_count = 0;
+};
+
+/// `call(distribution)` for an array of so many dimensions; `name` is that of the call in messages.
+template <class Call>
+int with_distribution(const char* name, const lapwing_array* array, const GivenDistribution& given, Call&& call) {
+    Known known;
+    int code = known.ask(array);
+    if (code != LAPWING_SUCCESS) return code;
+    const int outcome = guarded(name, [&] {
+        const Distribution how{given.kind,       known.dimensions, given.grid,
+                               given.grid_count, given.block,      given.block_count};
+        code = call(&how.given);
+    });
+    return outcome != LAPWING_SUCCESS ? outcome : code;
+}
+
 int give(const Known& known, const PerDimension& values, std::int64_t* results, std::int64_t* count) {
     std::reverse_copy(values.begin(), values.begin() + known.dimensions, results);
     *count = known.dimensions;
@@ -279,14 +302,8 @@ int lapwing_fortran_array_create_own(lapwing_runtime* runtime, lapwing_type type
 
 int lapwing_fortran_array_redistribute(lapwing_array* array, int distribution, const int64_t* grid, int64_t grid_count,
                                        const int64_t* block, int64_t block_count) {
-    Known known;
-    int code = known.ask(array);
-    if (code != LAPWING_SUCCESS) return code;
-    const int outcome = guarded("lapwing_array_redistribute", [&] {
-        const Distribution how{distribution, known.dimensions, grid, grid_count, block, block_count};
-        code = lapwing_array_redistribute(array, &how.given);
-    });
-    return outcome != LAPWING_SUCCESS ? outcome : code;
+    return with_distribution("lapwing_array_redistribute", array, {distribution, grid, grid_count, block, block_count},
+                             [&](const lapwing_distribution* how) { return lapwing_array_redistribute(array, how); });
 }
 
 int lapwing_fortran_array_redistribute_own(lapwing_array* array, const lapwing_distribution_procedures* functions) {
@@ -386,26 +403,16 @@ int lapwing_fortran_array_prefetch_patch(lapwing_array* array, const lapwing_ran
 int lapwing_fortran_array_redistribute_ordered(lapwing_array* array, int distribution, const int64_t* grid,
                                                int64_t grid_count, const int64_t* block, int64_t block_count,
                                                lapwing_relabelling* order) {
-    Known known;
-    int code = known.ask(array);
-    if (code != LAPWING_SUCCESS) return code;
-    const int outcome = guarded("lapwing_array_redistribute_ordered", [&] {
-        const Distribution how{distribution, known.dimensions, grid, grid_count, block, block_count};
-        code = lapwing_array_redistribute_ordered(array, &how.given, order);
-    });
-    return outcome != LAPWING_SUCCESS ? outcome : code;
+    return with_distribution(
+        "lapwing_array_redistribute_ordered", array, {distribution, grid, grid_count, block, block_count},
+        [&](const lapwing_distribution* how) { return lapwing_array_redistribute_ordered(array, how, order); });
 }
 
 int lapwing_fortran_relabelling_create(lapwing_array* array, int distribution, const int64_t* grid, int64_t grid_count,
                                        const int64_t* block, int64_t block_count, lapwing_relabelling** relabelling) {
-    Known known;
-    int code = known.ask(array);
-    if (code != LAPWING_SUCCESS) return code;
-    const int outcome = guarded("lapwing_relabelling_create", [&] {
-        const Distribution how{distribution, known.dimensions, grid, grid_count, block, block_count};
-        code = lapwing_relabelling_create(array, &how.given, relabelling);
-    });
-    return outcome != LAPWING_SUCCESS ? outcome : code;
+    return with_distribution(
+        "lapwing_relabelling_create", array, {distribution, grid, grid_count, block, block_count},
+        [&](const lapwing_distribution* how) { return lapwing_relabelling_create(array, how, relabelling); });
 }
 
 int lapwing_fortran_halo_create(lapwing_array* array, int64_t depth, const int* periodic, int64_t count,

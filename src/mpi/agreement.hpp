@@ -2,6 +2,9 @@
 
 #include "src/support/mpi_error.hpp"
 
+#include <lapwing/error.hpp>
+
+#include <fmt/format.h>
 #include <mpi.h>
 
 #include <algorithm>
@@ -52,6 +55,15 @@ struct Problem {
     support::check_mpi(MPI_Bcast(text.data(), static_cast<int>(text.size()), MPI_CHAR, first, communicator),
                        "MPI_Bcast");
     return {first, text.data()};
+}
+
+/// Collective, where a rank has a failure. Throws it there; elsewhere a UsageError that begins with `outcome` and tells
+/// what the first of those ranks could not do.
+[[noreturn]] inline void throw_failure(MPI_Comm communicator, const std::exception_ptr& failure,
+                                       std::string_view outcome) {
+    const Problem first = first_problem(communicator, text_of(failure));
+    if (failure != nullptr) std::rethrow_exception(failure);
+    throw UsageError{fmt::format("{}, since rank {} could not: {}", outcome, first.rank, first.text)};
 }
 
 } // namespace lapwing::detail::mpi

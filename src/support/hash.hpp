@@ -3,14 +3,27 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string_view>
 
 namespace lapwing::detail::support {
 
-/// A number for bytes by which ranks tell whether they have the same: FNV-1a (Fowler, Noll and Vo), of which the last
-/// bits are mixed again, since numbers differ in few. It tells accidents, and keeps nobody from making one.
-[[nodiscard]] constexpr std::uint64_t hash_of(std::span<const std::byte> bytes) noexcept {
+/// FNV-1a (Fowler, Noll and Vo), of bytes or characters. It tells accidents, and keeps nobody from making one.
+template <class Byte>
+    requires(sizeof(Byte) == 1)
+[[nodiscard]] constexpr std::uint64_t fnv1a(std::span<const Byte> bytes) noexcept {
     std::uint64_t hash = 0xcbf29ce484222325;
-    for (const std::byte byte : bytes) hash = (hash ^ static_cast<std::uint64_t>(byte)) * 0x100000001b3;
+    for (const Byte byte : bytes) hash = (hash ^ static_cast<unsigned char>(byte)) * 0x100000001b3;
+    return hash;
+}
+/// The same: of files, whose text is damaged or not.
+[[nodiscard]] constexpr std::uint64_t checksum_of(std::string_view text) noexcept {
+    return fnv1a(std::span<const char>{text});
+}
+
+/// A number for bytes by which ranks tell whether they have the same: FNV-1a, of which the last bits are mixed again,
+/// since numbers differ in few.
+[[nodiscard]] constexpr std::uint64_t hash_of(std::span<const std::byte> bytes) noexcept {
+    std::uint64_t hash = fnv1a(bytes);
     hash = (hash ^ hash >> 32) * 0x9e3779b97f4a7c15;
     return hash ^ hash >> 29;
 }

@@ -107,10 +107,7 @@ bool Synchronisation::agreed_barrier(CollectiveCall call, bool well) {
 }
 
 void Synchronisation::agree(CollectiveCall call, const std::exception_ptr& failure, std::string_view outcome) {
-    if (agreed_barrier(call, failure == nullptr)) return;
-    const mpi::Problem first = mpi::first_problem(team_.communicator(), mpi::text_of(failure));
-    if (failure != nullptr) std::rethrow_exception(failure);
-    throw UsageError{fmt::format("{}, since rank {} could not: {}", outcome, first.rank, first.text)};
+    if (!agreed_barrier(call, failure == nullptr)) mpi::throw_failure(team_.communicator(), failure, outcome);
 }
 
 void Synchronisation::notify_split(std::optional<std::int64_t> identity) {
