@@ -141,11 +141,10 @@ TEST_CASE("a release of many scattered writes keeps the record of what is under 
     const auto before = window.statistics();
     window.release();
     const auto after = window.statistics();
-    // 200 runs of the cache join 200 puts: more than the 256 that may be under way at a time. All are messages.
+    // 200 runs of the cache join 200 puts: more than the 256 that may be under way at a time. All are messages. A flush
+    // that finds all complete, since the owner was quick, is none that is counted.
     if (window.path(target) == lapwing::Path::rma) {
-        const std::uint64_t flushes = after[Counter::service_flushes] - before[Counter::service_flushes];
-        CHECK(flushes >= 1); // the last finds all complete where the owner was quick
-        CHECK(flushes <= 2);
+        CHECK(after[Counter::service_flushes] - before[Counter::service_flushes] <= 2);
         CHECK(after[Counter::rma_flushes] == before[Counter::rma_flushes]);
     }
     runtime.barrier();
