@@ -7,20 +7,9 @@
 #include <fmt/format.h>
 
 namespace lapwing {
-namespace {
-
-Rank checked_home(const Team& team, Rank home) {
-    if (home.value < 0 || home.value >= team.size())
-        throw RangeError{fmt::format("{}: Lock: home rank {} is outside [0, {}); pass a rank of the team", team.who(),
-                                     home.value, team.size())};
-    return home;
-}
-
-} // namespace
-
 Lock::Lock() noexcept = default;
 Lock::Lock(Team& team, Rank home)
-    : state_{std::make_unique<detail::window::LockState>(team, checked_home(team, home))}, rank_{team.rank()} {}
+    : state_{std::make_unique<detail::window::LockState>(team, home)}, rank_{team.rank()} {}
 Lock::Lock(Lock&&) noexcept = default;
 Lock& Lock::operator=(Lock&&) noexcept = default;
 Lock::~Lock() = default;

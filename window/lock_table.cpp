@@ -2,6 +2,8 @@
 
 #include "window/window_state.hpp"
 
+#include <lapwing/error.hpp>
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -28,7 +30,16 @@ LockSlot LockTable::take(Team& team, int home) {
         const std::lock_guard guard{mutex_};
         return free_.empty() ? slots_ : free_.top();
     };
-    state.synchronisation().barrier(team::CollectiveCall::lock_create, team::identity_of_lock(next(), home));
+    // A home that is no rank ends the wait of the others, too.
+    const bool in_range = home >= 0 && home < state.size();
+    try {
+        state.synchronisation().barrier(team::CollectiveCall::lock_create, team::identity_of_lock(next(), home));
+    } catch (const MismatchError&) {
+        if (in_range) throw;
+    }
+    if (!in_range)
+        throw RangeError{fmt::format("{}: Lock: home rank {} is outside [0, {}); pass a rank of the team", state.who(),
+                                     home, state.size())};
     if (next() == slots_) add_block(team);
     const std::lock_guard guard{mutex_};
     const std::uint32_t number = free_.top();

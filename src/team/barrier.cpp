@@ -79,7 +79,8 @@ std::string text_on_window(std::int64_t identity) {
 }
 
 std::string text_of_lock(std::int64_t identity) {
-    return fmt::format("the one in place {} with home rank {}", identity >> 32, identity & 0xFFFFFFFF);
+    return fmt::format("the one in place {} with home rank {}", identity >> 32,
+                       static_cast<std::int32_t>(identity & 0xFFFFFFFF));
 }
 
 void Attendance::merge(const Attendance& other) {

@@ -258,6 +258,12 @@ TEST_CASE(
                    says({runtime.who(), "the close of a lock", "home rank 0", "in the same order", "stays open"}));
         CHECK_THAT(message_of<MismatchError>([&] { Lock{runtime, Rank{odd_one ? 1 : 0}}; }),
                    says({runtime.who(), "the creation of a lock", "home rank 0", "home rank 1", "name the same home"}));
+        if (odd_one)
+            CHECK_THAT(message_of<lapwing::RangeError>([&] { Lock{runtime, Rank{-1}}; }),
+                       says({runtime.who(), "home rank -1", "outside [0, ", "pass a rank of the team"}));
+        else
+            CHECK_THAT(message_of<MismatchError>([&] { Lock{runtime, Rank{0}}; }),
+                       says({runtime.who(), "the creation of a lock", "home rank -1"}));
     }
     Lock third{runtime};
     constexpr int times = 20;

@@ -1,0 +1,65 @@
+// An MPI one of whose one-sided operations is wrong, slow, fails or never returns. The faulty calls take the place of
+// MPI's by its profiling interface.
+#pragma once
+
+#include "src/mpi/atomics.hpp"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace test {
+
+enum class Call {
+    none,
+    get,
+    put,
+    rget,
+    rput,
+    fetch,
+    swap,
+    accumulate,
+    flush,
+    flush_local,
+    flush_all,
+    lock_all,
+    allocate
+};
+enum class How { wrong, wrong_result, slow, fails, hangs };
+
+struct Fault {
+    Call call = Call::none;
+    How how = How::wrong;
+    std::optional<lapwing::detail::mpi::AtomicOperation> operation = std::nullopt; ///< of an atomic; by default all
+    std::optional<lapwing::detail::mpi::AtomicType> type = std::nullopt;           ///< the same
+};
+
+/// As a failed check names it: "MPI_Fetch_and_op, wrong, operation 3 of type 2".
+std::string name_of(const Fault& fault);
+
+/// The call's name.
+std::string name_of(Call call);
+
+/// While it lives, MPI has this fault; collective.
+class FaultInPlace {
+public:
+    explicit FaultInPlace(const Fault& what);
+    ~FaultInPlace();
+    FaultInPlace(const FaultInPlace&) = delete;
+    FaultInPlace& operator=(const FaultInPlace&) = delete;
+};
+
+/// MPI's calls again, also before the fault's end: for what an abandoned thread is in.
+void repair_mpi();
+
+/// Faults of calls that move data, complete it, or create windows, as far as Lapwing uses them with this MPI.
+std::vector<Fault> faults_of_windows();
+
+/// Each atomic on each type for which MPI has it, wrong in what it does or in what it returns; and those that fail or
+/// are slow, which are tried alike.
+std::vector<Fault> faults_of_fetches();
+
+/// Compare-and-swap of each type, faulty in each way that returns.
+std::vector<Fault> faults_of_swaps();
+
+} // namespace test
