@@ -1,5 +1,6 @@
 #include "upc/heap.hpp"
 
+#include "src/support/assert.hpp"
 #include "src/support/backoff.hpp"
 #include "src/team/team_state.hpp"
 
@@ -171,6 +172,9 @@ Heaps::Answer Heaps::perform_in(Memory&& memory, const HeapPlace& place, const Q
         case What::object: answer.found.object = books.object(question.value); break;
         case What::find: answer.found = books.find(question.value, question.from, blocks_of_a_question); break;
         }
+        if constexpr (lapwing::detail::support::internal_assertions &&
+                      std::is_same_v<std::remove_cvref_t<Memory>, MappedPart>)
+            books.validate();
     } catch (const BooksOverwritten& problem) {
         answer.overwritten_at = problem.at;
     }

@@ -67,6 +67,9 @@ public:
     /// from `from` on, which is the begin of the region or what an earlier search has said. What stands there may have
     /// changed since: then it begins anew.
     [[nodiscard]] FoundBlock find(std::uint64_t address, std::uint64_t from, std::uint64_t blocks);
+    /// Throws unless all that is written down agrees: blocks with their neighbours, free ones with their lists. Cost:
+    /// reads every block, for tests and builds with internal assertions.
+    void validate();
 
 private:
     /// In front of each block, whose size counts it. Blocks lie one behind the other.
@@ -318,6 +321,45 @@ FoundBlock HeapBooks<Memory>::find(std::uint64_t address, std::uint64_t from, st
         at = behind;
     }
     return {};
+}
+
+template <BooksMemory Memory>
+void HeapBooks<Memory>::validate() {
+    std::uint64_t free_blocks = 0;
+    std::uint64_t free_bytes = 0;
+    std::uint64_t size_before = 0;
+    bool free_before = false;
+    for (std::uint64_t at = region_.begin; at < region_.end;) {
+        const Block block = block_at(at);
+        const bool is_free = !is_allocated(block);
+        if (block.size_before != size_before || (is_free && free_before)) throw BooksOverwritten{at};
+        if (is_free) {
+            ++free_blocks;
+            free_bytes += size_of(block) - block_header_bytes;
+        } else if (block.next > size_of(block) - block_header_bytes) {
+            throw BooksOverwritten{at};
+        }
+        free_before = is_free;
+        size_before = size_of(block);
+        at += size_before;
+    }
+    for (std::uint64_t bin = 0; bin < bins; ++bin) {
+        std::uint64_t previous = 0;
+        auto at = memory_.template get<std::uint64_t>(first_at(bin));
+        const unsigned classes = memory_.template get<std::uint8_t>(classes_at(bin));
+        const auto levels = memory_.template get<std::uint64_t>(root_ + offsetof(HeapRoot, used_levels));
+        if ((at != 0) != ((classes >> bin % HeapRoot::classes & 1) != 0)) throw BooksOverwritten{first_at(bin)};
+        if ((classes != 0) != ((levels >> bin / HeapRoot::classes & 1) != 0)) throw BooksOverwritten{classes_at(bin)};
+        for (; at != 0; --free_blocks) {
+            const Block block = free_block_at(at);
+            if (free_blocks == 0 || block.previous != previous || bin_of(size_of(block)) != bin)
+                throw BooksOverwritten{at};
+            previous = at;
+            at = block.next;
+        }
+    }
+    const std::uint64_t free_at = root_ + offsetof(HeapRoot, free_bytes);
+    if (free_blocks != 0 || memory_.template get<std::uint64_t>(free_at) != free_bytes) throw BooksOverwritten{free_at};
 }
 
 } // namespace lapwing::upc

@@ -1,6 +1,7 @@
 #include "src/messages/engine.hpp"
 
 #include "src/messages/tags.hpp"
+#include "src/support/assert.hpp"
 
 #include <lapwing/error.hpp>
 
@@ -206,6 +207,10 @@ bool Engine::progress_locked() {
     target_side_.send_replies();
     origin_side_.send_gathered();
     origin_side_.update_active();
+    if constexpr (support::internal_assertions) {
+        origin_side_.validate();
+        target_side_.validate();
+    }
     endpoint_.throw_problem();
     return moved;
 }

@@ -70,6 +70,9 @@ public:
     /// Its owner does not wait any more, and what still comes for it finds nobody.
     void forget(Slot& slot);
 
+    /// Ends the process where an invariant does not hold; for builds with internal assertions.
+    void validate() const;
+
 private:
     void finish_part(Slot& slot);
     void release_if_complete(Slot& slot);

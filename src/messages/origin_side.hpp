@@ -79,6 +79,9 @@ public:
     [[nodiscard]] bool busy() const noexcept { return active_.load(std::memory_order_acquire) != 0; }
     [[nodiscard]] bool pushing() const noexcept { return pushing_.load(std::memory_order_relaxed); }
 
+    /// Ends the process where an invariant does not hold; for builds with internal assertions.
+    void validate() const;
+
 private:
     using Slot = OperationSlots::Slot;
 

@@ -36,6 +36,9 @@ public:
     void sent(std::uint32_t index);
     [[nodiscard]] bool empty() const noexcept { return peers_.empty(); }
 
+    /// Ends the process where an invariant does not hold; for builds with internal assertions.
+    void validate() const;
+
 private:
     enum class Use : std::uint8_t {
         answer,

@@ -40,6 +40,8 @@ public:
     /// Answers the puts that have arrived, as far as there is room for replies.
     void answer_finished(ReplyQueue& replies);
     [[nodiscard]] bool has_finished() const noexcept { return !finished_.empty(); }
+    /// See TargetSide.
+    void validate() const { staging_.validate(); }
 
 private:
     /// Whether there can be such a transfer: a tag that MPI has, and a possible size; else a problem that is noted.

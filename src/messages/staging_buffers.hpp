@@ -37,6 +37,9 @@ public:
     }
     [[nodiscard]] std::byte* memory(std::uint32_t number) noexcept { return buffers_[number].memory.get(); }
 
+    /// Ends the process where an invariant does not hold; for builds with internal assertions.
+    void validate() const;
+
 private:
     struct Buffer {
         support::AlignedMemory memory{};

@@ -47,6 +47,9 @@ public:
     /// Times a wake request has come in. From any thread.
     [[nodiscard]] std::uint64_t wakes() const noexcept { return wakes_.load(std::memory_order_relaxed); }
 
+    /// Ends the process where an invariant does not hold; for builds with internal assertions.
+    void validate() const;
+
 private:
     // The handlers that RequestTable names. Those that return a bool return false where there is no room for the answer
     // now, and have done nothing then: the request comes again in a later round. Room for replies comes free by itself;

@@ -26,6 +26,15 @@ int main(int argc, char** argv) {
     }
     int wrong = sum != n * (n - 1) / 2;
 
+    /* A pointer to the second element of a block of 4, seen as one to blocks of 1 or without blocks: no phase is left. */
+    const lapwing_upc_pointer second = lapwing_upc_add(a, sizeof(long), block, 1);
+    const lapwing_upc_pointer cyclic = lapwing_upc_add(second, sizeof(long), 1, 1);
+    const lapwing_upc_pointer plain = lapwing_upc_add(second, sizeof(long), 0, 1);
+    wrong = wrong || lapwing_upc_phaseof(second) != 1 || lapwing_upc_phaseof(cyclic) != 0 ||
+            lapwing_upc_phaseof(plain) != 0 || lapwing_upc_threadof(cyclic) != (size_t)(1 % threads) ||
+            lapwing_upc_threadof(plain) != 0 || lapwing_upc_difference(cyclic, second, sizeof(long), 1) != 1 ||
+            lapwing_upc_difference(plain, second, sizeof(long), 0) != 1;
+
     const lapwing_upc_pointer lock = lapwing_upc_all_lock_alloc();
     lapwing_upc_barrier(NULL);
     lapwing_upc_lock(lock);

@@ -110,6 +110,7 @@ TEST_CASE(
             REQUIRE(books.free(block->first) == Freed::already_free);
             blocks.erase(block);
         }
+        if (round % 100 == 0) REQUIRE_NOTHROW(books.validate());
     }
     for (const auto& [begin, end] : blocks) REQUIRE(books.free(begin) == Freed::done);
     // All of it is one piece again, though its size is no power of 2; and there is nothing beyond.
@@ -124,6 +125,10 @@ TEST_CASE(
     memory.reads = 0;
     CHECK(books.allocate(4000).address != 0);
     CHECK(memory.reads <= 30);
+    CHECK_NOTHROW(books.validate());
+    // And it sees what does not agree.
+    memory.put(small[101] - block_header_bytes + 8, std::uint64_t{7 * granule});
+    CHECK_THROWS_AS(books.validate(), BooksOverwritten);
 }
 
 TEST_CASE("books that a program has written over are told, and followed nowhere") {

@@ -63,6 +63,7 @@ public:
             {"an atomic of uint64", &Writer::fetch<std::uint64_t>},
             {"an atomic of double", &Writer::fetch<double>},
             {"compare_swap", &Writer::compare_swap},
+            {"an atomic of 16 bytes", &Writer::wide_atomic},
             {"an atomic without a result", &Writer::update<std::int32_t>},
             {"an atomic without a result of double", &Writer::update<double>},
             {"a list of atomics", &Writer::fetch_list},
@@ -236,6 +237,16 @@ private:
         (void)window_.compare_swap(target_, Offset{offset}, before + random_.size(0, 1), random_.size(0, 1000),
                                    order());
     }
+    void wide_atomic() {
+        using Wide = std::array<std::uint64_t, 2>;
+        const std::uint64_t offset = place(sizeof(Wide));
+        const Wide operand{random_.size(0, 1000), random_.size(0, 1000)};
+        Wide before = window_.atomic_read<Wide>(target_, Offset{offset}, order());
+        before[1] += random_.size(0, 1); // some find another value
+        expected_.add(target_.value, offset, sizeof(Wide));
+        if (random_.number(0, 1) == 0) (void)window_.swap(target_, Offset{offset}, operand, order());
+        else (void)window_.compare_swap(target_, Offset{offset}, before, operand, order());
+    }
     template <class T>
     void update() {
         const std::uint64_t offset = place(sizeof(T));
@@ -404,6 +415,8 @@ TEST_CASE("a copy hears of every acquire, and of nothing else as one") {
         acquires("an atomic that acquires", [&] { fetch(order); });
         acquires("a compare_swap that acquires", [&] { swap(order); });
         acquires("a read that acquires", [&] { (void)window.atomic_read<std::int64_t>(target, Offset{8}, order); });
+        acquires("a read of 16 bytes that acquires",
+                 [&] { (void)window.atomic_read<std::array<std::uint64_t, 2>>(target, Offset{16}, order); });
     }
     for (const std::memory_order order : {std::memory_order_relaxed, std::memory_order_release}) {
         leaves("an atomic that does not", [&] { fetch(order); });

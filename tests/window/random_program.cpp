@@ -532,8 +532,37 @@ private:
         window(range->place).add(rank(range->place), Offset{range->offset}, operand);
     }
 
+    struct Wide {
+        std::uint64_t low;
+        std::uint64_t high;
+        friend bool operator==(const Wide&, const Wide&) = default;
+    };
+
+    /// Of 16 bytes, anywhere.
+    void own_wide_atomic() {
+        const auto range = choose(true);
+        const std::uint64_t kind = random_.below(4);
+        const Wide operand{random_.next(), random_.next()};
+        const std::memory_order order = random_order();
+        if (!range || range->size < sizeof(Wide)) return;
+        const Range exact{range->place, range->offset, sizeof(Wide)};
+        const Wide before = load_as<Wide>(exact);
+        const Wide expected = kind == 0 ? operand : before; // what differs is left alone
+        if (kind != 3 && (kind != 0 || before == expected)) store_as(exact, operand);
+        if (real_ == nullptr) return;
+        trace("atomic of 16 bytes", exact);
+        Window& there = window(exact.place);
+        const Rank target = rank(exact.place);
+        const Offset offset{exact.offset};
+        Wide seen{};
+        if (kind < 2) seen = there.compare_swap(target, offset, expected, operand, order);
+        else if (kind == 2) seen = there.swap(target, offset, operand, order);
+        else seen = there.atomic_read<Wide>(target, offset, order);
+        compare("atomic of 16 bytes", exact, std::as_bytes(std::span{&seen, 1}), std::as_bytes(std::span{&before, 1}));
+    }
+
     void own_atomic() {
-        switch (random_.below(8)) {
+        switch (random_.below(9)) {
         case 0: return own_atomic_of<std::int32_t>();
         case 1: return own_atomic_of<std::uint32_t>();
         case 2: return own_atomic_of<std::int64_t>();
@@ -541,6 +570,7 @@ private:
         case 4: return own_atomic_of<float>();
         case 5: return own_add_of<std::uint32_t>();
         case 6: return own_add_of<std::uint64_t>();
+        case 7: return own_wide_atomic();
         default: return own_atomic_of<double>();
         }
     }
