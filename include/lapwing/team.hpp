@@ -171,7 +171,8 @@ public:
         }
         return value;
     }
-    /// Collective. Returns, on every rank, the value that rank `root` passes. Throws RangeError.
+    /// Collective. Returns, on every rank, the value that rank `root` passes. Throws RangeError where `root` is no
+    /// rank, before any communication: the others wait until this rank calls again.
     template <class T>
         requires(!values::Range<const T&>)
     [[nodiscard]] T broadcast(const T& value, Rank root) {

@@ -160,7 +160,8 @@ std::vector<Fault> test::faults_of_windows() {
     for (const Call call : {Call::get, Call::put, Call::rget, Call::rput})
         for (const How how : {How::wrong, How::slow, How::fails}) faults.push_back({call, how});
     std::vector<Call> flushes{Call::flush};
-    if constexpr (lapwing::detail::mpi_kind == lapwing::detail::MpiKind::open_mpi) // others' are not used
+    if constexpr (lapwing::detail::support::mpi_kind ==
+                  lapwing::detail::support::MpiKind::open_mpi) // others' are not used
         flushes.insert(flushes.end(), {Call::flush_local, Call::flush_all});
     for (const Call call : flushes)
         for (const How how : {How::slow, How::fails}) faults.push_back({call, how});

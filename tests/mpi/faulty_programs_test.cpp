@@ -2,6 +2,7 @@
 #include "mpi/faulty_mpi.hpp"
 #include "support/catch.hpp"
 #include "support/mpi_test.hpp"
+#include "team/team_test.hpp"
 #include "window/random_program.hpp"
 
 #include <cstddef>

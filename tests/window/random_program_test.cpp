@@ -1,7 +1,7 @@
 // Random programs on windows leave the memory, and read the values, that the same programs leave and read in plain
 // arrays.
 #include "support/catch.hpp"
-#include "support/mpi_test.hpp"
+#include "team/team_test.hpp"
 #include "window/random_program.hpp"
 
 TEST_CASE("random programs leave what they leave in plain arrays") { test::run_random_programs(1, 12); }
