@@ -75,8 +75,9 @@ class GlobalArray : public detail::arrays::ArrayBase {
     static_assert(!std::is_const_v<T>);
     static_assert(std::default_initializable<T>,
                   "elements of a GlobalArray are made from bytes: T needs a default constructor");
-    static_assert(!values::leads_elsewhere<T>(), "lapwing: pointers, spans and views cannot be elements, since they "
-                                                 "are meaningless on another rank; use indices");
+    static_assert(!detail::values::leads_elsewhere<T>(),
+                  "lapwing: pointers, spans and views cannot be elements, since they "
+                  "are meaningless on another rank; use indices");
     static_assert(alignof(T) <= detail::arrays::max_alignment,
                   "parts of a GlobalArray are aligned to 64 bytes: alignof(T) is larger");
 

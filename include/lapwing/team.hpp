@@ -112,7 +112,7 @@ public:
     /// true if all are, and max() if any is. Any other trivially copyable type with + or <, such as std::complex, is
     /// combined in the order of the ranks, at the cost of reduce().
     template <class T>
-        requires(!values::Range<const T&>)
+        requires(!detail::values::Range<const T&>)
     [[nodiscard]] T sum(T value) {
         constexpr bool is_bool = std::is_same_v<T, bool>;
         static_assert(!is_bool, "lapwing: a sum of bool is not a bool: pass std::int64_t{value} to count, or use max() "
@@ -138,7 +138,7 @@ public:
         }
     }
     template <class T>
-        requires(!values::Range<const T&>)
+        requires(!detail::values::Range<const T&>)
     [[nodiscard]] T min(T value) {
         if constexpr (Number<T>) return from_ordered<T>(reduced(to_ordered(value), &Team::min));
         else if constexpr (check_ordered<T>())
@@ -146,7 +146,7 @@ public:
         else return value;
     }
     template <class T>
-        requires(!values::Range<const T&>)
+        requires(!detail::values::Range<const T&>)
     [[nodiscard]] T max(T value) {
         if constexpr (Number<T>) return from_ordered<T>(reduced(to_ordered(value), &Team::max));
         else if constexpr (check_ordered<T>())
@@ -158,33 +158,33 @@ public:
     /// on every rank. What the operation throws on one rank is thrown there, and a UsageError on the others. Throws
     /// PeerLeftError. Cost: a binomial tree of messages, and a broadcast.
     template <class T, class Operation>
-        requires(!values::Range<const T&>)
+        requires(!detail::values::Range<const T&>)
     [[nodiscard]] T reduce(T value, Operation operation) {
-        if constexpr (values::check_value<T>()) {
+        if constexpr (detail::values::check_value<T>()) {
             const auto combine_values = [](void* context, void* left, const void* right) {
                 T& sum = *static_cast<T*>(left);
                 T other;
                 std::memcpy(&other, right, sizeof other);
                 sum = static_cast<T>((*static_cast<Operation*>(context))(sum, other));
             };
-            combine(values::bytes_of(value), combine_values, &operation);
+            combine(detail::values::bytes_of(value), combine_values, &operation);
         }
         return value;
     }
     /// Collective. Returns, on every rank, the value that rank `root` passes. Throws RangeError where `root` is no
     /// rank, before any communication: the others wait until this rank calls again.
     template <class T>
-        requires(!values::Range<const T&>)
+        requires(!detail::values::Range<const T&>)
     [[nodiscard]] T broadcast(const T& value, Rank root) {
         T result = value;
-        if constexpr (values::check_value<T>()) broadcast(values::bytes_of(result), root);
+        if constexpr (detail::values::check_value<T>()) broadcast(detail::values::bytes_of(result), root);
         return result;
     }
     /// Collective. Any contiguous range becomes a copy of rank `root`'s, in place; its size must be the same on all
     /// ranks.
-    template <values::Range V>
+    template <detail::values::Range V>
     void broadcast(V&& values, Rank root) {
-        if constexpr (values::check_destination<V>()) broadcast(values::bytes_of(values), root);
+        if constexpr (detail::values::check_destination<V>()) broadcast(detail::values::bytes_of(values), root);
     }
     /// Collective, in general form: MPI_Allreduce in place over `count` values of `type`.
     void all_reduce(void* values, std::uint64_t count, MPI_Datatype type, MPI_Op operation);

@@ -22,7 +22,7 @@ concept TriviallyCopyable = std::is_trivially_copyable_v<T>;
 template <class T>
 concept Number = std::is_arithmetic_v<T> && !std::is_same_v<T, bool> && sizeof(T) <= 8;
 
-namespace values {
+namespace detail::values {
 
 template <class T>
 inline constexpr bool is_reference_wrapper = false;
@@ -112,5 +112,5 @@ template <class V>
     else return bytes(std::addressof(argument), 1);
 }
 
-} // namespace values
+} // namespace detail::values
 } // namespace lapwing

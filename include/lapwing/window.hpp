@@ -80,7 +80,7 @@ consteval bool check_results() {
                   "lapwing: the results of a list of atomics need a range; for one result pass std::span{&before, 1}");
     if constexpr (!std::ranges::range<Results>) {
         return false;
-    } else if constexpr (!values::check_destination<Results>()) {
+    } else if constexpr (!detail::values::check_destination<Results>()) {
         return false;
     } else {
         constexpr bool atomic = AtomicValue<std::ranges::range_value_t<Results>>;
@@ -208,54 +208,56 @@ public:
     /// they do not compile.
     template <class V>
     void get(Rank target, Offset offset, V&& destination) {
-        if constexpr (values::check_destination<V>()) get_bytes(target, offset, values::bytes_of(destination));
+        if constexpr (detail::values::check_destination<V>())
+            get_bytes(target, offset, detail::values::bytes_of(destination));
     }
     /// With an explicit element type: `w.get<double>(rank, offset, std::span{pointer, count})`; likewise for the other
     /// calls.
     template <class T>
     void get(Rank target, Offset offset, std::span<T> destination) {
-        if constexpr (values::check_destination<std::span<T>>())
-            get_bytes(target, offset, values::bytes_of(destination));
+        if constexpr (detail::values::check_destination<std::span<T>>())
+            get_bytes(target, offset, detail::values::bytes_of(destination));
     }
     template <class T>
         requires(!std::is_reference_v<T>)
     [[nodiscard]] T get(Rank target, Offset offset) {
         T value;
-        if constexpr (values::check_value<T>()) get_to_host(target, offset, values::bytes_of(value));
+        if constexpr (detail::values::check_value<T>()) get_to_host(target, offset, detail::values::bytes_of(value));
         return value;
     }
     template <class V>
     void put(Rank target, Offset offset, const V& source) {
-        if constexpr (!values::check_argument<const V&>()) return;
-        else if constexpr (values::Range<const V&>) put_bytes(target, offset, values::bytes_of(source));
-        else put_from_host(target, offset, values::bytes_of(source)); // one value is a variable
+        if constexpr (!detail::values::check_argument<const V&>()) return;
+        else if constexpr (detail::values::Range<const V&>) put_bytes(target, offset, detail::values::bytes_of(source));
+        else put_from_host(target, offset, detail::values::bytes_of(source)); // one value is a variable
     }
     template <class T>
     void put(Rank target, Offset offset, std::span<const T> source) {
-        if constexpr (values::check_argument<std::span<const T>>()) put_bytes(target, offset, values::bytes_of(source));
+        if constexpr (detail::values::check_argument<std::span<const T>>())
+            put_bytes(target, offset, detail::values::bytes_of(source));
     }
     template <class V>
     Completion start_get(Rank target, Offset offset, V&& destination) {
-        if constexpr (values::check_destination<V>())
-            return start_get_bytes(target, offset, values::bytes_of(destination));
+        if constexpr (detail::values::check_destination<V>())
+            return start_get_bytes(target, offset, detail::values::bytes_of(destination));
         else return {};
     }
     template <class V>
     Completion start_put(Rank target, Offset offset, V&& source) {
-        if constexpr (values::check_argument<V>() && values::check_lasting<V>())
-            return start_put_bytes(target, offset, values::bytes_of(source));
+        if constexpr (detail::values::check_argument<V>() && detail::values::check_lasting<V>())
+            return start_put_bytes(target, offset, detail::values::bytes_of(source));
         else return {};
     }
     template <class T>
     Completion start_get(Rank target, Offset offset, std::span<T> destination) {
-        if constexpr (values::check_destination<std::span<T>>())
-            return start_get_bytes(target, offset, values::bytes_of(destination));
+        if constexpr (detail::values::check_destination<std::span<T>>())
+            return start_get_bytes(target, offset, detail::values::bytes_of(destination));
         else return {};
     }
     template <class T>
     Completion start_put(Rank target, Offset offset, std::span<const T> source) {
-        if constexpr (values::check_argument<std::span<const T>>())
-            return start_put_bytes(target, offset, values::bytes_of(source));
+        if constexpr (detail::values::check_argument<std::span<const T>>())
+            return start_put_bytes(target, offset, detail::values::bytes_of(source));
         else return {};
     }
 
@@ -497,13 +499,13 @@ public:
     /// One value or a range, as put().
     template <class V>
     void put_notify(Rank target, Offset offset, const V& source, unsigned counter) {
-        if constexpr (values::check_argument<const V&>())
-            put_notify_bytes(target, offset, values::bytes_of(source), counter);
+        if constexpr (detail::values::check_argument<const V&>())
+            put_notify_bytes(target, offset, detail::values::bytes_of(source), counter);
     }
     template <class T>
     void put_notify(Rank target, Offset offset, std::span<const T> source, unsigned counter) {
-        if constexpr (values::check_argument<std::span<const T>>())
-            put_notify_bytes(target, offset, values::bytes_of(source), counter);
+        if constexpr (detail::values::check_argument<std::span<const T>>())
+            put_notify_bytes(target, offset, detail::values::bytes_of(source), counter);
     }
     /// Notified put with a layout on either side, as put() with layouts; Plan::execute_notify() does the same for a
     /// plan. Cost: that of the put, and to another node a flush of `target` before the notification.

@@ -34,6 +34,12 @@
 using namespace std; // what programs do
 using namespace lapwing;
 
+// Names that programs give to things of their own.
+int values = 3;
+int copy_of_values = values;
+struct patterns {};
+double arrays[2], slices[2], pattern[2], geometry[2], traits[2];
+
 int sum_of_names();
 int sum_of_names() {
     array<int, 3> a{3, 1, 2};

@@ -26,7 +26,8 @@ int main(int argc, char** argv) {
     }
     int wrong = sum != n * (n - 1) / 2;
 
-    /* A pointer to the second element of a block of 4, seen as one to blocks of 1 or without blocks: no phase is left. */
+    /* A pointer to the second element of a block of 4, seen as one to blocks of 1 or without blocks: no phase is left.
+     */
     const lapwing_upc_pointer second = lapwing_upc_add(a, sizeof(long), block, 1);
     const lapwing_upc_pointer cyclic = lapwing_upc_add(second, sizeof(long), 1, 1);
     const lapwing_upc_pointer plain = lapwing_upc_add(second, sizeof(long), 0, 1);
