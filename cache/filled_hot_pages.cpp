@@ -11,6 +11,9 @@ namespace {
 [[nodiscard]] std::size_t read_entries(std::uint64_t frames) {
     return std::clamp<std::size_t>(2 * std::bit_ceil<std::size_t>(frames), 64, 8192);
 }
+/// Half a page each, so that a working set of some 100 KiB is found by them. More would push it out of the processor's
+/// first-level cache.
+[[nodiscard]] std::size_t runs_for(std::size_t read_entries) { return std::min<std::size_t>(read_entries, 512); }
 [[nodiscard]] std::size_t write_entries(std::uint64_t dirty_pages) {
     return std::clamp<std::size_t>(2 * std::bit_ceil<std::size_t>(dirty_pages), 16, 4096);
 }
@@ -28,6 +31,14 @@ void FilledHotPages::lay_out(const PageCacheLayout& layout, std::uint64_t larges
     read_mask_ = read_entries_.size() - 1;
     writes_ = write_entries_.data();
     write_mask_ = write_entries_.size() - 1;
+    run_entries_.assign(runs_for(read_entries_.size()), {});
+    found_entries_.assign(run_entries_.size(), 0);
+    runs_of_pages_entries_.assign(read_entries_.size(), {no_run_number, no_run_number, no_run_number, no_run_number});
+    runs_ = run_entries_.data();
+    run_mask_ = run_entries_.size() - 1;
+    run_shift_ = page_shift_ - 1;
+    found_lately_ = found_entries_.data();
+    runs_of_pages_ = runs_of_pages_entries_.data();
     stretch_ = {};
 }
 
@@ -41,9 +52,9 @@ void FilledHotPages::enter_reads(std::uint64_t page, std::uint64_t epoch, const 
         for (unsigned g = 0; g < 64; ++g)
             if (bits::all(valid_lines, g * lines, (g + 1) * lines)) granules |= std::uint64_t{1} << g;
     }
-    ReadEntry& entry = reads_[slot(page, read_mask_)];
-    leave_stretch(entry.page);
-    entry = {page, epoch, data, granules};
+    const std::uint64_t place = slot(page, read_mask_);
+    drop_runs(place);
+    reads_[place] = {page, epoch, data, granules};
 }
 
 void FilledHotPages::enter_writes(std::uint64_t page, std::byte* data, std::span<std::uint64_t> dirty_bits) noexcept {
@@ -54,9 +65,10 @@ void FilledHotPages::enter_writes(std::uint64_t page, std::byte* data, std::span
 }
 
 void FilledHotPages::leave_reads(std::uint64_t page) noexcept {
-    leave_stretch(page);
-    ReadEntry& entry = reads_[slot(page, read_mask_)];
-    if (entry.page == page) entry.page = no_page;
+    const std::uint64_t place = slot(page, read_mask_);
+    if (reads_[place].page != page) return;
+    drop_runs(place);
+    reads_[place].page = no_page;
 }
 
 void FilledHotPages::leave_writes(std::uint64_t page) noexcept {
@@ -84,12 +96,17 @@ void FilledHotPages::collect_hits(support::Statistics& statistics) noexcept {
     collected_hits_ = hits_;
 }
 
+std::uint64_t FilledHotPages::bytes_of(std::size_t reads, std::size_t writes) noexcept {
+    return reads * (sizeof(ReadEntry) + sizeof(RunsOfPage)) + writes * sizeof(WriteEntry) +
+           runs_for(reads) * (sizeof(Run) + sizeof(std::uint64_t));
+}
+
 std::uint64_t FilledHotPages::memory_bytes() const noexcept {
-    return read_entries_.capacity() * sizeof(ReadEntry) + write_entries_.capacity() * sizeof(WriteEntry);
+    return bytes_of(read_entries_.capacity(), write_entries_.capacity());
 }
 
 std::uint64_t FilledHotPages::memory_for(const PageCacheLayout& layout) noexcept {
-    return read_entries(layout.frames) * sizeof(ReadEntry) + write_entries(layout.dirty_pages) * sizeof(WriteEntry);
+    return bytes_of(read_entries(layout.frames), write_entries(layout.dirty_pages));
 }
 
 } // namespace lapwing::detail::cache

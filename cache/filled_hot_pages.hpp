@@ -61,8 +61,13 @@ public:
     [[nodiscard]] static std::uint64_t memory_for(const PageCacheLayout& layout) noexcept;
 
 private:
+    [[nodiscard]] static std::uint64_t bytes_of(std::size_t reads, std::size_t writes) noexcept;
+
     std::vector<ReadEntry> read_entries_;
     std::vector<WriteEntry> write_entries_;
+    std::vector<Run> run_entries_;
+    std::vector<std::uint64_t> found_entries_;
+    std::vector<RunsOfPage> runs_of_pages_entries_;
     std::uint64_t collected_hits_ = 0;
     bool writes_allowed_ = true;
 };

@@ -87,11 +87,22 @@ void FilledHotPages::validate(const CachedPages& pages) const {
         LAPWING_ASSERT(entry.dirty ==
                        reinterpret_cast<const std::uint8_t*>(pages.dirty().bits(pages[frame].dirty).data()));
     }
+    // A run is in a page of the table, which knows of it.
+    std::size_t known = 0;
+    for (std::size_t place = 0; place < read_entries_.size(); ++place)
+        for (const std::uint16_t number : runs_of_pages_entries_[place]) {
+            if (number == no_run_number || run_entries_[number].count == 0) continue;
+            const auto within = static_cast<std::uint64_t>(run_entries_[number].data - read_entries_[place].data);
+            if (within >= page_bytes_) continue; // was entered again for another page
+            LAPWING_ASSERT(read_entries_[place].page != no_page &&
+                           run_entries_[number].epoch == read_entries_[place].epoch);
+            ++known;
+        }
+    LAPWING_ASSERT(known == static_cast<std::size_t>(
+                                std::ranges::count_if(run_entries_, [](const Run& run) { return run.count != 0; })));
     if (stretch_.count == 0) return;
     const Frame frame = pages.find(stretch_.page);
     LAPWING_ASSERT(frame != no_frame && stretch_.within < page_bytes_);
-    if (stretch_.read != nullptr) LAPWING_ASSERT(stretch_.read == pages.data(frame) + stretch_.within);
-    if (stretch_.write == nullptr) return;
     LAPWING_ASSERT(stretch_.write == pages.data(frame) && pages[frame].dirty != DirtyPages::none);
     LAPWING_ASSERT(stretch_.dirty ==
                    reinterpret_cast<const std::uint8_t*>(pages.dirty().bits(pages[frame].dirty).data()));

@@ -2,6 +2,7 @@
 
 #include "src/support/log.hpp"
 #include "src/support/mpi_error.hpp"
+#include "src/support/mpi_kind.hpp"
 #include "src/support/mutex.hpp"
 #include "window/window_state.hpp"
 
@@ -63,11 +64,8 @@ void tell_adopters(MPI_Win host, bool gone) noexcept {
 
 /// MPI deletes the attributes of a window in MPI_Win_free (MPI 3.1, section 6.7.3).
 int on_free(MPI_Win host, int, void*, void*) {
-#ifdef OPEN_MPI
-    constexpr bool gone = true; // 4.1.4: all ranks are in the call, and what MPI had of the window is no more
-#else
-    constexpr bool gone = false; // MPICH deletes them first
-#endif
+    // Open MPI: all ranks are in the call, and what MPI had of the window is no more. MPICH deletes attributes first.
+    constexpr bool gone = support::mpi_kind == support::MpiKind::open_mpi;
     tell_adopters(host, gone);
     const std::lock_guard guard{windows_mutex};
     std::erase(watched(), host);

@@ -519,8 +519,9 @@ private:
                 if (assertion_level < 1 || *call != '\0') check_bounds(call, index);
             return nullptr;
         }
-        if (state_.hot_pages->mine().holds(index)) return nullptr;
         if (state_.remote.holds(index)) return nullptr;
+        if constexpr (detail::window::HotPageTable::serves<T>)
+            if (state_.hot_pages->mine().template holds<T>(index)) return nullptr;
         return other_address<Checked>(call, index);
     }
 
@@ -560,8 +561,10 @@ private:
     /// `site`: where the access returns to, if that is known.
     [[nodiscard, gnu::noinline]] T get_far(Index<N> index, RemotePlace place, const void* site = nullptr) const;
     [[gnu::noinline]] void put_far(Index<N> index, RemotePlace place, T value, const void* site = nullptr) const;
-    /// Makes later accesses to the neighbours of an element that was just read or written faster, if it is cached.
-    [[gnu::noinline]] void enter_stretch(Index<N> index, RemotePlace place, bool written) const;
+    /// Make later reads, or writes, of the neighbours of an element that was just read, or written, faster, if it is
+    /// cached.
+    [[gnu::noinline]] void enter_run(Index<N> index, RemotePlace place) const;
+    [[gnu::noinline]] void enter_stretch(Index<N> index, RemotePlace place) const;
     [[gnu::noinline]] void prefetch_far(Index<N> index) const;
     [[nodiscard]] detail::arrays::Home home(const char* call, const Index<N>& index) const;
 

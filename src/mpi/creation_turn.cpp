@@ -4,6 +4,7 @@
 #include "src/mpi/machine_locks.hpp"
 #include "src/support/log.hpp"
 #include "src/support/mpi_error.hpp"
+#include "src/support/mpi_kind.hpp"
 #include "src/support/mpi_state.hpp"
 
 #include <fmt/format.h>
@@ -42,16 +43,12 @@ constexpr Timeout timeout_lost{10'000};
 std::atomic<bool> lost{false};
 
 bool needs_turns(MPI_Comm communicator) {
-#ifdef OPEN_MPI
+    if constexpr (support::mpi_kind != support::MpiKind::open_mpi) return false;
     int size = 0;
     int all = std::numeric_limits<int>::max(); // of sessions: there may always be others
     check_mpi(MPI_Comm_size(communicator, &size), "MPI_Comm_size");
     if (support::mpi_world_open()) check_mpi(MPI_Comm_size(MPI_COMM_WORLD, &all), "MPI_Comm_size");
     return size > 1 && size < all;
-#else
-    (void)communicator;
-    return false;
-#endif
 }
 
 /// The same for all processes that can take the same name, and another one elsewhere: the machine and, in it, the

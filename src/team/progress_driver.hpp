@@ -3,6 +3,7 @@
 #include "src/messages/engine.hpp"
 #include "src/messages/progress_thread.hpp"
 #include "src/mpi/topology.hpp"
+#include "src/support/mpi_kind.hpp"
 #include "src/team/barrier.hpp"
 #include "src/team/membership.hpp"
 
@@ -88,13 +89,10 @@ public:
     private:
         /// To the next number that is odd, or even.
         void advance(std::uint32_t odd) const noexcept {
-#ifdef OPEN_MPI
-            static_cast<void>(odd); // its windows do not need their owners' threads, nor have them polling
-            static_cast<void>(waits_);
-#else
+            // Open MPI's windows do not need their owners' threads, nor have them polling.
+            if constexpr (support::mpi_kind == support::MpiKind::open_mpi) return;
             const std::uint32_t next = waits_.load(std::memory_order_relaxed) + 1;
             waits_.store(next % 2 == odd ? next : next + 1, std::memory_order_relaxed);
-#endif
         }
         std::atomic<std::uint32_t>& waits_;
     };

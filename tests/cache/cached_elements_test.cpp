@@ -158,7 +158,17 @@ private:
             for (const Index<N>& index : box) check(index, values[k++], expected_);
             return;
         }
+        if (draw(3) == 0) return read_in_turns(places, {row(), row()});
         each(places, [&](const Index<N>& index) { check(index, element(index), expected_); });
+    }
+    /// As a stencil's loops do; some elements again and again.
+    void read_in_turns(const Row<N>& first, const std::array<Row<N>, 2>& others) {
+        for (std::int64_t k = 0; k < 2 * first.count; ++k)
+            for (const Row<N>* const places : {&first, &others[0], &others[1], &first}) {
+                Index<N> index = places->first;
+                index[N - 1] += k % places->count * places->step;
+                check(index, element(index), expected_);
+            }
     }
     [[nodiscard]] Domain<N> box_around(const Index<N>& index) const {
         std::array<Range, N> ranges;
@@ -198,4 +208,9 @@ TEST_CASE("random loops over the elements of cached arrays read and leave what t
             CHECK(RandomLoops<std::int16_t, 3>{runtime, {3, 5, 64}, lapwing::Cyclic{.grid = {0, 1, 1}}, cache, ++seed}
                       .run(2) == 0);
         }
+    // Room for all of it: only other ranks' writes make pages leave.
+    const CacheOptions large{
+        .mode = CacheMode::epoch, .bytes = std::uint64_t{64} * 256, .page_bytes = 256, .dirty_pages = 20};
+    CHECK(RandomLoops<double, 2>{runtime, {12, 90}, lapwing::Block{.grid = {0, 1}}, large, ++seed}.run(6) == 0);
+    CHECK(RandomLoops<float, 1>{runtime, {900}, lapwing::Block{}, large, ++seed}.run(6) == 0);
 }

@@ -10,7 +10,9 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <tuple>
 #include <type_traits>
+#include <utility>
 
 namespace lapwing::detail::window {
 
@@ -29,6 +31,27 @@ struct HotPageWriteEntry {
     std::uint8_t* dirty = nullptr; ///< one bit a byte
 };
 
+/// Elements of an array's row that lie one after another in a page that may be read. A cache line, so that a hit reads
+/// one.
+struct alignas(64) HotPageRun {
+    std::int64_t first = 0; ///< last index of the first element
+    std::uint64_t count = 0;
+    const std::byte* data = nullptr; ///< the first element
+    std::uint64_t epoch = 0;
+    std::array<std::int64_t, 4> row{}; ///< the other indices
+
+    template <std::size_t N>
+    [[nodiscard, gnu::always_inline]] std::uint64_t place(const Index<N>& index) const noexcept {
+        return static_cast<std::uint64_t>(index[N - 1]) - static_cast<std::uint64_t>(first);
+    }
+    template <std::size_t N>
+    [[nodiscard, gnu::always_inline]] bool holds(const Index<N>& index) const noexcept {
+        std::uint64_t differs = 0;
+        for (std::size_t d = 0; d + 1 < N; ++d) differs |= static_cast<std::uint64_t>(index[d] ^ row[d]);
+        return differs == 0 && place(index) < count;
+    }
+};
+
 /// An element of an array that lies in another rank's segment.
 template <std::size_t N>
 struct HotPageElement {
@@ -43,8 +66,9 @@ struct HotPageElement {
 /// so that a hit is two comparisons, a test of a bit and a load, without a walk through a hash table and without a
 /// lock.
 ///
-/// In front of the table is the stretch: the elements of an array's row that lie in the page that was entered last. A
-/// loop along the row finds them by their index alone, and need not work out whose they are.
+/// In front of the table are runs: elements of an array's row that lie one after another in a page that may be read.
+/// They are found by their index alone, without working out whose they are. For writes there is one run, that of the
+/// page which a loop along a row has entered last: the stretch.
 ///
 /// One thread reads and writes it. An acquire by any thread makes all of it unusable at once, since it moves the epoch
 /// that every entry is compared with. A page that is not here may still be in the cache itself: that finds out, and
@@ -53,6 +77,7 @@ class HotPageTable {
 public:
     using ReadEntry = HotPageReadEntry;
     using WriteEntry = HotPageWriteEntry;
+    using Run = HotPageRun;
     static constexpr std::uint64_t no_page = HotPageReadEntry::no_page;
 
     /// What an entry can serve without looking for page boundaries: aligned values that lie in one line.
@@ -89,27 +114,32 @@ public:
         return true;
     }
 
-    /// Whether `index` is in the stretch, which find_near() or write_near() may still refuse.
-    template <std::size_t N>
+    /// Whether an element is in a run or the stretch, so that it is in bounds and elsewhere; find_near() or
+    /// write_near() may still refuse it.
+    template <class T, std::size_t N>
     [[nodiscard, gnu::always_inline]] bool holds(const Index<N>& index) const noexcept {
-        bool same_row = true;
-        for (std::size_t d = 0; d + 1 < N; ++d) same_row = same_row && index[d] == stretch_.first[d];
-        return same_row && place_in_stretch(index) < stretch_.count;
+        if constexpr (has_runs<T, N>)
+            if (runs_[run_slot<T>(index)].holds(index)) return true;
+        return in_stretch(index);
     }
-    /// The value of an element that the stretch holds; null if it cannot be read there.
+    /// The value of an element that a run holds; null if none does.
     template <class T, std::size_t N>
         requires serves<T>
     [[nodiscard, gnu::always_inline]] const T* find_near(const Index<N>& index) noexcept {
-        if (!holds(index) || stretch_.read == nullptr || stretch_.epoch != epoch_->load(std::memory_order_relaxed))
+        if constexpr (has_runs<T, N>) {
+            const Run& run = runs_[run_slot<T>(index)];
+            if (!run.holds(index) || run.epoch != epoch_->load(std::memory_order_relaxed)) return nullptr;
+            hits_ += 1;
+            return reinterpret_cast<const T*>(run.data) + run.place(index);
+        } else {
             return nullptr;
-        hits_ += 1;
-        return reinterpret_cast<const T*>(stretch_.read) + place_in_stretch(index);
+        }
     }
     /// Writes an element that the stretch holds; false if it cannot be written there.
     template <class T, std::size_t N>
         requires serves<T>
     [[nodiscard]] bool write_near(const Index<N>& index, const T& value) noexcept {
-        if (!holds(index) || stretch_.dirty == nullptr) return false;
+        if (!in_stretch(index) || stretch_.dirty == nullptr) return false;
         store(stretch_.write, stretch_.dirty, stretch_.within + place_in_stretch(index) * sizeof(T), value);
         return true;
     }
@@ -123,34 +153,54 @@ public:
         neighbours_ = 0;
         return true;
     }
-    /// Makes the row around an element, which has just been read or written, the stretch, as far as its page may be
-    /// read or written like it.
+    /// Makes the row around an element that has just been written the stretch, as far as its page may be written.
     template <class T, std::size_t N>
         requires serves<T>
-    void enter_stretch(const HotPageElement<N>& element, bool written) noexcept {
+    void enter_stretch(const HotPageElement<N>& element) noexcept {
         const std::uint64_t page = page_of(element.rank, element.offset);
-        const std::uint64_t within = element.offset & (page_bytes_ - 1);
-        const ReadEntry& read = reads_[slot(page, read_mask_)];
         const WriteEntry& write = writes_[slot(page, write_mask_)];
-        const Readable readable = readable_around(read, page, within);
-        const bool writable = write.page == page;
-        if (written ? !writable : readable.begin == readable.end) return;
-        const std::uint64_t begin = written ? 0 : readable.begin;
-        const std::uint64_t end = written ? page_bytes_ : readable.end;
-        const std::uint64_t before = std::min(element.before, (within - begin) / sizeof(T));
-        stretch_ = {.count = before + std::min(element.after, (end - within) / sizeof(T)),
-                    .within = within - before * sizeof(T)};
+        if (write.page != page) return;
+        const std::uint64_t within = element.offset & (page_bytes_ - 1);
+        const std::uint64_t before = std::min(element.before, within / sizeof(T));
+        stretch_ = {.count = before + std::min(element.after, (page_bytes_ - within) / sizeof(T)),
+                    .within = within - before * sizeof(T),
+                    .write = write.data,
+                    .dirty = write.dirty,
+                    .page = page};
         std::ranges::copy(element.index, stretch_.first.begin());
         stretch_.first[N - 1] -= static_cast<std::int64_t>(before);
-        stretch_.page = page;
-        const std::uint64_t stretch_end = stretch_.within + stretch_.count * sizeof(T);
-        if (readable.begin <= stretch_.within && stretch_end <= readable.end) {
-            stretch_.read = read.data + stretch_.within;
-            stretch_.epoch = read.epoch;
+    }
+    /// Whether the last element that was found without a run, among those that share a run's place, was one of the same
+    /// indices: a run is of use. (Elements that are read once each would else be entered in vain.)
+    template <class T, std::size_t N>
+        requires serves<T>
+    [[nodiscard]] bool meets_again(const Index<N>& index) noexcept {
+        if constexpr (has_runs<T, N>) {
+            const std::uint64_t block = run_block<T>(index);
+            return std::exchange(found_lately_[block & run_mask_], block) == block;
+        } else {
+            return false;
         }
-        if (writable) {
-            stretch_.write = write.data;
-            stretch_.dirty = write.dirty;
+    }
+    /// Makes a run of the row around an element that has just been read, as far as its page may be read.
+    template <class T, std::size_t N>
+        requires serves<T>
+    void enter_run(const HotPageElement<N>& element) noexcept {
+        if constexpr (has_runs<T, N>) {
+            const std::uint64_t page = page_of(element.rank, element.offset);
+            const std::uint64_t within = element.offset & (page_bytes_ - 1);
+            const std::uint64_t place = slot(page, read_mask_);
+            const ReadEntry& read = reads_[place];
+            const Readable readable = readable_around(read, page, within);
+            if (readable.begin == readable.end) return;
+            const std::uint64_t before = std::min(element.before, (within - readable.begin) / sizeof(T));
+            const std::uint64_t number = run_slot<T>(element.index);
+            Run& run = note_run(place, number);
+            run = {.first = element.index[N - 1] - static_cast<std::int64_t>(before),
+                   .count = before + std::min(element.after, (readable.end - within) / sizeof(T)),
+                   .data = read.data + within - before * sizeof(T),
+                   .epoch = read.epoch};
+            std::copy_n(element.index.begin(), N - 1, run.row.begin());
         }
     }
 
@@ -178,14 +228,60 @@ protected: // the cache fills it
     struct Stretch {
         std::array<std::int64_t, max_dimensions> first{}; ///< index of the first element
         std::uint64_t count = 0;
-        std::uint64_t within = 0;        ///< of the first element in its page
-        const std::byte* read = nullptr; ///< the first element; null if not all of them may be read
-        std::uint64_t epoch = 0;
-        std::byte* write = nullptr; ///< the page; null if it has no room for dirty bytes
+        std::uint64_t within = 0;   ///< of the first element in its page
+        std::byte* write = nullptr; ///< the page
         std::uint8_t* dirty = nullptr;
         std::uint64_t page = no_page;
     };
+    /// Runs in one page, by number, the one that was entered last first.
+    using RunsOfPage = std::array<std::uint16_t, 4>;
+    static constexpr std::uint16_t no_run_number = 0xFFFF;
 
+    template <class T, std::size_t N>
+    static constexpr bool has_runs = serves<T> && N - 1 <= std::tuple_size_v<decltype(Run::row)>;
+
+    /// Indices that share a run's place: in a row as many as half a page has room for, so that few of them lie on both
+    /// sides of a page's end.
+    template <class T, std::size_t N>
+    [[nodiscard, gnu::always_inline]] std::uint64_t run_block(const Index<N>& index) const noexcept {
+        constexpr auto element_shift = static_cast<unsigned>(std::countr_zero(sizeof(T)));
+        std::uint64_t block = static_cast<std::uint64_t>(index[N - 1]) >> (run_shift_ - element_shift);
+        // Odd factors spread the rows of a matrix over all places.
+        for (std::size_t d = 0; d + 1 < N; ++d)
+            block += static_cast<std::uint64_t>(index[d]) * (0x9E3779B97F4A7C15U + 2 * d * 0x85EBCA6BU);
+        return block;
+    }
+    template <class T, std::size_t N>
+    [[nodiscard, gnu::always_inline]] std::uint64_t run_slot(const Index<N>& index) const noexcept {
+        return run_block<T>(index) & run_mask_;
+    }
+    /// The run of that number, which is to be one of the page in a place of reads_; it is none of another any more.
+    [[nodiscard]] Run& note_run(std::uint64_t place, std::uint64_t number) noexcept {
+        RunsOfPage& runs = runs_of_pages_[place];
+        if (std::ranges::find(runs, number) == runs.end()) {
+            if (runs.back() != no_run_number) drop_run(place, runs.back());
+            std::ranges::move_backward(runs.begin(), runs.end() - 1, runs.end());
+            runs.front() = static_cast<std::uint16_t>(number);
+        }
+        return runs_[number];
+    }
+    /// Unless another page has it by now.
+    void drop_run(std::uint64_t place, std::uint16_t number) noexcept {
+        Run& run = runs_[number];
+        if (static_cast<std::uint64_t>(run.data - reads_[place].data) < page_bytes_) run.count = 0;
+    }
+    /// Before what is known of the page in a place of reads_ changes.
+    void drop_runs(std::uint64_t place) noexcept {
+        for (std::uint16_t& number : runs_of_pages_[place])
+            if (number != no_run_number) drop_run(place, std::exchange(number, no_run_number));
+    }
+
+    template <std::size_t N>
+    [[nodiscard, gnu::always_inline]] bool in_stretch(const Index<N>& index) const noexcept {
+        bool same_row = true;
+        for (std::size_t d = 0; d + 1 < N; ++d) same_row = same_row && index[d] == stretch_.first[d];
+        return same_row && place_in_stretch(index) < stretch_.count;
+    }
     template <std::size_t N>
     [[nodiscard]] std::uint64_t place_in_stretch(const Index<N>& index) const noexcept {
         return static_cast<std::uint64_t>(index[N - 1]) - static_cast<std::uint64_t>(stretch_.first[N - 1]);
@@ -229,6 +325,7 @@ protected: // the cache fills it
     static inline const std::atomic<std::uint64_t> no_epoch{0};
     static inline ReadEntry no_read{};
     static inline WriteEntry no_write{};
+    static inline Run no_run{};
 
     Stretch stretch_;
     std::int64_t last_ = 0; ///< see follows()
@@ -241,6 +338,11 @@ protected: // the cache fills it
     unsigned granule_shift_ = 0;
     std::uint64_t page_bytes_ = 1;
     std::uint64_t hits_ = 0; ///< since they were last collected
+    Run* runs_ = &no_run;
+    std::uint64_t run_mask_ = 0;
+    unsigned run_shift_ = 3;
+    std::uint64_t* found_lately_ = nullptr; ///< see meets_again()
+    RunsOfPage* runs_of_pages_ = nullptr;   ///< by place in reads_
     WriteEntry* writes_ = &no_write;
     std::uint64_t write_mask_ = 0;
     bool alone_ = true; ///< no other thread may take the dirty bits while this one writes
