@@ -15,7 +15,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
-#include <exception>
 #include <limits>
 #include <span>
 #include <vector>
@@ -308,20 +307,6 @@ void all_prefix_reduce(const char* call, const lapwing_upc_pointer& dst, const l
                        std::size_t nelems, std::size_t blk_size, const Reduction& reduction, int flags) {
     call_site = __builtin_return_address(0);
     guarded([&] { prefix_reduce(program(call), call, dst, src, nelems, blk_size, reduction, flags); });
-}
-
-void agree_on_function(const char* call, const std::exception_ptr& failure) {
-    guarded([&] {
-        ProgramState& here = program(call);
-        std::int64_t failed = failure == nullptr ? 0 : here.own_thread() + 1;
-        here.team().max(std::span{&failed, 1});
-        if (failure != nullptr) std::rethrow_exception(failure);
-        if (failed != 0)
-            throw UsageError{
-                fmt::format("{}: there is no result, since the function that combines two values has thrown "
-                            "on thread {}; see that thread's error",
-                            here.who(call), failed - 1)};
-    });
 }
 
 void allv_reduce(void* value, const Reduction& reduction) {

@@ -14,7 +14,6 @@
 #include <cstring>
 #include <functional>
 #include <limits>
-#include <stdexcept>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -386,35 +385,6 @@ TEST_CASE("reductions in order over many rounds of small blocks") {
         }
         upc::barrier();
     }
-}
-
-TEST_CASE("a function that throws on one thread ends a reduction on all of them") {
-    const upc::Program program;
-    constexpr std::size_t count = 40;
-    const auto values = upc::all_alloc<std::int64_t, 1>(count, 1);
-    const auto results = upc::all_alloc<std::int64_t, 1>(count, 1);
-    const auto throws_at_last = [](std::int64_t a, std::int64_t b) {
-        if (upc::mythread() == upc::threads() - 1) throw std::domain_error{"no sum today"};
-        return a + b;
-    };
-    const auto check = [](auto&& call) {
-        if (upc::mythread() == upc::threads() - 1) CHECK_THROWS_WITH(call(), "no sum today");
-        else
-            CHECK_THAT(test::message_of<lapwing::UsageError>(call),
-                       test::says({"upc_all_", "has thrown on thread " + std::to_string(upc::threads() - 1)}));
-    };
-    for (int round = 0; round < 2; ++round) {
-        check([&] { upc::all_reduce(results, values, throws_at_last, count); });
-        check([&] { upc::all_reduce(results, values, upc::NonCommutative{throws_at_last}, count); });
-        check([&] { upc::all_prefix_reduce(results, values, throws_at_last, count); });
-    }
-    // And the program goes on.
-    upc::all_reduce(results, values, [](std::int64_t a, std::int64_t b) { return a + b; }, count);
-    upc::barrier();
-    if (upc::mythread() == 0) CHECK(results[0] == 0);
-    upc::barrier();
-    upc::all_free(values);
-    upc::all_free(results);
 }
 
 TEST_CASE("collectives on private values") {

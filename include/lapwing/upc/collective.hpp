@@ -10,7 +10,6 @@
 #include <concepts>
 #include <cstddef>
 #include <cstring>
-#include <exception>
 #include <functional>
 #include <type_traits>
 
@@ -152,49 +151,6 @@ void with_reduction(NonCommutative<Combine> combine, Step&& step) {
     step(reduction_by<T>(combine.combine, LAPWING_UPC_NONCOMM_FUNC));
 }
 
-/// Collective: where a function of the program's has thrown on some threads, all throw: those what it has thrown, the
-/// others UsageError.
-void agree_on_function(const char* call, const std::exception_ptr& failure);
-
-/// A function that combines two values. What it throws is kept until all threads are at the end of the collective call,
-/// where they learn of it: none of them waits for one that has left the call.
-template <class T, class Combine>
-class KeptFailure {
-public:
-    explicit KeptFailure(const Combine& combine) : combine_{combine} {}
-
-    [[nodiscard]] T operator()(const T& left, const T& right) {
-        if (failure_ != nullptr) return left;
-        try {
-            return static_cast<T>(combine_(left, right));
-        } catch (...) {
-            failure_ = std::current_exception();
-            return left;
-        }
-    }
-    [[nodiscard]] const std::exception_ptr& failure() const noexcept { return failure_; }
-
-private:
-    Combine combine_;
-    std::exception_ptr failure_;
-};
-
-/// The same for a call in which each thread combines elements of its own as well.
-template <class T, class Operation, class Step>
-void with_agreed_reduction(const char* call, const Operation& operation, Step&& step) {
-    if constexpr (std::is_same_v<Operation, Op> || std::is_nothrow_invocable_v<const Operation&, const T&, const T&>) {
-        with_reduction<T>(operation, step);
-    } else if constexpr (std::is_invocable_v<Operation&, const T&, const T&>) {
-        KeptFailure<T, Operation> kept{operation};
-        with_reduction<T>([&](const T& left, const T& right) { return kept(left, right); }, step);
-        agree_on_function(call, kept.failure());
-    } else {
-        KeptFailure<T, decltype(operation.combine)> kept{operation.combine};
-        with_reduction<T>(NonCommutative{[&](const T& left, const T& right) { return kept(left, right); }}, step);
-        agree_on_function(call, kept.failure());
-    }
-}
-
 void all_reduce(const char* call, const lapwing_upc_pointer& dst, const lapwing_upc_pointer& src, std::size_t nelems,
                 std::size_t blk_size, const Reduction& reduction, int flags);
 void all_prefix_reduce(const char* call, const lapwing_upc_pointer& dst, const lapwing_upc_pointer& src,
@@ -231,24 +187,21 @@ inline void all_permute(const GenericPointer& dst, const GenericPointer& src, co
 }
 
 /// upc_all_reduceT for any trivially copyable type: *dst becomes the combination of nelems elements starting at src, by
-/// an Op, a function of two values, or a NonCommutative one. The elements are in blocks of src's block size. What the
-/// function throws on one thread is thrown there, and a UsageError on the others; the result is then unspecified.
-/// Cost of a function that is not noexcept: one small reduction more.
+/// an Op, a function of two values, or a NonCommutative one. The elements are in blocks of src's block size.
 template <class T, std::size_t B, std::size_t C, class Operation>
 void all_reduce(const Pointer<T, B>& dst, const Pointer<T, C>& src, const Operation& operation, std::size_t nelems,
                 int flags = 0) {
-    constexpr const char* call = "upc_all_reduce";
-    detail::with_agreed_reduction<ValueOf<T>>(call, operation, [&](const detail::Reduction& reduction) {
-        detail::all_reduce(call, dst.raw(), src.raw(), nelems, src.block_size(), reduction, flags);
+    detail::with_reduction<ValueOf<T>>(operation, [&](const detail::Reduction& reduction) {
+        detail::all_reduce("upc_all_reduce", dst.raw(), src.raw(), nelems, src.block_size(), reduction, flags);
     });
 }
 /// upc_all_prefix_reduceT: dst[i] becomes the combination of src[0] to src[i]; both have the same block size.
 template <class T, std::size_t B, class Operation>
 void all_prefix_reduce(const Pointer<T, B>& dst, const Pointer<T, B>& src, const Operation& operation,
                        std::size_t nelems, int flags = 0) {
-    constexpr const char* call = "upc_all_prefix_reduce";
-    detail::with_agreed_reduction<ValueOf<T>>(call, operation, [&](const detail::Reduction& reduction) {
-        detail::all_prefix_reduce(call, dst.raw(), src.raw(), nelems, src.block_size(), reduction, flags);
+    detail::with_reduction<ValueOf<T>>(operation, [&](const detail::Reduction& reduction) {
+        detail::all_prefix_reduce("upc_all_prefix_reduce", dst.raw(), src.raw(), nelems, src.block_size(), reduction,
+                                  flags);
     });
 }
 
