@@ -10,13 +10,13 @@ namespace lapwing::detail::cache {
 
 using window::DirtyRun;
 
-/// Remote memory, as a cache sees it.
+/// Remote memory, as the cache sees it.
 ///
-/// Operations on common bytes of one rank take effect in the order of the calls that start them; others in any order.
-/// Ranges are within the ranks' parts.
+/// Operations on the same bytes of one rank take effect in the order in which they are started; others in any order.
+/// Ranges lie within the ranks' parts.
 class Backend {
 public:
-    /// An operation under way. `complete` is none.
+    /// An operation in flight. `complete`: there is none.
     using Token = std::uint32_t;
     static constexpr Token complete = 0;
 
@@ -26,9 +26,9 @@ public:
     [[nodiscard]] virtual Token start_get(int rank, std::uint64_t offset, std::span<std::byte> destination) = 0;
     /// Starts a put; when it is complete `source` may be reused.
     [[nodiscard]] virtual Token start_put(int rank, std::uint64_t offset, std::span<const std::byte> source) = 0;
-    /// Whether an operation is complete; makes progress. Its token is then void, and where this throws.
+    /// Whether an operation is complete; makes progress. Returning true, or throwing, invalidates the token.
     [[nodiscard]] virtual bool test(Token token) = 0;
-    /// Returns when an operation is complete; its token is then void, and where this throws.
+    /// Returns when an operation is complete. The token is invalid afterwards, also if this throws.
     virtual void wait(Token token) = 0;
 
     /// Blocking forms. The put is complete locally on return.
@@ -42,7 +42,7 @@ public:
 
     /// Whether operations on this rank throw PeerLeftError from now on.
     [[nodiscard]] virtual bool has_left(int rank) = 0;
-    /// So many bytes that were written cannot be put to a rank that has left; the next release tells the program.
+    /// Records that `bytes` written bytes cannot be put because the rank has left; the next release reports them.
     virtual void note_lost(int rank, std::uint64_t bytes) = 0;
 };
 

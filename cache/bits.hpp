@@ -44,7 +44,7 @@ constexpr void clear(std::span<std::uint64_t> words, std::uint64_t begin, std::u
     return result;
 }
 
-/// Whether the set bits are one run, or none. (Without counting bits, for which many processors' baseline has a call.)
+/// Whether the set bits are one run, or none. (Without a bit count, which is a function call on many baseline targets.)
 [[nodiscard]] constexpr bool at_most_one_run(std::span<const std::uint64_t> words) {
     std::uint64_t last = 0; // bit before the word
     bool begun = false;
@@ -58,14 +58,14 @@ constexpr void clear(std::span<std::uint64_t> words, std::uint64_t begin, std::u
     return true;
 }
 
-/// Calls `visit(begin, end)` for each longest run of set bits, in order.
+/// Calls `visit(begin, end)` for each maximal run of set bits, in order.
 template <class Visit>
 constexpr void for_each_run(std::span<const std::uint64_t> words, Visit visit) {
     std::uint64_t begin = 0;
     bool inside = false;
     for (std::uint64_t w = 0; w < words.size(); ++w) {
         const std::uint64_t word = words[w];
-        if (word == (inside ? ~std::uint64_t{0} : 0)) continue; // nothing begins or ends here
+        if (word == (inside ? ~std::uint64_t{0} : 0)) continue; // no run begins or ends here
         for (unsigned at = 0; at < 64;) {
             const std::uint64_t rest = (inside ? ~word : word) >> at;
             if (rest == 0) break;

@@ -24,13 +24,13 @@ std::uint64_t Budget::Share::claim(std::uint64_t wanted, std::uint64_t least) {
     const std::uint64_t others = budget_.used_ - held_;
     const std::uint64_t room = budget_.limit_ - std::min(others, budget_.limit_);
     std::uint64_t granted = std::min({wanted, budget_.level_, room});
-    // While some want more than there is, nobody takes the last of it: whoever comes next would have nothing until a
+    // When demand exceeds the limit, nobody takes all that is free: the next to come would have nothing until a
     // release.
     if (budget_.level_ != budget_.limit_) granted = std::min(granted, held_ + (std::max(room, held_) - held_) / 2);
     if (granted < least) granted = 0;
-    // A little more is not worth another cache.
+    // A small gain is not worth rebuilding the cache.
     if (granted > held_ && granted != wanted && granted < held_ + held_ / 4) granted = held_;
-    if (granted < held_) budget_.generation_.fetch_add(1, std::memory_order_relaxed); // others may have the difference
+    if (granted < held_) budget_.generation_.fetch_add(1, std::memory_order_relaxed); // others may take the difference
     budget_.used_ = others + granted;
     held_ = granted;
     seen_ = budget_.generation_.load(std::memory_order_relaxed);
@@ -43,7 +43,7 @@ void Budget::Share::keep(std::uint64_t bytes) {
     const std::lock_guard guard{budget_.mutex_};
     budget_.used_ -= held_ - bytes;
     held_ = bytes;
-    seen_ = ~std::uint64_t{0}; // it may try again at once
+    seen_ = ~std::uint64_t{0}; // lets it try again at once
 }
 
 std::uint64_t Budget::used() const {
@@ -65,7 +65,7 @@ void Budget::find_level() noexcept {
     std::uint64_t level = limit_; // everybody may have all
     std::uint64_t room = limit_;
     std::uint64_t left = wanted_.size();
-    for (const std::uint64_t wanted : wanted_) { // the modest first, who leave the others more
+    for (const std::uint64_t wanted : wanted_) { // smallest demands first: they leave more for the others
         if (wanted > room / left) {
             level = room / left;
             break;
@@ -73,7 +73,7 @@ void Budget::find_level() noexcept {
         room -= wanted;
         --left;
     }
-    // While all have what they want, nothing changes for anyone.
+    // While every demand is met, no share changes.
     if (level != level_ || level != limit_) generation_.fetch_add(1, std::memory_order_relaxed);
     level_ = level;
 }

@@ -9,20 +9,20 @@
 
 namespace lapwing::detail::cache {
 
-/// The memory that all caches of a team in this process share: each thread has a cache of its own of each window, so
-/// that their number is known only while the program runs.
+/// The memory that all caches of a team share in this process. Each thread has its own cache of each window, so the
+/// number of caches is known only while the program runs.
 ///
-/// While all have what they want there is nothing to share. When they want more than there is, every cache gets what it
-/// wants up to a level, the same for all, at which the limit is used up (max-min fairness). Those that hold more give
-/// it back when their thread releases the next time, and those that got less take it when theirs does; nobody takes
-/// memory away from a cache that is in use. Until then each newcomer gets half of what is left.
+/// While every demand is met there is nothing to share. When the demands exceed the limit, every cache gets what it
+/// wants up to a level, the same for all, at which the limit is used up (max-min fairness). Caches that hold more give
+/// it back at their thread's next release, and those that got less take it at theirs; nobody takes memory away from a
+/// cache that is in use. Until then each newcomer gets half of what is free.
 class Budget {
 public:
     explicit Budget(std::uint64_t limit) noexcept : limit_{limit}, level_{limit} {}
     Budget(const Budget&) = delete;
     Budget& operator=(const Budget&) = delete;
 
-    /// One cache's part. Used by one thread at a time; leaves the budget when it goes.
+    /// One cache's share. Used by one thread at a time; its destructor returns it to the budget.
     class Share {
     public:
         explicit Share(Budget& budget) noexcept : budget_{budget} {}
@@ -32,26 +32,26 @@ public:
 
         /// Bytes that the cache holds.
         [[nodiscard]] std::uint64_t held() const noexcept { return held_; }
-        /// Whether claim() might give another answer than the last time. Cheap.
+        /// Whether claim() might give another answer than last time. Cheap.
         [[nodiscard]] bool outdated() const noexcept {
             return seen_ != budget_.generation_.load(std::memory_order_relaxed);
         }
-        /// Bytes that a cache may hold which wants `wanted`, and is of no use with fewer than `least`: it holds as many
-        /// from now on. 0: there is no room now.
+        /// Claims memory for a cache that wants `wanted` bytes and is useless below `least`. Returns how many bytes it
+        /// may hold from now on; 0: there is no room now.
         [[nodiscard]] std::uint64_t claim(std::uint64_t wanted, std::uint64_t least);
-        /// The cache holds only so many of them.
+        /// The cache keeps only `bytes` of what it claimed.
         void keep(std::uint64_t bytes);
 
     private:
         Budget& budget_;
-        std::uint64_t wanted_ = 0; ///< 0: it does not count yet
+        std::uint64_t wanted_ = 0; ///< 0: not counted yet
         std::uint64_t held_ = 0;
         std::uint64_t seen_ = ~std::uint64_t{0};
     };
 
     [[nodiscard]] std::uint64_t limit() const noexcept { return limit_; }
     [[nodiscard]] std::uint64_t used() const;
-    /// True for the first caller only: of whoever has to be told that the budget is used up.
+    /// True for the first caller only, which then reports that the budget is used up.
     [[nodiscard]] bool tell() noexcept { return !told_.exchange(true, std::memory_order_relaxed); }
 
 private:
@@ -60,7 +60,7 @@ private:
     void find_level() noexcept;
 
     const std::uint64_t limit_;
-    std::atomic<std::uint64_t> generation_{0}; ///< moves when shares may change
+    std::atomic<std::uint64_t> generation_{0}; ///< incremented when shares may change
     std::atomic<bool> told_{false};
     mutable support::Mutex mutex_{support::LockRank::leaf}; ///< guards the fields below
     std::multiset<std::uint64_t> wanted_;

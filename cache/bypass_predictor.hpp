@@ -4,24 +4,24 @@
 
 namespace lapwing::detail::cache {
 
-/// When the cache does not pay, and how long it is passed by then.
+/// When reads or writes bypass the cache, and for how long.
 struct BypassLimits {
-    std::uint32_t misses_per_hit = 16; ///< one hit in so many misses pays for their overhead
+    std::uint32_t misses_per_hit = 16; ///< one hit per so many misses pays for their overhead
     std::uint32_t first_probe = 256;   ///< misses
     std::uint32_t later_probe = 64;
     std::uint32_t first_pause = 4096; ///< accesses
     std::uint32_t longest_pause = 1U << 14;
 };
 
-/// Predicts whether reading through the cache pays, or reads had better pass by it. Reads at random that nearly never
-/// meet a page again only cost time: after some of them in a row reads pass by for a while, each time for longer,
-/// before it is tried again. The same of writes, with limits of their own.
+/// Predicts whether reading through the cache pays. Random reads that almost never return to a page only cost time:
+/// after a run of them, reads bypass the cache for a while, each time for longer, before it is tried again. The same
+/// for writes, with their own limits.
 class BypassPredictor {
 public:
     explicit BypassPredictor(bool adapt, const BypassLimits& limits = {}) noexcept : adapt_{adapt}, limits_{limits} {}
 
-    /// Whether a read of `page`, which the hot-page table did not serve, should pass by the cache. Neighbouring reads
-    /// one after the other end that at once.
+    /// Whether a read of `page`, which the hot-page table did not serve, should bypass the cache. Consecutive reads of
+    /// neighbouring pages end the bypass at once.
     [[nodiscard]] bool pass(std::uint64_t page) noexcept {
         if (passing_ == 0) [[likely]]
             return false;
@@ -34,8 +34,8 @@ public:
         return true;
     }
 
-    /// The outcome of a read; `hot_hits` is the number of reads that it has served in all. True when reads pass
-    /// by from now on.
+    /// The outcome of a read; `hot_hits` is the total number of reads that the hot-page table has served. True when
+    /// reads bypass the cache from now on.
     bool judge(bool hit, std::uint64_t hot_hits) noexcept {
         hits_ += hit ? 1U : 0U;
         misses_ += hit ? 0U : 1U;
@@ -56,7 +56,7 @@ public:
     }
 
 private:
-    static constexpr std::uint32_t enough_near = 4; ///< in near_window reads
+    static constexpr std::uint32_t enough_near = 4; ///< among near_window reads
     static constexpr std::uint32_t near_window = 32;
 
     bool adapt_;

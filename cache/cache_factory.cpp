@@ -37,7 +37,7 @@ namespace {
     {.name = "LAPWING_CACHE_POLICY",
      .default_value = "two_queues",
      .unit = "",
-     .help = "which page makes room for another"},
+     .help = "which page is evicted for a new one"},
     {{"two_queues", CachePolicy::two_queues}, {"direct_mapped", CachePolicy::direct_mapped}}};
 [[gnu::init_priority(support::before_programs)]] const support::NumberSetting victims_setting{
     {.name = "LAPWING_CACHE_VICTIMS",
@@ -51,8 +51,7 @@ namespace {
     {.name = "LAPWING_CACHE_ACQUIRE",
      .default_value = "rank",
      .unit = "",
-     .help = "whose contents an acquire by one thread drops: those of all threads of "
-             "its rank, or its own"},
+     .help = "which caches an acquire by one thread invalidates: those of all threads of its rank, or only its own"},
     {{"rank", CacheAcquire::rank}, {"thread", CacheAcquire::thread}}};
 constexpr std::uint64_t least_page = 64;
 constexpr std::uint64_t largest_page = 65536;
@@ -102,7 +101,7 @@ constexpr std::uint64_t largest_cache = std::uint64_t{1} << 40;
     {.name = "LAPWING_CACHE_ADAPT",
      .default_value = "on",
      .unit = "",
-     .help = "whether reads pass by a cache that does not pay (counter cache_passed), and "
+     .help = "whether reads bypass a cache that does not pay (counter cache_passed), and "
              "the page size follows the program (cache_page_changes): half of "
              "LAPWING_CACHE_PAGE to 4 times"},
     {{"on", true}, {"off", false}}};
@@ -123,7 +122,7 @@ constexpr std::uint64_t largest_cache = std::uint64_t{1} << 40;
     return options.acquire.value_or(acquire_setting.get(settings));
 }
 
-/// How a choice is written that travels as a number.
+/// How the value of a setting, sent as a number, is written in messages.
 using Text = std::string (*)(std::int64_t value);
 std::string number(std::int64_t value) { return fmt::format("{}", value); }
 template <class Value, const support::ChoiceSetting<Value>& setting>
@@ -203,7 +202,7 @@ public:
         const Settings& settings = window.team_state().settings();
         const CacheMode mode = this->mode(settings, options);
         const transport::MemoryMap& map = window.map();
-        if (mode == CacheMode::off || map.node_count == map.ranks) return nullptr; // nobody to cache
+        if (mode == CacheMode::off || map.node_count == map.ranks) return nullptr; // no rank needs a cache
         PageCacheConfiguration configuration = configuration_of(settings, options);
         std::vector<int> near;
         for (int rank = 0; rank < map.ranks; ++rank)
@@ -211,7 +210,7 @@ public:
         configuration.ranks = {map.ranks, std::move(near)};
         configuration.largest_part = map.uniform_bytes;
         if (map.sizes != nullptr) configuration.largest_part = *std::max_element(map.sizes, map.sizes + map.ranks);
-        // Below that, MPI itself asks that calls are kept apart.
+        // Below MPI_THREAD_MULTIPLE, MPI itself requires that calls do not overlap.
         configuration.alone = mpi::thread_level(settings) != MPI_THREAD_MULTIPLE;
         Budget& budget = window.team_state().part<TeamBudget>().budget(memory_setting.get(settings));
         return std::make_unique<WindowCache>(window, mode, scope_of(settings, options), configuration, budget);

@@ -4,7 +4,7 @@
 
 namespace lapwing::detail::cache {
 
-/// Makes a WindowCache of each window that options or settings want cached.
+/// Makes a WindowCache for each window for which options or settings ask for a cache.
 [[nodiscard]] const window::CacheFactory& cache_factory() noexcept;
 
 } // namespace lapwing::detail::cache

@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::size_t page_alignment = 4096;
 
-/// Words of a page's valid bits.
+/// Words of a page's mask of valid lines.
 [[nodiscard]] constexpr std::size_t words_of_lines(std::uint64_t page_bytes) noexcept {
     return (page_bytes / line_bytes + 63) / 64;
 }

@@ -30,35 +30,35 @@ struct Page {
     std::uint64_t start = 0; ///< offset in the part of `rank`
     int rank = 0;
     Frame next = no_frame;                  ///< in the bucket of the hash table
-    std::uint32_t operation = no_operation; ///< get or put under way that uses the frame
+    std::uint32_t operation = no_operation; ///< get or put in flight that uses the frame
     DirtyPages::Mask dirty = DirtyPages::none;
-    bool unread = false; ///< read ahead and not used yet
+    bool unread = false; ///< read ahead and not yet used
 };
 
 /// Lines of one page.
 struct Lines {
     std::uint64_t first = 0;
-    std::uint64_t last = 0; ///< not included
+    std::uint64_t last = 0; ///< exclusive
 };
-/// Those with some of these bytes.
+/// The lines that contain any of these bytes.
 [[nodiscard]] constexpr Lines lines_of(std::uint64_t within, std::uint64_t bytes) noexcept {
     return {within / line_bytes, (within + bytes + line_bytes - 1) / line_bytes};
 }
 
-/// The cache's memory: which page lies in which frame, which of its lines are valid, and which of its bytes may be
-/// read. Sends and receives nothing.
+/// The cache's memory: which page is in which frame, which of its lines are valid, and which of its bytes may be
+/// read. Does no communication.
 class CachedPages final : public RecentUse {
 public:
-    /// `ahead` is told of pages that are dropped unread.
+    /// `ahead` is notified of pages that are dropped unread.
     CachedPages(const PageCacheConfiguration& configuration, const Backend& backend,
                 const std::atomic<std::uint64_t>& epoch, std::atomic<std::uint32_t>& dirty_pages, ReadAhead& ahead,
                 support::Statistics& statistics);
 
-    /// Empties all frames; `largest_part` is of all ranks.
+    /// Empties all frames; `largest_part` is the largest of all ranks.
     void lay_out(const PageCacheLayout& layout, std::uint64_t largest_part);
 
-    /// Acquire, to the release with which an epoch begins: what is fetched for an epoch is fetched after the acquire
-    /// that began it.
+    /// Acquire pairs with the release that starts an epoch: what is fetched for an epoch is fetched after the acquire
+    /// operation that started it.
     [[nodiscard]] std::uint64_t now() const noexcept { return epoch_.load(std::memory_order_acquire); }
     [[nodiscard]] std::uint64_t page_bytes() const noexcept { return page_bytes_; }
     [[nodiscard]] Frame frames() const noexcept { return static_cast<Frame>(pages_.size()); }
@@ -74,25 +74,25 @@ public:
     [[nodiscard]] std::uint64_t number_of(int rank, std::uint64_t offset) const noexcept {
         return hot_pages_.page_of(rank, offset);
     }
-    /// no_frame if the page is in none.
+    /// no_frame if the page is not cached.
     [[nodiscard]] Frame find(std::uint64_t number) const noexcept {
         Frame frame = buckets_[bucket(number)];
         while (frame != no_frame && pages_[frame].number != number) frame = pages_[frame].next;
         return frame;
     }
-    /// The page at `start` comes into a frame that holds none, without a valid line.
+    /// Puts the page at `start` into an empty frame, without valid lines.
     void enter(Frame frame, int rank, std::uint64_t start) noexcept;
-    /// It leaves its frame. It is not dirty, and nothing uses the frame.
+    /// Removes the page from its frame. It is not dirty, and no operation uses the frame.
     void leave(Frame frame) noexcept;
 
     [[nodiscard]] Lines all_lines(Frame frame) const {
         return {0, (page_end(pages_[frame]) + line_bytes - 1) / line_bytes};
     }
-    /// Bytes of the page that belong to the part.
+    /// Where the page ends in the part.
     [[nodiscard]] std::uint64_t page_end(const Page& page) const {
         return std::min(page_bytes_, backend_.part_bytes(page.rank) - page.start);
     }
-    /// Whether the page has some of these bytes.
+    /// Whether the page contains any of these bytes.
     [[nodiscard]] bool meets(const Page& page, int rank, std::uint64_t offset, std::uint64_t bytes) const noexcept {
         return page.rank == rank && page.start < offset + bytes && offset < page.start + page_bytes_;
     }
@@ -101,30 +101,30 @@ public:
         return {valid_.data() + frame * valid_words_, valid_words_};
     }
     void make_valid(Frame frame, Lines lines) noexcept { bits::set(valid_words(frame), lines.first, lines.last); }
-    /// Whether the lines may be read; makes lines valid that have been written as a whole.
+    /// Whether the lines may be read; marks lines valid that have been overwritten completely.
     [[nodiscard]] bool readable(Frame frame, Lines lines) noexcept {
         return bits::all(valid(frame), lines.first, lines.last) || readable_as_written(frame, lines);
     }
-    /// Whether the page is here as a whole and clean, and the program has read of it, in its epoch.
+    /// Whether the whole page is here and clean, and the program has read from it in the page's epoch.
     [[nodiscard]] bool was_read(Frame frame) const noexcept;
-    /// The same of the page of an access.
+    /// The same for the page of an access.
     [[nodiscard]] bool was_read(int rank, std::uint64_t offset) const noexcept;
-    /// After an acquire: this page and those behind it that the program has read in the same earlier epoch, all of
-    /// each; about `most`. What a program reads in one step it mostly reads in the next.
+    /// After an acquire: the number of consecutive pages from this one on that the program read in the same earlier
+    /// epoch and that are here completely; about `most`. What a step reads, the next one mostly reads again.
     [[nodiscard]] std::uint64_t pages_to_read_again(Frame frame, std::uint64_t most) const noexcept {
         return pages_[frame].epoch == now() ? 0 : pages_read_with(frame, most);
     }
 
-    /// The page is of `epoch` from now on: no line is valid.
+    /// Moves the page to `epoch`: no line is valid.
     void renew(Frame frame, std::uint64_t epoch) noexcept;
-    /// These lines are not valid any more.
+    /// Invalidates these lines.
     void invalidate(Frame frame, Lines lines) noexcept;
-    /// The page's bytes have not arrived.
+    /// Marks the page's bytes as not received.
     void lose(Frame frame) noexcept;
-    /// What was read ahead, and is not read any more, was in vain.
+    /// Counts a page that was read ahead and will not be read as wasted.
     void drop_unread(Page& page) noexcept;
 
-    /// As PageCache::validate(), with the dirty masks and the hot-page table.
+    /// As PageCache::validate(), including the dirty masks and the hot-page table.
     void validate() const;
 
     // RecentUse
@@ -143,7 +143,7 @@ private:
 
     /// The same as readable(), where not all lines are valid yet.
     [[nodiscard]] bool readable_as_written(Frame frame, Lines lines) noexcept;
-    /// This page and those behind it that were read in the same epoch; about `most`.
+    /// As pages_to_read_again(), after the quick checks.
     [[nodiscard]] std::uint64_t pages_read_with(Frame frame, std::uint64_t most) const noexcept;
 
     const Backend& backend_;

@@ -29,7 +29,7 @@ public:
         if (incumbent == none || victims_ == 0) {
             if (frame_at_[place] == keep) return no_frame;
         } else {
-            // The incumbent moves into the victim cache; the oldest page there leaves.
+            // The old page moves into the victim cache; the oldest page there is evicted.
             const Frame victim = first_victim() + next_victim_;
             if (frame_at_[victim] == keep) return no_frame;
             next_victim_ = (next_victim_ + 1) % victims_;
@@ -48,7 +48,7 @@ public:
     }
     void left(std::uint64_t page, Frame frame) override {
         std::uint64_t& held = page_at_[place_of_[frame]];
-        if (held == page) held = none; // else the place has been given to another page already
+        if (held == page) held = none; // else the place already belongs to another page
     }
 
 private:

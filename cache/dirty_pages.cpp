@@ -5,7 +5,7 @@
 namespace lapwing::detail::cache {
 namespace {
 
-/// Words of all masks when pages are largest.
+/// Words of all masks at the largest page size.
 [[nodiscard]] std::uint64_t words_of_largest_pages(const PageCacheConfiguration& configuration) noexcept {
     const std::uint64_t largest = largest_page_bytes(configuration);
     return std::min(configuration.dirty_pages, configuration.bytes / largest) * (largest / 64);

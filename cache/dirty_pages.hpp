@@ -12,14 +12,14 @@
 
 namespace lapwing::detail::cache {
 
-/// Which bytes are dirty: a mask, of a bit a byte, for each of a bounded number of pages, in the order in which these
+/// Which bytes are dirty: a mask, one bit per byte, for each of a bounded number of pages, in the order in which they
 /// became dirty.
 class DirtyPages {
 public:
     using Mask = std::uint32_t;
     static constexpr Mask none = ~Mask{0};
 
-    /// `count` counts the masks in use, for other threads to look at.
+    /// `count` counts the masks in use, for other threads to read.
     DirtyPages(const PageCacheConfiguration& configuration, std::atomic<std::uint32_t>& count);
 
     /// Drops all masks, and makes room for those of the layout.
@@ -27,16 +27,16 @@ public:
 
     [[nodiscard]] bool any() const noexcept { return count_.load(std::memory_order_acquire) != 0; }
     [[nodiscard]] bool full() const noexcept { return free_ == none; }
-    /// How many masks there are.
+    /// The number of masks.
     [[nodiscard]] std::size_t room() const noexcept { return links_.size(); }
 
-    /// A mask for the page in `frame`, of no bits yet. Not when it is full.
+    /// An empty mask for the page in `frame`. Must not be called when full().
     [[nodiscard]] Mask attach(Frame frame) noexcept;
     void detach(Mask mask) noexcept;
 
-    /// The page that has been dirty for longest; none if no page is.
+    /// The page that has been dirty longest; none if no page is dirty.
     [[nodiscard]] Mask oldest() const noexcept { return oldest_; }
-    /// The one that became dirty after it.
+    /// The one that became dirty next after it.
     [[nodiscard]] Mask after(Mask mask) const noexcept { return links_[mask].after; }
     [[nodiscard]] Frame frame(Mask mask) const noexcept { return links_[mask].frame; }
 
@@ -52,7 +52,7 @@ public:
         return mask != none && bits::all(bits(mask), begin, end);
     }
 
-    /// Ends the process where the invariants do not hold, in builds with internal assertions.
+    /// Aborts the process if an invariant is violated, in builds with internal assertions.
     void validate() const;
 
     [[nodiscard]] std::uint64_t memory_bytes() const noexcept;

@@ -25,7 +25,7 @@ void Fetcher::start(Frame frame, Lines lines) {
     pages_.hot_pages().leave_reads(page.number); // the next use must see the operation
     if (page.dirty != DirtyPages::none) pages_.hot_pages().leave_writes(page.number);
     page_size_.fetched(end - begin);
-    under_way_.finish(page); // a put under way from these bytes
+    under_way_.finish(page); // a put in flight from these bytes
     const std::span<std::byte> destination{pages_.data(frame) + begin, end - begin};
     under_way_.begin_get(backend_.start_get(page.rank, page.start + begin, destination), frame, 1);
     pages_.make_valid(frame, lines);
@@ -42,7 +42,7 @@ void Fetcher::fetch(Frame frame, Lines lines) {
     if (!pages_.dirty().any(page.dirty, begin, end)) {
         try {
             backend_.get(page.rank, page.start + begin, {bytes + begin, end - begin});
-        } catch (...) { // bytes of lines that were valid may have been overwritten in part
+        } catch (...) { // bytes of valid lines may have been partly overwritten
             pages_.invalidate(frame, lines);
             throw;
         }
@@ -75,7 +75,7 @@ void Fetcher::send_block() {
     page_size_.read_ahead(block.count);
     const std::span<std::byte> destination{pages_.data(block.first), bytes};
     under_way_.begin_get(backend_.start_get(first.rank, first.start, destination), block.first, block.count);
-    // Only now: a page is not readable because it was going to be asked for.
+    // Only now: planning a read does not make a page readable.
     for (Frame frame = block.first; frame < block.first + block.count; ++frame) {
         pages_[frame].unread = true;
         pages_.make_valid(frame, pages_.all_lines(frame));

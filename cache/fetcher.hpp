@@ -15,11 +15,11 @@
 
 namespace lapwing::detail::cache {
 
-/// Brings lines and pages into their frames: at once, in the background, or several neighbouring pages in one get.
-/// Decides what must be waited for and sent before. Dirty bytes stay as they are.
+/// Fetches lines and pages into their frames: at once, in the background, or several neighbouring pages in one get.
+/// Decides what must be waited for and sent first. Leaves dirty bytes as they are.
 class Fetcher {
 public:
-    /// `page_size` is told what is fetched.
+    /// `page_size` is notified of what is fetched.
     Fetcher(const PageCacheConfiguration& configuration, Backend& backend, CachedPages& pages,
             OperationsUnderWay& under_way, WriteBehind& write_behind, PageSize& page_size,
             support::Statistics& statistics);
@@ -27,14 +27,14 @@ public:
     /// Makes room for pages of this size.
     void lay_out(const PageCacheLayout& layout) { scratch_.resize(layout.page_bytes); }
 
-    /// Reads lines.
+    /// Fetches lines, and waits for them.
     void fetch(Frame frame, Lines lines);
-    /// Starts to read lines, which are valid when the page's operation is complete. Reads them if some of their bytes
-    /// are dirty.
+    /// Starts to fetch lines, which become valid when the page's operation is complete. Waits for them if some of their
+    /// bytes are dirty.
     void start(Frame frame, Lines lines);
 
-    /// The block: pages in neighbouring frames that are read as a whole, ahead and in one get. A page that does not
-    /// continue the block sends it first.
+    /// The block: pages in neighbouring frames that are fetched whole, ahead and in one get. A page that does not
+    /// continue the block starts a new one, and the old one is sent.
     void add_to_block(Frame frame);
     [[nodiscard]] bool in_block(Frame frame) const noexcept { return frame - block_.first < block_.count; }
     [[nodiscard]] bool has_block() const noexcept { return block_.count != 0; }
@@ -52,7 +52,7 @@ private:
         Frame count = 0;
     };
 
-    /// Where the lines end: in the page, and in the part.
+    /// Where the lines end, within the page and the part.
     [[nodiscard]] std::uint64_t end_of(const Page& page, Lines lines) const {
         return std::min(lines.last * line_bytes, pages_.page_end(page));
     }

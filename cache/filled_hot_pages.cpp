@@ -26,7 +26,7 @@ void FilledHotPages::lay_out(const PageCacheLayout& layout, std::uint64_t larges
     page_bytes_ = layout.page_bytes;
     page_shift_ = static_cast<unsigned>(std::countr_zero(layout.page_bytes));
     granule_shift_ = std::max(6U, page_shift_ - std::min(page_shift_, 6U));
-    rank_stride_ = (largest_part >> page_shift_) + 2; // no page follows the last of a rank
+    rank_stride_ = (largest_part >> page_shift_) + 2; // so that no page follows the last one of a rank
     reads_ = read_entries_.data();
     read_mask_ = read_entries_.size() - 1;
     writes_ = write_entries_.data();
@@ -48,7 +48,7 @@ void FilledHotPages::enter_reads(std::uint64_t page, std::uint64_t epoch, const 
     if (valid_lines.size() == 1) {
         granules = valid_lines[0];
     } else {
-        const std::uint64_t lines = page_bytes_ / line_bytes / 64; // of a granule
+        const std::uint64_t lines = page_bytes_ / line_bytes / 64; // per granule
         for (unsigned g = 0; g < 64; ++g)
             if (bits::all(valid_lines, g * lines, (g + 1) * lines)) granules |= std::uint64_t{1} << g;
     }

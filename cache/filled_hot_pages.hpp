@@ -16,7 +16,7 @@ namespace lapwing::detail::cache {
 using window::HotPageTable;
 class CachedPages;
 
-/// The hot-page table as its cache sees it: decides which of the cache's pages element accesses find without it.
+/// The hot-page table as its cache sees it: decides which of the cache's pages element accesses reach directly.
 class FilledHotPages final : public HotPageTable {
 public:
     FilledHotPages(const std::atomic<std::uint64_t>& epoch, bool alone) noexcept {
@@ -26,22 +26,22 @@ public:
     FilledHotPages(const FilledHotPages&) = delete;
     FilledHotPages& operator=(const FilledHotPages&) = delete;
 
-    /// Empties the table, and makes it fit the layout; `largest_part` is of all ranks.
+    /// Empties the table and fits it to the layout; `largest_part` is the largest of all ranks.
     void lay_out(const PageCacheLayout& layout, std::uint64_t largest_part);
 
-    /// From now on the page's valid lines are read, or bytes of it written, without the cache.
+    /// From now on the page's valid lines are read, or its bytes written, directly.
     void enter_reads(std::uint64_t page, std::uint64_t epoch, const std::byte* data,
                      std::span<const std::uint64_t> valid_lines) noexcept;
     void enter_writes(std::uint64_t page, std::byte* data, std::span<std::uint64_t> dirty_bits) noexcept;
     /// From now on they are not.
     void leave_reads(std::uint64_t page) noexcept;
     void leave_writes(std::uint64_t page) noexcept;
-    /// Whether any page is entered for writing. If not, those that have been leave.
+    /// Whether pages are entered for writing. If not, those entered before are removed.
     void allow_writes(bool allowed) noexcept;
-    /// Whether the page may be read here in this epoch; the next read enters it again.
+    /// Whether the page may be read directly in this epoch; the next read enters it again.
     [[nodiscard]] bool take_reads(std::uint64_t page) noexcept;
 
-    /// Whether some of the page may be read, or written, here.
+    /// Whether some of the page may be read, or written, directly.
     [[nodiscard]] bool serves_reads(std::uint64_t page, std::uint64_t epoch) const noexcept {
         const ReadEntry& entry = reads_[slot(page, read_mask_)];
         return entry.page == page && entry.epoch == epoch && entry.valid != 0;
@@ -49,8 +49,8 @@ public:
     [[nodiscard]] bool serves_writes(std::uint64_t page) const noexcept {
         return writes_[slot(page, write_mask_)].page == page;
     }
-    /// By its thread: what it finds is in these pages, and may be used. Ends the process otherwise, in builds with
-    /// internal assertions.
+    /// Called by the table's thread: everything in it refers to these pages and may be used. Aborts the process
+    /// otherwise, in builds with internal assertions.
     void validate(const CachedPages& pages) const;
 
     [[nodiscard]] std::uint64_t hits() const noexcept { return hits_; }

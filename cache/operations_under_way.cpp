@@ -15,14 +15,14 @@ OperationsUnderWay::OperationsUnderWay(Backend& backend, CachedPages& pages)
 
 void OperationsUnderWay::begin(Backend::Token token, Frame first, Frame count, std::uint64_t put_bytes) {
     if (token == Backend::complete) return;
-    // The oldest makes room.
+    // The oldest one makes room.
     const std::uint32_t index = next_;
     next_ = (next_ + 1) % static_cast<std::uint32_t>(most_operations);
     Operation& operation = operations_[index];
     try {
         if (operation.count != 0) finish(index, Missing::left_out);
     } catch (...) {
-        backend_.wait(token); // the frames must not be reused before
+        backend_.wait(token); // the frames must not be reused earlier
         throw;
     }
     operation = {token, first, count, put_bytes};
@@ -57,7 +57,7 @@ bool OperationsUnderWay::uses(const Page& page) {
     Operation& operation = operations_[page.operation];
     if (operation.token == Backend::complete) return false;
     const Operation tested = operation;
-    operation.token = Backend::complete; // unless it is not, which the next lines find out
+    operation.token = Backend::complete; // unless it is not: the next lines find out
     const bool done = end(tested, Missing::refused, [&] {
         if (backend_.test(tested.token)) return true;
         operation.token = tested.token;
@@ -68,7 +68,7 @@ bool OperationsUnderWay::uses(const Page& page) {
 
 template <class Wanted>
 void OperationsUnderWay::finish_if(Wanted&& wanted) {
-    // All of them, whatever becomes of the first: each uses the frames until it has been waited for.
+    // Waits for all of them, even if the first fails: each uses its frames until it has been waited for.
     std::exception_ptr problem;
     for (std::uint32_t index = 0; index < operations_.size(); ++index) {
         if (operations_[index].count == 0 || !wanted(operations_[index])) continue;

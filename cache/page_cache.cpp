@@ -1,4 +1,4 @@
-// Where the cache's pages lie: room for new ones, eviction, the size of all.
+// How the cache's pages are placed: room for new ones, eviction, resizing.
 #include "cache/page_cache.hpp"
 
 #include <algorithm>
@@ -9,8 +9,8 @@ namespace lapwing::detail::cache {
 
 namespace {
 
-/// Writes that come back to their page pay: one in two, as what a write finds spares it less than a read. Only after
-/// more pages than can be dirty at a time is it known that they do not come back.
+/// A write cache pays if one write in two returns to its page, since finding a page saves a write less than a read.
+/// Only after more pages than can be dirty at a time is it known that writes do not return.
 [[nodiscard]] BypassLimits write_limits(const PageCacheConfiguration& configuration) noexcept {
     constexpr std::uint64_t most = 1U << 16;
     const auto probe = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(2 * configuration.dirty_pages, 256, most));
@@ -37,22 +37,22 @@ PageCache::PageCache(const PageCacheConfiguration& configuration, Backend& backe
       under_way_{backend, pages_},
       write_behind_{backend, pages_, under_way_, statistics},
       fetcher_{configuration, backend, pages_, under_way_, write_behind_, page_size_, statistics} {
-    // All memory now: small pages need most places, large ones most dirty bits, for which there is room already.
+    // All memory now: small pages need most frames, large ones most dirty bits, for which there is room already.
     lay_out(least_page_bytes(configuration));
     lay_out(configuration.page_bytes);
 }
 
 PageCache::~PageCache() {
-    // What is under way uses this memory.
+    // Operations in flight use this memory.
     try {
         finish_all();
-    } catch (...) { // the owner has left: nothing arrives any more
+    } catch (...) { // the owner has left: nothing more arrives
     }
 }
 
 void PageCache::lay_out(std::uint64_t page_bytes) {
     const PageCacheLayout layout{configuration_, page_bytes};
-    // The one thing that is allocated anew each time comes first: if it cannot be, nothing has changed.
+    // The only allocation comes first: if it fails, nothing has changed.
     const auto frames = static_cast<Frame>(layout.frames);
     replacement_ = configuration_.policy == CachePolicy::two_queues
                        ? make_two_queues(frames, pages_)
@@ -61,12 +61,12 @@ void PageCache::lay_out(std::uint64_t page_bytes) {
     pages_.lay_out(layout, configuration_.largest_part);
     write_behind_.lay_out(layout);
     fetcher_.lay_out(layout);
-    // Half of the ring at most is under way, or pages would leave before they are read.
+    // At most half of the ring is in flight, or pages would be evicted before they are read.
     ahead_ = ReadAhead{page_bytes, std::min(configuration_.read_ahead_bytes / page_bytes, layout.frames / 4)};
 }
 
 void PageCache::adapt_page_size() {
-    if (may_be_dirty()) return; // a release that failed: what it could not put stays for the next
+    if (may_be_dirty()) return; // a release has failed: the next one puts what it could not
     const std::uint64_t bytes = page_size_.choose(slow_reads_ + pages_.hot_pages().hits());
     if (bytes == page_bytes()) return;
     finish_all();
@@ -80,7 +80,7 @@ void PageCache::adapt_page_size() {
 
 std::uint64_t PageCache::memory_for(const PageCacheConfiguration& configuration) noexcept {
     const PageCacheLayout most{configuration, least_page_bytes(configuration)};
-    constexpr std::uint64_t of_replacement = 24; // at most, for a frame
+    constexpr std::uint64_t of_replacement = 24; // at most, per frame
     return CachedPages::memory_for(configuration) + most.frames * of_replacement + OperationsUnderWay::memory_bytes() +
            WriteBehind::memory_for(most) + Fetcher::memory_for(configuration);
 }
@@ -88,7 +88,7 @@ std::uint64_t PageCache::memory_for(const PageCacheConfiguration& configuration)
 std::uint64_t PageCache::bytes_within(PageCacheConfiguration configuration, std::uint64_t memory) noexcept {
     const std::uint64_t page = configuration.page_bytes;
     std::uint64_t low = 0;
-    std::uint64_t high = configuration.bytes / page; // pages; the answer is in [low, high]
+    std::uint64_t high = configuration.bytes / page; // number of pages; the answer is in [low, high]
     while (low < high) {
         const std::uint64_t middle = low + (high - low + 1) / 2;
         configuration.bytes = middle * page;

@@ -24,7 +24,7 @@ std::uint64_t largest_page_bytes(const PageCacheConfiguration& configuration) no
 PageCacheLayout::PageCacheLayout(const PageCacheConfiguration& configuration, std::uint64_t bytes_of_page) noexcept
     : page_bytes{bytes_of_page},
       frames{configuration.bytes / bytes_of_page},
-      // Fewer than pages pass through at a time, or these would leave before they are written behind.
+      // Fewer than the pages that pass through at a time, or these would be evicted before they are written behind.
       dirty_pages{std::clamp<std::uint64_t>(frames / 4, 1, configuration.dirty_pages)} {}
 
 } // namespace lapwing::detail::cache

@@ -8,9 +8,9 @@
 
 namespace lapwing::detail::cache {
 
-/// A cache has room for so many pages at least.
+/// A cache has room for at least this many pages.
 inline constexpr std::uint64_t least_pages = 4;
-/// Bytes that are valid or not together: a line.
+/// Bytes that become valid or invalid together: a line.
 inline constexpr std::uint64_t line_bytes = 64;
 
 struct PageCacheConfiguration {
@@ -26,7 +26,7 @@ struct PageCacheConfiguration {
     bool alone = true; ///< no two threads call at a time
 };
 
-/// What the page size may be adapted to.
+/// The smallest size that pages may be adapted to.
 [[nodiscard]] std::uint64_t least_page_bytes(const PageCacheConfiguration& configuration) noexcept;
 [[nodiscard]] std::uint64_t largest_page_bytes(const PageCacheConfiguration& configuration) noexcept;
 

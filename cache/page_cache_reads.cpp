@@ -1,4 +1,4 @@
-// Reading through the cache, and ahead of what is read.
+// Reading through the cache, and reading ahead.
 #include "cache/page_cache.hpp"
 
 #include "cache/bits.hpp"
@@ -35,7 +35,7 @@ void PageCache::read(int rank, std::uint64_t offset, std::span<std::byte> destin
     if (known) {
         hit = pages_.readable(frame, lines);
         if (!hit && pages_.dirty().all(pages_[frame].dirty, within, within + destination.size())) {
-            // Without the hot-page table: its entries hold lines.
+            // Not through the hot-page table: its entries hold whole lines.
             std::memcpy(destination.data(), pages_.data(frame) + within, destination.size());
             statistics_.add(Counter::cache_hits);
             return;
@@ -44,7 +44,7 @@ void PageCache::read(int rank, std::uint64_t offset, std::span<std::byte> destin
         if (hit) under_way_.finish_for_read(pages_[frame]);
     }
     if (!hit) {
-        const bool first = !known || stale; // since it came, or since the acquire
+        const bool first = !known || stale; // since it was fetched, or since the acquire
         ReadAhead::Plan plan = first ? ahead_.touched(rank, offset, backend_.part_bytes(rank),
                                                       again != 0 ? ReadAhead::Found::stale : ReadAhead::Found::missing)
                                      : ahead_.touched_again(rank, offset, backend_.part_bytes(rank));
@@ -124,7 +124,7 @@ void PageCache::start_reading(int rank, std::uint64_t offset, std::uint64_t byte
         frame = take_frame(rank, offset - within, keep);
         if (frame == no_frame) return;
     } else {
-        // As in read(): a page of which something has been read in this epoch, or all in an earlier one, comes as a
+        // As in read(): a page that has been read from in this epoch, or completely in an earlier one, is fetched
         // whole.
         bool whole = pages_.was_read(frame);
         if (!freshen(frame)) whole = bits::any(pages_.valid(frame), 0, pages_.all_lines(frame).last);
@@ -144,19 +144,19 @@ void PageCache::read_ahead(const ReadAhead::Plan& plan, int rank, Frame keep) {
         const std::uint64_t offset = plan.first + i * plan.step;
         if (plan.again && !pages_.was_read(rank, offset)) return;
         const std::uint64_t part = backend_.part_bytes(rank);
-        // As much as a value has, which may reach into the next line.
+        // The size of one value, which may reach into the next line.
         const std::uint64_t bytes = std::min({std::uint64_t{8}, part - offset, page_bytes() - within_page(offset)});
         start_reading(rank, offset, bytes, keep);
     }
 }
 
 void PageCache::read_pages_ahead(const ReadAhead::Plan& plan, int rank, Frame keep) {
-    // All of them in one place, or they could not be read in one message.
+    // All of them in neighbouring frames, or one message could not fetch them.
     std::uint64_t again = 0;
     for (std::uint64_t i = 0; i < plan.count; ++i)
         if (replacement_->remembers(pages_.number_of(rank, plan.first + i * plan.step))) ++again;
     const Reuse reuse = 2 * again > plan.count ? Reuse::expected : Reuse::none;
-    // After an error nobody sends the rest of the block, whose frames may then get other pages.
+    // After an error nobody sends the rest of the block, whose frames may then be reused.
     struct DropBlock {
         Fetcher& fetcher;
         ~DropBlock() { fetcher.drop_block(); }

@@ -28,7 +28,7 @@ void PageCache::write(int rank, std::uint64_t offset, std::span<const std::byte>
     const std::uint64_t number = pages_.number_of(rank, offset);
     Frame frame = pages_.find(number);
     if (frame == no_frame && write_bypass_.pass(number)) [[unlikely]] {
-        // Nothing of the page is here that could hide it from a later read.
+        // Nothing of the page is cached that could hide the write from a later read.
         statistics_.add(Counter::cache_passed);
         backend_.put(rank, offset, source);
         return;
@@ -36,7 +36,7 @@ void PageCache::write(int rank, std::uint64_t offset, std::span<const std::byte>
     const bool again = frame != no_frame && pages_[frame].dirty != DirtyPages::none;
     if (write_bypass_.judge(again, pages_.hot_pages().hits())) collect_hits();
     if (frame == no_frame) {
-        // Beside the page before it, if that only passes through: they then leave in one message.
+        // In the frame after the preceding page if that only passes through: both then leave in one message.
         const Frame before = pages_.find(number - 1);
         const bool passes = before != no_frame && replacement_->passing(before);
         frame = take_frame(rank, offset - within, no_frame, passes ? Reuse::none : Reuse::remembered);

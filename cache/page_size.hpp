@@ -6,12 +6,12 @@
 namespace lapwing::detail::cache {
 
 /// Which page size suits a program: the study of MuPC's cache with Apex-MAP found that long pages pay exactly for long
-/// vectors. The cost of a page size is what its misses and the bytes that it fetched take on the network, and what the
-/// pages of streams cost the processor, each by itself; a neighbouring size is tried for a number of misses or such
-/// pages and kept if it costs clearly less.
+/// vectors. The cost of a page size is the network time of its misses and of the bytes that it fetched, plus the
+/// processor time of streamed pages. A neighbouring size is tried for a number of misses or streamed pages, and kept
+/// if it costs clearly less.
 class PageSize {
 public:
-    /// `page_bytes` to begin with, and what it may become.
+    /// The initial `page_bytes`, and its bounds.
     PageSize(std::uint64_t page_bytes, std::uint64_t least, std::uint64_t largest) noexcept
         : size_{page_bytes}, least_{least}, largest_{largest} {}
 
@@ -19,7 +19,7 @@ public:
     void fetched(std::uint64_t bytes) noexcept { bytes_ += bytes; }
     void read_ahead(std::uint64_t pages) noexcept { pages_ahead_ += pages; }
 
-    /// The size from now on. Called where a change costs nothing, at a release; `reads` is the number of all reads so
+    /// The size from now on. Called at a release, where a change costs nothing; `reads` is the number of all reads so
     /// far.
     [[nodiscard]] std::uint64_t choose(std::uint64_t reads) noexcept {
         const bool busy = misses_ + pages_ahead_ >= judged_misses;
@@ -34,7 +34,7 @@ public:
         if (trying_) {
             trying_ = false;
             if (cost < cost_before_ * gain) {
-                pause_ = 0; // once more in the same direction
+                pause_ = 0; // continue in the same direction
             } else {
                 size_ = size_before_;
                 larger_ = !larger_;
@@ -43,7 +43,7 @@ public:
                 return size_;
             }
         }
-        if (!busy || pause_-- > 0) return size_; // few of either: there is nothing to gain
+        if (!busy || pause_-- > 0) return size_; // few misses and streamed pages: nothing to gain
         const std::uint64_t next = larger_ ? size_ * 2 : size_ / 2;
         pause_ = 0;
         if (next < least_ || next > largest_) {
@@ -59,11 +59,11 @@ public:
     }
 
 private:
-    static constexpr std::uint64_t judged_misses = 512; ///< and pages that are read ahead
+    static constexpr std::uint64_t judged_misses = 512; ///< and streamed pages
     static constexpr std::uint64_t judged_reads = 1U << 20;
-    /// What the network moves while a message goes there and back: 20 us at 0.8 GB/s.
+    /// What the network transfers during a round trip: 20 us at 0.8 GB/s.
     static constexpr std::uint64_t round_trip_bytes = 16384;
-    /// What the network moves while the processor is busy with a page that is read ahead: 0.36 us at 3 GB/s, over TCP
+    /// What the network transfers while the processor handles a page that is read ahead: 0.36 us at 3 GB/s, over TCP
     /// on one machine.
     static constexpr std::uint64_t page_ahead_bytes = 1024;
     static constexpr double gain = 0.9;

@@ -62,7 +62,7 @@ ReadAhead::Plan ReadAhead::advance(Stream& stream, std::uint64_t offset, std::ui
     plan.sequential = stream.sequential;
     const bool missing = found == Found::missing || found == Found::stale;
     if (missing && stream.ahead != 0) {
-        // What was asked for has been dropped, or an acquire has made it unusable: begin with little again.
+        // What was fetched has been dropped, or invalidated by an acquire: start small again.
         stream.ahead = 0;
         stream.distance = first_distance;
     } else if (stream.ahead != 0) {
@@ -70,7 +70,7 @@ ReadAhead::Plan ReadAhead::advance(Stream& stream, std::uint64_t offset, std::ui
     }
     const std::uint64_t limit = stream.sequential ? limit_ : std::min(limit_, largest_stride_distance);
     if (stream.distance == 0) stream.distance = first_distance;
-    // The next block is asked for when half of the distance is used up, so that one is under way while another is read.
+    // The next block is requested when half of the distance is used up, so that one is in flight while another is read.
     std::uint64_t distance = std::min(stream.distance, limit);
     if (found == Found::stale && !stream.sequential && stream.delta > 0) {
         plan.again = true;

@@ -29,7 +29,7 @@ public:
     }
     bool remembers(std::uint64_t page) const noexcept override { return remembered_[slot(page)] == page; }
     bool passing(Frame frame) const noexcept override { return frame < ring_; }
-    void used(Frame) override {} // the ring is a queue, and the clock sees the hot-page table's entries
+    void used(Frame) override {} // the ring is a queue, and the clock reads the hot-page table's entries
     void left(std::uint64_t page, Frame frame) override {
         if (frame < ring_) remembered_[slot(page)] = page;
     }
@@ -49,7 +49,7 @@ private:
     Frame reused_frame(Frame keep) {
         const Frame count = frames_ - ring_;
         if (used_ < count) return ring_ + used_++;
-        // A second round meets no page that was used since the first.
+        // In a second round no page has been used since the first.
         for (Frame step = 0; step < 2 * count; ++step) {
             const Frame frame = ring_ + hand_;
             hand_ = (hand_ + 1) % count;

@@ -1,5 +1,5 @@
-// The invariants of a cache: what its parts must agree on between two calls. Looked at in builds with internal
-// assertions alone.
+// The invariants of a cache: what its parts must agree on between two calls. Checked only in builds with internal
+// assertions.
 #include "cache/page_cache.hpp"
 
 #include "cache/bits.hpp"
@@ -23,7 +23,7 @@ void DirtyPages::validate() const {
     }
     LAPWING_ASSERT(newest_ == before);
     LAPWING_ASSERT(count_.load(std::memory_order_relaxed) == in_use);
-    // The others are free, and of no bits.
+    // The others are free and empty.
     std::size_t free = 0;
     for (Mask mask = free_; mask != none; mask = links_[mask].after, ++free) {
         LAPWING_ASSERT(mask < links_.size() && free < links_.size() && links_[mask].frame == no_frame);
@@ -44,7 +44,7 @@ void CachedPages::validate() const {
         ++pages;
         LAPWING_ASSERT(page.number == number_of(page.rank, page.start) && page.start % page_bytes_ == 0);
         LAPWING_ASSERT(page.start < backend_.part_bytes(page.rank));
-        LAPWING_ASSERT(find(page.number) == frame); // so there is no second one
+        LAPWING_ASSERT(find(page.number) == frame); // so it is the only one
         LAPWING_ASSERT(page.epoch <= now());
         LAPWING_ASSERT(!bits::any(valid(frame), all_lines(frame).last, valid_words_ * 64));
         if (page.dirty == DirtyPages::none) continue;
@@ -65,7 +65,7 @@ void CachedPages::validate() const {
 }
 
 void FilledHotPages::validate(const CachedPages& pages) const {
-    // What is read without the cache is valid in the page's epoch, which the reader compares with its own.
+    // What is read directly is valid in the page's epoch, which the reader compares with the current one.
     const auto readable = [&](Frame frame, std::uint64_t begin, std::uint64_t end) {
         return bits::all(pages.valid(frame), begin / line_bytes, std::max(begin / line_bytes + 1, end / line_bytes));
     };
@@ -73,12 +73,12 @@ void FilledHotPages::validate(const CachedPages& pages) const {
         if (entry.page == no_page) continue;
         const Frame frame = pages.find(entry.page);
         LAPWING_ASSERT(frame != no_frame && entry.data == pages.data(frame));
-        if (entry.epoch != pages[frame].epoch) continue; // nobody reads it any more
+        if (entry.epoch != pages[frame].epoch) continue; // no longer read
         for (std::uint64_t granule = 0; granule < page_bytes_ >> granule_shift_; ++granule)
             LAPWING_ASSERT((entry.valid >> granule & 1U) == 0 ||
                            readable(frame, granule << granule_shift_, (granule + 1) << granule_shift_));
     }
-    // What is written without it goes to the page's mask.
+    // What is written directly goes to the page's mask.
     for (const WriteEntry& entry : write_entries_) {
         if (entry.page == no_page) continue;
         LAPWING_ASSERT(writes_allowed_);
@@ -120,7 +120,7 @@ void OperationsUnderWay::validate() const {
             LAPWING_ASSERT(page.operation == index && page.number == first.number + (frame - operation.first) &&
                            page.rank == first.rank);
             if (operation.token == Backend::complete) continue;
-            // Who reads what a get brings, or writes what is under way, must wait for it.
+            // A read of what a get fetches, or a write to what is in flight, must wait for it.
             const FilledHotPages& hot_pages = pages_.hot_pages();
             LAPWING_ASSERT(operation.put() || !hot_pages.serves_reads(page.number, page.epoch));
             LAPWING_ASSERT(!hot_pages.serves_writes(page.number));

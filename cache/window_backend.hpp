@@ -11,7 +11,7 @@
 
 namespace lapwing::detail::cache {
 
-/// A window's paths to other nodes, past its cache.
+/// A window's paths to other nodes, below its cache.
 class WindowBackend final : public Backend {
 public:
     explicit WindowBackend(window::WindowState& window) : window_{window} {}
@@ -57,7 +57,7 @@ private:
     Token keep(std::unique_ptr<transport::PendingTransfer> transfer) {
         if (transfer == nullptr) return complete;
         if (free_.empty()) {
-            free_.reserve(transfers_.size() + 1); // so that giving one back cannot fail
+            free_.reserve(transfers_.size() + 1); // so that freeing one cannot fail
             transfers_.emplace_back();
             free_.push_back(static_cast<Token>(transfers_.size()));
         }

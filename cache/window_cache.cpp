@@ -49,7 +49,7 @@ WindowCache::OfThread* WindowCache::mine() {
         if (OfThread* const found = threads_[thread].load(std::memory_order_acquire)) [[likely]] {
             if (found->pages != nullptr) [[likely]]
                 return found;
-            if (!found->share.outdated()) return nullptr; // there is no more room in the budget than before
+            if (!found->share.outdated()) return nullptr; // the budget has no more room than before
         }
     return make_mine(thread);
 }
@@ -64,7 +64,7 @@ WindowCache::OfThread* WindowCache::make_mine(unsigned thread) {
         });
         return nullptr;
     }
-    // Only this thread has the number.
+    // Only this thread has this number.
     std::unique_ptr<OfThread>& own = owned_[thread];
     if (own == nullptr) {
         own = std::make_unique<OfThread>(window_, budget_);
@@ -92,7 +92,7 @@ void WindowCache::fit(OfThread& own) {
             window_.who("cache"), budget_.limit(), granted, wanted));
     if (granted == before) return;
     configuration.bytes = granted == wanted ? configuration_.bytes : PageCache::bytes_within(configuration_, granted);
-    if (granted < before) { // others may have what this one gives back
+    if (granted < before) { // others may take what this one gives back
         hot_pages_.drop_mine();
         own.pages.reset();
     }
@@ -103,7 +103,7 @@ void WindowCache::fit(OfThread& own) {
                                         own.dirty_pages, window_.statistics());
     } catch (const std::bad_alloc&) {
         own.share.keep(own.pages != nullptr ? before : 0);
-        if (before != 0) return; // a release: this thread goes on with the cache that it has, or without
+        if (before != 0) return; // a release: this thread continues with the cache that it has, or without
         throw RangeError{fmt::format(
             "{}: there is no memory for a cache of {} bytes ({} with what it needs beside its pages) for this "
             "thread; make it smaller (LAPWING_CACHE_BYTES, CacheOptions::bytes), bound all caches of the "
@@ -181,7 +181,7 @@ void WindowCache::finish_write_back() {
     if (own == nullptr) return;
     const support::BiasedMutex::Guard guard{own->mutex};
     own->pages->finish_release();
-    // After a release that failed the cache stays with what it could not put, and the next one gives memory back.
+    // After a failed release the cache keeps what it could not put, and the next release returns memory.
     if (own->share.outdated() && !own->pages->may_be_dirty()) [[unlikely]]
         fit(*own);
 }
@@ -208,7 +208,7 @@ void WindowCache::write_back_others(const OfThread* mine) {
         if (&other == mine || other.dirty_pages.load(std::memory_order_acquire) == 0) return;
         const support::BiasedMutex::Guard guard{other.mutex};
         if (other.pages != nullptr)
-            other.pages->write_back_for_another_thread(); // its thread may have given it up meanwhile
+            other.pages->write_back_for_another_thread(); // its thread may have returned it meanwhile
     });
 }
 

@@ -32,13 +32,13 @@ private:
     std::optional<Budget> budget_;
 };
 
-/// The cache of a window: one PageCache for each thread that uses it, made when the thread first does, and one epoch,
-/// or with CacheAcquire::thread one for each.
+/// The cache of a window: one PageCache per thread that uses it, made on the thread's first use, and one epoch,
+/// or with CacheAcquire::thread one per thread.
 ///
-/// A release by any thread writes back the dirty bytes of all, and an acquire by any makes the contents of all
-/// unusable, so that a program whose threads meet before one of them calls barrier() needs nothing more. Threads
-/// without a number of their own (support::numbered_threads) read and write past the cache, and so do those that the
-/// budget has no room for.
+/// A release by any thread writes back the dirty bytes of all, and an acquire by any invalidates the contents of all,
+/// so a program whose threads meet before one of them calls barrier() needs nothing more. Threads
+/// without a number of their own (support::numbered_threads) bypass the cache, and so do those for which the
+/// budget has no room.
 class WindowCache final : public window::RemoteCache {
 public:
     WindowCache(window::WindowState& window, CacheMode mode, CacheAcquire scope,
@@ -65,11 +65,11 @@ public:
     void collect_statistics() override;
     [[nodiscard]] const window::HotPageTables& hot_pages() const noexcept override { return hot_pages_; }
 
-    /// Of all threads' caches. For tests, while none of them is in use.
+    /// Of all threads' caches. For tests, while no cache is in use.
     [[nodiscard]] std::uint64_t memory_bytes() const noexcept;
 
 private:
-    /// The cache of one thread. Its mutex is held around all but the hot-page table's accesses.
+    /// The cache of one thread. Its mutex is held for everything but accesses through the hot-page table.
     struct OfThread {
         OfThread(window::WindowState& window, Budget& budget) : share{budget}, backend{window} {}
         support::BiasedMutex mutex{support::LockRank::cache};
@@ -77,25 +77,25 @@ private:
         std::atomic<std::uint32_t> dirty_pages{0};
         Budget::Share share;
         WindowBackend backend;
-        /// Null while there is no room for it in the budget. Only the owner looks at it without the mutex.
+        /// Null while the budget has no room for it. Only the owner may read it without the mutex.
         std::unique_ptr<PageCache> pages;
     };
 
     static void begin_epoch(std::atomic<std::uint64_t>& epoch) noexcept {
-        // Release order: a thread that sees the new epoch is behind what this thread has seen.
+        // Release order: whatever this thread has seen happens before what a thread does that sees the new epoch.
         epoch.fetch_add(1, std::memory_order_release);
     }
-    /// Null if the calling thread has none, and cannot have one now.
+    /// Null if the calling thread has none and cannot get one now.
     [[nodiscard]] OfThread* mine();
     /// Null if the calling thread has none.
     [[nodiscard]] OfThread* existing() const noexcept;
     [[nodiscard]] OfThread* make_mine(unsigned thread);
-    /// Makes the calling thread's cache as large as the budget permits now. With its mutex held, and nothing dirty.
+    /// Resizes the calling thread's cache to what the budget permits now. Requires its mutex, and no dirty bytes.
     void fit(OfThread& own);
     void write_back_others(const OfThread* mine);
-    /// Of the calling thread's cache, if it has one.
+    /// Validates the calling thread's cache, if it has one.
     void validate_mine();
-    /// Calls `function(thread)` for the threads that have had a cache.
+    /// Calls `function(thread)` for each thread that has had a cache.
     template <class Function>
     void for_each_thread(Function&& function) const;
 
@@ -107,10 +107,10 @@ private:
     std::atomic<std::uint64_t> epoch_{0};
     std::atomic<bool> inline_writes_{true};
     window::HotPageTables hot_pages_;
-    /// Written once each, by the thread that has the number.
+    /// Each is written once, by the thread with that number.
     std::array<std::atomic<OfThread*>, support::numbered_threads> threads_{};
     std::array<std::unique_ptr<OfThread>, support::numbered_threads> owned_;
-    std::atomic<unsigned> thread_count_{0}; ///< no thread with this number or above has had a cache
+    std::atomic<unsigned> thread_count_{0}; ///< no thread with this number or a higher one has had a cache
 };
 
 } // namespace lapwing::detail::cache

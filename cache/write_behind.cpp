@@ -14,10 +14,10 @@
 namespace lapwing::detail::cache {
 namespace {
 
-constexpr std::size_t most_runs = 512; ///< that are handed to the backend at a time
+constexpr std::size_t most_runs = 512; ///< passed to the backend at a time
 constexpr std::uint64_t most_pages_to_write_early = 16;
-/// Runs from this size leave straight from the cache's memory, in an operation of their own; smaller ones are copied
-/// into messages with others, which costs less than a hundred operations would.
+/// Runs of at least this size are put straight from the cache's memory, in their own operation; smaller ones are
+/// copied into shared messages, which costs less than a hundred operations would.
 constexpr std::uint64_t least_run_from_memory = 4097;
 
 } // namespace
@@ -26,14 +26,14 @@ constexpr std::uint64_t least_run_from_memory = 4097;
 class WriteBehind::Writer {
 public:
     explicit Writer(WriteBehind& behind) noexcept : behind_{behind} {
-        behind_.runs_.clear(); // those of a writer before that ended by an exception: their pages are still dirty
+        behind_.runs_.clear(); // a writer that ended by an exception left them: their pages are still dirty
     }
 
-    /// Pages in the order of their numbers give the longest runs.
+    /// Pages in ascending order give the longest runs.
     void add(Frame frame) {
         const CachedPages& pages = behind_.pages_;
         const Page& page = pages[frame];
-        // Without the words in which nothing is dirty: of a page that one element has been written of, all but one.
+        // Skips words in which nothing is dirty: if one element of a page was written, all but one.
         std::span<const std::uint64_t> bits = pages.dirty().bits(page.dirty);
         std::uint64_t first_byte = 0;
         for (; !bits.empty() && bits.front() == 0; first_byte += 64) bits = bits.subspan(1);
@@ -63,7 +63,7 @@ public:
     }
 
 private:
-    /// A page with several runs has them copied: only one operation at a time uses a frame.
+    /// A page with several runs has them copied, since only one operation at a time may use a frame.
     void add_scattered(int rank, std::uint64_t start, std::span<const std::uint64_t> bits, const std::byte* data) {
         send();
         std::uint64_t runs = 0;
@@ -121,7 +121,7 @@ void WriteBehind::attach_mask(Frame frame) {
 
 void WriteBehind::detach_mask(Frame frame) {
     Page& page = pages_[frame];
-    // Bytes of lines that were written as a whole stay known.
+    // Bytes of lines that were overwritten completely stay valid.
     if (page.epoch == pages_.now()) (void)pages_.readable(frame, lines_of(0, pages_.page_bytes()));
     pages_.hot_pages().leave_writes(page.number);
     pages_.dirty().detach(std::exchange(page.dirty, DirtyPages::none));
@@ -202,7 +202,7 @@ void WriteBehind::clean() {
             put_all();
             break;
         } catch (const PeerLeftError&) {
-            // The news may have come meanwhile. What was put before it is put again: the same bytes.
+            // The rank may have left meanwhile. What was put before that is put again: the same bytes.
             if (!drop_lost()) throw;
         }
     }
@@ -216,7 +216,7 @@ void WriteBehind::put_all() {
         for (const Frame frame : to_clean_) writer.add(frame);
         writer.finish();
     } catch (...) {
-        // All stay dirty, and are put again. The next write to one whose put is under way must wait for that.
+        // All stay dirty, and are put again. The next write to one whose put is in flight must wait for it.
         for (const Frame frame : to_clean_)
             if (pages_[frame].operation != no_operation) pages_.hot_pages().leave_writes(pages_[frame].number);
         throw;
@@ -232,7 +232,7 @@ bool WriteBehind::drop_lost() {
             bytes += static_cast<std::uint64_t>(std::popcount(word));
         backend_.note_lost(page.rank, bytes);
         detach_mask(frame);
-        pages_.lose(frame); // or reads would find what nobody else ever will
+        pages_.lose(frame); // or reads would find what no other rank will ever see
         return true;
     };
     return std::erase_if(to_clean_, lost) != 0;
@@ -252,7 +252,7 @@ void WriteBehind::write_back_for_another_thread() {
         std::byte* const bytes = pages_.data(dirty.frame(mask));
         for (std::uint64_t group = 0; group < page_bytes / 8; ++group) {
             std::atomic_ref<std::uint8_t> cell{bits[group]};
-            // The owner stores the bytes, then the bits; acquire so that the bytes of these bits are seen.
+            // The owner stores the bytes, then the bits; acquire makes the bytes of these bits visible.
             const bool clean = cell.load(std::memory_order_relaxed) == 0;
             taken_bits[group] = clean ? std::uint8_t{0} : cell.exchange(0, std::memory_order_acquire);
         }
@@ -274,7 +274,7 @@ void WriteBehind::write_back_for_another_thread() {
                 backend_.note_lost(page.rank, lost);
                 continue;
             }
-            // The next release puts them, those again that are put already; the owner may have set bits meanwhile.
+            // The next release puts them again, even those already put; the owner may have set bits meanwhile.
             for (std::uint64_t group = 0; group < page_bytes / 8; ++group)
                 if (taken_bits[group] != 0)
                     std::atomic_ref<std::uint8_t>{bits[group]}.fetch_or(taken_bits[group], std::memory_order_release);

@@ -19,17 +19,17 @@ inline constexpr std::array<std::string_view, 4> access_pattern_words{"baseline"
     return access_pattern_words[static_cast<std::size_t>(pattern)];
 }
 
-/// Time of one of N accesses as a function of N: measured points, between which it is linear in the logarithm of N.
-/// Outside of them it is that of the nearest one.
+/// Time of one of N accesses as a function of N: measured points, interpolated linearly in the logarithm of N.
+/// Outside of them, the time of the nearest point.
 class RateCurve {
 public:
     struct Point {
         std::uint64_t accesses = 0;
-        double seconds = 0; ///< of one of them
+        double seconds = 0; ///< per access
     };
     RateCurve() = default;
     explicit RateCurve(double seconds) : points_{{1, seconds}} {}
-    /// Sorted by the accesses.
+    /// Sorted by the number of accesses.
     explicit RateCurve(std::vector<Point> points);
 
     [[nodiscard]] bool empty() const noexcept { return points_.empty(); }
@@ -56,28 +56,28 @@ private:
     std::array<std::array<RateCurve, 2>, 4> curves_;
 };
 
-/// Rates as lapwing-tune measures them, by words joined by points: `private.read`, `own.read` and `own.write` (an
-/// element of the rank's own, through the array), and for each path `PATH.PATTERN.read`, `PATH.cached.PATTERN.read`
-/// (likewise write; of the patterns `hit` is an element that the cache has), `PATH.list.read`, `PATH.update`,
+/// Rates as lapwing-tune measures them, keyed by words joined by points: `private.read`, `own.read` and `own.write` (a
+/// local element, through the array), and for each path `PATH.PATTERN.read`, `PATH.cached.PATTERN.read`
+/// (likewise write; with the pattern `hit` for an element that is cached), `PATH.list.read`, `PATH.update`,
 /// `PATH.atomic` and `PATH.barrier`.
 using MeasuredRates = std::map<std::string, RateCurve, std::less<>>;
-/// Throws nothing: what was not measured is an empty curve.
+/// Does not throw: what was not measured is an empty curve.
 [[nodiscard]] const RateCurve& rate_of(const MeasuredRates& rates, std::string_view key);
-/// The rates of the accesses between ranks that a path joins; `cached`: with Lapwing's cache.
+/// The rates of accesses between ranks that are connected by a path; `cached`: with Lapwing's cache.
 [[nodiscard]] AccessRates access_rates(const MeasuredRates& rates, std::string_view path, bool cached);
 
 /// A platform as the model sees it.
 struct AccessPlatform {
     AccessRates rates = {};
-    bool vectorises = false; ///< exploits that accesses of one affinity follow each other
-    bool coalesces = false;  ///< exploits that they are near each other
+    bool vectorises = false; ///< benefits when successive accesses have the same affinity
+    bool coalesces = false;  ///< benefits when accesses are near each other
     double barrier_seconds = 0;
     double private_seconds = 0; ///< an access to private memory
     /// A cache for remote accesses, as in section 7.2: hits cost what local accesses do.
     struct Cache {
         std::uint64_t page_bytes = 1024;
         std::uint64_t pages = 2048;
-        std::uint64_t read_ahead_pages = 0; ///< most that are fetched beyond a sequential miss
+        std::uint64_t read_ahead_pages = 0; ///< the most that are fetched after a sequential miss
         double miss_seconds = 0;
     };
     std::optional<Cache> cache = {};
@@ -96,7 +96,7 @@ struct AccessCounts {
     double vector = 0;
     double coalesce = 0;
 };
-/// Equation 6.2: the speed-up that the G values alone predict. Reads' rates.
+/// Equation 6.2: the speed-up that the G values alone predict, from the rates of reads.
 [[nodiscard]] double predicted_speed_up(const AccessPlatform& platform, const AccessCounts& counts);
 
 } // namespace lapwing::detail::model

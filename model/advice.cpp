@@ -23,7 +23,7 @@ AccessUse::Amount& AccessUse::Amount::operator+=(const Amount& other) noexcept {
 
 namespace {
 
-/// A use that is being collected, with what each rank did.
+/// A use while it is collected, with what each rank did.
 struct Collected {
     struct OfRank {
         std::array<AccessUse::Amount, 3> by_affinity{};
@@ -59,7 +59,7 @@ void collect(Collected& collected, const RecordedTrace::OfRank& rank, const trac
     of.all_strides += record.other_strides;
 }
 
-/// What the heaviest rank did becomes the use's.
+/// Makes the heaviest rank's amounts those of the use.
 void finish(Collected& collected, const RecordedTrace& trace) {
     const auto weight = [](const Collected::OfRank& of) {
         return std::tuple{of.by_affinity[2].seconds(), of.by_affinity[2].calls, of.by_affinity[1].calls,
@@ -85,7 +85,7 @@ void finish(Collected& collected, const RecordedTrace& trace) {
 
 [[nodiscard]] std::vector<AccessUse> uses_of(const RecordedTrace& trace) {
     std::map<UseKey, Collected> all;
-    std::map<std::pair<std::string, std::uint64_t>, std::uint64_t> bytes; // of objects
+    std::map<std::pair<std::string, std::uint64_t>, std::uint64_t> bytes; // by object
     for (const RecordedTrace::OfRank& rank : trace.of_ranks) {
         for (const RecordedTrace::OfObject& object : rank.objects) bytes[{object.name, object.number}] += object.bytes;
         for (const RecordedTrace::OfRecord& of : rank.records) {
@@ -128,7 +128,7 @@ void finish(Collected& collected, const RecordedTrace& trace) {
     return uses;
 }
 
-/// Times of what may be done instead, from the rates that were measured. Those that are not known are nothing.
+/// Times of alternatives, from the measured rates; unknown times are nullopt.
 class Costs {
 public:
     Costs(const RecordedTrace& trace, const CostTables* tables) : path_{trace.network_path}, tables_{tables} {
@@ -147,7 +147,7 @@ public:
     [[nodiscard]] double of_path(const std::string& key, std::uint64_t accesses) const {
         return rate(path_ + '.' + key, accesses);
     }
-    /// One transfer, which nothing else overlaps.
+    /// One transfer that overlaps with nothing.
     [[nodiscard]] double transfer(std::uint64_t bytes, bool write, std::uint64_t operations = 1) const {
         if (tables_ == nullptr) return 0;
         for (const Path path : {Path::rma, Path::service, Path::direct})
@@ -195,12 +195,12 @@ private:
 [[nodiscard]] bool writes(const AccessUse& use) noexcept { return use.operation == trace::Operation::write; }
 [[nodiscard]] const char* word(const AccessUse& use) noexcept { return writes(use) ? "write" : "read"; }
 
-/// Single accesses to other nodes by loads and stores of the program, which other calls can replace.
+/// Single accesses to other nodes by the program's loads and stores, which other calls can replace.
 [[nodiscard]] bool is_single(const AccessUse& use) noexcept {
     const bool loads = use.operation == trace::Operation::read || writes(use);
     const bool one_by_one =
         use.way == trace::Way::element || use.way == trace::Way::window || use.way == trace::Way::upc;
-    // At least some: nobody changes a program for less.
+    // A minimum: nobody changes a program for less.
     return loads && one_by_one && use.heaviest[2].calls >= 16 && use.heaviest[2].accesses == use.heaviest[2].calls;
 }
 
@@ -209,7 +209,7 @@ private:
     return far.runs * 4 <= far.calls || use.stride_share > 0.8;
 }
 
-/// Makes the changes for the uses of a trace.
+/// Derives the advised changes from the uses of a trace.
 class Adviser {
 public:
     Adviser(const RecordedTrace& trace, const CostTables* tables, Advice& advice)
@@ -238,12 +238,12 @@ public:
 private:
     [[nodiscard]] const AccessUse& use(std::size_t u) const { return advice_.uses[u]; }
 
-    /// What far accesses of a use take: as measured by the recording, else by the rates.
+    /// Time of a use's remote accesses: as recorded, else from the rates.
     [[nodiscard]] double predicted_now(const AccessUse& use) const {
         const AccessUse::Amount& far = use.heaviest[2];
         return static_cast<double>(far.accesses) * costs_.of_path(std::string{"baseline."} + word(use), far.accesses);
     }
-    /// Enters a change with its times, if the rates are known and it gains something.
+    /// Adds a change with its times, if the rates are known and it saves time.
     void add(AdvisedChange change, double then, double predicted_now_seconds) {
         if (costs_.known()) {
             double measured = 0;
@@ -258,14 +258,14 @@ private:
         advice_.changes.push_back(std::move(change));
     }
 
-    /// Time of hits and misses of a use's far accesses in a cache.
+    /// Time of the hits and misses of a use's remote accesses with a cache.
     [[nodiscard]] double cached_seconds(const AccessUse& use, const trace::ReuseCounts& reuse, double& misses) const {
         const AccessUse::Amount& far = use.heaviest[2];
         const auto sampled = static_cast<double>(std::max<std::uint64_t>(reuse.total(), 1));
         const double scale = static_cast<double>(far.accesses) / sampled;
         const double hits = std::min(reuse.hits(costs_.cache_pages()) * scale, static_cast<double>(far.accesses));
         misses = static_cast<double>(far.accesses) - hits;
-        // Of misses that follow each other read-ahead has the pages on their way.
+        // For consecutive misses, read-ahead has already requested the pages.
         const double all_cold = std::max<double>(1, static_cast<double>(reuse.cold));
         const double ahead = misses * static_cast<double>(reuse.sequential) / all_cold;
         const std::uint64_t page = costs_.page_bytes();
@@ -304,7 +304,7 @@ private:
         }
         if (accesses - epoch_misses < 0.2 * accesses && (written || accesses - read_only_misses < 0.2 * accesses))
             return;
-        // The mode whose promise is weaker must be worth it, and is for one array: UPC's objects share a cache.
+        // A mode with a weaker promise must be worth it, and applies to one array only: UPC's objects share a cache.
         const bool of_upc = use(change.uses.front()).way == trace::Way::upc;
         const bool keep = !written && !of_upc && read_only_misses < 0.5 * epoch_misses;
         const double misses = keep ? read_only_misses : epoch_misses;
@@ -314,8 +314,8 @@ private:
             "{:.0f} % of the accesses find their page in a cache of the default size{}", 100 * (1 - misses / accesses),
             keep ? "; no write is recorded (local() and views are not), so that the cache may keep its contents over "
                    "barriers, if you call invalidate_cache() after a change"
-                 : "; what it holds is dropped at each barrier");
-        // For all arrays only what promises as much as no cache does.
+                 : "; its contents are dropped at each barrier");
+        // For all arrays, only the mode that promises as much as no cache does.
         if (!keep) change.setting = "LAPWING_CACHE=epoch";
         change.code =
             of_upc ? std::string{"upc::Program program{argc, argv, {.cache = {.mode = lapwing::CacheMode::epoch}}};"}
@@ -326,7 +326,7 @@ private:
         add(std::move(change), keep ? read_only : epoch, now);
     }
 
-    /// A patch, a pattern of prefetch, or a list in place of single accesses.
+    /// A section, a prefetch pattern or an index list in place of single accesses.
     void in_bulk(std::size_t u) {
         const AccessUse& of = use(u);
         const AccessUse::Amount& far = of.heaviest[2];
@@ -334,7 +334,7 @@ private:
         const double copies = static_cast<double>(far.accesses) * costs_.rate("own.read", far.accesses);
         const std::uint64_t transfers =
             std::max<std::uint64_t>(1, of.executions * std::max<std::uint64_t>(of.owners, 1));
-        // Bytes that differ: each page once in an interval, and not more than were accessed.
+        // Distinct bytes: each page once per interval, and no more than were accessed.
         const double pages = static_cast<double>(of.within.cold) * static_cast<double>(far.accesses) /
                              static_cast<double>(std::max<std::uint64_t>(of.within.total(), 1));
         const double distinct =
@@ -350,9 +350,9 @@ private:
                            : write                   ? "write rows with put() instead of single elements"
                                                      : "read rows with get() instead of single elements";
             change.why = of.stride_share > 0.8
-                             ? fmt::format("{:.0f} % of the accesses follow the one before at a distance of {} bytes",
+                             ? fmt::format("{:.0f} % of the accesses are {} bytes after the previous one",
                                            100 * of.stride_share, of.stride)
-                             : fmt::format("the accesses go on where the one before ended, {:.0f} in a row",
+                             : fmt::format("consecutive accesses are contiguous, {:.0f} in a row",
                                            static_cast<double>(far.calls) /
                                                static_cast<double>(std::max<std::uint64_t>(far.runs, 1)));
             if (of.way == trace::Way::upc)
@@ -377,7 +377,7 @@ private:
         add(std::move(change), (list ? listed : moved) + copies, predicted_now(of));
         if (write || of.way != trace::Way::element) return;
         AdvisedChange prefetch{.kind = "prefetch", .uses = {u}};
-        prefetch.title = "say before the loop what it reads, and leave the loop as it is";
+        prefetch.title = "announce before the loop what it reads, and keep the loop as it is";
         prefetch.why = fmt::format("the rank reads {:.0f} KiB of {} other ranks, in {} intervals", distinct / 1024,
                                    of.owners, of.executions);
         prefetch.code =
@@ -394,7 +394,7 @@ private:
         AdvisedChange change{.kind = "update", .uses = {u}};
         change.title = "use an atomic without a result where the previous value is not needed";
         change.why =
-            fmt::format("{} atomics wait for an answer each; without a result hundreds travel in a message", far.calls);
+            fmt::format("{} atomics each wait for a reply; without a result, hundreds share a message", far.calls);
         change.code = "a(i).add(x);             // instead of a(i).fetch_add(x)\n"
                       "a.fetch(lapwing::Atomic::add, indices, operands, before); // or many with their results at once";
         change.messages_saved = far.calls;
@@ -414,14 +414,14 @@ private:
                 const auto writes_of = static_cast<double>(write.heaviest[2].calls);
                 if (std::fabs(reads - writes_of) > 0.01 * reads || is_sequential(read)) continue;
                 AdvisedChange change{.kind = "update", .uses = {r, w}};
-                change.title = "add to the elements where they are";
+                change.title = "add to the elements in place";
                 change.why = fmt::format("each of {} elements is read, changed and written back, at irregular places; "
                                          "a(i) += x is not atomic either",
                                          read.heaviest[2].calls);
                 change.code =
                     read.way == trace::Way::upc
                         ? "upc_atomic_relaxed(domain, NULL, UPC_ADD, &a[i], &x, NULL); /* instead of a[i] += x */"
-                        : "a(i).add(x); // instead of a(i) += x: hundreds travel in a message";
+                        : "a(i).add(x); // instead of a(i) += x: hundreds share a message";
                 change.messages_saved = read.heaviest[2].calls;
                 const std::uint64_t calls = read.heaviest[2].calls;
                 add(std::move(change), static_cast<double>(calls) * costs_.of_path("update", calls),
@@ -436,14 +436,14 @@ private:
         std::uint64_t accesses = 0;
         for (const std::size_t u : uses) {
             const AccessUse& of = use(u);
-            if (of.operation != trace::Operation::read && of.far().calls > 0) return; // somebody writes to others
+            if (of.operation != trace::Operation::read && of.far().calls > 0) return; // another rank writes
             if (!is_single(of) || of.way != trace::Way::element) continue;
             change.uses.push_back(u);
             now += predicted_now(of);
             accesses += of.heaviest[2].accesses;
         }
         const std::uint64_t bytes = change.uses.empty() ? 0 : use(change.uses.front()).object_bytes;
-        // Else most of what is copied is never read.
+        // Otherwise most of what is copied is never read.
         if (change.uses.empty() || bytes > largest || bytes > 64 * accesses) return;
         change.title = "give every rank a copy of the array";
         change.why =
@@ -457,7 +457,7 @@ private:
             now);
     }
 
-    /// Elements of the rank's own, through the array.
+    /// Local elements that are accessed through the array.
     void own_as_memory(std::size_t u) {
         const AccessUse& of = use(u);
         const AccessUse::Amount& own = of.heaviest[0];
@@ -465,7 +465,7 @@ private:
         if ((of.way != trace::Way::element && of.way != trace::Way::upc) || own.accesses < least) return;
         AdvisedChange change{.kind = "local", .uses = {u}};
         change.title = "access the rank's own elements as plain memory";
-        change.why = fmt::format("{} accesses to its own elements, each of which looks for the element's owner first",
+        change.why = fmt::format("{} accesses to its own elements, each of which first determines the element's owner",
                                  own.accesses);
         change.code = of.way == trace::Way::upc
                           ? "double *mine = (double *)&a[i]; // a pointer to the thread's own elements"

@@ -11,14 +11,14 @@
 
 namespace lapwing::detail::model {
 
-/// What one call site did with one object in one way, on all ranks: what a line of advice is about.
+/// What one call site did with one object in one way, on all ranks: the subject of a piece of advice.
 struct AccessUse {
-    /// Of one rank, or of all.
+    /// For one rank, or for all.
     struct Amount {
         std::uint64_t calls = 0;
         std::uint64_t accesses = 0;
         std::uint64_t bytes = 0;
-        std::uint64_t runs = 0; ///< of calls that go on where the one before ended
+        std::uint64_t runs = 0; ///< of calls that continue where the previous one ended
         std::uint64_t timed_calls = 0;
         double timed_seconds = 0;
         [[nodiscard]] double seconds() const noexcept {
@@ -31,22 +31,22 @@ struct AccessUse {
     std::string object_name = {};
     std::uint64_t object_number = 0;
     std::uint64_t object_bytes = 0;         ///< of all parts
-    RecordedTrace::Frames object_site = {}; ///< where it is made
-    std::string object_made = {};           ///< the same in words, if somebody has looked it up
-    /// Where: of the first rank that has it, with its files. Empty: call sites that had no room.
+    RecordedTrace::Frames object_site = {}; ///< where it is created
+    std::string object_made = {};           ///< the same as text, if it was looked up
+    /// Where, with the files of the first rank that has it. Empty: call sites that had no room.
     RecordedTrace::Frames site = {};
     int site_rank = 0;
     trace::Way way = trace::Way::element;
     trace::Operation operation = trace::Operation::read;
 
-    std::array<Amount, 3> all{}; ///< by affinity, of all ranks
-    int heaviest_rank = 0;       ///< whose far accesses take longest, or are most
+    std::array<Amount, 3> all{}; ///< by affinity, over all ranks
+    int heaviest_rank = 0;       ///< the one whose remote accesses take longest, or are most
     std::array<Amount, 3> heaviest{};
-    trace::ReuseCounts within = {}; ///< of the heaviest rank's accesses to others' memory
+    trace::ReuseCounts within = {}; ///< of the heaviest rank's accesses to other ranks' memory
     trace::ReuseCounts over = {};
-    std::uint64_t owners = 0;     ///< that it accesses
-    std::uint64_t executions = 0; ///< intervals in which it does
-    std::int64_t stride = 0;      ///< the most frequent one, of its calls
+    std::uint64_t owners = 0;     ///< the number of ranks that it accesses
+    std::uint64_t executions = 0; ///< the intervals in which it occurs
+    std::int64_t stride = 0;      ///< the most frequent one of its calls
     double stride_share = 0;
 
     [[nodiscard]] const Amount& far() const noexcept { return all[2]; }
@@ -57,30 +57,30 @@ struct AccessUse {
 
 /// A change of the program, or a setting.
 struct AdvisedChange {
-    std::string kind = {};  ///< a word for programs: cache, patch, prefetch, list, replicate, update, local
-    std::string title = {}; ///< in a few words
+    std::string kind = {};  ///< a keyword for programs: cache, patch, prefetch, list, replicate, update, local
+    std::string title = {}; ///< a short description
     std::string why = {};
-    std::vector<std::size_t> uses = {}; ///< that it concerns
-    std::string setting = {};           ///< that tries it without a change; empty: there is none
+    std::vector<std::size_t> uses = {}; ///< the uses that it concerns
+    std::string setting = {};           ///< tries it without a change of the program; empty: there is none
     std::string code = {};              ///< the lines that do it
     std::uint64_t messages_saved = 0;   ///< round trips of the heaviest rank
     /// Of the heaviest rank, where rates were measured.
     std::optional<double> now_seconds = {};
     std::optional<double> then_seconds = {};
-    /// Relative: the prediction's of what the trace has measured, at least 15 %.
+    /// Relative: the error of predicting what the trace has measured, at least 15 %.
     double uncertainty = 0.15;
     [[nodiscard]] double gain() const noexcept { return now_seconds.value_or(0) - then_seconds.value_or(0); }
 };
 
 struct Advice {
     double seconds = 0;                      ///< of the slowest rank
-    std::vector<AccessUse> uses = {};        ///< what takes longest first
-    std::vector<AdvisedChange> changes = {}; ///< by the gain; without rates by the round trips that they save
+    std::vector<AccessUse> uses = {};        ///< the slowest first
+    std::vector<AdvisedChange> changes = {}; ///< by time saved; without rates by round trips saved
     bool rated = false;                      ///< the rates of the trace's path are known
 };
 
-/// What dominates, and what would help. `tables`: the costs of the platform; null, or without rates: nothing is
-/// predicted.
+/// What dominates the run time, and what would help. `tables`: the costs of the platform; null, or without rates:
+/// no predictions.
 [[nodiscard]] Advice advise(const RecordedTrace& trace, const CostTables* tables);
 
 } // namespace lapwing::detail::model

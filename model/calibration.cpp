@@ -29,28 +29,28 @@ using Clock = std::chrono::steady_clock;
     {.name = "LAPWING_CALIBRATE",
      .default_value = "40000",
      .unit = "us",
-     .help = "longest measuring of a path that no profile describes, at the first plan for it; 0: none",
+     .help = "the longest time to measure a path without a profile, on its first use; 0: none",
      .choices = {}},
     0,
     10'000'000};
 
 constexpr std::size_t most_operations = 8;
 
-/// How the transfers of a batch are started and completed. All of them together have no more than `memory_bytes`.
+/// How the transfers of a batch are started and completed. Together they use at most `memory_bytes`.
 struct Batch {
     std::function<void(std::uint64_t bytes, std::size_t operations)> start;
     std::function<void()> complete;
     std::uint64_t memory_bytes;
 };
 
-/// A fit to samples, unless the time was over before they said anything of how the time grows with the size.
+/// A fit to the samples, unless time ran out before they showed how the time grows with the size.
 TransferModel fit(std::span<const TransferSample> samples, const Aggregation& aggregation) {
     constexpr std::uint64_t least_bytes = 4096;
     const bool enough =
         std::ranges::any_of(samples, [](const TransferSample& sample) { return sample.bytes >= least_bytes; });
     if (!enough) return {};
-    // So few samples on a busy machine may say that an operation, or a byte, takes no time of its own; but a call has
-    // to be made for each, and a copy.
+    // So few samples on a busy machine may suggest that an operation, or a byte, takes no time; but each needs a call
+    // and a copy.
     constexpr double least_overhead = 150e-9;
     constexpr double least_per_byte = 20e-12;
     std::vector<TransferLine> lines;
@@ -61,15 +61,15 @@ TransferModel fit(std::span<const TransferSample> samples, const Aggregation& ag
         lines.push_back(line);
     }
     if (lines.empty()) return {};
-    // Overlap with other transfers was measured only up to the largest size. Of longer ones every further byte is taken
-    // to take its whole time: within one transfer, too, what can hide hides.
+    // Overlap with other transfers was measured only up to the largest size. Beyond it, every further byte is assumed
+    // to take its full time: within one transfer, too, whatever can be hidden is hidden.
     if (lines.size() < TransferModel::most_lines && lines.back().latency_per_byte > 0) {
         const auto largest = static_cast<double>(std::ranges::max_element(samples, {}, &TransferSample::bytes)->bytes);
         TransferLine beyond = lines.back();
         beyond.begin_bytes = static_cast<std::uint64_t>(largest) + 1;
         beyond.latency += beyond.latency_per_byte * largest;
         beyond.batch_latency += beyond.latency_per_byte * largest;
-        beyond.overhead -= beyond.latency_per_byte * largest; // so that both meet there
+        beyond.overhead -= beyond.latency_per_byte * largest; // so that both lines meet there
         beyond.per_byte += beyond.latency_per_byte;
         beyond.latency_per_byte = 0;
         lines.push_back(beyond);
@@ -77,13 +77,13 @@ TransferModel fit(std::span<const TransferSample> samples, const Aggregation& ag
     return TransferModel{lines, aggregation};
 }
 
-/// Samples of ever larger transfers, to `largest` bytes, until the time is over.
+/// Samples of increasing transfer sizes, up to `largest` bytes, until time runs out.
 std::vector<TransferSample> measure(const Batch& batch, std::uint64_t largest, Clock::time_point deadline) {
-    // Closer where MPI changes its ways, so that a line can be laid on both sides of that.
+    // Denser where MPI changes protocol, so that a line can be fitted on either side.
     constexpr std::array<std::uint64_t, 11> sizes{8,         32,        128,       512,        2048,      8 * 1024,
                                                   16 * 1024, 32 * 1024, 64 * 1024, 128 * 1024, 256 * 1024};
     std::vector<TransferSample> samples;
-    batch.start(8, 1); // wakes the other side
+    batch.start(8, 1); // wakes the target
     batch.complete();
     for (const std::uint64_t bytes : sizes) {
         if (bytes > largest) break;
@@ -110,28 +110,28 @@ std::vector<TransferSample> measure(const Batch& batch, std::uint64_t largest, C
     return samples;
 }
 
-/// The overlap, from a few transfers of all the memory; where the model says that there is no time left for them, what
-/// networks with progress threads have.
+/// The overlap, from a few transfers of all the memory. If the model predicts that there is no time for them: the
+/// value of networks with progress threads.
 double overlap_of(const Batch& batch, const TransferModel& model, Path path, Clock::time_point deadline) {
-    constexpr std::size_t transfers = 5; // and as many beside a computation, which may last as long
+    constexpr std::size_t transfers = 5; // and as many during a computation, which may take as long
     const std::chrono::duration<double> left = deadline - Clock::now();
     if (model.empty() || 3 * transfers * model.time(batch.memory_bytes) > left.count())
         return built_in_model(path).overlap();
     constexpr double noise =
-        0.1; // of so few: a pipeline on a network without overlap loses more than one with too little gains
+        0.1; // with so few samples: a pipeline on a network without overlap loses more than one with too little gains
     return std::max(measure_overlap([&] { batch.start(batch.memory_bytes, 1); }, batch.complete, transfers, 0) - noise,
                     0.0);
 }
 
-/// Puts the model into use, unless nothing was measured.
+/// Installs the model, unless nothing was measured.
 void use(CostModel& costs, Path path, Direction direction, TransferModel model, double overlap) {
     if (model.empty()) return;
     model.set_overlap(overlap);
     costs.set_transfers(path, direction, model, Source::calibrated);
 }
 
-/// Operations of the engine. Those that are not complete at the end of the scope, because something threw, are
-/// abandoned: they use memory of the caller.
+/// Operations of the engine. Those that are incomplete at the end of the scope, because something threw, are
+/// abandoned: they use the caller's memory.
 class OwnOperations {
 public:
     OwnOperations(team::TeamState& team, int target) : team_{team}, target_{target} {}
@@ -193,7 +193,7 @@ void calibrate_service(team::TeamState& team, int target, CostModel& costs, Cloc
                          },
                      .memory_bytes = all};
     const std::vector<TransferSample> got = measure(gets, all, begin + 3 * limit / 5);
-    // Larger puts are received into their place by MPI, where those of two ranks must not meet.
+    // MPI receives larger puts directly into the window, where those of two ranks must not overlap.
     std::vector<TransferSample> put = measure(puts, std::min(engine.inline_limit(), all), begin + 3 * limit / 4);
     for (const TransferSample& sample : got)
         if (sample.bytes > engine.inline_limit()) put.push_back(sample);
@@ -225,8 +225,8 @@ void calibrate_rma(window::WindowState& window, int target, CostModel& costs, Cl
         fit(measure(gets, bytes, begin + 2 * limit / 3), aggregation_of(team, Path::rma, Direction::get));
     const double overlap = overlap_of(gets, got, Path::rma, begin + limit);
     use(costs, Path::rma, Direction::get, got, overlap);
-    // A put would change the window. Small ones that travel as messages are known from those, others are taken to be
-    // like gets.
+    // A put would change the window. Small puts travel as messages and are known from those; others are assumed to cost
+    // what gets do.
     const Aggregation aggregation = aggregation_of(team, Path::rma, Direction::put);
     const bool known =
         aggregation.largest > 0 && !got.empty() && costs.source(Path::service, Direction::put) != Source::built_in;
@@ -248,7 +248,7 @@ void calibrate(window::WindowState& window, int target) {
                costs.claim_calibration(path);
     };
     const Path path = window.facts().path(target);
-    // Messages can take the place of MPI's windows: see Strategy::owner_packed.
+    // Messages can replace MPI's windows: see Strategy::owner_packed.
     if ((path == Path::rma || path == Path::service) && wanted(Path::service))
         calibrate_service(team, target, costs.model(), limit);
     if (path == Path::rma && wanted(Path::rma)) calibrate_rma(window, target, costs.model(), limit);

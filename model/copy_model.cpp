@@ -24,28 +24,28 @@ using Clock = std::chrono::steady_clock;
 constexpr double page_bytes = 4096;
 constexpr double line = CopyModel::line_bytes;
 
-/// Time of a block that the kernel and the fetching of its lines take part in.
+/// Time of a block during which the kernel runs beside the fetching of its lines.
 double beside(double kernel, double fetching) {
     return std::cbrt(kernel * kernel * kernel + fetching * fetching * fetching);
 }
-/// The fetching's share: beside(kernel, alone(kernel, both)) == both.
+/// The fetching's part: beside(kernel, alone(kernel, both)) == both.
 double alone(double kernel, double both) {
     return both > kernel ? std::cbrt(both * both * both - kernel * kernel * kernel) : 0;
 }
 
-/// How much longer a page table walk takes because the entries themselves leave the cache.
+/// How much longer a page table walk takes because the page table entries leave the cache.
 double walk_stretch(double pages, double cache_bytes) {
     constexpr double entry_bytes = 8;
     return 1 + std::min(4 * entry_bytes * pages / cache_bytes, 1.0);
 }
 
-/// Blocks of a layout copied between a memory and a packed buffer; every copy begins at another place of the memory.
+/// Blocks of a layout copied between memory and a packed buffer; every copy starts at another position in the memory.
 class Sample {
 public:
     Sample(std::byte* memory, std::uint64_t memory_bytes, std::byte* packed)
         : memory_{memory}, bytes_{memory_bytes}, packed_{packed} {}
 
-    /// Typical seconds of packing the layout, or the mean of that and of unpacking.
+    /// Typical seconds of packing the layout, or the mean of packing and unpacking.
     double measure(const Layout& layout, bool both, double seconds) {
         double sum = 0;
         for (const bool unpacking : {false, true}) {
@@ -116,20 +116,20 @@ double CopyModel::time(const BlockShape& shape, std::uint64_t part) const noexce
 
     const auto extent = static_cast<double>(shape.extent_bytes);
     const double stride = shape.blocks > 1 ? (extent - length) / (all_blocks - 1) : extent;
-    // Lines that a block brings in: neighbours share them when they are close, and blocks begin anywhere in a line.
+    // Lines that a block fetches: blocks that are close share lines, and a block begins anywhere in a line.
     const double own = 1 + (length - 1) / line;
     const double lines = std::min(own, std::max(stride, length) / line);
     const double list_lines = (indexed + listed) * 8 / line;
 
     // In the cache, outside it, and a gradual change between: caches are shared, and nobody empties them at once.
-    // Regular strides with many factors of 2 meet in few sets of the cache; beyond the reach of the TLB each page
-    // brings a walk.
+    // Regular strides with many factors of 2 map to few sets of the cache; beyond the reach of the TLB each page
+    // costs a walk.
     const auto cache = static_cast<double>(cache_bytes);
     const auto whole_stride = static_cast<std::uint64_t>(stride);
     const auto spread = static_cast<double>(std::min<std::uint64_t>(whole_stride & (~whole_stride + 1), 128 * 1024));
     const double taken = std::max(lines * line, indexed > 0 ? 0.0 : std::min(spread, stride)) + list_lines * line;
     const double footprint = taken * all_blocks + static_cast<double>(part);
-    constexpr double prefetched = 512; // strides that the processor follows by itself
+    constexpr double prefetched = 512; // strides that hardware prefetching follows
     const double apart = std::clamp((stride - prefetched) / (page_bytes - prefetched), 0.0, 1.0);
     const double pages = apart * all_blocks;
     constexpr double tlb_pages = 1536;
@@ -137,10 +137,10 @@ double CopyModel::time(const BlockShape& shape, std::uint64_t part) const noexce
     const double cold = std::clamp(beyond, 0.0, 1.0);
     if (cold == 0) return call + blocks * kernel;
 
-    // Whatever the processor prefetches beyond the end of a block, up to the end of its page, is wasted.
+    // What the processor prefetches past the end of a block, up to the end of its page, is wasted.
     const double ahead = std::max(own, std::min(1.5 * own, page_bytes / line));
     const double fetched = std::min(ahead, std::max(stride, length) / line);
-    // A few packed chunks are under way together; when they leave the cache, their lines come from outside too.
+    // A few packed chunks are in flight together; when they leave the cache, their lines are fetched from outside too.
     const double packed =
         std::clamp((4 * static_cast<double>(part) - cache / 3) / (cache / 3), 0.0, 1.0) * length / line;
     const double far = apart * line_far * walk_stretch(pages, cache);
@@ -150,7 +150,7 @@ double CopyModel::time(const BlockShape& shape, std::uint64_t part) const noexce
 
 CopyModel measure_copies(double seconds) {
     CopyModel model;
-    // The second level; the last one is shared, and what it is good for is measured below.
+    // The second level; the last one is shared, and its benefit is measured below.
     if (const long level2 = sysconf(_SC_LEVEL2_CACHE_SIZE); level2 > 0)
         model.cache_bytes = static_cast<std::uint64_t>(level2) / 8 * 7;
     const std::uint64_t memory_bytes = std::max<std::uint64_t>(10 * model.cache_bytes, 32U << 20);
@@ -167,7 +167,7 @@ CopyModel measure_copies(double seconds) {
         return Sample{memory.get(), layout.span(), packed.data()}.measure(layout, both, slice);
     };
     model.call = hot(strided(1, 8, 16), false);
-    // In the second level of the cache, as blocks are that were just computed.
+    // In the second level of the cache, like blocks that were just computed.
     const auto block_of = [&](const Layout& layout, std::uint64_t count) {
         return std::max(hot(layout, true) - model.call, 0.0) / static_cast<double>(count);
     };
@@ -185,7 +185,7 @@ CopyModel measure_copies(double seconds) {
     const double listed = block_of(of_many_lengths(hot_bytes / word, word), hot_bytes / word);
     model.list = std::max(listed - model.block_time(word) - model.offset, 0.0);
 
-    // Short blocks from ever other places: what they cost beyond the same blocks in the cache is the lines' way.
+    // Short blocks from ever new positions: what they cost beyond the same blocks in the cache is fetching lines.
     const auto fetching = [&](std::uint64_t blocks, std::uint64_t stride) {
         Sample cold{memory.get(), memory_bytes, packed.data()};
         const double time = cold.measure(strided(blocks, length, stride), true, slice);

@@ -7,7 +7,7 @@ namespace lapwing::detail::model {
 namespace {
 
 std::size_t path_index(Path path) noexcept {
-    // Own memory is reached as a neighbour's is.
+    // Local memory is reached like a node neighbour's.
     return path == Path::rma ? 1 : path == Path::service ? 2 : 0;
 }
 
@@ -89,7 +89,7 @@ void CostModel::observe(Path path, std::uint64_t bytes, double predicted, double
     const std::lock_guard guard{mutex_};
     Drift& drift = drifts_[path_index(path)][size_class(bytes)];
     ++drift.count;
-    // The plain mean at first, so that the mean does not start out as if there were eight good predictions.
+    // The plain mean at first, or the mean would start as if there had been eight good predictions.
     drift.mean += std::max(weight, 1.0 / drift.count) * (error - drift.mean);
     if (drift.count < least_count || std::abs(drift.mean) <= tolerance) return;
     const double scale = std::clamp(drift.scale + drift.mean, -most_scale, most_scale);

@@ -20,7 +20,7 @@ namespace lapwing::detail::model {
 
 /// Where a transfer model comes from.
 enum class Source : std::uint8_t {
-    built_in,   ///< round numbers of a TCP network
+    built_in,   ///< round numbers for a TCP network
     calibrated, ///< a few transfers of this process
     profile,    ///< lapwing-tune
 };
@@ -34,7 +34,7 @@ enum class Source : std::uint8_t {
     return "?";
 }
 
-/// Everything that plans are made from: T_copy, and T_put and T_get of each path. This is plain data, as a profile
+/// All inputs of plans: T_copy, and T_put and T_get of each path. Plain data, as a profile
 /// stores it.
 struct CostTables {
     /// Indexed by path: direct, rma, service.
@@ -42,29 +42,29 @@ struct CostTables {
         std::array<TransferModel, 2> transfers; ///< by direction; empty: not measured
     };
     CopyModel copy;
-    /// Where other copy kernels than the built-in ones were found faster, and which.
+    /// Where copy kernels other than the built-in ones were faster, and which.
     std::vector<kernels::CopyChoice> choices;
     std::array<PathTables, 3> paths;
-    /// Of single accesses, for predictions; empty unless lapwing-tune has measured them.
+    /// For single accesses, for predictions; empty unless lapwing-tune has measured them.
     MeasuredRates rates;
 
     [[nodiscard]] TransferModel& transfers(Path path, Direction direction);
     [[nodiscard]] const TransferModel& transfers(Path path, Direction direction) const;
 };
 
-/// Times of a path that nothing was measured of.
+/// Times of a path that was not measured.
 [[nodiscard]] TransferModel built_in_model(Path path);
 
-/// The cost tables of a process, which it keeps true: transfers report what they took, and a model whose predictions
-/// have drifted is rescaled, for transfers of about the same size alone: what a model does not describe well at one
-/// size says nothing of others, and a network that has become slower is soon seen at all that are used. Safe for
+/// The cost tables of a process, kept accurate: transfers report how long they took, and a model whose predictions
+/// have drifted is rescaled, only for transfers of about the same size: an error at one size says nothing about
+/// others, and a network that has become slower soon shows at all sizes in use. Safe for
 /// several threads.
 class CostModel {
 public:
-    /// Takes over what `tables` hold.
+    /// Replaces the tables.
     void set(const CostTables& tables, Source source);
 
-    /// The model of a path, measured, else built in, as it is now for transfers of `bytes` bytes in all.
+    /// The model of a path, measured or else built in, as currently scaled for transfers of `bytes` bytes in total.
     [[nodiscard]] TransferModel transfers(Path path, Direction direction, std::uint64_t bytes) const;
     [[nodiscard]] Source source(Path path, Direction direction) const;
     [[nodiscard]] CopyModel copy() const;
@@ -74,20 +74,20 @@ public:
     /// A transfer of `bytes` on a path, most of it on the wire, took `observed` seconds where `predicted` were
     /// expected. An exponentially weighted mean of the logarithm of their quotient, single values bounded, triggers a
     /// rescale when it leaves [1/1.25, 1.25] after at least 8 transfers: a network that has become twice as slow is
-    /// believed after about a dozen, a single stall never. Both directions are rescaled for about this size, since one
-    /// network carries them, to at most 16 times, and at least a 16th, of what was measured.
+    /// detected after about a dozen, a single stall is ignored. Both directions are rescaled for about this size, since
+    /// one network carries them, to between a 16th and 16 times what was measured.
     void observe(Path path, std::uint64_t bytes, double predicted, double observed);
 
-    /// Changes whenever predictions do: plans made from an older version are made again.
+    /// Changes whenever predictions do: plans made with an older version are recomputed.
     [[nodiscard]] std::uint64_t version() const noexcept { return version_.load(std::memory_order_acquire); }
-    /// Times that a rescale has happened.
+    /// The number of rescales so far.
     [[nodiscard]] std::uint64_t rescales() const;
 
 private:
     struct Drift {
         double mean = 0; ///< of log(observed / predicted)
         unsigned count = 0;
-        double scale = 0; ///< logarithm of how many times longer than measured the models are
+        double scale = 0; ///< logarithm of the factor by which the models exceed the measurement
     };
     /// Sizes within a factor of 16.
     [[nodiscard]] static constexpr std::size_t size_class(std::uint64_t bytes) noexcept {

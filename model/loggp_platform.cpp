@@ -12,10 +12,9 @@ namespace lapwing::detail::model {
 AccessPlatform loggp_platform(const LogGpNetwork& network, int threads, const AccessRates& local,
                               double private_seconds) {
     if (std::min({network.latency, network.overhead, network.gap, network.per_byte}) < 0 || threads < 1)
-        throw UsageError{
-            fmt::format("a network of L = {} s, o = {} s, g = {} s, G = {} s with {} threads; none of these "
-                        "is negative, and there is at least 1 thread",
-                        network.latency, network.overhead, network.gap, network.per_byte, threads)};
+        throw UsageError{fmt::format("a network of L = {} s, o = {} s, g = {} s, G = {} s with {} threads; none of "
+                                     "these may be negative, and there must be at least 1 thread",
+                                     network.latency, network.overhead, network.gap, network.per_byte, threads)};
     constexpr double bytes = 8;
     AccessPlatform platform{.rates = local};
     const double message = network.latency + 2 * network.overhead;

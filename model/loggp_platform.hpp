@@ -4,7 +4,7 @@
 
 namespace lapwing::detail::model {
 
-/// A network by the parameters of LogGP (Alexandrov, Ionescu, Schauser and Scheiman 1995).
+/// A network as described by LogGP (Alexandrov, Ionescu, Schauser and Scheiman 1995).
 struct LogGpNetwork {
     double latency = 0;  ///< L, seconds
     double overhead = 0; ///< o: of the processor, to send or to receive a message
@@ -12,10 +12,10 @@ struct LogGpNetwork {
     double per_byte = 0; ///< G
 };
 
-/// What single accesses of 8 bytes take on such a network, for so many threads: a read is a message and its answer; a
+/// Times of single accesses of 8 bytes on such a network, for so many threads: a read is a message and its reply; a
 /// write is sent, and the next one follows after the gap; a barrier is a message in each of log2(threads) rounds.
-/// Nothing is coalesced or vectorised. `local` are the rates of own memory, and `private_seconds` those of private
-/// memory, which no network says. Throws UsageError for negative numbers.
+/// Nothing is coalesced or vectorised. `local` are the rates of local memory, and `private_seconds` those of private
+/// memory, which do not depend on the network. Throws UsageError for negative numbers.
 [[nodiscard]] AccessPlatform loggp_platform(const LogGpNetwork& network, int threads, const AccessRates& local,
                                             double private_seconds);
 

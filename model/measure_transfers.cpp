@@ -16,7 +16,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// One batch at a time, with room for its completions.
+/// Runs one batch at a time; has room for its completions.
 class Batch {
 public:
     Batch(Window& window, Rank target, Direction direction, std::span<std::byte> memory)
@@ -24,7 +24,7 @@ public:
 
     void start(const TransferCell& cell) {
         if (completions_.size() < cell.operations) completions_.resize(cell.operations);
-        // Every batch to other places, as the transfers of a program go: repeated to the same ones, small batches would
+        // Every batch uses other addresses, as a program's transfers do: at the same addresses, small batches would
         // stay in the caches and large ones would not, whatever the size of each transfer.
         const std::uint64_t batch_bytes = cell.operations * cell.bytes;
         if (batch_bytes > memory_.size() - position_) position_ = 0;
@@ -40,7 +40,7 @@ public:
         for (Completion& completion : completions_) completion.wait();
         if (direction_ == Direction::put) window_.flush(target_);
     }
-    /// Seconds of a batch, and of the calls that start it.
+    /// Seconds for a batch, and for the calls that start it.
     std::pair<double, double> run(const TransferCell& cell) {
         const auto begin = Clock::now();
         start(cell);
@@ -80,11 +80,11 @@ std::vector<TransferSample> measure_transfers(Window& window, Rank target, Direc
     const double slice = seconds / (rounds * static_cast<double>(cells.size()));
     for (int round = 0; round < rounds; ++round) {
         for (std::size_t i = 0; i < cells.size(); ++i) {
-            // Each cell once, however slow the network is; then those that still end in time. Few of them are large.
+            // Each cell once, however slow the network is; then those that still finish in time. Few of them are large.
             const double left = seconds - seconds_since(all_begin);
             const double last = times[i].empty() ? 0 : times[i].back();
             if (round > 0 && 2 * last > left) continue;
-            // What ran before has left the caches and the progress threads in its own state.
+            // What ran before has left the caches and the progress threads in another state.
             if (left > 0) (void)batch.run(cells[i]);
             const auto begin = Clock::now();
             for (std::size_t n = 0; n == 0 || (n < most_a_round && seconds_since(begin) < slice); ++n) {
@@ -137,8 +137,8 @@ double measure_overlap(const std::function<void()>& start, const std::function<v
     std::vector<double> alone;
     std::vector<double> issue;
     std::vector<double> both;
-    // What the call that starts it leaves over, by all that was seen: single calls may take longer than a typical
-    // transfer.
+    // What is left after the call that starts the transfer, over all samples: single calls may take longer than a
+    // typical transfer.
     const auto rest = [&] { return typical_time(alone) - typical_time(issue); };
     const auto begin = Clock::now();
     for (std::size_t n = 0; n < least_count || (n < 200 && seconds_since(begin) < seconds); ++n) {
@@ -154,9 +154,9 @@ double measure_overlap(const std::function<void()>& start, const std::function<v
         complete();
         both.push_back(seconds_since(second));
     }
-    constexpr double least_share = 0.1; // of a transfer: less is within what its time varies, and not worth hiding
-    if (!(rest() > least_share * typical_time(alone))) return 0; // the call that starts it does it all
-    // Nothing hidden: all that the call left over is still to come after the computation.
+    constexpr double least_share = 0.1; // of a transfer: less is within the noise, and not worth hiding
+    if (!(rest() > least_share * typical_time(alone))) return 0; // the call that starts it does all of it
+    // Nothing hidden: all that the call left is still to be done after the computation.
     return std::clamp(1 - (typical_time(both) - typical_time(alone)) / rest(), 0.0, 1.0);
 }
 

@@ -58,7 +58,7 @@ constexpr std::string_view first_line = "lapwing-profile 4\n";
 constexpr std::size_t largest_file = 256 * 1024;
 constexpr std::uint64_t largest_message = std::uint64_t{1} << 30; ///< of aggregated operations
 
-/// What chooses the network in the MPIs at hand; launchers turn their options into these.
+/// The variables by which the supported MPIs select a network; launchers turn their options into these.
 constexpr std::array network_variables{
     "OMPI_MCA_pml",  "OMPI_MCA_btl",      "OMPI_MCA_mtl",      "OMPI_MCA_osc", "OMPI_MCA_btl_tcp_if_include",
     "UCX_TLS",       "UCX_NET_DEVICES",   "MPIR_CVAR_NOLOCAL", "FI_PROVIDER",  "MPIR_CVAR_CH4_NETMOD",
@@ -79,7 +79,7 @@ std::string processor_model() {
     return uname(&names) == 0 ? names.machine : "unknown processor";
 }
 
-/// One line of a profile, and whitespace around its parts gone.
+/// Text as one line of a profile, without the whitespace around it.
 std::string one_line(std::string_view text) {
     std::string line{text};
     std::ranges::replace_if(line, [](char c) { return static_cast<unsigned char>(c) < ' '; }, ' ');
@@ -110,10 +110,10 @@ bool parse_number(std::string_view word, std::uint64_t& value) {
     return error == std::errc{} && rest == end && !word.empty();
 }
 
-/// A time that a machine can take, in seconds.
+/// Whether a machine can take this time, in seconds.
 bool is_time(double seconds) { return seconds >= 0 && seconds <= 100; }
 
-/// Reads the values of a profile's lines into tables; says no to what no machine can have measured.
+/// Reads the values of a profile's lines into tables; rejects what no machine can have measured.
 class Reader {
 public:
     bool read(std::string_view key, std::string_view value) {
@@ -128,7 +128,7 @@ public:
         return false;
     }
 
-    /// All is there that must be.
+    /// Whether everything required is there.
     bool finish() {
         if (copy_values_ != CopyModel::lengths.size() + 6) return false;
         for (std::size_t p = 0; p < paths.size(); ++p)
@@ -148,7 +148,7 @@ public:
 
 private:
     bool read_copy(std::string_view key, std::string_view value) {
-        ++copy_values_; // keys do not come twice
+        ++copy_values_; // keys are unique
         CopyModel& copy = tables_.copy;
         if (key == "cache_bytes") return parse_number(value, copy.cache_bytes) && copy.cache_bytes > 0;
         const auto time = [&](double& to) { return parse_number(value, to) && is_time(to); };
@@ -167,7 +167,7 @@ private:
     bool read_choice(std::string_view key, std::string_view value) {
         const auto next = [&key]<class Enum>(Enum& to) {
             const std::string_view word = key.substr(0, key.find('.'));
-            // The last word is not followed by a point.
+            // No point follows the last word.
             key.remove_prefix(key.size() > word.size() + 1 ? word.size() + 1 : word.size());
             const auto found = kernels::named<Enum>(word);
             if (found) to = *found;
@@ -228,7 +228,7 @@ private:
             if (!parse_number(next_word(value), *number) || !is_time(*number)) return false;
         if (!next_word(value).empty()) return false;
         const bool in_order = lines.empty() ? line.begin_bytes == 0 : line.begin_bytes > lines.back().begin_bytes;
-        if (!in_order || !(line.overhead + line.per_byte > 0)) return false; // nothing takes no time at all
+        if (!in_order || !(line.overhead + line.per_byte > 0)) return false; // nothing takes zero time
         lines.push_back(line);
         return true;
     }
@@ -240,9 +240,9 @@ private:
     std::array<std::array<std::optional<Aggregation>, 2>, 3> aggregations_;
 };
 
-/// The file's contents; nothing where there is no such file. Other failures give their reason.
+/// The file's contents; nullopt if there is no such file. Other failures set `problem`.
 std::optional<std::string> read_file(const std::string& file, std::string& problem) {
-    // Not blocking: the name may lead to a pipe.
+    // Non-blocking: the name may lead to a pipe.
     const int descriptor = open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (descriptor < 0) {
         if (errno != ENOENT && errno != ENOTDIR) problem = std::strerror(errno);
@@ -267,10 +267,10 @@ std::optional<std::string> read_file(const std::string& file, std::string& probl
     return text;
 }
 
-/// Once a process, however many runtimes it makes.
+/// Once per process, however many runtimes it creates.
 void say_once(const std::string& line) {
     static support::Mutex mutex{support::LockRank::leaf};
-    static auto& said = *new std::set<std::string>; // never destroyed: runtimes may be made or closed at exit
+    static auto& said = *new std::set<std::string>; // never destroyed: runtimes may be created or closed at exit
     const std::lock_guard guard{mutex};
     if (said.insert(line).second) support::log_line(line);
 }
@@ -282,7 +282,7 @@ void complain(const std::string& file, const std::string& problem) noexcept {
     }
 }
 
-/// The program's user has named a place, and there is none.
+/// The user has named a place that does not exist.
 void complain_of_missing_place(const Settings& settings) {
     const std::string place = profile_setting.get(settings);
     std::error_code error;
@@ -305,7 +305,7 @@ ProfileKey profile_key(const Team& team) {
     key.mpi = one_line(first_words({version.data(), static_cast<std::size_t>(length)}));
     key.network = fmt::format("{}, progress {}", state.topology().one_machine() ? "one machine" : "several machines",
                               name(state.paths().progress));
-    // What decides which operations travel in messages.
+    // Settings that decide which operations travel in messages.
     for (const char* const setting : {"LAPWING_SERVICE_PACKET", "LAPWING_RMA_SMALL"})
         key.network += fmt::format(", {}={}", setting, state.settings().text(setting));
     for (const char* const variable : network_variables)
@@ -356,7 +356,7 @@ std::string to_text(const ProfileKey& key, const CostTables& tables) {
 
 namespace {
 
-/// What the text says it was measured on.
+/// The key that the text says it was measured for.
 [[nodiscard]] ProfileKey key_in(std::string_view text) {
     const auto value_of = [&text](std::string_view name) {
         const std::string line = fmt::format("\n{} = ", name);
@@ -388,7 +388,7 @@ std::optional<CostTables> parse_profile(std::string_view text, const ProfileKey&
         problem = std::move(why);
         return std::nullopt;
     };
-    if (!text.starts_with(first_line)) return refuse("it is no profile of this version of Lapwing");
+    if (!text.starts_with(first_line)) return refuse("it is not a profile of this version of Lapwing");
     constexpr std::string_view last_key = "checksum = ";
     const auto last_line = text.rfind(last_key);
     if (last_line == std::string_view::npos || text[last_line - 1] != '\n') return refuse("its end is missing");
@@ -407,17 +407,18 @@ std::optional<CostTables> parse_profile(std::string_view text, const ProfileKey&
         if (equals == std::string_view::npos) return refuse(fmt::format("the line '{}' has no value", line));
         const std::string_view name = line.substr(0, equals);
         const std::string_view value = line.substr(equals + 3);
-        if (!seen.insert(name).second) return refuse(fmt::format("'{}' comes twice", name));
+        if (!seen.insert(name).second) return refuse(fmt::format("'{}' appears twice", name));
         if (name == "machine") found.machine = value;
         else if (name == "mpi") found.mpi = value;
         else if (name == "network") found.network = value;
         else if (!reader.read(name, value)) return refuse(fmt::format("the line '{}' is not allowed", line));
     }
     if (found.machine != one_line(key.machine))
-        return refuse(fmt::format("it is of another machine ({})", found.machine));
-    if (found.mpi != one_line(key.mpi)) return refuse(fmt::format("it is of another MPI library ({})", found.mpi));
+        return refuse(fmt::format("it was measured on another machine ({})", found.machine));
+    if (found.mpi != one_line(key.mpi))
+        return refuse(fmt::format("it was measured with another MPI library ({})", found.mpi));
     if (found.network != one_line(key.network))
-        return refuse(fmt::format("it is of another network ({})", found.network));
+        return refuse(fmt::format("it was measured on another network ({})", found.network));
     if (!reader.finish()) return refuse("some of its lines are missing");
     return reader.tables();
 }
@@ -445,7 +446,7 @@ void store_profile(const std::string& file, std::string_view text) {
     namespace fs = std::filesystem;
     std::error_code error;
     const fs::path path{file};
-    if (path.has_parent_path()) fs::create_directories(path.parent_path(), error); // what is wrong shows in opening it
+    if (path.has_parent_path()) fs::create_directories(path.parent_path(), error); // opening the file reports problems
     const std::string unfinished = fmt::format("{}.{}", file, getpid());
     bool written = false;
     {
@@ -467,7 +468,7 @@ std::optional<CostTables> load_profile(Team& team) {
     std::optional<CostTables> tables;
     const bool first = team.rank() == Rank{0};
     if (first) {
-        // Whatever goes wrong here must not keep this rank from the broadcast that the others are in.
+        // No failure here may keep this rank from the broadcast in which the others wait.
         std::string file = "of this machine";
         std::string problem;
         try {
@@ -492,7 +493,7 @@ std::optional<CostTables> load_profile(Team& team) {
     text.resize(bytes);
     team.broadcast(std::as_writable_bytes(std::span{text}), Rank{0});
     if (first) return tables;
-    // The others take what rank 0 has found to be theirs: all plan alike, even where one host's processor differs.
+    // The other ranks use what rank 0 has found: all plan alike, even where one host's processor differs.
     std::string problem;
     return parse_profile(text, key_in(text), problem);
 }

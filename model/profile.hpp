@@ -15,7 +15,7 @@ namespace lapwing::detail::model {
 struct ProfileKey {
     std::string machine; ///< processor model and number of cores
     std::string mpi;     ///< library and version
-    std::string network; ///< what is known of it: hosts, what MPI's variables choose, LAPWING_NETWORK
+    std::string network; ///< what is known of it: hosts, MPI's network variables, LAPWING_NETWORK
 
     friend bool operator==(const ProfileKey&, const ProfileKey&) = default;
 };
@@ -23,31 +23,31 @@ struct ProfileKey {
 /// The key of a team's ranks as this rank sees it; local.
 [[nodiscard]] ProfileKey profile_key(const Team& team);
 
-/// The tables as text: lines of `key = value` between a line that names the format and a checksum of all before it.
+/// The tables as text: lines of `key = value` between a line that names the format and a checksum of everything above.
 ///
-/// Text of its own rather than JSON: the library would need a JSON reader for nothing else, and a format this narrow
-/// can be refused as a whole at the first oddity.
+/// A format of its own rather than JSON: the library needs no JSON reader for anything else, and a format this narrow
+/// can be rejected as a whole at the first irregularity.
 [[nodiscard]] std::string to_text(const ProfileKey& key, const CostTables& tables);
 
-/// What to_text() wrote for this very key. Anything else gives nothing, with the reason in `problem`: text that was cut
+/// What to_text() wrote for this very key. Anything else gives nullopt, with the reason in `problem`: text that was cut
 /// off or changed, other versions, numbers that are no times, and tables of another machine, MPI or network.
 [[nodiscard]] std::optional<CostTables> parse_profile(std::string_view text, const ProfileKey& key,
                                                       std::string& problem);
 
-/// The profile in a file, whatever it was measured on, which `key` becomes: for tools that look at another run. Throws
-/// FileError.
+/// The profile in a file, whatever it was measured on, which is stored in `key`: for tools that analyse another run.
+/// Throws FileError.
 [[nodiscard]] CostTables read_profile(const std::string& file, ProfileKey& key);
 
-/// The file that a profile of this key is stored in and looked for: LAPWING_PROFILE if that names a file, else a file
+/// The file that holds a profile for this key: LAPWING_PROFILE if that names a file, else a file
 /// named after the key in the directory LAPWING_PROFILE or, by default, $XDG_CACHE_HOME/lapwing or ~/.cache/lapwing.
-/// Empty where LAPWING_PROFILE is `none` or there is no such directory to name.
+/// Empty if LAPWING_PROFILE is `none` or there is no such directory.
 [[nodiscard]] std::string profile_file(const Settings& settings, const ProfileKey& key);
 
-/// Stores the text so that a reader finds all of it or none. Makes the directory. Throws FileError.
+/// Stores the text atomically: a reader finds all of it or none. Creates the directory. Throws FileError.
 void store_profile(const std::string& file, std::string_view text);
 
-/// Collective. The tables of the team's profile, read by rank 0 and sent to all: one file access a job. Without a
-/// profile, or with one that cannot be used (rank 0 says why in one line), there are none.
+/// Collective. The tables of the team's profile, read by rank 0 and sent to all: one file access per job. Without a
+/// profile, or with one that cannot be used (rank 0 says why in one line), nullopt.
 [[nodiscard]] std::optional<CostTables> load_profile(Team& team);
 
 } // namespace lapwing::detail::model

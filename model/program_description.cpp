@@ -122,7 +122,7 @@ private:
     Number number(std::string_view text) const {
         Number value{};
         const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-        if (error != std::errc{} || end != text.data() + text.size()) fail(fmt::format("'{}' is no number", text));
+        if (error != std::errc{} || end != text.data() + text.size()) fail(fmt::format("'{}' is not a number", text));
         return value;
     }
     /// The rest of the line: key=value.
@@ -133,7 +133,7 @@ private:
             const std::string_view key = word.substr(0, equals);
             if (equals == word.npos || std::ranges::find(allowed, key) == allowed.end())
                 fail(fmt::format("'{}' is not allowed here; allowed are {}=…", word, fmt::join(allowed, "=…, ")));
-            if (!found.emplace(key, word.substr(equals + 1)).second) fail(fmt::format("'{}' comes twice", key));
+            if (!found.emplace(key, word.substr(equals + 1)).second) fail(fmt::format("'{}' appears twice", key));
         }
         return found;
     }
@@ -147,7 +147,7 @@ private:
         else
             fail(fmt::format("'{}' is unknown; a line starts with threads, object, interval, reference or dependence",
                              what));
-        if (!next_word().empty()) fail("there is more on the line than it can have");
+        if (!next_word().empty()) fail("there is unexpected text at the end of the line");
     }
     void read_object() {
         SharedObject object{.name = name("object")};

@@ -25,17 +25,17 @@ struct SharedObject {
 struct ReferenceAffinity {
     enum class Kind : std::uint8_t {
         own,   ///< the thread's
-        whole, ///< all over the object, evenly
+        whole, ///< all over the object, uniformly
         home,  ///< those of an object of indefinite block size
-        shift, ///< elements that are `shift` behind the thread's own
-        share, ///< the thread's in the share `local` of the accesses
+        shift, ///< elements `shift` after the thread's own
+        share, ///< the thread's own in the fraction `local` of the accesses
     };
     Kind kind = Kind::whole;
     std::int64_t shift = 0;
     double local = 0;
 };
 
-/// In which order it accesses them.
+/// In which order a reference accesses elements.
 struct Walk {
     enum class Kind : std::uint8_t {
         stride,    ///< at a fixed distance
@@ -51,14 +51,14 @@ struct Reference {
     std::string name = {};
     std::string object = {};
     bool write = false;
-    std::uint64_t count = 0; ///< executions by each thread, each time that the interval is run
+    std::uint64_t count = 0; ///< executions by each thread, per execution of the interval
     ReferenceAffinity affinity = {};
     Walk walk = {};
-    /// References with the same word access the same location at any time: one access serves those of one kind.
+    /// References with the same word always access the same location: one access serves all of one kind.
     std::string place = {};
-    /// References with the same word access locations of the same affinity at any time. Empty: it is worked out.
+    /// References with the same word always access locations of the same affinity. Empty: it is derived.
     std::string with = {};
-    /// Of the remote accesses, those that a cache serves. Nothing: a simulated cache says it.
+    /// The fraction of remote accesses that a cache serves. Without it, a simulated cache determines it.
     std::optional<double> hit_rate = {};
 };
 
@@ -73,12 +73,12 @@ struct Dependence {
 struct DescribedInterval {
     std::string name = {};
     std::uint64_t times = 1;
-    double computation_seconds = 0; ///< the same source on private memory, each time
-    std::uint64_t barriers = 1;     ///< that end it
+    double computation_seconds = 0; ///< the same source on private memory, per execution
+    std::uint64_t barriers = 1;     ///< at the end of the interval
     std::vector<Reference> references = {};
     std::vector<Dependence> dependences = {};
 
-    /// Builder: adds a reference, and returns its number.
+    /// Builder: adds a reference, and returns its index.
     std::size_t add(Reference reference) {
         references.push_back(std::move(reference));
         return references.size() - 1;
@@ -95,15 +95,15 @@ struct ProgramDescription {
     std::vector<DescribedInterval> intervals = {};
 
     [[nodiscard]] const SharedObject& object(std::string_view name) const;
-    /// Throws UsageError that names what is wrong: no threads, unknown objects, dependences on references that are not
-    /// there, shares outside [0, 1].
+    /// Throws UsageError that names what is wrong: no threads, unknown objects, dependences on missing references,
+    /// fractions outside [0, 1].
     void check() const;
 };
 
-/// Of a thread's accesses, those to its own memory.
+/// The fraction of a thread's accesses that go to its own memory.
 [[nodiscard]] double local_share(const SharedObject& object, const Reference& reference, int thread, int threads);
 
-/// A description as text, one thing a line; `#` starts a comment:
+/// A description as text, one item per line; `#` starts a comment:
 ///
 ///     threads 12
 ///     object B elements=57600 block=1 bytes=8
@@ -111,7 +111,7 @@ struct ProgramDescription {
 ///     reference b read B count=1152000 affinity=whole walk=stride:240
 ///     dependence c_write c_read true
 ///
-/// docs/performance-model.md says what may stand there. Throws UsageError with the number of the line.
+/// docs/performance-model.md describes the format. Throws UsageError with the line number.
 [[nodiscard]] ProgramDescription parse_description(std::string_view text);
 
 } // namespace lapwing::detail::model

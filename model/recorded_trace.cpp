@@ -39,7 +39,7 @@ public:
         Number value{};
         const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
         if (error != std::errc{} || end != text.data() + text.size())
-            throw UsageError{fmt::format("'{}' is no number", text)};
+            throw UsageError{fmt::format("'{}' is not a number", text)};
         return value;
     }
     template <class Number = std::uint64_t>
@@ -182,7 +182,7 @@ private:
             const std::string_view word = line.word();
             if (word == "-") break;
             const auto plus = word.find('+');
-            if (plus == word.npos) throw UsageError{fmt::format("'{}' is no place in a file", word)};
+            if (plus == word.npos) throw UsageError{fmt::format("'{}' is not a position in a file", word)};
             const auto file = Line::number<std::size_t>(word.substr(0, plus));
             if (file >= rank().files.size()) throw UsageError{fmt::format("there is no file {}", file)};
             frames.push_back({file, Line::number(word.substr(plus + 1), 16)});
@@ -229,7 +229,7 @@ RecordedTrace parse_trace(std::string_view text, std::string_view file) {
     };
     if (!text.starts_with(first_line))
         refuse(text.starts_with(format_word) ? "it is a trace of another version of Lapwing"
-                                             : "it is no trace of Lapwing's");
+                                             : "it is not a trace of Lapwing");
     constexpr std::string_view last_key = "\nchecksum ";
     const auto last = text.rfind(last_key);
     if (last == text.npos || text.size() != last + last_key.size() + 17) refuse("its end is missing");

@@ -10,26 +10,26 @@
 
 namespace lapwing::detail::model {
 
-/// What LAPWING_TRACE has recorded of a run.
+/// What LAPWING_TRACE recorded of a run.
 struct RecordedTrace {
     struct File {
         std::string path = {};
         std::uint64_t bytes = 0;
         std::int64_t changed = 0;
     };
-    /// A call, as an offset in a file. Addresses are those that calls return to.
+    /// A call, as an offset in a file: the address to which it returns.
     struct Frame {
         std::size_t file = 0;
         std::uint64_t offset = 0;
         friend auto operator<=>(const Frame&, const Frame&) = default;
     };
-    using Frames = std::vector<Frame>; ///< from the inside out
+    using Frames = std::vector<Frame>; ///< innermost first
     struct OfObject {
         std::string kind = {}; ///< window, upc (a block of UPC's heap), or cached: either, with a cache
         std::string name = {}; ///< empty: none
         std::uint64_t number = 0;
         std::uint64_t bytes = 0; ///< of the rank's part
-        Frames made = {};        ///< where the program makes it
+        Frames made = {};        ///< where the program creates it
     };
     struct OfInterval {
         std::uint64_t times = 0;
@@ -38,7 +38,7 @@ struct RecordedTrace {
     };
     struct OfRecord {
         std::uint32_t thread = 0;
-        trace::Record record = {}; ///< object: 0 none, else number in `objects` plus one
+        trace::Record record = {}; ///< its object: 0 for none, else the index in `objects` plus one
     };
     struct OfRank {
         int rank = 0;
@@ -54,12 +54,12 @@ struct RecordedTrace {
     int nodes = 0;
     std::string network_path = {};
     std::string mpi = {};
-    std::string profile = {}; ///< file of the profile that the run looked for; empty: none
+    std::string profile = {}; ///< the profile that the run looked for; empty: none
     std::map<std::string, std::string> settings = {};
     std::vector<OfRank> of_ranks = {};
 };
 
-/// What a file of LAPWING_TRACE has. Throws FileError with `file` in its text for anything else: other files, other
+/// The contents of a file of LAPWING_TRACE. Throws FileError that names `file` for anything else: other files, other
 /// versions, text that was cut off or changed.
 [[nodiscard]] RecordedTrace parse_trace(std::string_view text, std::string_view file);
 

@@ -19,7 +19,7 @@ namespace {
     else if (program.object(reference.object).block == 0) affinity = "home";
     else if (reference.affinity.kind == Kind::shift) affinity = fmt::format("shift {}", reference.affinity.shift);
     else if (!reference.place.empty()) affinity = "place " + reference.place;
-    else affinity = fmt::format("reference {}", number); // nothing is known of two of them
+    else affinity = fmt::format("reference {}", number); // nothing is known about any two of them
     return reference.object + '\n' + affinity;
 }
 
@@ -28,12 +28,12 @@ namespace {
 }
 
 /// Whether a path of dependences leads from a reference of `group` through one outside of it to `to`: fusing them would
-/// close a circle. Dependences that a loop carries backwards do not count.
+/// close a cycle. Loop-carried dependences that point backwards do not count.
 [[nodiscard]] bool passes_outside(const DescribedInterval& interval, const std::vector<std::size_t>& group,
                                   std::size_t to) {
     std::vector<bool> reached(interval.references.size());
     const auto in_group = [&](std::size_t r) { return std::ranges::find(group, r) != group.end(); };
-    // In the order of the text dependences point forward: one pass reaches all.
+    // In text order dependences point forward: one pass reaches all.
     for (std::size_t r = 0; r <= to; ++r)
         for (const Dependence& dependence : interval.dependences) {
             if (dependence.from != r || dependence.to <= r || dependence.to > to) continue;
@@ -53,7 +53,7 @@ namespace {
     return stride < block || stride % (block * threads) == 0;
 }
 
-/// What a platform can make of it.
+/// What a platform can exploit.
 [[nodiscard]] AccessPattern pattern_of(const ProgramDescription& program, const DescribedInterval& interval,
                                        const Partition& partition, const AccessPlatform& platform) {
     const SharedObject& object = program.object(partition.object);
@@ -69,7 +69,7 @@ namespace {
     return AccessPattern::baseline;
 }
 
-/// Of several references to the same location one access of each kind is counted.
+/// Of several references to the same location, one access per kind is counted.
 void count_once(const DescribedInterval& interval, Partition& partition) {
     std::vector<std::size_t> counted;
     for (const std::size_t r : partition.references) {

@@ -14,11 +14,11 @@ namespace lapwing::detail::model {
 /// without a true dependence or an antidependence between any two.
 struct Partition {
     std::string object = {};
-    std::vector<std::size_t> references = {}; ///< in the order of the text; those that another one serves are left out
-    std::vector<std::size_t> served = {};     ///< by an access of another reference to the same location
-    AccessPattern remote = AccessPattern::baseline; ///< of the accesses that are not local
+    std::vector<std::size_t> references = {};       ///< in text order, without those that another reference serves
+    std::vector<std::size_t> served = {};           ///< by an access of another reference to the same location
+    AccessPattern remote = AccessPattern::baseline; ///< of the remote accesses
 
-    /// Accesses to the local memory, and to that of others, of a thread.
+    /// A thread's accesses to local memory and to that of others.
     struct Accesses {
         std::uint64_t local_reads = 0;
         std::uint64_t local_writes = 0;
@@ -32,7 +32,7 @@ struct Partition {
 };
 
 /// The partitions of an interval, by typed fusion (Kennedy and McKinley 1993; Allen and Kennedy 2002): as few as the
-/// constraints allow for each object and affinity, in the order of the dependences. Their patterns are what the
+/// constraints allow for each object and affinity, in dependence order. Their patterns are what the
 /// platform exploits.
 [[nodiscard]] std::vector<Partition> partition_references(const ProgramDescription& program,
                                                           const DescribedInterval& interval,

@@ -38,7 +38,7 @@ namespace {
     return static_cast<double>(misses) * cache.miss_seconds;
 }
 
-/// The hit rate of a partition: that of its references, by their counts.
+/// The hit rate of a partition: the mean of its references', weighted by their counts.
 [[nodiscard]] double hit_rate_of(const DescribedInterval& interval, const Partition& partition,
                                  const std::vector<double>& simulated) {
     double hits = 0;

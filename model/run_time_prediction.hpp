@@ -7,7 +7,7 @@
 
 namespace lapwing::detail::model {
 
-/// The predicted time of an interval, each time that it is run, for a thread.
+/// The predicted time of one execution of an interval by a thread.
 struct IntervalCost {
     double communication_seconds = 0; ///< equation 6.1
     double computation_seconds = 0;
@@ -27,14 +27,14 @@ struct RunTimePrediction {
     std::vector<OfInterval> intervals = {};
     int slowest_thread = 0;
     double seconds = 0; ///< of the slowest thread, as published
-    /// With waits at the barriers: the sum of what is longest in each interval.
+    /// Including waits at barriers: the sum of the longest time in each interval.
     double seconds_with_waits = 0;
 };
 
 /// The model as published (Zhang 2007, section 6.6): the time of an interval is that of its partitions' accesses,
-/// N / r(N, pattern) for each, and of its computation and barriers; that of a thread, of all its intervals; that of the
-/// program, of its slowest thread. On a platform with a cache as section 7.2 says: hits are local accesses, and misses
-/// take the miss penalty. Throws UsageError for a description that is wrong, or a rate that is needed and unknown.
+/// N / r(N, pattern) for each, and of its computation and barriers; a thread's time is that of all its intervals; the
+/// program's, that of its slowest thread. With a cache, as in section 7.2: hits are local accesses, and misses
+/// cost the miss penalty. Throws UsageError for an invalid description, or a rate that is needed and unknown.
 [[nodiscard]] RunTimePrediction predict_run_time(const ProgramDescription& program, const AccessPlatform& platform);
 
 /// Equation 7.1, in percent.

@@ -39,7 +39,7 @@ bool SimulatedCache::access(std::uint64_t part, std::uint64_t page) {
 
 namespace {
 
-/// The places that a reference accesses, one after another.
+/// The elements that a reference accesses, one after another.
 class Walker {
 public:
     Walker(const SharedObject& object, const Reference& reference, int thread, int threads)
@@ -67,7 +67,7 @@ public:
     }
 
 private:
-    /// At the end of the object a walk with a stride begins again with the next element, as columns do.
+    /// At the end of the object, a strided walk starts again with the next element, as columns do.
     void step(std::int64_t stride) {
         const auto elements = static_cast<std::int64_t>(object_.elements);
         const std::int64_t next = static_cast<std::int64_t>(element_) + stride;

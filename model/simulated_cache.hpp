@@ -10,14 +10,14 @@
 
 namespace lapwing::detail::model {
 
-/// A cache of pages, of which the one that was used longest ago makes room, with read-ahead: a miss on the page after
-/// the one of the last miss fetches as many pages beyond it as the last time and twice as many, up to a limit.
+/// A cache of pages with LRU replacement and read-ahead: a miss on the page that a sequential access would miss next
+/// fetches twice as many further pages as the last such miss, at least one, up to a limit.
 class SimulatedCache {
 public:
     SimulatedCache(std::uint64_t pages, std::uint64_t read_ahead_pages)
         : pages_{pages}, read_ahead_pages_{read_ahead_pages} {}
 
-    /// Returns whether it is a hit. `part`: an object and the owner.
+    /// Returns whether it is a hit. `part`: an object and its owner.
     bool access(std::uint64_t part, std::uint64_t page);
     [[nodiscard]] std::uint64_t hits() const noexcept { return hits_; }
     [[nodiscard]] std::uint64_t misses() const noexcept { return misses_; }
@@ -35,14 +35,14 @@ private:
         }
     };
     struct Stream {
-        std::uint64_t next = 0; ///< the page that a sequential access misses next
+        std::uint64_t next = 0; ///< the page of the next miss if accesses are sequential
         std::uint64_t window = 0;
     };
     void enter(const Key& key);
 
     std::uint64_t pages_;
     std::uint64_t read_ahead_pages_;
-    std::list<Key> order_; ///< the last one used first
+    std::list<Key> order_; ///< most recently used first
     std::unordered_map<Key, std::list<Key>::iterator, KeyHash> where_;
     std::unordered_map<std::uint64_t, Stream> streams_; ///< by part
     std::uint64_t hits_ = 0;
@@ -50,8 +50,8 @@ private:
     std::uint64_t fetched_ahead_ = 0;
 };
 
-/// The hit rate of each reference's remote accesses, with the accesses of all references of the interval in turn, of at
-/// most a million of them. Random walks have a fixed seed.
+/// The hit rate of each reference's remote accesses, with the accesses of all references of the interval
+/// interleaved, at most a million of them. Random walks have a fixed seed.
 [[nodiscard]] std::vector<double> simulated_hit_rates(const ProgramDescription& program,
                                                       const DescribedInterval& interval, int thread,
                                                       const AccessPlatform::Cache& cache);

@@ -8,7 +8,7 @@ void use_profile(Team& team) {
     const std::optional<CostTables> tables = load_profile(team);
     if (!tables) return;
     TeamCosts::of(team).model().set(*tables, Source::profile);
-    // One table of copy kernels serves the process: it is about its processor.
+    // The process has one table of copy kernels, since it describes the processor.
     kernels::CopyChoices choices;
     choices.set(tables->choices);
     if (choices != kernels::copy_choices()) kernels::use_copy_choices(choices);

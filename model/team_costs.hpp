@@ -16,7 +16,7 @@ namespace lapwing::detail::model {
 class TeamCosts final : public team::TeamPart {
 public:
     [[nodiscard]] CostModel& model() noexcept { return model_; }
-    /// True for one caller a path: the one that is to calibrate it.
+    /// True for one caller per path, which must calibrate it.
     [[nodiscard]] bool claim_calibration(Path path) noexcept {
         return !calibrated_[static_cast<std::size_t>(path)].exchange(true, std::memory_order_relaxed);
     }

@@ -1,5 +1,5 @@
-// lapwing-info: what this Lapwing is, what MPI offers it, and every setting with its effective value. Started by mpirun
-// it also says which ranks share a node and which path leads to the others.
+// lapwing-info: prints what this Lapwing is, what MPI offers it, and every setting with its effective value. Started by
+// mpirun it also prints which ranks share a node and which path leads to the others.
 #include <lapwing/detail/config.hpp>
 #include <lapwing/runtime.hpp>
 #include <lapwing/settings.hpp>
@@ -41,7 +41,7 @@ struct Ranks {
     std::string report;
 };
 
-/// Whether a launcher has started this process as one of several ranks. Without one MPI is left alone: on the login
+/// Whether a launcher has started this process as one of several ranks. Otherwise MPI is left alone: on the login
 /// nodes of some clusters MPI_Init ends the process.
 bool started_by_launcher() {
     constexpr std::array marks{"OMPI_COMM_WORLD_SIZE", "PMI_RANK",    "PMI_SIZE",   "PMIX_RANK", "MV2_COMM_WORLD_SIZE",
@@ -55,7 +55,7 @@ std::string mpi_library() {
     int length = 0;
     MPI_Get_library_version(text.data(), &length);
     std::string library{text.data(), static_cast<std::size_t>(length)};
-    // MPICH goes on for a page; Open MPI counts the terminating zero.
+    // MPICH prints a page; Open MPI counts the terminating zero.
     library.resize(std::min(library.find_first_of(std::string_view{"\r\n\0", 3}), library.size()));
     std::ranges::replace(library, '\t', ' ');
     return library;
@@ -76,16 +76,16 @@ std::string thread_level() {
     return level == MPI_THREAD_FUNNELED ? "MPI_THREAD_FUNNELED" : "MPI_THREAD_SINGLE";
 }
 
-/// Collective. The nodes as rank 0 is told of them; empty on the other ranks.
+/// Collective. The nodes, on rank 0; empty on the other ranks.
 std::vector<Node> gather_nodes(const Runtime& runtime) {
     struct Seat {
-        int first = 0; ///< lowest rank of the node, which names it
+        int first = 0; ///< lowest rank of the node, which identifies it
         std::array<char, MPI_MAX_PROCESSOR_NAME> host{};
     };
     Seat own;
     int length = 0;
     MPI_Get_processor_name(own.host.data(), &length);
-    // The ranks of a node need not be neighbours.
+    // The ranks of a node need not be consecutive.
     while (runtime.path(Rank{own.first}) != Path::direct && runtime.path(Rank{own.first}) != Path::self) ++own.first;
     const bool root = runtime.rank() == Rank{0};
     std::vector<Seat> seats(root ? static_cast<std::size_t>(runtime.size()) : 0);
@@ -216,11 +216,11 @@ int main(int argument_count, char** arguments) {
     app.set_version_flag("--version", LAPWING_VERSION_STRING);
     auto* const markdown_flag =
         app.add_flag("--markdown", as_markdown, "the settings alone, as the table in docs/settings.md");
-    app.add_flag("--json", json, "everything, for programs")->excludes(markdown_flag);
-    app.add_flag("--with-mpi", with_mpi, "start MPI although no launcher is seen");
+    app.add_flag("--json", json, "everything, as JSON")->excludes(markdown_flag);
+    app.add_flag("--with-mpi", with_mpi, "start MPI although no launcher is detected");
     CLI11_PARSE(app, argument_count, arguments);
     try {
-        if (as_markdown) print(markdown()); // says nothing about this process, so that it is the same everywhere
+        if (as_markdown) print(markdown()); // nothing about this process: the text is the same everywhere
         else run(json, with_mpi || started_by_launcher());
         return 0;
     } catch (const std::exception& error) {

@@ -1,6 +1,6 @@
 // lapwing-tune: measures how long contiguous transfers and copies of blocks take on this machine, MPI and network, fits
-// the cost model to it, and stores a profile that runtimes find by themselves. Start it as the program will be: with
-// the same mpirun options, on two hosts or more where that is what the network joins.
+// the cost model to them, and stores a profile that runtimes find by themselves. Start it as the program will be: with
+// the same mpirun options, and on two hosts or more if the program runs on several.
 #include "model/copy_model.hpp"
 #include "model/measure_transfers.hpp"
 #include "model/profile.hpp"
@@ -41,13 +41,13 @@ struct Options {
     bool rates = false;
 };
 
-/// Of --largest: a model needs several sizes, and there is memory for so many bytes on each side.
+/// For --largest: a model needs several sizes, and both sides allocate this many bytes.
 constexpr std::uint64_t least_largest_bytes = 4096;
 constexpr std::uint64_t most_largest_bytes = std::uint64_t{1} << 32;
 
 constexpr std::array directions{Direction::put, Direction::get};
 
-/// A rank that rank 0 reaches on this path, or none. Rank 0 says which: only its view counts.
+/// A rank that rank 0 reaches on this path, or none. Rank 0 decides: only its view counts.
 std::optional<Rank> target_on(Team& team, Path path) {
     std::int64_t chosen = -1;
     if (team.rank() == Rank{0})
@@ -111,13 +111,13 @@ void tune(Path path, const Settings& settings, double seconds, const Options& op
     const std::optional<Rank> target = target_on(*runtime, path);
     if (!target) {
         if (runtime->rank() == Rank{0})
-            fmt::print("\n{}: not measured: no two of these ranks are joined by it\n", name(path));
+            fmt::print("\n{}: not measured: no two of these ranks are connected by it\n", name(path));
         return;
     }
     Window window{*runtime, options.largest_bytes};
     if (runtime->rank() == Rank{0}) {
         const detail::support::AlignedMemory buffer =
-            detail::support::allocate_zeroed(options.largest_bytes); // as those of packed chunks
+            detail::support::allocate_zeroed(options.largest_bytes); // like that of packed chunks
         const std::span memory{buffer.get(), options.largest_bytes};
         const auto cells = detail::model::transfer_grid(options.largest_bytes);
         for (const Direction direction : directions) {
@@ -128,7 +128,7 @@ void tune(Path path, const Settings& settings, double seconds, const Options& op
             detail::model::refine_changes(model, window, *target, direction, memory, 0.05 * seconds);
             const detail::model::FitQuality quality = detail::model::judge(model, samples);
             constexpr std::uint64_t overlap_bytes = 4 * 1024 * 1024;
-            if (path != Path::direct) // the processor that would compute is the one that copies
+            if (path != Path::direct) // there, the processor that would compute is the one that copies
                 model.set_overlap(detail::pipeline::fit_overlap(window, *target, direction, model, tables.copy,
                                                                 std::min(overlap_bytes, options.largest_bytes / 2),
                                                                 memory, 0.1 * seconds));
@@ -157,7 +157,7 @@ void print_copies(const detail::model::CopyModel& copy) {
                1e9 * copy.line_near, 1e9 * copy.line_far);
 }
 
-/// Puts the fastest copy kernels into use, and returns where they are not the built-in ones.
+/// Installs the fastest copy kernels, and returns where they are not the built-in ones.
 std::vector<detail::kernels::CopyChoice> measure_choices(double seconds) {
     const detail::kernels::CopyChoices before;
     const detail::kernels::CopyChoices measured = detail::kernels::measure_copy_kernels(seconds);
@@ -173,8 +173,8 @@ std::vector<detail::kernels::CopyChoice> measure_choices(double seconds) {
 void run(const Options& options) {
     const Settings given;
     Settings without_profile;
-    without_profile.set("LAPWING_PROFILE", "none");   // the profile to be measured goes there
-    Runtime runtime{MPI_COMM_WORLD, without_profile}; // keeps MPI from start to end, and tells what there is
+    without_profile.set("LAPWING_PROFILE", "none");   // the new profile is stored there
+    Runtime runtime{MPI_COMM_WORLD, without_profile}; // keeps MPI initialized throughout, and finds the paths
     const bool first = runtime.rank() == Rank{0};
     if (runtime.size() < 2) throw UsageError{"lapwing-tune measures between ranks; start it with mpirun -n 2 at least"};
     const detail::model::ProfileKey key = detail::model::profile_key(runtime);
@@ -192,7 +192,7 @@ void run(const Options& options) {
         if (wanted != "auto" && wanted != name(path)) continue;
         Settings settings = without_profile;
         settings.set("LAPWING_PATH", path == Path::direct ? "auto" : name(path));
-        // On one node no path but direct would be taken.
+        // On one node only the direct path would be used.
         if (path != Path::direct && runtime.nodes() == 1) settings.set("LAPWING_NODE", "each");
         tune(path, settings, share, options, tables);
     }
@@ -207,7 +207,7 @@ void run(const Options& options) {
         }
     }
     if (first) {
-        // For `scripts/launch --verdict`: all is measured and stored, whatever becomes of MPI_Finalize.
+        // For `scripts/launch --verdict`: all is measured and stored, even if MPI_Finalize fails.
         std::puts("LAPWING-TEST-VERDICT passed");
         std::fflush(stdout);
     }

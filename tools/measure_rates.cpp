@@ -36,7 +36,7 @@ namespace {
 
 constexpr std::int64_t elements_of_rank = std::int64_t{1} << 17;
 constexpr std::uint64_t largest_count = std::uint64_t{1} << 14;
-volatile double sink; // what was read is used
+volatile double sink; // keeps the reads from being optimised away
 
 class Measurement {
 public:
@@ -83,7 +83,7 @@ private:
     [[nodiscard]] std::string name_of_path() const { return std::string{name(path_)}; }
     [[nodiscard]] std::int64_t first_of(int rank) const { return elements_of_rank * rank; }
 
-    /// Elements of a rank, in the order in which the pattern accesses them.
+    /// A rank's elements, in the order in which the pattern accesses them.
     [[nodiscard]] std::vector<std::int64_t> indices(AccessPattern pattern, int rank, std::uint64_t count) {
         std::vector<std::int64_t> result(count);
         std::uniform_int_distribution<std::int64_t> anywhere{0, elements_of_rank - 1};
@@ -98,7 +98,7 @@ private:
         return result;
     }
 
-    /// Measures for several numbers of accesses, until one takes too long.
+    /// Measures increasing numbers of accesses, until one takes too long.
     template <class Loop>
     void curve(const std::string& key, std::uint64_t most, Loop loop_of) {
         std::vector<RateCurve::Point> points;
@@ -166,13 +166,13 @@ private:
         });
     }
 
-    /// Elements of pages that the cache has: those of 32 KiB.
+    /// Elements of cached pages, 32 KiB in all.
     void hits(GlobalArray<double, 1>& a) {
         constexpr std::int64_t few = 4096;
         std::uniform_int_distribution<std::int64_t> anywhere{0, few - 1};
         std::vector<std::int64_t> list(largest_count);
         for (std::int64_t& index : list) index = first_of(target_) + anywhere(random_);
-        // Read twice without an acquire in between: the second time is that of hits.
+        // Read twice without an acquire in between: the second pass measures hits.
         for (const bool write : {false, true}) {
             std::vector<double> times;
             for (int k = 0; k < (hasty_ ? 1 : 5); ++k) {
@@ -220,8 +220,8 @@ private:
 
     Team& team_;
     Path path_;
-    bool hasty_;     ///< there is no time for medians
-    double longest_; ///< seconds of a run, after which no more accesses are measured
+    bool hasty_;     ///< no time for medians
+    double longest_; ///< seconds of a run, after which no larger numbers of accesses are measured
     MeasuredRates& rates_;
     std::mt19937 random_;
     int target_ = 0;

@@ -12,17 +12,17 @@
 namespace lapwing::tools {
 
 /// Collective. The microbenchmarks of Zhang's model (2007, section 6.4), for elements of global arrays: all ranks
-/// access the memory of ranks that the path joins them with, one element at a time, in each pattern, as reads and as
-/// writes, without and with the cache; lists, atomics and barriers beside them; and accesses to own and to private
-/// memory. Each value is the median of several runs, of the slowest rank. Writes include their release. Enters them
-/// into `rates`, on every rank alike. Takes about a quarter of `seconds`, which limits the
-/// number of accesses. Ranks that the path joins with nobody access their own memory.
+/// access the memory of ranks that they reach by the path, one element at a time, in each pattern, as reads and as
+/// writes, without and with the cache; also lists, atomics and barriers; and accesses to local and to private
+/// memory. Each value is the median of several runs, of the slowest rank. Writes include their release. Stores them
+/// in `rates`, the same on every rank. Takes about a quarter of `seconds`, which limits the
+/// number of accesses. Ranks that reach nobody by the path access their own memory.
 void measure_access_rates(Team& team, Path path, double seconds, detail::model::MeasuredRates& rates);
 
-/// What one measured loop is: `accesses` of them, which the calling rank carries out in `run`.
+/// A measured loop: `accesses` accesses, which the calling rank makes in `run`.
 struct TimedLoop {
     std::uint64_t accesses = 0;
-    std::function<void()> prepare = [] {}; ///< before the barrier that the time begins after
+    std::function<void()> prepare = [] {}; ///< before the barrier after which the time starts
     std::function<void()> run = {};
 };
 /// Collective. Seconds for the slowest rank: the median of `repeats` runs.

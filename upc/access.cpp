@@ -1,4 +1,4 @@
-// What the accesses of lapwing/upc.hpp leave to the runtime.
+// The out-of-line part of the accesses of lapwing/upc.hpp.
 #include "upc/guarded.hpp"
 #include "upc/program.hpp"
 
@@ -67,7 +67,7 @@ void put(lapwing_upc_pointer destination, const void* source, std::size_t bytes,
 
 void require_object(lapwing_upc_pointer place, std::size_t bytes) {
     call_site = __builtin_return_address(0);
-    if constexpr (assertion_level >= 2) return; // the access looks itself
+    if constexpr (assertion_level >= 2) return; // the access itself checks
     guarded([&] {
         ProgramState& here = program("an access");
         here.require_in_part("an access", place, bytes);
@@ -123,7 +123,7 @@ lapwing_upc_pointer allocate_array(const BlockCount& blocks, std::size_t size, s
 
 NearElements near_elements(const lapwing_upc_pointer& begin, std::size_t size, std::size_t block_size,
                            std::size_t element_bytes) {
-    // From the window itself, since heap_access may be closed for the moment.
+    // From the window itself, since heap_access may be closed at the moment.
     const lapwing::detail::transport::MemoryMap& map = program("a shared array").heap().map();
     if (begin.address == 0 || map.node_index != nullptr || map.node_count == 0) return {};
     const auto distance = static_cast<std::uint64_t>(map.node_count > 1 ? map.bases[1] - map.bases[0] : 0);
@@ -139,7 +139,7 @@ NearElements near_elements(const lapwing_upc_pointer& begin, std::size_t size, s
         near.count = size;
         return near;
     }
-    // As if the thread 0 of all were of the node, at the same distance.
+    // As if thread 0 of all threads were on this node, at the same distance.
     near.base = map.bases[0] - first * distance + begin.address;
     near.block_stride = distance - block_size * element_bytes;
     const bool one_round = size <= block_size * threads;

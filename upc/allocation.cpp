@@ -53,23 +53,24 @@ constexpr std::uint64_t largest_heap = std::uint64_t{1} << 46;
     {.name = "LAPWING_UPC_HEAP_GROUP",
      .default_value = "256",
      .unit = "threads",
-     .help = "UPC: where there are more threads, so many share the books of a part of the heap of their own for small "
-             "blocks of upc_global_alloc, an eighth of LAPWING_UPC_HEAP beyond it in all; the others are thread 0's",
+     .help = "UPC: with more threads than this, groups of so many have a part of the heap with its own metadata for "
+             "small blocks of upc_global_alloc, an eighth of LAPWING_UPC_HEAP in addition; thread 0 keeps the metadata "
+             "of all other blocks",
      .choices = {},
      .collective = true},
     1,
     1 << 30};
-/// The share of a group is of use from so many bytes on; blocks in it are at most a 16th of it.
+/// A group's share is useful from this size on; blocks in it are at most a 16th of it.
 constexpr std::uint64_t smallest_share = 4096;
 constexpr std::uint64_t small_blocks_of_a_share = 16;
-/// Small allocations that go to thread 0 when the share had no room, before the share is asked again.
-constexpr int patience_with_a_full_share = 31;
+/// When the share was full, this many small allocations go to thread 0 before the share is tried again.
+constexpr int allocations_before_retry = 31;
 
-/// The least that the defaults become.
+/// The defaults are never reduced below this.
 constexpr std::uint64_t small_heap = std::uint64_t{64} << 20;
 constexpr std::uint64_t small_local_heap = std::uint64_t{16} << 20;
 
-/// `chosen` by the program's start, or the setting; where that has its default, at most `room`, but not less than
+/// `chosen` by the program's start, or the setting; if that has its default, at most `room`, but not less than
 /// `least`.
 [[nodiscard]] std::uint64_t heap_bytes(const std::optional<std::uint64_t>& chosen,
                                        const lapwing::detail::support::NumberSetting& setting, const Settings& settings,
@@ -85,8 +86,8 @@ constexpr std::uint64_t small_local_heap = std::uint64_t{16} << 20;
 } // namespace
 
 HeapRegions heap_regions(const ProgramOptions& options, Team& team) {
-    // Half of what a node has, for all its threads; where the network takes the memory of a window as a whole, no more
-    // than is surely used.
+    // Half of a node's memory, for all its threads. If the network allocates a window's memory as a whole, no more
+    // than is certain to be used.
     const std::uint64_t node = lapwing::detail::window::memory_limit(team.node_size() > 1).bytes /
                                static_cast<std::uint64_t>(2 * team.node_size());
     const std::uint64_t room = team.network_path() == Path::rma && team.nodes() > 1 ? 0 : team.min(node);
@@ -117,11 +118,10 @@ void Allocation::open() { heaps_.emplace(program_.heap(), program_.locks().queue
 
 void Allocation::throw_exhausted(const char* call, std::uint64_t bytes, const char* each, const Allocated& found,
                                  const Region& region, const char* setting) const {
-    throw RangeError{fmt::format("{}: the shared heap has no {} bytes {}: it has {}, of which {} are free, the most in "
-                                 "one piece {}; free what is not needed, or "
-                                 "set {} to more, or what the program's start sets in its place",
-                                 program_.who(call), bytes, each, region.end - region.begin, found.free,
-                                 found.largest_free, setting)};
+    throw RangeError{fmt::format(
+        "{}: the shared heap has no room for {} bytes {}: it has {}, of which {} are free, {} of them contiguous; free "
+        "what is not needed, or raise {} (or the option of the program's start that replaces it)",
+        program_.who(call), bytes, each, region.end - region.begin, found.free, found.largest_free, setting)};
 }
 
 std::uint64_t Allocation::bytes_of_a_thread(const char* call, std::size_t blocks, std::size_t block_bytes) const {
@@ -151,7 +151,7 @@ Allocated Allocation::allocate_small(const char* call, std::uint64_t bytes) {
     }
     const int keeper = program_.own_thread() / regions.group * regions.group;
     const Allocated found = heaps_->allocate(call, {HeapPlace::Kind::small, keeper}, bytes);
-    if (found.address == 0) share_is_full_ = patience_with_a_full_share;
+    if (found.address == 0) share_is_full_ = allocations_before_retry;
     return found;
 }
 
@@ -185,7 +185,7 @@ lapwing_upc_pointer Allocation::allocate_blocks_together(const char* call, std::
                                                 static_cast<std::int64_t>(block_bytes)};
         program_.team().require_same(asked, call, "the number of blocks, and their bytes,");
     }
-    // Thread 0 has the books of the heap of all threads' blocks: no message but what the others are told.
+    // Thread 0 holds the metadata of the heap of all threads' blocks: the only messages are those that tell the others.
     const lapwing_upc_pointer block = from_first(call, {blocks, block_bytes}, [&]() -> lapwing_upc_pointer {
         const std::uint64_t bytes = bytes_of_a_thread(call, blocks, block_bytes);
         if (bytes == 0) return {};
@@ -253,7 +253,7 @@ std::optional<HeapPlace> Allocation::place_of(const lapwing_upc_pointer& pointer
 Region Allocation::object_at(const char* call, const lapwing_upc_pointer& pointer) {
     const std::optional<HeapPlace> place = place_of(pointer);
     if (!place) return {};
-    // What was met before may have been freed since, and others be there now.
+    // Blocks seen before may have been freed since, and others allocated there.
     if (auto next = known_.upper_bound({*place, pointer.address}); next != known_.begin()) {
         const auto known = std::prev(next);
         if (known->first.first == *place && pointer.address <= known->second) {
@@ -269,9 +269,8 @@ Region Allocation::object_at(const char* call, const lapwing_upc_pointer& pointe
 
 Region Allocation::require_object(const char* call, const lapwing_upc_pointer& pointer, std::size_t bytes) {
     if (pointer.address < program_.regions().blocks.begin)
-        throw RangeError{
-            fmt::format("{}: {} bytes at {}, which are no memory of the heap; has the pointer been initialised?",
-                        program_.who(call), bytes, text(pointer))};
+        throw RangeError{fmt::format("{}: {} bytes at {}, which are not in the heap; has the pointer been initialised?",
+                                     program_.who(call), bytes, text(pointer))};
     const Region object = object_at(call, pointer);
     if (object.end == 0)
         throw RangeError{fmt::format("{}: {} bytes at {}, where nothing is allocated; it was freed, or never was",
@@ -287,7 +286,7 @@ void Allocation::require_same_object(const char* call, const lapwing_upc_pointer
     const Region object = require_object(call, from, 0);
     if (to.address < object.begin || to.address > object.end)
         throw RangeError{
-            fmt::format("{}: from {} to {} leads out of the object, whose parts at the threads go from {:#x} to {:#x}",
+            fmt::format("{}: from {} to {} leaves the object, whose parts at the threads go from {:#x} to {:#x}",
                         program_.who(call), text(from), text(to), object.begin, object.end)};
 }
 

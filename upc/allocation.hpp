@@ -24,18 +24,18 @@ namespace lapwing::upc {
 
 class ProgramState;
 
-/// Collective. As the program's start says, or the settings; where neither does, less than the default if a node has
-/// not so much memory. Throws RangeError where it is not allowed.
+/// Collective. From the program's start, or the settings; if neither sets them, less than the default if a node does
+/// not have that much memory. Throws RangeError for sizes that are not allowed.
 [[nodiscard]] HeapRegions heap_regions(const ProgramOptions& options, Team& team);
 
-/// upc_all_alloc and its like: which heap, how many bytes of each thread, and what an error says. `call` is the name in
-/// messages. Throws RangeError when a heap has no room, UsageError for what cannot be freed.
+/// upc_all_alloc and the like: decides which heap, how many bytes of each thread, and the text of errors. `call` is the
+/// name in messages. Throws RangeError when a heap has no room, UsageError for what cannot be freed.
 class Allocation {
 public:
     explicit Allocation(ProgramState& program) : program_{program} {}
-    /// On all threads before a barrier behind which they may allocate.
+    /// On all threads, before a barrier after which they may allocate.
     void open();
-    /// Behind a barrier, when nobody allocates any more.
+    /// After a barrier, when no thread allocates any more.
     void close() { heaps_.reset(); }
 
     /// Arguments of a collective call, as messages have them: "100 blocks of 8 bytes".
@@ -50,7 +50,7 @@ public:
     /// Collective.
     [[nodiscard]] lapwing_upc_pointer allocate_blocks_together(const char* call, std::size_t blocks,
                                                                std::size_t block_bytes);
-    /// The same of zeros.
+    /// The same, filled with zeros.
     [[nodiscard]] lapwing_upc_pointer allocate_array(const detail::BlockCount& blocks, std::size_t size,
                                                      std::size_t element_bytes);
     [[nodiscard]] lapwing_upc_pointer allocate(const char* call, std::size_t bytes);
@@ -58,8 +58,8 @@ public:
     /// Collective.
     void free_together(const char* call, const lapwing_upc_pointer& pointer);
 
-    /// Collective. What thread 0's step gives, or throws, on all. `asked` is what the call was given: where that of
-    /// thread 0 is another, a thread throws MismatchError.
+    /// Collective. The result of thread 0's step, or what it threw, on all threads. `asked` is what the call was given:
+    /// where it differs from thread 0's, a thread throws MismatchError.
     template <class Step>
     [[nodiscard]] lapwing_upc_pointer from_first(const char* call, const Asked& asked, Step&& step) {
         FromFirst result{.asked = asked};
@@ -70,7 +70,7 @@ public:
             } catch (const RangeError& error) {
                 result.kind = Problem::range;
                 problem = error.what();
-            } catch (const std::exception& error) { // also of the heap's books, and memory that cannot be had
+            } catch (const std::exception& error) { // also of the heap's metadata, and bad_alloc
                 result.kind = Problem::usage;
                 problem = error.what();
             }
@@ -78,7 +78,7 @@ public:
         return agree(call, asked, result, std::move(problem));
     }
 
-    /// Throws RangeError unless the bytes are in one object that is allocated, whose part it returns. Cost: reads the
+    /// Throws RangeError unless the bytes are in one allocated object, whose part it returns. Cost: reads the
     /// books of a heap, from its begin on for an object that is met for the first time.
     Region require_object(const char* call, const lapwing_upc_pointer& pointer, std::size_t bytes);
     /// Throws RangeError unless both are in one object, of which the end counts.
@@ -105,16 +105,16 @@ private:
     [[nodiscard]] std::uint64_t bytes_of_a_thread(const char* call, std::size_t blocks, std::size_t block_bytes) const;
     /// The heap that has an address, or nothing.
     [[nodiscard]] std::optional<HeapPlace> place_of(const lapwing_upc_pointer& pointer) const noexcept;
-    /// The allocated block that an address is in, its end included; empty where there is none.
+    /// The allocated block that contains an address, its end included; empty if there is none.
     [[nodiscard]] Region object_at(const char* call, const lapwing_upc_pointer& pointer);
     [[noreturn]] void throw_exhausted(const char* call, std::uint64_t bytes, const char* each, const Allocated& found,
                                       const Region& region, const char* setting) const;
 
     ProgramState& program_;
     std::optional<Heaps> heaps_;
-    int share_is_full_ = 0; ///< so many small allocations do not ask for room in the share
+    int share_is_full_ = 0; ///< the next so many small allocations skip the share
     std::map<std::pair<HeapPlace, std::uint64_t>, std::uint64_t>
-        known_; ///< blocks that were met: by their heap and begin, their end
+        known_; ///< blocks seen so far: by their heap and begin, their end
 };
 
 } // namespace lapwing::upc

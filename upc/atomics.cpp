@@ -1,4 +1,4 @@
-// UPC's atomics, by those of the heap's window.
+// UPC's atomics, implemented by those of the heap's window.
 #include "upc/atomics.hpp"
 
 #include "upc/guarded.hpp"
@@ -25,7 +25,7 @@ constexpr int bit_operations = LAPWING_UPC_AND | LAPWING_UPC_OR | LAPWING_UPC_XO
 constexpr int number_operations = LAPWING_UPC_ADD | LAPWING_UPC_SUB | LAPWING_UPC_MULT | LAPWING_UPC_INC |
                                   LAPWING_UPC_DEC | LAPWING_UPC_MIN | LAPWING_UPC_MAX;
 
-/// Calls `step` with a value of the type; false for a type that has no atomics on numbers.
+/// Calls `step` with a value of the type; false for a type without atomics on numbers.
 template <class Step>
 bool with_number(lapwing_upc_type type, Step&& step) {
     switch (type) {
@@ -47,7 +47,7 @@ bool with_number(lapwing_upc_type type, Step&& step) {
     return type == LAPWING_UPC_FLOAT || type == LAPWING_UPC_DOUBLE;
 }
 
-/// Operations that a type has; 0 for one that has no atomics.
+/// The operations of a type; 0 for one without atomics.
 [[nodiscard]] int operations_of(lapwing_upc_type type) {
     if (type == LAPWING_UPC_PTS) return access_operations;
     if (!with_number(type, [](auto) {})) return 0;
@@ -95,7 +95,7 @@ template <class T>
 [[nodiscard]] T multiply(Window& heap, Rank rank, Offset offset, T operand) {
     for (T found = heap.atomic_read<T>(rank, offset);;) {
         const T seen = heap.compare_swap<T>(rank, offset, found, multiplied(found, operand));
-        if (std::memcmp(&seen, &found, sizeof(T)) == 0) return found; // bit by bit: a NaN is found again, too
+        if (std::memcmp(&seen, &found, sizeof(T)) == 0) return found; // bitwise: a NaN equals itself, too
         found = seen;
     }
 }
@@ -139,7 +139,7 @@ void perform(Window& heap, lapwing_upc_op operation, const lapwing_upc_pointer& 
     if (before != nullptr) std::memcpy(before, &found, sizeof(T));
 }
 
-/// Pointers have 16 bytes, of which no network has atomics: all of a thread's take turns under one lock.
+/// Pointers have 16 bytes, for which no network has atomics: those of a thread are serialised by one lock.
 void perform_on_pointer(ProgramState& program, lapwing_upc_op operation, const lapwing_upc_pointer& target,
                         const void* first, const void* second, void* before) {
     Window& heap = program.heap();
@@ -219,7 +219,7 @@ lapwing_upc_atomicdomain* lapwing_upc_all_atomicdomain_alloc(lapwing_upc_type ty
 }
 
 void lapwing_upc_all_atomicdomain_free(lapwing_upc_atomicdomain* domain) {
-    // Nothing of it is shared, but a program may count on the wait.
+    // Nothing of it is shared, but a program may rely on the synchronisation.
     lapwing::upc::guarded([&] { lapwing::upc::program("upc_all_atomicdomain_free").team().barrier(); });
     delete domain;
 }
@@ -244,7 +244,7 @@ void lapwing_upc_atomic_strict(lapwing_upc_atomicdomain* domain, void* fetch_ptr
 
 int lapwing_upc_atomic_isfast(lapwing_upc_type type, int ops, lapwing_upc_pointer /*target*/) {
     return lapwing::upc::guarded([&] {
-        // MPI's own minimum and maximum are of signed integers; of others they are found by comparing and swapping.
+        // MPI's minimum and maximum are for signed integers; for other types they use compare-and-swap.
         const bool by_mpi = lapwing::upc::program("upc_atomic_isfast").team().network_path() == lapwing::Path::rma;
         const bool is_unsigned = type == LAPWING_UPC_UINT || type == LAPWING_UPC_UINT32 || type == LAPWING_UPC_ULONG ||
                                  type == LAPWING_UPC_UINT64;

@@ -18,7 +18,7 @@ class ProgramState;
 void perform_atomic(ProgramState& program, const char* call, const lapwing_upc_atomicdomain* domain, void* before,
                     lapwing_upc_op operation, const lapwing_upc_pointer& target, const void* first, const void* second);
 
-/// Collective. Throws UsageError for a type or an operation that there is not.
+/// Collective. Throws UsageError for an unknown type or operation.
 [[nodiscard]] lapwing_upc_atomicdomain* make_atomic_domain(ProgramState& program, lapwing_upc_type type,
                                                            int operations);
 

@@ -1,4 +1,4 @@
-// What lapwing/upc.h declares, on top of ProgramState: errors become messages here.
+// What lapwing/upc.h declares, on top of ProgramState; turns errors into messages.
 #include <lapwing/upc.h>
 
 #include "upc/guarded.hpp"
@@ -36,7 +36,7 @@ namespace lapwing::upc {
 
 void fail(const char* message) {
     if (error_handler != nullptr) {
-        error_handler(message); // which may leave by an exception or longjmp
+        error_handler(message); // may exit by an exception or longjmp
     } else {
         std::fprintf(stderr, "lapwing: UPC: %s\n", message);
     }
@@ -51,7 +51,7 @@ void end_all(int status) {
     MPI_Initialized(&initialised);
     MPI_Finalized(&finalized);
     if (initialised != 0 && finalized == 0) MPI_Abort(MPI_COMM_WORLD, status);
-    std::_Exit(status); // nobody can be told
+    std::_Exit(status); // nobody is left to notify
 }
 
 const char* kept(const char* message) noexcept {
@@ -132,7 +132,7 @@ lapwing_upc_thread_info_t lapwing_upc_thread_info(size_t thread) {
     return guarded([&] {
         lapwing::upc::ProgramState& here = program("upc_thread_info");
         if (thread >= static_cast<size_t>(here.threads().threads()))
-            throw lapwing::RangeError{fmt::format("{}: thread {}, and there are threads 0 to {}",
+            throw lapwing::RangeError{fmt::format("{}: thread {}, but threads are numbered from 0 to {}",
                                                   here.who("upc_thread_info"), thread, here.threads().threads() - 1)};
         const bool castable =
             here.reachable({here.regions().blocks.begin, static_cast<uint32_t>(thread), 0}) != nullptr;
@@ -200,7 +200,7 @@ lapwing_upc_handle lapwing_upc_memcpy_nb(lapwing_upc_pointer destination, lapwin
 }
 lapwing_upc_handle lapwing_upc_memset_nb(lapwing_upc_pointer destination, int value, size_t bytes) {
     call_site = __builtin_return_address(0);
-    // Its source is gone before it could be complete: it is put at once, as memset is.
+    // Its source is gone before it could be complete: it is put synchronously, as memset is.
     guarded([&] { program("upc_memset_nb").memory().set("upc_memset_nb", destination, value, bytes); });
     return LAPWING_UPC_COMPLETE_HANDLE;
 }

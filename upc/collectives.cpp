@@ -23,14 +23,14 @@ namespace {
 
 constexpr int in_flags = LAPWING_UPC_IN_ALLSYNC | LAPWING_UPC_IN_MYSYNC | LAPWING_UPC_IN_NOSYNC;
 constexpr int out_flags = LAPWING_UPC_OUT_ALLSYNC | LAPWING_UPC_OUT_MYSYNC | LAPWING_UPC_OUT_NOSYNC;
-/// Up to so many bytes of a result go through MPI_Allgather, whose number of messages grows with the logarithm of the
+/// Results of up to this many bytes go through MPI_Allgather, whose number of messages grows with the logarithm of the
 /// threads.
 constexpr std::size_t largest_gathered = std::size_t{4} << 20;
 
-/// Blocks of up to so many bytes go through MPI's scatter, gather and alltoall between nodes, and larger ones by a
-/// transfer each, which needs no copy. Measured as benchmark upc/blocks does, by MPICH with two processes by messages,
+/// Blocks of up to this many bytes go through MPI's scatter, gather and alltoall between nodes, and larger ones by a
+/// transfer each, which needs no copy. Measured as benchmark upc/blocks does, with MPICH and two processes by messages,
 /// on a busy machine: a scatter of 8 bytes took 138 us, a get each between barriers 550; of 4096 bytes 239 and 454 us;
-/// of 65536 MPI's alone 712, and gets 402 us. An exchange: 255 and 443, 347 and 727, 496 and 198 us.
+/// of 65536 bytes MPI's took 712, and gets 402 us. An exchange: 255 and 443, 347 and 727, 496 and 198 us.
 constexpr std::size_t largest_block_of_mpi = 4096;
 
 [[nodiscard]] std::size_t product(ProgramState& program, const char* call, std::size_t a, std::size_t b) {
@@ -41,24 +41,24 @@ constexpr std::size_t largest_block_of_mpi = 4096;
     return result;
 }
 
-/// The part that a thread has of an object whose blocks begin at one address everywhere.
+/// A thread's part of an object whose blocks begin at the same address everywhere.
 [[nodiscard]] lapwing_upc_pointer part_of(const lapwing_upc_pointer& object, int thread) noexcept {
     return {object.address, static_cast<std::uint32_t>(thread), 0};
 }
 
-/// The arrays of blocks of all threads begin with thread 0's block.
+/// Arrays of blocks of all threads begin with thread 0's block.
 void require_first_block(ProgramState& program, const char* call, const char* name, const lapwing_upc_pointer& object) {
     if (object.thread != 0)
         throw RangeError{fmt::format("{}: {} points to {}; it must point to the first block, which thread 0 has",
                                      program.who(call), name, text(object))};
 }
 
-/// Whether every thread can load from the parts of all: the same on all of them.
+/// Whether every thread can load from all parts: the same on all threads.
 [[nodiscard]] bool on_one_node(ProgramState& program) {
     return program.heap().map().node_count == program.threads().threads();
 }
 
-/// Whether blocks of this size move by MPI's collectives: the same on all threads. `all`: bytes of those of all.
+/// Whether blocks of this size move by MPI's collectives: the same on all threads. `all`: bytes of all blocks together.
 [[nodiscard]] bool by_collective(ProgramState& program, std::size_t bytes, std::size_t all) {
     return bytes > 0 && bytes <= largest_block_of_mpi && all <= lapwing::detail::team::largest_blocks &&
            !on_one_node(program);
@@ -102,7 +102,7 @@ namespace {
 void broadcast(ProgramState& program, const lapwing_upc_pointer& dst, const lapwing_upc_pointer& src, std::size_t bytes,
                int flags) {
     constexpr const char* call = "upc_all_broadcast";
-    // A copy from the block that has it is cheaper than any message.
+    // A copy from the block that has the data is cheaper than any message.
     const bool by_copy = on_one_node(program);
     CollectiveCall entered{program, call, flags, by_copy ? Touches::others : Touches::own, {dst, src}, {bytes}};
     require_first_block(program, call, "dst", dst);
@@ -114,7 +114,7 @@ void broadcast(ProgramState& program, const lapwing_upc_pointer& dst, const lapw
         if (program.own_thread() != root || dst.address != src.address) program.memory().get(call, own, src, bytes);
         return entered.finish();
     }
-    // The thread that has it sends from its own block.
+    // The root sends from its own block.
     if (program.own_thread() == root) std::memmove(own, program.heap().local().data() + src.address, bytes);
     program.team().broadcast(std::span{own, bytes}, Rank{root});
     entered.finish();
@@ -216,12 +216,12 @@ void permute(ProgramState& program, const lapwing_upc_pointer& dst, const lapwin
     const std::byte* const local = program.heap().local().data();
     int to = 0;
     std::memcpy(&to, local + perm.address, sizeof(to));
-    // The others are on their way: this thread's error comes when all are done.
+    // The others are already communicating: this thread throws when all have finished.
     const bool exists = to >= 0 && to < program.threads().threads();
     if (exists) program.memory().put(call, part_of(dst, to), local + src.address, bytes);
     entered.finish();
     if (!exists)
-        throw RangeError{fmt::format("{}: perm[{}] is {}, and there are threads 0 to {}", program.who(call),
+        throw RangeError{fmt::format("{}: perm[{}] is {}, but threads are numbered from 0 to {}", program.who(call),
                                      program.own_thread(), to, program.threads().threads() - 1)};
 }
 

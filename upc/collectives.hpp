@@ -15,17 +15,17 @@ namespace lapwing::upc {
 /// Whose memory a thread reads and writes in a collective call.
 enum class Touches : std::uint8_t { own, others };
 
-/// A collective call from its entry to its exit, with the synchronisation that its flags ask for.
+/// A collective call from entry to exit, with the synchronisation that its flags ask for.
 class CollectiveCall {
 public:
-    /// Collective. Throws RangeError for pointers that are null or of no thread, UsageError for flags that there are
-    /// not; at assertion level 3 MismatchError on all threads where their arguments differ, before any of them is
-    /// judged.
+    /// Collective. Throws RangeError for pointers that are null or to no thread, UsageError for unknown flags;
+    /// at assertion level 3 MismatchError on all threads if their arguments differ, before any of them is
+    /// checked.
     CollectiveCall(ProgramState& program, const char* call, int flags, Touches touches,
                    std::initializer_list<lapwing_upc_pointer> objects, std::initializer_list<std::size_t> sizes);
     CollectiveCall(const CollectiveCall&) = delete;
     CollectiveCall& operator=(const CollectiveCall&) = delete;
-    /// Collective. At its end, when all is done.
+    /// Collective. Ends the call, after its last transfer.
     void finish();
 
 private:
@@ -33,8 +33,8 @@ private:
     bool waits_at_end_ = false;
 };
 
-/// Transfers from or to all threads, each thread beginning with its right neighbour, many under way at a time. start(t)
-/// starts that of thread t.
+/// Transfers from or to all threads, each thread starting with its right neighbour, many in flight at a time. start(t)
+/// starts the one with thread t.
 template <class Start>
 void transfer_with_all(ProgramState& program, Start start) {
     constexpr std::size_t under_way = 64;

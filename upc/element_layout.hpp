@@ -7,18 +7,18 @@
 
 namespace lapwing::upc {
 
-/// Elements of one block that a thread has.
+/// A thread's elements in one block.
 struct Run {
     std::uint64_t first = 0; ///< number of the first element
     std::uint64_t count = 0;
     std::uint64_t address = 0;
 };
 
-/// `shared [block] T object[elements]` from a pointer with a phase on: in round r each thread has at most one run, and
-/// the runs of a round follow each other in the order of the threads.
+/// `shared [block] T object[elements]` starting at a pointer with a phase: in round r each thread has at most one run,
+/// and the runs of a round follow each other in thread order.
 class ElementLayout {
 public:
-    /// Of one element or more; block 0: indefinite. As in pointer arithmetic there is no phase in blocks of one
+    /// Of at least one element; block 0: indefinite. As in pointer arithmetic there is no phase in blocks of one
     /// element, or without blocks.
     ElementLayout(const lapwing_upc_pointer& begin, std::uint64_t element_bytes, std::uint64_t block,
                   std::uint64_t elements, int threads) noexcept
@@ -48,7 +48,7 @@ public:
             begin_.address - begin_.phase * element_bytes_ + round * block_ * element_bytes_;
         return {from - begin_.phase, to - from, round_begin + (from - block_begin) * element_bytes_};
     }
-    /// All elements of a thread, which lie one behind the other; `first` is that of the first.
+    /// All elements of a thread, which are contiguous; `first` is the number of the first.
     [[nodiscard]] Run all(int thread) const noexcept {
         const std::uint64_t last_round = rounds() - 1;
         Run first = run(0, thread);
@@ -58,7 +58,7 @@ public:
         return {first.first, first.count == 0 ? 0 : (last.address - first.address) / element_bytes_ + last.count,
                 first.address};
     }
-    /// How many elements of a thread there are before element number `element`.
+    /// How many elements of a thread precede element number `element`.
     [[nodiscard]] std::uint64_t before(std::uint64_t element, int thread) const noexcept {
         const auto own = static_cast<std::uint64_t>(thread);
         if (block_ == 0) return own == begin_.thread ? element : 0;
@@ -68,7 +68,7 @@ public:
         return (blocks_before(position) - blocks_before(begin_.thread)) * block_ +
                (position % threads_ == own ? place % block_ : 0) - (own == begin_.thread ? begin_.phase : 0);
     }
-    /// Whose element a number is, and how many of its block follow it, itself included.
+    /// The thread of an element, and how many elements of its block follow, itself included.
     struct Place {
         int thread;
         std::uint64_t left;

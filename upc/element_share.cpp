@@ -12,7 +12,7 @@ ElementShare::ElementShare(ProgramState& program, const char* call, const Elemen
     : program_{program}, call_{call}, layout_{layout}, element_bytes_{element_bytes} {
     const auto threads = static_cast<std::uint64_t>(program.threads().threads());
     const auto own = static_cast<std::uint64_t>(program.own_thread());
-    // Without the product of elements and threads, which may not fit.
+    // Avoids the product of elements and threads, which may overflow.
     const auto begin_of = [&](std::uint64_t t) {
         return layout.elements() / threads * t + std::min(layout.elements() % threads, t);
     };

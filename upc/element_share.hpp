@@ -10,27 +10,27 @@ namespace lapwing::upc {
 
 class ProgramState;
 
-/// A thread's equal share of the elements of an object, in the order of their numbers: elements [elements t / THREADS,
-/// elements (t + 1) / THREADS). Where blocks are small, a share comes in one transfer from each thread, since what a
-/// thread has of it lies in one piece.
+/// A thread's equal share of the elements of an object, in order: elements [elements t / THREADS,
+/// elements (t + 1) / THREADS). Where blocks are small, a share takes one transfer from each thread, since what a
+/// thread has of it is contiguous.
 class ElementShare {
 public:
-    /// Memory for the share. `call` is the name in messages.
+    /// Allocates memory for the share. `call` is the name in messages.
     ElementShare(ProgramState& program, const char* call, const ElementLayout& layout, std::size_t element_bytes);
 
     [[nodiscard]] std::uint64_t first() const noexcept { return first_; }
     [[nodiscard]] std::uint64_t count() const noexcept { return last_ - first_; }
 
-    /// From all threads, and to them; complete on return, as a get and a put.
+    /// From all threads, and to them; complete on return, like a get and a put.
     void get();
     void put();
 
-    /// From element first() on: elements that lie one behind the other in `data`, and at most `most`.
+    /// Elements from first() on that are contiguous in `data`, and at most `most`.
     struct Piece {
         std::byte* data;
         std::uint64_t count;
     };
-    /// Calls of next() go through the share, from its first element on again behind rewind().
+    /// Successive calls walk through the share; rewind() returns to its first element.
     [[nodiscard]] Piece next(std::uint64_t most);
     void rewind();
 

@@ -7,25 +7,25 @@
 
 namespace lapwing::upc {
 
-/// Hands the text to the error handler; without one, or when it returns, prints it and ends all threads.
+/// Passes the text to the error handler; without one, or when it returns, prints it and ends all threads.
 [[noreturn]] void fail(const char* message);
-/// Ends all threads, whether MPI runs, has not begun, or has ended.
+/// Ends all threads, whether MPI is running, has not been initialized, or has been finalized.
 [[noreturn]] void end_all(int status);
-/// A text of the rooms below, which speak of ranks and of their own calls, in words of UPC.
+/// Rephrases a text of the layers below, which speak of ranks and of their own calls, in UPC's terms.
 [[nodiscard]] std::string in_words_of_upc(std::string text);
-/// Copies a text, in words of UPC, to where it stays until the next one.
+/// Stores a text, in UPC's terms, in memory that is valid until the next call.
 [[nodiscard]] const char* kept(const char* message) noexcept;
 
-/// Runs a step of a call that a program makes; what it throws goes to fail().
+/// Runs a step of a call that a program makes; passes what it throws to fail().
 template <class Step>
 decltype(auto) guarded(Step&& step) {
     const char* message = nullptr;
     try {
         return step();
-    } catch (const std::exception& error) { // Lapwing's own, and what memory that cannot be had throws
+    } catch (const std::exception& error) { // Lapwing's errors, and bad_alloc
         message = kept(error.what());
     }
-    fail(message); // outside, since a handler may leave by longjmp
+    fail(message); // outside, since a handler may exit by longjmp
 }
 
 } // namespace lapwing::upc

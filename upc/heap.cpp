@@ -20,7 +20,7 @@ namespace lapwing::upc {
 namespace {
 
 constexpr lapwing::detail::messages::HandlerNumber handler{0x757068};
-/// Blocks that a search goes through in one question: others are served between two.
+/// Blocks that one request searches: others are served between two requests.
 constexpr std::uint64_t blocks_of_a_question = 1000;
 
 /// A part that this process can load and store.
@@ -42,8 +42,8 @@ private:
     std::byte* base_;
 };
 
-/// A part by puts and gets, while its lock is held: the root comes in one, and what is written is complete when the
-/// lock is unlocked.
+/// A part accessed by puts and gets, while its lock is held: one get reads the root, and what is written is complete
+/// when the lock is unlocked.
 class FarPart {
 public:
     FarPart(Window& window, int thread, std::uint64_t root) : window_{window}, rank_{thread}, root_{root + skipped} {
@@ -63,7 +63,7 @@ public:
     }
 
 private:
-    static constexpr std::uint64_t skipped = offsetof(HeapRoot, free_bytes); ///< the lock's words are others'
+    static constexpr std::uint64_t skipped = offsetof(HeapRoot, free_bytes); ///< excludes the lock's words
 
     [[nodiscard]] bool in_root(std::uint64_t at) const noexcept {
         return at >= root_ && at - root_ < sizeof(HeapRoot) - skipped;
@@ -74,23 +74,23 @@ private:
 
     Window& window_;
     Rank rank_;
-    std::uint64_t root_; ///< behind the lock's words
+    std::uint64_t root_; ///< after the lock's words
     HeapRoot copy_{};
 };
 
-/// The books of a heap in memory that several processes, and this one's progress thread, use: one at a time. Its holder
-/// waits for nothing.
-class Turn {
+/// Mutual exclusion for metadata in memory that several processes, and this one's progress thread, use. Its holder
+/// never waits.
+class MetadataLock {
 public:
-    explicit Turn(std::byte* part, std::uint64_t root) noexcept
+    explicit MetadataLock(std::byte* part, std::uint64_t root) noexcept
         : word_{*reinterpret_cast<std::int64_t*>(part + root + offsetof(HeapRoot, lock))} {}
-    Turn(const Turn&) = delete;
-    Turn& operator=(const Turn&) = delete;
-    ~Turn() {
-        if (mine_) word_.store(0, std::memory_order_release); // whoever comes next sees what was written
+    MetadataLock(const MetadataLock&) = delete;
+    MetadataLock& operator=(const MetadataLock&) = delete;
+    ~MetadataLock() {
+        if (mine_) word_.store(0, std::memory_order_release); // the next holder sees what was written
     }
     [[nodiscard]] bool attempt() noexcept {
-        mine_ = word_.exchange(1, std::memory_order_acquire) == 0; // sees what the one before has written
+        mine_ = word_.exchange(1, std::memory_order_acquire) == 0; // sees what the previous holder has written
         return mine_;
     }
     void wait(lapwing::detail::support::ProcessorShare share) noexcept {
@@ -116,7 +116,7 @@ Heaps::Heaps(Window& window, QueueLocks& locks, const HeapRegions& regions)
     for (const HeapPlace::Kind kind : {HeapPlace::Kind::blocks, HeapPlace::Kind::small, HeapPlace::Kind::local}) {
         if (kind == HeapPlace::Kind::blocks && own_thread_ != 0) continue;
         if (kind == HeapPlace::Kind::small && !regions_.holds_group(own_thread_)) continue;
-        HeapBooks{part, root_of(kind), region({kind, own_thread_})}.make();
+        HeapMetadata{part, root_of(kind), region({kind, own_thread_})}.make();
     }
     window_.team().state().engine().register_handler(
         handler, [this](int, std::span<const std::byte> bytes, std::span<std::byte> answer) {
@@ -128,7 +128,7 @@ Heaps::Heaps(Window& window, QueueLocks& locks, const HeapRegions& regions)
 Heaps::~Heaps() {
     try {
         withdraw();
-    } catch (const std::exception&) { // of a team that was left
+    } catch (const std::exception&) { // the team has been left
     }
 }
 
@@ -161,10 +161,10 @@ Heaps::Way Heaps::way(const HeapPlace& place) const {
     return window_.reachable(Rank{place.keeper}).empty() ? Way::questions : Way::memory;
 }
 
-template <BooksMemory Memory>
+template <MetadataMemory Memory>
 Heaps::Answer Heaps::perform_in(Memory&& memory, const HeapPlace& place, const Question& question) const {
     Answer answer;
-    HeapBooks books{memory, root_of(place.kind), region(place)};
+    HeapMetadata books{memory, root_of(place.kind), region(place)};
     try {
         switch (question.what) {
         case What::allocate: answer.allocated = books.allocate(question.value); break;
@@ -175,7 +175,7 @@ Heaps::Answer Heaps::perform_in(Memory&& memory, const HeapPlace& place, const Q
         if constexpr (lapwing::detail::support::internal_assertions &&
                       std::is_same_v<std::remove_cvref_t<Memory>, MappedPart>)
             books.validate();
-    } catch (const BooksOverwritten& problem) {
+    } catch (const MetadataOverwritten& problem) {
         answer.overwritten_at = problem.at;
     }
     return answer;
@@ -187,8 +187,8 @@ Heaps::Answer Heaps::perform(const char* call, const HeapPlace& place, const Que
     case Way::questions: answer = ask(call, place.keeper, question); break;
     case Way::memory: {
         std::byte* const part = window_.reachable(Rank{place.keeper}).data();
-        Turn turn{part, root_of(place.kind)};
-        turn.wait(window_.team().state().topology().processors().share());
+        MetadataLock lock{part, root_of(place.kind)};
+        lock.wait(window_.team().state().topology().processors().share());
         answer = perform_in(MappedPart{part}, place, question);
         break;
     }
@@ -198,10 +198,10 @@ Heaps::Answer Heaps::perform(const char* call, const HeapPlace& place, const Que
         });
     }
     if (answer.overwritten_at != 0)
-        throw UsageError{fmt::format("{}: the books of the shared heap at thread {} are overwritten at {:#x}: a write "
-                                     "went past the end of the object before, or before the start of the one behind; "
-                                     "assertion level 2 finds it",
-                                     call, place.keeper, answer.overwritten_at)};
+        throw UsageError{fmt::format(
+            "{}: the metadata of the shared heap at thread {} are overwritten at {:#x}: a write went past the end of "
+            "the preceding object, or before the start of the following one; assertion level 2 finds it",
+            call, place.keeper, answer.overwritten_at)};
     return answer;
 }
 
@@ -232,8 +232,8 @@ bool Heaps::on_question(std::span<const std::byte> bytes, std::span<std::byte> a
     std::memcpy(&question, bytes.data(), sizeof question);
     if (question.what > What::find || question.kind > HeapPlace::Kind::local) return true;
     std::byte* const part = window_.local().data();
-    Turn turn{part, root_of(question.kind)};
-    if (!turn.attempt()) return false;
+    MetadataLock lock{part, root_of(question.kind)};
+    if (!lock.attempt()) return false;
     const Answer found = perform_in(MappedPart{part}, {question.kind, own_thread_}, question);
     std::memcpy(answer.data(), &found, sizeof found);
     return true;
@@ -244,7 +244,7 @@ Allocated Heaps::allocate(const char* call, const HeapPlace& place, std::uint64_
 }
 
 Freed Heaps::free(const char* call, const HeapPlace& place, std::uint64_t address) {
-    // What this thread has written there must not arrive when the memory is another object's.
+    // What this thread has written there must not arrive when the memory belongs to another object.
     window_.release();
     return static_cast<Freed>(perform(call, place, {.what = What::free, .kind = place.kind, .value = address}).freed);
 }

@@ -22,9 +22,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr lapwing::detail::messages::HandlerNumber handler{0x757063};
-constexpr std::chrono::seconds patience{1};
+constexpr std::chrono::seconds longest_wait{1};
 
-/// Whether all that was written to a pipe has been read; of anything else nothing waits in this process' keeping.
+/// Whether a pipe's reader has read everything; for other files this process holds nothing back.
 [[nodiscard]] bool is_read(int descriptor) noexcept {
     struct stat what{};
     if (fstat(descriptor, &what) != 0 || !S_ISFIFO(what.st_mode)) return true;
@@ -34,7 +34,7 @@ constexpr std::chrono::seconds patience{1};
 
 [[nodiscard]] bool output_is_read() noexcept { return is_read(STDOUT_FILENO) && is_read(STDERR_FILENO); }
 
-/// Beside the program's own threads, of which one may be printing: what it prints then is not waited for.
+/// Runs beside the program's own threads, one of which may be printing; does not wait for what it prints then.
 void write_out() noexcept {
     for (std::FILE* const file : {stdout, stderr})
         if (ftrylockfile(file) == 0) {
@@ -47,7 +47,7 @@ void write_out() noexcept {
 
 void flush_output() noexcept {
     std::fflush(nullptr);
-    const auto end = Clock::now() + patience;
+    const auto end = Clock::now() + longest_wait;
     lapwing::detail::support::Backoff backoff{lapwing::detail::support::ProcessorShare::crowded};
     while (!output_is_read() && Clock::now() < end) backoff.pause();
 }
@@ -61,7 +61,7 @@ LastWords::LastWords(Team& team) : team_{team}, states_(static_cast<std::size_t>
 LastWords::~LastWords() {
     try {
         withdraw();
-    } catch (const std::exception&) { // of a team that was left
+    } catch (const std::exception&) { // the team has been left
     }
 }
 
@@ -73,13 +73,13 @@ void LastWords::on_word(int origin, std::span<const std::byte> bytes) {
     Word word{};
     if (bytes.size() != sizeof word || origin < 0 || origin >= static_cast<int>(states_.size())) return;
     std::memcpy(&word, bytes.data(), sizeof word);
-    // Release, and acquire where it is read: nothing goes with it but itself.
+    // Release, paired with the acquire where it is read, although nothing but the state is communicated.
     std::atomic<State>& state = states_[static_cast<std::size_t>(origin)];
     if (word == Word::written_out) return state.store(State::done, std::memory_order_release);
     if (word == Word::not_yet) return state.store(State::to_ask, std::memory_order_release);
     write_out();
     const Word answer = output_is_read() ? Word::written_out : Word::not_yet;
-    // Where there is no room for it the other ends without it, in time.
+    // Without room for the reply the other thread ends without it, after its timeout.
     static_cast<void>(team_.state().engine().try_call_locked(origin, handler, std::as_bytes(std::span{&answer, 1})));
 }
 
@@ -87,7 +87,7 @@ void LastWords::ask() noexcept {
     try {
         lapwing::detail::team::TeamState& team = team_.state();
         const Word question = Word::write_out;
-        const auto end = Clock::now() + patience;
+        const auto end = Clock::now() + longest_wait;
         lapwing::detail::support::Backoff backoff{lapwing::detail::support::ProcessorShare::crowded};
         states_[static_cast<std::size_t>(team.rank())].store(State::done, std::memory_order_relaxed);
         for (bool all = false; !all && Clock::now() < end; backoff.pause()) {
@@ -98,7 +98,7 @@ void LastWords::ask() noexcept {
                 all = all && before == State::done;
                 if (before != State::to_ask) continue;
                 state.store(State::asked,
-                            std::memory_order_relaxed); // first: the answer may be here before the call returns
+                            std::memory_order_relaxed); // first: the reply may arrive before the call returns
                 if (!team.engine().try_call(t, handler, std::as_bytes(std::span{&question, 1}))) {
                     state.store(State::to_ask, std::memory_order_relaxed);
                     break; // no room now

@@ -30,7 +30,7 @@ QueueLocks& Locks::queues() {
 }
 
 void Locks::find_places() {
-    // Freed places have no lock's mark. That another thread has freed one is seen when it has completed its write.
+    // Freed places have no lock's mark. A free by another thread is visible once its write is complete.
     const std::byte* const own = program_.heap().local().data();
     for (const Slab& slab : slabs_)
         for (std::uint64_t k = 0; k < slab.locks; ++k) {
@@ -39,7 +39,7 @@ void Locks::find_places() {
         }
     std::uint64_t all = 0;
     for (const Slab& slab : slabs_) all += slab.locks;
-    // Where few were found it would be looked for again soon.
+    // If few were found, the search would soon be repeated.
     if (free_places_.size() * 4 > all) return;
     const std::uint64_t locks = std::clamp(all, first_slab, largest_slab);
     lapwing_upc_pointer memory{};
@@ -47,7 +47,7 @@ void Locks::find_places() {
         memory = program_.allocation().allocate("upc_global_lock_alloc", locks * sizeof(LockWords));
     } catch (const RangeError&) {
         if (free_places_.empty()) throw;
-        return; // the few that were found will do
+        return; // the few that were found are enough
     }
     std::fill_n(reinterpret_cast<LockWords*>(program_.heap().local().data() + memory.address), locks, LockWords{});
     slabs_.push_back({memory.address, locks});
@@ -60,7 +60,7 @@ lapwing_upc_pointer Locks::allocate() {
     free_places_.pop_back();
     auto& words = *reinterpret_cast<LockWords*>(program_.heap().local().data() + at);
     const std::uint32_t generation =
-        std::max(1U, generation_of(words.mark) + 1); // 0 is none: of the runtime's own locks
+        std::max(1U, generation_of(words.mark) + 1); // 0 is reserved for the runtime's own locks
     words = {.tail = 0, .mark = lock_mark(generation)};
     return {at, static_cast<std::uint32_t>(program_.own_thread()), generation};
 }
@@ -68,7 +68,7 @@ lapwing_upc_pointer Locks::allocate() {
 lapwing_upc_pointer Locks::allocate_together() {
     return program_.allocation().from_first("upc_all_lock_alloc", {}, [&] {
         const lapwing_upc_pointer lock = allocate();
-        program_.heap().release(); // others take it as soon as they know of it
+        program_.heap().release(); // others use it as soon as they know of it
         return lock;
     });
 }
@@ -99,7 +99,7 @@ void Locks::free(const char* call, const lapwing_upc_pointer& lock) {
     if (!queues().is_lock(place)) throw_no_lock(call, lock); // seen before, and freed since
     if (!queues().retire(place))
         throw UsageError{fmt::format(
-            "{}: {}: this thread holds the lock, and others wait for it, and would for ever; unlock it first",
+            "{}: {}: this thread holds the lock while others wait for it, and they would wait forever; unlock it first",
             program_.who(call), text(lock))};
     if (place.thread == program_.own_thread()) {
         reinterpret_cast<LockWords*>(program_.heap().local().data() + place.address)->mark = place.generation;
@@ -121,7 +121,7 @@ void Locks::lock(const lapwing_upc_pointer& lock) {
     constexpr const char* call = "upc_lock";
     const LockPlace place = this->place(call, lock);
     if (queues().holds(place))
-        throw UsageError{fmt::format("{}: {}: the calling thread holds the lock already, and would wait for itself",
+        throw UsageError{fmt::format("{}: {}: the calling thread already holds the lock, and would wait for itself",
                                      program_.who(call), text(lock))};
     if (!queues().lock(place)) throw_no_lock(call, lock);
 }
@@ -131,25 +131,25 @@ bool Locks::attempt(const lapwing_upc_pointer& lock) {
     const LockPlace place = this->place(call, lock);
     if (queues().holds(place))
         throw UsageError{
-            fmt::format("{}: {}: the calling thread holds the lock already", program_.who(call), text(lock))};
+            fmt::format("{}: {}: the calling thread already holds the lock", program_.who(call), text(lock))};
     const QueueLocks::Attempt result = queues().attempt(place);
     if (result == QueueLocks::Attempt::freed) throw_no_lock(call, lock);
     if (result == QueueLocks::Attempt::done) {
         failed_attempts_ = 0;
         return true;
     }
-    // Who asks again and again keeps the holder from its work: its processor, and the thread that has the lock's word
-    // and serves the holder's accesses, too.
+    // Repeated attempts disturb the holder: its processor, and the thread that has the lock's word and serves the
+    // holder's accesses, too.
     pause(failed_attempts_++);
     return false;
 }
 
 void Locks::pause(std::uint32_t failures) {
-    constexpr std::uint32_t patient = 4; // attempts that cost nothing but themselves
+    constexpr std::uint32_t free_attempts = 4; // attempts without a pause
     constexpr std::uint32_t longest = 10;
-    if (failures < patient) return;
+    if (failures < free_attempts) return;
     lapwing::detail::team::TeamState& team = program_.team().state();
-    for (std::uint32_t k = 1U << std::min(failures - patient, longest); k > 0; --k)
+    for (std::uint32_t k = 1U << std::min(failures - free_attempts, longest); k > 0; --k)
         if (!team.progress()) sched_yield();
 }
 

@@ -56,7 +56,7 @@ void Memory::copy(const char* call, const lapwing_upc_pointer& destination, cons
                   std::size_t bytes) {
     program_.require_within(call, destination, bytes);
     program_.require_within(call, source, bytes);
-    // It is a read and a write; the one that moves the bytes notes itself.
+    // This is a read and a write; the one that moves the bytes records itself.
     if (const std::byte* const from = program_.reachable(source)) {
         noted(source, bytes, false, [] {});
         return put(call, destination, from, bytes);
@@ -66,8 +66,8 @@ void Memory::copy(const char* call, const lapwing_upc_pointer& destination, cons
         return get(call, to, source, bytes);
     }
     noted(destination, bytes, true, [] {});
-    // Between two threads elsewhere: piece by piece, so that memory is bounded, and the next piece comes while one
-    // leaves.
+    // Between two other threads: in pieces, so that memory is bounded, and the next piece arrives while one is
+    // sent.
     constexpr std::size_t piece = std::size_t{1} << 20;
     std::array<std::vector<std::byte>, 2> buffers;
     for (std::vector<std::byte>& buffer : buffers) buffer.resize(std::min(bytes, piece));
@@ -94,7 +94,7 @@ void Memory::set(const char* call, const lapwing_upc_pointer& destination, int v
             std::memset(to, value, bytes);
             return;
         }
-        std::array<std::byte, 16384> piece; // not initialised: as much as is used is set
+        std::array<std::byte, 16384> piece; // uninitialised: the used part is set
         std::memset(piece.data(), value, std::min(bytes, piece.size()));
         for (std::size_t done = 0; done < bytes; done += piece.size())
             program_.heap().put_bytes(rank_of(destination), Offset{destination.address + done},

@@ -11,7 +11,7 @@ namespace lapwing::upc {
 
 class ProgramState;
 
-/// Reads and writes of a program's shared memory, which it records where that is asked for. `call` is the name in
+/// Reads and writes of a program's shared memory, recorded on request. `call` is the name in
 /// messages. Throws RangeError.
 class Memory {
 public:
@@ -27,7 +27,7 @@ public:
     void record(bool on) noexcept { recording_ = on; }
     [[nodiscard]] bool recording() const noexcept { return recording_; }
     [[nodiscard]] Recorder& recorder() noexcept { return recorder_; }
-    /// Does an access, and notes it where accesses are recorded.
+    /// Makes an access, and records it if accesses are recorded.
     template <class Access>
     auto noted(const lapwing_upc_pointer& place, std::size_t bytes, bool write, Access&& access);
 
@@ -37,17 +37,17 @@ private:
     Recorder recorder_;
 };
 
-/// In records of accesses (LAPWING_TRACE) a block that all threads have, of so many bytes each, is an object of its
+/// In records of accesses (LAPWING_TRACE), a block of so many bytes on each thread is an object of its
 /// own.
 void record_block(ProgramState& program, const lapwing_upc_pointer& block, std::uint64_t bytes);
 
-/// What the cache of the heap has counted for hits and misses.
+/// The heap cache's counts of hits and misses.
 struct CacheCounts {
     std::uint64_t hits = 0;
     std::uint64_t misses = 0;
 };
 [[nodiscard]] CacheCounts cache_counts(ProgramState& program);
-/// Notes an access with what the cache has counted since `before`.
+/// Records an access, with what the cache has counted since `before`.
 void note_access(ProgramState& program, const lapwing_upc_pointer& place, std::size_t bytes, bool write,
                  const CacheCounts& before);
 

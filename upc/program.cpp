@@ -46,9 +46,9 @@ enum class Record : std::uint8_t { off, threads, lines };
      .collective = true},
     {{"off", Record::off}, {"threads", Record::threads}, {"lines", Record::lines}}};
 
-/// Strict reads of one object in a row behind which a thread gives up its processor now and then: they wait for another
-/// thread.
-constexpr int patient_reads = 16;
+/// After so many strict reads of one object in a row, a thread yields its processor now and then: it is waiting for
+/// another thread.
+constexpr int reads_before_yield = 16;
 
 [[nodiscard]] std::optional<std::int64_t> identity_of(const int* name) {
     if (name == nullptr) return std::nullopt;
@@ -117,7 +117,7 @@ void ProgramState::choose_inline_access() {
     const bool all = detail::heap_access.consistency == Consistency::relaxed && !memory_.recording() &&
                      !lapwing::detail::trace::on();
     const lapwing::detail::transport::MemoryMap& map = window_.map();
-    // Where the threads of the node do not follow each other, the own part alone.
+    // If the threads of the node are not consecutive, only the local part.
     const bool in_a_row = map.node_index == nullptr;
     detail::heap_access.near_first = static_cast<std::uint32_t>(in_a_row ? map.node_first : own_thread_);
     detail::heap_access.near_count = !all ? 0 : in_a_row ? static_cast<std::uint32_t>(map.node_count) : 1;
@@ -135,7 +135,7 @@ void ProgramState::require_in_part(const char* call, const lapwing_upc_pointer& 
         throw RangeError{fmt::format("{}: {} bytes at the null pointer; allocate them first", who(call), bytes)};
     if (pointer.thread >= static_cast<std::uint32_t>(threads_.threads()))
         throw RangeError{
-            fmt::format("{}: a pointer to thread {}, and there are threads 0 to {}; has it been initialised?",
+            fmt::format("{}: a pointer to thread {}, but threads are numbered from 0 to {}; has it been initialised?",
                         who(call), pointer.thread, threads_.threads() - 1)};
     if (pointer.address < regions_.blocks.begin)
         throw RangeError{fmt::format("{}: {} bytes at {}, before the heap: a member or an element of the null pointer; "
@@ -175,13 +175,13 @@ lapwing_upc_pointer ProgramState::own_pointer(const void* address) const {
 void ProgramState::barrier(const int* name) {
     if (between_phases_)
         throw UsageError{
-            fmt::format("{}: the upc_wait for the upc_notify before is missing; call it first", who("upc_barrier"))};
+            fmt::format("{}: the upc_wait for the previous upc_notify is missing; call it first", who("upc_barrier"))};
     team().barrier(identity_of(name));
 }
 
 void ProgramState::barrier_for(const char* call, const lapwing_upc_pointer& pointer) {
-    // Beyond the names that upc_barrier can have. Of pointers that differ the identities may be equal by accident, and
-    // then nothing is found.
+    // Outside the names that upc_barrier can have. Different pointers may have the same identity by accident; the
+    // mismatch then goes unnoticed.
     static_assert(std::has_unique_object_representations_v<lapwing_upc_pointer>);
     const std::uint64_t hash = lapwing::detail::support::hash_of(std::as_bytes(std::span{&pointer, 1}));
     try {
@@ -197,7 +197,7 @@ void ProgramState::barrier_for(const char* call, const lapwing_upc_pointer& poin
 void ProgramState::notify(const int* name) {
     if (between_phases_)
         throw UsageError{
-            fmt::format("{}: the upc_wait for the upc_notify before is missing; call it first", who("upc_notify"))};
+            fmt::format("{}: the upc_wait for the previous upc_notify is missing; call it first", who("upc_notify"))};
     team().notify(identity_of(name));
     between_phases_ = true;
     notified_ = identity_of(name);
@@ -206,9 +206,9 @@ void ProgramState::notify(const int* name) {
 void ProgramState::wait(const int* name) {
     if (!between_phases_)
         throw UsageError{fmt::format("{}: there was no upc_notify before it; call that first", who("upc_wait"))};
-    // A missing name is no other one (UPC language specification 1.3, section 6.6.1).
+    // A missing name matches any name (UPC language specification 1.3, section 6.6.1).
     if (name != nullptr && notified_ && identity_of(name) != notified_)
-        throw MismatchError{fmt::format("{}: its name is {}, that of the upc_notify before it {}; pass the same",
+        throw MismatchError{fmt::format("{}: its name is {}, that of the previous upc_notify {}; pass the same",
                                         who("upc_wait"), *name, *notified_)};
     between_phases_ = false;
     team().wait(notified_);
@@ -229,12 +229,12 @@ void ProgramState::get_strict(const char* call, void* destination, const lapwing
     fence();
     memory_.get(call, destination, source, bytes);
     fence();
-    // A thread that reads the same object again and again waits for another, which may need this processor, or an
-    // answer of this thread.
+    // A thread that reads the same object again and again waits for another, which may need this processor, or a
+    // reply from this thread.
     if (lapwing_upc_equal(source, last_strict_read_) == 0) {
         last_strict_read_ = source;
         strict_reads_ = 0;
-    } else if (++strict_reads_ >= patient_reads) {
+    } else if (++strict_reads_ >= reads_before_yield) {
         strict_reads_ = 0;
         if (!team().state().progress()) sched_yield();
         team().state().check_reachable(call, lapwing::detail::team::Membership::any_rank);
@@ -252,21 +252,21 @@ void ProgramState::put_strict(const char* call, const lapwing_upc_pointer& desti
 
 namespace {
 
-/// Never destroyed: exit may come to it later than to static objects.
+/// Never destroyed: exit may run it later than the destructors of static objects.
 std::unique_ptr<ProgramState>& current() {
     static auto* const program = new std::unique_ptr<ProgramState>;
     return *program;
 }
 
-/// Where a program is between its start and its end.
+/// The state of a program between its start and its end.
 struct Ending {
     bool once_started = false;
-    bool begun = false; ///< the end, or an abort: exit does not begin another
-    pid_t process = 0;  ///< that started the program: a child of fork() has no part in it
+    bool begun = false; ///< the end, or an abort, has begun: exit does not begin another
+    pid_t process = 0;  ///< that started the program: a child of fork() takes no part in it
 };
 Ending ending;
 
-/// exit() is a return from main on its thread, with the barrier that is implied there (UPC language specification 1.3,
+/// exit() acts as a return from main on its thread, with the implied barrier (UPC language specification 1.3,
 /// section 7.2.1).
 void end_at_exit() {
     if (current() == nullptr || ending.begun || ending.process != getpid() ||
@@ -275,7 +275,7 @@ void end_at_exit() {
     try {
         end_program();
     } catch (const std::exception& error) {
-        // Not to the handler: none may leave from here.
+        // Not to the handler, which must not exit from here.
         std::fprintf(stderr, "lapwing: UPC: %s\n", in_words_of_upc(error.what()).c_str());
         end_all(1);
     }
@@ -293,7 +293,7 @@ ProgramState& program(const char* call) {
 void start_program(const ProgramOptions& options, Team* runtime) {
     if (current() != nullptr) throw UsageError{"lapwing_upc_start: UPC has been started already; start it once"};
     current() = std::make_unique<ProgramState>(options, runtime);
-    // Behind all that the start has made, so that exit comes to it before.
+    // Registered after everything that the start creates, so that exit runs it earlier.
     if (!ending.once_started) std::atexit(end_at_exit);
     ending = {.once_started = true, .begun = false, .process = getpid()};
 }

@@ -21,12 +21,12 @@
 
 namespace lapwing::upc {
 
-/// Everything of a UPC program's shared memory: one window of parts of equal size, of which both heaps, all locks and
-/// all objects are part, so that a fence is one release and acquire. There is one from lapwing_upc_start() to
+/// The whole shared memory of a UPC program: one window of equally sized parts that contains both heaps, all locks and
+/// all objects, so that a fence is one release and acquire. There is one from lapwing_upc_start() to
 /// lapwing_upc_end(). Calls throw lapwing::Error.
 class ProgramState {
 public:
-    /// Collective. On `runtime`, as open_session() has it.
+    /// Collective. On `runtime`, see open_session().
     ProgramState(const ProgramOptions& options, Team* runtime);
     ProgramState(const ProgramState&) = delete;
     ProgramState& operator=(const ProgramState&) = delete;
@@ -50,31 +50,31 @@ public:
     /// Throws RangeError unless all bytes are in the heap of the pointer's thread; at assertion level 2, unless they
     /// are in one object of it.
     void require_within(const char* call, const lapwing_upc_pointer& pointer, std::size_t bytes);
-    /// The first of these alone.
+    /// Only the first of these checks.
     void require_in_part(const char* call, const lapwing_upc_pointer& pointer, std::size_t bytes) const;
-    /// Null where the part cannot be loaded and stored here.
+    /// Null if this process cannot load and store the part.
     [[nodiscard]] std::byte* reachable(const lapwing_upc_pointer& pointer) const;
     [[nodiscard]] lapwing_upc_pointer own_pointer(const void* address) const;
 
     void barrier(const int* name);
-    /// Collective: a barrier of a call that all threads give the same pointer. Throws MismatchError on all where they
-    /// do not.
+    /// Collective: the barrier of a call to which all threads pass the same pointer. Throws MismatchError on all if
+    /// they do not.
     void barrier_for(const char* call, const lapwing_upc_pointer& pointer);
     void notify(const int* name);
     void wait(const int* name);
-    /// Of all windows of the team, the heap one of them.
+    /// For all windows of the team, including the heap.
     void fence();
-    /// As a get, and a put, with a fence on both sides.
+    /// Like a get, and a put, with a fence before and after.
     void get_strict(const char* call, void* destination, const lapwing_upc_pointer& source, std::size_t bytes);
     void put_strict(const char* call, const lapwing_upc_pointer& destination, const void* source, std::size_t bytes);
 
-    /// What accesses that say nothing themselves are from now on.
+    /// The consistency of accesses that do not specify one, from now on.
     void set_consistency(Consistency consistency);
     /// Whether accesses are recorded, and for each place in the program.
     void record(bool on, bool by_line);
 
 private:
-    /// Lets accesses go inline where nothing is to be done with them.
+    /// Lets accesses go inline if nothing else is to be done for them.
     void choose_inline_access();
 
     std::unique_ptr<Session> session_;
@@ -82,7 +82,7 @@ private:
     int own_thread_;
     HeapRegions regions_;
     bool one_node_;
-    bool between_phases_ = false;          ///< behind upc_notify, before upc_wait
+    bool between_phases_ = false;          ///< between upc_notify and upc_wait
     std::optional<std::int64_t> notified_; ///< the name of the last upc_notify
     lapwing_upc_pointer last_strict_read_{};
     int strict_reads_ = 0; ///< of it, in a row
@@ -102,18 +102,18 @@ private:
 /// "thread 1, address 0x1040, phase 0".
 [[nodiscard]] std::string text(const lapwing_upc_pointer& pointer);
 
-/// The one that was started; throws UsageError where none is.
+/// The program that was started; throws UsageError if there is none.
 [[nodiscard]] ProgramState& program(const char* call);
 /// Collective. Throws UsageError when it is started.
 void start_program(const ProgramOptions& options, Team* runtime);
-/// Collective. Throws UsageError when it was never started; behind the end it does nothing, since `exit` ends the
+/// Collective. Throws UsageError if it was never started; after the end it does nothing, since `exit` ends the
 /// program, too.
 void end_program();
-/// `exit` ends no program any more: all threads end in another way.
+/// `exit` no longer ends a program: all threads end in another way.
 void end_by_abort() noexcept;
-/// Has what all threads have printed written out, as far as they make progress.
+/// Flushes what all threads have printed, as far as they make progress.
 void write_out_all() noexcept;
-/// Leaves without waiting for the others.
+/// Exits without waiting for the others.
 void abandon_program() noexcept;
 
 } // namespace lapwing::upc

@@ -26,8 +26,8 @@ QueueLocks::QueueLocks(Window& heap, std::uint64_t places, std::uint64_t bytes)
 
 std::uint64_t QueueLocks::take_place(const LockPlace& lock) {
     if (free_places_.empty())
-        throw RangeError{fmt::format("thread {}: upc_lock: a thread may hold {} locks at a time, and holds as many; "
-                                     "unlock one before it asks for that of "
+        throw RangeError{fmt::format("thread {}: upc_lock: a thread may hold {} locks at a time, and holds that many; "
+                                     "unlock one before requesting that of "
                                      "thread {} at {:#x}",
                                      thread_, held_.size(), lock.thread, lock.address)};
     const std::uint64_t place = free_places_.back();
@@ -43,7 +43,7 @@ std::atomic_ref<std::int64_t> QueueLocks::word(int thread, std::uint64_t address
     return std::atomic_ref<std::int64_t>{*reinterpret_cast<std::int64_t*>(heap_.map().base(thread) + address)};
 }
 
-// Acquire and release: who sees that the lock is passed on, or free, sees what was done under it.
+// Acquire and release: a thread that sees the lock passed on, or free, sees what was done under it.
 std::int64_t QueueLocks::load(int thread, std::uint64_t address) {
     if (one_node_) return word(thread, address).load(std::memory_order_acquire);
     return heap_.atomic_read<std::int64_t>(Rank{thread}, Offset{address});
@@ -106,14 +106,14 @@ bool QueueLocks::lock(const LockPlace& lock) {
     if (is_there && before != 0) {
         write(before, offsetof(Words, next), own);
         is_there =
-            wait_for(place, offsetof(Words, waiting), [](std::int64_t waiting) { return waiting != 1; }) != told_freed;
+            wait_for(place, offsetof(Words, waiting), [](std::int64_t waiting) { return waiting != 1; }) != lock_freed;
     }
     if (!is_there) {
-        // Whoever has come since then is told, too.
+        // Threads that have queued since then are notified, too.
         if (const std::int64_t last = compare_swap(lock.thread, lock.address + tail, own, freed_tail);
             last != own && last != 0)
             write(wait_for(place, offsetof(Words, next), [](std::int64_t name) { return name != 0; }),
-                  offsetof(Words, waiting), told_freed);
+                  offsetof(Words, waiting), lock_freed);
         free_places_.push_back(place);
         return false;
     }
@@ -143,7 +143,7 @@ bool QueueLocks::unlock(const LockPlace& lock) {
     std::int64_t next = load(thread_, offset(place) + offsetof(Words, next));
     bool is_there = true;
     if (next == 0 && compare_swap(lock.thread, lock.address + tail, own, 0) != own) {
-        // Another thread is about to say that it waits; or the lock was freed, and there may be another one by now.
+        // Another thread is about to announce that it waits; or the lock was freed, and there may be a new one.
         is_there = lock.generation == 0 || is_lock(lock);
         if (is_there) next = wait_for(place, offsetof(Words, next), [](std::int64_t name) { return name != 0; });
     }
@@ -173,7 +173,7 @@ void QueueLocks::forget(const LockPlace& lock) {
 }
 
 bool QueueLocks::is_lock(const LockPlace& lock) {
-    // Not by a read, which may be cached since before the lock was made.
+    // Not a read, which may have been cached since before the lock was made.
     return static_cast<std::uint64_t>(load(lock.thread, lock.address + offsetof(LockWords, mark))) ==
            lock_mark(lock.generation);
 }

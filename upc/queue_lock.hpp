@@ -9,8 +9,8 @@
 
 namespace lapwing::upc {
 
-/// Where a lock is: a thread, and an offset in its part of the heap; and which of those that have been there, one after
-/// the other.
+/// Where a lock is: a thread, and an offset in its part of the heap; and the generation, which distinguishes
+/// successive locks at the same place.
 struct LockPlace {
     int thread = 0;
     std::uint64_t address = 0;
@@ -21,9 +21,9 @@ struct LockPlace {
 
 /// What a lock is in memory.
 struct LockWords {
-    std::int64_t tail; ///< 0: the lock is free; else who asked last, as QueueLocks::name() has it; or it is no lock any
-                       ///< more: freed_tail
-    std::uint64_t mark; ///< lock_mark() while it is one; else the last one's generation
+    std::int64_t tail;  ///< 0: the lock is free; else the QueueLocks::name() of the last in the queue; or it is no
+                        ///< lock any more: freed_tail
+    std::uint64_t mark; ///< lock_mark() while it is a lock; else the last generation
 };
 inline constexpr std::int64_t freed_tail = -1;
 [[nodiscard]] constexpr std::uint64_t lock_mark(std::uint32_t generation) noexcept {
@@ -34,57 +34,57 @@ inline constexpr std::int64_t freed_tail = -1;
     return static_cast<std::uint32_t>(mark);
 }
 
-/// The locks that this thread asks for: queue locks of Mellor-Crummey and Scott, "Algorithms for Scalable
-/// Synchronization on Shared-Memory Multiprocessors" (1991). A lock is a word at its thread, so that there may be as
-/// many as the heap holds; whoever asks waits at a place of its own memory, of which it needs one for each lock that it
-/// holds or waits for. They are granted in the order of the requests.
+/// This thread's queue locks, after Mellor-Crummey and Scott, "Algorithms for Scalable
+/// Synchronization on Shared-Memory Multiprocessors" (1991). A lock is a word at its thread, so there may be as
+/// many as the heap has room for; a waiting thread spins on a place in its own memory, of which it needs one for each
+/// lock that it holds or waits for. Locks are granted in the order of the requests.
 ///
-/// For one thread of the process. Cost: an atomic at the lock's thread to lock and to unlock; while another holds it,
+/// For one thread of the process. Cost: an atomic at the lock's thread to lock and to unlock; under contention,
 /// one more each.
 class QueueLocks {
 public:
-    /// The thread's places are the words from offset `places` of its part on, as many as `bytes` has; they must be
+    /// The thread's places are the words of the `bytes` bytes from offset `places` of its part on, which must be
     /// zero.
     QueueLocks(Window& heap, std::uint64_t places, std::uint64_t bytes);
 
-    /// Returns when this thread holds the lock; behind it reads, also of the team's other windows, see what was
-    /// completed before the unlock of the one before. False where there was a lock, which has been freed.
+    /// Returns when this thread holds the lock. Later reads, also of the team's other windows, see what was
+    /// completed before the previous unlock. False if the lock has been freed.
     [[nodiscard]] bool lock(const LockPlace& lock);
     enum class Attempt : std::uint8_t { done, taken, freed };
     [[nodiscard]] Attempt attempt(const LockPlace& lock);
-    /// Completes own writes first, also to the team's other windows. The lock must be held. False where another thread
-    /// has freed it meanwhile: then it is not held any more.
+    /// First completes this thread's writes, also to the team's other windows. The lock must be held. False if another
+    /// thread has freed it meanwhile: then it is no longer held.
     [[nodiscard]] bool unlock(const LockPlace& lock);
     [[nodiscard]] bool holds(const LockPlace& lock) const noexcept;
-    /// Makes it no lock any more, whoever holds it. False, and nothing is done, where this thread holds it and others
+    /// Frees it, whoever holds it. False, and nothing is done, if this thread holds it and others
     /// wait for it.
     [[nodiscard]] bool retire(const LockPlace& lock);
-    /// This thread does not hold it any more, if it did: somebody retires it.
+    /// This thread no longer holds it, if it did: another thread retires it.
     void forget(const LockPlace& lock);
-    /// Whether the word beside its tail says that it is this lock. An atomic of its thread.
+    /// Whether the word beside its tail says that it is this lock. An atomic at its thread.
     [[nodiscard]] bool is_lock(const LockPlace& lock);
 
 private:
     /// A thread's place in a queue.
     struct Words {
-        std::int64_t next; ///< the name of the place behind it, or 0
+        std::int64_t next; ///< the name of the next place in the queue, or 0
         std::int64_t
-            waiting; ///< 1 until the lock is passed on to it, then 0; or told_freed, where there is no lock any more
+            waiting; ///< 1 until the lock is passed on to it, then 0; or lock_freed, if there is no lock any more
     };
-    static constexpr std::int64_t told_freed = 2;
+    static constexpr std::int64_t lock_freed = 2;
     /// A lock, and the place of this thread in its queue.
     struct Held {
         LockPlace lock;
         std::uint64_t place;
     };
 
-    /// A place of a thread's as one number, which is not 0.
+    /// A thread's place as one number other than 0.
     [[nodiscard]] static std::int64_t name(int thread, std::uint64_t place) noexcept {
         return static_cast<std::int64_t>((static_cast<std::uint64_t>(thread) + 1) << 32 | place);
     }
     [[nodiscard]] std::uint64_t take_place(const LockPlace& lock);
     [[nodiscard]] std::uint64_t offset(std::uint64_t place) const noexcept { return places_ + place * sizeof(Words); }
-    // Atomics on a word of a thread's part. Where all threads are on one node nobody else's atomics meet them, and they
+    // Atomics on a word of a thread's part. If all threads are on one node no other atomics conflict, and these
     // are the processor's.
     [[nodiscard]] std::atomic_ref<std::int64_t> word(int thread, std::uint64_t address) const noexcept;
     [[nodiscard]] std::int64_t load(int thread, std::uint64_t address);
@@ -92,13 +92,13 @@ private:
     [[nodiscard]] std::int64_t swap(int thread, std::uint64_t address, std::int64_t value);
     [[nodiscard]] std::int64_t compare_swap(int thread, std::uint64_t address, std::int64_t expected,
                                             std::int64_t desired);
-    /// Before the atomic that passes a lock on, and behind the one that has given it to this thread: for all windows of
+    /// Before the atomic that passes a lock on, and after the one that has given it to this thread: for all windows of
     /// the team.
     void release();
     void acquire();
-    /// A word of the place that a name stands for.
+    /// A word of the place with this name.
     void write(std::int64_t name, std::uint64_t word, std::int64_t value);
-    /// Waits until a word of an own place is what `done` wants, and returns it.
+    /// Waits until `done` accepts a word of one of this thread's places, and returns it.
     template <class Done>
     std::int64_t wait_for(std::uint64_t place, std::uint64_t word, Done done);
 
@@ -107,10 +107,10 @@ private:
     int thread_;
     std::uint64_t places_;
     std::vector<std::uint64_t> free_places_;
-    std::vector<Held> held_; ///< few, the last one most often the next that is unlocked
+    std::vector<Held> held_; ///< few; the last one is mostly the next to be unlocked
 };
 
-/// Does a step while a lock of the runtime's own is held, which nobody frees.
+/// Runs a step while holding one of the runtime's own locks, which nobody frees.
 template <class Step>
 auto under_lock(QueueLocks& locks, const LockPlace& lock, Step&& step) {
     static_cast<void>(locks.lock(lock));
@@ -121,7 +121,7 @@ auto under_lock(QueueLocks& locks, const LockPlace& lock, Step&& step) {
     } catch (...) {
         try {
             if (locks.holds(lock)) static_cast<void>(locks.unlock(lock));
-        } catch (...) { // the first one is the cause
+        } catch (...) { // the first error is the cause
         }
         throw;
     }

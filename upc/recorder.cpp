@@ -41,7 +41,7 @@ void add_access(lapwing_upc_access_counts& counts, const RecordedAccess& access)
                        counts.cache_misses, counts.remote_bytes);
 }
 
-/// Of all threads, at all of them.
+/// Of all threads, on all of them.
 [[nodiscard]] BusiestCounts merged(Team& team, BusiestCounts own) {
     team.combine(
         std::as_writable_bytes(std::span{&own, 1}),

@@ -14,8 +14,8 @@ class Team;
 
 namespace lapwing::upc {
 
-/// Where the program called the runtime last. Written by each call that a program makes, since a store costs less than
-/// to ask whether anybody records.
+/// Where the program last called the runtime. Written by each call that a program makes, since a store costs less than
+/// checking whether accesses are recorded.
 extern const void* call_site;
 
 /// One access that is being recorded.
@@ -27,7 +27,7 @@ struct RecordedAccess {
     std::uint64_t cache_misses = 0;
 };
 
-/// Counts of the keys that have most of them, of one thread, or of several that were merged: bounded, whatever the
+/// Counts of the keys with the most accesses, of one thread, or of several that were merged: bounded, whatever the
 /// number of threads.
 struct BusiestCounts {
     static constexpr std::size_t most = 64;
@@ -37,7 +37,7 @@ struct BusiestCounts {
     };
     std::array<Row, most> rows{};
     std::uint64_t size = 0;
-    std::uint64_t others = 0; ///< keys that had no room
+    std::uint64_t others = 0; ///< keys for which there was no room
     lapwing_upc_access_counts of_others{};
 
     void add(std::uint64_t key, const lapwing_upc_access_counts& counts);
@@ -51,16 +51,16 @@ public:
     void record_lines(bool by_line) noexcept { by_line_ = by_line; }
     [[nodiscard]] bool by_line() const noexcept { return by_line_; }
     [[nodiscard]] const lapwing_upc_access_counts& counts() const noexcept { return counts_; }
-    /// Collective. The text at thread 0, nothing elsewhere.
+    /// Collective. The text on thread 0, empty elsewhere.
     [[nodiscard]] std::string report(Team& team) const;
 
 private:
     bool by_line_ = false;
     lapwing_upc_access_counts counts_{};
-    std::unordered_map<const void*, lapwing_upc_access_counts> places_; ///< by the address that the access returns to
+    std::unordered_map<const void*, lapwing_upc_access_counts> places_; ///< by return address of the access
 };
 
-/// Where a place is in the programs of all threads alike: its offset in the file that it was loaded from, and which
+/// A place as all threads' programs have it in common: its offset in the file that it was loaded from, and which
 /// file that is.
 [[nodiscard]] std::uint64_t portable_place(const void* address);
 /// The source line of such a place, or its file and offset.

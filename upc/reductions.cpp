@@ -1,5 +1,5 @@
-// UPC's reductions: own elements are combined where they lie, then one value a thread, or one for each round in which
-// the blocks go to all threads.
+// UPC's reductions: each thread combines its own elements in place, then one value per thread is combined, or one per
+// round in which the blocks go to all threads.
 #include "upc/collectives.hpp"
 #include "upc/element_layout.hpp"
 #include "upc/element_share.hpp"
@@ -23,7 +23,7 @@ namespace lapwing::upc {
 
 namespace {
 
-/// Values that may be missing, one behind the other: of each a word that says whether it is there, and the value,
+/// A sequence of optional values: for each a word that says whether it is there, and the value,
 /// aligned to 16 bytes.
 class Slots {
 public:
@@ -37,7 +37,7 @@ public:
         bytes_[k * stride_] = std::byte{1};
         std::memcpy(this->value(k), value, reduction_->element_bytes);
     }
-    /// Slot k becomes itself combined with a value behind it.
+    /// Combines slot k with a value that follows it.
     void append(std::size_t k, const void* value) {
         if (has(k)) reduction_->combine(reduction_->context, this->value(k), value);
         else set(k, value);
@@ -45,7 +45,7 @@ public:
     void append(std::size_t k, Slots& other, std::size_t from) {
         if (other.has(from)) append(k, other.value(from));
     }
-    /// As Team::combine has it, of all slots: context is any Slots of this shape.
+    /// As Team::combine requires, for all slots: context is any Slots of this shape.
     static void combine_all(void* context, void* left, const void* right) {
         const Slots& shape = *static_cast<const Slots*>(context);
         for (std::size_t at = 0; at < shape.bytes_.size(); at += shape.stride_) {
@@ -63,12 +63,12 @@ private:
     std::vector<std::byte> bytes_; // the allocator aligns it to 16
 };
 
-/// Rounds whose values travel in one message, at most about 1 MiB.
+/// The number of rounds whose values travel in one message, at most about 1 MiB.
 [[nodiscard]] std::uint64_t rounds_at_a_time(const detail::Reduction& reduction) noexcept {
     return std::max<std::uint64_t>(1, (std::uint64_t{1} << 20) / (reduction.element_bytes + 32));
 }
 
-/// A value becomes itself combined with the elements of a run.
+/// Combines a value with the elements of a run.
 void append_run(Slots& slots, std::size_t k, const detail::Reduction& reduction, const std::byte* elements,
                 std::uint64_t count) {
     if (count == 0) return;
@@ -76,7 +76,7 @@ void append_run(Slots& slots, std::size_t k, const detail::Reduction& reduction,
     if (count > 1) reduction.fold(reduction.context, slots.value(k), elements + reduction.element_bytes, count - 1);
 }
 
-/// Throws UsageError for a reduction that there is not.
+/// Throws UsageError for an unknown reduction.
 void require_operation(ProgramState& program, const char* call, const detail::Reduction& reduction) {
     if (reduction.combine != nullptr) return;
     if (reduction.operation == LAPWING_UPC_FUNC || reduction.operation == LAPWING_UPC_NONCOMM_FUNC)
@@ -88,7 +88,7 @@ void require_operation(ProgramState& program, const char* call, const detail::Re
                                              : ", AND, OR, XOR, or FUNC with a function")};
 }
 
-/// Throws RangeError unless all elements are in their threads' parts, on all threads alike.
+/// Throws RangeError, on all threads alike, unless all elements are in their threads' parts.
 void require_elements(ProgramState& program, const char* call, const lapwing_upc_pointer& object,
                       const detail::Reduction& reduction, std::size_t nelems, std::size_t blk_size) {
     const std::size_t bytes = reduction.element_bytes;
@@ -110,7 +110,7 @@ void require_elements(ProgramState& program, const char* call, const lapwing_upc
         throw RangeError{fmt::format(
             "{}: a pointer to {}, whose block would begin before the thread's part; has it been initialised?",
             program.who(call), text(object))};
-    // What begins first and what ends last is with the first element's thread or its right neighbour, and with the last
+    // The lowest begin is at the first element's thread or its right neighbour, and the highest end at the last
     // element's or its left one.
     const ElementLayout layout{object, bytes, blk_size, nelems, threads};
     const auto blocks_behind = static_cast<std::int64_t>((object.phase + nelems - 1) / blk_size);
@@ -123,7 +123,7 @@ void require_elements(ProgramState& program, const char* call, const lapwing_upc
     }
 }
 
-/// Writes results to elements of an object, wherever they lie.
+/// Writes results to elements of an object, wherever they are.
 void write_elements(ProgramState& program, const char* call, const lapwing_upc_pointer& object,
                     std::uint64_t element_bytes, std::uint64_t block, std::uint64_t first, std::uint64_t count,
                     const std::byte* results) {
@@ -138,14 +138,14 @@ void write_elements(ProgramState& program, const char* call, const lapwing_upc_p
     }
 }
 
-/// Whether the order of the elements is better kept by moving them, each thread an equal share, than a value for each
-/// round in which the blocks go to all threads: where a round's elements are not many more bytes than such a value,
+/// Whether the order of the elements is better kept by moving them, an equal share to each thread, than by one value
+/// per round in which the blocks go to all threads: if a round's elements are not many more bytes than such a value,
 /// which moves several times.
 [[nodiscard]] bool moves_shares(const ElementLayout& layout, const detail::Reduction& reduction) noexcept {
     return layout.rounds() >= 64 && layout.block() * reduction.element_bytes <= 256;
 }
 
-/// A value becomes itself combined with the elements of the share.
+/// Combines a value with the elements of the share.
 void append_share(Slots& slots, const detail::Reduction& reduction, ElementShare& share) {
     for (std::uint64_t left = share.count(); left > 0;) {
         const ElementShare::Piece piece = share.next(left);
@@ -155,7 +155,7 @@ void append_share(Slots& slots, const detail::Reduction& reduction, ElementShare
     share.rewind();
 }
 
-/// Prefixes of shares that follow each other: what is before a thread's share is one value.
+/// Prefixes of consecutive shares: what precedes a thread's share is one value.
 void prefix_reduce_shares(ProgramState& program, const char* call, const ElementLayout& source,
                           const ElementLayout& target, const detail::Reduction& reduction) {
     ElementShare from{program, call, source, reduction.element_bytes};
@@ -166,7 +166,7 @@ void prefix_reduce_shares(ProgramState& program, const char* call, const Element
     Slots sum{reduction, 1};
     static_cast<void>(program.team().combine_before(own.bytes(), sum.bytes(), Slots::combine_all, &own));
     for (std::uint64_t left = from.count(); left > 0;) {
-        // As many as lie in one piece of both.
+        // As many as are contiguous in both.
         const ElementShare::Piece elements = from.next(left);
         for (std::uint64_t done = 0; done < elements.count;) {
             const ElementShare::Piece results = to.next(elements.count - done);
@@ -180,11 +180,11 @@ void prefix_reduce_shares(ProgramState& program, const char* call, const Element
         }
         left -= elements.count;
     }
-    program.team().barrier(); // all have read: they may be written, where both are one object
+    program.team().barrier(); // all have read: the elements may be overwritten if both are one object
     to.put();
 }
 
-/// What a collective takes a pointer for, as pointer arithmetic does: in blocks of one element, or without blocks,
+/// The pointer as collectives interpret it, by pointer arithmetic: in blocks of one element, or without blocks,
 /// there is no phase.
 [[nodiscard]] lapwing_upc_pointer in_blocks(const lapwing_upc_pointer& pointer, std::size_t blk_size) noexcept {
     return {pointer.address, pointer.thread, blk_size <= 1 ? 0 : pointer.phase};
@@ -255,7 +255,7 @@ void prefix_reduce(ProgramState& program, const char* call, const lapwing_upc_po
     }
     std::byte* const own = program.heap().local().data();
     std::vector<std::byte> results; // of a run that does not stay here
-    Slots carried{reduction, 1};    // of all rounds before
+    Slots carried{reduction, 1};    // of all previous rounds
     Slots sum{reduction, 1};
     for (std::uint64_t begin = 0, rounds = layout.rounds(); begin < rounds;) {
         const std::uint64_t end = std::min(rounds, begin + rounds_at_a_time(reduction));
@@ -266,7 +266,7 @@ void prefix_reduce(ProgramState& program, const char* call, const lapwing_upc_po
             append_run(values, k, reduction, own + run.address, run.count);
         }
         Slots before{reduction, count};
-        // At thread 0 there is none, and they stay missing.
+        // Thread 0 has no predecessor, and its values stay missing.
         static_cast<void>(program.team().combine_before(values.bytes(), before.bytes(), Slots::combine_all, &values));
         // The last thread knows the rounds' results.
         Slots whole = before;
@@ -275,7 +275,7 @@ void prefix_reduce(ProgramState& program, const char* call, const lapwing_upc_po
         for (std::size_t k = 0; k < count; ++k) {
             const Run run = layout.run(begin + k, program.own_thread());
             if (run.count > 0) {
-                sum = carried; // of the same size: no memory is allocated
+                sum = carried; // same size: no memory is allocated
                 sum.append(0, before, k);
                 if (!aligned) results.resize(run.count * bytes);
                 std::byte* const to = aligned ? own + run.address - src.address + dst.address : results.data();
@@ -322,7 +322,7 @@ void allv_broadcast(void* value, std::size_t bytes, int thread) {
     guarded([&] {
         ProgramState& here = program("allv_broadcast");
         if (thread < 0 || thread >= here.threads().threads())
-            throw RangeError{fmt::format("{}: from thread {}, and there are threads 0 to {}",
+            throw RangeError{fmt::format("{}: from thread {}, but threads are numbered from 0 to {}",
                                          here.who("allv_broadcast"), thread, here.threads().threads() - 1)};
         here.team().broadcast(std::span{static_cast<std::byte*>(value), bytes}, Rank{thread});
     });

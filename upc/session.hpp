@@ -8,7 +8,7 @@ class Team;
 
 namespace lapwing::upc {
 
-/// MPI, and the team that a program stands on. The room above has one.
+/// MPI, and the team that a program runs on. The layer above implements it.
 class Session {
 public:
     virtual ~Session() = default;
@@ -17,8 +17,8 @@ public:
     virtual void close() = 0;
 };
 
-/// Collective. On `runtime`, which stays open; where that is null on the runtime that this thread has opened over
-/// MPI_COMM_WORLD, or one of its own over it. runtime/composition.cpp has it.
+/// Collective. On `runtime`, which stays open; if that is null, on the runtime that this thread has opened over
+/// MPI_COMM_WORLD, or a new one over it. Defined in runtime/composition.cpp.
 [[nodiscard]] std::unique_ptr<Session> open_session(Team* runtime);
 
 } // namespace lapwing::upc

@@ -17,7 +17,7 @@ namespace lapwing::upc {
 
 namespace {
 
-/// A file that is part of the process. Processes of one program load it at other addresses.
+/// A file that is part of the process. Processes of one program load it at different addresses.
 struct LoadedFile {
     std::uint64_t base = 0;
     std::uint64_t hash = 0; ///< of its name, 16 bits
@@ -52,8 +52,8 @@ template <class Wanted>
 
 constexpr std::uint64_t offset_mask = (std::uint64_t{1} << 48) - 1;
 
-/// What addr2line prints: for each function that was inlined at the place, from the inside out, its name and its line.
-/// The first line that is not Lapwing's own is the program's.
+/// The output of addr2line has, for each function that was inlined at the place, innermost first, its name and its
+/// line. Returns the first line outside Lapwing.
 [[nodiscard]] std::string programs_line(const std::string& command) {
     const std::unique_ptr<std::FILE, int (*)(std::FILE*)> output{popen(command.c_str(), "r"), pclose};
     if (output == nullptr) return {};
@@ -88,7 +88,7 @@ std::uint64_t portable_place(const void* address) {
 std::string source_line(std::uint64_t place) {
     const LoadedFile file =
         find_file([hash = place >> 48](const dl_phdr_info&, const LoadedFile& file) { return file.hash == hash; });
-    const std::uint64_t offset = (place & offset_mask) - 1; // in the call, not behind it
+    const std::uint64_t offset = (place & offset_mask) - 1; // inside the call, not after it
     std::error_code none;
     const std::string name =
         file.name.empty() ? std::filesystem::read_symlink("/proc/self/exe", none).string() : file.name;

@@ -58,7 +58,7 @@ void Transfers::add_implicit(Completion completion) {
 }
 
 void Transfers::synci() {
-    // Taken out first: what fails is not waited for again.
+    // Taken out first: a failed one is not waited for again.
     std::vector<Completion> transfers = std::exchange(implicit_, {});
     for (Completion& transfer : transfers) transfer.wait();
 }

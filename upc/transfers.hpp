@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <vector>
 
-/// What a handle stands for: the transfer, and nothing once it is complete.
+/// A handle's transfer; empty once it is complete.
 struct lapwing_upc_transfer {
     lapwing::Completion completion;
 };
@@ -20,16 +20,16 @@ class Transfers {
 public:
     explicit Transfers(ProgramState& program) : program_{program} {}
 
-    /// Each starts one, whose memory must stay until it is complete. `call` is the name in messages.
+    /// Each starts a transfer, whose memory must stay valid until it is complete. `call` is the name in messages.
     [[nodiscard]] Completion start_get(const char* call, void* destination, const lapwing_upc_pointer& source,
                                        std::size_t bytes);
     [[nodiscard]] Completion start_put(const char* call, const lapwing_upc_pointer& destination, const void* source,
                                        std::size_t bytes);
-    /// Between two parts neither of which can be loaded it is complete on return.
+    /// Between two parts neither of which can be loaded, it is complete on return.
     [[nodiscard]] Completion start_copy(const char* call, const lapwing_upc_pointer& destination,
                                         const lapwing_upc_pointer& source, std::size_t bytes);
 
-    /// Null for what is complete.
+    /// Null for a complete transfer.
     [[nodiscard]] static lapwing_upc_handle handle_of(Completion completion);
     static void sync(lapwing_upc_handle handle);
     [[nodiscard]] static bool sync_attempt(lapwing_upc_handle handle);

@@ -19,7 +19,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 17> words{{
     {"the close of a window", "the end of the program (a return from main, or exit)"},
     {"the creation of a window", "the start of the program"},
     {"notify was called before, and its wait is missing; call wait first",
-     "the upc_wait for the upc_notify before is missing; call it first"},
+     "the upc_wait for the previous upc_notify is missing; call it first"},
     {"Window(\"UPC's shared heap\")", "the shared heap"},
     {"the identities differ", "the names differ"},
     {"all ranks of a team", "all threads"},

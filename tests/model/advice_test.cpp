@@ -87,7 +87,7 @@ TEST_CASE("a trace is read, and all else is refused with a reason") {
     CHECK(rank.records.front().record.within.at[0] == 9921);
 
     const std::string good = sealed(head + in_a_row);
-    CHECK_THROWS_WITH(parse_trace("", "t"), Contains("t: it is no trace of Lapwing's"));
+    CHECK_THROWS_WITH(parse_trace("", "t"), Contains("t: it is not a trace of Lapwing"));
     CHECK_THROWS_WITH(parse_trace("\x7f"
                                   "ELF",
                                   "t"),

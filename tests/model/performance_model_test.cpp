@@ -223,7 +223,7 @@ TEST_CASE("a network by its LogGP parameters, up to 100,000 threads") {
     CHECK(on.rates.of(AccessPattern::vector, true).seconds(1) == Approx(2.008 * us));
     CHECK(on.barrier_seconds == Approx(17 * 7 * us)); // 2^17 threads
     CHECK(loggp_platform(network, 1, local, 1e-9).barrier_seconds == 0);
-    CHECK_THROWS_WITH(loggp_platform({.latency = -1}, 2, local, 1e-9), Contains("none of these is negative"));
+    CHECK_THROWS_WITH(loggp_platform({.latency = -1}, 2, local, 1e-9), Contains("none of these may be negative"));
     ProgramDescription program =
         one_interval({.name = "A", .elements = 100'000'000, .block = 1000}, {{.object = "A", .count = 1000}}, 100'000);
     // All but a hundred-thousandth of the accesses are remote.
@@ -258,7 +258,7 @@ dependence c_write c_read true
           Approx(0.5 + 1152000.0 / 12 * 11 * 71.2 * us + (3 * 1152000.0 + 1152000.0 / 12) * 0.12 * us));
 
     CHECK_THROWS_WITH(parse_description("threads 2\nobject A block=1\n"), Contains("line 2") && Contains("elements"));
-    CHECK_THROWS_WITH(parse_description("threads two\n"), Contains("line 1") && Contains("'two' is no number"));
+    CHECK_THROWS_WITH(parse_description("threads two\n"), Contains("line 1") && Contains("'two' is not a number"));
     CHECK_THROWS_WITH(parse_description("threads 0\n"), Contains("at least 1"));
     CHECK_THROWS_WITH(parse_description("interval i\nreference r read B count=1\n"), Contains("no object 'B'"));
     CHECK_THROWS_WITH(parse_description("object A elements=1\ninterval i\nreference r read A walk=slow\n"),

@@ -49,7 +49,7 @@ def main():
         damaged = Path(directory, "damaged")
         damaged.write_text(trace.read_text().replace("calls=", "calls=1", 1))
         expect("its checksum is wrong, so it is damaged", run(advise, damaged, code=1))
-        expect("it is no trace of Lapwing's", run(advise, source, code=1))
+        expect("it is not a trace of Lapwing", run(advise, source, code=1))
         expect("cannot be read", run(advise, Path(directory, "none"), code=1))
         program = Path(directory, "program")
         program.write_text("threads 2\nobject a elements=10\ninterval i\nreference r read a count=5\n")

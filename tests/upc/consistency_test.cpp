@@ -317,9 +317,9 @@ TEST_CASE("arithmetic that leaves an object, and objects that are gone, at asser
     CHECK_NOTHROW(add(array, n)); // the end
     CHECK_NOTHROW(add(add(array, n), -n));
     CHECK_THAT(test::upc_error_of([&] { (void)add(array, n + 6 * upc::threads()); }),
-               test::says({"pointer arithmetic", "leads out of the object"}));
+               test::says({"pointer arithmetic", "leaves the object"}));
     CHECK_THAT(test::upc_error_of([&] { (void)add(array, -3 * upc::threads()); }),
-               test::says({"leads out of the object"}));
+               test::says({"leaves the object"}));
     upc::barrier();
     if (upc::mythread() == 0) lapwing_upc_free(array);
     upc::barrier();

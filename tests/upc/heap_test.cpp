@@ -2,7 +2,7 @@
 #include "support/mpi_test.hpp"
 #include "tests/distribution/random_maps.hpp"
 #include "tests/upc/upc_test.hpp"
-#include "upc/heap_books.hpp"
+#include "upc/heap_metadata.hpp"
 #include "upc/program.hpp"
 
 #include <lapwing/statistics.hpp>
@@ -76,7 +76,7 @@ TEST_CASE(
     constexpr Region region{sizeof(HeapRoot) + granule - block_header_bytes,
                             sizeof(HeapRoot) + granule - block_header_bytes + (1U << 21) + 5 * granule};
     CountedMemory memory{region.end};
-    HeapBooks books{memory, 0, region};
+    HeapMetadata books{memory, 0, region};
     books.make();
     std::map<std::uint64_t, std::uint64_t> blocks; // ends by begins
     test::Random random{17};
@@ -139,7 +139,7 @@ TEST_CASE("books that a program has written over are told, and followed nowhere"
     int told = 0;
     for (int round = 0; round < 2000; ++round) {
         CountedMemory memory{region.end};
-        HeapBooks books{memory, 0, region};
+        HeapMetadata books{memory, 0, region};
         books.make();
         std::vector<std::uint64_t> blocks;
         for (int k = 0; k < 40; ++k)
@@ -155,7 +155,7 @@ TEST_CASE("books that a program has written over are told, and followed nowhere"
             for (const std::uint64_t block : blocks) static_cast<void>(books.free(block));
             for (int k = 0; k < 40; ++k)
                 static_cast<void>(books.allocate(static_cast<std::uint64_t>(random.number(1, 900))));
-        } catch (const BooksOverwritten& problem) {
+        } catch (const MetadataOverwritten& problem) {
             REQUIRE(problem.at < region.end);
             ++told;
         }

@@ -49,7 +49,7 @@ TEST_CASE("an attempt takes a free lock, and no other") {
                    test::says({"upc_unlock", "does not hold the lock"}));
     } else {
         CHECK_THAT(test::upc_error_of([&] { lapwing_upc_lock(lock); }),
-                   test::says({"upc_lock", "holds the lock already"}));
+                   test::says({"upc_lock", "already holds the lock"}));
     }
     lapwing_upc_barrier(nullptr);
     if (program.me == 0) lapwing_upc_unlock(lock);
@@ -208,9 +208,9 @@ TEST_CASE("barriers with names, in two phases, and different names") {
                test::says({who + ": upc_wait", "no upc_notify before it"}));
     lapwing_upc_notify(&name);
     CHECK_THAT(test::upc_error_of([&] { lapwing_upc_notify(nullptr); }),
-               test::says({who + ": upc_notify", "the upc_wait for the upc_notify before is missing"}));
+               test::says({who + ": upc_notify", "the upc_wait for the previous upc_notify is missing"}));
     CHECK_THAT(test::upc_error_of([&] { lapwing_upc_barrier(nullptr); }),
-               test::says({who + ": upc_barrier", "the upc_wait for the upc_notify before is missing"}));
+               test::says({who + ": upc_barrier", "the upc_wait for the previous upc_notify is missing"}));
     CHECK_THAT(test::upc_error_of([&] { lapwing_upc_all_free({}); }),
                test::says({who + ": upc_barrier (or upc_notify and upc_wait)", "upc_wait"}));
     const int eight = 8;

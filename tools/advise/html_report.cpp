@@ -1,4 +1,4 @@
-// The report as one page, without scripts and without other files.
+// The report as one page, without scripts or other files.
 #include "report.hpp"
 
 #include <fmt/format.h>
@@ -43,7 +43,7 @@ svg text { font: 11px system-ui, sans-serif; fill: #222 }
 constexpr std::array<std::string_view, 8> colours{"#4477aa", "#ee6677", "#228833", "#ccbb44",
                                                   "#66ccee", "#aa3377", "#bbbbbb", "#000000"};
 
-/// Time by interval, a bar for each rank.
+/// Time by interval, one bar per rank.
 [[nodiscard]] std::string interval_bars(const Report& report) {
     const RecordedTrace& trace = report.trace;
     double longest = 1e-9;
@@ -81,7 +81,7 @@ constexpr std::array<std::string_view, 8> colours{"#4477aa", "#ee6677", "#228833
     return text + "</ul>\n";
 }
 
-/// Which rank accesses whose memory how often: darker is more, by the logarithm.
+/// Which rank accesses whose memory how often: darker is more, on a logarithmic scale.
 [[nodiscard]] std::string access_map(const Report& report, const std::string& name, std::uint64_t number) {
     const auto ranks = static_cast<std::size_t>(report.trace.ranks);
     std::vector<std::uint64_t> counts(ranks * ranks);
@@ -120,7 +120,7 @@ constexpr std::array<std::string_view, 8> colours{"#4477aa", "#ee6677", "#228833
     return text + "</svg></div>\n";
 }
 
-/// The share of accesses that a cache of so many pages serves.
+/// The fraction of accesses that a cache of so many pages would serve.
 [[nodiscard]] std::string reuse_curve(const AccessUse& use) {
     const auto total = static_cast<double>(std::max<std::uint64_t>(use.within.total(), 1));
     constexpr int most = 20;

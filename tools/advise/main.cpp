@@ -1,4 +1,4 @@
-// lapwing-advise: says what a trace of LAPWING_TRACE spends its time on, and what would help. No MPI program.
+// lapwing-advise: shows where a program traced by LAPWING_TRACE spends its time, and what would help. No MPI program.
 #include "model/advice.hpp"
 #include "model/loggp_platform.hpp"
 #include "model/profile.hpp"
@@ -53,7 +53,7 @@ std::optional<model::CostTables> costs(const std::string& file) {
     return model::read_profile(file, key);
 }
 
-/// A description, and what the model makes of it.
+/// A description, and the model's prediction for it.
 void predict(const Options& options) {
     model::ProgramDescription program = model::parse_description(contents_of(options.describe));
     if (options.threads != 0) program.threads = options.threads;
@@ -145,14 +145,14 @@ int main(int argument_count, char** arguments) {
         ->capture_default_str();
     app.add_option(
            "--loggp", options.loggp,
-           "for --describe on another network: L, o and g in us, and G in ns a byte; own memory is the profile's")
+           "for --describe on another network: L, o and g in us, and G in ns a byte; local memory is the profile's")
         ->expected(4)
         ->delimiter(',');
     app.add_option("--threads", options.threads, "for --describe: instead of the description's")
         ->check(CLI::Range(1, 1'000'000));
     app.add_flag("--cached", options.cached, "with Lapwing's cache, for --describe");
     app.add_option("--html", options.html, "write a page to this file");
-    app.add_flag("--json", options.json, "print the advice for programs");
+    app.add_flag("--json", options.json, "print the advice as JSON");
     app.add_flag("--all", options.all, "print everything, not the first ten");
     CLI11_PARSE(app, argument_count, arguments);
     if (options.trace.empty() && options.describe.empty()) {

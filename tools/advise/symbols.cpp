@@ -16,22 +16,22 @@ namespace {
 
 using detail::model::RecordedTrace;
 
-/// The library's own functions and headers, and those of the C++ library.
+/// Whether a function is the program's, not of the library or the C++ library.
 [[nodiscard]] bool is_programs_own(std::string_view function, std::string_view line) {
     if (line.find("/include/lapwing/") != line.npos || line.starts_with("/usr/")) return false;
-    // Functions of templates begin with their return type.
+    // Names of function templates begin with their return type.
     const std::string_view name = function.substr(0, function.find('('));
     return name.find("lapwing::") == name.npos && !name.starts_with("lapwing_") && !name.starts_with("std::") &&
            !name.starts_with("__libc_") && name != "??";
 }
 
-/// Without arguments; of a lambda expression the function that it is in.
+/// Without arguments; for a lambda expression, the enclosing function.
 [[nodiscard]] std::string name_of(std::string_view function) {
     return std::string{function.substr(0, std::min(function.find('('), function.find("::{lambda")))};
 }
 
 [[nodiscard]] std::string last_parts(std::string_view path) {
-    // The directory and the name, as a person would say it.
+    // The directory and the file name.
     const auto slash = path.rfind('/');
     if (slash == path.npos || slash == 0) return std::string{path};
     const auto before = path.rfind('/', slash - 1);
@@ -39,7 +39,7 @@ using detail::model::RecordedTrace;
 }
 
 [[nodiscard]] std::uint64_t call_of(const RecordedTrace::Frame& frame) {
-    return frame.offset == 0 ? 0 : frame.offset - 1; // in the call, not behind it
+    return frame.offset == 0 ? 0 : frame.offset - 1; // inside the call, not after it
 }
 
 } // namespace

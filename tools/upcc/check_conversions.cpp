@@ -1,5 +1,5 @@
-// Constraints of section 6.4: casts, assignments, comparisons and differences of pointers, and the operators that tell
-// sizes.
+// Constraints of section 6.4: casts, assignments, comparisons and differences of pointers, and the size
+// operators.
 #include "checks.hpp"
 
 using namespace clang;
@@ -8,7 +8,7 @@ namespace upcc {
 
 namespace {
 
-/// Of private pointers.
+/// For private pointers.
 [[nodiscard]] bool is_pointer_to_pointer(QualType type) {
     return !type.isNull() && type->isPointerType() && !Types::points_to_shared(type) &&
            Types::pointee(type)->isPointerType();
@@ -63,7 +63,7 @@ void Checks::conversion(QualType to, const Expr* from, const std::string& what) 
                                       types_.in_upc(source) + "' and '" + types_.in_upc(to) + "'");
 }
 
-/// Whether pointers to them convert into each other in C: sign and qualifiers aside, which compilers warn of.
+/// Whether pointers to them convert into each other in C, apart from sign and qualifiers, of which compilers warn.
 bool Checks::alike(QualType a, QualType b) const {
     a = types_.without_shared(a);
     b = types_.without_shared(b);
@@ -140,7 +140,7 @@ void Checks::operation(const BinaryOperator* operation) {
     const bool left_points = Types::points_to_shared(left->getType());
     const bool right_points = Types::points_to_shared(right->getType());
     if (operation->getOpcode() == BO_Assign) return conversion(left->getType(), right, "assigning");
-    // As they were written: Clang converts one into the other.
+    // As written: Clang converts one into the other.
     if (operation->isComparisonOp() && is_pointer(left) && is_pointer(right) && to_shared(left) != to_shared(right) &&
         !is_null(left->IgnoreParenImpCasts()) && !is_null(right->IgnoreParenImpCasts()))
         return error(operation->getOperatorLoc(), "a pointer-to-shared and a pointer-to-private cannot be compared");
@@ -199,7 +199,7 @@ void Checks::call(const CallExpr* call) {
                                           types_.in_upc(name->getType()) + "'");
         return;
     }
-    // Clang would take them for functions of any address space.
+    // Clang would accept them as functions of any address space.
     if (const FunctionDecl* const callee = call->getDirectCallee(); callee != nullptr && callee->getBuiltinID() != 0)
         for (unsigned k = 0; k < call->getNumArgs() && k < callee->getNumParams(); ++k)
             if (Types::points_to_shared(callee->getParamDecl(k)->getType()))
@@ -210,7 +210,7 @@ void Checks::call(const CallExpr* call) {
     const auto* const pointer = call->getCallee()->getType()->getAs<PointerType>();
     const auto* const prototype = pointer == nullptr ? nullptr : pointer->getPointeeType()->getAs<FunctionProtoType>();
     if (prototype == nullptr) return;
-    // By declaration: its types have their layouts.
+    // The declaration's types have their layouts.
     const FunctionDecl* const callee = call->getDirectCallee();
     for (unsigned k = 0; k < call->getNumArgs() && k < prototype->getNumParams(); ++k)
         conversion(callee != nullptr && k < callee->getNumParams() ? callee->getParamDecl(k)->getType()

@@ -11,7 +11,7 @@ constexpr std::uint64_t largest_block = 0x7fffffff; // UPC_MAX_BLOCK_SIZE
 
 } // namespace
 
-/// The values of the expressions in layout qualifiers, which stand behind the program as enumerators.
+/// The values of the expressions in layout qualifiers, which follow the program as enumerators.
 void Checks::layouts() {
     struct Values : RecursiveASTVisitor<Values> {
         std::vector<const EnumConstantDecl*> found;
@@ -29,7 +29,7 @@ void Checks::layouts() {
         const llvm::APSInt& block = value->getInitVal();
         const auto problem = [&](const std::string& text) { report_.add_at_source(Report::Kind::error, source, text); };
         if (names_threads(value->getInitExpr()))
-            problem("THREADS is no constant here, and a block size must be one; use [*], or compile for a fixed "
+            problem("THREADS is not a constant here, but a block size must be one; use [*], or compile for a fixed "
                     "number of threads (-T)");
         else if (block.isNegative())
             problem("the block size of a shared type cannot be negative: it is " + toString(block, 10));
@@ -43,22 +43,22 @@ void Checks::layouts() {
 void Checks::constant(const Expr* expression, const std::string& what) {
     if (names_threads(expression))
         error(expression->getExprLoc(),
-              "THREADS is no constant here, and " + what + " must be one; compile for a fixed number of threads (-T)");
+              "THREADS is not a constant here, but " + what + " must be one; compile for a fixed number of threads (-T)");
 }
 
-/// Of a type, or of what a pointer points to.
+/// For a type, or what a pointer points to.
 void Checks::qualifiers(QualType type, SourceLocation location) {
     if (const std::string both = types_.conflict(type); !both.empty())
         error(location, "a type cannot be " + both + " at once");
     else if (!Types::is_shared(type) && !Types::points_to_shared(type) && types_.qualifier(type) != Qualifier::none)
-        error(location, "strict and relaxed are for shared types alone");
+        error(location, "strict and relaxed are only for shared types");
 }
 
-/// Layouts and qualifiers wherever they stand in a type.
+/// Layouts and qualifiers anywhere in a type.
 void Checks::type(TypeLoc type, bool declares_array) {
     const QualType whole = type.getType();
     qualifiers(whole, type.getBeginLoc());
-    // At the top: of the object. Below a pointer: of what it points to.
+    // At the top: for the object. Below a pointer: for what it points to.
     bool below_pointer = false;
     for (TypeLoc here = type; !here.isNull(); here = here.getNextTypeLoc()) {
         if (const auto function = here.getAs<FunctionTypeLoc>()) {
@@ -93,7 +93,7 @@ std::string Checks::layout_text(const Layout& layout, QualType) const {
 bool Checks::same_layout(QualType a, QualType b) const {
     const Layout one = types_.layout(a);
     const Layout other = types_.layout(b);
-    if (one.kind == Layout::Kind::even || other.kind == Layout::Kind::even) return true; // the array knows
+    if (one.kind == Layout::Kind::even || other.kind == Layout::Kind::even) return true; // the array has the layout
     return one.is_indefinite() ? other.is_indefinite() : !other.is_indefinite() && one.block == other.block;
 }
 
@@ -126,8 +126,8 @@ void Checks::dimensions(const VarDecl* variable) {
     }
     if (types_.layout(t).is_indefinite()) {
         if (multiples > 0)
-            error(variable->getLocation(), "an array of block size [] lies with one thread, and THREADS is no constant "
-                                           "here for its size; compile for a fixed number of threads (-T)");
+            error(variable->getLocation(), "an array of block size [] belongs to one thread, and THREADS is not a "
+                                           "constant here for its size; compile for a fixed number of threads (-T)");
     } else if (multiples > 1 || named > 1)
         error(variable->getLocation(), "THREADS occurs more than once in the dimensions of a shared array");
     else if (multiples == 0 && !incomplete)
@@ -138,7 +138,7 @@ void Checks::dimensions(const VarDecl* variable) {
 void Checks::name(const NamedDecl* declaration) {
     const IdentifierInfo* const name = declaration->getIdentifier();
     if (name == nullptr || (!name->isStr("THREADS") && !name->isStr("MYTHREAD"))) return;
-    error(declaration->getLocation(), name->getName().str() + " is a keyword of UPC, and no name for anything else");
+    error(declaration->getLocation(), name->getName().str() + " is a keyword of UPC, and cannot name anything else");
 }
 
 void Checks::variable(const VarDecl* variable) {
@@ -150,16 +150,16 @@ void Checks::variable(const VarDecl* variable) {
         before != nullptr && Types::is_shared(t) && !same_layout(t, before->getType()))
         error(variable->getLocation(),
               "'" + variable->getName().str() + "' has the block size " + layout_text(types_.layout(t), t) +
-                  " here, and " + layout_text(types_.layout(before->getType()), t) + " in its declaration before");
+                  " here, and " + layout_text(types_.layout(before->getType()), t) + " in its previous declaration");
     if (Types::is_shared(t)) {
         if (variable->getTLSKind() != VarDecl::TLS_None)
-            error(variable->getLocation(), "a shared object is one for all threads, and cannot be __thread");
+            error(variable->getLocation(), "a shared object is common to all threads, and cannot be __thread");
         if (variable->hasGlobalStorage()) dimensions(variable);
         return;
     }
     if (variable->getInit() != nullptr) conversion(t, variable->getInit(), "initialising");
     if (threads_ != 0) return;
-    // Private objects: an automatic array may have any size, others a constant one.
+    // Private objects: an automatic array may have any size, others need a constant one.
     const bool initialised = variable->getInit() != nullptr && t->isArrayType();
     if (const TypeSourceInfo* const written = variable->getTypeSourceInfo();
         written != nullptr && (variable->hasGlobalStorage() || initialised))
@@ -185,7 +185,7 @@ void Checks::function(const FunctionDecl* function) {
     if (const TypeSourceInfo* const written = function->getTypeSourceInfo()) type(written->getTypeLoc(), false);
     const FunctionDecl* const before = function->getPreviousDecl();
     if (before == nullptr) return;
-    // As it is written: the types of declarations are merged.
+    // As written: declarations' types are merged.
     const auto returned = [](const FunctionDecl* declaration) {
         const TypeSourceInfo* const written = declaration->getTypeSourceInfo();
         const auto type = written == nullptr ? FunctionTypeLoc{}
@@ -195,8 +195,9 @@ void Checks::function(const FunctionDecl* function) {
     if (const QualType here = returned(function), there = returned(before);
         Types::points_to_shared(here) && Types::points_to_shared(there) &&
         !same_layout(Types::pointee(here), Types::pointee(there)))
-        error(function->getLocation(), "'" + function->getName().str() +
-                                           "' returns a pointer of another block size than in the declaration before");
+        error(function->getLocation(),
+              "'" + function->getName().str() +
+                  "' returns a pointer of a different block size than in the previous declaration");
     if (before->getNumParams() != function->getNumParams()) return;
     for (unsigned k = 0; k < function->getNumParams(); ++k) {
         const QualType here = function->getParamDecl(k)->getType();
@@ -204,7 +205,7 @@ void Checks::function(const FunctionDecl* function) {
         if (Types::points_to_shared(here) && Types::points_to_shared(there) &&
             !same_layout(Types::pointee(here), Types::pointee(there)))
             error(function->getParamDecl(k)->getLocation(),
-                  "the parameter has another block size than in the declaration before");
+                  "the parameter has a different block size than in the previous declaration");
     }
 }
 

@@ -1,4 +1,4 @@
-// Constraints of section 6.6: upc_forall, and the order of upc_notify and upc_wait where it can be seen.
+// Constraints of section 6.6: upc_forall, and the order of upc_notify and upc_wait where it can be checked.
 #include "checks.hpp"
 #include "forall.hpp"
 
@@ -60,8 +60,8 @@ void Checks::jumps(const FunctionDecl* function) {
         bool leaves = label->second == nullptr;
         for (const ForStmt* outer = from; outer != nullptr; outer = found.around[outer])
             leaves = leaves || outer == label->second;
-        error(jump->getBeginLoc(), leaves ? "goto leaves upc_forall: all its threads go through all of it"
-                                          : "goto enters upc_forall: all its threads begin it together");
+        error(jump->getBeginLoc(), leaves ? "goto leaves upc_forall: all threads must complete it"
+                                          : "goto enters upc_forall: all threads must enter it together");
     }
 }
 
@@ -76,7 +76,7 @@ enum class Phase { unknown, outside, notified };
     return name.consume_front("lapwing_upcc_") ? name.drop_back(1) : StringRef{};
 }
 
-/// Whether it may notify or wait: it has such a statement, or calls something that may have.
+/// Whether it may notify or wait: it contains such a statement, or a call of a function that may contain one.
 [[nodiscard]] bool may_synchronise(const Stmt* statement, const SourceManager& sources) {
     struct Finder : RecursiveASTVisitor<Finder> {
         const SourceManager* sources = nullptr;

@@ -29,7 +29,7 @@ int Checks::times_threads_named(const Stmt* expression) const {
 
 namespace {
 
-/// Goes through the program, and hands each part to its checks.
+/// Walks through the program, and passes each part to its checks.
 class Walk : public RecursiveASTVisitor<Walk> {
 public:
     explicit Walk(Checks& checks) : checks_{checks} {}

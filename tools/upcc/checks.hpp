@@ -9,7 +9,7 @@
 
 namespace upcc {
 
-/// What UPC forbids and C with address spaces does not. Also tells `types` the values of the layouts' expressions.
+/// Finds what UPC forbids and C with address spaces allows. Also sets the values of layouts' expressions in `types`.
 void check(clang::ASTContext& context, const Prepared& prepared, Types& types, Report& report, int threads);
 
 /// What the checks share.
@@ -26,11 +26,11 @@ public:
     void name(const clang::NamedDecl* declaration);
     void function(const clang::FunctionDecl* function);
     void member(const clang::FieldDecl* member);
-    /// An expression that C wants to be constant.
+    /// An expression that must be constant in C.
     void constant(const clang::Expr* expression, const std::string& what);
 
     // check_conversions.cpp
-    /// `from` becomes a value of type `to`, without a cast.
+    /// `from` is converted to type `to`, without a cast.
     void conversion(clang::QualType to, const clang::Expr* from, const std::string& what);
     void cast(const clang::CStyleCastExpr* cast);
     void operation(const clang::BinaryOperator* operation);
@@ -47,12 +47,12 @@ public:
 private:
     [[nodiscard]] std::size_t offset(clang::SourceLocation location) const;
     void error(clang::SourceLocation location, const std::string& text) { report_.error(offset(location), text); }
-    /// 0 where THREADS is a constant.
+    /// 0 if THREADS is a constant.
     [[nodiscard]] int times_threads_named(const clang::Stmt* expression) const;
     [[nodiscard]] bool names_threads(const clang::Stmt* expression) const {
         return times_threads_named(expression) > 0;
     }
-    /// Block sizes as programs write them; those of [*] are those of the array.
+    /// Block sizes as programs write them; [*] is replaced by the array's.
     [[nodiscard]] std::string layout_text(const Layout& layout, clang::QualType array) const;
     [[nodiscard]] bool same_layout(clang::QualType a, clang::QualType b) const;
     [[nodiscard]] bool alike(clang::QualType a, clang::QualType b) const;

@@ -1,4 +1,4 @@
-// Everything of Clang that the translator uses, precompiled: its headers take longer than all that is written here.
+// Everything of Clang that the translator uses, precompiled: its headers take longer to compile than the translator.
 #pragma once
 #include <clang/AST/ASTConsumer.h>
 #include <clang/AST/ASTContext.h>

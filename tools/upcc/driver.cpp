@@ -24,7 +24,7 @@ namespace {
     return text.str();
 }
 
-/// Which kind of file a name says it is.
+/// The kind of file, by its name.
 [[nodiscard]] bool is_source(const std::string& name) {
     const fs::path extension = fs::path{name}.extension();
     return extension == ".upc" || extension == ".c" || extension == ".i" || extension == ".h";
@@ -44,14 +44,14 @@ Configuration Configuration::of(const fs::path& program) {
             const std::size_t equals = line.find('=');
             if (equals == line.npos || line[0] == '#') continue;
             std::string value = line.substr(equals + 1);
-            // An installation may be moved as a whole.
+            // An installation may have been moved.
             for (std::size_t at; (at = value.find("@prefix@")) != value.npos;)
                 value.replace(at, 8, directory.parent_path().string());
             result.values_[line.substr(0, equals)] = value;
         }
         return result;
     }
-    throw BadOption{"there is no upcc.conf beside " + program.string() + ", nor in " + data.string() +
+    throw BadOption{"there is no upcc.conf next to " + program.string() + ", nor in " + data.string() +
                     ": install it whole"};
 }
 
@@ -98,7 +98,7 @@ std::string Driver::temporary(const std::string& source, const std::string& suff
     return options_.save_temporaries ? name : (directory_ / (std::to_string(files_) + name)).string();
 }
 
-/// What the translator's header declares, without its macros: the program's headers come after it as if it were not
+/// The declarations of the translator's header, without its macros: the program's headers then follow as if it were not
 /// there.
 std::string Driver::prelude() {
     if (!prelude_.empty()) return prelude_;
@@ -122,7 +122,7 @@ bool Driver::preprocess(const std::string& source, const std::string& to) {
     if (options_.threads > 0)
         words.insert(words.end(), {"-D__UPC_STATIC_THREADS__=1", "-DTHREADS=" + std::to_string(options_.threads)});
     else words.emplace_back("-D__UPC_DYNAMIC_THREADS__=1");
-    // The prelude has declared them.
+    // The prelude has declared these.
     for (const char* const header : {"", "ATOMIC_", "COLLECTIVE_", "POINTER_", "RECORDING_", "TYPES_", "INLINE_"})
         words.push_back(std::string{"-DLAPWING_UPC_"} + header + "H");
     words.insert(words.end(), options_.preprocessor.begin(), options_.preprocessor.end());
@@ -137,9 +137,9 @@ bool Driver::preprocess(const std::string& source, const std::string& to) {
 bool Driver::compile(const std::string& source, bool translated, const std::string& to) {
     std::vector<std::string> words{configuration_.value("clang"), "-std=" + options_.standard, "-fcommon"};
     if (translated) {
-        // With lines, by which errors of the running program name their place; -g… among the options comes later.
+        // With lines, so that errors of the running program can name their place; -g… among the options comes later.
         words.insert(words.end(), {"-x", "cpp-output", "-w", "-gline-tables-only"});
-        // The source has been warned of them.
+        // The translator has already warned about these.
         for (const char* const old : {"implicit-function-declaration", "implicit-int", "int-conversion",
                                       "incompatible-function-pointer-types", "return-type"})
             words.push_back(std::string{"-Wno-error="} + old);
@@ -183,7 +183,7 @@ std::string Driver::object_of(const std::string& input) {
     const std::string preprocessed = is_preprocessed ? input : temporary(input, ".i");
     if (options_.until == Options::Until::preprocess) return preprocess(input, options_.output) ? "-" : "";
     if (!is_preprocessed && !preprocess(input, preprocessed)) return {};
-    // Berkeley's compiler declares its extensions by itself.
+    // Berkeley's compiler declares its extensions without a header.
     if (!is_preprocessed && names_extensions(contents(preprocessed))) {
         options_.preprocessor.insert(options_.preprocessor.begin(), {"-include", "bupc_extensions.h"});
         const bool good = preprocess(input, preprocessed);

@@ -12,7 +12,7 @@ namespace upcc {
 /// Where the compiler, the headers and the libraries are: the file upcc.conf of the build or the installation.
 class Configuration {
 public:
-    /// Beside the program, or in ../share/lapwing. Throws BadOption where there is none.
+    /// Next to the program, or in ../share/lapwing. Throws BadOption if there is none.
     [[nodiscard]] static Configuration of(const std::filesystem::path& program);
     [[nodiscard]] std::string value(const std::string& key) const;
     [[nodiscard]] std::vector<std::string> list(const std::string& key) const;
@@ -21,7 +21,7 @@ private:
     std::map<std::string, std::string> values_;
 };
 
-/// Preprocesses, translates, compiles and links what the command line says.
+/// Preprocesses, translates, compiles and links according to the command line.
 class Driver {
 public:
     Driver(Options options, Configuration configuration);
@@ -46,7 +46,7 @@ private:
 
     Options options_;
     Configuration configuration_;
-    std::filesystem::path directory_; ///< of temporary files
+    std::filesystem::path directory_; ///< for temporary files
     std::string prelude_;
     int files_ = 0;
 };

@@ -16,8 +16,8 @@
 
 namespace upcc {
 
-/// Writes the program as C: the text that was parsed, with other text for what is shared. What has nothing shared in it
-/// stays as it was written.
+/// Writes the program as C: the parsed text, with replacements for whatever is shared. Parts without anything shared
+/// are unchanged.
 class Emitter {
 public:
     Emitter(clang::ASTContext& context, const Prepared& prepared, Types& types, Report& report, int threads,
@@ -26,7 +26,7 @@ public:
     [[nodiscard]] std::string translation_unit();
 
 private:
-    /// Text for a range of the parsed text.
+    /// A replacement for a range of the parsed text.
     struct Piece {
         std::size_t begin;
         std::size_t end;
@@ -43,10 +43,10 @@ private:
     [[nodiscard]] std::string source(clang::SourceRange range) const {
         return source(offset(range.getBegin()), end_offset(range.getEnd()));
     }
-    /// The parsed text from begin to end, with the pieces in their places. Lines keep their numbers.
+    /// The parsed text from begin to end, with the pieces inserted. Line numbers are preserved.
     [[nodiscard]] std::string splice(std::size_t begin, std::size_t end, Pieces pieces) const;
     [[nodiscard]] std::string line_marker(std::size_t at) const;
-    /// Behind the semicolon that comes next.
+    /// After the next semicolon.
     [[nodiscard]] std::size_t behind_semicolon(std::size_t at) const;
     [[nodiscard]] std::size_t statement_end(const clang::Stmt* statement) const;
     void error(clang::SourceLocation location, const std::string& text) { report_.error(offset(location), text); }
@@ -55,7 +55,7 @@ private:
     /// A declaration of `name`, or a type name where that is empty, in C.
     [[nodiscard]] std::string declare(clang::QualType type, const std::string& name);
     [[nodiscard]] std::string type(clang::QualType type) { return declare(type, ""); }
-    /// As one word before a name: `int (*)(void) f` is none.
+    /// A type that is one word before a name: `int (*)(void) f` is not valid.
     [[nodiscard]] std::string value_type(clang::QualType shared);
     [[nodiscard]] std::string function_declarator(const clang::FunctionType* function, const std::string& name);
     [[nodiscard]] std::string record_name(const clang::TagDecl* record);
@@ -81,11 +81,11 @@ private:
                                    bool minus = false);
     [[nodiscard]] std::string minus(const clang::BinaryOperator* difference);
     [[nodiscard]] std::string convert(const clang::CastExpr* cast);
-    /// In elements, as C. `of`: where the type comes from.
+    /// In elements, as C. `of`: the expression from which the type comes.
     [[nodiscard]] std::string block(clang::QualType shared, const clang::Expr* of);
     [[nodiscard]] std::string block_of_array(clang::QualType shared);
     [[nodiscard]] std::string element_bytes(clang::QualType shared);
-    /// How many elements a step of a pointer to this type goes, as a factor; empty for one.
+    /// The factor from steps of a pointer to this type to elements; empty for one.
     [[nodiscard]] std::string step(clang::QualType pointee);
     [[nodiscard]] std::string size_of(const clang::UnaryExprOrTypeTraitExpr* size);
     [[nodiscard]] std::string size_of_shared(clang::QualType type);
@@ -124,14 +124,14 @@ private:
 
     // emit_declarations.cpp
     using Group = std::vector<const clang::Decl*>;
-    /// Declarations that share their specifiers: their ranges overlap. A structure may be defined among them.
+    /// Declarations that share their specifiers: their ranges overlap. One may define a structure.
     struct GroupRange {
         Group declarations;
         std::size_t begin;
         std::size_t end;
     };
     [[nodiscard]] std::vector<GroupRange> groups(const Group& declarations) const;
-    /// One of them. Text from begin to end.
+    /// One group. Text from begin to end.
     [[nodiscard]] std::string group(const Group& declarations, std::size_t begin, std::size_t end);
     [[nodiscard]] bool must_be_written(const clang::Decl* declaration) const;
     [[nodiscard]] std::string written(const clang::Decl* declaration);
@@ -157,11 +157,11 @@ private:
     Report& report_;
     int threads_; ///< 0: any number
     std::string file_;
-    std::set<const clang::TagDecl*> named_; ///< anonymous structures that have a name by now
+    std::set<const clang::TagDecl*> named_; ///< anonymous structures that have been given a name
     std::string initialisers_;              ///< of pointers-to-shared: statements for the start of the program
-    bool main_is_void_ = false;             ///< as programs of old have it: its status is 0
+    bool main_is_void_ = false;             ///< as old programs declare it: its status is 0
     int objects_ = 0;
-    int foralls_ = 0; ///< around the statement, with an affinity
+    int foralls_ = 0; ///< the upc_forall with an affinity around the statement
 
     Optimisations optimisations_;
     OwnLoops own_loops_;

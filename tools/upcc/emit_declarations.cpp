@@ -56,7 +56,7 @@ std::string Emitter::group(const Group& declarations, std::size_t begin, std::si
     return out;
 }
 
-/// What changes in a declaration that stays as it is.
+/// The changes in a declaration that is kept.
 void Emitter::declaration_pieces(const Decl* declaration, Pieces& pieces) {
     if (const auto* const one = dyn_cast<RecordDecl>(declaration)) {
         if (one->isCompleteDefinition()) record_pieces(one, pieces);
@@ -75,7 +75,7 @@ void Emitter::declaration_pieces(const Decl* declaration, Pieces& pieces) {
     }
 }
 
-/// The declaration alone, in C.
+/// The declaration by itself, in C.
 std::string Emitter::written(const Decl* declaration) {
     if (const auto* const one = dyn_cast<FunctionDecl>(declaration)) return function(one);
     if (const auto* const one = dyn_cast<VarDecl>(declaration)) return variable(one);
@@ -133,7 +133,7 @@ void Emitter::record_pieces(const RecordDecl* record, Pieces& pieces) {
 
 std::string Emitter::type_definition(const TypedefNameDecl* definition) {
     const QualType type = definition->getUnderlyingType();
-    if (types_.is_shared(type)) return {}; // objects of it are declared by its parts
+    if (types_.is_shared(type)) return {}; // objects of it are declared through its parts
     return "typedef " + declare(type, definition->getName().str()) + ";";
 }
 
@@ -151,7 +151,7 @@ namespace {
 
 } // namespace
 
-/// The record by which the start of the program makes a shared object, with its initial value.
+/// The record from which the start of the program creates a shared object, with its initial value.
 std::string Emitter::shared_object(const VarDecl* variable) {
     const QualType t = variable->getType();
     const std::string number_of = std::to_string(objects_++);
@@ -175,7 +175,7 @@ std::string Emitter::shared_object(const VarDecl* variable) {
                              ", (ptrdiff_t)lapwing_k), (char*)&lapwing_i + lapwing_k * " + element + ", " + element +
                              "); }\n";
     } else if (value != nullptr) {
-        // The first dimension may be a multiple of THREADS: it has as many as are given.
+        // The first dimension may be a multiple of THREADS: there are as many elements as initial values.
         QualType shape = types_.without_shared(t);
         if (const auto* const array = context_.getAsConstantArrayType(shape);
             array != nullptr && threads_ == 0 && array->getSize().getZExtValue() % any_threads == 0)
@@ -212,15 +212,15 @@ std::string Emitter::shared_variable(const VarDecl* variable) {
     const bool external = variable->hasExternalStorage() && variable->getInit() == nullptr;
     if (external) return "extern lapwing_upc_pointer " + name + ";";
     const std::string kept = variable->getStorageClass() == SC_Static ? "static " : "";
-    // Without a value it may be defined in several sources, as of old.
+    // Without a value it may be defined in several sources, as in old C.
     const std::string value = variable->getInit() != nullptr ? " = {0, 0, 0}" : "";
     const std::string pointer = kept + "lapwing_upc_pointer " + name + value + ";";
     if (variable->getType()->isIncompleteArrayType() || variable->getType()->isIncompleteType()) return pointer;
     return pointer + " " + shared_object(variable);
 }
 
-/// A private object with static storage that has a pointer-to-shared inside, whose value is known when the program
-/// runs.
+/// A private object with static storage that contains a pointer-to-shared, whose value is known at run time only,
+/// since addresses are assigned at the start.
 std::string Emitter::static_pointer(const VarDecl* variable, const std::string& declaration) {
     const Expr* const value = variable->getInit();
     const std::string name = variable->getName().str();
@@ -287,7 +287,7 @@ std::string Emitter::function_head(const FunctionDecl* function) {
     const std::string head =
         specifiers + declare(function->getReturnType(), function->getName().str() + "(" + parameters + ")");
     const bool definition = function->doesThisDeclarationHaveABody();
-    // In front of a definition, behind a declaration.
+    // Before a definition, after a declaration.
     const std::string more = attributes(function);
     if (!definition) return head + more;
     return more + " " + head + (function->hasWrittenPrototype() ? "" : " " + old_style);

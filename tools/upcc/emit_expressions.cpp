@@ -30,7 +30,7 @@ void Emitter::add_expression(const Expr* e, Pieces& pieces, bool as_condition) {
         {offset(e->getBeginLoc()), end_offset(e->getEndLoc()), as_condition ? condition(e) : expression(e)});
 }
 
-/// As it was written, with its parts.
+/// The text as written, with its parts translated.
 std::string Emitter::plain(const Stmt* node) {
     Pieces pieces;
     const auto* const logical = dyn_cast<BinaryOperator>(node);
@@ -45,7 +45,7 @@ std::string Emitter::plain(const Stmt* node) {
     return splice(offset(node->getBeginLoc()), end_offset(node->getEndLoc()), pieces);
 }
 
-/// Where C asks whether it is zero.
+/// An expression that C compares with zero.
 std::string Emitter::condition(const Expr* e) {
     return Types::points_to_shared(e->getType()) ? "(!lapwing_upc_null(" + expression(e) + "))" : expression(e);
 }
@@ -53,7 +53,7 @@ std::string Emitter::condition(const Expr* e) {
 std::string Emitter::implicit_cast(const ImplicitCastExpr* cast) {
     const Expr* const inner = cast->getSubExpr();
     const bool from_shared = Types::is_shared(inner->getType());
-    // `p == NULL` and `c ? p : NULL`, where that is a private pointer.
+    // `p == NULL` and `c ? p : NULL`, if that is a private pointer.
     if (Types::points_to_shared(cast->getType()) && !Types::points_to_shared(inner->getType()) && !from_shared &&
         inner->getType()->isPointerType() &&
         inner->isNullPointerConstant(context_, Expr::NPC_ValueDependentIsNotNull) != Expr::NPCK_NotNull)
@@ -88,7 +88,7 @@ std::string Emitter::explicit_cast(const CStyleCastExpr* cast) {
     if (to) {
         if (inner->isNullPointerConstant(context_, Expr::NPC_ValueDependentIsNotNull) != Expr::NPCK_NotNull)
             return null_pointer;
-        // A number: what a cast to a number gave.
+        // A number: the result of a cast to an integer.
         return "((lapwing_upc_pointer){(uint64_t)(" + expression(inner) + "), (uint32_t)MYTHREAD, 0})";
     }
     if (from) {
@@ -203,7 +203,7 @@ std::string Emitter::conditional(const BinaryConditionalOperator* conditional) {
            expression(conditional->getFalseExpr()) + "); })";
 }
 
-/// The C library's functions with any number of arguments know no pointers-to-shared: printf("%p") prints the address.
+/// The C library's variadic functions know no pointers-to-shared: printf("%p") prints the address.
 std::string Emitter::call(const CallExpr* call) {
     const FunctionDecl* const callee = call->getDirectCallee();
     if (callee == nullptr || !callee->isVariadic() || callee->getNumParams() == 0) return plain(call);
@@ -229,7 +229,7 @@ std::string Emitter::expression(const Expr* e) {
         one != nullptr && !(Types::is_shared(e->getType()) && e->isGLValue()))
         return unary(one);
     if (const auto* const one = dyn_cast<ParenExpr>(e)) return "(" + expression(one->getSubExpr()) + ")";
-    // Not read: before a comma, say.
+    // The value is unused: before a comma, for example.
     if (Types::is_shared(e->getType()) && e->isGLValue()) return place(e);
     if (const auto* const one = dyn_cast<CallExpr>(e)) return call(one);
     if (const auto* const one = dyn_cast<BinaryConditionalOperator>(e)) return conditional(one);

@@ -1,4 +1,4 @@
-// upc_forall through the calling thread's own iterations, whose accesses to own elements are loads and stores.
+// upc_forall over the calling thread's own iterations, whose accesses to local elements are loads and stores.
 #include "emit.hpp"
 #include "forall.hpp"
 
@@ -8,7 +8,7 @@ using namespace clang;
 
 namespace upcc {
 
-/// The C lvalue of an own element, or of a part of one; empty where it may be another thread's.
+/// The C lvalue of a local element, or of a part of one; empty if it may be another thread's.
 std::string Emitter::own_place(const Expr* lvalue) {
     if (!own_loop_ || is_strict(lvalue)) return {};
     lvalue = lvalue->IgnoreParens();
@@ -45,7 +45,7 @@ std::string Emitter::own_pointers() {
     return out;
 }
 
-/// The loop over the own iterations from lapwing_first to before lapwing_end; lapwing_k is the number of the own row.
+/// The loop over the thread's own iterations from lapwing_first to before lapwing_end; lapwing_k is the local row.
 std::string Emitter::own_iterations(const OwnLoop& loop, const std::string& body) {
     const std::string index = loop.index->getName().str();
     const std::string shift = std::to_string(loop.shift);
@@ -66,8 +66,8 @@ std::string Emitter::own_iterations(const OwnLoop& loop, const std::string& body
            " }";
 }
 
-/// Two loops: one through the own iterations, and `otherwise` for where the loop is nested in another one, accesses are
-/// recorded, or elements before the array's begin are meant. Empty where the loop must stay as it is.
+/// Two loops: one over the thread's own iterations, and `otherwise`, for when the loop is nested in another one,
+/// accesses are recorded, or elements before the array's begin are accessed. Empty if the loop must stay as it is.
 std::string Emitter::own_loop(const ForStmt* loop, const std::string& nested, const std::string& otherwise) {
     if (!optimisations_.own_loops || function_ == nullptr || own_loop_) return {};
     std::string reason;
@@ -88,7 +88,7 @@ std::string Emitter::own_loop(const ForStmt* loop, const std::string& nested, co
     explain(loop, "goes through the own iterations alone" +
                       (arrays.empty() ? std::string{} : "; these own elements are loaded and stored: " + arrays));
     const std::string index = found->index->getName().str();
-    // What pointers point to must be the first row of its array.
+    // Pointers must point to the first row of their array.
     std::string starts;
     if (found->pointer != nullptr &&
         std::find(own_arrays_.begin(), own_arrays_.end(), found->pointer) == own_arrays_.end())

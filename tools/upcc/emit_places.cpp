@@ -1,4 +1,4 @@
-// Shared objects: where they are, what they are read and written by, and arithmetic on pointers to them.
+// Shared objects: their addresses, how they are read and written, and arithmetic on pointers to them.
 #include "emit.hpp"
 
 using namespace clang;
@@ -7,7 +7,7 @@ namespace upcc {
 
 namespace {
 
-/// The shared variable that a pointer or lvalue comes from, where that is seen.
+/// The shared variable that a pointer or lvalue refers to, if it can be determined.
 [[nodiscard]] const VarDecl* root(const Expr* expression) {
     struct Finder : RecursiveASTVisitor<Finder> {
         const VarDecl* found = nullptr;
@@ -79,7 +79,7 @@ std::string Emitter::member_place(const MemberExpr* member) {
         return of->isArrow() ? expression(of->getBase()) : place(of->getBase());
     };
     if (field->isAnonymousStructOrUnion()) return base_place(member);
-    // Through anonymous structures, whose members offsetof knows by the one around them.
+    // Through anonymous structures, whose members offsetof knows by the enclosing one.
     const MemberExpr* outer = member;
     while (const auto* const inner = dyn_cast<MemberExpr>(outer->getBase()->IgnoreParens())) {
         if (!cast<FieldDecl>(inner->getMemberDecl())->isAnonymousStructOrUnion()) break;
@@ -162,7 +162,7 @@ std::string Emitter::put(const Expr* lvalue, const std::string& value) {
     return store(value_type(lvalue->getType()), place(lvalue), value, is_strict(lvalue));
 }
 
-/// Reads the bytes that have the bit-field, and no others, and writes them back after `statement`, which changes
+/// Reads the bytes that contain the bit-field, and no others, and writes them back after `statement`, which changes
 /// lapwing_s.
 std::string Emitter::bit_field_update(const MemberExpr* member, const std::string& before, const std::string& statement,
                                       const std::string& result) {
@@ -185,7 +185,7 @@ std::string Emitter::bit_field_update(const MemberExpr* member, const std::strin
            (result.empty() ? "lapwing_s." + name : result) + "; })";
 }
 
-/// Between pointers-to-shared: another layout, or size of an element, loses the phase.
+/// Between pointers-to-shared: a different layout or element size resets the phase.
 std::string Emitter::convert(const CastExpr* cast) {
     const std::string pointer = expression(cast->getSubExpr());
     const QualType to = Types::pointee(cast->getType());
@@ -232,7 +232,7 @@ std::string Emitter::size_of(const UnaryExprOrTypeTraitExpr* size) {
     }
     const std::string elements = "(size_t)(1" + step(t) + ")";
     if (layout.is_indefinite()) return "((size_t)" + size_of_shared(t) + ")";
-    // Blocks of the thread that has most of them.
+    // The blocks of the thread that has the most.
     const std::string blocks = "((" + elements + " + " + in_block + " - 1)/" + in_block + ")";
     return "((" + blocks + " + THREADS - 1)/THREADS*" + in_block + "*" + element_bytes(t) + ")";
 }

@@ -10,7 +10,7 @@ void Emitter::add_statement(const Stmt* s, Pieces& pieces) {
     pieces.push_back({offset(s->getBeginLoc()), statement_end(s), statement(s)});
 }
 
-/// Whether another function, which may have a upc_forall, is called.
+/// Whether it calls another function, which may contain a upc_forall.
 bool Emitter::calls(const Stmt* statement) {
     struct Finder : RecursiveASTVisitor<Finder> {
         bool found = false;
@@ -20,7 +20,7 @@ bool Emitter::calls(const Stmt* statement) {
     return finder.found;
 }
 
-/// The body of a upc_forall for the iterations that are the thread's: of the outermost one that has an affinity, and of
+/// The body of a upc_forall for the thread's own iterations: of the outermost one with an affinity, and of
 /// no other.
 std::string Emitter::forall_body(const ForStmt* loop, const Expr* affinity, const std::string& is_nested) {
     const bool points = Types::points_to_shared(affinity->getType());
@@ -40,7 +40,7 @@ std::string Emitter::forall_body(const ForStmt* loop, const Expr* affinity, cons
 
 std::string Emitter::for_loop(const ForStmt* loop) {
     Pieces pieces;
-    std::string before; // declarations that need more than one
+    std::string before; // declarations that cannot be combined
     std::string start_text;
     const Stmt* const start = loop->getInit();
     Pieces first;
@@ -84,7 +84,7 @@ std::string Emitter::for_loop(const ForStmt* loop) {
         return splice(offset(loop->getBeginLoc()), statement_end(loop), all);
     };
     if (shares) {
-        // The start apart, for two loops behind it.
+        // The initialisation separately, before the two loops.
         Pieces none = first;
         for (Piece& piece : none) piece.text = isa<DeclStmt>(start) ? ";" : "";
         if (const std::string own = own_loop(loop, nested, with(none)); !own.empty())

@@ -1,4 +1,4 @@
-// Ranges of the parsed text, and pieces put in.
+// Ranges of the parsed text, and their replacements.
 #include "emit.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Types as C. A pointer-to-shared is a lapwing_upc_pointer.
+// Types in C. A pointer-to-shared is a lapwing_upc_pointer.
 #include "emit.hpp"
 
 using namespace clang;
@@ -12,7 +12,7 @@ std::string Emitter::qualifiers(QualType type) {
     return out;
 }
 
-/// A multiple of the prime that THREADS is in the parse is one of THREADS.
+/// A multiple of the prime that THREADS is during parsing is a multiple of THREADS.
 std::string Emitter::number(const llvm::APInt& value) const {
     const std::uint64_t count = value.getZExtValue();
     if (threads_ == 0 && count != 0 && count % any_threads == 0)

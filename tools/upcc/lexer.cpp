@@ -15,7 +15,7 @@ namespace {
 [[nodiscard]] bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
 [[nodiscard]] bool in_name(char c) { return begins_name(c) || is_digit(c); }
 
-/// Behind the closing quote, or at the end of the line where there is none.
+/// After the closing quote, or at the end of the line if there is none.
 [[nodiscard]] std::size_t end_of_text(std::string_view text, std::size_t at) {
     const char quote = text[at++];
     while (at < text.size() && text[at] != quote && text[at] != '\n') at += text[at] == '\\' ? 2 : 1;
@@ -31,7 +31,7 @@ namespace {
     return at;
 }
 
-/// A directive goes to the end of its line.
+/// A directive extends to the end of its line.
 [[nodiscard]] bool begins_directive(std::string_view text, std::size_t at) {
     if (text[at] != '#') return false;
     while (at > 0 && (text[at - 1] == ' ' || text[at - 1] == '\t')) --at;
@@ -127,7 +127,7 @@ Place Positions::at(std::size_t offset) const {
     Place place{files_[line.file], line.number, 0};
     const std::string original = source_line(place.file, place.line);
     if (original.empty()) return place;
-    // The same token in the same turn. What comes from a macro is not there: then the start of the line.
+    // The same occurrence of the same token. A token from a macro is not there: then the start of the line.
     const std::size_t end = std::min(text_.find('\n', line.offset), text_.size());
     const std::string_view here = text_.substr(line.offset, end - line.offset);
     const std::vector<Token> made = tokens_of(here);

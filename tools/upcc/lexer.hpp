@@ -10,11 +10,11 @@ namespace upcc {
 
 enum class TokenKind : std::uint8_t { name, number, text, sign, directive };
 
-/// A token of preprocessed C. White space is none.
+/// A token of preprocessed C, never white space.
 struct Token {
     TokenKind kind;
     std::uint32_t begin; ///< offset of its first character
-    std::uint32_t end;   ///< behind its last
+    std::uint32_t end;   ///< after its last
     bool system;         ///< in a system header, by the preprocessor's line markers
 };
 
@@ -26,21 +26,21 @@ struct LineMarker {
     std::string file;
     bool system = false;
 };
-/// Whether the directive is one; then `marker` has it.
+/// Whether the directive is a line marker, which is then stored in `marker`.
 [[nodiscard]] bool read_line_marker(std::string_view directive, LineMarker& marker);
 
 /// Where a token was before preprocessing.
 struct Place {
     std::string file;
     unsigned line = 0;
-    unsigned column = 0; ///< from 1; 0: not known
+    unsigned column = 0; ///< from 1; 0: unknown
 };
 
-/// Positions in preprocessed text, as the programmer knows them.
+/// Positions in preprocessed text, in terms of the original source.
 class Positions {
 public:
     explicit Positions(std::string_view preprocessed);
-    /// The file and line by the last marker, and the column by finding the token in the file's line.
+    /// The file and line from the last marker, and the column by finding the token in the file's line.
     [[nodiscard]] Place at(std::size_t offset) const;
 
 private:
@@ -54,7 +54,7 @@ private:
     std::vector<std::string> files_;
 };
 
-/// The line of a file, without its end; empty where there is none.
+/// The line of a file, without its end; empty if there is none.
 [[nodiscard]] std::string source_line(const std::string& file, unsigned line);
 
 } // namespace upcc

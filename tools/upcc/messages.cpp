@@ -19,7 +19,7 @@ namespace {
     const QualType to = type_argument(info, 1);
     if (from.isNull() || to.isNull())
         return "a pointer-to-shared and a pointer-to-private do not convert into each other without a cast";
-    // Assignments name what is assigned to first.
+    // Assignments name the destination first.
     const auto name = [&](QualType type) { return "'" + as_upc(type.getAsString(), prepared) + "'"; };
     return name(from) + " and " + name(to) +
            ": a pointer-to-shared and a pointer-to-private do not convert into each other; casts are for own elements "
@@ -50,19 +50,19 @@ std::string Messages::text(const Diagnostic& info) const {
     return as_upc(formatted.str().str(), prepared_);
 }
 
-/// What would not be said of the program as it was written.
+/// Warnings that would not appear for the program as written.
 bool Messages::made_by_translation(const Diagnostic& info, std::size_t offset) const {
     const unsigned id = info.getID();
     if (id == diag::warn_attribute_address_multiple_identical_qualifiers) return true;
     const std::size_t begin = prepared_.text.rfind('\n', offset) + 1;
     const std::string_view line =
         std::string_view{prepared_.text}.substr(begin, prepared_.text.find('\n', offset) - begin);
-    // THREADS has another type here than in what is compiled.
+    // THREADS has a different type during parsing than in compiled code.
     if ((id == diag::warn_format_conversion_argument_type_mismatch || id == diag::warn_out_of_range_compare ||
          id == diag::warn_impcast_integer_precision_constant) &&
         line.find("THREADS") != line.npos)
         return true;
-    // A function of UPC's headers, with its name in the library.
+    // A function of UPC's headers, shown with its name in the library.
     return DiagnosticIDs::isBuiltinNote(id) && line.find("__asm__(\"lapwing") != line.npos;
 }
 
@@ -77,12 +77,12 @@ void Messages::HandleDiagnostic(DiagnosticsEngine::Level level, const Diagnostic
     const bool is_note = level == DiagnosticsEngine::Note;
     const bool is_error = level >= DiagnosticsEngine::Error;
     if (made_by_translation(info, offset)) return;
-    // A note about what the translator has declared tells the programmer nothing.
+    // A note about the translator's own declarations does not help the programmer.
     if (is_note && (!shown_ || offset < prepared_.program_begin)) return;
     if (!is_note) shown_ = is_error || (offset >= prepared_.program_begin && offset < prepared_.program_end);
     if (!shown_) return;
     if (offset >= prepared_.program_end) {
-        // Of a layout's expression, evaluated behind the program.
+        // For a layout's expression, evaluated after the program.
         if (is_error) report_.error(offset, "the block size of a shared type must be a constant integer expression");
         return;
     }

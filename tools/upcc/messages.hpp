@@ -6,7 +6,7 @@
 
 namespace upcc {
 
-/// Clang's messages in UPC's terms, at the places that the programmer knows.
+/// Clang's messages in UPC's terms, at positions in the original source.
 class Messages : public clang::DiagnosticConsumer {
 public:
     Messages(const Prepared& prepared, Report& report) : prepared_{prepared}, report_{report} {}

@@ -2,10 +2,10 @@
 
 namespace upcc {
 
-/// What is made faster, beyond what the C compiler does.
+/// Optimisations beyond those of the C compiler.
 struct Optimisations {
-    bool own_loops = false; ///< upc_forall goes through the thread's own iterations alone
-    bool explain = false;   ///< tells for each loop what was done, or why not
+    bool own_loops = false; ///< upc_forall visits only the thread's own iterations
+    bool explain = false;   ///< reports for each loop what was done, or why not
 };
 
 } // namespace upcc

@@ -55,7 +55,7 @@ public:
     }
 
 private:
-    /// The value of an option: behind it, or the next word.
+    /// The value of an option: in the same word, or the next one.
     [[nodiscard]] std::string value(const std::string& name) {
         const std::string& word = arguments_[at_];
         if (word.size() > name.size()) return word.substr(name.size() + (word[name.size()] == '=' ? 1 : 0));
@@ -77,7 +77,7 @@ private:
         options_.threads = static_cast<int>(number);
     }
 
-    /// A word that goes on as it is, with its value in the next word or not.
+    /// Passes a word on, with its value if that is in the next word.
     void pass(std::vector<std::string>& to, const std::string& name) {
         const bool separate = arguments_[at_] == name;
         to.push_back(arguments_[at_]);

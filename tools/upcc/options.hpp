@@ -9,7 +9,7 @@
 
 namespace upcc {
 
-/// What is wrong with the command line; the text says what to do.
+/// An error in the command line; the text says what to do.
 struct BadOption : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
@@ -19,7 +19,7 @@ struct Options {
     enum class Until { preprocess, translate, compile, link };
     Until until = Until::link;
     std::vector<std::string> inputs;  ///< sources, objects and libraries, in their order
-    std::string output;               ///< empty: as a C compiler names it
+    std::string output;               ///< empty: the C compiler's default
     int threads = 0;                  ///< -T; 0: any number
     std::string heap;                 ///< -shared-heap
     std::string standard = "gnu11";   ///< -std=

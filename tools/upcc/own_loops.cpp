@@ -1,4 +1,4 @@
-// Which upc_forall loops can go through the calling thread's own iterations alone.
+// Which upc_forall loops can visit the calling thread's own iterations only.
 #include "own_loops.hpp"
 
 #include "forall.hpp"
@@ -22,8 +22,8 @@ public:
     std::set<const VarDecl*> changed;
     std::set<const VarDecl*> addressed;
     std::set<const VarDecl*> declared;
-    bool calls = false;           ///< something that may change variables of the program
-    bool stores_pointers = false; ///< somewhere, pointers-to-shared or whole structures
+    bool calls = false;           ///< a call that may change variables of the program
+    bool stores_pointers = false; ///< writes pointers-to-shared or whole structures somewhere
 
     bool VisitVarDecl(VarDecl* one) {
         declared.insert(one);
@@ -62,8 +62,8 @@ private:
     return finder.found;
 }
 
-/// What a body must not have: it is written twice, all of its iterations run, and the loops in it end without another
-/// thread's help, since own elements are read as the compiler likes.
+/// What a body must not contain: it is written twice, all of its iterations run, and its loops must end without another
+/// thread's help, since the compiler may keep local elements in registers.
 class Body : public RecursiveASTVisitor<Body> {
 public:
     std::string reason;
@@ -112,7 +112,7 @@ private:
         return go_on && reason.empty();
     }
 
-    int depth_ = 0; ///< loops and switches, which a break is of
+    int depth_ = 0; ///< nested loops and switches, which a break may leave
 };
 
 /// Integers of constants and of local variables that do not change.
@@ -191,7 +191,7 @@ std::optional<std::int64_t> OwnLoops::shift(const Expr* expression, const VarDec
     expression = expression->IgnoreParenImpCasts();
     if (variable(expression) == index) return 0;
     const auto* const operation = dyn_cast<BinaryOperator>(expression);
-    // Of unsigned numbers the sum may begin at 0 again.
+    // An unsigned sum may wrap around.
     if (operation == nullptr || !operation->isAdditiveOp() || !index->getType()->isSignedIntegerType() ||
         !operation->getType()->isSignedIntegerType())
         return std::nullopt;
@@ -289,7 +289,7 @@ std::optional<OwnLoop> OwnLoops::find(const ForStmt* loop, const FunctionDecl* f
     };
     OwnLoop found;
     found.index = counted_up(forall_step(loop));
-    if (found.index == nullptr) return no("its step is none of i++, ++i and i += 1");
+    if (found.index == nullptr) return no("its step is not one of i++, ++i and i += 1");
     Changes in_body;
     Changes in_function;
     in_body.TraverseStmt(const_cast<Stmt*>(loop->getBody()));
@@ -299,7 +299,7 @@ std::optional<OwnLoop> OwnLoops::find(const ForStmt* loop, const FunctionDecl* f
     const auto* const test = dyn_cast_or_null<BinaryOperator>(loop->getCond());
     if (test == nullptr || (test->getOpcode() != BO_LT && test->getOpcode() != BO_LE) ||
         variable(test->getLHS()) != found.index)
-        return no("its condition is none of i < n and i <= n");
+        return no("its condition is not one of i < n and i <= n");
     found.end = test->getRHS();
     found.inclusive = test->getOpcode() == BO_LE;
     if (!Bound{in_body, in_function}.stays(found.end))
@@ -310,7 +310,7 @@ std::optional<OwnLoop> OwnLoops::find(const ForStmt* loop, const FunctionDecl* f
     found.globals_are_steady = !in_body.calls && !in_body.stores_pointers;
     if (!find_affinity(forall_affinity(loop), found))
         return no(
-            "its affinity is none of &a[i + c], a + i + c and i + c, with an array, or a steady pointer, a of whose "
+            "its affinity is not one of &a[i + c], a + i + c and i + c, with an array, or a steady pointer, a of whose "
             "rows blocks are with one thread");
     if (const auto* const start = dyn_cast_or_null<DeclStmt>(loop->getInit());
         start != nullptr && (!start->isSingleDecl() || start->getSingleDecl() != found.index))

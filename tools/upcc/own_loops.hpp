@@ -10,39 +10,39 @@
 
 namespace upcc {
 
-/// A upc_forall of whose iterations the calling thread knows its own without going through the others: the index counts
-/// up by one, and the affinity is that of the row `index + shift` of an array, of which every `block` rows in a row are
-/// with one thread.
+/// A upc_forall whose iterations the calling thread can find without visiting the others: the index counts
+/// up by one, and the affinity is that of row `index + shift` of an array, of which every `block` consecutive rows
+/// belong to one thread.
 struct OwnLoop {
     const clang::VarDecl* index = nullptr;
     std::int64_t shift = 0;
     std::uint64_t block = 1;
     const clang::Expr* end = nullptr;         ///< a bound that does not change
     bool inclusive = false;                   ///< the end is the last iteration
-    const clang::VarDecl* pointer = nullptr;  ///< of the affinity, which is that of a row it points to
+    const clang::VarDecl* pointer = nullptr;  ///< of the affinity expression, pointing to a row
     std::set<const clang::VarDecl*> unsteady; ///< what the loop may change, or declares
-    bool globals_are_steady = false;          ///< nothing else can change them while it runs
+    bool globals_are_steady = false;          ///< nothing else can change them during the loop
 };
 
-/// What upc_forall loops are, and which accesses in them are to the calling thread's own elements.
+/// Analyses upc_forall loops, and which of their accesses are to the calling thread's own elements.
 class OwnLoops {
 public:
     OwnLoops(clang::ASTContext& context, Types& types, int threads)
         : context_{context}, types_{types}, threads_{threads} {}
 
-    /// Nothing where it must stay as it is; then `reason` says why.
+    /// nullopt if it must stay as it is; then `reason` says why.
     [[nodiscard]] std::optional<OwnLoop> find(const clang::ForStmt* loop, const clang::FunctionDecl* function,
                                               std::string& reason) const;
-    /// The array of which the subscript is an own row, or the pointer to the first row of one; or null.
+    /// The array of which the subscript is a local row, or the pointer to the first row of one; or null.
     [[nodiscard]] const clang::VarDecl* own_row(const clang::ArraySubscriptExpr* subscript, const OwnLoop& loop) const;
 
 private:
-    /// The rows of an array, counted by its first dimension, of which so many in a row are with one thread; or what a
+    /// The number of consecutive rows of an array, by its first dimension, that belong to one thread; or of what a
     /// pointer steps over.
     [[nodiscard]] std::optional<std::uint64_t> block_of_rows(const clang::VarDecl* array) const;
-    /// The array, or the pointer that keeps its value in the loop, or null.
+    /// The array, or a pointer that does not change in the loop, or null.
     [[nodiscard]] const clang::VarDecl* rows(const clang::Expr* base, const OwnLoop& loop) const;
-    /// The number that is added to the index.
+    /// The number added to the index.
     [[nodiscard]] std::optional<std::int64_t> shift(const clang::Expr* expression, const clang::VarDecl* index) const;
     [[nodiscard]] std::optional<std::int64_t> constant(const clang::Expr* expression) const;
     [[nodiscard]] bool find_affinity(const clang::Expr* affinity, OwnLoop& loop) const;

@@ -14,12 +14,12 @@ std::size_t Prepared::source_of(std::size_t offset) const {
     const auto after = std::upper_bound(segments_.begin(), segments_.end(), std::pair{offset, SIZE_MAX});
     if (after == segments_.begin()) return 0;
     const auto& [begin, source] = *std::prev(after);
-    // Text that was put in comes from the place where it was put.
+    // Inserted text belongs to the place where it was inserted.
     const std::size_t next = after == segments_.end() ? SIZE_MAX : after->second;
     return std::min(source + (offset - begin), next == SIZE_MAX ? next : std::max(next, source));
 }
 
-/// Goes through the tokens once, and writes each as it is or as what stands for it.
+/// Passes through the tokens once, and writes each unchanged or replaced.
 class Prepass {
 public:
     Prepass(std::string_view source, std::string_view prelude, int threads)
@@ -31,7 +31,7 @@ public:
         result_.text = prelude;
         result_.text += "\n# 1 \"<THREADS>\"\n";
         result_.program_begin = result_.text.size();
-        // Of 64 bits, so that 100000 * THREADS does not overflow in the parse; what is emitted names THREADS, an int.
+        // 64 bits, so that 100000 * THREADS does not overflow during parsing; the emitted code uses THREADS, an int.
         if (threads == 0) result_.text += "enum : long { THREADS = " + std::to_string(any_threads) + " };";
         else if (threads > 0) result_.text += "enum { THREADS = " + std::to_string(threads) + " };";
         threads_begin_ = result_.program_begin;
@@ -95,14 +95,14 @@ private:
         if (name == "upc_elemsizeof") return size_operator(SizeOperator::element);
     }
 
-    /// Behind a qualifier comes more of the declaration.
+    /// A qualifier must be followed by the rest of a declaration.
     void no_name(std::string_view qualifier) {
         const std::size_t behind = next(at_);
         if (is_sign(behind, ';') || is_sign(behind, '='))
-            problem(at_, std::string{qualifier} + " is a keyword of UPC, and no name for anything else");
+            problem(at_, std::string{qualifier} + " is a keyword of UPC, and cannot name anything else");
     }
 
-    /// `#pragma upc strict`: from here to the end of the block, or at file scope to the next one.
+    /// `#pragma upc strict`: applies up to the end of the block, or at file scope up to the next one.
     void pragma() {
         const std::string_view text = word(at_);
         const std::vector<Token> words = tokens_of(text.substr(1));
@@ -134,7 +134,7 @@ private:
         if (is_sign(at_, ')') && !parentheses_.empty()) {
             last_open_ = parentheses_.back();
             parentheses_.pop_back();
-            // Behind the names of parameters come their declarations.
+            // The names of parameters are followed by their declarations.
             const std::size_t behind = next(at_);
             if (parentheses_.empty() && outer_modes_.empty() && behind < tokens_.size() &&
                 tokens_[behind].kind == TokenKind::name && !tokens_[at_].system && !behind_attribute() &&
@@ -188,7 +188,7 @@ private:
             k = end;
         }
     }
-    /// Whether what begins there are declarations before the body of a function.
+    /// Whether the tokens from here on are declarations before the body of a function.
     [[nodiscard]] bool ends_in_body(std::size_t token) const {
         for (; token < tokens_.size(); token = next(token)) {
             if (is_sign(token, '=') || is_sign(token, '}')) return false;
@@ -210,10 +210,10 @@ private:
     std::size_t layout(const std::string& text, std::size_t token) {
         if (text.empty()) return layout_indefinite;
         if (text == "1") return layout_default;
-        // Names in functions are known there alone.
+        // Names in functions are known only there.
         const std::size_t start = in_function_ && names_something(text) ? declaration_start() : tokens_.size();
         const bool in_place = start < tokens_.size();
-        if (text != "*" && !in_place) // each [*] is its own: it depends on what is declared
+        if (text != "*" && !in_place) // each [*] is distinct: it depends on the declaration
             for (std::size_t k = 2; k < result_.layouts.size(); ++k)
                 if (result_.layouts[k].text == text && !result_.layouts[k].in_place) return k;
         result_.layouts.push_back({text, tokens_[token].begin, in_place});
@@ -228,7 +228,7 @@ private:
                 return true;
         return false;
     }
-    /// Of the declaration of a static or external object in a function that the token is in; else the end.
+    /// The start of the static or extern declaration in a function that contains the token; else the end.
     [[nodiscard]] std::size_t declaration_start() const {
         if (!parentheses_.empty()) return tokens_.size();
         std::size_t first = at_;
@@ -237,7 +237,7 @@ private:
         return word(first) == "static" || word(first) == "extern" || word(first) == "typedef" ? first : tokens_.size();
     }
 
-    /// `f(shared int a[10])` is a pointer, which the parser must be told: it takes no parameters in an address space.
+    /// `f(shared int a[10])` is a pointer, and must be written as one: Clang allows no parameters in an address space.
     void array_parameter(std::size_t qualifier) {
         static const std::set<std::string_view> types{"char",   "short",    "int",  "long",  "float", "double",
                                                       "signed", "unsigned", "void", "_Bool", "const", "volatile"};
@@ -306,8 +306,8 @@ private:
         put_before_[end] += ")";
     }
 
-    /// With any number of threads THREADS is no constant, and arrays of functions have variable lengths: in a bracket
-    /// there it is a variable also in the parse, so that `int a[N / THREADS - 1]` has no negative length.
+    /// With any number of threads THREADS is no constant, and arrays in functions have variable lengths: in a bracket
+    /// there it is a variable during parsing too, so that `int a[N / THREADS - 1]` has no negative length.
     void threads() {
         if (threads_ != 0 || !in_function_ || brackets_ == 0) return;
         for (std::size_t k = at_; k-- > 0;) {
@@ -380,7 +380,7 @@ private:
     bool strict_ = false;
     std::vector<bool> outer_modes_;
     int threads_ = 0;
-    int brackets_ = 0;                     ///< square ones that are open
+    int brackets_ = 0;                     ///< open square brackets
     bool in_function_ = false;             ///< in a function's body
     bool old_parameters_ = false;          ///< in the declarations of a K&R definition's parameters
     std::vector<std::size_t> parentheses_; ///< open ones

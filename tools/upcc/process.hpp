@@ -9,10 +9,10 @@ namespace upcc {
 /// it could not be started.
 int run(const std::vector<std::string>& command, const std::string& output = {});
 
-/// As a shell would read it.
+/// In shell syntax.
 [[nodiscard]] std::string in_one_line(const std::vector<std::string>& command);
 
-/// Where it is looked for in PATH, or the name itself if it has a slash; empty: nowhere.
+/// Its path according to PATH, or the name itself if it contains a slash; empty if it is not found.
 [[nodiscard]] std::string find_program(const std::string& name);
 
 } // namespace upcc

@@ -9,15 +9,15 @@
 
 namespace upcc {
 
-/// What the programmer is told: file, line, column, the line itself and a caret below it.
+/// Messages to the programmer: file, line, column, the line itself and a caret below it.
 class Report {
 public:
     Report(const Positions& positions, const Prepared& prepared) : positions_{positions}, prepared_{prepared} {}
 
     enum class Kind { remark, note, warning, error };
-    /// `offset`: in the text that was parsed.
+    /// `offset`: in the parsed text.
     void add(Kind kind, std::size_t offset, const std::string& text);
-    /// In the preprocessed text.
+    /// With an offset in the preprocessed text.
     void add_at_source(Kind kind, std::size_t offset, const std::string& text);
     void error(std::size_t offset, const std::string& text) { add(Kind::error, offset, text); }
 

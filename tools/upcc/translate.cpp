@@ -16,7 +16,7 @@ namespace upcc {
 
 namespace {
 
-/// What happens to a program once it is parsed.
+/// Processes a program once it is parsed.
 class Consumer : public ASTConsumer {
 public:
     Consumer(const Prepared& prepared, Report& report, const Translation& translation, std::string& result)
@@ -71,14 +71,14 @@ std::optional<std::string> translate(const Translation& translation) {
                                      "-fsyntax-only", "-x",
                                      "cpp-output",    "-std=gnu11",
                                      "-ferror-limit", "0"};
-    // Clang 16's guesses at misspelt names would know the translator's, and some end in a crash where address spaces
+    // Clang 16's suggestions for misspelt names would include the translator's, and some crash where address spaces
     // differ.
     options.emplace_back("-fno-spell-checking");
-    // C before 1999, which programs still have: told, not refused.
+    // C before 1999, which some programs still use: warned about, not refused.
     for (const char* const old : {"implicit-function-declaration", "implicit-int", "int-conversion",
                                   "incompatible-function-pointer-types", "return-type"})
         options.push_back(std::string{"-Wno-error="} + old);
-    // What the translator itself does to a program.
+    // Caused by the translator itself.
     for (const char* const ours : {"ignored-attributes", "unknown-pragmas", "unused-value", "unused-comparison",
                                    "comma", "deprecated-non-prototype"})
         options.push_back(std::string{"-Wno-"} + ours);

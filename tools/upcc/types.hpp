@@ -13,10 +13,10 @@ namespace upcc {
 
 enum class Qualifier : std::uint8_t { none, strict, relaxed };
 
-/// How the elements of a shared type are dealt to the threads.
+/// How the elements of a shared type are distributed over the threads.
 struct Layout {
     enum class Kind : std::uint8_t {
-        missing,    ///< the type does not say: a member of a shared structure, whose elements are with one thread
+        missing,    ///< not specified: a member of a shared structure, whose elements are with one thread
         indefinite, ///< []
         blocks,     ///< [B], and no brackets
         even        ///< [*]
@@ -28,7 +28,7 @@ struct Layout {
     [[nodiscard]] bool is_indefinite() const { return kind == Kind::missing || kind == Kind::indefinite; }
 };
 
-/// What Clang's types are in UPC: a shared type is one in address space 1, with its layout in a tag.
+/// Clang's types in terms of UPC: a shared type is one in address space 1, with its layout in a tag.
 class Types {
 public:
     Types(clang::ASTContext& context, const Prepared& prepared) : context_{context}, prepared_{prepared} {}
@@ -39,18 +39,18 @@ public:
     [[nodiscard]] static clang::QualType pointee(clang::QualType pointer) {
         return pointer->getAs<clang::PointerType>()->getPointeeType();
     }
-    /// Whether C cannot say the type: somewhere in it is a shared one.
+    /// Whether C cannot express the type: something in it is shared.
     [[nodiscard]] bool mentions_shared(clang::QualType type) const;
-    /// Whether an object of the type has a pointer-to-shared inside.
+    /// Whether an object of the type contains a pointer-to-shared.
     [[nodiscard]] bool holds_pointer_to_shared(clang::QualType type) const;
     /// The type of the object's value.
     [[nodiscard]] clang::QualType without_shared(clang::QualType type) const;
-    /// Of an array, however many dimensions it has; of others, the type itself.
+    /// The element type of an array of any number of dimensions; of others, the type itself.
     [[nodiscard]] clang::QualType element(clang::QualType type) const { return context_.getBaseElementType(type); }
 
     [[nodiscard]] Layout layout(clang::QualType type) const;
     [[nodiscard]] Qualifier qualifier(clang::QualType type) const;
-    /// Layout qualifiers that say different things of one type, as UPC writes them; empty: there are none.
+    /// Contradictory layout qualifiers of one type, as UPC writes them; empty if there are none.
     [[nodiscard]] std::string conflict(clang::QualType type) const;
     /// How many elements an array has, in all dimensions; nothing where it is incomplete or variable.
     [[nodiscard]] std::optional<std::uint64_t> elements(clang::QualType type) const;

@@ -1,4 +1,4 @@
-// What bupc_memory.h and bupc_atomics.h call: Berkeley UPC's copies between memory in pieces, and its atomics.
+// Implements bupc_memory.h and bupc_atomics.h: Berkeley UPC's copies between memory in pieces, and its atomics.
 #include "memory_pieces.hpp"
 
 #include <lapwing/upc/atomic.h>
@@ -36,7 +36,7 @@ template <class Piece>
     return Memory{pieces.data(), pieces.size()};
 }
 
-/// Addresses of pieces that are equally long.
+/// Addresses of equally long pieces.
 template <class Address>
 [[nodiscard]] Memory indexed(std::size_t count, const Address* addresses, std::size_t bytes) {
     std::vector<PieceAt<Address>> pieces;
@@ -82,14 +82,14 @@ template <class Range>
     return memory(pieces);
 }
 
-/// A domain for each type of numbers that there are atomics of, made at the start: all threads come by there.
+/// A domain for each numeric type with atomics, made at the start, in which all threads take part.
 std::array<lapwing_upc_atomicdomain*, LAPWING_UPC_PTS> domains{};
 
 } // namespace
 
 extern "C" {
 
-/// Called by the start of a program that has anything of this file.
+/// Called at the start of a program that uses anything of this file.
 void lapwing_upcc_start_berkeley();
 void lapwing_upcc_start_berkeley() {
     constexpr int exchanges = LAPWING_UPC_GET | LAPWING_UPC_SET | LAPWING_UPC_CSWAP | LAPWING_UPC_ADD;
@@ -110,7 +110,7 @@ void lapwing_upcc_atomic(int type, int operation, int strict, void* before, lapw
             second);
 }
 
-/// The pointer-to-shared of what the calling thread can load and store; null of anything else.
+/// The pointer-to-shared to memory that the calling thread can load and store; null for anything else.
 lapwing_upc_pointer lapwing_upcc_inverse_cast(const void* address);
 lapwing_upc_pointer lapwing_upcc_inverse_cast(const void* address) {
     for (std::uint32_t k = 0; k < lapwing_upc_near.count; ++k) {

@@ -1,4 +1,4 @@
-// The start and the end of a compiled UPC program. The linker puts __wrap_main in the place of main, whatever language
+// The start and the end of a compiled UPC program. The linker replaces main by __wrap_main, whatever language main
 // that is written in.
 #include "lapwing_upcc.h"
 #include "source_place.hpp"
@@ -23,16 +23,16 @@ int lapwing_upcc_forall_depth = 0;
 int __real_main(int argc, char** argv, char** environment);
 int __wrap_main(int argc, char** argv, char** environment);
 
-// What the sources of the program have put there: the linker names the ends of a section. None of them need exist.
+// What the program's sources have put into sections: the linker names their ends. None of them need exist.
 extern const lapwing_upcc_object* const __start_lapwing_upcc_objects[] __attribute__((weak));
 extern const lapwing_upcc_object* const __stop_lapwing_upcc_objects[] __attribute__((weak));
 extern const lapwing_upcc_source* const __start_lapwing_upcc_sources[] __attribute__((weak));
 extern const lapwing_upcc_source* const __stop_lapwing_upcc_sources[] __attribute__((weak));
 // -shared-heap of the link.
 extern const char lapwing_upcc_heap[] __attribute__((weak));
-// There where the program has anything of runtime/berkeley.cpp.
+// Present if the program uses anything of runtime/berkeley.cpp.
 void lapwing_upcc_start_berkeley() __attribute__((weak));
-// There where main returns nothing.
+// Present if main returns nothing.
 extern const char lapwing_upcc_main_is_void __attribute__((weak));
 
 } // extern "C"
@@ -77,7 +77,7 @@ struct Object {
 constexpr std::size_t line = 64;
 constexpr std::size_t small = std::size_t{16} << 20;
 
-/// Gives each object its place; returns the bytes of all of them with each thread.
+/// Assigns each object its address; returns the bytes of all of them on each thread.
 std::size_t place(std::vector<Object>& all, std::size_t threads) {
     std::size_t bytes = 0;
     for (Object& object : all) {
@@ -87,8 +87,8 @@ std::size_t place(std::vector<Object>& all, std::size_t threads) {
     return bytes;
 }
 
-/// How many threads there will be, from what starters tell every rank; 1, for which objects are largest, where they do
-/// not.
+/// The number of threads that will be started, from what launchers tell every rank; 1, for which objects are largest,
+/// if they do not.
 [[nodiscard]] std::size_t threads_to_come() {
     for (const char* const name :
          {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_SIZE", "MV2_COMM_WORLD_SIZE", "MVP_COMM_WORLD_SIZE"})
@@ -96,7 +96,7 @@ std::size_t place(std::vector<Object>& all, std::size_t threads) {
     return 1;
 }
 
-/// The setting of the heap, and the program's own objects beside it: they need no setting.
+/// The setting of the heap plus the program's static objects, which therefore need no setting.
 void make_room(std::size_t bytes) {
     if (bytes <= small) return;
     std::size_t heap = std::size_t{1} << 30;
@@ -157,7 +157,7 @@ void make(const std::vector<Object>& all, std::size_t bytes) {
     lapwing_upc_barrier(nullptr);
 }
 
-/// One thread ends all, by MPI_Abort, which calls exit() in some MPIs: nobody comes to a barrier.
+/// One thread ends all, by MPI_Abort, which calls exit() in some MPIs: no thread reaches a barrier.
 bool ends_all = false;
 void note_error(const char* message) {
     ends_all = true;
@@ -183,8 +183,8 @@ int __wrap_main(int argc, char** argv, char** environment) {
     lapwing_upc_set_error_handler(note_error);
     lapwing_upc_thread_count = lapwing_upc_threads();
     lapwing_upc_own_thread = lapwing_upc_mythread();
-    // Lines of several threads do not mix, and none is lost where one thread ends all. With a buffer of our own: else
-    // lines are seen in parts.
+    // Lines of several threads are not interleaved, and none is lost when one thread ends all. Needs its own buffer,
+    // or lines would appear in parts.
     static char buffer[BUFSIZ];
     std::setvbuf(stdout, buffer, _IOLBF, sizeof buffer);
     check_threads();

@@ -1,5 +1,5 @@
 // The functions of upc_io.h, under their names in the library. A file's handle is an address in shared memory, the same
-// at all threads; each thread finds its own part of the file by it.
+// on all threads; each thread uses it to find its own part of the file.
 #include "parallel_files.hpp"
 
 #include <cerrno>
@@ -27,7 +27,7 @@ using Handle = lapwing_upc_pointer;
     return open;
 }
 
-/// The threads' own communicator, so that messages of the files meet no others. Collective, the first time.
+/// The threads' communicator for files, which keeps their messages apart from others. Collective, the first time.
 [[nodiscard]] MPI_Comm threads() {
     static const MPI_Comm communicator = [] {
         MPI_Comm copy = MPI_COMM_NULL;
@@ -37,7 +37,7 @@ using Handle = lapwing_upc_pointer;
     return communicator;
 }
 
-/// -1 where there was an error, whose number goes to errno.
+/// -1 after an error, whose number is stored in errno.
 template <class Result>
 [[nodiscard]] Result told(int error, Result result) {
     if (error == 0) return result;
@@ -45,7 +45,7 @@ template <class Result>
     return -1;
 }
 
-/// Calls `step` with the file; -1 and EBADF where there is none.
+/// Calls `step` with the file; -1 and EBADF if there is none.
 template <class Step>
 [[nodiscard]] auto with(const Handle& handle, Step&& step) -> decltype(step(std::declval<ParallelFile&>())) {
     const auto found = files().find(handle.address);
@@ -81,14 +81,14 @@ void begin(const char* call, const Handle& handle, Step&& step) {
     const bool none = lapwing_upc_is_null(handle) || found == files().end();
     if (none || found->second->outstanding()) {
         std::fprintf(stderr, "lapwing: UPC: %s at thread %d: %s\n", call, lapwing_upc_mythread(),
-                     none ? "this is no open file; upc_all_fopen gives one"
+                     none ? "this is not an open file; upc_all_fopen returns one"
                           : "another transfer of this file is under way; complete it by upc_all_fwait_async before");
         lapwing_upc_global_exit(1);
     }
     step(*found->second);
 }
 
-/// Of what is over when it begins.
+/// For operations that are complete when they begin.
 void begin_whole(const char* call, const Handle& handle, Direction direction, const Memory& memory, int flags) {
     begin(call, handle, [&](ParallelFile& file) {
         Offset bytes = 0;

@@ -12,8 +12,8 @@ std::size_t Memory::bytes() const {
     return all;
 }
 
-/// Calls `local` or `shared` with an address, the place in the range, and the number of bytes of each run of memory
-/// that is with one thread.
+/// Calls `local` or `shared` with the address, the position in the range, and the size of each run of memory
+/// that belongs to one thread.
 template <class Local, class Shared>
 void Memory::each_run(std::size_t begin, std::size_t bytes, Local&& local, Shared&& shared) const {
     const std::size_t end = begin + bytes;
@@ -67,7 +67,7 @@ void Memory::read(std::size_t begin, char* to, std::size_t bytes) const {
 }
 
 void copy(const Memory& destination, const Memory& source) {
-    constexpr std::size_t largest = std::size_t{16} << 20; // of the copy in between
+    constexpr std::size_t largest = std::size_t{16} << 20; // for the intermediate copy
     const std::size_t bytes = std::min(destination.bytes(), source.bytes());
     std::vector<char> between(std::min(bytes, largest));
     for (std::size_t at = 0; at < bytes; at += largest) {

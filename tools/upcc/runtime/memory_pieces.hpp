@@ -1,4 +1,4 @@
-// Memory in several pieces, private or shared, that transfers go through in order.
+// Memory in several pieces, private or shared, that transfers traverse in order.
 #pragma once
 
 #include <lapwing/upc.h>
@@ -22,7 +22,7 @@ class Memory {
 public:
     Memory(void* address, std::size_t bytes) : local_{{address, bytes}} {}
     Memory(const LocalPiece* pieces, std::size_t count) : local_{pieces, pieces + count} {}
-    /// `size`: of an element, in whose number blocks are counted.
+    /// `size`: of an element, the unit of block sizes.
     Memory(const lapwing_upc_pointer& address, std::size_t block, std::size_t size, std::size_t bytes)
         : shared_{{address, block, bytes}}, size_{size} {}
     Memory(const SharedPiece* pieces, std::size_t count) : shared_{pieces, pieces + count} {}
@@ -31,7 +31,7 @@ public:
     /// Copies `bytes` bytes from `from` to the memory, from its byte `begin` on; or from the memory to `to`.
     void fill(std::size_t begin, const char* from, std::size_t bytes) const;
     void read(std::size_t begin, char* to, std::size_t bytes) const;
-    /// The whole where it is private and in one piece, else null.
+    /// The whole if it is private and in one piece, else null.
     [[nodiscard]] void* whole() const {
         return shared_.empty() && local_.size() == 1 ? local_.front().address : nullptr;
     }
@@ -45,7 +45,7 @@ private:
     std::size_t size_ = 1;
 };
 
-/// Copies all of `source`, as long as the destination has room.
+/// Copies all of `source`, as far as the destination has room.
 void copy(const Memory& destination, const Memory& source);
 
 } // namespace upcc

@@ -17,7 +17,7 @@ namespace upcc {
 
 namespace {
 
-/// Of one call of MPI's, and of the copy that shared memory is transferred through.
+/// For one call of MPI, and for the copy through which shared memory is transferred.
 constexpr std::size_t largest_piece = std::size_t{16} << 20;
 
 [[nodiscard]] int error_number(int code) {
@@ -72,7 +72,7 @@ MPI_Info ParallelFile::info() const {
     return info;
 }
 
-/// What POSIX says of the name: MPIs differ in their errors. On thread 0 alone.
+/// What POSIX says of the name, since MPIs differ in their errors. On thread 0 only.
 int ParallelFile::precheck() const {
     struct stat status{};
     if (stat(name_.c_str(), &status) == 0) {
@@ -82,7 +82,7 @@ int ParallelFile::precheck() const {
         return access(name_.c_str(), wanted) == 0 ? 0 : errno;
     }
     if (errno != ENOENT || (flags_ & io::create) == 0) return errno;
-    // Made here: MPI has no file that is created and read only.
+    // Created here: MPI cannot create a file that is read only.
     mode_t permissions = 0666;
     for (const auto& [key, value] : hints_)
         if (key == "file_perm") permissions = static_cast<mode_t>(std::strtoul(value.c_str(), nullptr, 8));
@@ -133,7 +133,7 @@ int ParallelFile::close() {
 
 int ParallelFile::sync() {
     if (outstanding_) return EINVAL;
-    if ((flags_ & io::read_only) != 0) { // nothing to write, which some MPIs take for an error
+    if ((flags_ & io::read_only) != 0) { // nothing to write, which some MPIs treat as an error
         lapwing_upc_barrier(nullptr);
         return 0;
     }
@@ -178,7 +178,7 @@ int ParallelFile::preallocate(Offset wanted) {
     if (outstanding_ || wanted < 0) return EINVAL;
     if ((flags_ & io::read_only) != 0) return EBADF;
     lapwing_upc_barrier(nullptr);
-    // A file that is large enough stays as it is; Open MPI 4 says otherwise.
+    // A file that is large enough is unchanged; Open MPI 4 disagrees.
     Offset now = 0;
     int error = agreed(size(now));
     MPI_Bcast(&now, 1, MPI_LONG_LONG, 0, threads_);
@@ -223,7 +223,7 @@ int ParallelFile::control(int command, void* argument, int& result) {
         else hints_.emplace_back(hint->key, hint->value);
         const int error = sync();
         MPI_Info hints = info();
-        MPI_File_set_info(file_, hints); // what MPI does not know it ignores
+        MPI_File_set_info(file_, hints); // MPI ignores hints that it does not know
         if (hints != MPI_INFO_NULL) MPI_Info_free(&hints);
         return error;
     }
@@ -233,7 +233,7 @@ int ParallelFile::control(int command, void* argument, int& result) {
 
 // --- transfers ------------------------------------------------------------------------------------------------------
 
-/// UPC_IN_MYSYNC and UPC_OUT_MYSYNC are served by the barriers of ALLSYNC, which promise more.
+/// UPC_IN_MYSYNC and UPC_OUT_MYSYNC use the barriers of ALLSYNC, which promise more.
 void ParallelFile::enter(int flags) const {
     if ((flags & LAPWING_UPC_IN_NOSYNC) == 0 || (flags_ & io::strong) != 0) lapwing_upc_barrier(nullptr);
 }
@@ -247,7 +247,7 @@ int ParallelFile::refused(Direction direction, bool is_local) const {
     return is_local && (flags_ & io::common) != 0 ? EINVAL : 0;
 }
 
-/// Part of the memory from or to a place in the file; `done`: bytes, fewer at the end of the file.
+/// Transfers part of the memory at an offset of the file; `done`: bytes, fewer at the end of the file.
 int ParallelFile::at(Direction direction, const Memory& memory, std::size_t begin, std::size_t bytes, Offset offset,
                      Offset& done) {
     done = 0;
@@ -340,11 +340,11 @@ int ParallelFile::transfer_list(Direction direction, const Memory& memory, const
     return error;
 }
 
-// --- transfers that go on beside the program ------------------------------------------------------------------------
+// --- asynchronous transfers ------------------------------------------------------------------------------------------
 
 void ParallelFile::begin(Direction direction, void* memory, std::size_t bytes, int flags) {
     Offset done = 0;
-    // In one call of MPI's, and not under the lock of strong semantics: others are over when they begin.
+    // Needs one call of MPI without the lock of strong semantics: other transfers are complete when they begin.
     if (bytes > largest_piece || (flags_ & io::strong) != 0) {
         const int error = transfer(direction, Memory{memory, bytes}, true, flags | LAPWING_UPC_OUT_NOSYNC, done);
         return set_outstanding(error, done, flags);

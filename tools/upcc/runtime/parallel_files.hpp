@@ -55,14 +55,14 @@ struct FilePiece { // struct upc_filevec
     std::size_t bytes;
 };
 
-/// An open file, at each thread. Functions return 0 or an error number of <errno.h>.
+/// An open file, on each thread. Functions return 0 or an error number of <errno.h>.
 class ParallelFile {
 public:
     ParallelFile(MPI_Comm threads, std::string name, int flags, const Hint* hints, std::size_t hint_count);
     ParallelFile(const ParallelFile&) = delete;
     ParallelFile& operator=(const ParallelFile&) = delete;
 
-    /// Collective; the same result at all threads.
+    /// Collective; the same result on all threads.
     [[nodiscard]] int open();
     [[nodiscard]] int close();
     /// Collective, with a barrier.
@@ -75,18 +75,18 @@ public:
     [[nodiscard]] Offset position() const { return position_; }
 
     enum class Direction { read, write };
-    /// Reads or writes at the file pointer: all threads one range, with a common one. `flags`: UPC_IN_…, UPC_OUT_….
+    /// Reads or writes at the file pointer; with a common pointer all threads one range. `flags`: UPC_IN_…, UPC_OUT_….
     [[nodiscard]] int transfer(Direction direction, const Memory& memory, bool is_local, int flags, Offset& bytes);
     [[nodiscard]] int transfer_list(Direction direction, const Memory& memory, const FilePiece* pieces,
                                     std::size_t count, int flags, Offset& bytes);
-    /// Begins a read or write of private memory in one piece that goes on beside the program. Errors are told by
+    /// Begins an asynchronous read or write of private memory in one piece. Errors are reported by
     /// wait().
     void begin(Direction direction, void* memory, std::size_t bytes, int flags);
 
-    /// Of the operation that has begun: it is over already, with this result; of begin(), it goes on.
+    /// The result of an operation that was complete when it began; one of begin() is still in progress.
     void set_outstanding(int error, Offset bytes, int flags);
     [[nodiscard]] bool outstanding() const { return outstanding_; }
-    /// Waits for it, or sets `done` at all threads alike; then `bytes` is its result.
+    /// Waits for it, or sets `done`, the same on all threads; if done, `bytes` is its result.
     [[nodiscard]] int wait(Offset& bytes);
     [[nodiscard]] int test(bool& done, Offset& bytes);
 

@@ -34,7 +34,7 @@ struct Loaded {
                 here.begin = std::min(here.begin, begin);
                 here.end = std::max(here.end, begin + info->dlpi_phdr[k].p_memsz);
             }
-            return 1; // the first is the program
+            return 1; // the first one is the program
         },
         &found);
     return found;

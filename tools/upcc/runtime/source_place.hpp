@@ -4,8 +4,8 @@
 
 namespace upcc {
 
-/// Where in the program's sources the calling thread is: "file:line", or empty where that is not known. By addr2line
-/// and the line tables of the program: for errors, which end it.
+/// The calling thread's position in the program's sources: "file:line", or empty if unknown. Uses addr2line
+/// and the line tables of the program: for errors, which end the program.
 [[nodiscard]] std::string programs_place();
 
 } // namespace upcc

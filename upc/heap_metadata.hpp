@@ -10,80 +10,80 @@
 
 namespace lapwing::upc {
 
-/// What a block is freed as.
+/// The result of freeing a block.
 enum class Freed : std::uint8_t { done, already_free, no_block };
 
 struct Allocated {
     std::uint64_t address = 0;      ///< 0: no free block of that size was found
-    std::uint64_t largest_free = 0; ///< bytes, as far as was looked; where none was found
+    std::uint64_t largest_free = 0; ///< bytes, as far as the search went; set when none was found
     std::uint64_t free = 0;         ///< bytes in all free blocks; likewise
 };
 
 struct FoundBlock {
     Region object{};         ///< empty: the address is in no allocated block
-    std::uint64_t go_on = 0; ///< not 0: the search is not over, and goes on from there
+    std::uint64_t go_on = 0; ///< not 0: the search is unfinished, and continues from there
 };
 
-/// What the books say at `at` cannot be: somebody has written over them.
-struct BooksOverwritten {
+/// The metadata at `at` are impossible: something has overwritten them.
+struct MetadataOverwritten {
     std::uint64_t at = 0;
 };
 
-/// Memory that books are kept in, by offset in the part of the thread that keeps them.
+/// Memory that holds metadata, by offset in the part of the thread that keeps them.
 template <class M>
-concept BooksMemory = requires(M& memory, std::uint64_t at, std::uint64_t value) {
+concept MetadataMemory = requires(M& memory, std::uint64_t at, std::uint64_t value) {
     { memory.template get<std::uint64_t>(at) } -> std::same_as<std::uint64_t>;
     memory.put(at, value);
 };
 
-/// The books of a heap: two-level segregated fit (Masmano, Ripoll, Crespo, Real, "TLSF: a new dynamic memory allocator
-/// for real-time systems", 2004). Free blocks are listed by classes of their size, 8 to a power of two, and bits say
-/// which lists have some: an allocation takes the first block of the first class whose blocks all do, and gives back
-/// what it does not need. Blocks are joined to free neighbours when they are freed. Only where no such class has a
-/// block some of the class below are looked at.
+/// The metadata of a heap: two-level segregated fit (Masmano, Ripoll, Crespo, Real, "TLSF: a new dynamic memory
+/// allocator for real-time systems", 2004). Free blocks are in lists by size class, 8 per power of two, and bits say
+/// which lists are non-empty: an allocation takes the first block of the first class whose blocks are all large enough,
+/// and returns the rest of it. Freed blocks are merged with free neighbours. Only if no such class has a
+/// block, some blocks of the class below are examined.
 ///
-/// In front of each block's memory stand block_header_bytes bytes. Whoever uses books has them alone.
+/// Each block's memory is preceded by block_header_bytes bytes. Callers guarantee mutual exclusion.
 ///
-/// Cost: a constant number of reads and writes, whatever the number of blocks: 5 reads at most to allocate where there
+/// Cost: a constant number of reads and writes, whatever the number of blocks: at most 5 reads to allocate if there
 /// is room, 6 to free.
-template <BooksMemory Memory>
-class HeapBooks {
+template <MetadataMemory Memory>
+class HeapMetadata {
 public:
-    /// `root`: offset of a HeapRoot.
-    HeapBooks(Memory& memory, std::uint64_t root, const Region& region)
+    /// `root`: the offset of a HeapRoot.
+    HeapMetadata(Memory& memory, std::uint64_t root, const Region& region)
         : memory_{memory}, root_{root}, region_{region} {}
 
-    /// Once, over a root of zeros: all of the region is free.
+    /// Called once, with a root of zeros: all of the region is free.
     void make() { insert(region_.begin, region_.end - region_.begin, 0); }
 
-    // These throw BooksOverwritten.
+    // These throw MetadataOverwritten.
 
-    /// `bytes` is above 0.
+    /// `bytes` must be positive.
     [[nodiscard]] Allocated allocate(std::uint64_t bytes);
     [[nodiscard]] Freed free(std::uint64_t address);
-    /// The memory of the allocated block whose memory begins at an address; empty where there is none.
+    /// The memory of the allocated block whose memory begins at an address; empty if there is none.
     [[nodiscard]] Region object(std::uint64_t begin);
-    /// The memory of the allocated block that an address is in, its end included. Goes through at most `blocks` blocks
-    /// from `from` on, which is the begin of the region or what an earlier search has said. What stands there may have
-    /// changed since: then it begins anew.
+    /// The memory of the allocated block that contains an address, its end included. Visits at most `blocks` blocks
+    /// starting at `from`, which is the begin of the region or what an earlier search returned. If that block has
+    /// disappeared since, the search starts over.
     [[nodiscard]] FoundBlock find(std::uint64_t address, std::uint64_t from, std::uint64_t blocks);
     /// Throws unless all that is written down agrees: blocks with their neighbours, free ones with their lists. Cost:
     /// reads every block, for tests and builds with internal assertions.
     void validate();
 
 private:
-    /// In front of each block, whose size counts it. Blocks lie one behind the other.
+    /// Precedes each block's memory, and is included in its size. Blocks are contiguous.
     struct Block {
         std::uint64_t size_and_state; ///< mark in the upper 16 bits; bit 0: allocated
-        std::uint64_t size_before;    ///< of the block in front; 0 for the first one
-        std::uint64_t next;           ///< of free blocks: in the list; of allocated ones: bytes that were asked for
+        std::uint64_t size_before;    ///< of the preceding block; 0 for the first one
+        std::uint64_t next;           ///< free blocks: the next in the list; allocated ones: the bytes requested
         std::uint64_t previous;
     };
     static_assert(sizeof(Block) == block_header_bytes);
     static constexpr std::uint64_t mark = std::uint64_t{0xb10c} << 48;
     static constexpr std::uint64_t size_mask = (std::uint64_t{1} << 48) - 1;
     static constexpr std::uint64_t bins = HeapRoot::levels * HeapRoot::classes;
-    /// Blocks that are looked at where no class has only such that are large enough.
+    /// The most blocks examined in a class whose blocks may be too small.
     static constexpr int most_looks = 16;
 
     [[nodiscard]] static std::uint64_t size_of(const Block& block) noexcept {
@@ -115,26 +115,26 @@ private:
         return root_ + offsetof(HeapRoot, used_classes) + bin / HeapRoot::classes;
     }
 
-    /// The first list from this one on that has blocks; `bins` if there is none.
+    /// The first non-empty list from this one on; `bins` if there is none.
     [[nodiscard]] std::uint64_t used_bin(std::uint64_t bin);
-    /// The first of some blocks of a list that has this size, or 0; and the largest of those that were looked at.
+    /// The first block of a list that has this size, or 0, and the largest of those examined; examines only some.
     [[nodiscard]] std::uint64_t look_through(std::uint64_t bin, std::uint64_t size, std::uint64_t& largest);
     void set_first(std::uint64_t bin, std::uint64_t at);
-    /// Throws where there is no block, but should be.
+    /// Throws if there is no block here, although there should be.
     [[nodiscard]] Block block_at(std::uint64_t at);
-    /// Throws where no block can be.
+    /// Throws if no block can be here.
     void require_place(std::uint64_t at, std::uint64_t said_at) const {
         if (at < region_.begin || at >= region_.end || (at - region_.begin) % granule != 0)
-            throw BooksOverwritten{said_at};
+            throw MetadataOverwritten{said_at};
     }
     [[nodiscard]] Block free_block_at(std::uint64_t at) {
         const Block block = block_at(at);
-        if (is_allocated(block)) throw BooksOverwritten{at};
+        if (is_allocated(block)) throw MetadataOverwritten{at};
         return block;
     }
     void remove(std::uint64_t at, const Block& block);
     void insert(std::uint64_t at, std::uint64_t size, std::uint64_t size_before);
-    /// The block behind one of this size hears of it.
+    /// Updates the block after one of this size.
     void note_size_before(std::uint64_t behind, std::uint64_t size) {
         if (behind < region_.end) memory_.put(behind + offsetof(Block, size_before), size);
     }
@@ -150,8 +150,8 @@ private:
     Region region_;
 };
 
-template <BooksMemory Memory>
-std::uint64_t HeapBooks<Memory>::used_bin(std::uint64_t bin) {
+template <MetadataMemory Memory>
+std::uint64_t HeapMetadata<Memory>::used_bin(std::uint64_t bin) {
     if (bin >= bins) return bins;
     std::uint64_t level = bin / HeapRoot::classes;
     unsigned classes = memory_.template get<std::uint8_t>(classes_at(bin)) & (0xffU << bin % HeapRoot::classes);
@@ -164,8 +164,8 @@ std::uint64_t HeapBooks<Memory>::used_bin(std::uint64_t bin) {
     return level * HeapRoot::classes + static_cast<std::uint64_t>(std::countr_zero(classes));
 }
 
-template <BooksMemory Memory>
-void HeapBooks<Memory>::set_first(std::uint64_t bin, std::uint64_t at) {
+template <MetadataMemory Memory>
+void HeapMetadata<Memory>::set_first(std::uint64_t bin, std::uint64_t at) {
     const std::uint64_t place = first_at(bin);
     const auto before = memory_.template get<std::uint64_t>(place);
     memory_.put(place, at);
@@ -179,33 +179,33 @@ void HeapBooks<Memory>::set_first(std::uint64_t bin, std::uint64_t at) {
     memory_.put(levels_at, memory_.template get<std::uint64_t>(levels_at) ^ level);
 }
 
-template <BooksMemory Memory>
-typename HeapBooks<Memory>::Block HeapBooks<Memory>::block_at(std::uint64_t at) {
+template <MetadataMemory Memory>
+typename HeapMetadata<Memory>::Block HeapMetadata<Memory>::block_at(std::uint64_t at) {
     require_place(at, at);
     const auto block = memory_.template get<Block>(at);
     if (!is_block(block) || size_of(block) < granule || size_of(block) % granule != 0 ||
         size_of(block) > region_.end - at)
-        throw BooksOverwritten{at};
+        throw MetadataOverwritten{at};
     return block;
 }
 
-template <BooksMemory Memory>
-void HeapBooks<Memory>::remove(std::uint64_t at, const Block& block) {
+template <MetadataMemory Memory>
+void HeapMetadata<Memory>::remove(std::uint64_t at, const Block& block) {
     if (block.next != 0) require_place(block.next, at);
     if (block.previous != 0) {
         require_place(block.previous, at);
         memory_.put(block.previous + offsetof(Block, next), block.next);
     } else {
         const std::uint64_t bin = bin_of(size_of(block));
-        if (memory_.template get<std::uint64_t>(first_at(bin)) != at) throw BooksOverwritten{at};
+        if (memory_.template get<std::uint64_t>(first_at(bin)) != at) throw MetadataOverwritten{at};
         set_first(bin, block.next);
     }
     if (block.next != 0) memory_.put(block.next + offsetof(Block, previous), block.previous);
     count_free(size_of(block), false);
 }
 
-template <BooksMemory Memory>
-void HeapBooks<Memory>::insert(std::uint64_t at, std::uint64_t size, std::uint64_t size_before) {
+template <MetadataMemory Memory>
+void HeapMetadata<Memory>::insert(std::uint64_t at, std::uint64_t size, std::uint64_t size_before) {
     const std::uint64_t bin = bin_of(size);
     const auto first = memory_.template get<std::uint64_t>(first_at(bin));
     memory_.put(at, Block{.size_and_state = mark | size, .size_before = size_before, .next = first, .previous = 0});
@@ -214,8 +214,8 @@ void HeapBooks<Memory>::insert(std::uint64_t at, std::uint64_t size, std::uint64
     count_free(size, true);
 }
 
-template <BooksMemory Memory>
-std::uint64_t HeapBooks<Memory>::look_through(std::uint64_t bin, std::uint64_t size, std::uint64_t& largest) {
+template <MetadataMemory Memory>
+std::uint64_t HeapMetadata<Memory>::look_through(std::uint64_t bin, std::uint64_t size, std::uint64_t& largest) {
     if (bin >= bins) return 0;
     auto at = memory_.template get<std::uint64_t>(first_at(bin));
     for (int looks = 0; at != 0 && looks < most_looks; ++looks) {
@@ -227,10 +227,10 @@ std::uint64_t HeapBooks<Memory>::look_through(std::uint64_t bin, std::uint64_t s
     return 0;
 }
 
-template <BooksMemory Memory>
-Allocated HeapBooks<Memory>::allocate(std::uint64_t bytes) {
+template <MetadataMemory Memory>
+Allocated HeapMetadata<Memory>::allocate(std::uint64_t bytes) {
     Allocated result;
-    const std::uint64_t asked = std::min(bytes, region_.end - region_.begin); // there is none of more
+    const std::uint64_t asked = std::min(bytes, region_.end - region_.begin); // nothing larger can exist
     const std::uint64_t wanted = (block_header_bytes + asked + granule - 1) / granule * granule;
     std::uint64_t at = 0;
     if (const std::uint64_t bin = used_bin(bin_above(wanted)); bin < bins)
@@ -245,7 +245,7 @@ Allocated HeapBooks<Memory>::allocate(std::uint64_t bytes) {
     }
     Block block = free_block_at(at);
     const std::uint64_t size = size_of(block);
-    if (size < wanted) throw BooksOverwritten{at};
+    if (size < wanted) throw MetadataOverwritten{at};
     remove(at, block);
     std::uint64_t taken = size;
     if (const std::uint64_t rest = size - wanted; rest >= granule) {
@@ -260,8 +260,8 @@ Allocated HeapBooks<Memory>::allocate(std::uint64_t bytes) {
     return result;
 }
 
-template <BooksMemory Memory>
-Freed HeapBooks<Memory>::free(std::uint64_t address) {
+template <MetadataMemory Memory>
+Freed HeapMetadata<Memory>::free(std::uint64_t address) {
     if (address % granule != 0 || address < region_.begin + block_header_bytes || address >= region_.end)
         return Freed::no_block;
     std::uint64_t at = address - block_header_bytes;
@@ -271,8 +271,8 @@ Freed HeapBooks<Memory>::free(std::uint64_t address) {
     std::uint64_t size = size_of(block);
     std::uint64_t size_before = block.size_before;
     if (size < granule || size % granule != 0 || size > region_.end - at || size_before > at - region_.begin)
-        throw BooksOverwritten{at};
-    // What was a block of its own is none any more: freeing it again finds no block, or a free one.
+        throw MetadataOverwritten{at};
+    // This block no longer exists by itself: freeing it again finds no block, or a free one.
     if (const std::uint64_t behind = at + size; behind < region_.end)
         if (const Block next = block_at(behind); !is_allocated(next)) {
             remove(behind, next);
@@ -281,9 +281,9 @@ Freed HeapBooks<Memory>::free(std::uint64_t address) {
         }
     if (size_before != 0)
         if (const Block before = block_at(at - size_before); !is_allocated(before)) {
-            if (size_of(before) != size_before) throw BooksOverwritten{at};
+            if (size_of(before) != size_before) throw MetadataOverwritten{at};
             remove(at - size_before, before);
-            memory_.put(at, Block{.size_and_state = mark, .size_before = 0, .next = 0, .previous = 0}); // known as free
+            memory_.put(at, Block{.size_and_state = mark, .size_before = 0, .next = 0, .previous = 0}); // seen as free
             at -= size_before;
             size += size_before;
             size_before = before.size_before;
@@ -293,21 +293,21 @@ Freed HeapBooks<Memory>::free(std::uint64_t address) {
     return Freed::done;
 }
 
-template <BooksMemory Memory>
-Region HeapBooks<Memory>::object(std::uint64_t begin) {
+template <MetadataMemory Memory>
+Region HeapMetadata<Memory>::object(std::uint64_t begin) {
     if (begin % granule != 0 || begin < region_.begin + block_header_bytes || begin >= region_.end) return {};
     const auto block = memory_.template get<Block>(begin - block_header_bytes);
     if (!is_block(block) || !is_allocated(block)) return {};
     return {begin, begin + block.next};
 }
 
-template <BooksMemory Memory>
-FoundBlock HeapBooks<Memory>::find(std::uint64_t address, std::uint64_t from, std::uint64_t blocks) {
+template <MetadataMemory Memory>
+FoundBlock HeapMetadata<Memory>::find(std::uint64_t address, std::uint64_t from, std::uint64_t blocks) {
     std::uint64_t at = from;
     if (at != region_.begin) {
         require_place(at, at);
         const auto block = memory_.template get<Block>(at);
-        if (!is_block(block) || size_of(block) == 0) at = region_.begin; // was joined to the block before it
+        if (!is_block(block) || size_of(block) == 0) at = region_.begin; // was merged with the block before it
     }
     for (; at < region_.end; --blocks) {
         if (blocks == 0) return {.go_on = at};
