@@ -38,7 +38,7 @@ public:
     Exchange(MPI_Comm world, const Dealt& shape) : world_{world} {
         MPI_Comm_size(world, &ranks_);
         const std::int64_t ranks = ranks_;
-        // Here: of one dimension the own columns, else the own rows. There: the columns dealt to a rank.
+        // Here: of one dimension the local columns, else the local rows. There: the columns dealt to a rank.
         const std::int64_t own_rows = shape.rows == 1 ? 1 : shape.rows / ranks;
         const std::int64_t own_columns = shape.rows == 1 ? shape.columns / ranks : shape.columns;
         const std::int64_t pieces = own_columns / (shape.block * ranks);

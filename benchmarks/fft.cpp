@@ -1,6 +1,6 @@
 // fft: a Fourier transform of 2^20 complex numbers in blocks, by transforms that each rank makes of elements of its
 // own, and three assignments between Block and Cyclic: Sanz et al., "Global data re-allocation via communication
-// aggregation in Chapel" (2012), section IV.B. What a rank computes itself is FFTW's work, and the whole stands beside
+// aggregation in Chapel" (2012), section IV.B. What a rank computes itself is FFTW's work, and the whole is beside
 // FFTW's own transform over MPI, where that was built for this MPI.
 #include "harness.hpp"
 

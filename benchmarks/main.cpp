@@ -116,7 +116,7 @@ int main(int argument_count, char** arguments) {
     run_command->add_option("--seconds", options.seconds, "length of one measured stretch")
         ->check(CLI::PositiveNumber)
         ->capture_default_str();
-    run_command->add_option("--network", options.network, "what the launcher was told: shm, tcp, cluster[:RATE]")
+    run_command->add_option("--network", options.network, "the launcher's network: shm, tcp, cluster[:RATE]")
         ->capture_default_str();
     run_command->add_option("--sizes", options.sizes, "in bytes, with the suffixes k and m, for bandwidth/…")
         ->delimiter(',')

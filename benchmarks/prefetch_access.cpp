@@ -55,7 +55,7 @@ struct Prefetched {
     double sum = 0;
 };
 
-/// As reads(), but the time that automatic copies take to be filled behind the barrier does not count.
+/// As reads(), but the time that automatic copies take to be filled after the barrier does not count.
 template <class Read>
 Subject reads_of_copies(Team& team, const StridedIndices& indices, Read read) {
     return {.name = "lapwing", .run = [&team, indices, read](std::uint64_t iterations) {

@@ -21,7 +21,7 @@
 #include <string>
 #include <string_view>
 
-/// What the applications of prefetch/… share. Each is a loop over the own elements of a result that reads elements of
+/// What the applications of prefetch/… share. Each is a loop over the local elements of a result that reads elements of
 /// other ranks one by one. It is measured as it is (base), with the calls of the prefetch around it, and with its data
 /// copied by hand, which all others are compared with. They are those of Kayraklioglu, Ferguson and El-Ghazawi,
 /// section 6.3.
@@ -31,7 +31,7 @@ namespace lapwing::bench {
 /// compute a part, from which the time of the whole follows.
 struct Sample {
     std::int64_t steps = 1;  ///< of the outermost loop
-    std::int64_t stride = 1; ///< in each, every stride-th part of the own result; the rest of it stays as it was
+    std::int64_t stride = 1; ///< in each, every stride-th part of the local result; the rest of it stays as it was
 };
 
 /// What a program adds to its loop so that it finds the elements of other ranks near by: three calls at most. Nothing
@@ -50,7 +50,7 @@ public:
         std::string input;      ///< in words, for the case
         std::int64_t steps = 1; ///< of the outermost loop
         std::int64_t reads = 0; ///< elements of other ranks that the calling rank reads in a step
-        std::int64_t parts = 1; ///< of the own result, which can be computed one without the other
+        std::int64_t parts = 1; ///< of the local result, which can be computed one without the other
     };
 
     Application() = default;
@@ -59,7 +59,8 @@ public:
     virtual ~Application() = default;
 
     [[nodiscard]] virtual Size size() const = 0;
-    /// Sets the own elements to what they are before the first step. The caller provides the barriers around each run.
+    /// Sets the local elements to what they are before the first step. The caller provides the barriers around each
+    /// run.
     virtual void start() = 0;
     /// The loop that reads elements one by one, whoever owns them.
     virtual void run(const Sample& sample, const PrefetchCalls& calls) = 0;
@@ -99,7 +100,7 @@ void require_result(bool right, std::string_view application, const std::string&
 [[nodiscard]] std::int64_t side(const Context& context, int dimensions, std::int64_t usual, std::int64_t published,
                                 std::int64_t multiple = 1);
 
-/// Faces of own elements behind which the element is another rank's.
+/// Faces of local elements beyond which the element is another rank's.
 template <class T, std::size_t N>
 [[nodiscard]] std::int64_t border_faces(const GlobalArray<T, N>& array) {
     const Domain<N> own = array.local_domain();

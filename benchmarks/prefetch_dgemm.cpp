@@ -132,7 +132,7 @@ private:
     GlobalArray<double, 2> b_{runtime_, {n_, n_}, Block{}, {.name = "b"}};
     GlobalArray<double, 2> c_{runtime_, {n_, n_}, Block{}, {.name = "c"}};
     Indexed<double, 2> own_c_{c_};
-    std::vector<Domain<2>> tiles_; ///< of the own part of C
+    std::vector<Domain<2>> tiles_; ///< of the local part of C
 };
 
 const Registration registration{

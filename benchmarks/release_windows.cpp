@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t many = 16;
 constexpr std::size_t large = 16384;
 
-/// Seconds that rank 0 is in release() in so many iterations, each behind a put to each of the windows.
+/// Seconds that rank 0 is in release() in so many iterations, each after a put to each of the windows.
 double releases(Runtime& runtime, Rank target, std::span<Window> windows, std::span<const std::byte> values,
                 std::uint64_t iterations) {
     double seconds = 0;
@@ -58,7 +58,7 @@ void of_windows(Context& context) {
 }
 
 const Registration registration{{.name = "release/windows",
-                                 .summary = "a release behind a put to each of 16 windows, beside one window",
+                                 .summary = "a release after a put to each of 16 windows, beside one window",
                                  .run = of_windows}};
 
 } // namespace

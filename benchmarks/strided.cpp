@@ -208,7 +208,7 @@ std::vector<StridedCell> specfem_cells(std::uint64_t block, std::uint64_t stride
     return cells;
 }
 
-/// The paper's figure 2: 800 KB in puts of 8 to 1000 bytes, one behind the other.
+/// The paper's figure 2: 800 KB in puts of 8 to 1000 bytes, one after the other.
 void small_puts(Context& context) {
     Runtime runtime;
     const Route route = context.measure_against(runtime);

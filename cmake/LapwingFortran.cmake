@@ -11,7 +11,7 @@ function(lapwing_without_fortran reason)
 endfunction()
 
 if(NOT LAPWING_BUILD_C)
-    lapwing_without_fortran("it stands on the C interface, and LAPWING_BUILD_C is off")
+    lapwing_without_fortran("it is built on the C interface, and LAPWING_BUILD_C is off")
     return()
 endif()
 if(LAPWING_SANITIZE OR CMAKE_CROSSCOMPILING)

@@ -85,7 +85,7 @@ void check_usable(MPI_Datatype type) {
             fmt::format("{}: Layout::from_mpi: the datatype is MPI_DATATYPE_NULL; pass one that has been made, "
                         "committed and not freed",
                         who())};
-    // There is no communicator to pack with, and the session decides who is told of an error.
+    // There is no communicator to pack with, and the session decides who gets an error.
     if (session) return;
     // MPI has no call that asks whether a type is committed. Packing no elements of it fails if it is not, on Open MPI
     // and on MPICH. (MPI_Pack_size does so on MPICH only; on Open MPI 4.1 it crashes.)

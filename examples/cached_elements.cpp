@@ -1,5 +1,5 @@
 // Elements of other nodes, one at a time, at the speed of bulk transfers: a cache in front of the network. The loops
-// are those of a program on one machine; the array is told to cache, or LAPWING_CACHE=epoch tells all arrays.
+// are those of a program on one machine; the array is set to cache, or LAPWING_CACHE=epoch tells all arrays.
 //
 //     mpirun -n 4 cached_elements
 #include <lapwing/lapwing.hpp>

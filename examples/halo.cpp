@@ -1,5 +1,5 @@
 // Heat diffusion with a halo: each rank's block with what lies around it in one piece of memory, from which the next
-// state of the own elements is written straight to the array. Ends with a check against the same computation on one
+// state of the local elements is written straight to the array. Ends with a check against the same computation on one
 // rank.
 //
 //     mpirun -n 4 halo

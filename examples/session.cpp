@@ -28,7 +28,7 @@ int main() {
         right = a.sum() == 1000.0;
         if (runtime.rank() == 0)
             std::printf("%d ranks of a session: the sum is %s\n", runtime.size(), right ? "right" : "wrong");
-    } // the runtime ends before what it stands on
+    } // the runtime ends before what it is built on
     MPI_Comm_free(&communicator);
     MPI_Session_finalize(&session);
     return right ? 0 : 1;

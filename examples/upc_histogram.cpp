@@ -1,5 +1,5 @@
 // A UPC kernel in C++: a histogram whose buckets are dealt to the threads, with a lock for each thread's buckets. The
-// text of each line in UPC stands beside it.
+// text of each line in UPC is beside it.
 #include <lapwing/upc.hpp>
 
 #include <cstdio>

@@ -310,7 +310,7 @@ Completion detail::pipeline::start_past_cache(const std::shared_ptr<PlanState>& 
 Completion detail::pipeline::start_plan(const std::shared_ptr<PlanState>& plan, std::byte* memory) {
     if (plan->shape.bytes == 0) return {};
     require_host_memory(*plan, memory);
-    // What goes through a cache is not told of chunks that come later.
+    // What goes through a cache is not notified of chunks that come later.
     Completion completion;
     if (plan->window.cache() == nullptr) completion = start_past_cache(plan, memory);
     else carry_out(plan, memory);

@@ -62,7 +62,7 @@ public:
     void evict();
     /// Adds the hits of all threads to the window's statistics.
     void collect_statistics();
-    /// Before the window goes: evicts, and is told of nothing any more.
+    /// Before the window goes: evicts, and is not notified any more.
     void detach() noexcept;
 
     // CoherentCopies

@@ -82,7 +82,8 @@ void AccessOrder::complete_sent_adds() {
         targets = ledger_.ranks_of_adds();
         reached = ledger_.versions();
     }
-    // What a rank that left will not acknowledge is told by the next release, and keeps nobody from adding elsewhere.
+    // What a rank that left will not acknowledge is reported by the next release, and keeps nobody from adding
+    // elsewhere.
     if (facts_.state.membership().broken())
         std::erase_if(targets, [this](int target) { return facts_.state.membership().has_left(target); });
     messages_.flush(targets);
@@ -108,7 +109,7 @@ inline void AccessOrder::with_lost(const char* call, Steps&&... steps) {
 [[gnu::cold]] void AccessOrder::throw_if_lost(const char* call) {
     std::string lost = adds_.take_lost();
     const std::string writes = lost_.take();
-    if (lost.empty() && writes.empty()) return; // another thread has told of it meanwhile
+    if (lost.empty() && writes.empty()) return; // another thread has reported it meanwhile
     if (!lost.empty() && !writes.empty()) lost += ", ";
     throw PeerLeftError{
         fmt::format("{}: {} could not be delivered, because the rank left the team; what others are to get "

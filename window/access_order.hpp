@@ -82,8 +82,8 @@ public:
     void use_cache(RemoteCache* cache) noexcept { cache_ = cache; }
     [[nodiscard]] RemoteCache* cache() const noexcept { return cache_; }
 
-    /// The copies that are told of this rank's writes to other ranks' parts, and of its acquires. Whoever writes tells
-    /// it here.
+    /// The copies that are notified of this rank's writes to other ranks' parts, and of its acquires. Whoever writes
+    /// tells it here.
     [[nodiscard]] CopyRegistry& copies() noexcept { return copies_; }
 
 private:
@@ -121,7 +121,7 @@ private:
                    std::span<const messages::AddPayload> adds) override;
     [[nodiscard]] bool has_left(int target) override { return facts_.state.membership().has_left(target); }
     /// Steps of a flush or release, all of which are tried: what one cannot complete keeps nothing back in the others.
-    /// Then what has been lost is told, which says more than a step that fails because a rank left.
+    /// Then what has been lost is reported, which says more than a step that fails because a rank left.
     template <class... Steps>
     void with_lost(const char* call, Steps&&... steps);
     void throw_if_lost(const char* call);

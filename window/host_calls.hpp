@@ -15,7 +15,7 @@ class WindowState;
 /// the window is adopted with CacheMode::transparent, dirty bytes are written back and contents dropped here, where
 /// MPI's rules need it (MPI 3.1, sections 11.5 and 11.7); for other windows nothing happens.
 ///
-/// Nobody tells Lapwing of these calls: the library lapwing::transparent stands in their place, by MPI's profiling
+/// Nobody tells Lapwing of these calls: the library lapwing::transparent replaces them, by MPI's profiling
 /// interface.
 class HostCall {
 public:

@@ -19,7 +19,7 @@ namespace lapwing::detail::window {
 /// Between nodes it is the queue lock of Mellor-Crummey and Scott (1991): who comes tells the rank before it, which
 /// passes the lock on by a write to a word that the waiting rank has at itself. On one node it is that of Craig (1993),
 /// and of Magnusson, Landin and Hagersten (1994): who comes watches a word of the rank before it, in shared memory, so
-/// that nobody need know who comes next. A lock then changes hands by one store, and there is nothing to be told.
+/// that nobody need know who comes next. A lock then changes hands by one store, and nothing need be sent.
 class LockState {
 public:
     LockState(Team& team, Rank home);

@@ -84,7 +84,7 @@ std::uint64_t Notifications::read(unsigned counter) {
     facts_.state.progress();
     const auto load = [&] { return own_[counter].load(std::memory_order_acquire); };
     std::uint64_t now = load();
-    // Who asks again and is told the same polls for more, which may not come: as wait() does.
+    // A rank that asks again and gets the same answer polls for more, which may not come: as wait() does.
     if (told_[counter].exchange(now, std::memory_order_relaxed) == now && facts_.state.membership().troubled()) {
         if (now = load(); now == told_[counter].exchange(now, std::memory_order_relaxed))
             facts_.state.check_reachable("Window::notified", team::Membership::any_rank);

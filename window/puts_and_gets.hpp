@@ -18,14 +18,14 @@ public:
                 transport::MessageTransport& messages) noexcept
         : facts_{facts}, order_{order}, rma_{rma}, messages_{messages} {}
 
-    // As the program makes them, through the cache if there is one. Copies are told of the puts.
+    // As the program makes them, through the cache if there is one. Copies are notified of the puts.
     void get(int target, std::uint64_t offset, std::span<std::byte> destination);
     void put(int target, std::uint64_t offset, std::span<const std::byte> source);
     [[nodiscard]] Completion start_get(int target, std::uint64_t offset, std::span<std::byte> destination);
     [[nodiscard]] Completion start_put(int target, std::uint64_t offset, std::span<const std::byte> source);
 
     // Parts of transfers that go by messages even where MPI's windows work: the owner's progress thread moves the
-    // bytes. None may be empty. See MessageTransport. Copies are told of the whole transfer by who makes it.
+    // bytes. None may be empty. See MessageTransport. The caller notifies copies of the whole transfer.
     [[nodiscard]] Completion start_put_by_messages(int target, const transport::Touched& touched, std::uint64_t offset,
                                                    std::span<const std::byte> source);
     [[nodiscard]] Completion start_get_by_messages(int target, const transport::Touched& touched, std::uint64_t offset,
@@ -35,8 +35,8 @@ public:
     [[nodiscard]] Completion start_gather(int target, const transport::Touched& touched,
                                           std::span<const std::byte> table, std::span<std::byte> destination);
 
-    // Past the cache: what the cache itself is made of, and parts of transfers. Copies are told by who makes the whole:
-    // of what a cache writes back they have heard when the program wrote it. A null transfer is complete.
+    // Past the cache: what the cache itself is made of, and parts of transfers. The caller notifies copies of the
+    // whole: of what a cache writes back they have heard when the program wrote it. A null transfer is complete.
     void get_uncached(int target, std::uint64_t offset, std::span<std::byte> destination,
                       transport::Access::Starter starter = transport::Access::Starter::program);
     void put_uncached(int target, std::uint64_t offset, std::span<const std::byte> source,

@@ -23,7 +23,7 @@ struct DirtyRun {
     std::uint64_t bytes = 0;
 };
 
-/// What stands between a window's calls and its paths to other nodes, if the window is cached. The room above
+/// What is between a window's calls and its paths to other nodes, if the window is cached. The room above
 /// implements it; the window asks a CacheFactory for one.
 ///
 /// Ranges have been checked, and are never of ranks that are reached by load and store.

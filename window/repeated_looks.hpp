@@ -8,8 +8,8 @@
 
 namespace lapwing::detail::window {
 
-/// What each thread was told when it last looked at values that other ranks may change. Whoever looks again and is told
-/// the same polls for more, which may not come once a rank has left.
+/// What each thread was told when it last looked at values that other ranks may change. A thread that looks again and
+/// gets the same polls for more, which may not come once a rank has left.
 class RepeatedLooks {
 public:
     /// Whether the calling thread's last look there told it the same; this look is its last one from now on. It

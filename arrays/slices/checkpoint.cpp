@@ -308,7 +308,7 @@ std::string wrong_with(const Header& header, std::uint64_t file_bytes, ElementKi
     return {};
 }
 
-/// Collective. The header of a file, on all ranks, which are told what is wrong with it.
+/// Collective. The header of a file, on all ranks, which throw what is wrong with it.
 Header read_header(Team& team, SharedFile& file, const std::string& path, ElementKind kind, std::uint64_t element_bytes,
                    std::size_t dimensions) {
     Header header;

@@ -412,8 +412,7 @@ int main(int argument_count, char** arguments) {
     app.add_option("--data", options.data, "directory of the inputs")->capture_default_str();
     app.add_option("--pictures", options.pictures, "directory for the edge image and a slice of the heat");
     app.add_option("--json", options.json, "file for the measurements");
-    app.add_option("--network", options.network, "what the launcher was told; goes into the table")
-        ->capture_default_str();
+    app.add_option("--network", options.network, "the launcher's network; goes into the table")->capture_default_str();
     app.add_option("--seconds", options.seconds, "length of one measurement, about")
         ->check(CLI::PositiveNumber)
         ->capture_default_str();

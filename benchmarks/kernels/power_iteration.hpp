@@ -13,7 +13,7 @@ namespace lapwing::detail::kernels {
 
 using Vector = GlobalArray<double, 1>;
 
-/// y = A x for the own rows: `own_rows` are those of y.local_domain(), numbered from 0. x and y have the distribution
+/// y = A x for the local rows: `own_rows` are those of y.local_domain(), numbered from 0. x and y have the distribution
 /// Block. Collective in so far as x must be complete before.
 using Multiply = void (*)(const SparseMatrix& own_rows, const Vector& x, Vector& y);
 void multiply_naive(const SparseMatrix& own_rows, const Vector& x, Vector& y);

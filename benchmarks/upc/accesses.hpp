@@ -60,7 +60,7 @@ private:
     Draw draw_;
 };
 
-/// One behind the other, through the whole part.
+/// One after the other, through the whole part.
 class Stride1Order {
 public:
     static constexpr const char* name = "stride 1";
@@ -197,7 +197,7 @@ template <class Order, class Part>
         },
         [] {});
 }
-/// Writes, with a fence behind the last one.
+/// Writes, with a fence after the last one.
 template <class Order, class Part>
 [[nodiscard]] Subject writes(Who who, std::string name, Part part) {
     return accesses(

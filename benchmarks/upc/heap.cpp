@@ -15,7 +15,8 @@
 namespace lapwing::bench {
 namespace {
 
-/// One thread, which is not on thread 0's node where there is another, allocates and frees behind so many free blocks.
+/// One thread, which is not on thread 0's node where there is another, allocates and frees when there are so many free
+/// blocks.
 void heap(Context& context) {
     Runtime runtime;
     context.measure_against(runtime);
@@ -121,7 +122,7 @@ void blocks(Context& context) {
 }
 
 const Registration heap_registration{
-    {.name = "upc/heap", .summary = "allocations of UPC's shared memory behind free blocks", .run = heap}};
+    {.name = "upc/heap", .summary = "allocations of UPC's shared memory among free blocks", .run = heap}};
 const Registration blocks_registration{
     {.name = "upc/blocks",
      .summary = "UPC's scatter and exchange beside MPI's, and beside a transfer each",

@@ -39,7 +39,7 @@ public:
     explicit OtherThreads(int thread) noexcept : draw_{static_cast<std::uint64_t>(thread)} {}
     template <class Use>
     void each(std::uint64_t count, Use use) {
-        // Without a division, which takes as long as an access to memory of the own node.
+        // Without a division, which takes as long as an access to memory of this node.
         const std::int64_t all = upc::threads();
         const std::int64_t first = upc::mythread() + 1;
         for (std::uint64_t k = 0; k < count; ++k) {

@@ -122,7 +122,7 @@ void lapwing_error_abort(int /*code*/, const char* text, void* /*context*/) {
     MPI_Initialized(&initialised);
     MPI_Finalized(&finalized);
     if (initialised != 0 && finalized == 0) MPI_Abort(MPI_COMM_WORLD, 1);
-    std::_Exit(1); // nobody can be told
+    std::_Exit(1); // nobody is left to notify
 }
 
 } // extern "C"

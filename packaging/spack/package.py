@@ -41,8 +41,8 @@ class Lapwing(CMakePackage):
         depends_on("py-numpy@1.22:", type=("build", "run"))
         depends_on("py-cffi@1.15:", type=("build", "run"))
 
-    conflicts("+fortran", when="~c", msg="the Fortran module stands on the C interface")
-    conflicts("+python", when="~c", msg="the Python package stands on the C interface")
+    conflicts("+fortran", when="~c", msg="the Fortran module is built on the C interface")
+    conflicts("+python", when="~c", msg="the Python package is built on the C interface")
     conflicts("+upcc", when="~tools", msg="lapwing-upcc is one of the tools")
     conflicts("%gcc@:11", msg="Lapwing is C++20: GCC 12 or later")
     conflicts("%clang@:13", msg="Lapwing is C++20: Clang 14 or later")

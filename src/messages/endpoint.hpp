@@ -49,10 +49,10 @@ public:
 
     /// Tells the listener of an MPI call that failed, and throws.
     [[noreturn]] void throw_mpi_error(int code, const char* call, const std::string& what);
-    /// MPI calls that have failed: whoever has called one sees whether it was told already.
+    /// MPI calls that have failed: a caller sees whether a failure was reported already.
     [[nodiscard]] std::uint64_t failures() const noexcept { return failures_; }
-    /// What is wrong with another rank's message, to be told at the end of the round: whoever reads messages must not
-    /// throw, or would read them again. The first stays.
+    /// What is wrong with another rank's message, to be reported at the end of the round: whoever reads messages must
+    /// not throw, or would read them again. The first stays.
     void note_problem(const std::string& text);
     /// Tells the listener of the problem that was noted, if any, and throws it.
     void throw_problem() {

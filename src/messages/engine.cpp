@@ -61,7 +61,7 @@ void Engine::outlast(Pending&& pending) noexcept {
         if (!first && std::chrono::steady_clock::now() >= end) return;
         try {
             progress_locked();
-        } catch (...) { // the wait that was given up has told, or the next one will
+        } catch (...) { // the wait that was given up has thrown, or the next one will
         }
     }
 }

@@ -63,7 +63,7 @@ public:
 
     /// The reply that it awaits is here.
     void replied(Slot& slot);
-    /// Its target does not do it: what waits for it is told. Nothing is received for it any more.
+    /// Its target does not do it: what waits for it gets an error. Nothing is received for it any more.
     void drop(Slot& slot);
     /// A piece of its bulk data has moved.
     void moved(Slot& slot);

@@ -41,7 +41,7 @@ struct Peer {
     std::uint64_t packets_sent = 0;
     std::uint64_t packets_acknowledged = 0;
     std::uint64_t packets_handled = 0;         ///< of the peer's, by this rank
-    std::uint64_t acknowledgement_sent = 0;    ///< the packets_handled that the peer has been told
+    std::uint64_t acknowledgement_sent = 0;    ///< the packets_handled that have been acknowledged to the peer
     std::uint64_t bulk_started = 0;            ///< own bulk transfers, which have numbers from 1
     std::vector<std::uint64_t> bulk_under_way; ///< their numbers, ascending
 

@@ -8,8 +8,8 @@ namespace {
 using support::ProcessorShare;
 
 constexpr std::chrono::microseconds first_sleep{50};
-/// After traffic that a socket told of: so is the next, most likely, and each look costs the computation beside it some
-/// microseconds.
+/// After traffic that a socket announced: so is the next, most likely, and each look costs the computation beside it
+/// some microseconds.
 constexpr std::chrono::microseconds first_told_sleep{500};
 /// While a computation thread drives progress, because it waits or soon will: it may go back to computing at any time,
 /// and does not say so.

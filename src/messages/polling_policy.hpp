@@ -95,7 +95,7 @@ private:
     bool alert_ = false;    ///< see ProgressRound
     bool woken_ = false;    ///< lately, by a nudge or a socket
     bool socket_woke_ = false;
-    bool sockets_tell_ = false; ///< a socket told of the last traffic
+    bool sockets_tell_ = false; ///< a socket announced the last traffic
     unsigned false_wakes_ = 0;
     unsigned sleeps_without_sockets_ = 0; ///< to come
 };

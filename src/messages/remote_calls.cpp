@@ -51,7 +51,7 @@ bool RemoteCalls::run(const std::unordered_map<HandlerNumber, Handler>& handlers
         what = error.what();
     } catch (...) {
     }
-    if (endpoint_.failures() == failures) // else an MPI call of the engine's, which has been told
+    if (endpoint_.failures() == failures) // else an MPI call of the engine's, which has been reported
         endpoint_.note_problem(
             fmt::format("the handler of remote call {} of rank {} with {} bytes threw: {}", name, origin, bytes, what));
     return true;

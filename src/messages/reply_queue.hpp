@@ -23,7 +23,7 @@ public:
     std::byte* append(Peer& to, const Reply& reply);
     /// Takes back a reply that append() has just made room for.
     static void take_back(Peer& to, const Reply& reply) { to.open_reply->take_back(sizeof reply, reply.size); }
-    /// A packet of the peer's has been handled: it is to be told.
+    /// A packet of the peer's has been handled: it must be acknowledged.
     void acknowledge(Peer& to) {
         ++to.packets_handled;
         list(to);

@@ -138,7 +138,7 @@ bool TargetSide::read(Peer& origin, std::span<const std::byte>& packet) {
                 is_late(next.head) ? drop(origin, next.head) : next.row->handle(*this, origin, next.head, next.payload);
         });
         if (!done) return false; // on with it in a later round
-        packet = next.rest;      // what threw has been told, and is not done again
+        packet = next.rest;      // what threw has been reported, and is not done again
         problem.rethrow();
         statistics_.add(Counter::commands_served);
     }

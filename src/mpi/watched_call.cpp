@@ -32,7 +32,7 @@ bool ends_within(std::chrono::milliseconds longest, std::function<void()> work) 
             } catch (...) {
                 failure = std::current_exception();
             }
-            shared->work = {}; // gone before its end is told
+            shared->work = {}; // gone before its end is reported
             const std::lock_guard guard{shared->mutex};
             shared->failure = failure;
             shared->done = true;

@@ -49,9 +49,9 @@ public:
     /// are given and no byte beside it, and that flushes complete them.
     [[nodiscard]] bool moves_data();
 
-    /// MPI_Fetch_and_op and MPI_Compare_and_swap at the next rank and at the own, MPI_Accumulate at the own. An atomic
-    /// that is wrong or slow, or for which no time was left, is not trusted. `swaps`: MPI_Compare_and_swap may be
-    /// called.
+    /// MPI_Fetch_and_op and MPI_Compare_and_swap at the next rank and at this one, MPI_Accumulate at this one. An
+    /// atomic that is wrong or slow, or for which no time was left, is not trusted. `swaps`: MPI_Compare_and_swap may
+    /// be called.
     [[nodiscard]] TrustedAtomics try_atomics(bool swaps);
 
     /// Whether operations between nodes complete without their target. Ranks of even numbers write to and read from

@@ -17,7 +17,7 @@ namespace lapwing::detail::support {
 /// taken at any time.
 enum class LockRank : std::uint8_t {
     mpi_use,         ///< held while MPI is initialised and finalized
-    copy_registry,   ///< held while the copies beside a cache are told
+    copy_registry,   ///< held while the copies beside a cache are notified
     prefetch_buffer, ///< held while copies are filled
     chunked_turn,    ///< held while chunked transfers are moved on
     cache,           ///< of one thread; held while the cache gets and puts

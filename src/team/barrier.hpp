@@ -14,7 +14,7 @@
 
 namespace lapwing::detail::team {
 
-/// Collective calls that start with a barrier. Ranks that meet in different ones are told so.
+/// Collective calls that start with a barrier. Ranks that meet in different ones throw MismatchError.
 enum class CollectiveCall : std::int32_t {
     barrier,
     window_create,
@@ -101,7 +101,7 @@ public:
     [[nodiscard]] bool notified() const noexcept { return notified_.load(std::memory_order_relaxed); }
     void end() noexcept;
 
-    /// This rank has waited for a while: so those that have not can be told from it.
+    /// This rank has waited for a while: so those that have not can be distinguished from it.
     void mark_waiting() noexcept;
     /// Whom this rank waits for, in words, as far as it is known.
     [[nodiscard]] std::optional<std::string> missing();

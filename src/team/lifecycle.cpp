@@ -102,7 +102,7 @@ void Lifecycle::say_goodbye(DepartureReason reason) {
     while (std::chrono::steady_clock::now() < end) {
         try {
             if (engine.idle()) return;
-        } catch (const Error&) { // what has failed has been told
+        } catch (const Error&) { // what has failed has been reported
         }
         backoff.pause();
     }
@@ -133,7 +133,7 @@ void Lifecycle::on_finalize() noexcept {
     try {
         if (team_.size() > 1)
             say_goodbye({DepartureReason::finalize}); // MPI still works here, and the others may be waiting
-    } catch (...) {                                   // they are told as far as can be
+    } catch (...) {                                   // they are notified as far as possible
     }
     team_.engine().stop();
     team_.membership().end_by_finalize();

@@ -82,7 +82,7 @@ private:
     };
     struct News {
         Departed departed;
-        std::uint32_t untold = 0; ///< bit i: the rank 2^i after this one has not been told
+        std::uint32_t untold = 0; ///< bit i: the rank 2^i after this one has not been notified
     };
     /// What ended progress for good.
     struct Failure {

@@ -85,7 +85,7 @@ bool ProgressDriver::serve() noexcept {
     try {
         return engine_.progress();
     } catch (const std::exception& error) {
-        // What is none of MPI's failures, which have been told, such as a lack of memory: the first one stays.
+        // What is none of MPI's failures, which have been reported, such as a lack of memory: the first one stays.
         const std::lock_guard guard{engine_.mutex()};
         membership_.fail(error.what(), MPI_SUCCESS);
         return false;
@@ -103,7 +103,7 @@ void ProgressDriver::wake(int target, std::atomic<Awake>& last, Awake wanted) {
     if (target == rank_) return;
     // Without room for the request now the next operation tries again.
     if (engine_.try_wake(target)) last.store(wanted, std::memory_order_relaxed);
-    messages::ProgressThread::instance().nudge(); // its tick stands still while it sleeps
+    messages::ProgressThread::instance().nudge(); // its tick does not advance while it sleeps
 }
 
 bool ProgressDriver::is_streaming(Clock::time_point now) noexcept {

@@ -99,7 +99,7 @@ public:
 
     /// Waits until `done()` holds, making progress. Throws PeerLeftError when `target` (a rank, or Membership::any_rank
     /// or next_collective) has left, what progress failed with, and MismatchError when ranks are found to wait in
-    /// different collective calls; `call` goes into the message. A wait of some seconds is told on standard error,
+    /// different collective calls; `call` goes into the message. A wait of some seconds is reported on standard error,
     /// once.
     template <class Done>
     void wait_until(Done&& done, const char* call, int target = Membership::any_rank) {

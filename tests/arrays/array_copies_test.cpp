@@ -1,4 +1,4 @@
-// What copies beside the cache (window/coherent_copies.hpp) hear of writes to arrays: elements, patches, lists,
+// What copies beside the cache (window/coherent_copies.hpp) are told of writes to arrays: elements, patches, lists,
 // atomics. Each row of a matrix has one writer. tests/window/coherent_copies_test.cpp has the calls of windows.
 #include "tests/arrays/array_test.hpp"
 #include "tests/window/mirror.hpp"
@@ -182,7 +182,7 @@ private:
         array_.release();
         return array_.start_get(domain, buffer_);
     }
-    /// Gets into the own segments alone.
+    /// Gets into the local segments alone.
     void copy() {
         GlobalArray<T, 2> other{team_, extents_, Block{}};
         test::number_elements(other, 1000);

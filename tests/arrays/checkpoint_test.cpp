@@ -231,7 +231,7 @@ TEST_CASE("files that are not what they should be are refused, and the array sta
     runtime.close();
 }
 
-TEST_CASE("ranks that name different files, or pass different slices, are told before a file is touched") {
+TEST_CASE("ranks that name different files, or pass different slices, get an error before a file is touched") {
     Runtime runtime;
     const TestFile file{runtime};
     GlobalArray<double, 1> array{runtime, {100}, Block{}, {.name = "own"}};

@@ -233,7 +233,7 @@ TEST_CASE("a program's own distribution that lists elements of other ranks, or n
     }
 }
 
-TEST_CASE("ranks that make different collective calls on arrays, or on different ones, are told so and go on") {
+TEST_CASE("ranks that make different collective calls on arrays, or on different ones, get an error and go on") {
     lapwing::Runtime runtime;
     if (runtime.size() == 1) return;
     lapwing::GlobalArray<int, 1> a{runtime, {40}, lapwing::Block{}};

@@ -71,7 +71,7 @@ TEST_CASE("an array is filled with one of its own elements") {
     Runtime runtime;
     GlobalArray<std::int64_t, 1> array{runtime, {20 * runtime.size()}};
     test::number_elements(array);
-    // An element of the own part, which is the first to be overwritten.
+    // An element of the local part, which is the first to be overwritten.
     const std::int64_t first = array.local_domain().first()[0];
     array.local(first) = 1234;
     array.fill(array.local(first));
@@ -118,7 +118,7 @@ TEST_CASE("arrays of other dimensions and element sizes are copied") {
 TEST_CASE("a copy from an array that does not store everything is refused on every rank") {
     Runtime runtime;
     GlobalArray<double, 2> triangle{runtime, {6, 6}, example::Triangular{}, {.name = "triangle"}};
-    // By rows: the last rank's part is stored, and it has to hear of it all the same.
+    // By rows: the last rank's part is stored, and it has to be notified all the same.
     GlobalArray<double, 2> rows{runtime, {6, 6}, Block{.grid = {runtime.size(), 1}}, {.name = "rows"}};
     rows.fill(4);
     CHECK_THAT(test::message_of<RangeError>([&] { rows.copy_from(triangle); }),

@@ -151,7 +151,7 @@ TEST_CASE("a local view shows own memory in its own shape") {
         GlobalArray<std::int64_t, 3> array = maker.make(runtime, extents);
         test::number_elements(array);
         const LocalView<std::int64_t, 3> view = array.padded_local_view();
-        // In each dimension the own indices ascend, whatever blocks they come from.
+        // In each dimension the local indices ascend, whatever blocks they come from.
         std::array<std::vector<std::int64_t>, 3> own;
         for (std::size_t d = 0; d < 3; ++d)
             for (std::int64_t i = 0; i < extents[d]; ++i)
@@ -220,7 +220,7 @@ TEST_CASE("rows of own memory follow each other without gaps, whatever the exten
     check_dense(Replicated{}, Extents<2>{7, 3}, runtime.size());
 }
 
-TEST_CASE("where rows have gaps on any rank, every rank hears of it when it asks for a view without") {
+TEST_CASE("where rows have gaps on any rank, every rank gets an error when it asks for a view without") {
     Runtime runtime;
     if (runtime.size() == 1) return;
     const BlockCyclic columns{.block = {4, 4}, .grid = {1, runtime.size()}};

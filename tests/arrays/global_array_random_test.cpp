@@ -3,7 +3,7 @@
 // and read.
 //
 // TEST_SEED=n runs the one program of that seed. With TEST_COPIES=1 the arrays have random prefetch patterns, whose
-// copies are automatic; with TEST_COPIES=2 manual ones, which are updated behind each step.
+// copies are automatic; with TEST_COPIES=2 manual ones, which are updated after each step.
 #include "tests/arrays/array_test.hpp"
 
 #include <algorithm>

@@ -234,7 +234,7 @@ TEST_CASE("prefetched copies follow the extents: manual ones are filled, automat
                     }
                     CHECK(mismatches.text() == "none");
                     array.barrier();
-                    // What another rank writes is seen behind a barrier, or, of manual copies, an update.
+                    // What another rank writes is seen after a barrier, or, of manual copies, an update.
                     Model<std::int64_t, 2> before = model;
                     model.renew(array);
                     array.barrier();

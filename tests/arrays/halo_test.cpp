@@ -106,7 +106,7 @@ TEST_CASE("a periodic dimension that is smaller than the depth is refused on all
     nothing.exchange();
 }
 
-TEST_CASE("a halo is what the array has around the own block, and the program's beyond its edges") {
+TEST_CASE("a halo is what the array has around the local block, and the program's beyond its edges") {
     const int ranks = [] {
         const Runtime runtime;
         return runtime.size();

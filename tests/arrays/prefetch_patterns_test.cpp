@@ -177,9 +177,11 @@ void check_bands() {
 
 } // namespace
 
-TEST_CASE("a stencil prefetches what lies around the own elements: 1 dimension") { check_stencils<double, 1>(); }
-TEST_CASE("a stencil prefetches what lies around the own elements: 2 dimensions") { check_stencils<double, 2>(); }
-TEST_CASE("a stencil prefetches what lies around the own elements: 3 dimensions") { check_stencils<test::Colour, 3>(); }
+TEST_CASE("a stencil prefetches what lies around the local elements: 1 dimension") { check_stencils<double, 1>(); }
+TEST_CASE("a stencil prefetches what lies around the local elements: 2 dimensions") { check_stencils<double, 2>(); }
+TEST_CASE("a stencil prefetches what lies around the local elements: 3 dimensions") {
+    check_stencils<test::Colour, 3>();
+}
 TEST_CASE("rows, columns, the transpose and everything: 1 dimension") { check_bands<std::int32_t, 1>(); }
 TEST_CASE("rows, columns, the transpose and everything: 2 dimensions") { check_bands<test::Particle, 2>(); }
 TEST_CASE("rows, columns, the transpose and everything: 4 dimensions") { check_bands<std::uint8_t, 4>(); }
@@ -276,7 +278,7 @@ TEST_CASE("a view reads own and prefetched elements, one by one and in rows") {
     }
 }
 
-TEST_CASE("copies in the halo are plain memory around the own block, with and without corners") {
+TEST_CASE("copies in the halo are plain memory around the local block, with and without corners") {
     Runtime runtime;
     for (const bool corners : {true, false})
         for (const bool consistent : {true, false}) {
@@ -311,7 +313,7 @@ TEST_CASE("copies in the halo are plain memory around the own block, with and wi
             }
             CHECK(wrong.text() == "none");
             CHECK((runtime.size() == 1 || a.local_domain().empty() || bytes > 0));
-            // Own writes go to the copies, too; what others write comes behind a barrier, or an update.
+            // Own writes go to the copies, too; what others write comes after a barrier, or an update.
             test::number_elements(a, 0);
             if (!consistent) a.update();
             const Domain<3> around = a.halo_view().domain();
@@ -421,7 +423,7 @@ TEST_CASE("new manual copies do not renew those that are there") {
     runtime.barrier();
 }
 
-TEST_CASE("what one rank cannot prefetch none does, and all hear of it") {
+TEST_CASE("what one rank cannot prefetch none does, and all get an error") {
     Runtime runtime;
     GlobalArray<double, 1> array{runtime, {20 * runtime.size()}, Block{}, {.name = "common"}};
     test::number_elements(array, 3);

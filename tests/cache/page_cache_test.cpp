@@ -550,7 +550,7 @@ TEST_CASE("what was read in one epoch is asked for at once in the next") {
     number(cached.memory.part(0));
     CHECK(read_region() >= 5); // which find out that it goes on
     cached.acquire();
-    // The first page and those behind it, and at most two that look beyond the region.
+    // The first page and the following ones, and at most two that look beyond the region.
     CHECK(read_region() <= 4);
     // Not over what was written and not released.
     cached.write(0, 8 * 1500, std::uint64_t{7});
@@ -656,7 +656,7 @@ TEST_CASE("acquire makes contents unusable, release writes only what was written
     CHECK(cached.read<std::uint32_t>(0, 100) == 3);
     cached.acquire();
     CHECK(cached.read<std::uint32_t>(0, 104) == 9);
-    CHECK(cached.read<std::uint32_t>(0, 100) == 3); // the own write, not yet released
+    CHECK(cached.read<std::uint32_t>(0, 100) == 3); // this rank's write, not yet released
     memory[16] = std::byte{5};
     const std::uint64_t puts = cached.memory.puts;
     cached.release();

@@ -196,7 +196,7 @@ TEST_CASE("scattered bytes of cached pages travel together, and bytes between th
     runtime.barrier();
 }
 
-TEST_CASE("a read-only cache keeps what it has until it is told") {
+TEST_CASE("a read-only cache keeps what it has until it is invalidated") {
     Runtime runtime;
     Window window{runtime, 1024, {.name = "constants", .cache = {.mode = CacheMode::read_only}}};
     auto local = window.local_as<std::int64_t>();

@@ -5,7 +5,7 @@
 // they must find the forbidden results: the tests can see what they look for.
 //
 // With TEST_COPIES=1 what is read comes from automatic copies (class Prefetch), with TEST_COPIES=2 from manual ones,
-// which are updated behind each acquire.
+// which are updated after each acquire.
 #include "support/catch.hpp"
 #include "support/mpi_test.hpp"
 #include "team/team_test.hpp"
@@ -59,7 +59,7 @@ public:
         whole_.emplace(copies_->request(owner));
         copies_->update();
     }
-    /// What a program that has manual copies does behind its synchronisation.
+    /// What a program that has manual copies does after its synchronisation.
     void update() {
         if (copies_ && copies_read() == CopiesRead::manual) copies_->update();
     }
@@ -303,7 +303,7 @@ TEST_CASE("what was read before an acquire is read anew after it") {
 }
 
 TEST_CASE("an atomic with release order, and one with acquire order") {
-    // Orders this rank's operations on the window of the atomic: the flag is behind the data.
+    // Orders this rank's operations on the window of the atomic: the flag follows the data.
     const std::memory_order release = omits() ? std::memory_order_relaxed : std::memory_order_release;
     const std::memory_order both = omits() ? std::memory_order_relaxed : std::memory_order_acq_rel;
     const std::memory_order acquire = omits() ? std::memory_order_relaxed : std::memory_order_acquire;

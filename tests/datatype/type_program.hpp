@@ -13,7 +13,7 @@
 
 namespace test {
 
-/// Reads a program; behind its end it reads zeros.
+/// Reads a program; after its end it reads zeros.
 class TypeProgram {
 public:
     explicit TypeProgram(std::span<const std::uint8_t> bytes) : bytes_{bytes} {}

@@ -31,7 +31,7 @@ from pathlib import Path
 
 
 def part(text, name, file):
-    """What stands between the marks `<!-- name: begin … -->` and `<!-- name: end -->`."""
+    """What is between the marks `<!-- name: begin … -->` and `<!-- name: end -->`."""
     found = re.search(rf"<!-- {name}: begin[^>]*-->\n(.*?)<!-- {name}: end -->", text, re.DOTALL)
     if not found:
         raise SystemExit(f"{file}: no part between the marks '{name}: begin' and '{name}: end'")

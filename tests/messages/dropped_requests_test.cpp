@@ -35,7 +35,7 @@ std::vector<std::byte> table_of(std::uint64_t count) {
     return table;
 }
 
-/// The table with so many bytes of data behind it.
+/// The table followed by so many bytes of data.
 std::vector<std::byte> scattered(std::uint64_t count) {
     std::vector<std::byte> message = table_of(count);
     message.resize(message.size() + count * 8);

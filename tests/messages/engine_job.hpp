@@ -48,7 +48,7 @@ public:
     Job(const Job&) = delete;
     Job& operator=(const Job&) = delete;
 
-    /// One round; what it throws has been told to the listener.
+    /// One round; what it throws has been reported to the listener.
     void progress() {
         try {
             engine.progress();

@@ -297,7 +297,7 @@ bool has_bulk_put(const Bytes& bytes) {
 
 } // namespace
 
-TEST_CASE("each field of a request that makes no sense is told, and the request ignored") {
+TEST_CASE("each invalid field of a request is reported, and the request ignored") {
     const std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
     using lapwing::detail::mpi::AtomicOperation;
     using lapwing::detail::mpi::AtomicType;
@@ -406,7 +406,7 @@ TEST_CASE("each field of a request that makes no sense is told, and the request 
     }
 }
 
-TEST_CASE("a reply that is not what was asked for is told, and writes nothing") {
+TEST_CASE("a reply that is not what was asked for is reported, and writes nothing") {
     const std::uint64_t asked = 24;
     struct Case {
         const char* text;

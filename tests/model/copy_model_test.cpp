@@ -87,12 +87,12 @@ TEST_CASE("strides of many factors of two leave the cache early") {
     CHECK(model.time(apart) == Approx(1000 * 2e-9));
 }
 
-TEST_CASE("the shape of a layout says how its places are told") {
+TEST_CASE("the shape of a layout says how its places are given") {
     using lapwing::Layout;
     CHECK(shape_of(Layout::strided(10, 4, 8)).places == Places::regular);
     CHECK(shape_of(Layout::indexed({0, 10, 13}, 2)).places == Places::indexed);
     const BlockShape cut =
-        shape_of(Layout::indexed({0, 2, 13, 20, 30, 41, 50, 60}, 2)); // told by the offsets of its units
+        shape_of(Layout::indexed({0, 2, 13, 20, 30, 41, 50, 60}, 2)); // given by the offsets of its units
     CHECK((cut.places == Places::indexed && cut.blocks == 7 && cut.units == 8));
     const std::vector<lapwing::ByteBlock> blocks{{0, 5}, {10, 1}, {20, 2}};
     CHECK(shape_of(Layout::list(blocks)).places == Places::listed);

@@ -93,7 +93,7 @@ Source source_with(const std::string& profile) {
 
 } // namespace
 
-TEST_CASE("a LAPWING_PROFILE that does not exist is told once, by rank 0") {
+TEST_CASE("a LAPWING_PROFILE that does not exist is reported once, by rank 0") {
     const Directory directory;
     const std::string missing = directory.path() + "/missing";
     const auto made = [](const std::string& place) {

@@ -129,7 +129,7 @@ TEST_CASE("ranks that wait in different collective calls without a barrier are t
                 heard = true;
                 CHECK_THAT(std::string{error.what()}, says({runtime.who(), "the same collective calls"}));
                 throw;
-            } catch (const PeerLeftError&) { // or hears of another that was told, and left
+            } catch (const PeerLeftError&) { // or is notified of another that got the error, and left
                 told_by_another = true;
                 throw;
             } catch (const lapwing::UsageError& error) {

@@ -20,7 +20,7 @@ void look_at(const Catch::AssertionStats& statistics) {
     if (!statistics.assertionResult.isOk() && call_on_failure) call_on_failure();
 }
 
-/// Listeners are told before the reporter that prints.
+/// Listeners are notified before the reporter that prints.
 #if __has_include(<catch2/catch_all.hpp>)
 struct FailureListener : Catch::EventListenerBase {
     using EventListenerBase::EventListenerBase;

@@ -112,7 +112,7 @@ TEST_CASE("calls that a program repeats until another rank has written serve tha
     window.close();
 }
 
-TEST_CASE("behind a barrier a rank may wait in MPI") {
+TEST_CASE("after a barrier a rank may wait in MPI") {
     Runtime runtime;
     Window window{runtime, 64};
     for (int i = 0; i < 200; ++i) {

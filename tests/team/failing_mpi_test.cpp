@@ -1,5 +1,5 @@
-// MPI calls that fail in the middle of a program: every rank is told, none waits for ever, and nothing wrong is read.
-// The failing calls stand in the place of MPI's by its profiling interface.
+// MPI calls that fail in the middle of a program: every rank gets an error, none waits forever, and nothing wrong is
+// read. The failing calls stand in the place of MPI's by its profiling interface.
 #include "src/messages/engine.hpp"
 #include "src/team/team_state.hpp"
 #include "support/catch.hpp"
@@ -95,7 +95,7 @@ void use(Runtime& runtime, Window& window, std::size_t& wrong, bool& told) {
 
 } // namespace
 
-TEST_CASE("an MPI call that fails on one rank is told on all, and nothing wrong is read") {
+TEST_CASE("an MPI call that fails on one rank is an error on all, and nothing wrong is read") {
     if (test::world_size() == 1) return;
     for (const Call call : {Call::test_some, Call::test_some_after, Call::isend, Call::rget})
         for (const int nth : {0, 23}) {

@@ -53,7 +53,7 @@ def main():
     text = re.sub(r"^#.*\n", "", (root / "packaging/valgrind/lapwing.supp").read_text(), flags=re.MULTILINE)
     entries = re.findall(r"^\{\n(.*?)^\}\n", text, re.MULTILINE | re.DOTALL)
     if re.sub(r"^\{\n.*?^\}\n", "", text, flags=re.MULTILINE | re.DOTALL).strip() or not entries:
-        wrong.append("packaging/valgrind/lapwing.supp: something stands outside of braces")
+        wrong.append("packaging/valgrind/lapwing.supp: something is outside of braces")
     names = [entry.splitlines()[0].strip() for entry in entries]
     wrong += [f"packaging/valgrind/lapwing.supp: two are named '{name}'" for name in set(names) if names.count(name) > 1]
     wrong += [f"packaging/valgrind/lapwing.supp: '{entry.splitlines()[0].strip()}' has no Memcheck kind" for entry in entries if not re.match(r"\s+[^\n]*\n\s+Memcheck:(Leak|Param|Cond|Value8|Addr\d)\n", entry)]

@@ -31,7 +31,7 @@ constexpr MPI_Comm world_of_calls() { return MPI_COMM_WORLD; }
     return settings;
 }
 
-/// What rank 0 does behind its release, and the other ranks while it waits for their acknowledgements.
+/// What rank 0 does after its release, and the other ranks while it waits for their acknowledgements.
 struct HandOver {
     const char* name;
     std::function<void()> first;

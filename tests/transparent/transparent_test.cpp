@@ -274,7 +274,7 @@ TEST_CASE("modes that differ between ranks are refused on all, and leave the win
     window.close();
 }
 
-TEST_CASE("the owner carries adds out by calls that no profiling library stands in the place of") {
+TEST_CASE("the owner carries adds out by calls that no profiling library replaces") {
     if (!test::many_threads_allowed()) return test::skip();
     Runtime runtime;
     Host host;

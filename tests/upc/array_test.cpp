@@ -65,7 +65,7 @@ void check_views(const upc::SharedArray<std::int64_t, B>& a, std::int64_t n) {
         REQUIRE((n == 0 || strict.near_element(0) == nullptr));
         if (n > 0) REQUIRE(+strict[n - 1] == 7 * (n - 1) + 1);
     }
-    // Two pointers, of which one begins within a block, and other threads' blocks between the own ones.
+    // Two pointers, of which one begins within a block, and other threads' blocks between its own ones.
     for (const std::int64_t first : {std::int64_t{0}, n / 3}) {
         std::int64_t seen = first;
         bool right = true;

@@ -142,7 +142,7 @@ void check_reductions(test::Random& random, lapwing_upc_op op, Reduce reduce, Pr
     const lapwing_upc_pointer result{single.address, static_cast<std::uint32_t>(random.number(0, upc::threads() - 1)),
                                      0};
     const lapwing_upc_pointer from = to(source, sizeof(T), block, first);
-    // One behind the other, without a barrier between them where the flags say so: they write to different memory.
+    // One after the other, without a barrier between them where the flags say so: they write to different memory.
     const auto flags = [&] {
         return in_flags[static_cast<std::size_t>(random.number(0, 2))] |
                out_flags[static_cast<std::size_t>(random.number(0, 2))];
@@ -466,12 +466,12 @@ TEST_CASE("collectives refuse arrays that begin with another thread, and element
         refused("dst", [&] { upc::all_permute(a.at(1), b.pointer, perm.begin(), 8); });
         refused("perm", [&] { upc::all_permute(a.pointer, b.pointer, perm.begin() + 1, 8); });
     }
-    // Of blocks of four one leaves its thread's part, and the last element, behind it, does not.
+    // Of blocks of four one leaves its thread's part, and the last element, after it, does not.
     const std::uint64_t end = upc::program("the test").regions().local.end;
     const auto last_but_one = static_cast<std::uint32_t>(std::max(0, upc::threads() - 2));
     const lapwing_upc_pointer first_block{end - 8, 0, 0}; // of thread 0, that of thread 1 being the last
     const lapwing_upc_pointer block_behind{end - 24, last_but_one,
-                                           0}; // of thread 0, behind one of each of the last two threads
+                                           0}; // of thread 0, after one of each of the last two threads
     const auto both = [&](const lapwing_upc_pointer& at, std::size_t nelems) {
         return std::array{test::upc_error_of([&] {
                               lapwing_upc_all_reduceI(a.pointer.raw(), at, LAPWING_UPC_MAX, nelems, 4, nullptr, 0);

@@ -318,8 +318,7 @@ TEST_CASE("arithmetic that leaves an object, and objects that are gone, at asser
     CHECK_NOTHROW(add(add(array, n), -n));
     CHECK_THAT(test::upc_error_of([&] { (void)add(array, n + 6 * upc::threads()); }),
                test::says({"pointer arithmetic", "leaves the object"}));
-    CHECK_THAT(test::upc_error_of([&] { (void)add(array, -3 * upc::threads()); }),
-               test::says({"leaves the object"}));
+    CHECK_THAT(test::upc_error_of([&] { (void)add(array, -3 * upc::threads()); }), test::says({"leaves the object"}));
     upc::barrier();
     if (upc::mythread() == 0) lapwing_upc_free(array);
     upc::barrier();

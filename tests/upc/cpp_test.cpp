@@ -298,6 +298,6 @@ TEST_CASE("members and elements of a null pointer are errors") {
             test::says({"null pointer"}));
     }
     upc::barrier();
-    upc::free(upc::global_alloc<long>(10)); // the books are whole
+    upc::free(upc::global_alloc<long>(10)); // the metadata are intact
     upc::barrier();
 }

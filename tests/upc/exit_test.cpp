@@ -14,7 +14,7 @@ namespace {
 /// What each thread has put is read by thread 0, when the others have called exit().
 [[noreturn]] void exit_in_a_function() {
     const upc::SharedArray<int> a{static_cast<std::size_t>(upc::threads())};
-    a[(upc::mythread() + 1) % upc::threads()] = 3; // complete behind the barrier of exit at the latest
+    a[(upc::mythread() + 1) % upc::threads()] = 3; // complete after the barrier of exit at the latest
     upc::barrier();
     if (upc::mythread() != 0) std::exit(0);
     int sum = 0;

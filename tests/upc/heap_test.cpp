@@ -70,8 +70,8 @@ Counts counts() {
 
 } // namespace
 
-TEST_CASE(
-    "the books of a heap keep blocks of any sizes apart, join what is freed, and read as much behind 4000 blocks") {
+TEST_CASE("the metadata of a heap keep blocks of any sizes apart, join what is freed, and read as much with 4000 "
+          "blocks before") {
     using namespace lapwing::upc;
     constexpr Region region{sizeof(HeapRoot) + granule - block_header_bytes,
                             sizeof(HeapRoot) + granule - block_header_bytes + (1U << 21) + 5 * granule};
@@ -131,7 +131,7 @@ TEST_CASE(
     CHECK_THROWS_AS(books.validate(), BooksOverwritten);
 }
 
-TEST_CASE("books that a program has written over are told, and followed nowhere") {
+TEST_CASE("metadata that a program has overwritten are reported, and followed nowhere") {
     using namespace lapwing::upc;
     constexpr Region region{sizeof(HeapRoot) + granule - block_header_bytes,
                             sizeof(HeapRoot) + granule - block_header_bytes + (1U << 16)};
@@ -195,7 +195,7 @@ TEST_CASE("an allocation of another node's thread is one question, and loses not
             CHECK(behind.accesses - before.accesses <= 25);
         }
         for (std::size_t k = 1; k < blocks.size(); k += 2) lapwing_upc_free(blocks[k]);
-        // What this thread has allocated alone it has the books of.
+        // This thread has the metadata of what it has allocated alone.
         const Counts own = counts();
         lapwing_upc_free(lapwing_upc_alloc(500));
         CHECK(counts().questions == own.questions);
@@ -204,7 +204,7 @@ TEST_CASE("an allocation of another node's thread is one question, and loses not
     lapwing_upc_all_free(shared);
 }
 
-TEST_CASE("groups of threads have books of their own for small blocks") {
+TEST_CASE("groups of threads have metadata of their own for small blocks") {
     const test::ScopedEnvironment group{"LAPWING_UPC_HEAP_GROUP", "2"};
     const test::UpcProgram program;
     lapwing::upc::ProgramState& state = lapwing::upc::program("test");

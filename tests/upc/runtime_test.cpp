@@ -41,7 +41,7 @@ struct Memories {
     upc::SharedArray<std::int64_t, words> array;
 };
 
-/// Each thread writes to the next one, in the window and in the array; what all read behind a barrier is what was
+/// Each thread writes to the next one, in the window and in the array; what all read after a barrier is what was
 /// written.
 template <class Barrier>
 int stale_behind(Memories& memories, Barrier barrier) {
@@ -80,7 +80,7 @@ void count_under(Memories& memories, Lock& lock) {
     upc::barrier();
 }
 
-/// Thread 0 writes to the last one, and to itself, and raises a flag; what the last one reads behind it is what was
+/// Thread 0 writes to the last one, and to itself, and raises a flag; what the last one reads after it is what was
 /// written.
 template <class Raise, class Wait>
 void pass_by(Memories& memories, Raise raise, Wait wait) {

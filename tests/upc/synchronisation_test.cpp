@@ -104,7 +104,7 @@ TEST_CASE("a lock is freed whether it is held or not, and is none any more") {
     lapwing_upc_barrier(nullptr);
     if (program.me == last) lapwing_upc_lock(other);
     lapwing_upc_all_lock_free(other); // also of the thread that holds it
-    lapwing_upc_barrier(nullptr);     // behind it all know that it is none
+    lapwing_upc_barrier(nullptr);     // after it all know that it is none
     CHECK_THAT(test::upc_error_of([&] { lapwing_upc_lock(other); }), test::says({"upc_lock", "it was freed"}));
     lapwing_upc_barrier(nullptr);
     lapwing_upc_all_free(places);

@@ -6,7 +6,7 @@
   runner.py collection --upcc FILE --upcrun FILE [--threads 1,4] [--only NAME] -- PROGRAMS.txt…
                                                many programs in one file: each must compile, and end with 0
 
-Options that begin with '-' and stand behind `--` go to the compiler.
+Options that begin with '-' and follow `--` go to the compiler.
 """
 
 import argparse

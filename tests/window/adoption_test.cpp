@@ -406,7 +406,7 @@ TEST_CASE("windows with an epoch of the program's are refused on all ranks, unti
         const std::int64_t value = 7;
         const auto put = [&] { MPI_Put(&value, 8, MPI_BYTE, to.value, 0, 8, MPI_BYTE, host.get()); };
 
-        if (runtime.rank() == Rank{0}) MPI_Win_lock_all(0, host.get()); // the others hear of it
+        if (runtime.rank() == Rank{0}) MPI_Win_lock_all(0, host.get()); // the others are notified
         CHECK_THAT(refusal(), text);
         if (runtime.rank() == Rank{0}) MPI_Win_unlock_all(host.get());
 

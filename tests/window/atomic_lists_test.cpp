@@ -62,7 +62,7 @@ void update(Window& window, Atomic operation, Rank target, Offset offset, T oper
 
 } // namespace
 
-TEMPLATE_TEST_CASE("updates without a result keep their order among the own operations on their bytes", "",
+TEMPLATE_TEST_CASE("updates without a result keep their order among the rank's operations on their bytes", "",
                    std::int32_t, std::uint32_t, std::int64_t, std::uint64_t, float, double) {
     using T = TestType;
     Runtime runtime;

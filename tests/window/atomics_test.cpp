@@ -407,7 +407,7 @@ TEST_CASE("adds without a result to one rank do not wait for each other") {
     runtime.barrier();
 }
 
-TEST_CASE("an add without a result keeps its place among the own operations on its bytes") {
+TEST_CASE("an add without a result keeps its place among the rank's operations on its bytes") {
     Runtime runtime;
     for (const lapwing::CacheMode mode : {lapwing::CacheMode::off, lapwing::CacheMode::epoch}) {
         Window window{runtime, 8192, {.name = "order", .cache = {.mode = mode}}};
@@ -444,7 +444,7 @@ TEST_CASE("an add without a result keeps its place among the own operations on i
 }
 
 TEST_CASE(
-    "adds that were gathered for a rank that has left are told by the next release, and those for others arrive") {
+    "adds that were gathered for a rank that has left are reported by the next release, and those for others arrive") {
     try {
         Runtime runtime;
         Window window{runtime, 64, {.name = "tally"}};
@@ -470,7 +470,7 @@ TEST_CASE(
         behind.put(other, Offset{0}, std::int64_t{7}); // leaves with a release of its window
         CHECK_THAT(test::message_of<lapwing::PeerLeftError>([&] { runtime.release(); }),
                    test::says({runtime.who(), "Window(\"tally\")", "3 adds to rank 0", "left the team"}));
-        window.release(); // told once
+        window.release(); // reported once
         test::serving_barrier(runtime, stayed);
         window.acquire();
         CHECK(window.local_as<std::int64_t>()[2] == 5);

@@ -100,7 +100,7 @@ private:
         expected_.add(target_.value, piece.offset, bytes);
         return piece;
     }
-    /// Completed before the look at the mirror, or behind it.
+    /// Completed before the mirror is compared, or after it.
     void wait_now_or_later(Completion completion) {
         if (random_.number(0, 1) == 0) completion.wait();
         else later_.push_back(std::move(completion));
@@ -335,7 +335,8 @@ TEST_CASE("copies are notified of every own write to another rank, of its bytes 
     window.close();
 }
 
-TEST_CASE("a window that is moved goes on telling all its copies; those that were removed are not told any more") {
+TEST_CASE(
+    "a window that is moved goes on notifying all its copies; those that were removed are not notified any more") {
     Runtime runtime;
     Window last; // outlives the mirror
     Window first{runtime, share * static_cast<std::uint64_t>(runtime.size())};
@@ -366,7 +367,7 @@ TEST_CASE("a window that is moved goes on telling all its copies; those that wer
     runtime.barrier();
 }
 
-TEST_CASE("a copy hears of every acquire, and of nothing else as one") {
+TEST_CASE("a copy is notified of every acquire, and of nothing else as one") {
     Runtime runtime;
     Window window{runtime, 4096, {.name = "acquired"}};
     Lock lock{runtime, Rank{0}};
@@ -431,7 +432,7 @@ TEST_CASE("a copy hears of every acquire, and of nothing else as one") {
     leaves("Window::release", [&] { window.release(); });
     leaves("Team::release", [&] { runtime.release(); });
 
-    mirror.reset(); // and from here on nobody is told
+    mirror.reset(); // and from here on nobody is notified
     runtime.barrier();
     window.fence();
 }

@@ -90,7 +90,7 @@ TEST_CASE("the source of a non-blocking put may be reused once it is complete") 
         for (std::size_t i = 0; i < size; ++i) source[i] = pattern(runtime.rank().value, i + size);
         Completion first = window.start_put_bytes(to, Offset{0}, source);
         Completion moved{std::move(first)};
-        CHECK(first.test()); // NOLINT: stands for nothing any more
+        CHECK(first.test()); // NOLINT: refers to nothing any more
         moved.wait();
         std::ranges::fill(source, std::byte{0xDB});
         runtime.barrier();

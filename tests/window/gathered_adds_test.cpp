@@ -125,7 +125,7 @@ TEST_CASE("adds leave before another access to their bytes, before adds of anoth
     CHECK(ranks.outside == 0);
 }
 
-TEST_CASE("adds that cannot be sent keep no others back: lost and told if their rank has left, else they wait") {
+TEST_CASE("adds that cannot be sent keep no others back: lost and reported if their rank has left, else they wait") {
     Ranks ranks{{.message = 100, .bytes = 65536, .ranks = 8}};
     GatheredAdds adds{ranks};
     const std::int64_t one = 1;

@@ -68,7 +68,7 @@ TEST_CASE("a thread that takes mutexes out of order is stopped, whatever lies be
               take(&two, LockRank::cache);
           })
               .find("of the rank cache with one of the rank cache held") != std::string::npos);
-    CHECK(aborts_with([&] { // by try_lock, which waits for nobody; what is taken behind it is compared with it
+    CHECK(aborts_with([&] { // by try_lock, which waits for nobody; what is taken after it is compared with it
               LockOrder::taken(&one, LockRank::engine);
               LockOrder::taken(&two, LockRank::cache);
               take(&three, LockRank::gathered_adds);

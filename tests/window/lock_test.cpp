@@ -98,7 +98,7 @@ TEST_CASE("a lock is granted in the order of the requests") {
     };
     for (int round = 0; round < 4; ++round) {
         const auto me = std::ranges::find(order, runtime.rank().value);
-        // The first holds the lock until all are in the queue, each behind the one before it.
+        // The first holds the lock until all are in the queue, each after the one before it.
         if (me != order.begin()) wait_for_last(*std::prev(me));
         lock.lock();
         if (me == order.begin()) wait_for_last(order.back());
@@ -247,7 +247,7 @@ TEST_CASE("hundreds of locks stand on a few windows, whose places are taken agai
 }
 
 TEST_CASE(
-    "locks that ranks close in different orders, or make with different homes, are told, and stay what they were") {
+    "locks that ranks close in different orders, or make with different homes, are reported, and stay what they were") {
     Runtime runtime;
     Window window{runtime, 64};
     Lock first{runtime};

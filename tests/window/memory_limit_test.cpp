@@ -1,4 +1,4 @@
-// Windows that one rank cannot have: all ranks are told, and go on.
+// Windows that one rank cannot have: all ranks get an error, and go on.
 #include "team/team_test.hpp"
 
 #include <lapwing/global_array.hpp>

@@ -520,7 +520,7 @@ private:
         compare("atomic", *range, std::as_bytes(std::span{&seen, 1}), std::as_bytes(std::span{&before, 1}));
     }
 
-    /// Without a result: the own operations behind it see it.
+    /// Without a result: its later operations see it.
     template <class T>
     void own_add_of() {
         const auto range = choose_value(sizeof(T));
@@ -994,7 +994,7 @@ private:
                 shape_, plan,       image, actor, Random{seed_, phase_number, 2, static_cast<std::uint64_t>(actor)},
                 there,  where.str()};
         };
-        // What the others leave behind is known before the own part starts: nothing of it depends on the order.
+        // What the others leave behind is known before this rank's part starts: nothing of it depends on the order.
         for (int actor = 0; actor < shape_.actors(); ++actor)
             if (shape_.rank_of(actor) != own_rank) make(actor, nullptr).run(steps);
 

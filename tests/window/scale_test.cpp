@@ -57,7 +57,7 @@ constexpr const char* lock_alone = "lock and unlock by one rank";
 constexpr const char* lock_by_all = "lock and unlock by all ranks";
 constexpr const char* window_close = "close of a window";
 constexpr const char* team_close = "close of the team";
-constexpr const char* departure = "one rank leaves, all others hear of it";
+constexpr const char* departure = "one rank leaves, all others are notified";
 constexpr const char* departure_of_all = "... and then all others leave";
 
 /// What a rank has, in the order in which it is made.
@@ -299,7 +299,7 @@ TEST_CASE("messages and steps grow with the logarithm of the number of ranks") {
     CHECK(windows_of_mpi()[team_close].most.collectives == 2);
 }
 
-TEST_CASE("nobody is told of puts that a network carries out by itself") {
+TEST_CASE("nobody is notified of puts that a network carries out by itself") {
     CHECK(windows_of_mpi()[release_few].most.sent == 0);
 }
 
@@ -353,7 +353,7 @@ TEST_CASE(
         CHECK(one.most.sent >= rounds);
         CHECK(one.most.sent <= 3 * rounds);
         CHECK(one.most.received <= 3 * rounds);
-        // A rank passes on its own departure and the first 16 that it hears of.
+        // A rank announces that it leaves, and passes on the first 16 ranks that it learns have left.
         const Measured& all = (*results)[departure_of_all];
         CHECK(all.most.sent >= rounds);
         CHECK(all.most.sent <= 2 * 17 * rounds);

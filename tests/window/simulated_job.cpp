@@ -555,7 +555,7 @@ MPI_Comm split(MPI_Comm from, int color, int key) {
     return color == MPI_UNDEFINED ? MPI_COMM_NULL : handle_of<MPI_Comm>(collective->made[own]);
 }
 
-/// `memory`: of this rank; null where the window allocates it, all parts one behind the other.
+/// `memory`: of this rank; null where the window allocates it, all parts one after the other.
 MPI_Win make_window(MPI_Comm on, void* memory, MPI_Aint size) {
     Communicator& communicator = ::communicator(on);
     const auto own = static_cast<std::size_t>(communicator.rank_of(job->current));
@@ -647,7 +647,7 @@ void test::measured(const char* name, const std::function<void()>& operation) {
     meet();
 }
 
-// ---- what stands in the place of the system's
+// ---- what replaces the system's
 // ------------------------------------------------------------------------
 
 extern "C" {

@@ -27,7 +27,7 @@ struct Measured {
     std::string name;
     Spent most;
     Spent total;
-    /// Hops of messages, one behind the other, from its begin to its end on the last rank: a collective call of n ranks
+    /// Hops of messages, one after the other, from its begin to its end on the last rank: a collective call of n ranks
     /// is ceil(log2(n)).
     std::uint64_t steps = 0;
     /// Most bytes that waited inside MPI at a rank, of messages that it had posted no receive for.
@@ -43,7 +43,7 @@ struct SimulatedMachines {
 
 /// Runs `program` once for each rank, as fibers of this thread: a rank runs until it waits. What is sent in one step
 /// arrives in the next. Every rank has a progress thread of its own, which serves while the rank waits elsewhere. The
-/// clock stands still but for a microsecond a step, and for what ranks wait for when nothing is on its way.
+/// clock does not move but for a microsecond a step, and for what ranks wait for when nothing is on its way.
 ///
 /// Of MPI there are the calls that these programs need. The other ones are the real MPI's, which nobody has
 /// initialised: they fail.

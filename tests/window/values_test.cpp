@@ -170,7 +170,7 @@ TEST_CASE("offsets and ranks of signed numbers") {
     const std::int64_t bytes = 8;
     Window of_signed{runtime, bytes};
     CHECK(of_signed.size(own) == 8);
-    // A negative place lies outside, and is told as it was written.
+    // A negative place lies outside, and is reported as it was written.
     CHECK_THAT(test::message_of<lapwing::RangeError>([&] { window.put(own, Offset{-8}, 1); }),
                test::says({"sign it is -8)", "40 bytes"}));
     CHECK_THAT(test::message_of<lapwing::RangeError>([&] { window.put(own, Offset::of<int>(-2), 1); }),

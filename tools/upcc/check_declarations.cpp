@@ -42,8 +42,8 @@ void Checks::layouts() {
 
 void Checks::constant(const Expr* expression, const std::string& what) {
     if (names_threads(expression))
-        error(expression->getExprLoc(),
-              "THREADS is not a constant here, but " + what + " must be one; compile for a fixed number of threads (-T)");
+        error(expression->getExprLoc(), "THREADS is not a constant here, but " + what +
+                                            " must be one; compile for a fixed number of threads (-T)");
 }
 
 /// For a type, or what a pointer points to.

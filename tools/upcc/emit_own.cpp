@@ -85,7 +85,7 @@ std::string Emitter::own_loop(const ForStmt* loop, const std::string& nested, co
     const std::string pointers = own_pointers();
     std::string arrays;
     for (const VarDecl* const array : own_arrays_) arrays += (arrays.empty() ? "" : ", ") + array->getName().str();
-    explain(loop, "goes through the own iterations alone" +
+    explain(loop, "goes through its own iterations alone" +
                       (arrays.empty() ? std::string{} : "; these own elements are loaded and stored: " + arrays));
     const std::string index = found->index->getName().str();
     // Pointers must point to the first row of their array.

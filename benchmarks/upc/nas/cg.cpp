@@ -44,7 +44,7 @@ constexpr int solver_steps = 25;
 // ---- The matrix: sum over i of ratio^i x_i x_i^T, plus a multiple of the identity, where x_i is sparse and random,
 // but 1/2 at place i.
 
-/// Rows of the matrix that a thread has, each as its nonzero elements one behind the other.
+/// Rows of the matrix that a thread has, each as its nonzero elements one after the other.
 struct Rows {
     std::vector<std::int64_t> starts; ///< one more than there are rows
     std::vector<std::int32_t> columns;
@@ -135,7 +135,7 @@ template <class OwnRow>
 
 /// What solve() needs of either library, for vectors of `size` elements of which the thread has `own`:
 ///   double* whole()              a vector of which each thread has all elements
-///   void exchange()              collective: the own elements of whole() go to all others, and theirs come
+///   void exchange()              collective: its own elements of whole() go to all others, and theirs come
 ///   std::array sum(std::array)   collective: over all threads
 class MpiVectors {
 public:

@@ -158,9 +158,9 @@ public:
     ~MpiExchange() { MPI_Type_free(&row_); }
 
     [[nodiscard]] const Slab& slab() const noexcept { return slab_; }
-    /// The points of the own z.
+    /// The points of this thread's z.
     [[nodiscard]] Complex* planes() noexcept { return planes_.data(); }
-    /// Brings the points of the own y to `columns`.
+    /// Brings the points of this thread's y to `columns`.
     void to_columns(Complex* columns) {
         const auto own = static_cast<std::size_t>(slab_.thread * slab_.chunk);
         std::memcpy(columns + own, planes() + own, static_cast<std::size_t>(slab_.chunk) * sizeof(Complex));
@@ -169,7 +169,7 @@ public:
     }
     void begin() {}
     [[nodiscard]] MPI_Datatype row() const noexcept { return row_; }
-    /// Where to write what thread s gets of the own plane y: own points where they stay.
+    /// Where to write what thread s gets of this thread's plane y: its own points where they stay.
     [[nodiscard]] Complex* destination(std::int64_t y, int s) noexcept {
         Complex* const base = s == slab_.thread ? planes() : outgoing_.data();
         return base + s * slab_.chunk + y * slab_.z_planes * slab_.problem.nx;

@@ -345,7 +345,7 @@ private:
 }
 
 /// Keys by buckets lie in shared memory, and beside them what the others must know of them. There are two sets in turn,
-/// so that one barrier an iteration is enough: a set is written to again behind the next barrier, which a thread enters
+/// so that one barrier an iteration is enough: a set is written to again after the next barrier, which a thread enters
 /// when it has read the others'.
 class UpcSorter : public Sorter {
 public:
@@ -406,7 +406,7 @@ public:
     }
 
 private:
-    /// Keys of the own buckets that another thread has.
+    /// Keys of the local buckets that another thread has.
     struct Part {
         upc::Pointer<Key, upc::dynamic_block> keys;
         std::size_t size;
@@ -543,7 +543,7 @@ public:
     }
 
 private:
-    /// The keys of the own buckets, whoever has them.
+    /// The keys of the local buckets, whoever has them.
     template <class Each>
     void for_each_own_key(Each each) {
         const int threads = upc::threads();

@@ -287,7 +287,7 @@ public:
         for (std::int64_t z = 0; z < planes(problem_.levels) + 2; ++z) clear_plane(u, z);
         residual(problem_.levels, right());
     }
-    /// A V-cycle, and the residual behind it. Collective.
+    /// A V-cycle, and then the residual. Collective.
     void step() {
         for (int level = problem_.levels; level > 1; --level) restrict_to(level - 1);
         clear(1);
@@ -499,7 +499,7 @@ private:
     [[nodiscard]] const NaiveGrid& u(int level) const { return *solution_[static_cast<std::size_t>(level) - 1]; }
     [[nodiscard]] const NaiveGrid& r(int level) const { return *residual_[static_cast<std::size_t>(level) - 1]; }
 
-    /// Computes a grid by its planes; behind a barrier all threads see it.
+    /// Computes a grid by its planes; after a barrier all threads see it.
     template <class Plane>
     void on_planes(const NaiveGrid& result, Plane plane) {
         result.for_own_planes([&](std::int64_t z) {

@@ -46,7 +46,7 @@ public:
         double* const __restrict sum = across_[slot].data();
         for (std::int64_t x = 0; x < grid.n + 2; ++x) sum[x] = before[x] + behind[x];
     }
-    /// Around row y: those before and behind it have been loaded, too.
+    /// Around row y: those before and after it have been loaded, too.
     void add_up(std::int64_t y, std::int64_t n) {
         const double* const below = row(y - 1);
         const double* const above = row(y + 1);

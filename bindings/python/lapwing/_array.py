@@ -19,7 +19,7 @@ class Array(Arithmetic, Shared, Assignments, Elements):
     written elements are at their owners after the next barrier, release or flush. a.local is this rank's own part. Between arrays,
     a[...] = b.T moves the elements from distribution to distribution: collective.
 
-    `lower`: the lowest index of each dimension; indices are then what they say, also below 0. `halo`: room for copies around the own block,
+    `lower`: the lowest index of each dimension; indices are then what they say, also below 0. `halo`: room for copies around the local block,
     with lapwing.Block. `cache`: a mode, or a dictionary of options (docs/cache.md).
 
     >>> import lapwing, numpy
@@ -109,7 +109,7 @@ class Array(Arithmetic, Shared, Assignments, Elements):
 
     @property
     def halo_depth(self):
-        """The room for copies around the own block."""
+        """The room for copies around the local block."""
         return number_of("int64_t*", lib.lapwing_array_halo, self._handle)
 
     def __len__(self):
@@ -155,7 +155,7 @@ class Array(Arithmetic, Shared, Assignments, Elements):
     @property
     def local(self):
         """This rank's own part as a NumPy array, without a copy. While such an array is there, close(), resize() and redistribute() raise
-        lapwing.ViewError. Not for distributions of the program's own. Replicated arrays: the own copy. Local."""
+        lapwing.ViewError. Not for distributions of the program's own. Replicated arrays: the local copy. Local."""
         memory, extents, strides = ffi.new("void**"), ffi.new("int64_t[8]"), ffi.new("int64_t[8]")
         check(lib.lapwing_array_local(self._handle, memory, extents, strides))
         shape = tuple(extents[0 : self.ndim])
@@ -167,14 +167,14 @@ class Array(Arithmetic, Shared, Assignments, Elements):
 
     @property
     def local_indices(self):
-        """The indices of the own part: an array a dimension, so that a.local[...] = f(*numpy.ix_(*a.local_indices)). Local."""
+        """The indices of the local part: an array a dimension, so that a.local[...] = f(*numpy.ix_(*a.local_indices)). Local."""
         domains = self.domains()
         if not domains:
             return tuple(np.empty(0, np.int64) for _ in self.shape)
         return tuple(np.unique(np.concatenate([np.arange(one[d].start, one[d].stop, one[d].step) for one in domains])) for d in range(self.ndim))
 
     def __dlpack__(self, **options):
-        """DLPack of the own part: torch.from_dlpack(a), for example."""
+        """DLPack of the local part: torch.from_dlpack(a), for example."""
         return self.local.__dlpack__(**options)
 
     def __dlpack_device__(self):
@@ -531,7 +531,7 @@ class _Slicer:
 
 
 class Transfer:
-    """A transfer under way. As a context manager: it is complete behind the block.
+    """A transfer under way. As a context manager: it is complete after the block.
 
     >>> import lapwing
     >>> a = lapwing.zeros((4, 4))

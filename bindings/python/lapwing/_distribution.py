@@ -15,7 +15,7 @@ class Distribution:
     replicated = False
 
     def locate(self, shape, ranks, index):
-        """(owner, offset, contiguous): the rank, the place in its part in elements, and how many elements from there on are one behind the other
+        """(owner, offset, contiguous): the rank, the place in its part in elements, and how many elements from there on are one after the other
         as the last index grows."""
         raise NotImplementedError
 

@@ -9,8 +9,8 @@ from ._types import Views
 
 
 class Halo:
-    """What a stencil reads: the own block and, `depth` deep on every side and at the corners, elements of other ranks, as one NumPy array. Made by
-    a.halo(); for `with`. `periodic`: where the array goes on behind its last index with its first: True, or a flag a dimension.
+    """What a stencil reads: the local block and, `depth` deep on every side and at the corners, elements of other ranks, as one NumPy array. Made by
+    a.halo(); for `with`. `periodic`: where the array goes on after its last index with its first: True, or a flag a dimension.
 
     >>> import lapwing
     >>> a = lapwing.ones((24, 24))

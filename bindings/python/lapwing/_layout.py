@@ -61,7 +61,7 @@ class Layout:
 
     @classmethod
     def concatenated(cls, parts):
-        """The sequences one behind the other."""
+        """The sequences one after the other."""
         parts = list(parts)
         return cls._make("create_concatenated", len(parts), ffi.new("lapwing_layout*[]", [part._cell[0] for part in parts]))
 

@@ -115,7 +115,7 @@ def create(kind, function, *arguments):
 
 
 class Callback:
-    """A context for functions of the program's that the library calls; what they raise is raised behind the call."""
+    """A context for functions of the program's that the library calls; what they raise is raised after the call."""
 
     def __init__(self, **functions):
         self.functions = functions

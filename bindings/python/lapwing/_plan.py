@@ -104,7 +104,7 @@ class Plan(_OfWindow):
 
 
 class Production:
-    """A put that the program drives while it computes the bytes; made by plan.produce(). Finished behind a `with`."""
+    """A put that the program drives while it computes the bytes; made by plan.produce(). Finished after a `with`."""
 
     __reduce_ex__ = refuse_pickling
 

@@ -27,7 +27,7 @@ class Pattern:
 
 class Stencil(Pattern):
     """The elements up to `depth` away from an own one; `corners`: also those that are away in several dimensions. `periodic`: where the array goes on
-    behind its last index with its first: True, or a flag a dimension."""
+    after its last index with its first: True, or a flag a dimension."""
 
     _kind = 0
 
@@ -45,13 +45,13 @@ class Stencil(Pattern):
 
 
 class RowWise(Pattern):
-    """The rows of the own elements: all indices of the last dimension."""
+    """The rows of the local elements: all indices of the last dimension."""
 
     _kind = 1
 
 
 class ColumnWise(Pattern):
-    """The columns of the own elements: all indices of the first dimension."""
+    """The columns of the local elements: all indices of the first dimension."""
 
     _kind = 2
 

@@ -79,7 +79,7 @@ class Arithmetic(NDArrayOperatorsMixin):
         return (self.shape, self.lower, self.distribution._key(), id(self.runtime))
 
     def _aligned(self, other):
-        """Another operand as each rank needs it: an array in step with this one, or a NumPy array of the own elements."""
+        """Another operand as each rank needs it: an array in step with this one, or a NumPy array of the local elements."""
         from ._array import Array
 
         if isinstance(other, Slice):
@@ -102,7 +102,7 @@ class Arithmetic(NDArrayOperatorsMixin):
         return other
 
     def _part(self, operand, mesh):
-        """The elements of an operand that belong to the own part."""
+        """The elements of an operand that belong to the local part."""
         if isinstance(operand, _Broadcast):
             return operand.read(tuple(index - low for index, low in zip(mesh, self.lower)))
         if isinstance(operand, Arithmetic):

@@ -336,7 +336,7 @@ class Window(Shared):
     # --- notified puts ---
 
     def put_notify(self, rank, offset, values, counter=0):
-        """A put, and one more in a notification counter of the rank behind it. Local."""
+        """A put, and one more in a notification counter of the rank after it. Local."""
         values = _memory(values, False)
         if values.flags.c_contiguous:
             check(lib.lapwing_window_put_notify(self._handle, rank, offset, address(values), values.nbytes, counter))

@@ -78,7 +78,7 @@ typedef struct lapwing_array_options {
     lapwing_cache_options cache; ///< for elements on other nodes; the same on all ranks
     int64_t halo;                ///< depth of the space for copies around the local block; LAPWING_BLOCK only
 } lapwing_array_options;
-/// The options that null stands for. Returns no error code. Local, any thread.
+/// The options that null means. Returns no error code. Local, any thread.
 lapwing_array_options lapwing_array_options_default(void);
 
 /// Collective, one thread: the same arguments on all ranks. `distribution` and `options` may be null. LAPWING_ERR_RANGE

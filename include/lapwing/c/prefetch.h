@@ -26,7 +26,7 @@ typedef struct lapwing_prefetch_options {
     int static_domain; ///< 1: promises that the array keeps its extents: lapwing_array_resize() is then an error
     int storage;       ///< LAPWING_STORE_..., for arrays
 } lapwing_prefetch_options;
-/// The options that null stands for: consistent, no promise, by index. Returns no error code. Local, any thread.
+/// The options that null means: consistent, no promise, by index. Returns no error code. Local, any thread.
 lapwing_prefetch_options lapwing_prefetch_options_default(void);
 
 /// Which elements a rank will read beside its own.

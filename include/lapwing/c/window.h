@@ -59,7 +59,7 @@ typedef struct lapwing_window_options {
     uint64_t identity;                  ///< a number that must be the same on all ranks
     const char* identity_name;          ///< its name, for the text; null: "the identity"
 } lapwing_window_options;
-/// The options that null stands for. Returns no error code. Local, any thread.
+/// The options that null means. Returns no error code. Local, any thread.
 lapwing_window_options lapwing_window_options_default(void);
 lapwing_cache_options lapwing_cache_options_default(void);
 

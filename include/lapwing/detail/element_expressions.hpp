@@ -58,7 +58,7 @@ concept Comparable = NeedsOperators<A, B> &&
                      (is_element<std::remove_cvref_t<B>> || std::convertible_to<const value_of_t<A>&, value_of_t<B>> ||
                       std::convertible_to<const value_of_t<B>&, value_of_t<A>>);
 
-/// What stands on the left of an element: no element, whose own operator it is then.
+/// What is on the left of an element: no element, whose own operator it is then.
 template <class L, class T>
 concept LeftOf = !is_element<std::remove_cvref_t<L>> && NeedsOperators<L, T>;
 

@@ -8,7 +8,7 @@ static int rank, size;
 
 static double value_at(int64_t i, int64_t j) { return (double)(100 * i + j); }
 
-/* Writes value_at() to the own elements, by what the array says of them. */
+/* Writes value_at() to the local elements, by what the array says of them. */
 static void fill_own(lapwing_array* a) {
     uint64_t count = 0, k;
     lapwing_range own[2];

@@ -64,7 +64,7 @@ ELSEWHERE = {
     "Relabelling::bytes": "relabelling_query", "Relabelling::team": "relabelling_runtime", "Relabelling::shared_team": "relabelling_runtime",
 }
 OF_ROOMS = "for other rooms of the library"
-HALO = "copies around the own block: a lapwing_halo has them"
+HALO = "copies around the local block: a lapwing_halo has them"
 MISSING = {
     "Team::state": OF_ROOMS, "Window::map": OF_ROOMS, "Window::state": OF_ROOMS, "Window::hot_pages": OF_ROOMS,
     "Window::start_atomics": OF_ROOMS, "ArrayBase::check_halo": OF_ROOMS, "ArrayBase::all_of": OF_ROOMS,
@@ -73,7 +73,7 @@ MISSING = {
 
 
 def class_body(text, name):
-    """What stands between the braces of a class, without comments; None if the text does not define it."""
+    """What is between the braces of a class, without comments; None if the text does not define it."""
     found = re.search(rf"^class (?:\[\[\w+\]\] )?{name}\b[^;{{]*\{{", text, re.MULTILINE)
     if found is None:
         return None

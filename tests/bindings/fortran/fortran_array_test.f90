@@ -31,7 +31,7 @@ contains
         value_at = 100 * i + j
     end function
 
-    !> Writes value_at() to the own elements, by what the array says of them.
+    !> Writes value_at() to the local elements, by what the array says of them.
     subroutine fill_own(a)
         type(lapwing_array), intent(in) :: a
         integer :: lower(2), upper(2), stride(2), i, j

@@ -238,7 +238,7 @@ contains
         call b%get_element([2, 5], one)
         call expect(one == 502, 'load')
         call a%save(path, refuse, stat=stat, errmsg=errmsg)
-        ! The rank whose procedure refused, and those that hear of it.
+        ! The rank whose procedure refused, and those that are notified.
         call fails(stat, merge(LAPWING_ERR_USAGE, LAPWING_ERR_FILE, rank == 0), errmsg, 'returned 3')
         call b%load('no/such/file', stat=stat, errmsg=errmsg)
         call fails(stat, LAPWING_ERR_FILE, errmsg, 'no/such/file')

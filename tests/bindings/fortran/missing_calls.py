@@ -15,7 +15,7 @@ MISSING = {
     "lapwing_array_get_typed": TYPED, "lapwing_array_put_typed": TYPED,
     "lapwing_error_set_handler": "stat and errmsg take errors, and without them the program ends",
     "lapwing_cache_options_default": "the type's own values are those",
-    "lapwing_window_local": "memory() of the own rank",
+    "lapwing_window_local": "memory() of this rank",
     "lapwing_array_block_at": "get_element() reads copies, and a halo is a pointer",
 }
 # Procedures that only a program that ends can call: (object, name).
