@@ -46,7 +46,7 @@ public:
         const Frame at = place_of_[frame];
         if (at >= first_victim()) exchange(at, home_of_[frame]);
     }
-    void left(std::uint64_t page, Frame frame) override {
+    void evicted(std::uint64_t page, Frame frame) override {
         std::uint64_t& held = page_at_[place_of_[frame]];
         if (held == page) held = none; // else the place already belongs to another page
     }

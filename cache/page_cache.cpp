@@ -116,7 +116,7 @@ void PageCache::evict(Frame frame) {
     pages_.drop_unread(page);
     if (page.dirty != DirtyPages::none) write_behind_.clean_with_neighbours(frame);
     under_way_.finish(page);
-    replacement_->left(page.number, frame);
+    replacement_->evicted(page.number, frame);
     pages_.leave(frame);
     statistics_.add(Counter::cache_evictions);
 }

@@ -47,7 +47,7 @@ public:
     /// The page in `frame` was used without the hot-page table.
     virtual void used(Frame frame) = 0;
     /// `page` has been removed from `frame`.
-    virtual void left(std::uint64_t page, Frame frame) = 0;
+    virtual void evicted(std::uint64_t page, Frame frame) = 0;
 };
 
 /// 2Q (Johnson and Shasha, "2Q: a low overhead high performance buffer management replacement algorithm", 1994). New

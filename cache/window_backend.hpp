@@ -51,7 +51,7 @@ public:
         team::Membership& membership = window_.team_state().membership();
         return membership.broken() && membership.has_left(rank);
     }
-    void note_lost(int rank, std::uint64_t bytes) override { window_.order().lost().note(rank, bytes); }
+    void note_lost(int rank, std::uint64_t bytes) override { window_.order().lost_writes().note(rank, bytes); }
 
 private:
     Token keep(std::unique_ptr<transport::PendingTransfer> transfer) {

@@ -67,7 +67,7 @@ void LayoutCursor::skip(std::uint64_t bytes) noexcept {
 }
 
 BlockRun LayoutCursor::peek_run(std::uint64_t limit) const noexcept {
-    limit = std::min(limit, left());
+    limit = std::min(limit, remaining());
     if (limit == 0) return {};
     const Layout& layout = *layout_;
     const Layout::Level& level = layout.levels_[innermost_];
@@ -106,7 +106,7 @@ LayoutZip::LayoutZip(const Layout& source, const Layout& target) : source_{sourc
 }
 
 BlockPair LayoutZip::next(std::uint64_t limit) noexcept {
-    limit = std::min(limit, left());
+    limit = std::min(limit, remaining());
     if (limit == 0) return {};
     const auto at = [](const LayoutCursor& cursor) {
         return cursor.block_offset() + static_cast<std::int64_t>(cursor.in_block_);

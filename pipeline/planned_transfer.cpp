@@ -77,14 +77,14 @@ bool PlannedTransfer::take_buffers(bool must) {
 }
 
 template <class Function>
-auto PlannedTransfer::in_turn(Function&& function) {
+auto PlannedTransfer::while_locked(Function&& function) {
     if (!entered_.load(std::memory_order_acquire)) return function();
-    const window::ChunkedTransfers::Turn turn{plan_->window.order().chunked_transfers()};
+    const window::ChunkedTransfers::Lock lock{plan_->window.order().chunked_transfers()};
     return function();
 }
 
 PlannedTransfer::~PlannedTransfer() {
-    if (!done_) in_turn([this] { end(false); });
+    if (!done_) while_locked([this] { end(false); });
 }
 
 void PlannedTransfer::end(bool intact) noexcept {
@@ -263,11 +263,11 @@ bool PlannedTransfer::start() {
 }
 
 bool PlannedTransfer::test() {
-    return in_turn([this] { return go_on(false); });
+    return while_locked([this] { return go_on(false); });
 }
 
 void PlannedTransfer::wait() {
-    in_turn([this] { finish(); });
+    while_locked([this] { finish(); });
 }
 
 } // namespace lapwing::detail::pipeline

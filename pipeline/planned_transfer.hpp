@@ -115,9 +115,9 @@ private:
     [[nodiscard]] bool take_buffers(bool must);
     /// What there is memory for, and what has arrived; all if it is to block. Whether it is complete.
     [[nodiscard]] bool go_on(bool block);
-    /// Calls `function()`, with the turn if the window knows the transfer.
+    /// Calls `function()`, under the lock of chunked transfers if the window knows the transfer.
     template <class Function>
-    auto in_turn(Function&& function);
+    auto while_locked(Function&& function);
     /// The next bytes, packed.
     void pack_next(std::byte* packed, std::uint64_t bytes);
     /// Whether chunks leave from, or arrive at, their place in the memory.
@@ -179,7 +179,7 @@ private:
     bool as_planned_ = true;
     bool done_ = false;
     std::exception_ptr problem_;
-    /// The window knows it: it goes on only by a thread that has the turn.
+    /// The window knows it: only a thread that holds ChunkedTransfers::Lock moves it on.
     std::atomic<bool> entered_{false};
 };
 

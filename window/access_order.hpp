@@ -29,7 +29,7 @@ public:
 
     /// Throws if the target has left, and completes what is under way there if the access conflicts with it, or
     /// everything if too much is under way to tell. Puts and gets that the cache serves come here when it starts its
-    /// own, with the mutex of the cache held, and so wait for no chunked transfer: who moves those on has their turn,
+    /// own, with the mutex of the cache held, and so wait for no chunked transfer: who moves those on holds their lock,
     /// and may want the cache. Nothing is to be waited for. Plans on cached windows are carried out at once; chunked
     /// beside a cache are only gets past it (pipeline::start_past_cache), whose bytes nobody writes before they are
     /// complete.
@@ -73,7 +73,7 @@ public:
 
     [[nodiscard]] ChunkedTransfers& chunked_transfers() noexcept { return chunked_transfers_; }
     /// Writes that a rank has not got before it left: the next flush or release throws PeerLeftError with them.
-    [[nodiscard]] LostWrites& lost() noexcept { return lost_; }
+    [[nodiscard]] LostWrites& lost_writes() noexcept { return lost_; }
     /// The window is about to go, and all its operations are complete.
     void detach_transfers();
     /// The window's memory is gone: what is not complete never will be, and says so.

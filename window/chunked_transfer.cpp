@@ -32,34 +32,34 @@ void ChunkedTransfers::finish_if(Wanted&& wanted) {
 }
 
 void ChunkedTransfers::before(int target, std::uint64_t offset, std::uint64_t bytes, bool write) {
-    if (has_turn()) return;
+    if (locked_by_caller()) return;
     const auto wanted = [&](const ChunkedTransfer& transfer) { return transfer.meets(target, offset, bytes, write); };
     if (find(wanted) == nullptr) return; // without waiting for a thread that moves others on
-    const Turn turn{*this};
+    const Lock lock{*this};
     finish_if(wanted);
 }
 
 void ChunkedTransfers::finish(int target) {
-    if (has_turn()) return;
-    const Turn turn{*this};
+    if (locked_by_caller()) return;
+    const Lock lock{*this};
     finish_if([target](const ChunkedTransfer& transfer) { return transfer.target() == target; });
 }
 
 void ChunkedTransfers::finish() {
-    if (has_turn()) return;
-    const Turn turn{*this};
+    if (locked_by_caller()) return;
+    const Lock lock{*this};
     finish_if([](const ChunkedTransfer&) { return true; });
 }
 
 void ChunkedTransfers::free_memory() {
     const auto wanted = [](const ChunkedTransfer& transfer) { return transfer.holds_memory(); };
-    if (has_turn()) return finish_if(wanted);
-    const Turn turn{*this};
+    if (locked_by_caller()) return finish_if(wanted);
+    const Lock lock{*this};
     finish_if(wanted);
 }
 
 void ChunkedTransfers::discard() noexcept {
-    const Turn turn{*this};
+    const Lock lock{*this};
     while (ChunkedTransfer* const transfer = find([](const ChunkedTransfer&) { return true; })) transfer->discard();
 }
 

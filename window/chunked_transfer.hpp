@@ -24,7 +24,7 @@ public:
     ChunkedTransfer(const ChunkedTransfer&) = delete;
     ChunkedTransfer& operator=(const ChunkedTransfer&) = delete;
 
-    // By a thread that has the turn (ChunkedTransfers::Turn). Both take the transfer out of its window's list.
+    // By a thread that holds ChunkedTransfers::Lock. Both take the transfer out of its window's list.
 
     /// Starts the rest, and returns when all is complete at this end. Throws what it failed with, as will the one who
     /// waits for the transfer.
@@ -54,15 +54,15 @@ private:
 /// Those of a window. One thread at a time moves them on: the one that waits for them, or one that flushes.
 class ChunkedTransfers {
 public:
-    class Turn {
+    class Lock {
     public:
-        explicit Turn(ChunkedTransfers& transfers) : transfers_{transfers}, guard_{transfers.turn_} {
+        explicit Lock(ChunkedTransfers& transfers) : transfers_{transfers}, guard_{transfers.progress_mutex_} {
             LAPWING_ASSERT(transfers_.holder_.load(std::memory_order_relaxed) == std::thread::id{});
             transfers_.holder_.store(std::this_thread::get_id(), std::memory_order_relaxed);
         }
-        ~Turn() { transfers_.holder_.store({}, std::memory_order_relaxed); }
-        Turn(const Turn&) = delete;
-        Turn& operator=(const Turn&) = delete;
+        ~Lock() { transfers_.holder_.store({}, std::memory_order_relaxed); }
+        Lock(const Lock&) = delete;
+        Lock& operator=(const Lock&) = delete;
 
     private:
         ChunkedTransfers& transfers_;
@@ -73,7 +73,7 @@ public:
     void add(ChunkedTransfer& transfer);
     void remove(ChunkedTransfer& transfer) noexcept;
 
-    /// Before an access: finishes those that it conflicts with. Nothing by the thread that has the turn: it is moving
+    /// Before an access: finishes those that it conflicts with. Does nothing if the caller holds Lock: it is moving
     /// one on.
     void before(int target, std::uint64_t offset, std::uint64_t bytes, bool write);
     /// Finishes those to `target`, or all. Throws what the first failed with, after the others are complete.
@@ -89,11 +89,11 @@ private:
     void finish_if(Wanted&& wanted);
     template <class Wanted>
     [[nodiscard]] ChunkedTransfer* find(Wanted&& wanted);
-    [[nodiscard]] bool has_turn() const noexcept {
+    [[nodiscard]] bool locked_by_caller() const noexcept {
         return holder_.load(std::memory_order_relaxed) == std::this_thread::get_id();
     }
 
-    support::Mutex turn_{support::LockRank::chunked_turn};
+    support::Mutex progress_mutex_{support::LockRank::chunked_transfers};
     std::atomic<std::thread::id> holder_{};
     support::Mutex mutex_{support::LockRank::leaf}; ///< of the list
     boost::intrusive::list<ChunkedTransfer> list_;

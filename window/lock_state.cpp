@@ -31,7 +31,7 @@ LockState::~LockState() {
         }
     }
     if (!open_) return;
-    if (std::uncaught_exceptions() == exceptions_at_start_ && !state_.lifecycle().left() &&
+    if (std::uncaught_exceptions() == exceptions_at_start_ && !state_.lifecycle().has_left() &&
         !state_.membership().broken()) {
         try {
             end();
@@ -48,12 +48,13 @@ std::atomic_ref<std::int64_t> LockState::word(int rank, std::uint64_t word) cons
         *reinterpret_cast<std::int64_t*>(slot_.block->map().base(rank) + slot_.offset + word)};
 }
 
-bool LockState::is_over(std::int64_t turn) const noexcept {
-    return turn == 0 || word(rank_of(turn), passed).load(std::memory_order_acquire) == number_of(turn);
+bool LockState::is_over(std::int64_t ticket) const noexcept {
+    return ticket == 0 || word(rank_of(ticket), passed).load(std::memory_order_acquire) == number_of(ticket);
 }
 
-std::int64_t LockState::next_turn() const noexcept {
-    return turn_of(own(), static_cast<std::uint32_t>(word(state_.rank(), passed).load(std::memory_order_relaxed)) + 1);
+std::int64_t LockState::next_ticket() const noexcept {
+    return ticket_of(own(),
+                     static_cast<std::uint32_t>(word(state_.rank(), passed).load(std::memory_order_relaxed)) + 1);
 }
 
 std::int64_t LockState::swap(int rank, std::uint64_t word, std::int64_t value, mpi::AtomicOperation operation) {
@@ -113,8 +114,8 @@ void LockState::lock() {
     if (!place.got()) state_.wait_until([&] { return place.ask(); }, call); // another thread of this rank has it
     if (one_node_) {
         // Acquire, with that of is_over(): what was done under the lock before. Release: this rank's `passed` is older
-        // than this turn.
-        const std::int64_t before = word(home_, tail).exchange(next_turn(), std::memory_order_acq_rel);
+        // than this ticket.
+        const std::int64_t before = word(home_, tail).exchange(next_ticket(), std::memory_order_acq_rel);
         wait_for_hand_over([&] { return is_over(before); }, call);
         return take(place);
     }
@@ -138,7 +139,7 @@ bool LockState::try_lock() {
         state_.progress_driver().serve_now_and_then();
         std::int64_t before = word(home_, tail).load(std::memory_order_relaxed);
         if (!is_over(before) ||
-            !word(home_, tail).compare_exchange_strong(before, next_turn(), std::memory_order_acq_rel))
+            !word(home_, tail).compare_exchange_strong(before, next_ticket(), std::memory_order_acq_rel))
             return not_taken(before, call);
     } else {
         write(state_.rank(), next, 0);
@@ -150,7 +151,7 @@ bool LockState::try_lock() {
 }
 
 bool LockState::not_taken(std::int64_t before, const char* call) {
-    // Who asks again and finds the same turn polls for its end, which may not come: as lock() does.
+    // A rank that asks again and finds the same ticket polls for its end, which may not come: as lock() does.
     if (state_.membership().troubled() && RepeatedLooks::again(this, home_, 0, static_cast<std::uint64_t>(before)))
         state_.check_reachable(call, team::Membership::any_rank);
     return false;
@@ -165,8 +166,8 @@ void LockState::unlock() {
                         state_.who())};
     state_.epoch().release();
     if (one_node_) {
-        // Release: what was done under the lock is seen by who finds this turn over.
-        word(state_.rank(), passed).store(number_of(next_turn()), std::memory_order_release);
+        // Release: what was done under the lock is seen by a rank that finds this ticket over.
+        word(state_.rank(), passed).store(number_of(next_ticket()), std::memory_order_release);
         return passed_on();
     }
     // Others write this rank's words atomically: directly, by the service thread, or because MPI's memory model is
@@ -200,8 +201,8 @@ void LockState::end() {
             fmt::format("{}: Lock::close: MPI is finalized already; close locks before MPI_Finalize", state_.who())};
     table_.give_back(state_, slot_, home_);
     open_ = false;
-    // Nobody looks before the barrier of the next lock here, whose home may be another: then ranks' turns go on past
-    // this tail.
+    // Nothing is read before the barrier of the next lock here, whose home may be another: then ranks' tickets go on
+    // past this tail.
     if (one_node_ && state_.rank() == home_) word(home_, tail).store(0, std::memory_order_relaxed);
 }
 

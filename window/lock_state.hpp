@@ -41,28 +41,28 @@ public:
 private:
     /// A rank's words. Ranks are stored plus one, so that 0 means nobody.
     struct Words {
-        /// At the home rank: the last in the queue, with its turn on one node.
+        /// At the home rank: the last in the queue, with its ticket on one node.
         std::int64_t tail;
         std::int64_t padding[7];
         std::int64_t next;    ///< between nodes: who waits for this rank
         std::int64_t waiting; ///< between nodes: this rank waits for the one before it
-        std::int64_t passed;  ///< on one node: the last of its turns that this rank has given up
+        std::int64_t passed;  ///< on one node: the last of its tickets that this rank has given up
     };
     static_assert(sizeof(Words) <= LockTable::slot_bytes);
     static constexpr std::uint64_t tail = offsetof(Words, tail);
     static constexpr std::uint64_t next = offsetof(Words, next);
     static constexpr std::uint64_t waiting = offsetof(Words, waiting);
     static constexpr std::uint64_t passed = offsetof(Words, passed);
-    /// A turn of a rank, as the tail names it: the number of the turn, modulo 2^32, and the rank. A rank asks again
-    /// only after those that wait for it, so that `passed` stays at a turn until they have seen it.
-    [[nodiscard]] static constexpr std::int64_t turn_of(std::int64_t rank_plus_one, std::uint32_t number) noexcept {
+    /// A ticket of a rank, as the tail names it: the number of the ticket, modulo 2^32, and the rank. A rank asks again
+    /// only after those that wait for it, so that `passed` stays at a ticket until they have seen it.
+    [[nodiscard]] static constexpr std::int64_t ticket_of(std::int64_t rank_plus_one, std::uint32_t number) noexcept {
         return static_cast<std::int64_t>(std::uint64_t{number} << 32) | rank_plus_one;
     }
-    [[nodiscard]] static constexpr std::uint32_t number_of(std::int64_t turn) noexcept {
-        return static_cast<std::uint32_t>(static_cast<std::uint64_t>(turn) >> 32);
+    [[nodiscard]] static constexpr std::uint32_t number_of(std::int64_t ticket) noexcept {
+        return static_cast<std::uint32_t>(static_cast<std::uint64_t>(ticket) >> 32);
     }
-    [[nodiscard]] static constexpr int rank_of(std::int64_t turn) noexcept {
-        return static_cast<int>(turn & 0xFFFFFFFF) - 1;
+    [[nodiscard]] static constexpr int rank_of(std::int64_t ticket) noexcept {
+        return static_cast<int>(ticket & 0xFFFFFFFF) - 1;
     }
 
     [[nodiscard]] std::int64_t own() const noexcept { return state_.rank() + 1; }
@@ -71,9 +71,9 @@ private:
     }
     /// A word in memory that this rank can load and store.
     [[nodiscard]] std::atomic_ref<std::int64_t> word(int rank, std::uint64_t word) const noexcept;
-    /// Whether the turn has been given up. On one node.
-    [[nodiscard]] bool is_over(std::int64_t turn) const noexcept;
-    [[nodiscard]] std::int64_t next_turn() const noexcept;
+    /// Whether the ticket has been given up. On one node.
+    [[nodiscard]] bool is_over(std::int64_t ticket) const noexcept;
+    [[nodiscard]] std::int64_t next_ticket() const noexcept;
     /// The same of any rank's, by what carries the block's atomics.
     [[nodiscard]] std::int64_t swap(int rank, std::uint64_t word, std::int64_t value,
                                     mpi::AtomicOperation operation = mpi::AtomicOperation::replace);

@@ -1,7 +1,7 @@
 #include "window/memory.hpp"
 
 #include "src/mpi/agreement.hpp"
-#include "src/mpi/creation_turn.hpp"
+#include "src/mpi/creation_lock.hpp"
 #include "src/support/mpi_error.hpp"
 #include "src/team/team_registry.hpp"
 #include "src/team/team_state.hpp"
@@ -123,11 +123,11 @@ WindowMemory::WindowMemory(team::TeamState& team, const std::string& who, std::u
     // next.
     const auto create = [&](auto&& call, const char* name) {
         const WindowInfo info{same_size};
-        mpi::CreationTurn turn{team.communicator(), topology};
+        mpi::CreationLock lock{team.communicator(), topology};
         const int code = call(info.get());
         if (code == MPI_SUCCESS) team::TeamRegistry::unfreed_windows().fetch_add(1, std::memory_order_relaxed);
         agree(who, mpi_problem(code, name), bytes);
-        turn.end();
+        lock.end();
     };
     if (topology.largest_node() > 1) {
         share_parts(who, bytes);

@@ -185,7 +185,7 @@ void Window::atomic_fetch(detail::mpi::AtomicOperation operation, detail::mpi::A
     check_atomic(type, target, offset, detail::mpi::fetch_name(operation));
     const detail::trace::TimeOfLast time;
     state_->atomics().fetch(operation, type, target.value, offset.bytes, operand, result, order);
-    if (looks) state_->atomics().learn_of_departures(operation, type, target.value, offset.bytes, operand, result);
+    if (looks) state_->atomics().learn_of_left_ranks(operation, type, target.value, offset.bytes, operand, result);
 }
 
 void Window::atomic_update(detail::mpi::AtomicOperation operation, detail::mpi::AtomicType type, Rank target,
@@ -199,7 +199,7 @@ void Window::atomic_compare_swap(detail::mpi::AtomicType type, Rank target, Offs
     check_atomic(type, target, offset, "compare_swap");
     const detail::trace::TimeOfLast time;
     state_->atomics().compare_swap(type, target.value, offset.bytes, expected, desired, result, order);
-    if (looks) state_->atomics().learn_of_departures(type, target.value, offset.bytes, expected, result);
+    if (looks) state_->atomics().learn_of_left_ranks(type, target.value, offset.bytes, expected, result);
 }
 
 detail::window::WideValue Window::wide_atomic(const detail::window::WideAtomic& atomic, Rank target, Offset offset,

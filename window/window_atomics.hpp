@@ -40,7 +40,7 @@ public:
     }
     void update(mpi::AtomicOperation operation, mpi::AtomicType type, int target, std::uint64_t offset,
                 const void* operand);
-    /// After an atomic that has changed nothing: the same as learn_of_departures(), for any value.
+    /// After an atomic that has changed nothing: the same as learn_of_left_ranks(), for any value.
     void look(int target, std::uint64_t offset, std::uint64_t value, const char* call) {
         if (facts_.state.membership().troubled()) [[unlikely]]
             look_again(target, offset, value, call);
@@ -50,14 +50,14 @@ public:
                                  const WideValue& expected, std::memory_order order);
     /// After an atomic that may be one of a loop which polls: throws PeerLeftError when a rank has left and this
     /// thread has been told the same by two of them that have changed nothing.
-    void learn_of_departures(mpi::AtomicOperation operation, mpi::AtomicType type, int target, std::uint64_t offset,
+    void learn_of_left_ranks(mpi::AtomicOperation operation, mpi::AtomicType type, int target, std::uint64_t offset,
                              const void* operand, const void* before) {
         if (!facts_.state.membership().troubled()) [[likely]]
             return;
         look_again(type, target, offset, before, mpi::value_after(operation, type, before, operand).data(),
                    mpi::fetch_name(operation));
     }
-    void learn_of_departures(mpi::AtomicType type, int target, std::uint64_t offset, const void* expected,
+    void learn_of_left_ranks(mpi::AtomicType type, int target, std::uint64_t offset, const void* expected,
                              const void* before) {
         if (!facts_.state.membership().troubled() || std::memcmp(before, expected, mpi::size_of(type)) == 0) [[likely]]
             return;

@@ -302,7 +302,7 @@ void WindowState::abandon_memory() noexcept {
 void WindowState::end_with_scope(std::unique_ptr<WindowState> window) noexcept {
     if (window->facts_.freed.load(std::memory_order_acquire)) return;
     team::TeamState& state = window->facts_.state;
-    if (std::uncaught_exceptions() == window->exceptions_at_start_ && !state.lifecycle().left() &&
+    if (std::uncaught_exceptions() == window->exceptions_at_start_ && !state.lifecycle().has_left() &&
         !state.membership().broken()) {
         try {
             window->close();

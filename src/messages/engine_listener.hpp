@@ -17,7 +17,7 @@ public:
     /// Another rank has waited for a while in a collective call.
     virtual bool on_waiting(const WaitingNote& note) = 0;
     /// `collectives`: the collective calls that it completed before it left.
-    virtual bool on_departed(int rank, std::uint64_t collectives, std::uint32_t why) = 0;
+    virtual bool on_peer_left(int rank, std::uint64_t collectives, std::uint32_t why) = 0;
 
     /// The engine cannot keep its promises any more: an MPI call failed (`code` is what it returned, else 0), or
     /// another rank asked for what is not there. What is under way may never be complete; the engine goes on as far as

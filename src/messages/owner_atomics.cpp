@@ -166,7 +166,7 @@ bool OwnerAtomics::fetch_wide(Peer& origin, const Request& request, const WidePa
 }
 
 bool OwnerAtomics::fetch_list(Peer& origin, const Request& request, std::span<const std::byte> list) {
-    if (windows_.is_abandoned(request.window)) return true; // no answer: the origin is notified of the departure
+    if (windows_.is_abandoned(request.window)) return true; // no answer: the origin is notified that this rank left
     const bool swaps = request.is_compare_swap != 0;
     const std::uint64_t entry = swaps ? sizeof(ListedSwap) : sizeof(AddPayload);
     if (!makes_sense(origin, request, entry)) return true;

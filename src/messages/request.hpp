@@ -33,7 +33,7 @@ enum class RequestKind : std::uint8_t {
                   ///< bytes are compared
     atomics,      ///< payload: `size` bytes of AddPayload, of ListedSwap for compare_swap; answer with 8 bytes for each
     adds,         ///< atomics of one kind without an answer; payload: `size` bytes of AddPayload
-    departed,     ///< rank `offset` left after `size` collective calls; `tag` says why
+    peer_left,    ///< rank `offset` left after `size` collective calls; `tag` says why
     waiting,      ///< the sender has waited for a while in a collective call; payload: WaitingNote
     wake,         ///< keep polling for a while: one-sided operations are on their way, which the target cannot see
     remote_call,  ///< payload: `size` bytes for the handler `handler` that a room above has registered; see

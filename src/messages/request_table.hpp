@@ -98,7 +98,7 @@ struct RequestTable {
         RequestRow::bytes<&TargetSide::handle_atomics>(RequestKind::atomics, "list of atomics", &Request::size,
                                                        Answered::by_reply),
         RequestRow::bytes<&TargetSide::handle_adds>(RequestKind::adds, "list of adds", &Request::size, Answered::no),
-        RequestRow::bare<&TargetSide::handle_departed>(RequestKind::departed, "departure", Answered::no),
+        RequestRow::bare<&TargetSide::handle_peer_left>(RequestKind::peer_left, "leave notice", Answered::no),
         RequestRow::typed<WaitingNote, &TargetSide::handle_waiting>(RequestKind::waiting, "note of a wait",
                                                                     Answered::no),
         RequestRow::bare<&TargetSide::handle_wake>(RequestKind::wake, "wake", Answered::no),

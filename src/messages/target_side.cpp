@@ -225,7 +225,7 @@ bool TargetSide::handle_bulk_scatter(Peer& origin, const Request& request) {
 }
 
 bool TargetSide::handle_gather(Peer& origin, const Request& request, std::span<const std::byte> table) {
-    // No answer for memory that is gone: the origin is notified of the departure.
+    // No answer for memory that is gone: the origin is notified that this rank left.
     if (windows_.is_abandoned(request.window) || !answer_fits(origin, request)) return true;
     std::byte* const answer = append_data(origin, request);
     if (answer == nullptr) return false;
@@ -264,9 +264,9 @@ void TargetSide::note_senseless(const Peer& origin, const Request& request) {
         origin.rank, row_of(request.kind)->name, request.offset, request.size, request.tag, fault_of_builds));
 }
 
-void TargetSide::handle_departed(Peer& origin, const Request& request) {
+void TargetSide::handle_peer_left(Peer& origin, const Request& request) {
     constexpr auto most = static_cast<std::uint64_t>(std::numeric_limits<int>::max());
-    if (request.offset > most || !listener_.on_departed(static_cast<int>(request.offset), request.size, request.tag))
+    if (request.offset > most || !listener_.on_peer_left(static_cast<int>(request.offset), request.size, request.tag))
         note_senseless(origin, request);
 }
 

@@ -68,7 +68,7 @@ private:
     bool handle_wide_atomic(Peer& origin, const Request& request, const WidePayload& values);
     bool handle_atomics(Peer& origin, const Request& request, std::span<const std::byte> list);
     void handle_adds(Peer& origin, const Request& request, std::span<const std::byte> list);
-    void handle_departed(Peer& origin, const Request& request);
+    void handle_peer_left(Peer& origin, const Request& request);
     void handle_waiting(Peer& origin, const Request& request, const WaitingNote& note);
     void handle_wake(Peer& origin, const Request& request);
     void handle_remote_call(Peer& origin, const Request& request, std::span<const std::byte> bytes);

@@ -2,7 +2,7 @@
 
 #include "src/mpi/agreement.hpp"
 #include "src/mpi/components.hpp"
-#include "src/mpi/creation_turn.hpp"
+#include "src/mpi/creation_lock.hpp"
 #include "src/mpi/watched_call.hpp"
 #include "src/support/aligned_memory.hpp"
 #include "src/support/mpi_error.hpp"
@@ -25,7 +25,7 @@ constexpr std::chrono::milliseconds longest{20'000};
 class TrialWindow {
 public:
     TrialWindow(MPI_Comm communicator, const Topology& topology, WindowKind kind) : communicator_{communicator} {
-        CreationTurn turn{communicator, topology};
+        CreationLock lock{communicator, topology};
         const auto size = static_cast<MPI_Aint>(WindowTrial::memory_bytes);
         int code = MPI_SUCCESS;
         const char* call = "MPI_Win_allocate";
@@ -45,7 +45,7 @@ public:
             break;
         }
         created_ = all_agree(communicator, code == MPI_SUCCESS);
-        turn.end();
+        lock.end();
         if (!created_) {
             // Where it was created here it stays: freeing is collective.
             problem_ = code == MPI_SUCCESS ? "windows could not be created on some ranks"

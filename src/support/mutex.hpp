@@ -16,16 +16,16 @@ namespace lapwing::detail::support {
 /// docs/architecture.md, "The order of mutexes". A mutex that is taken by try_lock alone waits for nobody, and may be
 /// taken at any time.
 enum class LockRank : std::uint8_t {
-    mpi_use,         ///< held while MPI is initialised and finalized
-    copy_registry,   ///< held while the copies beside a cache are notified
-    prefetch_buffer, ///< held while copies are filled
-    chunked_turn,    ///< held while chunked transfers are moved on
-    cache,           ///< of one thread; held while the cache gets and puts
-    gathered_adds,   ///< held while adds are sent
-    access_ledger,   ///< held while an operation is started and entered
-    team_registry,   ///< held during a round for other teams, and while MPI ends
-    progress_start,  ///< held while the progress thread is started or joined
-    progress_teams,  ///< held during a round of the progress thread
+    mpi_use,           ///< held while MPI is initialised and finalized
+    copy_registry,     ///< held while the copies beside a cache are notified
+    prefetch_buffer,   ///< held while copies are filled
+    chunked_transfers, ///< held while chunked transfers are moved on
+    cache,             ///< of one thread; held while the cache gets and puts
+    gathered_adds,     ///< held while adds are sent
+    access_ledger,     ///< held while an operation is started and entered
+    team_registry,     ///< held during a round for other teams, and while MPI ends
+    progress_start,    ///< held while the progress thread is started or joined
+    progress_teams,    ///< held during a round of the progress thread
     epoch,
     team_parts,
     engine,

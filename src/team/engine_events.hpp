@@ -25,8 +25,8 @@ public:
             membership_->fail(text, code); // else the engine is being made, and its constructor throws
     }
     void on_abandoned_access() override { membership_->on_abandoned_access(); }
-    bool on_departed(int rank, std::uint64_t collectives, std::uint32_t reason) override {
-        return membership_->on_departed(rank, collectives, reason);
+    bool on_peer_left(int rank, std::uint64_t collectives, std::uint32_t reason) override {
+        return membership_->on_peer_left(rank, collectives, reason);
     }
     void on_progress() override {
         synchronisation_->advance();

@@ -90,7 +90,7 @@ void Lifecycle::close() {
     team_.communicators().close();
 }
 
-void Lifecycle::say_goodbye(DepartureReason reason) {
+void Lifecycle::say_goodbye(LeaveReason reason) {
     messages::Engine& engine = team_.engine();
     {
         const std::lock_guard guard{engine.mutex()};
@@ -113,7 +113,7 @@ void Lifecycle::leave(bool by_exception) noexcept {
     left_ = true;
     if (TeamRegistry::mpi_ended()) return;
     try {
-        DepartureReason reason;
+        LeaveReason reason;
         if (const auto& mismatch = team_.synchronisation().mismatch()) reason = *mismatch;
         else if (!by_exception) reason = team_.membership().reason_to_follow();
         say_goodbye(reason);
@@ -132,8 +132,8 @@ void Lifecycle::on_finalize() noexcept {
         "{}: MPI_Finalize was called while a team is open; close runtimes, windows and arrays first", team_.who()));
     try {
         if (team_.size() > 1)
-            say_goodbye({DepartureReason::finalize}); // MPI still works here, and the others may be waiting
-    } catch (...) {                                   // they are notified as far as possible
+            say_goodbye({LeaveReason::finalize}); // MPI still works here, and the others may be waiting
+    } catch (...) {                               // they are notified as far as possible
     }
     team_.engine().stop();
     team_.membership().end_by_finalize();

@@ -26,7 +26,7 @@ public:
     void on_finalize() noexcept;
 
     [[nodiscard]] bool closed() const noexcept { return closed_; }
-    [[nodiscard]] bool left() const noexcept { return left_; }
+    [[nodiscard]] bool has_left() const noexcept { return left_; }
     /// The counters summed over all ranks, once the team is closed.
     [[nodiscard]] const std::optional<StatisticsValues>& total_at_close() const noexcept { return total_at_close_; }
     /// The thread that made the team.
@@ -38,7 +38,7 @@ private:
     /// Collective: the counters of all ranks, and the windows that scopes have left; each summed over them.
     [[nodiscard]] TeamRegistry::LeftWindows sum_up();
     /// Tells the others that this rank leaves, for a bounded time.
-    void say_goodbye(DepartureReason reason);
+    void say_goodbye(LeaveReason reason);
 
     TeamState& team_;
     const std::thread::id maker_ = std::this_thread::get_id();

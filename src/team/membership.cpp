@@ -11,7 +11,7 @@
 
 namespace lapwing::detail::team {
 
-std::string DepartureReason::text() const {
+std::string LeaveReason::text() const {
     if (cause == exception) return "by an exception";
     if (cause == others) return fmt::format("after rank {} had", detail);
     if (cause == failure) return "when an MPI call of its own failed, or ranks were in different collective calls";
@@ -26,17 +26,17 @@ std::string DepartureReason::text() const {
 void Membership::pass_on() {
     if (news_.empty()) return;
     for (News& news : news_) {
-        const messages::Request request{.kind = messages::RequestKind::departed,
-                                        .tag = news.departed.reason.packed(),
-                                        .offset = static_cast<std::uint64_t>(news.departed.rank),
-                                        .size = news.departed.collectives};
+        const messages::Request request{.kind = messages::RequestKind::peer_left,
+                                        .tag = news.peer.reason.packed(),
+                                        .offset = static_cast<std::uint64_t>(news.peer.rank),
+                                        .size = news.peer.collectives};
         // A neighbour that takes nothing now, or never will, keeps it from no other.
         for (std::uint32_t left = news.untold; left != 0; left &= left - 1) {
             const int round = std::countr_zero(left);
             const auto neighbour = static_cast<int>((rank_ + (std::int64_t{1} << round)) % size_);
             bool told = false;
             try {
-                told = is_departed(neighbour) || engine_.try_send_locked(neighbour, request);
+                told = is_left(neighbour) || engine_.try_send_locked(neighbour, request);
             } catch (...) { // MPI fails, which has been recorded: the rest of the round goes on
                 told = true;
             }
@@ -46,14 +46,14 @@ void Membership::pass_on() {
     std::erase_if(news_, [](const News& news) { return news.untold == 0; });
 }
 
-void Membership::tell(const Departed& departed) {
+void Membership::tell(const LeftPeer& peer) {
     const int rounds = static_cast<int>(std::bit_width(static_cast<unsigned>(size_ - 1)));
-    const News news{departed, rounds == 0 ? 0 : ~std::uint32_t{0} >> (32 - rounds)};
-    if (departed.rank == rank_) news_.insert(news_.begin(), news);
+    const News news{peer, rounds == 0 ? 0 : ~std::uint32_t{0} >> (32 - rounds)};
+    if (peer.rank == rank_) news_.insert(news_.begin(), news);
     else news_.push_back(news);
 }
 
-void Membership::tell_own(DepartureReason reason, std::uint64_t collectives) {
+void Membership::tell_own(LeaveReason reason, std::uint64_t collectives) {
     if (!std::exchange(own_told_, true)) tell({rank_, collectives, reason});
 }
 
@@ -63,16 +63,16 @@ void Membership::fail(const std::string& text, int code) noexcept {
         if (failure_.text.empty()) failure_ = {text, code};
         troubled_.store(true, std::memory_order_relaxed);
     }
-    tell_own({DepartureReason::failure}); // or the others would wait for what this rank cannot do any more
+    tell_own({LeaveReason::failure}); // or the others would wait for what this rank cannot do any more
 }
 
-bool Membership::on_departed(int rank, std::uint64_t collectives, std::uint32_t reason) {
-    const Departed departed{rank, collectives, DepartureReason::unpacked(reason)};
-    if (rank < 0 || rank >= size_ || departed.reason.cause > DepartureReason::memory) return false;
+bool Membership::on_peer_left(int rank, std::uint64_t collectives, std::uint32_t reason) {
+    const LeftPeer peer{rank, collectives, LeaveReason::unpacked(reason)};
+    if (rank < 0 || rank >= size_ || peer.reason.cause > LeaveReason::memory) return false;
     const std::lock_guard guard{mutex_};
-    if (is_departed(rank) || departed_.size() >= most_departures) return true;
-    departed_.push_back(departed);
-    tell(departed);
+    if (is_left(rank) || left_.size() >= most_left) return true;
+    left_.push_back(peer);
+    tell(peer);
     break_up();
     return true;
 }
@@ -81,10 +81,10 @@ void Membership::on_abandoned_access() {
     {
         // The team is over for this rank, too: the others count it among those that have left.
         const std::lock_guard guard{mutex_};
-        if (!is_departed(rank_)) departed_.push_back({rank_, 0, {DepartureReason::memory}});
+        if (!is_left(rank_)) left_.push_back({rank_, 0, {LeaveReason::memory}});
         break_up();
     }
-    tell_own({DepartureReason::memory});
+    tell_own({LeaveReason::memory});
 }
 
 void Membership::end_by_finalize() {
@@ -93,20 +93,18 @@ void Membership::end_by_finalize() {
     troubled_.store(true, std::memory_order_relaxed);
 }
 
-DepartureReason Membership::reason_to_follow() {
+LeaveReason Membership::reason_to_follow() {
     const std::lock_guard guard{mutex_};
-    if (departed_.empty()) return {};
-    return {DepartureReason::others, static_cast<std::uint32_t>(departed_.front().rank) & 0xFFFFFF};
+    if (left_.empty()) return {};
+    return {LeaveReason::others, static_cast<std::uint32_t>(left_.front().rank) & 0xFFFFFF};
 }
 
 bool Membership::has_left(int rank) {
     const std::lock_guard guard{mutex_};
-    return is_departed(rank);
+    return is_left(rank);
 }
 
-bool Membership::is_departed(int rank) const {
-    return std::ranges::find(departed_, rank, &Departed::rank) != departed_.end();
-}
+bool Membership::is_left(int rank) const { return std::ranges::find(left_, rank, &LeftPeer::rank) != left_.end(); }
 
 void Membership::check(const char* call, int target) {
     const std::lock_guard guard{mutex_};
@@ -115,16 +113,16 @@ void Membership::check(const char* call, int target) {
         if (failure_.code != MPI_SUCCESS) throw MpiError{text, failure_.code};
         throw Error{text};
     }
-    const bool hopeless = departed_.size() >= most_departures;
-    const auto found = std::ranges::find_if(departed_, [&](const Departed& departed) {
+    const bool hopeless = left_.size() >= most_left;
+    const auto found = std::ranges::find_if(left_, [&](const LeftPeer& peer) {
         switch (target) {
         case any_rank: return true;
-        case next_collective: return hopeless || departed.collectives <= collectives_.load(std::memory_order_relaxed);
-        // A rank that others left can still reach the ones that stayed, but not all departures may be known.
-        default: return departed.rank == target || (hopeless && target != rank_);
+        case next_collective: return hopeless || peer.collectives <= collectives_.load(std::memory_order_relaxed);
+        // A rank that others left can still reach the ones that stayed, but not all that left may be known.
+        default: return peer.rank == target || (hopeless && target != rank_);
         }
     });
-    if (found != departed_.end())
+    if (found != left_.end())
         throw PeerLeftError{
             fmt::format("{}: {}: rank {} left the team {}, so this call cannot complete; see that rank's error", who_,
                         call, found->rank, found->reason.text())};

@@ -15,18 +15,18 @@
 namespace lapwing::detail::team {
 
 /// Why a rank leaves a team before its close, as it travels.
-struct DepartureReason {
+struct LeaveReason {
     enum Cause : std::uint8_t { exception, mismatch, others, failure, finalize, memory };
     Cause cause = exception;
     /// Of a mismatch the CollectiveCall that the rank was in, and 2^8 times what another was in: the same where it is
     /// what was passed that differs. Of others: the rank that had left, of the first 2^24.
     std::uint32_t detail = 0;
 
-    [[nodiscard]] static DepartureReason of_mismatch(CollectiveCall call, CollectiveCall other) noexcept {
+    [[nodiscard]] static LeaveReason of_mismatch(CollectiveCall call, CollectiveCall other) noexcept {
         return {mismatch, static_cast<std::uint32_t>(call) | static_cast<std::uint32_t>(other) << 8};
     }
     [[nodiscard]] std::uint32_t packed() const noexcept { return detail << 8 | cause; }
-    [[nodiscard]] static DepartureReason unpacked(std::uint32_t bits) noexcept {
+    [[nodiscard]] static LeaveReason unpacked(std::uint32_t bits) noexcept {
         return {static_cast<Cause>(bits & 0xFF), bits >> 8};
     }
     [[nodiscard]] std::string text() const;
@@ -58,30 +58,30 @@ public:
     /// MPI ends: the same for all calls from now on.
     void end_by_finalize();
     /// Why this rank leaves without an exception.
-    [[nodiscard]] DepartureReason reason_to_follow();
+    [[nodiscard]] LeaveReason reason_to_follow();
 
     // With the engine's mutex held.
     /// Progress has failed for good; of several failures the first counts.
     void fail(const std::string& text, int code) noexcept;
     /// The others hear that this rank cannot be waited for any more: those that have completed as many collective
     /// calls, if no number is given, and no more.
-    void tell_own(DepartureReason reason) { tell_own(reason, collectives_.load(std::memory_order_relaxed)); }
-    void tell_own(DepartureReason reason, std::uint64_t collectives);
+    void tell_own(LeaveReason reason) { tell_own(reason, collectives_.load(std::memory_order_relaxed)); }
+    void tell_own(LeaveReason reason, std::uint64_t collectives);
     /// Another rank asks for memory of this one's that an exception has taken.
     void on_abandoned_access();
     /// `rank` has left, after so many collective calls. False: there is no such rank, or no such reason.
-    bool on_departed(int rank, std::uint64_t collectives, std::uint32_t reason);
+    bool on_peer_left(int rank, std::uint64_t collectives, std::uint32_t reason);
     /// Sends what has not been passed on.
     void pass_on();
 
 private:
-    struct Departed {
+    struct LeftPeer {
         int rank = 0;
         std::uint64_t collectives = 0; ///< that it had completed
-        DepartureReason reason;
+        LeaveReason reason;
     };
     struct News {
-        Departed departed;
+        LeftPeer peer;
         std::uint32_t untold = 0; ///< bit i: the rank 2^i after this one has not been notified
     };
     /// What ended progress for good.
@@ -89,13 +89,13 @@ private:
         std::string text; ///< empty: nothing did
         int code = 0;     ///< MPI's, if it was an MPI call
     };
-    /// Departures that are remembered and passed on. A team that so many ranks have left is one that all must leave:
+    /// Left ranks that are remembered and passed on. A team that so many ranks have left is one that all must leave:
     /// waits for any of the others end, too.
-    static constexpr std::size_t most_departures = 16;
+    static constexpr std::size_t most_left = 16;
 
     /// The caller holds the engine's mutex or mutex_.
-    [[nodiscard]] bool is_departed(int rank) const;
-    void tell(const Departed& departed);
+    [[nodiscard]] bool is_left(int rank) const;
+    void tell(const LeftPeer& peer);
     void break_up() noexcept {
         broken_.store(true, std::memory_order_release);
         troubled_.store(true, std::memory_order_relaxed);
@@ -110,9 +110,9 @@ private:
     std::atomic<bool> troubled_{false};
     std::atomic<bool> broken_{false};
     support::Mutex mutex_{support::LockRank::membership}; ///< where they change with the engine's, too
-    std::vector<Departed> departed_;
+    std::vector<LeftPeer> left_;
     Failure failure_;
-    std::vector<News> news_; ///< guarded by the engine's mutex; this rank's own departure first
+    std::vector<News> news_; ///< guarded by the engine's mutex; this rank first
     bool own_told_ = false;  ///< guarded by the engine's mutex
 };
 

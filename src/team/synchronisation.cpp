@@ -173,14 +173,14 @@ void Synchronisation::check_calls(CollectiveCall call, const Attendance& all) {
     if (all.lowest_call == all.highest_call) return;
     const auto other = static_cast<CollectiveCall>(
         all.lowest_call == static_cast<std::int32_t>(call) ? all.highest_call : all.lowest_call);
-    mismatch_ = DepartureReason::of_mismatch(call, other);
+    mismatch_ = LeaveReason::of_mismatch(call, other);
     throw MismatchError{fmt::format("{}: {}: another rank is in {} at the same time; {}", team_.who(), name(call),
                                     name(other), same_calls)};
 }
 
 void Synchronisation::check_arguments(CollectiveCall call, const CallArguments& arguments, const Attendance& all) {
     if (all.lowest_arguments >= all.highest_arguments) return;
-    mismatch_ = DepartureReason::of_mismatch(call, call);
+    mismatch_ = LeaveReason::of_mismatch(call, call);
     // All ranks have passed the barrier, and nobody waits for this one.
     const std::string own = arguments.text ? arguments.text() : std::string{"other arguments"};
     const auto first_with = [&](std::int64_t number) {
@@ -200,7 +200,7 @@ void Synchronisation::check_attendance(CollectiveCall call, std::optional<std::i
     mismatch_.reset();
     check_calls(call, all);
     if (all.lowest_identity >= all.highest_identity) return;
-    mismatch_ = DepartureReason::of_mismatch(call, call);
+    mismatch_ = LeaveReason::of_mismatch(call, call);
     const std::string where = fmt::format("{}: {}", team_.who(), name(call));
     switch (call) {
     case CollectiveCall::window_close:
@@ -238,7 +238,7 @@ void Synchronisation::look_for_mismatch(const char* call) {
     {
         const std::lock_guard guard{team_.engine().mutex()};
         // Whoever waits, in whatever call: of those that this rank has made it may have made others than they.
-        team_.membership().tell_own({DepartureReason::failure}, 0);
+        team_.membership().tell_own({LeaveReason::failure}, 0);
         team_.membership().fail(text, MPI_SUCCESS); // the calls cannot be taken back: nor can the team go on
     }
     throw MismatchError{text};

@@ -83,7 +83,7 @@ public:
         return close_notified_.load(std::memory_order_relaxed) ? -1 : barrier_.closing_rank();
     }
     /// What the last collective call found, if ranks were in different ones.
-    [[nodiscard]] const std::optional<DepartureReason>& mismatch() const noexcept { return mismatch_; }
+    [[nodiscard]] const std::optional<LeaveReason>& mismatch() const noexcept { return mismatch_; }
 
     [[nodiscard]] Barrier& node_and_network_barrier() noexcept { return barrier_; }
     [[nodiscard]] const std::atomic<std::uint64_t>& completed_collectives() const noexcept { return collectives_; }
@@ -110,7 +110,7 @@ private:
     std::atomic<std::uint64_t> collectives_{0};
     std::uint64_t closing_window_ = 0;           ///< the window whose close this rank waits in, or 0
     std::optional<std::int64_t> split_identity_; ///< of the program's last notify
-    std::optional<DepartureReason> mismatch_;
+    std::optional<LeaveReason> mismatch_;
     std::atomic<bool> close_notified_{false}; ///< read by closes of other teams
     bool closing_ = false;                    ///< after the close's barrier: no message may be on its way any more
 };

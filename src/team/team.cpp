@@ -33,7 +33,7 @@ Team::Team(MPI_Comm communicator, const Settings& settings)
       exceptions_at_start_{std::uncaught_exceptions()} {}
 
 Team::~Team() {
-    if (state_->lifecycle().closed() || state_->lifecycle().left()) return;
+    if (state_->lifecycle().closed() || state_->lifecycle().has_left()) return;
     const bool by_exception = std::uncaught_exceptions() != exceptions_at_start_;
     if (by_exception || state_->membership().broken()) {
         state_->lifecycle().leave(by_exception);

@@ -116,8 +116,8 @@ private:
     /// notified puts, small transfers, and what an adopted window's displacement units cannot express.
     std::atomic<std::uint64_t> messages_started_{0};
     std::atomic<std::uint64_t> messages_complete_{0};
-    /// The number of the last message to a rank, so that a departure is told to the windows alone that had something
-    /// under way to that rank. Many ranks share a place.
+    /// The number of the last message to a rank, so that a rank that leaves is reported only to the windows that had
+    /// something under way to that rank. Many ranks share a place.
     static constexpr std::size_t places = 64;
     [[nodiscard]] static std::size_t place(int target) noexcept { return static_cast<std::size_t>(target) % places; }
     std::array<std::atomic<std::uint64_t>, places> last_message_{};

@@ -41,7 +41,7 @@ void WindowTransfer::finish(const WindowFacts& window, const char* call) {
 void WindowTransfer::check_hope(const WindowFacts& window, const char* call) {
     team::TeamState& team = window.state;
     try {
-        if (team.lifecycle().left())
+        if (team.lifecycle().has_left())
             throw UsageError{
                 fmt::format("{}: this rank has left the team, so the transfer with rank {} cannot complete; "
                             "wait for transfers before the team ends",
@@ -63,7 +63,7 @@ void WindowTransfer::wait() {
         team.wait_until(
             [&] {
                 if (lost_.load(std::memory_order_acquire) || arrived()) return true;
-                if (team.lifecycle().left()) check_hope(facts, "Completion::wait");
+                if (team.lifecycle().has_left()) check_hope(facts, "Completion::wait");
                 return false;
             },
             "Completion::wait", target_);

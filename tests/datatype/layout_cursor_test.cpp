@@ -98,7 +98,7 @@ TEST_CASE("a cursor with random limits, skips and seeks sees the bytes in order"
             REQUIRE(seen == part(sample.flat, position, seen.size()));
             position += seen.size();
             REQUIRE(cursor.position() == position);
-            REQUIRE(cursor.left() == sample.flat.size() - position);
+            REQUIRE(cursor.remaining() == sample.flat.size() - position);
             REQUIRE(cursor.done() == (position == sample.flat.size()));
         }
     }

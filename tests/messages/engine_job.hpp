@@ -26,7 +26,7 @@ public:
     void on_failed(const std::string& text, int) noexcept override { failures.push_back(text); }
     bool on_waiting(const WaitingNote&) override { return true; }
     void on_abandoned_access() override {}
-    bool on_departed(int rank, std::uint64_t, std::uint32_t) override { return rank < test::world_size(); }
+    bool on_peer_left(int rank, std::uint64_t, std::uint32_t) override { return rank < test::world_size(); }
     void on_progress() override {
         if (each_round) each_round();
     }

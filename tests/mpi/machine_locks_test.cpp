@@ -1,5 +1,5 @@
 // Teams take turns on machines, which are simulated here: one thread for each leader, no MPI.
-#include "src/mpi/creation_turn.hpp"
+#include "src/mpi/creation_lock.hpp"
 #include "src/mpi/machine_locks.hpp"
 
 #include "support/catch.hpp"

@@ -362,7 +362,8 @@ void check_cached_writes(const lapwing::Settings& settings, const lapwing::Cache
 
 } // namespace
 
-TEST_CASE("cached bytes for those that stay arrive after a departure, and those for the one that left are reported") {
+TEST_CASE(
+    "cached bytes for those that stay arrive after a rank has left, and those for the one that left are reported") {
     const lapwing::CacheOptions large{.mode = lapwing::CacheMode::epoch};
     const auto nothing = [](Window&, Rank) {};
     // The release gives memory back: two caches want more than there is.

@@ -15,10 +15,10 @@ typedef void* endpoint_handle;
 // waits for has no core. Kernels run 100 to 1000 times slower. MPIR_CVAR_POLLS_BEFORE_YIELD exists for this and has no
 // effect in this build.
 // Mechanism: MPICH's progress loop calls ucp_worker_progress in every turn, also when it waits for shared memory. After
-// `patience` turns in a row without an event the thread gives up its core once for each further turn.
+// `polls_without_event` turns in a row without an event the thread gives up its core once for each further turn.
 // Bound: with a core for every rank it costs one sched_yield (about 0.4 us) a turn of a wait that lasts longer than
-// `patience` turns, so the wrapper is not for latency measurements on a free core.
-enum { patience = 32 };
+// `polls_without_event` turns, so the wrapper is not for latency measurements on a free core.
+enum { polls_without_event = 32 };
 
 __attribute__((visibility("default"))) unsigned ucp_worker_progress(worker_handle worker) {
     static unsigned (*next)(worker_handle);
@@ -35,7 +35,7 @@ __attribute__((visibility("default"))) unsigned ucp_worker_progress(worker_handl
     unsigned events = progress(worker);
     if (events != 0) {
         fruitless = 0;
-    } else if (++fruitless > patience) {
+    } else if (++fruitless > polls_without_event) {
         sched_yield();
     }
     return events;

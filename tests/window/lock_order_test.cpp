@@ -51,7 +51,7 @@ TEST_CASE("a thread that takes mutexes out of order is stopped, whatever lies be
     const int one = 1;
     const int two = 2;
     const int three = 3;
-    take(&one, LockRank::chunked_turn);
+    take(&one, LockRank::chunked_transfers);
     take(&two, LockRank::cache);
     take(&three, LockRank::engine);
     LockOrder::released(&two); // in any order
@@ -61,8 +61,8 @@ TEST_CASE("a thread that takes mutexes out of order is stopped, whatever lies be
 
     CHECK(aborts_with([&] {
               take(&two, LockRank::cache);
-              take(&one, LockRank::chunked_turn);
-          }).find("of the rank chunked_turn with one of the rank cache held") != std::string::npos);
+              take(&one, LockRank::chunked_transfers);
+          }).find("of the rank chunked_transfers with one of the rank cache held") != std::string::npos);
     CHECK(aborts_with([&] { // two caches: another thread may take them the other way round
               take(&one, LockRank::cache);
               take(&two, LockRank::cache);

@@ -57,8 +57,8 @@ constexpr const char* lock_alone = "lock and unlock by one rank";
 constexpr const char* lock_by_all = "lock and unlock by all ranks";
 constexpr const char* window_close = "close of a window";
 constexpr const char* team_close = "close of the team";
-constexpr const char* departure = "one rank leaves, all others are notified";
-constexpr const char* departure_of_all = "... and then all others leave";
+constexpr const char* one_leaves = "one rank leaves, all others are notified";
+constexpr const char* all_leave = "... and then all others leave";
 
 /// What a rank has, in the order in which it is made.
 struct Own {
@@ -76,7 +76,7 @@ void leave(Own& own) {
     }
 }
 
-enum class Ends : bool { by_close, by_departure };
+enum class Ends : bool { by_close, by_leaving };
 
 struct Plan {
     SimulatedMachines machines;
@@ -152,16 +152,15 @@ private:
             window.reset();
         }
         if (plan_.ends == Ends::by_close) return measured(team_close, [&] { runtime->close(); });
-        measured(departure, [&] {
+        measured(one_leaves, [&] {
             if (rank == 0) return leave(own);
             try {
                 runtime->barrier();
             } catch (const PeerLeftError&) {
             }
         });
-        if (plan_.leaves_out.contains(departure_of_all))
-            return void(runtime.release()); // takes as long as all the rest
-        measured(departure_of_all, [&] { leave(own); });
+        if (plan_.leaves_out.contains(all_leave)) return void(runtime.release()); // takes as long as all the rest
+        measured(all_leave, [&] { leave(own); });
     }
 
     Plan plan_;
@@ -184,11 +183,11 @@ private:
 
 // The jobs of the tests, each run once.
 const Results& hundred() {
-    static const Results results{{.machines = {.ranks = 100}, .ends = Ends::by_departure}};
+    static const Results results{{.machines = {.ranks = 100}, .ends = Ends::by_leaving}};
     return results;
 }
 const Results& thousand() {
-    static const Results results{{.machines = {.ranks = 1000}, .ends = Ends::by_departure}};
+    static const Results results{{.machines = {.ranks = 1000}, .ends = Ends::by_leaving}};
     return results;
 }
 /// A hundred nodes.
@@ -245,13 +244,13 @@ void print_row(const Results& results, const char* name, const char* remark = ""
 
 void print_tables(int many) {
     const Results most{{.machines = {.ranks = many},
-                        .ends = Ends::by_departure,
-                        .leaves_out = {uneven_creation, window_close, departure_of_all}}};
+                        .ends = Ends::by_leaving,
+                        .leaves_out = {uneven_creation, window_close, all_leave}}};
     std::puts(
         "| operation | ranks | steps | messages sent (bytes) | received (bytes) | MPI's collective calls (bytes) |");
     std::puts("|---|---|---|---|---|---|");
     for (const char* const name : {start_up, barrier, creation, uneven_creation, release_few, release_one, lock_alone,
-                                   lock_by_all, window_close, team_close, departure, departure_of_all}) {
+                                   lock_by_all, window_close, team_close, one_leaves, all_leave}) {
         print_row(hundred(), name);
         print_row(most.find(name) == nullptr ? thousand() : most, name);
         if (std::set<std::string_view>{start_up, barrier, creation, team_close}.contains(name))
@@ -341,12 +340,12 @@ TEST_CASE("a collective call of MPI brings as much to a rank of many as to one o
     CHECK(bytes(thousand()) == 8000);
 }
 
-TEST_CASE(
-    "the news of a departure reaches all ranks in as many steps as a barrier takes, by as many messages of each") {
+TEST_CASE("the news that a rank has left reaches all ranks in as many steps as a barrier takes, by as many messages of "
+          "each") {
     for (const Results* results : {&hundred(), &thousand()}) {
         const std::uint64_t rounds = levels(results->ranks());
         INFO(results->ranks() << " ranks");
-        const Measured& one = (*results)[departure];
+        const Measured& one = (*results)[one_leaves];
         CHECK(one.steps >= rounds / 2);
         CHECK(one.steps <= rounds);
         // To tell others, to acknowledge what they tell, and the barrier that was not to be.
@@ -354,7 +353,7 @@ TEST_CASE(
         CHECK(one.most.sent <= 3 * rounds);
         CHECK(one.most.received <= 3 * rounds);
         // A rank announces that it leaves, and passes on the first 16 ranks that it learns have left.
-        const Measured& all = (*results)[departure_of_all];
+        const Measured& all = (*results)[all_leave];
         CHECK(all.most.sent >= rounds);
         CHECK(all.most.sent <= 2 * 17 * rounds);
         CHECK(all.most.received <= 2 * 17 * rounds);

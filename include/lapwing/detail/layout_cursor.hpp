@@ -49,18 +49,18 @@ public:
     [[nodiscard]] const Layout& layout() const noexcept { return *layout_; }
     /// Bytes of the layout before and after the cursor.
     [[nodiscard]] std::uint64_t position() const noexcept { return position_ - layout_->begin_; }
-    [[nodiscard]] std::uint64_t left() const noexcept { return layout_->end_ - position_; }
-    [[nodiscard]] bool done() const noexcept { return left() == 0; }
+    [[nodiscard]] std::uint64_t remaining() const noexcept { return layout_->end_ - position_; }
+    [[nodiscard]] bool done() const noexcept { return remaining() == 0; }
 
     /// Goes to byte `position` of the layout, at most layout().bytes().
     void seek(std::uint64_t position) noexcept;
-    /// Moves on by at most left() bytes.
+    /// Moves on by at most remaining() bytes.
     void skip(std::uint64_t bytes) noexcept;
 
     /// The bytes from here on that are contiguous in memory, at most `limit`, and moves past them; without bytes at
     /// the end. From the start, and without a limit, these are the maximal blocks.
     [[nodiscard]] ByteBlock next(std::uint64_t limit = no_limit) noexcept {
-        limit = std::min(limit, left());
+        limit = std::min(limit, remaining());
         if (limit == 0) return {};
         ByteBlock block{block_offset() + static_cast<std::int64_t>(in_block_), 0};
         for (;;) {
@@ -143,7 +143,7 @@ public:
     LayoutZip(const Layout&& source, const Layout&& target) = delete;
 
     [[nodiscard]] std::uint64_t position() const noexcept { return source_.position(); }
-    [[nodiscard]] std::uint64_t left() const noexcept { return source_.left(); }
+    [[nodiscard]] std::uint64_t remaining() const noexcept { return source_.remaining(); }
     [[nodiscard]] bool done() const noexcept { return source_.done(); }
     void seek(std::uint64_t position) noexcept {
         source_.seek(position);

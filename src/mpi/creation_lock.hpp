@@ -35,16 +35,16 @@ private:
 /// the others' memory (open-mpi/ompi#7393). The first rank of each machine holds a name of that machine meanwhile (see
 /// machine_locks.hpp). Nothing is done with other MPIs, nor for all the ranks of MPI_COMM_WORLD, which leave nobody
 /// else. Without MPI_Init, what other ranks there are is not known.
-class CreationTurn {
+class CreationLock {
 public:
     /// Collective over `communicator`, whose topology it takes. Costs a barrier and a reduction, and where other teams
-    /// are at it waits for their turns: at most half a minute, after which a line on stderr says so, once, and the turn
-    /// begins anyway.
-    CreationTurn(MPI_Comm communicator, const Topology& topology);
-    CreationTurn(const CreationTurn&) = delete;
-    CreationTurn& operator=(const CreationTurn&) = delete;
+    /// create windows, waits for them: at most half a minute, after which a line on stderr says so, once, and it
+    /// continues without the lock.
+    CreationLock(MPI_Comm communicator, const Topology& topology);
+    CreationLock(const CreationLock&) = delete;
+    CreationLock& operator=(const CreationLock&) = delete;
 
-    /// Collective. Ends the turn: the window exists on all ranks.
+    /// Collective. Releases the lock: the window exists on all ranks.
     void end();
 
 private:

@@ -1,4 +1,4 @@
-#include "src/mpi/creation_turn.hpp"
+#include "src/mpi/creation_lock.hpp"
 
 #include "src/mpi/agreement.hpp"
 #include "src/mpi/machine_locks.hpp"
@@ -42,7 +42,7 @@ constexpr Timeout timeout_lost{10'000};
 
 std::atomic<bool> lost{false};
 
-bool needs_turns(MPI_Comm communicator) {
+bool needs_lock(MPI_Comm communicator) {
     if constexpr (support::mpi_kind != support::MpiKind::open_mpi) return false;
     int size = 0;
     int all = std::numeric_limits<int>::max(); // of sessions: there may always be others
@@ -134,7 +134,7 @@ bool MachineName::take() noexcept {
     const std::size_t size = std::min(name_.size(), sizeof address.sun_path - 1);
     std::memcpy(address.sun_path + 1, name_.data(), size);
     if (socket_ < 0) socket_ = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    if (socket_ < 0) return true; // no sockets here: as likely to work as without a turn
+    if (socket_ < 0) return true; // no sockets here: as likely to work as without a lock
     const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + size);
     if (bind(socket_, reinterpret_cast<const sockaddr*>(&address), length) == 0) return true;
     return errno != EADDRINUSE; // no such names here, and no better later
@@ -145,10 +145,10 @@ void MachineName::give_back() noexcept {
     socket_ = -1;
 }
 
-CreationTurn::CreationTurn(MPI_Comm communicator, const Topology& topology)
+CreationLock::CreationLock(MPI_Comm communicator, const Topology& topology)
     : name_{fmt::format("lapwing-window-creation-{}", getuid())} {
-    if (!needs_turns(communicator)) return;
-    // Nobody takes a turn before all are here, so that a turn lasts no longer than the creation.
+    if (!needs_lock(communicator)) return;
+    // No team takes the lock before all its ranks are here, so that it is held only for the creation.
     check_mpi(MPI_Barrier(communicator), "MPI_Barrier");
     communicator_ = communicator;
     CommunicatorMember member{communicator, topology.first_of_machine(), name_};
@@ -157,14 +157,14 @@ CreationTurn::CreationTurn(MPI_Comm communicator, const Topology& topology)
     MPI_Comm_rank(communicator, &rank);
     support::log_line(fmt::format("rank {} of its team: Window: another process holds the name @{} of this machine, "
                                   "through which teams take turns in creating "
-                                  "windows, and did not give it back in {} s; going on without turns, so that windows "
+                                  "windows, and did not give it back in {} s; going on without it, so that windows "
                                   "which several teams create at the "
                                   "same time may fail. `ss -xap | grep {}` shows the process; end it",
                                   rank, name_.text(), std::chrono::duration_cast<std::chrono::seconds>(timeout).count(),
                                   name_.text()));
 }
 
-void CreationTurn::end() {
+void CreationLock::end() {
     if (communicator_ == MPI_COMM_NULL) return;
     check_mpi(MPI_Barrier(communicator_),
               "MPI_Barrier"); // the files are found by their names until all ranks have joined
