@@ -73,13 +73,14 @@ void direct_dealt(Context& context) {
     runtime.close();
 }
 
-const Registration own_registration{{.name = "access/own-dealt",
-                                     .summary = "single reads of own elements that are dealt, or in columns",
-                                     .run = own_dealt,
-                                     .paths = {"direct"}}};
+const Registration own_registration{
+    {.name = "access/own-dealt",
+     .summary = "single reads of own elements that are distributed cyclically, or in columns",
+     .run = own_dealt,
+     .paths = {"direct"}}};
 const Registration direct_registration{
     {.name = "access/direct-dealt",
-     .summary = "single reads of a neighbour's elements that are dealt, or in columns",
+     .summary = "single reads of a neighbour's elements that are distributed cyclically, or in columns",
      .run = direct_dealt,
      .paths = {"direct"}}};
 

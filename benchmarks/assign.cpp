@@ -315,11 +315,11 @@ void messages(Context& context) {
 }
 
 const Registration block_to_cyclic{{.name = "assign/block-cyclic",
-                                    .summary = "from blocks to dealt blocks, beside MPI_Alltoallw",
+                                    .summary = "from blocks to block-cyclic blocks, beside MPI_Alltoallw",
                                     .run = [](Context& context) { block_cyclic(context, true); },
                                     .default_repetitions = 5}};
 const Registration cyclic_to_block{{.name = "assign/cyclic-block",
-                                    .summary = "from dealt blocks to blocks, beside MPI_Alltoallw",
+                                    .summary = "from block-cyclic blocks to blocks, beside MPI_Alltoallw",
                                     .run = [](Context& context) { block_cyclic(context, false); },
                                     .default_repetitions = 5}};
 const Registration limits{{.name = "assign/limit",
@@ -327,7 +327,7 @@ const Registration limits{{.name = "assign/limit",
                            .run = limit,
                            .default_repetitions = 5}};
 const Registration turns{{.name = "assign/transposed",
-                          .summary = "rows of 4096 x 4096 to dealt blocks, transposed, beside the same straight",
+                          .summary = "rows of 4096 x 4096 to block-cyclic blocks, transposed, beside the same straight",
                           .run = transposed,
                           .default_repetitions = 5}};
 const Registration d1{{.name = "assign/paper-d1",

@@ -153,7 +153,7 @@ void pdgemr2d(Context& context) {
 }
 
 const Registration scalapack{{.name = "assign/pdgemr2d",
-                              .summary = "between matrices in dealt blocks, beside ScaLAPACK's pdgemr2d",
+                              .summary = "between block-cyclic matrices, beside ScaLAPACK's pdgemr2d",
                               .run = pdgemr2d,
                               .default_repetitions = 5}};
 

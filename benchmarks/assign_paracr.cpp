@@ -283,7 +283,7 @@ void ptrans(Context& context) {
 
 const Registration paracr_registration{
     {.name = "paracr",
-     .summary = "parallel cyclic reduction: four arrays from blocks to dealt indices",
+     .summary = "parallel cyclic reduction: four arrays from blocks to cyclic indices",
      .run = paracr,
      .default_repetitions = 3}};
 const Registration ptrans_registration{

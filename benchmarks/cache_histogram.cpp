@@ -115,7 +115,7 @@ void report(Context& context) {
 }
 
 const Registration registration{{.name = "cache/histogram",
-                                 .summary = "random increments of a table dealt over the ranks, gathered",
+                                 .summary = "random increments of a distributed table, gathered",
                                  .run = histogram,
                                  .paths = {"rma", "service"}}};
 const Registration report_registration{{.name = "cache/histogram-report",

@@ -37,7 +37,7 @@ bool smooth(lapwing::Runtime& runtime) {
 
 bool dealt_blocks(lapwing::Runtime& runtime) {
     // [bulk]
-    // shared [10] double a[N];   blocks of 10, dealt to the threads in turn
+    // shared [10] double a[N];   blocks of 10, distributed over the threads cyclically
     lapwing::GlobalArray<double, 1> a{runtime, {n}, lapwing::BlockCyclic{{10}}};
     for (const auto domain : a.local_domains())
         for (auto [i] : domain) a.local(i) = start(i);

@@ -57,7 +57,7 @@ auto ReuseSample::touch(std::uint64_t object_and_owner, std::uint64_t page, bool
         if (seen_.size() > most_pages) make_room();
         return result;
     }
-    // In the order of their last accesses: those behind it were accessed since.
+    // In the order of their last accesses: those after it were accessed since.
     result.distance = static_cast<std::uint64_t>(seen_.end() - found - 1) << halvings_;
     result.in_interval = found->last >= interval_begin_;
     std::rotate(found, found + 1, seen_.end());

@@ -459,7 +459,7 @@ TEST_CASE("arrays over some ranks of the team are assigned to and from all of th
     runtime.close();
 }
 
-TEST_CASE("arrays over teams of different sizes are told apart, with the way out") {
+TEST_CASE("arrays over teams of different sizes are refused, with the remedy") {
     Runtime runtime;
     if (runtime.size() > 1) {
         Team alone{MPI_COMM_SELF, runtime.settings()};

@@ -90,7 +90,7 @@ void with_elements(Runtime& runtime, const T& first, const T& second, Test test)
 
 } // namespace
 
-TEST_CASE("elements of complex numbers stand in expressions as their values") {
+TEST_CASE("elements of complex numbers act in expressions as their values") {
     Runtime runtime;
     const Complex x{1, 2};
     const Complex y{-3, 0.5};
@@ -145,7 +145,7 @@ TEST_CASE("elements of complex numbers stand in expressions as their values") {
     runtime.close();
 }
 
-TEST_CASE("elements of numbers go to mathematical functions, and stand beside class types") {
+TEST_CASE("elements of numbers are passed to mathematical functions, and mix with class types") {
     Runtime runtime;
     with_elements(runtime, 2.25, -3.0, [](GlobalArray<double, 1>& a) {
         static_assert(std::same_as<decltype(a(0) * a(1)), double>);

@@ -88,7 +88,7 @@ TEST_CASE("rows become columns, at every size of elements and of the matrix") {
         }
 }
 
-TEST_CASE("matrices in dealt blocks are transposed, on either side, whatever else is around them") {
+TEST_CASE("block-cyclic matrices are transposed, on either side, whatever else is around them") {
     using Dimension = Layout::Dimension;
     for (const std::uint64_t element : {2U, 4U, 8U, 16U, 24U})
         for (const std::uint64_t block : {1U, 3U, 8U, 16U})

@@ -57,7 +57,7 @@ void require_agreement(const Layout& layout, const Flat& flat) {
 
 } // namespace
 
-TEST_CASE("layouts agree with the bytes they stand for") {
+TEST_CASE("layouts agree with the bytes they represent") {
     RandomLayouts random{1};
     int ascending = 0;
     for (int round = 0; round < 4000; ++round) {

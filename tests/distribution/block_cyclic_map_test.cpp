@@ -123,7 +123,7 @@ TEST_CASE("a replicated map is whole at rank 0") {
     CHECK(map.domain(Rank{0}, 0) == Domain{extents});
 }
 
-TEST_CASE("a distribution of the program's own: a triangle") {
+TEST_CASE("a user-defined distribution: a triangle") {
     for (const int ranks : {1, 2, 3, 7})
         for (const int n : {0, 1, 2, 5, 16}) {
             const Extents extents{n, n};

@@ -38,7 +38,7 @@ TEST_CASE("what is set is used, for its path and direction alone") {
     CHECK(model.source(Path::service, Direction::get) == Source::built_in);
 }
 
-TEST_CASE("a network that has become slower is believed after some transfers, then predicted") {
+TEST_CASE("a network that has become slower is recognised after some transfers, then predicted") {
     CostModel model;
     model.set_transfers(Path::rma, Direction::put, line, Source::profile);
     const auto before = model.version();

@@ -1,4 +1,4 @@
-// Teams take turns on machines, which are simulated here: one thread for each leader, no MPI.
+// Teams lock machines, which are simulated here: one thread for each leader, no MPI.
 #include "src/mpi/creation_lock.hpp"
 #include "src/mpi/machine_locks.hpp"
 
@@ -119,7 +119,7 @@ private:
 };
 
 struct Outcome {
-    int turns = 0;    ///< of leaders
+    int locks = 0;    ///< that leaders got
     int without = 0;  ///< leaders that went on without their machine's name
     int meetings = 0; ///< of two teams on a machine
 };
@@ -144,7 +144,7 @@ Outcome run(std::vector<Machine>& machines, const std::vector<std::vector<int>>&
                     if (leader.holds()) leader.machine().creating.store(nobody);
                     leader.give_back();
                     const std::lock_guard guard{mutex};
-                    ++outcome.turns;
+                    ++outcome.locks;
                     if (!taken) ++outcome.without;
                     if (before != nobody && before != team->number) ++outcome.meetings;
                 }
@@ -159,7 +159,7 @@ constexpr Timeout endless = std::chrono::hours{1};
 
 } // namespace
 
-TEST_CASE("32 teams that each have a rank on every one of 32 machines have turns, one team at a time") {
+TEST_CASE("32 teams that each have a rank on every one of 32 machines get the lock, one team at a time") {
     constexpr int many = 32;
     std::minstd_rand random{5};
     std::vector<Machine> machines(many);
@@ -169,12 +169,12 @@ TEST_CASE("32 teams that each have a rank on every one of 32 machines have turns
         std::ranges::shuffle(team, random); // the ranks' order is each team's own
     }
     const Outcome outcome = run(machines, teams, 2, endless);
-    CHECK(outcome.turns == 2 * many * many);
+    CHECK(outcome.locks == 2 * many * many);
     CHECK(outcome.without == 0);
     CHECK(outcome.meetings == 0);
 }
 
-TEST_CASE("teams on some of the machines each have turns") {
+TEST_CASE("teams on some of the machines each get the lock") {
     const int seed = GENERATE(1, 2, 3);
     std::minstd_rand random{static_cast<unsigned>(seed)};
     std::vector<Machine> machines(12);
@@ -189,7 +189,7 @@ TEST_CASE("teams on some of the machines each have turns") {
         teams.push_back(std::move(team));
     }
     const Outcome outcome = run(machines, teams, 5, endless);
-    CHECK(outcome.turns == static_cast<int>(5 * leaders));
+    CHECK(outcome.locks == static_cast<int>(5 * leaders));
     CHECK(outcome.without == 0);
     CHECK(outcome.meetings == 0);
 }
@@ -197,7 +197,7 @@ TEST_CASE("teams on some of the machines each have turns") {
 TEST_CASE("two leaders of a team that have the same name to take do not wait for each other") {
     std::vector<Machine> machines(2);
     const Outcome outcome = run(machines, {{1, 0, 1}, {0, 1, 0}}, 5, endless);
-    CHECK(outcome.turns == 2 * 5 * 3);
+    CHECK(outcome.locks == 2 * 5 * 3);
     CHECK(outcome.without == 0);
     CHECK(outcome.meetings == 0);
 }
@@ -217,7 +217,7 @@ TEST_CASE("names that strangers keep are waited for once, whatever the number of
 }
 
 TEST_CASE("a machine's name belongs to one at a time") {
-    const std::string text = "lapwing-turns-test-" + std::to_string(getpid());
+    const std::string text = "lapwing-lock-test-" + std::to_string(getpid());
     MachineName one{text};
     MachineName other{text};
     REQUIRE(one.take());

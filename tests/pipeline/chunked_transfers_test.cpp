@@ -125,7 +125,7 @@ TEST_CASE("a flush or a barrier completes transfers that have been started, whol
     runtime.close();
 }
 
-TEST_CASE("accesses behind the start of a transfer come behind the transfer") {
+TEST_CASE("accesses after the start of a transfer come after the transfer") {
     Runtime runtime{MPI_COMM_WORLD, little_memory()};
     Window window{runtime, extent};
     const Rank next = test::next(runtime);
@@ -167,7 +167,7 @@ TEST_CASE("accesses behind the start of a transfer come behind the transfer") {
     runtime.close();
 }
 
-TEST_CASE("adds that come behind a put are sent while a long transfer is under way") {
+TEST_CASE("adds that come after a put are sent while a long transfer is under way") {
     Runtime runtime{MPI_COMM_WORLD, little_memory()};
     Window window{runtime, extent + 8};
     const Rank next = test::next(runtime);

@@ -1,5 +1,5 @@
 // Class Prefetch: copies of slices of other ranks' segments. Each rank reads, and writes, the segment of the rank
-// behind it.
+// after it.
 #include "support/catch.hpp"
 #include "support/mpi_test.hpp"
 #include "team/team_test.hpp"
@@ -108,7 +108,7 @@ TEST_CASE("a slice has what its layout says, packed: the whole segment, a column
         }
 }
 
-TEST_CASE("automatic slices change behind an acquire, manual ones at an update") {
+TEST_CASE("automatic slices change after an acquire, manual ones at an update") {
     for (const bool consistent : {true, false}) {
         INFO("consistent " << consistent);
         Tested tested{{.consistent = consistent}};
@@ -216,7 +216,7 @@ TEST_CASE("own writes of every kind go to all slices that have the bytes") {
                  std::memset(&expected[15 * columns + 4], 0xFF, 4);
              }},
         };
-        for (int time = 0; time < 2; ++time) // the second time before the first read behind an acquire
+        for (int time = 0; time < 2; ++time) // the second time before the first read after an acquire
             for (const auto& [name, write] : kinds) {
                 INFO("consistent " << consistent << ", " << name);
                 for (std::int64_t& number : fresh) ++number;

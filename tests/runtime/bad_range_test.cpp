@@ -225,7 +225,7 @@ TEST_CASE("a notification counter that does not exist is refused") {
     test::check_goes_on(runtime, window);
 }
 
-TEST_CASE("more memory than the machine has is refused on all ranks, whoever asks for it") {
+TEST_CASE("more memory than the machine has is refused on all ranks, whichever asks for it") {
     Runtime runtime;
     Window window{runtime, 80};
     const int last = runtime.size() - 1;

@@ -171,7 +171,7 @@ TEST_CASE("a team with open windows is not closed") {
     CHECK(runtime.closed());
 }
 
-TEST_CASE("only who holds a lock may unlock it") {
+TEST_CASE("only the holder of a lock may unlock it") {
     Runtime runtime;
     Window window{runtime, 80};
     Lock lock{runtime};

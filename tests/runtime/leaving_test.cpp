@@ -109,7 +109,7 @@ TEST_CASE("collective calls that a rank cannot come to any more are ended") {
     check_all_can_start_again();
 }
 
-TEST_CASE("ranks that wait in different collective calls without a barrier are told so") {
+TEST_CASE("ranks that wait in different collective calls without a barrier get an error that says so") {
     if (test::world_size() == 1) return;
     const bool odd_one = test::world_rank() == 0;
     std::array<std::int64_t, 1> values{1};
@@ -188,7 +188,7 @@ TEST_CASE("a wait for what only the rank that left could do is ended") {
     check_all_can_start_again();
 }
 
-TEST_CASE("a loop that polls for what only the rank that left could do is ended") {
+TEST_CASE("a loop that polls for what only the rank that left could do ends") {
     check_last_leaves("Window::notified", [](Program& p) {
         while (p.window.notified(2) == 0) {
         }
@@ -226,7 +226,7 @@ TEST_CASE("a loop that polls for what only the rank that left could do is ended"
             p.window.flush();
         });
     // Each polls the next, which does not serve it: the one that is nearest to the rank that left ends first, and the
-    // others behind it.
+    // others after it.
     check_last_leaves("", [](Program& p) {
         const int rank = p.runtime.rank().value;
         const bool nearest = rank + 2 == p.runtime.size();
@@ -438,7 +438,7 @@ TEST_CASE("transfers that are under way when a rank leaves end") {
     check_all_can_start_again();
 }
 
-TEST_CASE("after a mismatch the others are told what it was, not only of an exception") {
+TEST_CASE("after a mismatch the others learn what it was, not only that there was an exception") {
     if (test::world_size() == 1) return;
     const bool last = test::world_rank() == test::world_size() - 1;
     try {

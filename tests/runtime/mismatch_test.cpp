@@ -39,7 +39,7 @@ auto meets(const Runtime& runtime, const char* here, const char* there) {
 
 } // namespace
 
-TEST_CASE("ranks that meet in different collective calls are told so") {
+TEST_CASE("ranks that meet in different collective calls get an error that says so") {
     Runtime runtime;
     Window window{runtime, 80};
     if (runtime.size() == 1) return;

@@ -1,5 +1,5 @@
 // Runtimes, and arrays on them, as static objects of the program: they are made before main or in it, and end at its
-// exit, behind or before any other static object, as the C++ rules say. One case a run, since MPI can be finalized
+// exit, after or before any other static object, as the C++ rules say. One case a run, since MPI can be finalized
 // once.
 #include <lapwing/cache.hpp>
 #include <lapwing/global_array.hpp>

@@ -54,7 +54,7 @@ TEST_CASE("distances of reuse give the hits of caches of any size") {
     CHECK(counts.hits(1 << 20) == Approx(static_cast<double>(accesses - 200)));
 }
 
-TEST_CASE("of many pages a sample is looked at, and stands for all") {
+TEST_CASE("of many pages a sample is examined, and represents all") {
     ReuseSample sample;
     ReuseCounts counts;
     constexpr std::uint64_t pages = 100'000;

@@ -155,7 +155,7 @@ TEST_CASE("casts between block sizes and types, and pointers that lie in shared 
     upc::barrier();
 }
 
-TEST_CASE("arrays of several dimensions are dealt as one row") {
+TEST_CASE("arrays of several dimensions are distributed as one row") {
     const test::UpcProgram program;
     constexpr std::int64_t n = 6;
     constexpr std::int64_t m = 7;

@@ -226,7 +226,7 @@ TEST_CASE("the heap is as large as the program says") {
                test::says({"100 bytes", "4096"}));
 }
 
-TEST_CASE("a thread that leaves by an exception holds nobody up") {
+TEST_CASE("a thread that leaves by an exception blocks no other") {
     lapwing_upc_set_error_handler([](const char* message) { throw test::UpcError{message}; });
     struct Left {};
     try {

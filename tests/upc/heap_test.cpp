@@ -306,7 +306,7 @@ TEST_CASE("a thread frees what another one has allocated") {
     lapwing_upc_all_free(exchange);
 }
 
-TEST_CASE("a heap that is exhausted, and what cannot be freed, say why, and the program goes on") {
+TEST_CASE("an exhausted heap, and what cannot be freed, give a reason, and the program goes on") {
     const test::UpcProgram program;
     CHECK_THAT(test::upc_error_of([&] {
                    (void)lapwing_upc_global_alloc(static_cast<std::size_t>(program.threads), std::size_t{2} << 30);

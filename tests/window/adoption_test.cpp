@@ -275,7 +275,7 @@ TEST_CASE("windows that MPI allocated are reached by load and store inside a nod
     own.close();
 }
 
-TEST_CASE("overlapping parts are found, whoever sees them where") {
+TEST_CASE("overlapping parts are found, wherever each rank sees them") {
     using lapwing::detail::mpi::find_overlap;
     CHECK(find_overlap({}).first == -1);
     CHECK(find_overlap(std::vector<lapwing::detail::mpi::PartOfMemory>{{0, 64, 64}, {0, 0, 64}, {0, 128, 8}}).first ==

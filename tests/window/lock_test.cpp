@@ -64,7 +64,7 @@ TEST_CASE("ranks and their threads exclude each other, wherever the lock is at h
     }
 }
 
-TEST_CASE("nobody is passed for ever by those who take the lock again at once") {
+TEST_CASE("no rank is overtaken forever by ranks that take the lock again at once") {
     // Each rank goes on taking the lock until all have had their turns. Where who gives a lock up can take it again
     // before those that wait, this does not end.
     Runtime runtime;
@@ -211,7 +211,7 @@ TEST_CASE("many locks are independent") {
     while (!locks.empty()) locks.pop_back(); // in the same order on all ranks
 }
 
-TEST_CASE("hundreds of locks stand on a few windows, whose places are taken again") {
+TEST_CASE("hundreds of locks share a few windows, whose places are reused") {
     Runtime runtime;
     Window before{runtime, 64};
     constexpr std::size_t count = 200;

@@ -81,7 +81,7 @@ struct Benchmark {
 /// Part `part` of `parts` of [0, size), in which the first ones have one index more where they cannot be equal.
 struct Share {
     std::int64_t first;
-    std::int64_t last; ///< one behind
+    std::int64_t last; ///< one after the last
     [[nodiscard]] std::int64_t size() const noexcept { return last - first; }
 };
 [[nodiscard]] inline Share share_of(std::int64_t size, int part, int parts) noexcept {

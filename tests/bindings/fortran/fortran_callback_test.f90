@@ -54,7 +54,7 @@ contains
         refuse = 3
     end function
 
-    !> Columns are dealt to the ranks in turn.
+    !> Columns are distributed over the ranks cyclically.
     subroutine locate(context, dimensions, ranks, extents, index, owner, offset, contiguous) bind(C)
         type(c_ptr), value :: context
         integer(c_int), value :: dimensions, ranks
