@@ -1,6 +1,6 @@
 // access/own-dealt and access/direct-dealt: own elements and those of a node neighbour under distributions whose parts
-// are no rows of the array, beside raw loads. There is no bar for them: they show what the arithmetic of a distribution
-// costs.
+// are no rows of the array, compared with raw loads. There is no bar for them: they show what the arithmetic of a
+// distribution costs.
 #include "element_reads.hpp"
 #include "harness.hpp"
 

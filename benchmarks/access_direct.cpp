@@ -1,5 +1,5 @@
-// access/direct: a node neighbour's elements, beside raw loads from the same shared memory. access/adopted: the same
-// memory as a window of the program's that Lapwing has adopted, beside one of Lapwing's own.
+// access/direct: a node neighbour's elements, compared with raw loads from the same shared memory. access/adopted: the
+// same memory as a window of the program's that Lapwing has adopted, compared with one of Lapwing's own.
 #include "element_reads.hpp"
 #include "harness.hpp"
 

@@ -1,4 +1,4 @@
-// access/local: loops over own elements through a.local(i) and as a.local_span(), read and written, beside a raw
+// access/local: loops over own elements through a.local(i) and as a.local_span(), read and written, compared with a raw
 // pointer.
 #include "element_reads.hpp"
 #include "harness.hpp"

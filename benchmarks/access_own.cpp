@@ -1,4 +1,4 @@
-// access/own: own elements through a(i) and a(i, j), beside a raw pointer.
+// access/own: own elements through a(i) and a(i, j), compared with a raw pointer.
 #include "element_reads.hpp"
 #include "harness.hpp"
 

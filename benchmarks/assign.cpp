@@ -315,27 +315,29 @@ void messages(Context& context) {
 }
 
 const Registration block_to_cyclic{{.name = "assign/block-cyclic",
-                                    .summary = "from blocks to block-cyclic blocks, beside MPI_Alltoallw",
+                                    .summary = "from blocks to block-cyclic blocks, compared with MPI_Alltoallw",
                                     .run = [](Context& context) { block_cyclic(context, true); },
                                     .default_repetitions = 5}};
 const Registration cyclic_to_block{{.name = "assign/cyclic-block",
-                                    .summary = "from block-cyclic blocks to blocks, beside MPI_Alltoallw",
+                                    .summary = "from block-cyclic blocks to blocks, compared with MPI_Alltoallw",
                                     .run = [](Context& context) { block_cyclic(context, false); },
                                     .default_repetitions = 5}};
-const Registration limits{{.name = "assign/limit",
-                           .summary = "4096 x 4096 between distributions, beside one contiguous transfer of the bytes",
-                           .run = limit,
-                           .default_repetitions = 5}};
-const Registration turns{{.name = "assign/transposed",
-                          .summary = "rows of 4096 x 4096 to block-cyclic blocks, transposed, beside the same straight",
-                          .run = transposed,
-                          .default_repetitions = 5}};
+const Registration limits{
+    {.name = "assign/limit",
+     .summary = "4096 x 4096 between distributions, compared with one contiguous transfer of the bytes",
+     .run = limit,
+     .default_repetitions = 5}};
+const Registration turns{
+    {.name = "assign/transposed",
+     .summary = "rows of 4096 x 4096 to block-cyclic blocks, transposed, compared with the same straight",
+     .run = transposed,
+     .default_repetitions = 5}};
 const Registration d1{{.name = "assign/paper-d1",
-                       .summary = "a slice with strides 4, 3, 1 of blocks, beside a loop over its elements",
+                       .summary = "a slice with strides 4, 3, 1 of blocks, compared with a loop over its elements",
                        .run = [](Context& context) { paper(context, true); },
                        .default_repetitions = 3}};
 const Registration d2{{.name = "assign/paper-d2",
-                       .summary = "a slice with strides 1, 4, 1 of blocks, beside a loop over its elements",
+                       .summary = "a slice with strides 1, 4, 1 of blocks, compared with a loop over its elements",
                        .run = [](Context& context) { paper(context, false); },
                        .default_repetitions = 3}};
 const Registration counted{{.name = "assign/messages",
@@ -343,7 +345,7 @@ const Registration counted{{.name = "assign/messages",
                             .run = messages,
                             .default_repetitions = 1}};
 const Registration planning{{.name = "assign/plan-reuse",
-                             .summary = "an assignment of 1 MiB that is planned anew, beside one that is kept",
+                             .summary = "an assignment of 1 MiB that is planned anew, compared with one that is kept",
                              .run = plan_reuse,
                              .default_repetitions = 5}};
 

@@ -153,7 +153,7 @@ void pdgemr2d(Context& context) {
 }
 
 const Registration scalapack{{.name = "assign/pdgemr2d",
-                              .summary = "between block-cyclic matrices, beside ScaLAPACK's pdgemr2d",
+                              .summary = "between block-cyclic matrices, compared with ScaLAPACK's pdgemr2d",
                               .run = pdgemr2d,
                               .default_repetitions = 5}};
 
@@ -220,7 +220,7 @@ void global_arrays(Context& context) {
 }
 
 const Registration ga{{.name = "assign/global-arrays",
-                       .summary = "between two distributions, beside GA_Copy of Global Arrays",
+                       .summary = "between two distributions, compared with GA_Copy of Global Arrays",
                        .run = global_arrays,
                        .default_repetitions = 5}};
 

@@ -222,7 +222,7 @@ void paracr(Context& context) {
 }
 
 /// PTRANS as Ferguson and Buettner have it (2015, section 4): 500 rows in blocks of 3 x 5, transposed; element by
-/// element, with and without the cache, beside one assignment.
+/// element, with and without the cache, compared with one assignment.
 void ptrans(Context& context) {
     Runtime runtime;
     context.measure_against(runtime);
@@ -288,7 +288,7 @@ const Registration paracr_registration{
      .default_repetitions = 3}};
 const Registration ptrans_registration{
     {.name = "ptrans",
-     .summary = "a matrix in blocks of 3 x 5 transposed, beside loops over its elements",
+     .summary = "a matrix in blocks of 3 x 5 transposed, compared with loops over its elements",
      .run = ptrans,
      .default_repetitions = 3}};
 

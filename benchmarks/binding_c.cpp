@@ -1,4 +1,4 @@
-// binding/c: what programs call most often through the C interface, beside the same in C++, on one team.
+// binding/c: what programs call most often through the C interface, compared with the same in C++, on one team.
 #include "harness.hpp"
 
 #include "bindings/c/runtime.hpp"
@@ -142,7 +142,7 @@ void binding_c(Context& context) {
 }
 
 const Registration registration{{.name = "binding/c",
-                                 .summary = "elements, patches, puts, gets and atomics through C, beside C++",
+                                 .summary = "elements, patches, puts, gets and atomics through C, compared with C++",
                                  .run = binding_c}};
 
 } // namespace

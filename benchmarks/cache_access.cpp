@@ -1,5 +1,5 @@
 // cache/hit8, cache/sequential-read, cache/sequential-write, cache/copy: element loops over another rank's part,
-// through the cache, beside memory, bulk transfers and the same loops without it.
+// through the cache, compared with memory, bulk transfers and the same loops without it.
 #include "cached_array.hpp"
 #include "element_reads.hpp"
 

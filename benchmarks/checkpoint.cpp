@@ -1,5 +1,5 @@
-// checkpoint: a global array to a file and back, beside a plain collective write and read of the same bytes. Both are
-// synchronised with the disk.
+// checkpoint: a global array to a file and back, compared with a plain collective write and read of the same bytes.
+// Both are synchronised with the disk.
 #include "harness.hpp"
 
 #include <lapwing/checkpoint.hpp>
@@ -108,7 +108,7 @@ void checkpoint(Context& context) {
 
 const Registration registration{
     {.name = "checkpoint",
-     .summary = "128 MiB of an array saved and loaded, beside one collective write and read",
+     .summary = "128 MiB of an array saved and loaded, compared with one collective write and read",
      .run = checkpoint,
      .default_repetitions = 5}};
 

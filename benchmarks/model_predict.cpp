@@ -1,7 +1,8 @@
-// model/predict: run times that the performance model predicts, beside those that are measured: the three programs of
-// Zhang's thesis (2007, section 7.1), on global arrays and as UPC programs, without a cache. Rates and programs are
-// measured in turns, in one run. A row's value is the measured time, `predicted` that of the model; its case ends with
-// the error of equation 7.1. Sizes are smaller than the thesis's, whose fine-grained programs take minutes.
+// model/predict: run times that the performance model predicts, compared with those that are measured: the three
+// programs of Zhang's thesis (2007, section 7.1), on global arrays and as UPC programs, without a cache. Rates and
+// programs are measured in turns, in one run. A row's value is the measured time, `predicted` that of the model; its
+// case ends with the error of equation 7.1. Sizes are smaller than the thesis's, whose fine-grained programs take
+// minutes.
 #include "harness.hpp"
 
 #include "median.hpp"

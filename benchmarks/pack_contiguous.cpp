@@ -1,5 +1,5 @@
-// pack/contiguous: one block to one block by the copier of layouts, beside memcpy (figure 5 of the superpipelining
-// paper). Hot: the same memory again and again; cold: every copy from memory that has left the caches.
+// pack/contiguous: one block to one block by the copier of layouts, compared with memcpy (figure 5 of the
+// superpipelining paper). Hot: the same memory again and again; cold: every copy from memory that has left the caches.
 #include "harness.hpp"
 #include "strided_cell.hpp"
 
@@ -56,7 +56,7 @@ void pack_contiguous(Context& context) {
 }
 
 const Registration registration{{.name = "pack/contiguous",
-                                 .summary = "contiguous copies by the copier of layouts, beside memcpy",
+                                 .summary = "contiguous copies by the copier of layouts, compared with memcpy",
                                  .run = pack_contiguous,
                                  .paths = {"direct"}}};
 

@@ -1,5 +1,5 @@
-// pack/kernels: the copy loops under pack and unpack, beside what programs write by hand and beside MPI's derived
-// datatypes.
+// pack/kernels: the copy loops under pack and unpack, compared with what programs write by hand and beside MPI's
+// derived datatypes.
 #include "harness.hpp"
 
 #include "src/kernels/copy_kernels.hpp"
@@ -292,11 +292,12 @@ void pack_kernels(Context& context) {
     }
 }
 
-const Registration registration{{.name = "pack/kernels",
-                                 .summary = "copies between blocks and contiguous memory, beside memcpy and MPI_Pack",
-                                 .run = pack_kernels,
-                                 .default_repetitions = 7,
-                                 .paths = {"direct"}}};
+const Registration registration{
+    {.name = "pack/kernels",
+     .summary = "copies between blocks and contiguous memory, compared with memcpy and MPI_Pack",
+     .run = pack_kernels,
+     .default_repetitions = 7,
+     .paths = {"direct"}}};
 
 } // namespace
 } // namespace lapwing::bench

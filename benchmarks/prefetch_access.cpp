@@ -1,6 +1,6 @@
-// prefetch/access and prefetch/degradation: single reads of elements that are prefetched, beside own, plain local and
-// remote ones; what reads and writes cost more where something is prefetched. Kayraklioglu, Ferguson and El-Ghazawi,
-// sections 6.2.1 and 6.2.4.
+// prefetch/access and prefetch/degradation: single reads of elements that are prefetched, compared with own, plain
+// local and remote ones; what reads and writes cost more where something is prefetched. Kayraklioglu, Ferguson and
+// El-Ghazawi, sections 6.2.1 and 6.2.4.
 #include "cached_array.hpp"
 #include "element_reads.hpp"
 #include "prefetch_modes.hpp"
@@ -179,12 +179,12 @@ void degradation(Context& context) {
 
 const Registration access_registration{
     {.name = "prefetch/access",
-     .summary = "single reads of prefetched elements through a(i, j) and a view, beside a plain array",
+     .summary = "single reads of prefetched elements through a(i, j) and a view, compared with a plain array",
      .run = access,
      .paths = {"rma", "service"}}};
 const Registration degradation_registration{
     {.name = "prefetch/degradation",
-     .summary = "reads of elements that are not prefetched, and writes of those that are, beside no prefetch",
+     .summary = "reads of elements that are not prefetched, and writes of those that are, compared with no prefetch",
      .run = degradation,
      .paths = {"rma", "service"}}};
 

@@ -146,10 +146,11 @@ void memory(Context& context) {
     runtime.close();
 }
 
-const Registration initialize_registration{{.name = "prefetch/initialize",
-                                            .summary = "copies of a whole array, made and filled, beside one get()",
-                                            .run = initialize,
-                                            .paths = {"rma", "service"}}};
+const Registration initialize_registration{
+    {.name = "prefetch/initialize",
+     .summary = "copies of a whole array, made and filled, compared with one get()",
+     .run = initialize,
+     .paths = {"rma", "service"}}};
 const Registration update_registration{
     {.name = "prefetch/update",
      .summary = "copies of a whole array filled again each round, of which 100 elements are read",

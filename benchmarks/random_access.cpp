@@ -1,7 +1,7 @@
 // random-access: the random updates of the HPC Challenge (GUPS), on a table in blocks over the ranks: atomics without a
-// result through elements, beside messages in buckets as the benchmark's MPI version has them, and beside one atomic at
-// a time. As an update is its own inverse, doing all of them twice must leave the table as it was: a table that is not
-// ends the run.
+// result through elements, compared with messages in buckets as the benchmark's MPI version has them, and beside one
+// atomic at a time. As an update is its own inverse, doing all of them twice must leave the table as it was: a table
+// that is not ends the run.
 #include "cached_array.hpp"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// release/windows: what a release of a team costs that has many windows to complete, beside one.
+// release/windows: what a release of a team costs that has many windows to complete, compared with one.
 #include "harness.hpp"
 
 #include <lapwing/runtime.hpp>
@@ -58,7 +58,7 @@ void of_windows(Context& context) {
 }
 
 const Registration registration{{.name = "release/windows",
-                                 .summary = "a release after a put to each of 16 windows, beside one window",
+                                 .summary = "a release after a put to each of 16 windows, compared with one window",
                                  .run = of_windows}};
 
 } // namespace

@@ -138,8 +138,8 @@ void against_mpi(Context& context, const std::vector<StridedCell>& cells) {
     runtime.close();
 }
 
-/// The paper's applications: what the planned transfer gains over the best of full pack and one by one, beside the most
-/// that hiding all of the shorter of packing and wire could gain; and the bandwidths, for pictures.
+/// The paper's applications: what the planned transfer gains over the best of full pack and one by one, compared with
+/// the most that hiding all of the shorter of packing and wire could gain; and the bandwidths, for pictures.
 void paper(Context& context, const std::vector<StridedCell>& cells) {
     Runtime runtime;
     const Route route = context.measure_against(runtime);

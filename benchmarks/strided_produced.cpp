@@ -1,6 +1,6 @@
-// strided/produced: rows that are computed and sent, packed at the end, beside chunks that are packed and sent while
-// the next rows are computed, and beside rows that are computed into the messages. strided/recorded: a loop of short
-// puts as one transfer, beside the puts themselves.
+// strided/produced: rows that are computed and sent, packed at the end, compared with chunks that are packed and sent
+// while the next rows are computed, and beside rows that are computed into the messages. strided/recorded: a loop of
+// short puts as one transfer, compared with the puts themselves.
 #include "cached_array.hpp"
 #include "strided_cell.hpp"
 

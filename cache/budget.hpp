@@ -52,7 +52,7 @@ public:
     [[nodiscard]] std::uint64_t limit() const noexcept { return limit_; }
     [[nodiscard]] std::uint64_t used() const;
     /// True for the first caller only, which then reports that the budget is used up.
-    [[nodiscard]] bool tell() noexcept { return !told_.exchange(true, std::memory_order_relaxed); }
+    [[nodiscard]] bool warn_once() noexcept { return !warned_.exchange(true, std::memory_order_relaxed); }
 
 private:
     void join(std::uint64_t wanted);
@@ -61,7 +61,7 @@ private:
 
     const std::uint64_t limit_;
     std::atomic<std::uint64_t> generation_{0}; ///< incremented when shares may change
-    std::atomic<bool> told_{false};
+    std::atomic<bool> warned_{false};
     mutable support::Mutex mutex_{support::LockRank::leaf}; ///< guards the fields below
     std::multiset<std::uint64_t> wanted_;
     std::uint64_t used_ = 0;

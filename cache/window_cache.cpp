@@ -85,7 +85,7 @@ void WindowCache::fit(OfThread& own) {
     const std::uint64_t least = PageCache::memory_for(configuration);
     const std::uint64_t before = own.share.held();
     const std::uint64_t granted = own.share.claim(wanted, least);
-    if (granted < wanted && budget_.tell())
+    if (granted < wanted && budget_.warn_once())
         support::log_line(fmt::format(
             "{}: the caches of this process want more than LAPWING_CACHE_MEMORY ({} bytes), so that each gets "
             "less; this thread's has {} of {} bytes. Raise it, or lower LAPWING_CACHE_BYTES",

@@ -85,8 +85,8 @@ std::uint64_t Notifications::read(unsigned counter) {
     const auto load = [&] { return own_[counter].load(std::memory_order_acquire); };
     std::uint64_t now = load();
     // A rank that asks again and gets the same answer polls for more, which may not come: as wait() does.
-    if (told_[counter].exchange(now, std::memory_order_relaxed) == now && facts_.state.membership().troubled()) {
-        if (now = load(); now == told_[counter].exchange(now, std::memory_order_relaxed))
+    if (last_seen_[counter].exchange(now, std::memory_order_relaxed) == now && facts_.state.membership().troubled()) {
+        if (now = load(); now == last_seen_[counter].exchange(now, std::memory_order_relaxed))
             facts_.state.check_reachable("Window::notified", team::Membership::any_rank);
     }
     return now;

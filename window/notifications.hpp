@@ -20,9 +20,9 @@ class Notifications {
 public:
     Notifications(transport::WindowFacts& facts, AccessOrder& order, transport::RmaTransport& rma,
                   transport::MessageTransport& messages, unsigned counters)
-        : facts_{facts}, order_{order}, rma_{rma}, messages_{messages}, told_(std::min(counters, most_counters)) {}
+        : facts_{facts}, order_{order}, rma_{rma}, messages_{messages}, last_seen_(std::min(counters, most_counters)) {}
 
-    [[nodiscard]] unsigned count() const noexcept { return static_cast<unsigned>(told_.size()); }
+    [[nodiscard]] unsigned count() const noexcept { return static_cast<unsigned>(last_seen_.size()); }
     /// Of a window with memory of its own, which holds the counters of the node's ranks; or else of this rank's alone.
     void use(const WindowMemory& memory) noexcept {
         memory_ = &memory;
@@ -51,9 +51,9 @@ private:
     transport::RmaTransport& rma_;
     transport::MessageTransport& messages_;
     const WindowMemory* memory_ = nullptr;
-    std::vector<std::atomic<std::uint64_t>> private_; ///< of adopted windows
-    std::atomic<std::uint64_t>* own_ = nullptr;       ///< this rank's
-    std::vector<std::atomic<std::uint64_t>> told_;    ///< what read() last returned of each
+    std::vector<std::atomic<std::uint64_t>> private_;   ///< of adopted windows
+    std::atomic<std::uint64_t>* own_ = nullptr;         ///< this rank's
+    std::vector<std::atomic<std::uint64_t>> last_seen_; ///< what read() last returned of each
 };
 
 } // namespace lapwing::detail::window

@@ -46,7 +46,7 @@ void WindowAtomics::fetch(mpi::AtomicOperation operation, mpi::AtomicType type, 
     if (releases(order)) order_.release();
     const std::uint64_t mark = order_.copies().mark();
     fetch_untold(operation, type, target, offset, operand, result);
-    tell(operation, type, target, offset, operand, result, mark);
+    notify_copies(operation, type, target, offset, operand, result, mark);
     if (acquires(order)) order_.acquire();
 }
 
@@ -84,8 +84,8 @@ void WindowAtomics::fetch_by_message(const transport::BegunAccess& access, const
     std::memcpy(result, before.data(), mpi::size_of(request.type));
 }
 
-void WindowAtomics::tell(mpi::AtomicOperation operation, mpi::AtomicType type, int target, std::uint64_t offset,
-                         const void* operand, const void* before, std::uint64_t mark) {
+void WindowAtomics::notify_copies(mpi::AtomicOperation operation, mpi::AtomicType type, int target,
+                                  std::uint64_t offset, const void* operand, const void* before, std::uint64_t mark) {
     if (!order_.copies().concerns(target) || operation == mpi::AtomicOperation::read) return;
     // MPIs differ in what they make of a NaN. Asked for in any case, so that a copy does not depend on where the ranks
     // run.
@@ -114,7 +114,7 @@ void WindowAtomics::update(mpi::AtomicOperation operation, mpi::AtomicType type,
                    {operation, type}, operand);
     }
     // What it found at the owner is known on the node only: copies get the same everywhere.
-    tell(operation, type, target, offset, operand, nullptr, mark);
+    notify_copies(operation, type, target, offset, operand, nullptr, mark);
 }
 
 void WindowAtomics::fetch_by_swaps(mpi::AtomicOperation operation, mpi::AtomicType type, int target,

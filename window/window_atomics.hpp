@@ -84,8 +84,8 @@ private:
                      void* result);
     /// To copies, when the operation has been carried out or sent: what it has made of `before`, or, where that is
     /// null, of their own value.
-    void tell(mpi::AtomicOperation operation, mpi::AtomicType type, int target, std::uint64_t offset,
-              const void* operand, const void* before, std::uint64_t mark);
+    void notify_copies(mpi::AtomicOperation operation, mpi::AtomicType type, int target, std::uint64_t offset,
+                       const void* operand, const void* before, std::uint64_t mark);
     /// An operation that MPI gets wrong here, of its compare-and-swaps.
     void fetch_by_swaps(mpi::AtomicOperation operation, mpi::AtomicType type, int target, std::uint64_t offset,
                         const void* operand, void* result);

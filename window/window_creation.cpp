@@ -289,7 +289,7 @@ void WindowState::close_behind_barrier() {
 void WindowState::abandon_memory() noexcept {
     // The program's memory goes when the stack has unwound: nobody may be served from it any more.
     end_copies(); // ends what it reads ahead
-    facts_.state.engine().abandon(facts_.number, messages::Engine::LateRequests::told);
+    facts_.state.engine().abandon(facts_.number, messages::Engine::LateRequests::reported);
     if (!own_epoch_ || team::TeamRegistry::mpi_ended()) return;
     // The others need not come for it (MPI 3.1, section 11.5.3), but who has operations under way waits for their
     // targets.

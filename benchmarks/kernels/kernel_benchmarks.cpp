@@ -1,4 +1,4 @@
-// kernel/…: whole computations over global arrays with bulk patches, beside the same with naive element access.
+// kernel/…: whole computations over global arrays with bulk patches, compared with the same with naive element access.
 #include "harness.hpp"
 
 #include "heat.hpp"

@@ -50,8 +50,8 @@ void heap(Context& context) {
     runtime.close();
 }
 
-/// Collectives of blocks, beside MPI's and a transfer for each block between barriers, of which one or the other is
-/// what UPC's do.
+/// Collectives of blocks, compared with MPI's and a transfer for each block between barriers, of which one or the other
+/// is what UPC's do.
 void blocks(Context& context) {
     Runtime runtime;
     context.measure_against(runtime);

@@ -120,7 +120,7 @@ void local(Context& context) {
 }
 
 const Registration local_registration{{.name = "upc/local",
-                                       .summary = "own shared elements of UPC, beside private ones",
+                                       .summary = "own shared elements of UPC, compared with private ones",
                                        .run = local,
                                        .paths = {"direct"}}};
 

@@ -116,7 +116,7 @@ void baseline(Context& context) {
 }
 
 /// All threads access the memory of the next in an order that a cache can make use of: beside a window's calls and,
-/// with the cache, beside own elements at random, which an ideal platform is as fast as.
+/// with the cache, compared with own elements at random, which an ideal platform is as fast as.
 template <class Order>
 void ordered(Context& context) {
     Runtime runtime;
@@ -138,7 +138,7 @@ const Registration stream_registration{
     {.name = "upc/stream", .summary = "one thread's accesses to another's memory, the others idle", .run = stream}};
 const Registration baseline_registration{
     {.name = "upc/baseline",
-     .summary = "shared scalars of other threads, by one thread and by all, beside a window's",
+     .summary = "shared scalars of other threads, by one thread and by all, compared with a window's",
      .run = baseline}};
 const Registration vector_registration{{.name = "upc/vector",
                                         .summary = "all threads go through vectors of another thread's memory",

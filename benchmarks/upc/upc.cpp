@@ -107,9 +107,10 @@ void synchronisation(Context& context) {
 
 const Registration arithmetic_registration{
     {.name = "upc/pointer", .summary = "arithmetic of pointers-to-shared", .run = arithmetic, .paths = {"direct"}}};
-const Registration synchronisation_registration{{.name = "upc/synchronisation",
-                                                 .summary = "UPC's barrier and locks, beside MPI's and lapwing::Lock",
-                                                 .run = synchronisation}};
+const Registration synchronisation_registration{
+    {.name = "upc/synchronisation",
+     .summary = "UPC's barrier and locks, compared with MPI's and lapwing::Lock",
+     .run = synchronisation}};
 
 } // namespace
 } // namespace lapwing::bench

@@ -84,7 +84,7 @@ void ExposedWindows::raise_counter(int origin, std::uint64_t window, std::uint32
 bool ExposedWindows::is_abandoned(std::uint64_t window) {
     const auto found = abandoned_.find(window);
     if (found == abandoned_.end()) return false;
-    if (found->second == LateRequests::told) listener_.on_abandoned_access();
+    if (found->second == LateRequests::reported) listener_.on_abandoned_access();
     return true;
 }
 

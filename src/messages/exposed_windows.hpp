@@ -29,7 +29,7 @@ struct ExposedMemory {
 
 /// What becomes of requests for memory that has been abandoned: the listener is notified of them, and through it all
 /// ranks that this one has left, or each is answered by ReplyKind::dropped.
-enum class LateRequests : std::uint8_t { told, dropped };
+enum class LateRequests : std::uint8_t { reported, dropped };
 
 /// This rank's windows as others may ask for them.
 class ExposedWindows {

@@ -314,10 +314,10 @@ void OriginSide::handle_dropped(Peer& from, const Reply& reply, const std::byte*
         if (slot->peer != &from || (!slot->awaits_reply && slot->pieces == 0)) return note_senseless(from, reply);
         // Of data that cannot come. That of a put leaves all the same.
         if (bulk_get) (void)endpoint_.requests().take_back_receives({Purpose::own_get, slots_.index_of(*slot)});
-        const bool told = slot->operation != nullptr;
+        const bool waits = slot->operation != nullptr;
         const bool bulk_put = slot->bulk() && !bulk_get;
         slots_.drop(*slot);
-        if (told && !bulk_put) return;
+        if (waits && !bulk_put) return;
     } else if (reply.token != no_operation) {
         if (!slots_.was_given(reply.token)) return note_senseless(from, reply);
         const auto scrap = std::ranges::find_if(

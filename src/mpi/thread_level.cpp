@@ -30,8 +30,8 @@ namespace {
 
 int thread_level(const Settings& settings) {
     if (support::mpi_world_open()) return support::mpi_thread_level();
-    const std::optional<int> told = level_setting.get(settings);
-    return told ? *told : support::mpi_thread_level();
+    const std::optional<int> chosen = level_setting.get(settings);
+    return chosen ? *chosen : support::mpi_thread_level();
 }
 
 } // namespace lapwing::detail::mpi

@@ -35,10 +35,10 @@ std::string CollectiveWatch::look(std::uint64_t collectives, const char* call, s
     const std::lock_guard guard{engine_.mutex()};
     const bool comparable = before_.rank >= 0 && before_.collectives == collectives;
     if (comparable && same_call(before_, own)) own.run = before_.run + 1;
-    if (told_.rank < 0 || !same_call(told_, own) || told_.run != own.run) {
+    if (reported_.rank < 0 || !same_call(reported_, own) || reported_.run != own.run) {
         if (engine_.try_send_locked((rank_ + 1) % size_, messages::Request{.kind = messages::RequestKind::waiting},
                                     std::as_bytes(std::span{&own, 1})))
-            told_ = own;
+            reported_ = own;
     }
     if (before_.rank >= 0 && before_.collectives < collectives && collectives - before_.collectives <= most_ahead) {
         // This rank is ahead. What both know of a barrier's mismatch is over for them.

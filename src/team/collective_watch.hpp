@@ -49,8 +49,8 @@ private:
     messages::Engine& engine_;
     int rank_;
     int size_;
-    messages::WaitingNote before_{.rank = -1}; ///< the latest of the rank before this one; rank -1: none
-    messages::WaitingNote told_{.rank = -1};   ///< the latest that the rank after this one was sent
+    messages::WaitingNote before_{.rank = -1};   ///< the latest of the rank before this one; rank -1: none
+    messages::WaitingNote reported_{.rank = -1}; ///< the latest that the rank after this one was sent
     static constexpr std::size_t most_ahead = 16;
     std::array<std::atomic<const char*>, most_ahead>
         recent_{}; ///< the calls that this rank has completed last, by their numbers

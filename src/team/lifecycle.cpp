@@ -94,7 +94,7 @@ void Lifecycle::say_goodbye(LeaveReason reason) {
     messages::Engine& engine = team_.engine();
     {
         const std::lock_guard guard{engine.mutex()};
-        team_.membership().tell_own(reason);
+        team_.membership().announce_own(reason);
     }
     // The others may be gone too: tell who listens, for a bounded time.
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds{1};

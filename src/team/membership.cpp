@@ -31,30 +31,30 @@ void Membership::pass_on() {
                                         .offset = static_cast<std::uint64_t>(news.peer.rank),
                                         .size = news.peer.collectives};
         // A neighbour that takes nothing now, or never will, keeps it from no other.
-        for (std::uint32_t left = news.untold; left != 0; left &= left - 1) {
+        for (std::uint32_t left = news.not_notified; left != 0; left &= left - 1) {
             const int round = std::countr_zero(left);
             const auto neighbour = static_cast<int>((rank_ + (std::int64_t{1} << round)) % size_);
-            bool told = false;
+            bool notified = false;
             try {
-                told = is_left(neighbour) || engine_.try_send_locked(neighbour, request);
+                notified = is_left(neighbour) || engine_.try_send_locked(neighbour, request);
             } catch (...) { // MPI fails, which has been recorded: the rest of the round goes on
-                told = true;
+                notified = true;
             }
-            if (told) news.untold &= ~(std::uint32_t{1} << round);
+            if (notified) news.not_notified &= ~(std::uint32_t{1} << round);
         }
     }
-    std::erase_if(news_, [](const News& news) { return news.untold == 0; });
+    std::erase_if(news_, [](const News& news) { return news.not_notified == 0; });
 }
 
-void Membership::tell(const LeftPeer& peer) {
+void Membership::notify(const LeftPeer& peer) {
     const int rounds = static_cast<int>(std::bit_width(static_cast<unsigned>(size_ - 1)));
     const News news{peer, rounds == 0 ? 0 : ~std::uint32_t{0} >> (32 - rounds)};
     if (peer.rank == rank_) news_.insert(news_.begin(), news);
     else news_.push_back(news);
 }
 
-void Membership::tell_own(LeaveReason reason, std::uint64_t collectives) {
-    if (!std::exchange(own_told_, true)) tell({rank_, collectives, reason});
+void Membership::announce_own(LeaveReason reason, std::uint64_t collectives) {
+    if (!std::exchange(own_sent_, true)) notify({rank_, collectives, reason});
 }
 
 void Membership::fail(const std::string& text, int code) noexcept {
@@ -63,7 +63,7 @@ void Membership::fail(const std::string& text, int code) noexcept {
         if (failure_.text.empty()) failure_ = {text, code};
         troubled_.store(true, std::memory_order_relaxed);
     }
-    tell_own({LeaveReason::failure}); // or the others would wait for what this rank cannot do any more
+    announce_own({LeaveReason::failure}); // or the others would wait for what this rank cannot do any more
 }
 
 bool Membership::on_peer_left(int rank, std::uint64_t collectives, std::uint32_t reason) {
@@ -72,7 +72,7 @@ bool Membership::on_peer_left(int rank, std::uint64_t collectives, std::uint32_t
     const std::lock_guard guard{mutex_};
     if (is_left(rank) || left_.size() >= most_left) return true;
     left_.push_back(peer);
-    tell(peer);
+    notify(peer);
     break_up();
     return true;
 }
@@ -84,7 +84,7 @@ void Membership::on_abandoned_access() {
         if (!is_left(rank_)) left_.push_back({rank_, 0, {LeaveReason::memory}});
         break_up();
     }
-    tell_own({LeaveReason::memory});
+    announce_own({LeaveReason::memory});
 }
 
 void Membership::end_by_finalize() {

@@ -65,8 +65,8 @@ public:
     void fail(const std::string& text, int code) noexcept;
     /// The others hear that this rank cannot be waited for any more: those that have completed as many collective
     /// calls, if no number is given, and no more.
-    void tell_own(LeaveReason reason) { tell_own(reason, collectives_.load(std::memory_order_relaxed)); }
-    void tell_own(LeaveReason reason, std::uint64_t collectives);
+    void announce_own(LeaveReason reason) { announce_own(reason, collectives_.load(std::memory_order_relaxed)); }
+    void announce_own(LeaveReason reason, std::uint64_t collectives);
     /// Another rank asks for memory of this one's that an exception has taken.
     void on_abandoned_access();
     /// `rank` has left, after so many collective calls. False: there is no such rank, or no such reason.
@@ -82,7 +82,7 @@ private:
     };
     struct News {
         LeftPeer peer;
-        std::uint32_t untold = 0; ///< bit i: the rank 2^i after this one has not been notified
+        std::uint32_t not_notified = 0; ///< bit i: the rank 2^i after this one has not been notified
     };
     /// What ended progress for good.
     struct Failure {
@@ -95,7 +95,7 @@ private:
 
     /// The caller holds the engine's mutex or mutex_.
     [[nodiscard]] bool is_left(int rank) const;
-    void tell(const LeftPeer& peer);
+    void notify(const LeftPeer& peer);
     void break_up() noexcept {
         broken_.store(true, std::memory_order_release);
         troubled_.store(true, std::memory_order_relaxed);
@@ -113,7 +113,7 @@ private:
     std::vector<LeftPeer> left_;
     Failure failure_;
     std::vector<News> news_; ///< guarded by the engine's mutex; this rank first
-    bool own_told_ = false;  ///< guarded by the engine's mutex
+    bool own_sent_ = false;  ///< guarded by the engine's mutex
 };
 
 } // namespace lapwing::detail::team

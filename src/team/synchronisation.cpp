@@ -238,7 +238,7 @@ void Synchronisation::look_for_mismatch(const char* call) {
     {
         const std::lock_guard guard{team_.engine().mutex()};
         // Whoever waits, in whatever call: of those that this rank has made it may have made others than they.
-        team_.membership().tell_own({LeaveReason::failure}, 0);
+        team_.membership().announce_own({LeaveReason::failure}, 0);
         team_.membership().fail(text, MPI_SUCCESS); // the calls cannot be taken back: nor can the team go on
     }
     throw MismatchError{text};

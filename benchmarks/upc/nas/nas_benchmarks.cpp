@@ -1,6 +1,6 @@
 // upc/nas: the NAS Parallel Benchmarks in UPC beside the same algorithms in plain MPI, and as one writes them first,
-// with the cache, beside the optimised ones: the measurements of Zhang, "A Performance Model for Unified Parallel C"
-// (2007), section 4.6.2.
+// with the cache, compared with the optimised ones: the measurements of Zhang, "A Performance Model for Unified
+// Parallel C" (2007), section 4.6.2.
 #include "harness.hpp"
 
 #include "nas.hpp"
@@ -115,13 +115,14 @@ void run_plain(Context& context) {
     });
 }
 
-const Registration registration{{.name = "upc/nas",
-                                 .summary = "the NAS Parallel Benchmarks, beside MPI; class W, with --full class A",
-                                 .run = run,
-                                 .default_repetitions = 5,
-                                 .paths = {"direct", "service"},
-                                 .alone = {{.path = "direct", .bench = "raw/nas", .thread_level = "single"},
-                                           {.path = "service", .bench = "raw/nas", .thread_level = "single"}}}};
+const Registration registration{
+    {.name = "upc/nas",
+     .summary = "the NAS Parallel Benchmarks, compared with MPI; class W, with --full class A",
+     .run = run,
+     .default_repetitions = 5,
+     .paths = {"direct", "service"},
+     .alone = {{.path = "direct", .bench = "raw/nas", .thread_level = "single"},
+               {.path = "service", .bench = "raw/nas", .thread_level = "single"}}}};
 const Registration raw_registration{{.name = "raw/nas",
                                      .summary = "the NAS Parallel Benchmarks in plain MPI",
                                      .run = run_plain,
