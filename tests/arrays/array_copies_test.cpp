@@ -1,4 +1,4 @@
-// What copies beside the cache (window/coherent_copies.hpp) are told of writes to arrays: elements, patches, lists,
+// Copies beside the cache (window/coherent_copies.hpp) are notified of writes to arrays: elements, patches, lists,
 // atomics. Each row of a matrix has one writer. tests/window/coherent_copies_test.cpp has the calls of windows.
 #include "tests/arrays/array_test.hpp"
 #include "tests/window/mirror.hpp"
@@ -44,7 +44,7 @@ public:
 
 private:
     [[nodiscard]] Rank owner(const Index<2>& index) const { return map_.locate(index).owner; }
-    /// By load and store: then the window does not know of writes to single elements.
+    /// Access by load and store: the window does not see writes to single elements.
     [[nodiscard]] bool is_mapped(const Index<2>& index) {
         const Path path = array_.window().path(owner(index));
         return path == Path::self || path == Path::direct;
@@ -90,7 +90,7 @@ private:
         });
         return {};
     }
-    /// What a cache has entered while there were no copies must not hide writes afterwards.
+    /// What a cache entered while there were no copies must not hide later writes.
     Completion write_unheard() {
         const Index<2> first = own_index();
         array_.window().state().order().copies().remove(*mirror_);
@@ -200,7 +200,7 @@ private:
     test::Random random_;
     std::vector<T> buffer_;
     Mirror::Expected expected_;
-    std::optional<Mirror> mirror_; ///< goes before the array
+    std::optional<Mirror> mirror_; ///< destroyed before the array
 };
 
 template <class T>

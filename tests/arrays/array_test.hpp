@@ -1,4 +1,4 @@
-// What tests of global arrays share: arrays under every distribution, types of several sizes, a value for each place.
+// Shared by tests of global arrays: arrays under every distribution, types of several sizes, a value for each place.
 #pragma once
 
 #include "examples/triangular.hpp"
@@ -67,7 +67,7 @@ struct Reversed {
     }
 };
 
-/// A value of T that tells `number` from most others, so that an element at a wrong place shows.
+/// A value of T that distinguishes `number` from most others, so that a misplaced element is noticed.
 template <class T>
 [[nodiscard]] T value_of(std::uint64_t number) {
     std::uint64_t mixed = number * 0x9E3779B97F4A7C15U;
@@ -168,7 +168,7 @@ void for_every_maker(int ranks, Body body) {
     }
 }
 
-/// Counts what is wrong and shows the first of it: one assertion for thousands of elements.
+/// Counts wrong results and shows the first: one assertion for thousands of elements.
 class Mismatches {
 public:
     template <std::size_t N>
@@ -186,7 +186,7 @@ private:
     std::string first_;
 };
 
-/// Sets every stored element to value_of(first + its position), through own memory. Collective.
+/// Sets every stored element to value_of(first + its position), through local memory. Collective.
 template <class T, std::size_t N>
 void number_elements(lapwing::GlobalArray<T, N>& array, std::uint64_t first = 0) {
     array.barrier();

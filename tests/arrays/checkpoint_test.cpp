@@ -1,5 +1,5 @@
-// Arrays in files: whatever the numbers of ranks and the distributions on both sides, and files that are not what they
-// should be.
+// Arrays in files: any number of ranks and any distribution on both sides, and files with invalid
+// contents.
 #include "tests/arrays/array_test.hpp"
 
 #include <lapwing/checkpoint.hpp>
@@ -323,7 +323,7 @@ TEST_CASE("of two saves to one path at a time the second is refused") {
     array.load(file.path());
     CHECK(array.max() == 1);
     MPI_Barrier(MPI_COMM_WORLD);
-    // One that was killed is in nobody's way.
+    // A save that was killed blocks no other.
     file.change([&] { std::ofstream{file.path() + ".partial.lock"} << ""; });
     if (runtime.rank().value == runtime.size() - 1) array.save(file.path());
     MPI_Barrier(MPI_COMM_WORLD);

@@ -1,4 +1,4 @@
-// Assertion level 3: ranks that make one array differently all get an error, and can go on.
+// Assertion level 3: ranks that create one array differently all get an error, and can continue.
 #define LAPWING_ASSERTION_LEVEL 3
 #include "tests/arrays/array_test.hpp"
 

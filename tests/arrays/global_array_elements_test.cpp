@@ -1,4 +1,4 @@
-// Elements of global arrays: read, written, assigned and changed atomically wherever they live.
+// Elements of global arrays: read, written, assigned and changed atomically wherever they are.
 #include "tests/arrays/array_test.hpp"
 
 #include <algorithm>
@@ -10,7 +10,7 @@ using namespace lapwing;
 
 namespace {
 
-/// One rank writes each element, by turns, so that every rank writes to every other.
+/// The ranks take turns to write the elements, so that every rank writes to every other.
 template <class T, std::size_t N>
 void write_and_read() {
     Runtime runtime;

@@ -1,4 +1,4 @@
-// Lists of elements: gather, scatter and atomics, whoever owns them.
+// Lists of elements of any owners: gather, scatter and atomics.
 #include "tests/arrays/array_test.hpp"
 
 #include <lapwing/error.hpp>
@@ -49,7 +49,7 @@ void gather_and_scatter() {
         check();
         runtime.barrier();
         if (runtime.rank() == 0) {
-            // What an index gets first is written over.
+            // The first value for an index is overwritten.
             std::vector<Index<N>> twice{indices};
             twice.insert(twice.end(), indices.begin(), indices.end());
             std::vector<T> written(twice.size(), test::value_of<T>(999));

@@ -1,4 +1,4 @@
-// Who owns which elements of a global array, as every rank sees it; own memory; shapes at the edges.
+// Who owns which elements of a global array, as every rank sees it; local memory; shapes at the edges.
 #include "tests/arrays/array_test.hpp"
 
 #include <utility>

@@ -1,4 +1,4 @@
-// Arrays that get other extents: what stays, where it is then, what becomes of prefetched copies, and what is refused.
+// Arrays whose extents change: what stays, and where, what happens to prefetched copies, and what is refused.
 #include "tests/arrays/array_test.hpp"
 
 #include <lapwing/patterns.hpp>

@@ -1,4 +1,4 @@
-// Saves an array and dies in the middle, or says whether a file is whole: see killed_save.py.
+// Saves an array and is killed halfway, or checks whether a file is complete: see killed_save.py.
 #include <lapwing/checkpoint.hpp>
 #include <lapwing/global_array.hpp>
 #include <lapwing/runtime.hpp>

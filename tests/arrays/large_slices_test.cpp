@@ -1,4 +1,4 @@
-// Slices of arrays of more than 2^31 elements: indices, strides and places that do not fit into 32 bits.
+// Slices of arrays of more than 2^31 elements: indices, strides and positions that do not fit into 32 bits.
 #include "tests/arrays/array_test.hpp"
 
 #include <lapwing/array_slice.hpp>

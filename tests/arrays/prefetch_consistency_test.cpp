@@ -1,5 +1,5 @@
-// What reads of prefetched elements see: own writes of all kinds, what other ranks have released, arrays that change
-// places.
+// What reads of prefetched elements see: this rank's writes of all kinds, what other ranks have released, arrays that
+// are swapped or moved.
 #include "tests/arrays/array_test.hpp"
 
 #include <lapwing/lock.hpp>

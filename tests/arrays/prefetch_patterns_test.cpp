@@ -1,4 +1,4 @@
-// What each pattern prefetches under each distribution, and what reads then give.
+// What each pattern prefetches under each distribution, and what reads then return.
 #include "tests/arrays/array_test.hpp"
 
 #include <lapwing/patterns.hpp>

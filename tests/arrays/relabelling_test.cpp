@@ -1,4 +1,4 @@
-// The order of the ranks in which another distribution moves least: against all permutations.
+// The order of ranks in which another distribution moves the fewest bytes: against all permutations.
 #include "tests/arrays/array_test.hpp"
 
 #include <lapwing/lock.hpp>

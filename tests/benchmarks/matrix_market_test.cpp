@@ -1,4 +1,4 @@
-// Matrix Market files, right ones and wrong ones.
+// Matrix Market files, valid and invalid.
 #include "sparse_matrix.hpp"
 
 #include <lapwing/error.hpp>

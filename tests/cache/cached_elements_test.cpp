@@ -114,7 +114,7 @@ private:
         each(places, [&](const Index<N>& index) {
             if (k == fence_before && mine) array_.fence();
             if (k++ == prefetch_before && mine)
-                for (const Index<N>& other : others) prefetch(element(other)); // which takes the place of what is there
+                for (const Index<N>& other : others) prefetch(element(other)); // which evicts what is there
             const auto at = static_cast<std::int64_t>(place(index));
             if (at / share % runtime_.size() != rank) return;
             const auto value = static_cast<T>(static_cast<std::int64_t>(base) + at % 7);

@@ -1,4 +1,4 @@
-// The cache without MPI: against a plain array, and what it sends.
+// The cache without MPI: against a plain array, and the messages that it sends.
 #include "cache/budget.hpp"
 #include "cache/page_cache.hpp"
 

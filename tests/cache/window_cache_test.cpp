@@ -1,4 +1,4 @@
-// The cache of windows and arrays: what it serves, when it is dropped, what it writes.
+// The cache of windows and arrays: what it serves, when it is invalidated, what it writes.
 #include "cache/window_cache.hpp"
 #include "support/catch.hpp"
 #include "support/mpi_test.hpp"

@@ -1,4 +1,4 @@
-// Of bool there are swaps and bit operations.
+// bool has swaps and bit operations only.
 #include <lapwing/window.hpp>
 
 #ifdef MUST_FAIL

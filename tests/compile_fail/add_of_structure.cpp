@@ -1,4 +1,4 @@
-// What has no operator + cannot be added.
+// A type without operator + cannot be added.
 #include <lapwing/window.hpp>
 
 #include <complex>

@@ -1,4 +1,4 @@
-// A pointer in one process leads nowhere in another.
+// A pointer of one process is invalid in another.
 #include <lapwing/global_array.hpp>
 
 void use() {

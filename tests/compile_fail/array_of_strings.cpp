@@ -1,4 +1,4 @@
-// Elements travel as bytes: a type with a copy constructor of its own cannot be one.
+// Elements are copied as bytes: a type with its own copy constructor cannot be an element.
 #include <lapwing/global_array.hpp>
 
 #include <string>

@@ -1,4 +1,4 @@
-// Bits of floating point numbers have no names.
+// Floating point numbers have no bit operations.
 #include <lapwing/window.hpp>
 
 #ifdef MUST_FAIL

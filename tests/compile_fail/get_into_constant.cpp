@@ -1,4 +1,4 @@
-// Values that arrive are written.
+// A get writes to its destination.
 #include <lapwing/window.hpp>
 
 #include <vector>

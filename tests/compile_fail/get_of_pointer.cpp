@@ -1,4 +1,4 @@
-// What is got into a span of its own would be an address of another process.
+// A pointer that is read would be an address of another process.
 #include <lapwing/window.hpp>
 
 #include <span>

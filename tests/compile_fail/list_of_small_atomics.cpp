@@ -1,4 +1,4 @@
-// Lists of atomics have the types that travel as they are.
+// Lists of atomics need types of a size that is sent unchanged.
 #include <lapwing/window.hpp>
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Elements that lie anywhere in memory are no block of bytes.
+// The elements of a list are not contiguous.
 #include <lapwing/window.hpp>
 
 #include <list>

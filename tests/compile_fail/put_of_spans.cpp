@@ -1,4 +1,4 @@
-// Nor are spans values, wherever they stand.
+// Spans are not values either, at any level.
 #include <lapwing/window.hpp>
 
 #include <span>

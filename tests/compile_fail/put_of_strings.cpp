@@ -1,4 +1,4 @@
-// A container inside a container is not sent by its pointers.
+// A container inside a container would be sent as pointers.
 #include <lapwing/window.hpp>
 
 #include <string>

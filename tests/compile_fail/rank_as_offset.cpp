@@ -1,4 +1,4 @@
-// Integers are ranks and offsets, but a rank is no offset.
+// Integers convert to ranks and to offsets, but a rank is not an offset.
 #include <lapwing/window.hpp>
 
 #ifdef MUST_FAIL

@@ -1,4 +1,4 @@
-// A transfer that goes on after the call needs memory that does.
+// A transfer that continues after the call needs memory that outlives it.
 #include <lapwing/window.hpp>
 
 #include <vector>

@@ -1,4 +1,4 @@
-// True and true is two.
+// The sum of two true values is two.
 #include <lapwing/team.hpp>
 
 #ifdef MUST_FAIL

@@ -1,4 +1,4 @@
-// Structures without + are combined by what the program passes.
+// Structures without + are combined by a function of the program's.
 #include <lapwing/global_array.hpp>
 
 struct Pair {

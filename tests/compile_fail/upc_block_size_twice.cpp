@@ -1,4 +1,4 @@
-// A block size that the type has is no argument.
+// A block size that the type fixes cannot be an argument.
 #include <lapwing/upc.hpp>
 
 void f() {

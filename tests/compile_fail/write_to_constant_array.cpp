@@ -1,4 +1,4 @@
-// An array that is passed as constant gives values, not references.
+// An array that is passed as constant returns values, not references.
 #include <lapwing/global_array.hpp>
 
 #ifdef MUST_FAIL

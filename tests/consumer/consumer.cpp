@@ -1,4 +1,4 @@
-// What a program outside of Lapwing sees of it: the installed headers and library. Exit code 0 when the answers are
+// A program outside of Lapwing's build that uses the installed headers and library. Exit code 0 when the results are
 // right.
 #include <lapwing/lapwing.hpp>
 

@@ -1,5 +1,5 @@
-// Copies between layouts of which one goes along the rows of a matrix and the other along its columns, and of what
-// looks like it.
+// Copies between layouts of which one follows the rows of a matrix and the other its columns, and of similar
+// layouts.
 #include "datatype/block_copy.hpp"
 
 #include <lapwing/layout.hpp>

@@ -1,4 +1,4 @@
-// The layouts that stay with datatypes: what is asked of MPI for them and in which order, and threads that meet there.
+// Layouts that are kept with datatypes: what MPI is asked for and in which order, and threads that look up at once.
 #include "datatype/mpi_layouts.hpp"
 
 #include <lapwing/error.hpp>

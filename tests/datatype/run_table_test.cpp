@@ -1,4 +1,4 @@
-// The description of a layout that travels in messages, against the offset of every byte; and what is none.
+// The description of a layout that is sent in messages, against the offset of every byte; and invalid descriptions.
 #include "datatype/random_layout.hpp"
 
 #include "datatype/equal_units.hpp"

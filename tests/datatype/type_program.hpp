@@ -1,5 +1,5 @@
-// MPI datatypes built by programs that are strings of bytes: any string is a program, so that random ones and those of
-// a fuzzer serve alike.
+// MPI datatypes built by programs that are strings of bytes: any string is a program, so that random strings and those
+// of a fuzzer work alike.
 #pragma once
 
 #include <lapwing/mpi_datatype.hpp>

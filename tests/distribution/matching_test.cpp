@@ -1,4 +1,4 @@
-// Which positions of two slices lie at a pair of processes, against a look at every position.
+// Which positions of two slices belong to a pair of processes, compared with a look at every position.
 #include "src/distribution/matching.hpp"
 
 #include "random_maps.hpp"

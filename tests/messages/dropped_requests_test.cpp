@@ -1,4 +1,4 @@
-// Requests for memory that is gone: each is answered, whatever its kind, and both engines come to an end.
+// Requests for memory that has been freed: each is answered, whatever its kind, and both engines finish.
 #include "datatype/run_table.hpp"
 #include "messages/engine_job.hpp"
 #include "src/messages/put_runs.hpp"

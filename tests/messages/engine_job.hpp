@@ -1,4 +1,4 @@
-// Engines that belong to no team, whose progress each test case drives itself.
+// Engines without a team; each test case drives their progress itself.
 #pragma once
 
 #include "src/messages/engine.hpp"

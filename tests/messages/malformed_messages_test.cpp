@@ -1,5 +1,5 @@
-// What another rank must not send: an engine ignores it, says so, touches no memory that it should not, and serves on.
-//
+// Invalid messages of another rank: an engine ignores them, reports them, touches no memory that it should not, and
+// continues to serve.
 // Rank 0 is the engine; rank 1 sends it packets of its own making, by MPI alone.
 #include "messages/engine_job.hpp"
 #include "src/messages/put_runs.hpp"

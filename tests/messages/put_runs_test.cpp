@@ -1,4 +1,4 @@
-// Runs of bytes in one request: what is packed arrives where it belongs, and a payload that is none writes nothing.
+// Runs of bytes in one request: packed runs arrive at their places, and an invalid payload writes nothing.
 #include "src/messages/put_runs.hpp"
 
 #include "support/catch.hpp"

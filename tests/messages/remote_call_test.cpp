@@ -1,4 +1,4 @@
-// Remote calls, between engines that belong to no team: each test case drives their progress itself.
+// Remote calls between engines without a team: each test case drives their progress itself.
 #include "messages/engine_job.hpp"
 #include "src/team/team_state.hpp"
 #include "support/catch.hpp"

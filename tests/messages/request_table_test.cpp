@@ -1,4 +1,4 @@
-// How requests are read from packets: nothing that is none is taken for one.
+// How requests are read from packets: nothing invalid is taken for a request.
 #include "src/messages/packet.hpp"
 #include "src/messages/request_table.hpp"
 

@@ -1,4 +1,4 @@
-// Where the progress thread sleeps: no nudge is lost, and no system makes the sleeps end at once.
+// How the progress thread sleeps: no nudge is lost, and no sleep ends at once.
 #include "src/messages/sleeper.hpp"
 
 #include "support/catch.hpp"

@@ -1,4 +1,4 @@
-// The cost model of a process: where its numbers come from, and how it follows what transfers really take.
+// The cost model of a process: where its numbers come from, and how it adapts to measured transfers.
 #include "model/cost_model.hpp"
 
 #include "support/catch.hpp"

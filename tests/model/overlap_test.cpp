@@ -1,4 +1,4 @@
-// How much of a transfer goes on beside a computation, of transfers that are played: clocks, and calls that keep the
+// How much of a transfer overlaps with a computation, for simulated transfers: clocks, and calls that keep the
 // processor.
 #include "model/measure_transfers.hpp"
 

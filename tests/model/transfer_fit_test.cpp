@@ -1,4 +1,4 @@
-// Fits of transfer models: lines that made the samples are found again.
+// Fits of transfer models: the lines from which samples were generated are recovered.
 #include "model/measure_transfers.hpp"
 #include "model/transfer_model.hpp"
 #include "src/messages/packet.hpp"

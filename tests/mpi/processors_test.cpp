@@ -1,4 +1,4 @@
-// Which processors are one core: read from directories like Linux's.
+// Which processors belong to one core: read from directories like Linux's.
 #include "src/mpi/processors.hpp"
 
 #include "support/catch.hpp"

@@ -1,4 +1,4 @@
-// Planned transfers in a window with a cache: in program order with what goes through it.
+// Planned transfers in a window with a cache: in program order with the accesses through the cache.
 #include "pipeline/random_transfers.hpp"
 #include "support/catch.hpp"
 #include "support/mpi_test.hpp"

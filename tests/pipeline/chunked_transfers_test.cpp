@@ -1,4 +1,4 @@
-// Planned transfers that take more than the memory for their chunks: large ones, and what completes them beside their
+// Planned transfers that need more than the memory for their chunks: large ones, and what completes them other than
 // waiters.
 #include "pipeline/chunk_pool.hpp"
 #include "pipeline/random_transfers.hpp"

@@ -1,4 +1,4 @@
-// Reads of copies that another thread fills: all or nothing of a fill.
+// Reads of copies that another thread fills: they see all or nothing of a fill.
 #include <lapwing/detail/copy_state.hpp>
 
 #include "support/catch.hpp"

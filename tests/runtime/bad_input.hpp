@@ -1,4 +1,4 @@
-// What the tests of bad input share.
+// Shared by the tests of bad input.
 #pragma once
 
 #include "team/team_test.hpp"

@@ -1,4 +1,4 @@
-// What the library writes to standard error.
+// Captures what the library writes to standard error.
 #pragma once
 
 #include <array>

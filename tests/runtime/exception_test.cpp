@@ -1,4 +1,4 @@
-// A program of its own that an exception ends: every rank's catch must run and be heard, whatever becomes of MPI after
+// A program of its own that an exception ends: every rank's catch must run and print, whatever happens to MPI after
 // it. argument 1: leave, the last rank throws while the others are in a barrier; all, every rank throws the same;
 //             inside, every rank throws and catches while the runtime goes on, which then ends as ever.
 #include <lapwing/error.hpp>

@@ -1,4 +1,4 @@
-// MPI is finalized by the host program while Lapwing still uses it. One test case: it is the end of MPI.
+// MPI is finalized by the host program while Lapwing still uses it. One test case, since MPI ends with it.
 #include "support/catch.hpp"
 #include "support/mpi_test.hpp"
 #include "team/team_test.hpp"

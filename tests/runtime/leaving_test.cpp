@@ -1,4 +1,4 @@
-// A rank leaves by an exception while the others wait for it: nobody hangs, everybody is told.
+// A rank leaves by an exception while the others wait for it: no rank hangs, and every rank gets an error.
 #include "src/team/team_state.hpp"
 #include "support/catch.hpp"
 #include "support/mpi_test.hpp"

@@ -1,4 +1,4 @@
-// More ranks than the tests of single parts have: start, barriers, random transfers, a redistribution, UPC's
+// More ranks than the other tests have: start, barriers, random transfers, a redistribution, UPC's
 // collectives.
 #include <lapwing/global_array.hpp>
 #include <lapwing/runtime.hpp>

@@ -1,5 +1,5 @@
-// MPI is Lapwing's: the first runtime initialises it and the last one finalizes it. A program of its own, since nothing
-// can initialise MPI again.
+// MPI is Lapwing's: the first runtime initialises it and the last one finalizes it. A program of its own, since MPI
+// cannot be initialised again.
 #include <lapwing/runtime.hpp>
 #include <lapwing/window.hpp>
 

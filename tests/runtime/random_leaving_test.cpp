@@ -1,5 +1,5 @@
 // Random programs whose last rank leaves by an exception in the middle: what the others have written for each other
-// arrives, whatever was under way or cached for the one that left, and calls to ranks that stay never throw.
+// arrives, whatever was in flight or cached for the one that left, and calls to ranks that stay never throw.
 //
 // A failure names the seed. TEST_SEED=n runs the program of that seed alone.
 #include "src/support/mpi_kind.hpp"

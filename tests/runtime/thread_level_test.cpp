@@ -1,4 +1,4 @@
-// Start and stop with every thread level of MPI; several runtimes; the host program's things stay as they are.
+// Start and stop with every thread level of MPI; several runtimes; the host program's state is left unchanged.
 #include "support/catch.hpp"
 #include "support/mpi_test.hpp"
 #include "team/team_test.hpp"

@@ -1,4 +1,4 @@
-// What every test on several ranks needs. The main program is tests/support/main.cpp.
+// Needed by every test on several ranks. The main program is tests/support/main.cpp.
 #pragma once
 
 #include <mpi.h>

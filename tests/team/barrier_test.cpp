@@ -1,4 +1,4 @@
-// Barriers: nobody leaves before all have come, whole and split-phase, with and without identities.
+// Barriers: no rank leaves before all have arrived, whole and split-phase, with and without identities.
 #include "team/team_test.hpp"
 
 #include <lapwing/error.hpp>

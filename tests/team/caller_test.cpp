@@ -1,4 +1,4 @@
-// Teams without progress threads: only calls keep them moving, and what a program may do all the same.
+// Teams without progress threads: only calls make progress; what a program may nevertheless do.
 #include "src/team/team_state.hpp"
 #include "support/catch.hpp"
 #include "support/mpi_test.hpp"

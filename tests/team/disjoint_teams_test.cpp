@@ -1,4 +1,4 @@
-// Teams that share no rank do the same at the same time.
+// Teams without a common rank do the same at the same time.
 #include "team/team_test.hpp"
 
 #include <lapwing/runtime.hpp>

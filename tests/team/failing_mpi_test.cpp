@@ -1,5 +1,5 @@
 // MPI calls that fail in the middle of a program: every rank gets an error, none waits forever, and nothing wrong is
-// read. The failing calls stand in the place of MPI's by its profiling interface.
+// read. The failing calls replace MPI's by its profiling interface.
 #include "src/messages/engine.hpp"
 #include "src/team/team_state.hpp"
 #include "support/catch.hpp"

@@ -1,4 +1,4 @@
-// Hosts joined by TCP, with what the MPI does by default there. Open MPI 4.1 has no windows between them.
+// Hosts connected by TCP, with the MPI's defaults there. Open MPI 4.1 has no windows between them.
 #include "support/catch.hpp"
 #include "support/mpi_test.hpp"
 #include "team/team_test.hpp"

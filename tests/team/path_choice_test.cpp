@@ -1,4 +1,4 @@
-// Which path a team takes, from what the settings ask for and what works.
+// Which path a team takes, depending on the settings and on what works.
 #include "src/team/path_choice.hpp"
 
 #include <lapwing/error.hpp>

@@ -1,4 +1,4 @@
-// What tests of teams and windows share.
+// Shared by tests of teams and windows.
 #pragma once
 
 #include <lapwing/error.hpp>

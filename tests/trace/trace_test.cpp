@@ -1,4 +1,4 @@
-// What LAPWING_TRACE records: which accesses, whose, of what, between which sequence points.
+// What LAPWING_TRACE records: which accesses, by whom, to what, between which sequence points.
 #include "model/recorded_trace.hpp"
 #include "support/catch.hpp"
 #include "support/mpi_test.hpp"

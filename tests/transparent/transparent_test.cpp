@@ -1,5 +1,5 @@
 // Adopted windows in mode transparent: the program's own calls of MPI are its only synchronisation. Each test would
-// fail in another mode: what was read stays, and what was written does not leave.
+// fail in another mode: stale values would be read, and writes would not be sent.
 #include "support/catch.hpp"
 #include "support/mpi_test.hpp"
 #include "team/team_test.hpp"

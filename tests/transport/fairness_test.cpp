@@ -1,4 +1,4 @@
-// A rank that asks for much and then takes nothing keeps no other rank waiting for the same owner.
+// A rank that requests much and then receives nothing delays no other rank's requests to the same owner.
 #include "support/catch.hpp"
 #include "support/mpi_test.hpp"
 #include "team/team_test.hpp"

@@ -1,4 +1,4 @@
-// Transfers under way do not complete each other, unless they overlap; and what is kept to know that is exact.
+// Transfers in flight do not complete each other, unless they overlap; and the record that decides this is exact.
 #include "src/team/team_state.hpp"
 #include "src/transport/outstanding_accesses.hpp"
 #include "team/team_test.hpp"

@@ -1,4 +1,4 @@
-// Shared arrays of every shape, loops that share their iterations out, members, qualifiers.
+// Shared arrays of every shape, loops that divide their iterations, members, qualifiers.
 #include "tests/distribution/random_maps.hpp"
 #include "tests/upc/upc_test.hpp"
 

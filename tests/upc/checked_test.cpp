@@ -1,4 +1,4 @@
-// A program that is compiled at assertion level 2, whatever the library's: accesses to what is not there.
+// A program that is compiled at assertion level 2, whatever the library's: invalid accesses.
 #define LAPWING_ASSERTION_LEVEL 2
 #include "tests/upc/upc_test.hpp"
 

@@ -1,4 +1,4 @@
-// UPC's collectives against a look at every element.
+// UPC's collectives, compared with a look at every element.
 #include "tests/distribution/random_maps.hpp"
 #include "tests/upc/upc_test.hpp"
 #include "upc/program.hpp"
