@@ -62,7 +62,7 @@ void access_adopted(Context& context) {
         void* memory = nullptr;
         MPI_Win_allocate(static_cast<MPI_Aint>(bytes), 1, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &host);
         compare(host, "MPI_Win_allocate");
-        // MPI's own way, since nobody tells where the program's memory is mapped.
+        // MPI's own way, since the address at which the program's memory is mapped is unknown.
         std::vector<double> programs(static_cast<std::size_t>(working.elements));
         MPI_Win_create(programs.data(), static_cast<MPI_Aint>(bytes), 1, MPI_INFO_NULL, MPI_COMM_WORLD, &host);
         compare(host, "MPI_Win_create");

@@ -1,4 +1,4 @@
-// access/prefetch: own elements at random places, with prefetch(a(f(i + k))) beside without, and beside a raw pointer
+// access/prefetch: own elements at random places, with and without prefetch(a(f(i + k))), and through a raw pointer
 // with the processor's own hint. What reaches memory is waited for; the hint lets many of these waits pass at a time.
 #include "cached_array.hpp"
 

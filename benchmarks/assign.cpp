@@ -1,6 +1,6 @@
-// assign/…: assignments between distributions beside MPI_Alltoallw with derived datatypes, a contiguous transfer of the
-// same bytes, and a loop over the elements; beside other libraries: assign_libraries.cpp. The running example is that
-// of Sanz et al., "Global data re-allocation via communication aggregation in Chapel" (2012).
+// assign/…: assignments between distributions, compared with MPI_Alltoallw with derived datatypes, a contiguous
+// transfer of the same bytes, and a loop over the elements; beside other libraries: assign_libraries.cpp. The running
+// example is that of Sanz et al., "Global data re-allocation via communication aggregation in Chapel" (2012).
 #include "harness.hpp"
 
 #include <lapwing/array_slice.hpp>
@@ -24,7 +24,7 @@ namespace {
 
 constexpr std::int64_t blocks_sizes[] = {1, 2, 4, 8, 64};
 
-/// Rows of `columns` elements, a part of the rows a rank, to columns dealt in blocks, and back. All sizes are powers of
+/// Rows of `columns` elements, a part of the rows a rank, to block-cyclic columns, and back. All sizes are powers of
 /// two times the number of ranks, so that vectors describe them.
 struct Dealt {
     std::int64_t rows = 1; ///< 1: of one dimension
@@ -38,7 +38,7 @@ public:
     Exchange(MPI_Comm world, const Dealt& shape) : world_{world} {
         MPI_Comm_size(world, &ranks_);
         const std::int64_t ranks = ranks_;
-        // Here: of one dimension the local columns, else the local rows. There: the columns dealt to a rank.
+        // Here: of one dimension the local columns, else the local rows. There: the columns of a rank.
         const std::int64_t own_rows = shape.rows == 1 ? 1 : shape.rows / ranks;
         const std::int64_t own_columns = shape.rows == 1 ? shape.columns / ranks : shape.columns;
         const std::int64_t pieces = own_columns / (shape.block * ranks);
@@ -109,7 +109,7 @@ void measure_pair(Context& context, Runtime& runtime, const std::string& name, G
                     {rounds_of(runtime, "MPI_Alltoallw", std::move(by_hand))});
 }
 
-/// `deal`: from blocks to dealt ones; else back.
+/// `deal`: from blocks to block-cyclic ones; else back.
 void block_cyclic(Context& context, bool deal) {
     Runtime runtime;
     context.measure_against(runtime);
@@ -193,7 +193,8 @@ void limit(Context& context) {
     runtime.close();
 }
 
-/// Rows of 4096 x 4096 to blocks that are dealt by columns, transposed on the way: beside the same elements straight.
+/// Rows of 4096 x 4096 to blocks that are cyclic in the columns, transposed on the way: compared with the same
+/// straight.
 void transposed(Context& context) {
     Runtime runtime;
     context.measure_against(runtime);
@@ -255,7 +256,7 @@ void paper(Context& context, bool first) {
     runtime.close();
 }
 
-/// How long a first execution takes beside a later one: what planning costs.
+/// How long a first execution takes compared with a later one: what planning costs.
 void plan_reuse(Context& context) {
     Runtime runtime;
     context.measure_against(runtime);

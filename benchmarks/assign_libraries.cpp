@@ -1,4 +1,4 @@
-// assign/pdgemr2d and assign/global-arrays: assignments beside what ScaLAPACK and Global Arrays have for the same.
+// assign/pdgemr2d and assign/global-arrays: assignments compared with the same in ScaLAPACK and Global Arrays.
 // Built where these libraries are installed for the MPI.
 #include "harness.hpp"
 

@@ -1,4 +1,4 @@
-// paracr: parallel cyclic reduction of a tridiagonal system, which goes from blocks to single dealt indices when its
+// paracr: parallel cyclic reduction of a tridiagonal system, which goes from blocks to cyclic single indices when its
 // strides become large: Sanz et al., "Global data re-allocation via communication aggregation in Chapel" (2012),
 // section IV.C; the method is from Hockney and Jesshope, "Parallel Computers" (1988). ptrans: see there.
 #include "harness.hpp"
@@ -170,7 +170,7 @@ void paracr(Context& context) {
                                      for (std::uint64_t k = 0; k < rounds; ++k) deal.execute();
                                  });
                              }};
-    // Each rank fetches a sample of its own dealt elements.
+    // Each rank fetches a sample of its own cyclic elements.
     constexpr std::int64_t sample = 500;
     const double share = static_cast<double>(sample) / static_cast<double>(n / ranks);
     const Subject one_by_one{.name = "a loop over the elements",

@@ -1,4 +1,4 @@
-// barrier: beside MPI_Barrier.
+// barrier: compared with MPI_Barrier.
 #include "harness.hpp"
 
 #include <lapwing/runtime.hpp>

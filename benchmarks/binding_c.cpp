@@ -22,7 +22,7 @@ void ok(int code) {
     if (code != LAPWING_SUCCESS) throw std::runtime_error{lapwing_error_text()};
 }
 
-/// Objects of the C interface, on whose runtime those of C++ stand, too.
+/// Objects of the C interface, whose runtime those of C++ share.
 struct InC {
     lapwing_runtime* runtime = nullptr;
     lapwing_array* array = nullptr;

@@ -1,6 +1,6 @@
-// breadth-first: a search through a random graph whose vertices are dealt over the ranks, level by level. Vertices are
-// claimed by lists of compare_swap, compared with the same with messages to the owners, and beside one claim at a time.
-// A level that is not that of a search on one rank ends the run.
+// breadth-first: a search through a random graph whose vertices are distributed over the ranks, level by level.
+// Vertices are claimed by lists of compare_swap, compared with the same with messages to the owners, and beside one
+// claim at a time. A level that is not that of a search on one rank ends the run.
 #include "cached_array.hpp"
 
 #include <fmt/format.h>

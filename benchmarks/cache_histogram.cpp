@@ -1,8 +1,8 @@
-// Random increments of a table that is dealt over the ranks, for 10 to 90 % as many as it has elements (MuPC report,
-// section 7.1.1). cache/histogram: atomic increments without a result, which are gathered for each rank, against
-// fetch-and-add one by one; a table that counts wrongly ends the run. cache/histogram-report: array[loc]++ as the
-// report has it, a read and a write, through the cache and past it; increments of several ranks may then be lost, and
-// nothing is checked.
+// Random increments of a table that is distributed over the ranks, for 10 to 90 % as many as it has elements (MuPC
+// report, section 7.1.1). cache/histogram: atomic increments without a result, which are gathered for each rank,
+// against fetch-and-add one by one; a table that counts wrongly ends the run. cache/histogram-report: array[loc]++ as
+// the report has it, a read and a write, through the cache and past it; increments of several ranks may then be lost,
+// and nothing is checked.
 #include "cached_array.hpp"
 
 #include <fmt/format.h>

@@ -33,8 +33,8 @@ struct Node {
     }
 };
 
-/// Whether the ranks [first, first + count) are a box in the grid of `map` that has all processes of dimensions dealt
-/// in several rounds, and rows of one length.
+/// Whether the ranks [first, first + count) are a box in the grid of `map` that has all processes of dimensions that
+/// are cyclic in several rounds, and rows of one length.
 template <std::size_t N>
 bool is_box(const BlockCyclicMap<N>& map, int first, int count) {
     int processes = 1;
@@ -158,7 +158,7 @@ TEST_CASE("maps and nodes that are not served find nothing, so that the general 
     REQUIRE(detail::arrays::NodeElements<1>{blocks, uneven.map, 8}.find<std::int64_t>({0}) != nullptr);
     uneven.bases[3] += 4096;
     REQUIRE(detail::arrays::NodeElements<1>{blocks, uneven.map, 8}.find<std::int64_t>({0}) == nullptr);
-    // Some of the processes that single indices are dealt to.
+    // Some of the processes that single indices are assigned to.
     const Node some{4, 1, 2};
     REQUIRE(detail::arrays::NodeElements<1>{blocks, some.map, 8}.find<std::int64_t>({30}) != nullptr);
     REQUIRE(detail::arrays::NodeElements<1>{dealt, some.map, 8}.find<std::int64_t>({1}) == nullptr);

@@ -96,8 +96,8 @@ TEST_CASE("block-cyclic matrices are transposed, on either side, whatever else i
                 for (const std::uint64_t planes : {1U, 3U}) {
                     INFO("blocks of " << block << ", elements of " << element << " bytes, sign " << sign << ", "
                                       << planes << " planes");
-                    // Rows of one side are columns of the other. There, blocks of both are dealt to two ranks, of which
-                    // one has gaps where the other has its blocks.
+                    // Rows of one side are columns of the other. There, blocks of both are distributed over two ranks,
+                    // of which one has gaps where the other has its blocks.
                     const auto e = static_cast<std::int64_t>(element);
                     const auto b = static_cast<std::int64_t>(block);
                     constexpr std::int64_t rounds = 5;
