@@ -164,17 +164,17 @@ Heaps::Way Heaps::way(const HeapPlace& place) const {
 template <MetadataMemory Memory>
 Heaps::Answer Heaps::perform_in(Memory&& memory, const HeapPlace& place, const Question& question) const {
     Answer answer;
-    HeapMetadata books{memory, root_of(place.kind), region(place)};
+    HeapMetadata metadata{memory, root_of(place.kind), region(place)};
     try {
         switch (question.what) {
-        case What::allocate: answer.allocated = books.allocate(question.value); break;
-        case What::free: answer.freed = static_cast<std::uint64_t>(books.free(question.value)); break;
-        case What::object: answer.found.object = books.object(question.value); break;
-        case What::find: answer.found = books.find(question.value, question.from, blocks_of_a_question); break;
+        case What::allocate: answer.allocated = metadata.allocate(question.value); break;
+        case What::free: answer.freed = static_cast<std::uint64_t>(metadata.free(question.value)); break;
+        case What::object: answer.found.object = metadata.object(question.value); break;
+        case What::find: answer.found = metadata.find(question.value, question.from, blocks_of_a_question); break;
         }
         if constexpr (lapwing::detail::support::internal_assertions &&
                       std::is_same_v<std::remove_cvref_t<Memory>, MappedPart>)
-            books.validate();
+            metadata.validate();
     } catch (const MetadataOverwritten& problem) {
         answer.overwritten_at = problem.at;
     }

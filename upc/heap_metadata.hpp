@@ -324,7 +324,7 @@ FoundBlock HeapMetadata<Memory>::find(std::uint64_t address, std::uint64_t from,
 }
 
 template <BooksMemory Memory>
-void HeapBooks<Memory>::validate() {
+void HeapMetadata<Memory>::validate() {
     std::uint64_t free_blocks = 0;
     std::uint64_t free_bytes = 0;
     std::uint64_t size_before = 0;
@@ -332,12 +332,12 @@ void HeapBooks<Memory>::validate() {
     for (std::uint64_t at = region_.begin; at < region_.end;) {
         const Block block = block_at(at);
         const bool is_free = !is_allocated(block);
-        if (block.size_before != size_before || (is_free && free_before)) throw BooksOverwritten{at};
+        if (block.size_before != size_before || (is_free && free_before)) throw MetadataOverwritten{at};
         if (is_free) {
             ++free_blocks;
             free_bytes += size_of(block) - block_header_bytes;
         } else if (block.next > size_of(block) - block_header_bytes) {
-            throw BooksOverwritten{at};
+            throw MetadataOverwritten{at};
         }
         free_before = is_free;
         size_before = size_of(block);
@@ -348,18 +348,20 @@ void HeapBooks<Memory>::validate() {
         auto at = memory_.template get<std::uint64_t>(first_at(bin));
         const unsigned classes = memory_.template get<std::uint8_t>(classes_at(bin));
         const auto levels = memory_.template get<std::uint64_t>(root_ + offsetof(HeapRoot, used_levels));
-        if ((at != 0) != ((classes >> bin % HeapRoot::classes & 1) != 0)) throw BooksOverwritten{first_at(bin)};
-        if ((classes != 0) != ((levels >> bin / HeapRoot::classes & 1) != 0)) throw BooksOverwritten{classes_at(bin)};
+        if ((at != 0) != ((classes >> bin % HeapRoot::classes & 1) != 0)) throw MetadataOverwritten{first_at(bin)};
+        if ((classes != 0) != ((levels >> bin / HeapRoot::classes & 1) != 0))
+            throw MetadataOverwritten{classes_at(bin)};
         for (; at != 0; --free_blocks) {
             const Block block = free_block_at(at);
             if (free_blocks == 0 || block.previous != previous || bin_of(size_of(block)) != bin)
-                throw BooksOverwritten{at};
+                throw MetadataOverwritten{at};
             previous = at;
             at = block.next;
         }
     }
     const std::uint64_t free_at = root_ + offsetof(HeapRoot, free_bytes);
-    if (free_blocks != 0 || memory_.template get<std::uint64_t>(free_at) != free_bytes) throw BooksOverwritten{free_at};
+    if (free_blocks != 0 || memory_.template get<std::uint64_t>(free_at) != free_bytes)
+        throw MetadataOverwritten{free_at};
 }
 
 } // namespace lapwing::upc

@@ -76,15 +76,15 @@ TEST_CASE("the metadata of a heap keep blocks of any sizes apart, join what is f
     constexpr Region region{sizeof(HeapRoot) + granule - block_header_bytes,
                             sizeof(HeapRoot) + granule - block_header_bytes + (1U << 21) + 5 * granule};
     CountedMemory memory{region.end};
-    HeapMetadata books{memory, 0, region};
-    books.make();
+    HeapMetadata metadata{memory, 0, region};
+    metadata.make();
     std::map<std::uint64_t, std::uint64_t> blocks; // ends by begins
     test::Random random{17};
     for (int round = 0; round < 20'000; ++round) {
         memory.reads = 0;
         if (random.number(0, 1) == 0) {
             const auto bytes = static_cast<std::uint64_t>(random.number(1, random.number(0, 9) == 0 ? 100'000 : 700));
-            const Allocated made = books.allocate(bytes);
+            const Allocated made = metadata.allocate(bytes);
             if (made.address == 0) {
                 REQUIRE(made.largest_free <= made.free);
                 continue;
@@ -97,38 +97,38 @@ TEST_CASE("the metadata of a heap keep blocks of any sizes apart, join what is f
             REQUIRE((behind == blocks.end() || made.address + bytes <= behind->first - block_header_bytes));
             REQUIRE((behind == blocks.begin() || std::prev(behind)->second <= made.address - block_header_bytes));
             blocks[made.address] = made.address + bytes;
-            const Region object = books.object(made.address);
+            const Region object = metadata.object(made.address);
             REQUIRE((object.begin == made.address && object.end == made.address + bytes));
         } else if (!blocks.empty()) {
             auto block =
                 blocks.lower_bound(static_cast<std::uint64_t>(random.number(0, static_cast<std::int64_t>(region.end))));
             if (block == blocks.end()) block = blocks.begin();
-            REQUIRE(books.find(block->second, region.begin, 1'000'000).object.begin == block->first);
+            REQUIRE(metadata.find(block->second, region.begin, 1'000'000).object.begin == block->first);
             memory.reads = 0;
-            REQUIRE(books.free(block->first) == Freed::done);
+            REQUIRE(metadata.free(block->first) == Freed::done);
             REQUIRE(memory.reads <= 30);
-            REQUIRE(books.free(block->first) == Freed::already_free);
+            REQUIRE(metadata.free(block->first) == Freed::already_free);
             blocks.erase(block);
         }
-        if (round % 100 == 0) REQUIRE_NOTHROW(books.validate());
+        if (round % 100 == 0) REQUIRE_NOTHROW(metadata.validate());
     }
-    for (const auto& [begin, end] : blocks) REQUIRE(books.free(begin) == Freed::done);
+    for (const auto& [begin, end] : blocks) REQUIRE(metadata.free(begin) == Freed::done);
     // All of it is one piece again, though its size is no power of 2; and there is nothing beyond.
-    const Allocated all = books.allocate(region.end - region.begin - block_header_bytes);
+    const Allocated all = metadata.allocate(region.end - region.begin - block_header_bytes);
     REQUIRE(all.address != 0);
-    CHECK(books.allocate(1).address == 0);
-    REQUIRE(books.free(all.address) == Freed::done);
+    CHECK(metadata.allocate(1).address == 0);
+    REQUIRE(metadata.free(all.address) == Freed::done);
 
     std::vector<std::uint64_t> small;
-    for (int k = 0; k < 8000; ++k) small.push_back(books.allocate(40).address);
-    for (std::size_t k = 0; k < small.size(); k += 2) REQUIRE(books.free(small[k]) == Freed::done);
+    for (int k = 0; k < 8000; ++k) small.push_back(metadata.allocate(40).address);
+    for (std::size_t k = 0; k < small.size(); k += 2) REQUIRE(metadata.free(small[k]) == Freed::done);
     memory.reads = 0;
-    CHECK(books.allocate(4000).address != 0);
+    CHECK(metadata.allocate(4000).address != 0);
     CHECK(memory.reads <= 30);
-    CHECK_NOTHROW(books.validate());
+    CHECK_NOTHROW(metadata.validate());
     // And it sees what does not agree.
     memory.put(small[101] - block_header_bytes + 8, std::uint64_t{7 * granule});
-    CHECK_THROWS_AS(books.validate(), BooksOverwritten);
+    CHECK_THROWS_AS(metadata.validate(), MetadataOverwritten);
 }
 
 TEST_CASE("metadata that a program has overwritten are reported, and followed nowhere") {
@@ -139,12 +139,12 @@ TEST_CASE("metadata that a program has overwritten are reported, and followed no
     int told = 0;
     for (int round = 0; round < 2000; ++round) {
         CountedMemory memory{region.end};
-        HeapMetadata books{memory, 0, region};
-        books.make();
+        HeapMetadata metadata{memory, 0, region};
+        metadata.make();
         std::vector<std::uint64_t> blocks;
         for (int k = 0; k < 40; ++k)
-            blocks.push_back(books.allocate(static_cast<std::uint64_t>(random.number(1, 300))).address);
-        for (std::size_t k = 0; k < blocks.size(); k += 3) REQUIRE(books.free(blocks[k]) == Freed::done);
+            blocks.push_back(metadata.allocate(static_cast<std::uint64_t>(random.number(1, 300))).address);
+        for (std::size_t k = 0; k < blocks.size(); k += 3) REQUIRE(metadata.free(blocks[k]) == Freed::done);
         for (int k = 0; k < 4; ++k) {
             const std::uint64_t block = blocks[static_cast<std::size_t>(random.number(0, 39))] - block_header_bytes;
             memory.put(block + static_cast<std::uint64_t>(random.number(0, 3)) * 8,
@@ -152,9 +152,9 @@ TEST_CASE("metadata that a program has overwritten are reported, and followed no
                                                                            : random.number(0, 1 << 17)));
         }
         try {
-            for (const std::uint64_t block : blocks) static_cast<void>(books.free(block));
+            for (const std::uint64_t block : blocks) static_cast<void>(metadata.free(block));
             for (int k = 0; k < 40; ++k)
-                static_cast<void>(books.allocate(static_cast<std::uint64_t>(random.number(1, 900))));
+                static_cast<void>(metadata.allocate(static_cast<std::uint64_t>(random.number(1, 900))));
         } catch (const MetadataOverwritten& problem) {
             REQUIRE(problem.at < region.end);
             ++told;
