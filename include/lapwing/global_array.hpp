@@ -561,10 +561,8 @@ private:
     /// `site`: where the access returns to, if that is known.
     [[nodiscard, gnu::noinline]] T get_far(Index<N> index, RemotePlace place, const void* site = nullptr) const;
     [[gnu::noinline]] void put_far(Index<N> index, RemotePlace place, T value, const void* site = nullptr) const;
-    /// Make later reads, or writes, of the neighbours of an element that was just read, or written, faster, if it is
-    /// cached.
-    [[gnu::noinline]] void enter_run(Index<N> index, RemotePlace place) const;
-    [[gnu::noinline]] void enter_stretch(Index<N> index, RemotePlace place) const;
+    /// Makes later accesses to the neighbours of an element that was just read or written faster, if it is cached.
+    [[gnu::noinline]] void enter_row(Index<N> index, RemotePlace place, bool written) const;
     [[gnu::noinline]] void prefetch_far(Index<N> index) const;
     [[nodiscard]] detail::arrays::Home home(const char* call, const Index<N>& index) const;
 

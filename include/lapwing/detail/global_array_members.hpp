@@ -218,7 +218,7 @@ T GlobalArray<T, N>::get_cached(Index<N> index) const {
         if (RemotePlace place; state_.remote.find(index, place)) {
             if (const T* const value = table.template find<T>(place.owner, place.offset * sizeof(T))) [[likely]] {
                 if (table.template meets_again<T>(index)) [[unlikely]]
-                    enter_run(index, place);
+                    enter_row(index, place, false);
                 return *value;
             }
             return get_far(index, place);
@@ -234,7 +234,7 @@ void GlobalArray<T, N>::put_cached(Index<N> index, T value) const {
         if (RemotePlace place; state_.remote.find(index, place)) {
             if (table.write(place.owner, place.offset * sizeof(T), value)) [[likely]] {
                 if (table.follows(index[N - 1])) [[unlikely]]
-                    enter_stretch(index, place);
+                    enter_row(index, place, true);
                 return;
             }
             return put_far(index, place, value);
@@ -257,7 +257,7 @@ template <TriviallyCopyable T, std::size_t N>
 T GlobalArray<T, N>::get_far(Index<N> index, RemotePlace place, const void* site) const {
     const detail::trace::CallScope call{detail::trace::Way::element, site};
     const T value = window_.template get<T>(Rank{place.owner}, Offset::of<T>(place.offset));
-    enter_run(index, place);
+    enter_row(index, place, false);
     return value;
 }
 
@@ -267,21 +267,18 @@ void GlobalArray<T, N>::put_far(Index<N> index, RemotePlace place, T value, cons
     const Offset offset = Offset::of<T>(place.offset);
     if (state_.replicated) return this->put_to_all(offset, &value, sizeof(T));
     window_.put(Rank{place.owner}, offset, value);
-    enter_stretch(index, place);
+    enter_row(index, place, true);
 }
 
 template <TriviallyCopyable T, std::size_t N>
-void GlobalArray<T, N>::enter_run(Index<N> index, RemotePlace place) const {
-    if constexpr (detail::window::HotPageTable::serves<T>)
-        if (state_.remote.has_rows())
-            state_.hot_pages->mine().template enter_run<T>(state_.remote.with_neighbours(index, place, sizeof(T)));
-}
-
-template <TriviallyCopyable T, std::size_t N>
-void GlobalArray<T, N>::enter_stretch(Index<N> index, RemotePlace place) const {
-    if constexpr (detail::window::HotPageTable::serves<T>)
-        if (state_.remote.has_rows())
-            state_.hot_pages->mine().template enter_stretch<T>(state_.remote.with_neighbours(index, place, sizeof(T)));
+void GlobalArray<T, N>::enter_row(Index<N> index, RemotePlace place, bool written) const {
+    if constexpr (detail::window::HotPageTable::serves<T>) {
+        if (!state_.remote.has_rows()) return;
+        detail::window::HotPageTable& table = state_.hot_pages->mine();
+        const auto element = state_.remote.with_neighbours(index, place, sizeof(T));
+        if (written) table.template enter_stretch<T>(element);
+        else table.template enter_run<T>(element);
+    }
 }
 
 template <TriviallyCopyable T, std::size_t N>
