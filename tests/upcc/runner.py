@@ -2,6 +2,8 @@
 """Compiles UPC programs and runs them: a program ends with 0 where all is right.
 
   runner.py run --upcc FILE --upcrun FILE [--threads 1,2,3] [--expect TEXT] [option…] -- SOURCE…
+  runner.py same --upcrun FILE [--threads 1,2,3] [--argument WORD]… -- PROGRAM OTHER
+                                               both must print the same lines, with any number of threads
   runner.py refuse --upcc FILE -- CASES.txt    each program must be refused, with the message it names
   runner.py collection --upcc FILE --upcrun FILE [--threads 1,4] [--only NAME] -- PROGRAMS.txt…
                                                many programs in one file: each must compile, and end with 0
@@ -29,6 +31,23 @@ def run_programs(arguments):
             done = subprocess.run(command, capture_output=True, text=True)
             if done.returncode != arguments.exit_code or not re.search(arguments.expect, done.stdout + done.stderr):
                 print(f"{threads} threads: exit code {done.returncode}, and the output is\n{done.stdout}{done.stderr}")
+                return 1
+    return 0
+
+
+def same(arguments):
+    wanted = None
+    for threads in arguments.threads.split(","):
+        for program in arguments.rest:
+            command = [arguments.upcrun, "-n", threads, "--crowded", "--timeout", str(arguments.timeout), program, *arguments.argument]
+            done = subprocess.run(command, capture_output=True, text=True)
+            lines = done.stdout.splitlines()
+            if done.returncode != 0 or not lines:
+                print(f"{program}, {threads} threads: exit code {done.returncode}, and the output is\n{done.stdout}{done.stderr}")
+                return 1
+            wanted = wanted or lines
+            if lines != wanted:
+                print("\n".join([f"{program}, {threads} threads:", *lines, "but before:", *wanted]))
                 return 1
     return 0
 
@@ -107,8 +126,8 @@ def collection(arguments):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("action", choices=["run", "refuse", "collection"])
-    parser.add_argument("--upcc", required=True)
+    parser.add_argument("action", choices=["run", "same", "refuse", "collection"])
+    parser.add_argument("--upcc", help="the compiler, but for `same`")
     parser.add_argument("--upcrun")
     parser.add_argument("--threads", default="1,2,3")
     parser.add_argument("--timeout", type=int, default=60)
@@ -119,7 +138,7 @@ def main():
     split = sys.argv.index("--") if "--" in sys.argv else len(sys.argv)
     arguments = parser.parse_args(sys.argv[1:split])
     arguments.rest = sys.argv[split + 1:]
-    return {"run": run_programs, "refuse": refuse, "collection": collection}[arguments.action](arguments)
+    return {"run": run_programs, "same": same, "refuse": refuse, "collection": collection}[arguments.action](arguments)
 
 
 if __name__ == "__main__":

@@ -155,6 +155,8 @@ void Checks::variable(const VarDecl* variable) {
         if (variable->getTLSKind() != VarDecl::TLS_None)
             error(variable->getLocation(), "a shared object is common to all threads, and cannot be __thread");
         if (variable->hasGlobalStorage()) dimensions(variable);
+        if (variable->getInit() != nullptr && !types_.holds_pointer_to_shared(t))
+            constant(variable->getInit(), "the initial value of a shared object");
         return;
     }
     if (variable->getInit() != nullptr) conversion(t, variable->getInit(), "initialising");

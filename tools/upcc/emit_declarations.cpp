@@ -60,6 +60,11 @@ std::string Emitter::group(const Group& declarations, std::size_t begin, std::si
 void Emitter::declaration_pieces(const Decl* declaration, Pieces& pieces) {
     if (const auto* const one = dyn_cast<RecordDecl>(declaration)) {
         if (one->isCompleteDefinition()) record_pieces(one, pieces);
+    } else if (const auto* const one = dyn_cast<EnumDecl>(declaration)) {
+        for (const EnumConstantDecl* const constant : one->enumerators())
+            if (constant->getInitExpr() != nullptr) add_expression(constant->getInitExpr(), pieces);
+    } else if (const auto* const one = dyn_cast<StaticAssertDecl>(declaration)) {
+        add_expression(one->getAssertExpr(), pieces);
     } else if (const auto* const one = dyn_cast<FunctionDecl>(declaration)) {
         for (const ParmVarDecl* const parameter : one->parameters())
             if (parameter->getTypeSourceInfo() != nullptr)
@@ -82,7 +87,9 @@ std::string Emitter::written(const Decl* declaration) {
     if (const auto* const one = dyn_cast<TypedefNameDecl>(declaration)) return type_definition(one);
     if (const auto* const one = dyn_cast<RecordDecl>(declaration))
         return one->isCompleteDefinition() ? record(one) + ";" : record_name(one) + ";";
-    return source(declaration->getSourceRange()) + ";";
+    Pieces pieces;
+    declaration_pieces(declaration, pieces);
+    return splice(offset(declaration->getBeginLoc()), end_offset(declaration->getEndLoc()), pieces) + ";";
 }
 
 // --- structures

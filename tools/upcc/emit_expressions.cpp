@@ -100,7 +100,10 @@ std::string Emitter::explicit_cast(const CStyleCastExpr* cast) {
     }
     if (types_.mentions_shared(type_written))
         return "((" + type(types_.without_shared(type_written)) + ")" + expression(inner) + ")";
-    return plain(cast);
+    Pieces pieces;
+    if (const TypeSourceInfo* const written = cast->getTypeInfoAsWritten()) type_pieces(written->getTypeLoc(), pieces);
+    add_expression(inner, pieces);
+    return splice(offset(cast->getBeginLoc()), end_offset(cast->getEndLoc()), pieces);
 }
 
 std::string Emitter::compound_assignment(const BinaryOperator* operation) {

@@ -2,6 +2,7 @@
 #include "own_loops.hpp"
 
 #include "forall.hpp"
+#include "loop_parts.hpp"
 
 #include <set>
 
@@ -10,44 +11,6 @@ using namespace clang;
 namespace upcc {
 
 namespace {
-
-[[nodiscard]] const VarDecl* variable(const Expr* expression) {
-    const auto* const name = dyn_cast_or_null<DeclRefExpr>(expression->IgnoreParenImpCasts());
-    return name == nullptr ? nullptr : dyn_cast<VarDecl>(name->getDecl());
-}
-
-/// The variables that a statement may change, or whose address it takes.
-class Changes : public RecursiveASTVisitor<Changes> {
-public:
-    std::set<const VarDecl*> changed;
-    std::set<const VarDecl*> addressed;
-    std::set<const VarDecl*> declared;
-    bool calls = false;           ///< a call that may change variables of the program
-    bool stores_pointers = false; ///< writes pointers-to-shared or whole structures somewhere
-
-    bool VisitVarDecl(VarDecl* one) {
-        declared.insert(one);
-        return true;
-    }
-    bool VisitCallExpr(CallExpr*) { return calls = true; }
-    bool VisitBinaryOperator(BinaryOperator* operation) {
-        const QualType type = operation->getLHS()->getType();
-        if (operation->isAssignmentOp()) add(operation->getLHS(), changed);
-        stores_pointers =
-            stores_pointers || (operation->isAssignmentOp() && (type->isPointerType() || type->isRecordType()));
-        return true;
-    }
-    bool VisitUnaryOperator(UnaryOperator* operation) {
-        if (operation->isIncrementDecrementOp()) add(operation->getSubExpr(), changed);
-        if (operation->getOpcode() == UO_AddrOf) add(operation->getSubExpr(), addressed);
-        return true;
-    }
-
-private:
-    static void add(const Expr* expression, std::set<const VarDecl*>& to) {
-        if (const VarDecl* const one = variable(expression)) to.insert(one);
-    }
-};
 
 [[nodiscard]] bool reads_shared(const Stmt* statement) {
     struct Finder : RecursiveASTVisitor<Finder> {
@@ -114,60 +77,6 @@ private:
 
     int depth_ = 0; ///< nested loops and switches, which a break may leave
 };
-
-/// Integers of constants and of local variables that do not change.
-class Bound {
-public:
-    Bound(const Changes& in_loop, const Changes& in_function) : in_loop_{in_loop}, in_function_{in_function} {}
-    [[nodiscard]] bool stays(const Expr* expression) const {
-        expression = expression->IgnoreParenImpCasts();
-        if (!expression->getType()->isIntegerType()) return false;
-        if (isa<IntegerLiteral, CharacterLiteral>(expression)) return true;
-        if (const auto* const name = dyn_cast<DeclRefExpr>(expression)) {
-            if (isa<EnumConstantDecl>(name->getDecl()) || name->getDecl()->getName() == "MYTHREAD") return true;
-            const auto* const one = dyn_cast<VarDecl>(name->getDecl());
-            return one != nullptr && one->hasLocalStorage() && !one->getType().isVolatileQualified() &&
-                   in_loop_.changed.count(one) == 0 && in_function_.addressed.count(one) == 0;
-        }
-        if (const auto* const operation = dyn_cast<BinaryOperator>(expression))
-            return (operation->isAdditiveOp() || operation->isMultiplicativeOp() || operation->isShiftOp()) &&
-                   stays(operation->getLHS()) && stays(operation->getRHS());
-        if (const auto* const cast = dyn_cast<CStyleCastExpr>(expression)) return stays(cast->getSubExpr());
-        return false;
-    }
-
-private:
-    const Changes& in_loop_;
-    const Changes& in_function_;
-};
-
-/// i of `i++`, `++i` and `i += 1`.
-[[nodiscard]] const VarDecl* counted_up(const Expr* step) {
-    if (step == nullptr) return nullptr;
-    step = step->IgnoreParens();
-    if (const auto* const one = dyn_cast<UnaryOperator>(step))
-        return one->isIncrementOp() ? variable(one->getSubExpr()) : nullptr;
-    const auto* const add = dyn_cast<BinaryOperator>(step);
-    if (add == nullptr || add->getOpcode() != BO_AddAssign) return nullptr;
-    const auto* const by = dyn_cast<IntegerLiteral>(add->getRHS()->IgnoreParenImpCasts());
-    return by != nullptr && by->getValue() == 1 ? variable(add->getLHS()) : nullptr;
-}
-
-[[nodiscard]] bool is_index(const VarDecl* index, const Changes& in_body, const Changes& in_function) {
-    if (index == nullptr || !index->hasLocalStorage() || index->getType().isVolatileQualified()) return false;
-    const auto* const type = index->getType()->getAs<BuiltinType>();
-    if (type == nullptr) return false;
-    switch (type->getKind()) {
-    case BuiltinType::Int:
-    case BuiltinType::UInt:
-    case BuiltinType::Long:
-    case BuiltinType::ULong:
-    case BuiltinType::LongLong:
-    case BuiltinType::ULongLong: break;
-    default: return false;
-    }
-    return in_body.changed.count(index) == 0 && in_function.addressed.count(index) == 0;
-}
 
 } // namespace
 

@@ -85,7 +85,7 @@ private:
         if (name == "strict" || name == "relaxed" || name == "shared") no_name(name);
         if (name == "shared") return shared();
         if (name == "strict" || name == "relaxed")
-            return replace(at_, "__attribute__((btf_type_tag(\"upc " + std::string{name} + "\")))");
+            return qualify("__attribute__((btf_type_tag(\"upc " + std::string{name} + "\")))", "");
         if (name == "upc_forall") return forall();
         if (name == "upc_barrier" || name == "upc_notify" || name == "upc_wait" || name == "upc_fence")
             return barrier(std::string{name.substr(4)});
@@ -144,6 +144,31 @@ private:
         if (is_sign(at_, '{')) old_parameters_ = false;
     }
 
+    /// Puts an attribute in the place of a qualifier. Behind the members of a structure it would be the structure's: then
+    /// in front of that.
+    void qualify(const std::string& attribute, const std::string& lines) {
+        const std::size_t structure = at_ > 0 && is_sign(previous(at_), '}') ? structure_of(previous(at_)) : at_;
+        if (structure != at_) put_before_[structure] += attribute + " ";
+        replace(at_, structure != at_ ? lines : attribute + lines);
+    }
+    /// The word struct, union or enum of what ends at a bracket; the token read now where the bracket is another's.
+    [[nodiscard]] std::size_t structure_of(std::size_t bracket) const {
+        int depth = 0;
+        std::size_t k = bracket;
+        for (;; k = previous(k)) {
+            if (is_sign(k, '}')) ++depth;
+            if (is_sign(k, '{') && --depth == 0) break;
+            if (k == 0) return at_;
+        }
+        while (k > 0) {
+            k = previous(k);
+            if (word(k) == "struct" || word(k) == "union" || word(k) == "enum") return k;
+            const bool attribute = is_sign(k, ')') || is_sign(k, '(');
+            if (!attribute && tokens_[k].kind != TokenKind::name && tokens_[k].kind != TokenKind::number) return at_;
+        }
+        return at_;
+    }
+
     void shared() {
         std::size_t number = layout_default;
         const std::size_t open = next(at_);
@@ -163,12 +188,11 @@ private:
             number = layout(text, open + 1);
             for (std::size_t k = at_ + 1; k <= last; ++k) replace(k, "");
         }
-        std::string tag =
-            "__attribute__((address_space(1),btf_type_tag(\"upc " + std::to_string(number) + "\")))" + lines;
+        std::string tag = "__attribute__((address_space(1),btf_type_tag(\"upc " + std::to_string(number) + "\")))";
         // In a K&R definition the first attribute would be the function's.
         if (parentheses_.empty() && at_ > 0 && is_sign(previous(at_), ')') && !behind_attribute())
             tag.insert(0, "register ");
-        replace(at_, tag);
+        qualify(tag, lines);
         if (old_parameters_) old_array_parameters(last);
         else array_parameter(last);
         at_ = last;

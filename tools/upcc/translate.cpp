@@ -6,6 +6,7 @@
 #include "messages.hpp"
 #include "prepass.hpp"
 #include "report.hpp"
+#include "target.hpp"
 #include "types.hpp"
 
 #include <llvm/Support/Host.h>
@@ -45,6 +46,10 @@ public:
     Action(const Prepared& prepared, Report& report, const Translation& translation, std::string& result)
         : prepared_{prepared}, report_{report}, translation_{translation}, result_{result} {}
 
+    bool BeginInvocation(CompilerInstance& compiler) override {
+        set_size_of_pointers(compiler);
+        return true;
+    }
     std::unique_ptr<ASTConsumer> CreateASTConsumer(CompilerInstance&, StringRef) override {
         return std::make_unique<Consumer>(prepared_, report_, translation_, result_);
     }
@@ -80,7 +85,8 @@ std::optional<std::string> translate(const Translation& translation) {
         options.push_back(std::string{"-Wno-error="} + old);
     // Caused by the translator itself.
     for (const char* const ours : {"ignored-attributes", "unknown-pragmas", "unused-value", "unused-comparison",
-                                   "comma", "deprecated-non-prototype"})
+                                   "comma", "deprecated-non-prototype", "pointer-to-int-cast",
+                                   "int-to-pointer-cast"})
         options.push_back(std::string{"-Wno-"} + ours);
     options.insert(options.end(), translation.parser_options.begin(), translation.parser_options.end());
     options.push_back("program.i");
