@@ -1,5 +1,6 @@
 #pragma once
 
+#include "block_reads.hpp"
 #include "clang.hpp"
 #include "optimisations.hpp"
 #include "own_loops.hpp"
@@ -122,6 +123,10 @@ private:
                                        const std::string& otherwise);
     void explain(const clang::Stmt* statement, const std::string& text);
 
+    // emit_reads.cpp
+    [[nodiscard]] std::string read_place(const clang::Expr* lvalue);
+    [[nodiscard]] std::string block_read_loop(const clang::ForStmt* loop, const std::string& otherwise);
+
     // emit_declarations.cpp
     using Group = std::vector<const clang::Decl*>;
     /// Declarations that share their specifiers: their ranges overlap. One may define a structure.
@@ -165,6 +170,8 @@ private:
 
     Optimisations optimisations_;
     OwnLoops own_loops_;
+    BlockReads block_reads_;
+    std::map<std::string, std::string> reads_; ///< what the loop that is being written has read already, and where
     const clang::FunctionDecl* function_ = nullptr; ///< that is being written
     std::optional<OwnLoop> own_loop_;               ///< whose body is being written
     std::vector<const clang::VarDecl*> own_arrays_; ///< whose own elements that body accesses

@@ -16,7 +16,8 @@ Emitter::Emitter(ASTContext& context, const Prepared& prepared, Types& types, Re
       threads_{threads},
       file_{std::move(file)},
       optimisations_{optimisations},
-      own_loops_{context, types, threads} {}
+      own_loops_{context, types, threads},
+      block_reads_{context, types} {}
 
 bool Emitter::must_be_written(const Decl* declaration) const {
     if (const auto* const variable = dyn_cast<VarDecl>(declaration)) {

@@ -38,6 +38,12 @@ std::string Emitter::plain(const Stmt* node) {
     for (const Stmt* const child : node->children()) {
         const auto* const part = dyn_cast_or_null<Expr>(child);
         if (part == nullptr) continue;
+        // As it was written, a list has structures that are not marked as read.
+        if (isa<InitListExpr, DesignatedInitExpr>(node) && part->isGLValue() && Types::is_shared(part->getType()) &&
+            part->getType()->isRecordType()) {
+            pieces.push_back({offset(part->getBeginLoc()), end_offset(part->getEndLoc()), get(part)});
+            continue;
+        }
         add_expression(part, pieces,
                        (logical != nullptr && logical->isLogicalOp()) ||
                            (conditional != nullptr && part == conditional->getCond()));

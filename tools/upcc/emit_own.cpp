@@ -73,7 +73,7 @@ std::string Emitter::own_loop(const ForStmt* loop, const std::string& nested, co
     std::string reason;
     const std::optional<OwnLoop> found = own_loops_.find(loop, function_, reason);
     if (!found) {
-        explain(loop, "goes through all iterations: " + reason);
+        explain(loop, "upc_forall goes through all iterations: " + reason);
         return {};
     }
     own_loop_ = found;
@@ -85,7 +85,7 @@ std::string Emitter::own_loop(const ForStmt* loop, const std::string& nested, co
     const std::string pointers = own_pointers();
     std::string arrays;
     for (const VarDecl* const array : own_arrays_) arrays += (arrays.empty() ? "" : ", ") + array->getName().str();
-    explain(loop, "goes through its own iterations alone" +
+    explain(loop, "upc_forall goes through its own iterations alone" +
                       (arrays.empty() ? std::string{} : "; these own elements are loaded and stored: " + arrays));
     const std::string index = found->index->getName().str();
     // Pointers must point to the first row of their array.
@@ -110,7 +110,7 @@ std::string Emitter::own_loop(const ForStmt* loop, const std::string& nested, co
 
 void Emitter::explain(const Stmt* statement, const std::string& text) {
     if (optimisations_.explain)
-        report_.add(Report::Kind::remark, offset(statement->getBeginLoc()), "upc_forall " + text);
+        report_.add(Report::Kind::remark, offset(statement->getBeginLoc()), text);
 }
 
 } // namespace upcc

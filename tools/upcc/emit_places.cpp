@@ -144,6 +144,7 @@ const MemberExpr* Emitter::bit_field(const Expr* lvalue) const {
 
 std::string Emitter::get(const Expr* lvalue) {
     if (const std::string own = own_place(lvalue); !own.empty()) return "(" + own + ")";
+    if (const std::string read = read_place(lvalue); !read.empty()) return "(" + read + ")";
     if (const MemberExpr* const member = bit_field(lvalue)) {
         const Expr* const base = member->getBase();
         const QualType whole = member->isArrow() ? Types::pointee(base->getType()) : base->getType();

@@ -89,6 +89,11 @@ std::string Emitter::for_loop(const ForStmt* loop) {
         for (Piece& piece : none) piece.text = isa<DeclStmt>(start) ? ";" : "";
         if (const std::string own = own_loop(loop, nested, with(none)); !own.empty())
             return "{ " + before + start_text + own + " }";
+    } else if (!is_forall(loop)) {
+        Pieces none = first;
+        for (Piece& piece : none) piece.text = isa<DeclStmt>(start) ? ";" : "";
+        if (const std::string blocks = block_read_loop(loop, with(none)); !blocks.empty())
+            return "{ " + before + start_text + blocks + " }";
     }
     const std::string text = with(first);
     return before.empty() ? text : "{ " + before + text + " }";

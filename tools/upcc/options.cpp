@@ -20,7 +20,9 @@ UPC), .o, .a, .so.
                          as for Clang, which compiles what is translated
   -fno-upc-own-loops     at -O1 and above: leaves upc_forall as it is; else it goes through the thread's own iterations
                          alone where it can, and loads and stores own elements
-  -explain               tells what was done with each upc_forall, or why not
+  -fno-upc-block-reads   at -O1 and above: leaves loops as they are; else those that read consecutive elements of
+                         blocks, and wait for nothing, read them in blocks
+  -explain               tells what was done with each upc_forall and each loop that reads shared elements, or why not
   -W… -w                 warnings, of the UPC source
   -l… -L… -Wl,… -s -static -rdynamic
                          for the linker
@@ -48,8 +50,9 @@ public:
         for (at_ = 0; at_ < arguments_.size(); ++at_) one();
         if (options_.help || options_.version) return options_;
         for (const std::string& word_of : options_.compiler)
-            if (begins(word_of, "-O")) options_.optimisations.own_loops = word_of != "-O0";
-        if (no_own_loops_) options_.optimisations.own_loops = false;
+            if (begins(word_of, "-O")) optimises_ = word_of != "-O0";
+        options_.optimisations.own_loops = optimises_ && !no_own_loops_;
+        options_.optimisations.block_reads = optimises_ && !no_block_reads_;
         if (options_.inputs.empty()) throw BadOption{"no files; lapwing-upcc --help"};
         return options_;
     }
@@ -96,7 +99,8 @@ private:
         if (is("-help") || word == "-h") return options_.help = true;
         if (is("-version") || word == "-V") return options_.version = true;
         if (is("-explain")) return options_.optimisations.explain = true;
-        if (is("-opt")) return options_.optimisations.own_loops = true;
+        if (is("-opt")) return optimises_ = true;
+        if (word == "-fupc-block-reads" || word == "-fno-upc-block-reads") return no_block_reads_ = word[2] == 'n', true;
         if (word == "-fupc-own-loops" || word == "-fno-upc-own-loops") return no_own_loops_ = word[2] == 'n', true;
         if (is("-save-temps")) return options_.save_temporaries = true;
         if (word == "-v" || is("-verbose") || word == "-vv") return options_.verbose = true;
@@ -173,7 +177,9 @@ private:
 
     const std::vector<std::string>& arguments_;
     std::size_t at_ = 0;
+    bool optimises_ = false;
     bool no_own_loops_ = false;
+    bool no_block_reads_ = false;
     Options options_;
 };
 

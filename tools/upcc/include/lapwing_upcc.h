@@ -59,6 +59,34 @@ LAPWING_UPC_INLINE void* lapwing_upcc_own_part(lapwing_upc_pointer p) {
     return lapwing_upc_near.bases[(uint32_t)lapwing_upc_own_thread - lapwing_upc_near.first] + p.address;
 }
 
+/* Elements in a row, which a loop reads. How many there are from p on: to the end of the block, and of a buffer where
+ * they must be fetched. */
+enum { lapwing_upcc_run_bytes = 16384 };
+LAPWING_UPC_INLINE size_t lapwing_upcc_run(lapwing_upc_pointer p, size_t element_bytes, size_t block_size,
+                                           size_t wanted) {
+    if (block_size != 0 && wanted > block_size - p.phase) wanted = block_size - p.phase;
+    if (lapwing_upc_near_place(p, element_bytes) == (char*)0 && wanted > lapwing_upcc_run_bytes / element_bytes)
+        wanted = lapwing_upcc_run_bytes / element_bytes;
+    return wanted;
+}
+/* Where they are, or a copy. */
+LAPWING_UPC_INLINE const void* lapwing_upcc_fetch(lapwing_upc_pointer p, size_t bytes, char* buffer) {
+    const char* const place = lapwing_upc_near_place(p, 1);
+    if (__builtin_expect(place != (char*)0, 1)) return place;
+    lapwing_upc_get(buffer, p, bytes);
+    return buffer;
+}
+/* Whether a pointer-to-private may point to shared memory. */
+LAPWING_UPC_INLINE int lapwing_upcc_in_heap(const void* p) {
+    uint32_t k;
+    if (lapwing_upc_near.count == 0) return 1;
+    for (k = 0; k < lapwing_upc_near.count; ++k) {
+        const char* const begin = lapwing_upc_near.bases[k] + lapwing_upc_near.heap_begin;
+        if ((const char*)p >= begin && (const char*)p < begin + lapwing_upc_near.heap_bytes) return 1;
+    }
+    return 0;
+}
+
 LAPWING_UPC_INLINE void lapwing_upcc_barrier0(void) { lapwing_upc_barrier((const int*)0); }
 LAPWING_UPC_INLINE void lapwing_upcc_barrier1(int name) { lapwing_upc_barrier(&name); }
 LAPWING_UPC_INLINE void lapwing_upcc_notify0(void) { lapwing_upc_notify((const int*)0); }
