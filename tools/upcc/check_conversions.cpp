@@ -154,6 +154,9 @@ void Checks::operation(const BinaryOperator* operation) {
     const Expr* const a = left->IgnoreParenImpCasts();
     const Expr* const b = right->IgnoreParenImpCasts();
     if (left_points != right_points) {
+        const Expr* const other = left_points ? right : left;
+        if (compares && other->IgnoreParenImpCasts()->getType()->isIntegerType() && !is_null(other->IgnoreParenImpCasts()))
+            return error(operation->getOperatorLoc(), "a pointer-to-shared and a number cannot be compared");
         if (compares && left->getType()->isPointerType() && right->getType()->isPointerType() && !is_null(a) &&
             !is_null(b))
             error(operation->getOperatorLoc(), "a pointer-to-shared and a pointer-to-private cannot be compared");

@@ -135,6 +135,13 @@ void Checks::dimensions(const VarDecl* variable) {
                                        "of THREADS; or make its block size [], or compile for a fixed number (-T)");
 }
 
+void Checks::sizes(TypeLoc type) {
+    for (; !type.isNull() && !type.getAs<FunctionTypeLoc>(); type = type.getNextTypeLoc())
+        if (const auto array = type.getAs<ArrayTypeLoc>();
+            array && array.getSizeExpr() != nullptr && !Types::is_shared(array.getType()))
+            constant(array.getSizeExpr(), "the size of a private array with static storage");
+}
+
 void Checks::name(const NamedDecl* declaration) {
     const IdentifierInfo* const name = declaration->getIdentifier();
     if (name == nullptr || (!name->isStr("THREADS") && !name->isStr("MYTHREAD"))) return;
@@ -165,10 +172,7 @@ void Checks::variable(const VarDecl* variable) {
     const bool initialised = variable->getInit() != nullptr && t->isArrayType();
     if (const TypeSourceInfo* const written = variable->getTypeSourceInfo();
         written != nullptr && (variable->hasGlobalStorage() || initialised))
-        for (TypeLoc here = written->getTypeLoc(); !here.isNull(); here = here.getNextTypeLoc())
-            if (const auto array = here.getAs<ArrayTypeLoc>();
-                array && array.getSizeExpr() != nullptr && !Types::is_shared(array.getType()))
-                constant(array.getSizeExpr(), "the size of a private array with static storage");
+        sizes(written->getTypeLoc());
     if (variable->hasGlobalStorage() && variable->getInit() != nullptr && !types_.holds_pointer_to_shared(t))
         constant(variable->getInit(), "the initial value of an object with static storage");
 }

@@ -44,6 +44,7 @@ public:
     }
     bool VisitTypedefDecl(TypedefDecl* definition) {
         checks_.type(definition->getTypeSourceInfo()->getTypeLoc(), false);
+        if (function_ == nullptr) checks_.sizes(definition->getTypeSourceInfo()->getTypeLoc());
         return true;
     }
     bool VisitFunctionDecl(FunctionDecl* function) {

@@ -21,6 +21,8 @@ public:
     // check_declarations.cpp
     void layouts();
     void variable(const clang::VarDecl* variable);
+    /// Of private arrays in a type at file scope: constants.
+    void sizes(clang::TypeLoc type);
     void type(clang::TypeLoc type, bool declares_array);
     void qualifiers(clang::QualType type, clang::SourceLocation location);
     void name(const clang::NamedDecl* declaration);

@@ -147,9 +147,24 @@ private:
     /// Puts an attribute in the place of a qualifier. Behind the members of a structure it would be the structure's: then
     /// in front of that.
     void qualify(const std::string& attribute, const std::string& lines) {
-        const std::size_t structure = at_ > 0 && is_sign(previous(at_), '}') ? structure_of(previous(at_)) : at_;
+        const std::size_t before = before_qualifiers();
+        const std::size_t structure = is_sign(before, '}') ? structure_of(before) : at_;
         if (structure != at_) put_before_[structure] += attribute + " ";
         replace(at_, structure != at_ ? lines : attribute + lines);
+    }
+    /// The token in front of this qualifier and of those of UPC beside it.
+    [[nodiscard]] std::size_t before_qualifiers() const {
+        for (std::size_t k = at_; k > 0;) {
+            k = previous(k);
+            std::size_t qualifier = k;
+            if (is_sign(k, ']'))
+                while (qualifier > 0 && !is_sign(qualifier, '[')) --qualifier;
+            if (qualifier != k) qualifier = previous(qualifier);
+            const std::string_view name = word(qualifier);
+            if (name != "shared" && name != "strict" && name != "relaxed") return k;
+            k = qualifier;
+        }
+        return 0;
     }
     /// The word struct, union or enum of what ends at a bracket; the token read now where the bracket is another's.
     [[nodiscard]] std::size_t structure_of(std::size_t bracket) const {
