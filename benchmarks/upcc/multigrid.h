@@ -68,7 +68,8 @@ static inline void set_right_side(int cells, int z, double* f) {
     const double h = 1.0 / cells;
     for (int y = 1; y < cells; ++y)
         for (int x = 1; x < cells; ++x)
-            f[y * (cells + 1) + x] = 2 * (bump(y * h) * bump(z * h) + bump(x * h) * bump(z * h) + bump(x * h) * bump(y * h));
+            f[y * (cells + 1) + x] =
+                2 * (bump(y * h) * bump(z * h) + bump(x * h) * bump(z * h) + bump(x * h) * bump(y * h));
 }
 
 /* The points of one colour: those with x + y + z even, or odd. */
@@ -101,7 +102,8 @@ static inline double nine_points(const double* r, int row, int at) {
            r[at + row - 1] + r[at + row + 1];
 }
 /* A plane of the coarse grid with `cells` cells, from three of the finer one. */
-static inline void restrict_plane(int cells, const double* below, const double* r, const double* above, double* coarse) {
+static inline void restrict_plane(int cells, const double* below, const double* r, const double* above,
+                                  double* coarse) {
     const int row = 2 * cells + 1;
     for (int y = 1; y < cells; ++y)
         for (int x = 1; x < cells; ++x) {
@@ -134,8 +136,7 @@ static inline double error_of_plane(int cells, int z, const double* u) {
     const double h = 1.0 / cells;
     double worst = 0;
     for (int y = 1; y < cells; ++y)
-        for (int x = 1; x < cells; ++x)
-            worst = fmax(worst, fabs(u[y * (cells + 1) + x] - exact(x * h, y * h, z * h)));
+        for (int x = 1; x < cells; ++x) worst = fmax(worst, fabs(u[y * (cells + 1) + x] - exact(x * h, y * h, z * h)));
     return worst;
 }
 

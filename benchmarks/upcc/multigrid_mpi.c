@@ -1,5 +1,6 @@
 /* The multigrid solver of multigrid.upc in plain MPI. Which planes a rank sends to whom, in each exchange of each grid,
- * is found once: on coarse grids most ranks have no planes, and the neighbours are far away. The same lines come out. */
+ * is found once: on coarse grids most ranks have no planes, and the neighbours are far away. The same lines come out.
+ */
 #include "multigrid.h"
 
 #include <mpi.h>

@@ -16,7 +16,7 @@ constexpr std::int64_t largest_element = 1024; // bytes; a block read has at mos
 /// Functions of numbers alone.
 [[nodiscard]] bool is_arithmetic(const CallExpr* call) {
     static const std::set<StringRef>& names = *new std::set<StringRef>{
-        "sqrt", "sqrtf", "fabs", "fabsf", "abs",  "labs",  "sin",  "cos",  "tan",   "exp",   "log",  "log2",
+        "sqrt", "sqrtf", "fabs", "fabsf", "abs",  "labs",  "sin",   "cos",  "tan",   "exp",   "log",  "log2",
         "pow",  "floor", "ceil", "fmin",  "fmax", "fminf", "fmaxf", "exp2", "hypot", "atan2", "cbrt", "fma"};
     const FunctionDecl* const callee = call->getDirectCallee();
     return callee != nullptr && callee->getIdentifier() != nullptr && !callee->hasBody() &&
@@ -52,7 +52,8 @@ public:
     }
     bool VisitExpr(Expr* expression) {
         if (Types::is_shared(expression->getType()) && expression->isGLValue()) shared.push_back(expression);
-        if (expression->isGLValue() && expression->getType().isVolatileQualified()) because("its body has volatile objects");
+        if (expression->isGLValue() && expression->getType().isVolatileQualified())
+            because("its body has volatile objects");
         return true;
     }
     bool VisitImplicitCastExpr(ImplicitCastExpr* cast) {
@@ -114,7 +115,8 @@ public:
         if (variable(expression) == index_) return true;
         const auto* const operation = dyn_cast<BinaryOperator>(expression);
         // Of unsigned numbers the sum may begin at 0 again.
-        if (operation == nullptr || !operation->isAdditiveOp() || !operation->getType()->isSignedIntegerType()) return false;
+        if (operation == nullptr || !operation->isAdditiveOp() || !operation->getType()->isSignedIntegerType())
+            return false;
         if (follows(operation->getLHS()) && number(operation->getRHS())) return true;
         return operation->getOpcode() == BO_Add && number(operation->getLHS()) && follows(operation->getRHS());
     }
@@ -147,9 +149,9 @@ private:
         if (const VarDecl* const one = variable(place)) return Types::is_shared(one->getType()) ? one : nullptr;
         const auto* const subscript = dyn_cast<ArraySubscriptExpr>(place);
         const auto* const member = dyn_cast<MemberExpr>(place);
-        const Expr* const next = subscript != nullptr                        ? subscript->getBase()
+        const Expr* const next = subscript != nullptr                      ? subscript->getBase()
                                  : member != nullptr && !member->isArrow() ? member->getBase()
-                                                                             : nullptr;
+                                                                           : nullptr;
         if (next == nullptr || Types::points_to_shared(next->IgnoreParenImpCasts()->getType())) return nullptr;
         place = next;
     }
@@ -229,18 +231,22 @@ ReadLoop BlockReads::find(const ForStmt* loop, const FunctionDecl* function,
     // The index goes on with the loop: expressions that it is in do not stay.
     in_body.changed.insert(found.index);
     const Steady steady{in_body, in_function, found.index};
-    reason = "no element is read in every iteration at an index that goes with the loop's, from a block of more than one";
+    reason =
+        "no element is read in every iteration at an index that goes with the loop's, from a block of more than one";
     for (const ArraySubscriptExpr* const read : always.found) {
         const Expr* const base = read->getBase();
         const QualType type = read->getType();
-        const Layout layout = types_.layout(Types::points_to_shared(base->getType()) ? Types::pointee(base->getType()) : type);
+        const Layout layout =
+            types_.layout(Types::points_to_shared(base->getType()) ? Types::pointee(base->getType()) : type);
         const bool one = layout.kind == Layout::Kind::blocks && layout.block == 1;
         if (one || layout.kind == Layout::Kind::even || type->isArrayType() || types_.holds_pointer_to_shared(type) ||
-            type->isIncompleteType() || context_.getTypeSizeInChars(type).getQuantity() > largest_element || !steady.follows(read->getIdx()) || !steady.base(base))
+            type->isIncompleteType() || context_.getTypeSizeInChars(type).getQuantity() > largest_element ||
+            !steady.follows(read->getIdx()) || !steady.base(base))
             continue;
         bool changes = false;
         for (const Expr* const place : shared_stores)
-            changes = changes || array_of(read) == nullptr || array_of(place) == nullptr || array_of(read) == array_of(place);
+            changes =
+                changes || array_of(read) == nullptr || array_of(place) == nullptr || array_of(read) == array_of(place);
         if (changes) reason = "it may store to what it reads";
         else if (found.reads.size() < most_reads) found.reads.push_back(read);
     }

@@ -153,10 +153,9 @@ void Checks::operation(const BinaryOperator* operation) {
     if (!compares && operation->getOpcode() != BO_Sub) return;
     const Expr* const a = left->IgnoreParenImpCasts();
     const Expr* const b = right->IgnoreParenImpCasts();
+    if (compares && (a->getType()->isIntegerType() || b->getType()->isIntegerType()) && !is_null(a) && !is_null(b))
+        return error(operation->getOperatorLoc(), "a pointer-to-shared and a number cannot be compared");
     if (left_points != right_points) {
-        const Expr* const other = left_points ? right : left;
-        if (compares && other->IgnoreParenImpCasts()->getType()->isIntegerType() && !is_null(other->IgnoreParenImpCasts()))
-            return error(operation->getOperatorLoc(), "a pointer-to-shared and a number cannot be compared");
         if (compares && left->getType()->isPointerType() && right->getType()->isPointerType() && !is_null(a) &&
             !is_null(b))
             error(operation->getOperatorLoc(), "a pointer-to-shared and a pointer-to-private cannot be compared");

@@ -171,7 +171,7 @@ private:
     Optimisations optimisations_;
     OwnLoops own_loops_;
     BlockReads block_reads_;
-    std::map<std::string, std::string> reads_; ///< what the loop that is being written has read already, and where
+    std::map<std::string, std::string> reads_;      ///< what the loop that is being written has read already, and where
     const clang::FunctionDecl* function_ = nullptr; ///< that is being written
     std::optional<OwnLoop> own_loop_;               ///< whose body is being written
     std::vector<const clang::VarDecl*> own_arrays_; ///< whose own elements that body accesses

@@ -109,8 +109,7 @@ std::string Emitter::own_loop(const ForStmt* loop, const std::string& nested, co
 }
 
 void Emitter::explain(const Stmt* statement, const std::string& text) {
-    if (optimisations_.explain)
-        report_.add(Report::Kind::remark, offset(statement->getBeginLoc()), text);
+    if (optimisations_.explain) report_.add(Report::Kind::remark, offset(statement->getBeginLoc()), text);
 }
 
 } // namespace upcc

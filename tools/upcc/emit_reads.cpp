@@ -52,7 +52,8 @@ std::string Emitter::block_read_loop(const ForStmt* loop, const std::string& oth
     const std::string body = statement(loop->getBody());
     reads_.clear();
     const std::string index = found.index->getName().str(), j = "lapwing_j_" + number;
-    const std::string left = "(long long)(" + expression(found.end) + ")" + (found.inclusive ? " + 1" : "") + " - " + index;
+    const std::string left =
+        "(long long)(" + expression(found.end) + ")" + (found.inclusive ? " + 1" : "") + " - " + index;
     std::string guard;
     for (const VarDecl* const pointer : found.targets)
         guard += " && !lapwing_upcc_in_heap(" + pointer->getName().str() + ")";

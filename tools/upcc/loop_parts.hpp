@@ -54,7 +54,8 @@ public:
         if (!expression->getType()->isIntegerType()) return false;
         if (llvm::isa<clang::IntegerLiteral, clang::CharacterLiteral>(expression)) return true;
         if (const auto* const name = llvm::dyn_cast<clang::DeclRefExpr>(expression)) {
-            if (llvm::isa<clang::EnumConstantDecl>(name->getDecl()) || name->getDecl()->getName() == "MYTHREAD") return true;
+            if (llvm::isa<clang::EnumConstantDecl>(name->getDecl()) || name->getDecl()->getName() == "MYTHREAD")
+                return true;
             const auto* const one = llvm::dyn_cast<clang::VarDecl>(name->getDecl());
             return one != nullptr && one->hasLocalStorage() && !one->getType().isVolatileQualified() &&
                    in_loop_.changed.count(one) == 0 && in_function_.addressed.count(one) == 0;
@@ -62,7 +63,8 @@ public:
         if (const auto* const operation = llvm::dyn_cast<clang::BinaryOperator>(expression))
             return (operation->isAdditiveOp() || operation->isMultiplicativeOp() || operation->isShiftOp()) &&
                    stays(operation->getLHS()) && stays(operation->getRHS());
-        if (const auto* const cast = llvm::dyn_cast<clang::CStyleCastExpr>(expression)) return stays(cast->getSubExpr());
+        if (const auto* const cast = llvm::dyn_cast<clang::CStyleCastExpr>(expression))
+            return stays(cast->getSubExpr());
         return false;
     }
 

@@ -4,9 +4,9 @@ namespace upcc {
 
 /// Optimisations beyond those of the C compiler.
 struct Optimisations {
-    bool own_loops = false; ///< upc_forall visits only the thread's own iterations
+    bool own_loops = false;   ///< upc_forall visits only the thread's own iterations
     bool block_reads = false; ///< loops read consecutive elements in blocks
-    bool explain = false;   ///< reports for each loop what was done, or why not
+    bool explain = false;     ///< reports for each loop what was done, or why not
 };
 
 } // namespace upcc

@@ -100,7 +100,8 @@ private:
         if (is("-version") || word == "-V") return options_.version = true;
         if (is("-explain")) return options_.optimisations.explain = true;
         if (is("-opt")) return optimises_ = true;
-        if (word == "-fupc-block-reads" || word == "-fno-upc-block-reads") return no_block_reads_ = word[2] == 'n', true;
+        if (word == "-fupc-block-reads" || word == "-fno-upc-block-reads")
+            return no_block_reads_ = word[2] == 'n', true;
         if (word == "-fupc-own-loops" || word == "-fno-upc-own-loops") return no_own_loops_ = word[2] == 'n', true;
         if (is("-save-temps")) return options_.save_temporaries = true;
         if (word == "-v" || is("-verbose") || word == "-vv") return options_.verbose = true;

@@ -144,8 +144,8 @@ private:
         if (is_sign(at_, '{')) old_parameters_ = false;
     }
 
-    /// Puts an attribute in the place of a qualifier. Behind the members of a structure it would be the structure's: then
-    /// in front of that.
+    /// Puts an attribute in the place of a qualifier. Behind the members of a structure it would be the structure's:
+    /// then in front of that.
     void qualify(const std::string& attribute, const std::string& lines) {
         const std::size_t before = before_qualifiers();
         const std::size_t structure = is_sign(before, '}') ? structure_of(before) : at_;

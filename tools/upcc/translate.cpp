@@ -85,8 +85,7 @@ std::optional<std::string> translate(const Translation& translation) {
         options.push_back(std::string{"-Wno-error="} + old);
     // Caused by the translator itself.
     for (const char* const ours : {"ignored-attributes", "unknown-pragmas", "unused-value", "unused-comparison",
-                                   "comma", "deprecated-non-prototype", "pointer-to-int-cast",
-                                   "int-to-pointer-cast"})
+                                   "comma", "deprecated-non-prototype", "pointer-to-int-cast", "int-to-pointer-cast"})
         options.push_back(std::string{"-Wno-"} + ours);
     options.insert(options.end(), translation.parser_options.begin(), translation.parser_options.end());
     options.push_back("program.i");
