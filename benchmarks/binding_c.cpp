@@ -32,7 +32,9 @@ struct InC {
     void make(std::int64_t rows) {
         const std::int64_t extents[] = {rows, columns};
         const int grid[] = {0, 1};
-        const lapwing_distribution by_rows{LAPWING_BLOCK, grid, nullptr, nullptr, nullptr};
+        lapwing_distribution by_rows{};
+        by_rows.kind = LAPWING_BLOCK;
+        by_rows.grid = grid;
         ok(lapwing_array_create(runtime, LAPWING_DOUBLE, 2, extents, &by_rows, nullptr, &array));
         ok(lapwing_window_create(runtime, 4096, nullptr, &window));
     }
@@ -115,16 +117,16 @@ void binding_c(Context& context) {
                 [&](std::uint64_t) { a.put(patch, std::span<const double>{buffer.data(), elements_of}); },
                 [&](std::uint64_t) { lapwing_array_put(c.array, ranges, buffer.data(), nullptr); });
         }
-        std::uint64_t value = 1;
+        std::int64_t value = 1;
         const auto place = [](std::uint64_t i) { return i % 512 * 8; };
         both(
             context, team, "window get 8", nanoseconds(),
             [&](std::uint64_t i) { window.get(route.target, Offset{place(i)}, value); },
-            [&](std::uint64_t i) { lapwing_window_get(c.window, route.target.value, place(i), &value, 8); });
+            [&](std::uint64_t i) { lapwing_window_get_int64(c.window, route.target.value, place(i), &value); });
         both(
             context, team, "window put 8", nanoseconds(),
             [&](std::uint64_t i) { window.put(route.target, Offset{place(i)}, value); },
-            [&](std::uint64_t i) { lapwing_window_put(c.window, route.target.value, place(i), &value, 8); });
+            [&](std::uint64_t i) { lapwing_window_put_int64(c.window, route.target.value, place(i), value); });
         const std::int64_t one = 1;
         std::int64_t before = 0;
         both(

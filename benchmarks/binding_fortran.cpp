@@ -71,7 +71,7 @@ void binding_fortran(Context& context) {
     };
     context.compare("loop over own elements", microseconds(), loop("argument", lapwing_bench_fortran_loop_argument),
                     {loop("plain array", lapwing_bench_fortran_loop_plain)});
-    context.compare("loop through a pointer", microseconds(), loop("pointer", lapwing_bench_fortran_loop_local),
+    context.compare("loop by global indices", microseconds(), loop("associate", lapwing_bench_fortran_loop_local),
                     {loop("plain array", lapwing_bench_fortran_loop_plain)});
     lapwing_bench_fortran_finish();
     a.close();

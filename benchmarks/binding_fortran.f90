@@ -45,23 +45,25 @@ contains
         call runtime%release()
     end subroutine
 
-    !> Adds to every own element, through the pointer that local() gives.
+    !> Changes own elements by their global indices, in what the pointer that local() gives is associated with.
     real(c_double) function loop_local(iterations) bind(C, name='lapwing_bench_fortran_loop_local') result(sum)
         integer(c_int64_t), value :: iterations
-        real(c_double), pointer, contiguous :: own(:, :)
+        real(c_double), pointer, contiguous :: pointer(:, :)
         integer(c_int64_t) :: turn
         integer :: i, j
 
-        call a%local(own)
+        call a%local(pointer)
         sum = 0
-        do turn = 1, iterations
-            do j = lbound(own, 2), lbound(own, 2) + looped - 1
-                do i = lbound(own, 1), ubound(own, 1)
-                    own(i, j) = own(i, j) * 0.999_c_double + 0.5_c_double
+        associate (own => pointer)
+            do turn = 1, iterations
+                do j = lbound(own, 2), lbound(own, 2) + looped - 1
+                    do i = lbound(own, 1), ubound(own, 1)
+                        own(i, j) = own(i, j) * 0.999_c_double + 0.5_c_double
+                    end do
                 end do
+                sum = sum + own(lbound(own, 1), lbound(own, 2))
             end do
-            sum = sum + own(lbound(own, 1), lbound(own, 2))
-        end do
+        end associate
     end function
 
     !> The same, with the pointer handed to a procedure whose argument is contiguous.

@@ -2,12 +2,16 @@
 """binding/python: patches and elements from Python, beside the C interface, NumPy and mpi4py's windows in one run. scripts/bench starts it.
 
   binding_python.py run binding/python --json FILE --network NAME [--repetitions N] [--seconds S] [other options: ignored]
+
+The kernels of the demo have no baseline here: their input is that of binding/kernels, which has the times of C++.
 """
 
 import argparse
 import json
 import statistics
+import sys
 import time
+from pathlib import Path
 
 import lapwing
 import numpy as np
@@ -17,15 +21,15 @@ ROWS = COLUMNS = 512
 
 
 class Bench:
-    """Rank 0 measures, and the others wait in a barrier."""
+    """Rank 0 measures, and the others wait in a barrier, or make the same collective steps."""
 
     def __init__(self, options, runtime):
-        self.options, self.runtime, self.rows = options, runtime, []
+        self.options, self.runtime, self.rows, self.collective = options, runtime, [], False
 
     def seconds(self, step, iterations):
         self.runtime.barrier()
         took = 0.0
-        if self.runtime.rank == 0:
+        if self.runtime.rank == 0 or self.collective:
             start = time.perf_counter()
             for _ in range(iterations):
                 step()
@@ -68,6 +72,30 @@ class Bench:
             row["baseline_value"] = statistics.median(number(one[k]) for one in turns)
             row["ratio"] = statistics.median(one[k] / one[0] for one in turns)
             self.rows.append(row)
+
+
+def measure_kernels(bench, runtime):
+    """On the inputs of binding/kernels."""
+    root = Path(__file__).resolve().parents[1]
+    sys.path.insert(0, str(root / "benchmarks/kernels"))
+    sys.dont_write_bytecode = True
+    import kernels
+
+    bench.collective = True
+    by_rows, path = lapwing.Block(grid=(0, 1)), runtime.path(runtime.size - 1)
+    milliseconds = ("time", "ms", lambda seconds: 1e3 * seconds)
+    pixels = kernels.read_pgm(root / "data/hubble-deep-field.pgm")
+    image, edges = lapwing.from_numpy(pixels, by_rows), lapwing.zeros(pixels.shape, np.uint8, by_rows)
+    bench.compare("sobel", path, milliseconds, lambda: kernels.sobel(image, edges), [])
+    a = lapwing.from_numpy(np.arange(65536.0).reshape(256, 256), by_rows)
+    b = lapwing.zeros((256, 256), distribution=by_rows)
+    bench.compare("transpose", path, milliseconds, lambda: kernels.transpose(a, b), [])
+    now, next = (lapwing.fromfunction(lambda i, j, k: kernels.initial_temperature(64, i, j, k), (64, 64, 64)) for _ in range(2))
+    bench.compare("heat", path, milliseconds, lambda: kernels.heat(now, next, 1), [])
+    row_start, column, value = kernels.read_matrix(root / "data/qh1484.mtx")
+    x = kernels.starting_vector(len(row_start) - 1)
+    products = kernels.Products(row_start, column, value, x)
+    bench.compare("product", path, milliseconds, lambda: kernels.power_iteration(products, x, 1), [])
 
 
 def mpi4py_window(nbytes):
@@ -128,6 +156,7 @@ def measure(options):
         window.Unlock_all()
         window.Free()
     a.close()
+    measure_kernels(bench, runtime)
     return bench.rows if runtime.rank == 0 else None
 
 

@@ -207,6 +207,22 @@ def options_of(text):
     return found
 
 
+def notes_of(name):
+    """Sections of a command's page that manual_notes.txt has."""
+    found, inside = [], False
+    for line in (Path(__file__).parent / "manual_notes.txt").read_text().splitlines():
+        if line.startswith("#") or not line.strip():
+            continue
+        if head := re.fullmatch(r"\[([\w-]+)\] ([A-Z ]+)", line):
+            inside = head[1] == name
+            if inside:
+                found.append((head[2], ""))
+        elif inside:
+            section, text = found[-1]
+            found[-1] = (section, text + (block(line) if line.startswith(" ") else marked(line) + "\n"))
+    return found
+
+
 def commands(version, directory, programs):
     (directory / "man1").mkdir(parents=True, exist_ok=True)
     all_options = {}
@@ -223,7 +239,7 @@ def commands(version, directory, programs):
         prose = marked(" ".join(line for line in rest.splitlines() if line and not line.startswith(" ")))
         first = re.split(r"(?<=\.)\s", about)[0].rstrip(".")
         parts = [("NAME", f"{roff(name)} \\- {roff(first[0].lower() + first[1:])}"), ("SYNOPSIS", block("\n".join(re.sub(r"(?i)^usage:\s*", "", line).strip() for line in usage))),
-                 ("DESCRIPTION", marked(about)), ("OPTIONS", options), ("NOTES", prose), ("SEE ALSO", "\\fBlapwing\\fR(3)")]
+                 ("DESCRIPTION", marked(about)), ("OPTIONS", options), ("NOTES", prose), *notes_of(name), ("SEE ALSO", "\\fBlapwing\\fR(3)")]
         (directory / "man1" / f"{name}.1").write_text(page(name, 1, version, "Lapwing", parts))
         all_options[name] = options_of(text)
     (directory / "lapwing.bash").write_text(bash(all_options))

@@ -1,9 +1,12 @@
 #include "bindings/c/any_array.hpp"
 
 #include "bindings/c/call.hpp"
+#include "bindings/c/layout.hpp"
 
+#include <lapwing/aligned.hpp>
 #include <lapwing/detail/array_maps.hpp>
 #include <lapwing/detail/index_list.hpp>
+#include <lapwing/detail/numbering.hpp>
 #include <lapwing/domain.hpp>
 #include <lapwing/error.hpp>
 #include <lapwing/patch.hpp>
@@ -60,6 +63,50 @@ private:
     int ranks_;
 };
 
+/// Where an aligned array's map, which has dimensions of extent 1 in front, has its elements.
+class AlignedPlaces final : public distribution::UserPlaces {
+public:
+    AlignedPlaces(std::unique_ptr<distribution::UserMap<padded>> map, std::size_t dimensions)
+        : map_{std::move(map)}, front_{padded - dimensions} {}
+
+    Location locate_at(const std::int64_t* index) const override {
+        PaddedIndex position{};
+        std::copy_n(index, padded - front_, position.begin() + static_cast<std::ptrdiff_t>(front_));
+        return map_->locate(position);
+    }
+    std::uint64_t local_capacity() const override { return map_->local_capacity(); }
+    std::uint64_t domains_of(Rank rank) const override { return map_->domain_count(rank); }
+    void copy_domain(Rank rank, std::uint64_t k, Range* ranges) const override {
+        const PaddedDomain domain = map_->domain(rank, k);
+        for (std::size_t d = front_; d < padded; ++d) ranges[d - front_] = domain.range(d);
+    }
+
+private:
+    std::unique_ptr<distribution::UserMap<padded>> map_;
+    std::size_t front_;
+};
+
+/// The map of a whole space whose distribution is a program's own, as part of which an aligned array is found.
+class WholeOwnMap {
+public:
+    WholeOwnMap(std::shared_ptr<const distribution::UserPlaces> places, std::size_t dimensions)
+        : places_{std::move(places)}, front_{padded - dimensions} {}
+
+    [[nodiscard]] Location locate(const PaddedIndex& index) const { return places_->locate_at(index.data() + front_); }
+    [[nodiscard]] std::uint64_t local_capacity() const { return places_->local_capacity(); }
+    [[nodiscard]] std::uint64_t domain_count(Rank rank) const { return places_->domains_of(rank); }
+    [[nodiscard]] PaddedDomain domain(Rank rank, std::uint64_t k) const {
+        std::array<Range, padded> ranges;
+        ranges.fill(Range::strided(0, 1, 1));
+        places_->copy_domain(rank, k, ranges.data() + front_);
+        return PaddedDomain{ranges};
+    }
+
+private:
+    std::shared_ptr<const distribution::UserPlaces> places_;
+    std::size_t front_;
+};
+
 struct Dealt {
     const char* name;
     distribution::Dealing dealing;
@@ -101,10 +148,11 @@ BlockCyclicMap<padded> padded_map(std::span<const std::int64_t> extents, const K
 
 } // namespace
 
-KeptDistribution KeptDistribution::of(const lapwing_distribution* distribution, std::size_t dimensions) {
+KeptDistribution KeptDistribution::of(const lapwing_distribution* distribution, std::span<const Range> indices) {
+    const std::size_t dimensions = indices.size();
     KeptDistribution kept;
     if (distribution == nullptr) return kept;
-    require_constant(distribution->kind, 5, "distribution.kind", "LAPWING_BLOCK to LAPWING_OWN_DISTRIBUTION");
+    require_constant(distribution->kind, 6, "distribution.kind", "LAPWING_BLOCK to LAPWING_ALIGNED");
     kept.kind = distribution->kind;
     if (distribution->grid != nullptr) kept.grid.assign(distribution->grid, distribution->grid + dimensions);
     if (kept.kind == LAPWING_BLOCK_CYCLIC) {
@@ -121,7 +169,24 @@ KeptDistribution KeptDistribution::of(const lapwing_distribution* distribution, 
                              "and domain"};
         kept.context = distribution->context;
     }
+    if (kept.kind == LAPWING_ALIGNED) kept.keep_space(*distribution, indices);
     return kept;
+}
+
+void KeptDistribution::keep_space(const lapwing_distribution& distribution, std::span<const Range> indices) {
+    require_pointer(distribution.space, "distribution.space");
+    if (distribution.whole != nullptr && distribution.whole->kind == LAPWING_ALIGNED)
+        throw UsageError{"'distribution.whole' is LAPWING_ALIGNED itself; pass how the space is distributed, "
+                         "LAPWING_BLOCK for example"};
+    std::vector<Range> ranges;
+    for (std::size_t d = 0; d < indices.size(); ++d) {
+        const Range of_space = range_of(distribution.space[d], static_cast<int>(d));
+        distribution::require_in_space(indices[d], of_space, d);
+        space.push_back(static_cast<std::int64_t>(of_space.size()));
+        positions.push_back(arrays::Numbering{of_space}.positions(indices[d]));
+        ranges.push_back(of_space);
+    }
+    whole = std::make_shared<const KeptDistribution>(of(distribution.whole, ranges));
 }
 
 AnyMap AnyMap::make(Team& team, std::string_view name, std::span<const std::int64_t> extents,
@@ -129,13 +194,8 @@ AnyMap AnyMap::make(Team& team, std::string_view name, std::span<const std::int6
     arrays::check_extents(team, name, extents);
     AnyMap map;
     try {
-        if (distribution.kind == LAPWING_OWN_DISTRIBUTION) {
-            map.user_map = std::make_shared<OwnPlaces>(distribution, extents, team.size());
-            map.replicated = distribution.functions.replicated != 0;
-        } else {
-            map.block_cyclic = padded_map(extents, distribution, team.size());
-            map.replicated = distribution.kind == LAPWING_REPLICATED;
-        }
+        map = distribution.kind == LAPWING_ALIGNED ? aligned(extents, distribution, team.size())
+                                                   : unnamed(extents, distribution, team.size());
         if (halo != 0) {
             arrays::require_room_for_halo(team, {.name = std::string{name}, .halo = halo},
                                           map.user_map == nullptr && !map.replicated && map.block_cyclic.one_round());
@@ -146,6 +206,51 @@ AnyMap AnyMap::make(Team& team, std::string_view name, std::span<const std::int6
         const std::string_view reason = error.what();
         throw RangeError{reason.starts_with(text) ? std::string{reason} : text + ": " + error.what()};
     }
+    return map;
+}
+
+AnyMap AnyMap::unnamed(std::span<const std::int64_t> extents, const KeptDistribution& distribution, int ranks) {
+    AnyMap map;
+    if (distribution.kind == LAPWING_OWN_DISTRIBUTION) {
+        map.user_map = std::make_shared<OwnPlaces>(distribution, extents, ranks);
+        map.replicated = distribution.functions.replicated != 0;
+    } else {
+        map.block_cyclic = padded_map(extents, distribution, ranks);
+        map.replicated = distribution.kind == LAPWING_REPLICATED;
+    }
+    return map;
+}
+
+AnyMap AnyMap::aligned(std::span<const std::int64_t> extents, const KeptDistribution& distribution, int ranks) {
+    const std::size_t dimensions = extents.size();
+    const std::size_t front = padded - dimensions;
+    bool is_whole = true;
+    std::array<Range, padded> positions;
+    positions.fill(Range::strided(0, 1, 1));
+    for (std::size_t d = 0; d < dimensions; ++d) {
+        distribution::require_extent(extents[d], distribution.positions[d].size(), d);
+        positions[front + d] = distribution.positions[d];
+        is_whole = is_whole && extents[d] == distribution.space[d];
+    }
+    AnyMap map = unnamed(distribution.space, *distribution.whole, ranks);
+    if (is_whole) return map;
+    std::unique_ptr<distribution::UserMap<padded>> part;
+    if (map.user_map != nullptr) {
+        using Part = distribution::PartOfMap<padded, WholeOwnMap>;
+        part = std::make_unique<distribution::UserMapOf<padded, Part>>(
+            Part{WholeOwnMap{map.user_map, dimensions}, PaddedDomain{positions}});
+    } else {
+        std::array<distribution::AlignedDimension, padded> along;
+        for (std::size_t d = 0; d < padded; ++d)
+            along[d] = {.map = map.block_cyclic.dimensions()[d],
+                        .first = positions[d].empty() ? 0 : static_cast<std::uint64_t>(positions[d].first()),
+                        .stride = static_cast<std::uint64_t>(positions[d].stride()),
+                        .extent = positions[d].size()};
+        part = std::make_unique<distribution::UserMapOf<padded, distribution::AlignedMap<padded>>>(
+            distribution::AlignedMap<padded>{along});
+    }
+    map.user_map = std::make_shared<AlignedPlaces>(std::move(part), dimensions);
+    map.block_cyclic = {};
     return map;
 }
 

@@ -39,9 +39,16 @@ struct KeptDistribution {
     std::vector<std::int64_t> block;
     lapwing_distribution_functions functions{};
     void* context = nullptr;
+    /// Of LAPWING_ALIGNED: the distribution of the space, its extents, and the positions in it that the array has.
+    std::shared_ptr<const KeptDistribution> whole = {};
+    std::vector<std::int64_t> space = {};
+    std::vector<Range> positions = {};
 
-    /// Throws RangeError and UsageError for what is none.
-    [[nodiscard]] static KeptDistribution of(const lapwing_distribution* distribution, std::size_t dimensions);
+    /// For an array with these indices, a range for each dimension. Throws RangeError and UsageError for what is none.
+    [[nodiscard]] static KeptDistribution of(const lapwing_distribution* distribution, std::span<const Range> indices);
+
+private:
+    void keep_space(const lapwing_distribution& distribution, std::span<const Range> indices);
 };
 
 /// Where the elements of an array are.
@@ -59,6 +66,12 @@ struct AnyMap {
     }
     /// Of as many dimensions as the array has; empty for a program's own.
     [[nodiscard]] std::span<const distribution::DimensionMap> dimensions(std::size_t count) const noexcept;
+
+private:
+    [[nodiscard]] static AnyMap unnamed(std::span<const std::int64_t> extents, const KeptDistribution& distribution,
+                                        int ranks);
+    [[nodiscard]] static AnyMap aligned(std::span<const std::int64_t> extents, const KeptDistribution& distribution,
+                                        int ranks);
 };
 
 /// All of an array, or part of it, without its type.
@@ -187,6 +200,8 @@ public:
     [[nodiscard]] bool read_copy(const PaddedIndex& index, std::span<std::byte> value) const {
         return array_.prefetched_ != nullptr && read_prefetched(index, value);
     }
+    /// The local block and the copies around it. Throws UsageError if there are none in the halo.
+    [[nodiscard]] arrays::PlacedBox<padded> halo_view() const;
     /// The block around an element that is here, in which it can be read. Throws RangeError.
     [[nodiscard]] arrays::PlacedBox<padded> box_around(const PaddedIndex& index) const;
     /// Collective.
@@ -197,6 +212,11 @@ private:
     [[nodiscard]] std::vector<PaddedDomain> needed_by(const KeptPattern& pattern) const;
     void prefetch_domains(const std::vector<PaddedDomain>& needed, const PrefetchOptions& options,
                           prefetching::CopyState& state);
+    /// Copies what of these domains fits into the halo; returns the rest.
+    [[nodiscard]] std::vector<PaddedDomain> copy_into_halo(const std::vector<PaddedDomain>& needed);
+    /// The indices that have memory in the segment: local ones, and around them.
+    [[nodiscard]] PaddedDomain domain_with_halo() const;
+    [[nodiscard]] distribution::BufferShape<padded> shape_in_segment(const PaddedDomain& block) const;
     /// What of `needed` is to be copied, as few domains; nothing where these are too many, or the map is a program's.
     [[nodiscard]] std::optional<std::vector<PaddedDomain>> domains_to_copy(const std::vector<PaddedDomain>& needed,
                                                                            bool node) const;
@@ -204,8 +224,10 @@ private:
     [[nodiscard]] std::vector<arrays::IndexRun<padded>> rows_to_copy(const std::vector<PaddedDomain>& needed,
                                                                      bool node) const;
     [[nodiscard]] std::vector<PaddedDomain> by_owner(const std::vector<PaddedDomain>& domains) const;
-    /// Memory for the copies of these domains, one after another; null if they are empty.
-    [[nodiscard]] std::byte* add_copies_of(std::span<const PaddedDomain> domains, std::uint64_t index_bytes);
+    /// Memory for the copies of these domains, one after another; null if they are empty. In the halo where `memory` is
+    /// the segment.
+    [[nodiscard]] std::byte* add_copies_of(std::span<const PaddedDomain> domains, std::uint64_t index_bytes,
+                                           std::byte* memory = nullptr);
     [[nodiscard]] bool read_prefetched(const PaddedIndex& index, std::span<std::byte> value) const;
     [[nodiscard]] const std::byte* copy_of(const PaddedIndex& index) const noexcept;
     [[nodiscard]] bool is_of_node(int owner) const noexcept { return array_.window_.map().base(owner) != nullptr; }

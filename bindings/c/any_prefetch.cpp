@@ -97,8 +97,11 @@ void AnyPrefetch::prefetch_domains(const std::vector<PaddedDomain>& needed, cons
             std::make_unique<arrays::PrefetchedElements<padded>>(arrays::PrefetchedElements<padded>{state, {}});
     arrays::PrefetchedIndices<padded>& indices = array_.prefetched_->indices;
     // A read of an automatic copy is no better than one of the element itself, where that is a load.
-    const bool node = !options.consistent;
-    if (auto domains = domains_to_copy(needed, node)) {
+    // A halo is one block of memory, with those of the node.
+    const bool in_halo = options.storage == PrefetchStorage::halo;
+    const bool node = !options.consistent || in_halo;
+    const std::vector<PaddedDomain> rest = in_halo ? copy_into_halo(needed) : needed;
+    if (auto domains = domains_to_copy(rest, node)) {
         if (options.storage == PrefetchStorage::by_owner) *domains = by_owner(*domains);
         std::byte* copies = add_copies_of(*domains, indices.bytes_of(domains->size()));
         for (const PaddedDomain& one : *domains) {
@@ -106,7 +109,7 @@ void AnyPrefetch::prefetch_domains(const std::vector<PaddedDomain>& needed, cons
             copies += one.size() * array_.element_bytes();
         }
     } else {
-        const std::vector<RowRun> runs = rows_to_copy(needed, node);
+        const std::vector<RowRun> runs = rows_to_copy(rest, node);
         std::vector<PaddedDomain> rows;
         rows.reserve(runs.size());
         std::ranges::transform(runs, std::back_inserter(rows), &RowRun::domain);
@@ -157,19 +160,84 @@ std::vector<PaddedDomain> AnyPrefetch::by_owner(const std::vector<PaddedDomain>&
     return parts;
 }
 
-std::byte* AnyPrefetch::add_copies_of(std::span<const PaddedDomain> domains, std::uint64_t index_bytes) {
+std::vector<PaddedDomain> AnyPrefetch::copy_into_halo(const std::vector<PaddedDomain>& needed) {
+    const PaddedDomain around = domain_with_halo();
+    if (around.empty()) return needed;
+    prefetching::NeededDomains<padded> inside;
+    std::vector<PaddedDomain> rest;
+    bool few = true;
+    for (const PaddedDomain& one : needed) {
+        few = few && inside.add(one.intersect(around));
+        prefetching::NeededDomains<padded> outside;
+        if (outside.add(one) && outside.remove(around))
+            rest.insert(rest.end(), outside.domains().begin(), outside.domains().end());
+        else rest.push_back(one);
+    }
+    // Too ragged: there is room for all of it.
+    if (!few) {
+        inside = {};
+        (void)inside.add(around);
+    }
+    (void)inside.remove(array_.domain(array_.own_place(), 0));
+    arrays::PrefetchedIndices<padded>& indices = array_.prefetched_->indices;
+    for (const PaddedDomain& here : indices.domains()) (void)inside.remove(here);
+    const std::span<const PaddedDomain> blocks = inside.domains();
+    std::byte* const memory = array_.segment();
+    if (add_copies_of(blocks, indices.bytes_of(blocks.size()), memory) == nullptr) return rest;
+    for (const PaddedDomain& block : blocks) {
+        const distribution::BufferShape<padded> shape = shape_in_segment(block);
+        indices.add(block, shape.strides, memory + shape.offset * array_.element_bytes(), array_.element_bytes());
+    }
+    indices.order();
+    return rest;
+}
+
+PaddedDomain AnyPrefetch::domain_with_halo() const {
+    const BlockCyclicMap<padded>& map = array_.map_.block_cyclic;
+    if (array_.halo() == 0 || map.domain_count(array_.own_place()) == 0) return {};
+    const PaddedDomain own = map.domain(array_.own_place(), 0);
+    std::array<Range, padded> ranges;
+    for (std::size_t d = 0; d < padded; ++d)
+        ranges[d] = own.range(d).expand(static_cast<std::int64_t>(map.dimensions()[d].margin));
+    return PaddedDomain{ranges}.intersect(whole());
+}
+
+distribution::BufferShape<padded> AnyPrefetch::shape_in_segment(const PaddedDomain& block) const {
+    const BlockCyclicMap<padded>& map = array_.map_.block_cyclic;
+    const PaddedIndex first = map.domain(array_.own_place(), 0).first();
+    distribution::BufferShape<padded> shape{.offset = map.origin(), .strides = map.strides(array_.own_place())};
+    for (std::size_t d = 0; d < padded; ++d) {
+        shape.offset += static_cast<std::uint64_t>(block.first()[d] - first[d]) * shape.strides[d];
+        shape.strides[d] *= static_cast<std::uint64_t>(block.range(d).stride());
+    }
+    return shape;
+}
+
+arrays::PlacedBox<padded> AnyPrefetch::halo_view() const {
+    array_.require_open(".halo_view");
+    array_.require_halo_copies();
+    while (array_.prefetched_ != nullptr && !array_.prefetched_->state.is_fresh()) array_.refresh_copies();
+    const PaddedDomain around = domain_with_halo();
+    if (around.empty()) return {};
+    const distribution::BufferShape<padded> shape = shape_in_segment(around);
+    return {{around, shape.strides}, array_.segment() + shape.offset * array_.element_bytes()};
+}
+
+std::byte* AnyPrefetch::add_copies_of(std::span<const PaddedDomain> domains, std::uint64_t index_bytes,
+                                      std::byte* memory) {
     arrays::SliceCollector slices{array_.element_bytes()};
     std::uint64_t elements = 0;
     for (const PaddedDomain& one : domains) {
-        distribution::BufferShape<padded> shape = distribution::BufferShape<padded>::row_major(one);
-        shape.offset = elements;
+        distribution::BufferShape<padded> shape =
+            memory != nullptr ? shape_in_segment(one) : distribution::BufferShape<padded>::row_major(one);
+        if (memory == nullptr) shape.offset = elements;
         cut(array_, one, shape, slices);
         elements += one.size();
     }
     if (elements == 0) return nullptr;
     array_.prefetched_->of_node |=
         std::ranges::any_of(slices.owners().take(), [this](int owner) { return is_of_node(owner); });
-    return array_.add_copies(elements * array_.element_bytes(), slices, index_bytes);
+    return array_.add_copies(elements * array_.element_bytes(), slices, index_bytes, memory);
 }
 
 std::vector<RowRun> AnyPrefetch::rows_to_copy(const std::vector<PaddedDomain>& needed, bool node) const {

@@ -29,6 +29,12 @@ namespace {
                                  inside.lower[d], inside.lower[d] + array.extents()[d])};
 }
 
+[[noreturn]] void throw_not_numbered(const ArrayInside& inside, const std::string& indices, std::size_t d) {
+    throw RangeError{fmt::format("{}: {}: {} of dimension {} is not among the array's indices, {}",
+                                 inside.array.team().who(), text_of(inside.array), indices, d,
+                                 to_string(inside.indices(d)))};
+}
+
 } // namespace
 
 PaddedIndex position_of(const ArrayInside& inside, const std::int64_t* index) {
@@ -38,9 +44,11 @@ PaddedIndex position_of(const ArrayInside& inside, const std::int64_t* index) {
     PaddedIndex position{};
     for (std::size_t d = 0; d < array.dimensions(); ++d) {
         // Below the lower bound the difference wraps around to more than any extent.
-        const std::uint64_t place = static_cast<std::uint64_t>(index[d]) - static_cast<std::uint64_t>(inside.lower[d]);
-        if (place >= static_cast<std::uint64_t>(array.extents()[d])) [[unlikely]]
+        const std::uint64_t place = inside.numbering[d].position(index[d]);
+        if (place >= static_cast<std::uint64_t>(array.extents()[d])) [[unlikely]] {
+            if (inside.stride[d] != 1) throw_not_numbered(inside, fmt::format("index {}", index[d]), d);
             throw_outside_of(inside, index, d);
+        }
         position[front + d] = static_cast<std::int64_t>(place);
     }
     return position;
@@ -60,6 +68,12 @@ PaddedDomain positions_of(const ArrayInside& inside, const lapwing_range* ranges
     if (empty) return {};
     for (std::size_t d = 0; d < array.dimensions(); ++d) {
         const Range indices = positions[front + d];
+        if (inside.stride[d] != 1) {
+            Triplet places;
+            if (!inside.numbering[d].find(indices, places)) throw_not_numbered(inside, to_string(indices), d);
+            positions[front + d] = Range::strided(places.first(), places.size(), places.stride());
+            continue;
+        }
         const std::int64_t lower = inside.lower[d];
         const std::int64_t end = lower + array.extents()[d];
         if (indices.first() < lower || indices.last() >= end)
@@ -72,29 +86,54 @@ PaddedDomain positions_of(const ArrayInside& inside, const lapwing_range* ranges
 
 void copy_index(const ArrayInside& inside, const PaddedIndex& position, std::int64_t* index) {
     const std::size_t front = padded - inside.array.dimensions();
-    for (std::size_t d = 0; d < inside.array.dimensions(); ++d) index[d] = position[front + d] + inside.lower[d];
+    for (std::size_t d = 0; d < inside.array.dimensions(); ++d)
+        index[d] = inside.numbering[d].index(position[front + d]);
+}
+
+void ArrayInside::number() {
+    for (std::size_t d = 0; d < array.dimensions(); ++d) numbering[d] = arrays::Numbering{indices(d)};
+}
+
+lapwing_range ArrayInside::indices(std::size_t d, const Range& positions) const noexcept {
+    if (positions.empty()) return {lower[d], 0, 1};
+    return {lower[d] + positions.first() * stride[d], positions.size(),
+            positions.size() == 1 ? 1 : positions.stride() * stride[d]};
+}
+
+KeptDistribution distribution_of(const ArrayInside& inside, const lapwing_distribution* distribution) {
+    std::vector<Range> indices;
+    for (std::size_t d = 0; d < inside.array.dimensions(); ++d) indices.push_back(inside.indices(d));
+    return KeptDistribution::of(distribution, indices);
 }
 
 namespace {
 
-/// Lower bounds, all of whose indices must be within 64 bits.
-void set_lower(ArrayInside& inside, const std::int64_t* lower) {
-    if (lower == nullptr) return;
-    for (std::size_t d = 0; d < inside.array.dimensions(); ++d) inside.lower[d] = lower[d];
-}
-
-void require_lower(const std::int64_t* lower, const std::int64_t* extents, std::size_t dimensions) {
-    if (lower == nullptr) return;
-    std::int64_t end = 0;
-    for (std::size_t d = 0; d < dimensions; ++d)
-        if (extents[d] > 0 && __builtin_add_overflow(lower[d], extents[d], &end))
-            throw RangeError{fmt::format("the lower bound {} and the extent {} of dimension {} leave 64 bits", lower[d],
-                                         extents[d], d)};
+/// The indices of an array, all of which must be within 64 bits. What is null is 0 or 1; extents that no array has
+/// are left to its constructor.
+std::vector<Range> indices_of(const std::int64_t* lower, const std::int64_t* stride, const std::int64_t* extents,
+                              std::size_t dimensions) {
+    std::vector<Range> indices;
+    for (std::size_t d = 0; d < dimensions; ++d) {
+        const std::int64_t first = lower != nullptr ? lower[d] : 0;
+        const std::int64_t step = stride != nullptr ? stride[d] : 1;
+        if (step < 1)
+            throw RangeError{
+                fmt::format("the stride {} of dimension {} is below 1; indices of an array rise", step, d)};
+        const std::int64_t extent = std::max<std::int64_t>(extents[d], 0);
+        std::int64_t length = 0;
+        std::int64_t end = 0;
+        if (__builtin_mul_overflow(extent, step, &length) || __builtin_add_overflow(first, length, &end))
+            throw RangeError{fmt::format("the lower bound {} and the extent {} of dimension {}{} leave 64 bits", first,
+                                         extent, d, step == 1 ? std::string{} : fmt::format(" with stride {}", step))};
+        indices.push_back(Range::strided(first, static_cast<std::uint64_t>(extent), step));
+    }
+    return indices;
 }
 
 } // namespace
 
 void bind_again(lapwing_array& array) {
+    array.inside->number();
     if (array.inside->window != nullptr) Handles<lapwing_window>::end(std::exchange(array.inside->window, nullptr));
     array.bind();
 }
@@ -112,8 +151,11 @@ void lapwing_array::bind() {
     head.dimensions = static_cast<int>(array.dimensions());
     head.writable = array.replicated() ? 0 : 1;
     head.base = reinterpret_cast<unsigned char*>(near.first);
+    // Positions of strided indices are divisions, which the inline functions leave to the library.
+    const bool strided = std::ranges::any_of(std::span{inside->stride}.first(array.dimensions()),
+                                             [](std::int64_t stride) { return stride != 1; });
     for (std::size_t d = 0; d < lapwing::max_dimensions; ++d) {
-        const bool used = d < array.dimensions() && !near.box.empty();
+        const bool used = d < array.dimensions() && !near.box.empty() && !strided;
         head.lower[d] = used ? near.box.first()[front + d] + inside->lower[d] : 0;
         head.extent[d] = used ? near.box.extent(front + d) : 0;
         head.stride[d] = 0;
@@ -122,12 +164,25 @@ void lapwing_array::bind() {
         ++neighbour[front + d];
         head.stride[d] = near.box.offset(neighbour) * array.element_bytes();
     }
+    bind_axes();
+}
+
+void lapwing_array::bind_axes() {
+    static constexpr lapwing_type inlined[] = {LAPWING_INT32, LAPWING_INT64, LAPWING_FLOAT, LAPWING_DOUBLE};
+    const int count = head.dimensions;
+    std::ranges::fill(head.axes, lapwing_array_axis{});
+    for (int d = 0; d < count && count <= 3; ++d)
+        head.axes[count * (count - 1) / 2 + d] = {head.lower[d], head.extent[d], head.stride[d]};
+    for (std::size_t k = 0; k < std::size(inlined); ++k) {
+        head.reads[k] = head.type == inlined[k] ? head.base : nullptr;
+        head.writes[k] = head.writable != 0 ? head.reads[k] : nullptr;
+    }
 }
 
 extern "C" {
 
 lapwing_array_options lapwing_array_options_default(void) {
-    return {nullptr, nullptr, lapwing_cache_options_default(), 0};
+    return {nullptr, nullptr, lapwing_cache_options_default(), 0, nullptr};
 }
 
 int lapwing_array_create(lapwing_runtime* runtime, lapwing_type type, int dimensions, const int64_t* extents,
@@ -141,14 +196,19 @@ int lapwing_array_create(lapwing_runtime* runtime, lapwing_type type, int dimens
         require_pointer(array, "array");
         const auto count = static_cast<std::size_t>(dimensions);
         const lapwing_array_options given = options != nullptr ? *options : lapwing_array_options_default();
-        require_lower(given.lower, extents, count);
+        const std::vector<lapwing::Range> indices = indices_of(given.lower, given.stride, extents, count);
         lapwing::GlobalArrayOptions array_options;
         if (given.name != nullptr) array_options.name = given.name;
         array_options.cache = cache_options_of(given.cache);
         array_options.halo = given.halo;
         auto inside = std::make_unique<ArrayInside>(
-            runtime, AnyArray{team, type, {extents, count}, KeptDistribution::of(distribution, count), array_options});
-        set_lower(*inside, given.lower);
+            runtime,
+            AnyArray{team, type, {extents, count}, KeptDistribution::of(distribution, indices), array_options});
+        for (std::size_t d = 0; d < count; ++d) {
+            inside->lower[d] = given.lower != nullptr ? given.lower[d] : 0;
+            inside->stride[d] = given.stride != nullptr ? given.stride[d] : 1;
+        }
+        inside->number();
         *array = Handles<lapwing_array>::make(std::move(inside));
     });
 }
@@ -175,7 +235,7 @@ int lapwing_array_resize(lapwing_array* array, const int64_t* extents) {
     return guarded("lapwing_array_resize", [&] {
         ArrayInside& inside = inside_of(array);
         require_pointer(extents, "extents");
-        require_lower(inside.lower.data(), extents, inside.array.dimensions());
+        (void)indices_of(inside.lower.data(), inside.stride.data(), extents, inside.array.dimensions());
         const std::vector<std::int64_t> kept{extents, extents + inside.array.dimensions()};
         inside.array.rebuild(".resize", kept, KeptDistribution{inside.array.distribution()});
         bind_again(*array);
@@ -184,9 +244,10 @@ int lapwing_array_resize(lapwing_array* array, const int64_t* extents) {
 
 int lapwing_array_redistribute(lapwing_array* array, const lapwing_distribution* distribution) {
     return guarded("lapwing_array_redistribute", [&] {
-        AnyArray& one = array_of(array);
+        ArrayInside& inside = inside_of(array);
+        AnyArray& one = inside.array;
         const std::vector<std::int64_t> extents{one.extents().begin(), one.extents().end()};
-        one.rebuild(".redistribute", extents, KeptDistribution::of(distribution, one.dimensions()));
+        one.rebuild(".redistribute", extents, distribution_of(inside, distribution));
         bind_again(*array);
     });
 }
@@ -199,6 +260,14 @@ int lapwing_array_shape(const lapwing_array* array, lapwing_type* type, int* dim
         if (dimensions != nullptr) *dimensions = static_cast<int>(inside.array.dimensions());
         if (extents != nullptr) std::ranges::copy(inside.array.extents(), extents);
         if (lower != nullptr) std::copy_n(inside.lower.begin(), inside.array.dimensions(), lower);
+    });
+}
+
+int lapwing_array_stride(const lapwing_array* array, int64_t* stride) {
+    return guarded("lapwing_array_stride", [&] {
+        const ArrayInside& inside = inside_of(array);
+        require_pointer(stride, "stride");
+        std::copy_n(inside.stride.begin(), inside.array.dimensions(), stride);
     });
 }
 
@@ -228,8 +297,7 @@ int lapwing_array_window(lapwing_array* array, lapwing_window** window) {
         ArrayInside& inside = inside_of(array);
         require_pointer(window, "window");
         if (inside.window == nullptr) {
-            inside.window = Handles<lapwing_window>::make();
-            inside.window->window = &inside.array.window();
+            inside.window = Handles<lapwing_window>::make(inside.array.window());
         }
         *window = inside.window;
     });
@@ -269,11 +337,8 @@ int lapwing_array_domain(const lapwing_array* array, int rank, uint64_t k, lapwi
                                                   inside.array.team().who(), text_of(inside.array), rank, count, k)};
         const PaddedDomain domain = inside.array.domain(Rank{rank}, k);
         const std::size_t front = padded - inside.array.dimensions();
-        for (std::size_t d = 0; d < inside.array.dimensions(); ++d) {
-            const lapwing::Range& range = domain.range(front + d);
-            ranges[d] = {range.empty() ? inside.lower[d] : range.first() + inside.lower[d], range.size(),
-                         range.stride()};
-        }
+        for (std::size_t d = 0; d < inside.array.dimensions(); ++d)
+            ranges[d] = inside.indices(d, domain.range(front + d));
     });
 }
 

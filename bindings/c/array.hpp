@@ -6,6 +6,7 @@
 #include "bindings/c/window.hpp"
 
 #include <lapwing/c/array.h>
+#include <lapwing/detail/numbering.hpp>
 
 #include <array>
 #include <cstddef>
@@ -25,6 +26,18 @@ struct ArrayInside {
     OnRuntime runtime;
     AnyArray array;
     std::array<std::int64_t, max_dimensions> lower{};
+    std::array<std::int64_t, max_dimensions> stride{};            ///< between neighbouring indices
+    std::array<arrays::Numbering, max_dimensions> numbering = {}; ///< of the array's extents by these
+
+    /// After the extents have changed, and at the start.
+    void number();
+    /// The array's indices in a dimension.
+    [[nodiscard]] Range indices(std::size_t d) const noexcept {
+        return Range::strided(lower[d], static_cast<std::uint64_t>(array.extents()[d]), stride[d]);
+    }
+    /// Those of positions, which may lie beyond its edges.
+    [[nodiscard]] lapwing_range indices(std::size_t d, const Range& positions) const noexcept;
+
     lapwing_window* window = nullptr; ///< made when it is asked for
 };
 
@@ -49,11 +62,16 @@ struct lapwing_array {
     ~lapwing_array() {
         // Inline functions find nothing any more.
         for (std::uint64_t& extent : head.extent) extent = 0;
+        bind_axes();
         delete inside;
     }
 
     /// Of an array that is new, or whose elements have moved.
     void bind();
+
+private:
+    /// What of the head is for one, two and three dimensions, and for single types.
+    void bind_axes();
 };
 static_assert(std::is_standard_layout_v<lapwing_array>);
 
@@ -65,6 +83,8 @@ namespace lapwing::detail::bindings {
 [[nodiscard]] PaddedIndex position_of(const ArrayInside& inside, const std::int64_t* index);
 /// The positions of ranges of the program's. Throws RangeError.
 [[nodiscard]] PaddedDomain positions_of(const ArrayInside& inside, const lapwing_range* ranges);
+/// What a distribution that the program passes makes of the array's indices. Throws RangeError and UsageError.
+[[nodiscard]] KeptDistribution distribution_of(const ArrayInside& inside, const lapwing_distribution* distribution);
 /// After elements have moved: what was made from the array before is of no use any more.
 void bind_again(lapwing_array& array);
 /// "array "a"", for messages.

@@ -167,24 +167,27 @@ int lapwing_array_put_typed(lapwing_array* array, lapwing_type type, const int64
     });
 }
 
-int lapwing_array_get_typed_n_(lapwing_array* array, lapwing_type type, int dimensions, const int64_t* index,
-                               void* value) {
-    return guarded("lapwing_array_get_typed", [&] {
+lapwing_far_value lapwing_array_get_far_(lapwing_array* array, lapwing_type type, int dimensions, int64_t i, int64_t j,
+                                         int64_t k) {
+    lapwing_far_value value{};
+    value.code = guarded("lapwing_array_get_typed", [&] {
         ArrayInside& inside = inside_of(array);
         require_type_of(inside.array, type);
         require_dimensions_of(inside.array, dimensions);
-        require_pointer(value, "value");
-        get_element(inside, position_of(inside, index), value);
+        const std::int64_t index[] = {i, j, k};
+        get_element(inside, position_of(inside, index), &value.bits);
     });
+    return value;
 }
 
-int lapwing_array_put_typed_n_(lapwing_array* array, lapwing_type type, int dimensions, const int64_t* index,
-                               const void* value) {
+int lapwing_array_put_far_(lapwing_array* array, lapwing_type type, int dimensions, int64_t i, int64_t j, int64_t k,
+                           uint64_t bits) {
     return guarded("lapwing_array_put_typed", [&] {
         const ArrayInside& inside = inside_of(array);
         require_type_of(inside.array, type);
         require_dimensions_of(inside.array, dimensions);
-        put_element(inside, position_of(inside, index), value);
+        const std::int64_t index[] = {i, j, k};
+        put_element(inside, position_of(inside, index), &bits);
     });
 }
 

@@ -163,7 +163,7 @@ int lapwing_halo_memory(const lapwing_halo* halo, void** memory, int64_t* stride
         for (std::size_t d = 0; d < inside.array.dimensions(); ++d) {
             const lapwing::Range& range = one.domain.range(front + d);
             if (strides != nullptr) strides[d] = static_cast<std::int64_t>(shape.strides[front + d]);
-            if (ranges != nullptr) ranges[d] = {range.empty() ? 0 : range.first() + inside.lower[d], range.size(), 1};
+            if (ranges != nullptr) ranges[d] = inside.indices(d, range);
         }
     });
 }

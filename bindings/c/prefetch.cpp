@@ -6,6 +6,7 @@
 #include "bindings/c/window.hpp"
 
 #include <lapwing/c/prefetch.h>
+#include <lapwing/detail/numbering.hpp>
 #include <lapwing/error.hpp>
 #include <lapwing/patterns.hpp>
 #include <lapwing/prefetch.hpp>
@@ -35,11 +36,12 @@ namespace {
 
 PrefetchOptions options_of(const lapwing_prefetch_options* given) {
     if (given == nullptr) return {};
-    require_constant(given->storage, 2, "options.storage", "LAPWING_STORE_BY_INDEX or LAPWING_STORE_BY_OWNER");
+    require_constant(given->storage, 3, "options.storage",
+                     "LAPWING_STORE_BY_INDEX, LAPWING_STORE_BY_OWNER or LAPWING_STORE_IN_HALO");
+    static constexpr std::array storages{PrefetchStorage::by_index, PrefetchStorage::by_owner, PrefetchStorage::halo};
     return {.consistent = given->consistent != 0,
             .static_domain = given->static_domain != 0,
-            .storage =
-                given->storage == LAPWING_STORE_BY_OWNER ? PrefetchStorage::by_owner : PrefetchStorage::by_index};
+            .storage = storages[static_cast<std::size_t>(given->storage)]};
 }
 
 using Domains = std::vector<PaddedDomain>;
@@ -58,31 +60,74 @@ Domains with_all_of(const PaddedDomain& own, const Site& site, std::size_t d) {
     return {PaddedDomain{ranges}};
 }
 
-/// A list of domains by positions; they may leave the array.
-Domains listed(const ArrayInside& inside, const lapwing_pattern& pattern) {
-    require_memory(pattern.domains, pattern.count, "pattern.domains");
-    const std::size_t dimensions = inside.array.dimensions();
-    Domains domains;
-    for (std::uint64_t k = 0; k < pattern.count; ++k) {
-        std::array<Range, padded> ranges;
-        ranges.fill(Range::strided(0, 1, 1));
+/// How an array's indices are positions, as patterns need it, that are asked again after a resize.
+struct PatternNumbers {
+    std::size_t dimensions;
+    std::array<std::int64_t, max_dimensions> lower;
+    std::array<std::int64_t, max_dimensions> stride;
+
+    /// What of these indices, a range for each dimension, the array has, by positions. Throws RangeError.
+    [[nodiscard]] PaddedDomain positions(const lapwing_range* indices, const Site& site) const {
+        std::array<Range, padded> ranges = site.whole.ranges();
         for (std::size_t d = 0; d < dimensions; ++d) {
-            const Range indices = range_of(pattern.domains[k * dimensions + d], static_cast<int>(d));
-            std::int64_t first = 0;
-            if (__builtin_sub_overflow(indices.first(), inside.lower[d], &first))
-                throw RangeError{fmt::format("index {} of dimension {} of domain {} of the pattern leaves 64 bits",
-                                             indices.first(), d, k)};
-            ranges[padded - dimensions + d] = Range::strided(first, indices.size(), indices.stride());
+            Range& positions = ranges[padded - dimensions + d];
+            const Range all = Range::strided(lower[d], positions.size(), stride[d]);
+            positions = arrays::Numbering{all}.positions(range_of(indices[d], static_cast<int>(d)).intersect(all));
         }
-        domains.emplace_back(ranges);
+        return PaddedDomain{ranges};
     }
-    return domains;
+};
+
+/// A list of domains, of which those that are valid ranges are kept. Throws RangeError.
+AnyPrefetch::KeptPattern listed(const PatternNumbers& numbers, const lapwing_pattern& pattern) {
+    require_memory(pattern.domains, pattern.count, "pattern.domains");
+    const std::size_t dimensions = numbers.dimensions;
+    std::vector<lapwing_range> ranges(pattern.domains, pattern.domains + pattern.count * dimensions);
+    for (std::size_t k = 0; k < ranges.size(); ++k) (void)range_of(ranges[k], static_cast<int>(k % dimensions));
+    return [numbers, ranges = std::move(ranges)](const PaddedDomain&, const Site& site) {
+        Domains domains;
+        for (std::size_t k = 0; k < ranges.size(); k += numbers.dimensions)
+            domains.push_back(numbers.positions(&ranges[k], site));
+        return domains;
+    };
+}
+
+} // namespace
+} // namespace lapwing::detail::bindings
+
+/// Lives while a function is asked.
+struct lapwing_needed : lapwing::detail::bindings::Object<lapwing_needed> {
+    static constexpr const char* object_name = "list of needed domains";
+
+    const lapwing::detail::bindings::PatternNumbers& numbers;
+    const lapwing::detail::bindings::Site& site;
+    lapwing::detail::bindings::Domains domains = {};
+};
+
+namespace lapwing::detail::bindings {
+namespace {
+
+AnyPrefetch::KeptPattern named_by_function(const PatternNumbers& numbers, const lapwing_pattern& pattern) {
+    require_pointer(reinterpret_cast<const void*>(pattern.function), "pattern.function");
+    return
+        [numbers, function = pattern.function, context = pattern.context](const PaddedDomain& own, const Site& site) {
+            std::array<lapwing_range, max_dimensions> indices{};
+            for (std::size_t d = 0; d < numbers.dimensions; ++d) {
+                const Range& range = own.range(padded - numbers.dimensions + d);
+                indices[d] = {range.empty() ? numbers.lower[d] : numbers.lower[d] + range.first() * numbers.stride[d],
+                              range.size(), range.stride() * numbers.stride[d]};
+            }
+            lapwing_needed needed{{}, numbers, site};
+            if (const int code = function(context, indices.data(), &needed); code != 0)
+                throw CallbackError{"the function of the pattern", code};
+            return std::move(needed.domains);
+        };
 }
 
 /// A pattern with what it points to.
 AnyPrefetch::KeptPattern pattern_of(const ArrayInside& inside, const lapwing_pattern* given) {
     require_pointer(given, "pattern");
-    require_constant(given->kind, 6, "pattern.kind", "LAPWING_PATTERN_STENCIL to LAPWING_PATTERN_DOMAINS");
+    require_constant(given->kind, 7, "pattern.kind", "LAPWING_PATTERN_STENCIL to LAPWING_PATTERN_FUNCTION");
     const std::size_t dimensions = inside.array.dimensions();
     switch (given->kind) {
     case LAPWING_PATTERN_STENCIL: {
@@ -103,7 +148,23 @@ AnyPrefetch::KeptPattern pattern_of(const ArrayInside& inside, const lapwing_pat
     case LAPWING_PATTERN_TRANSPOSE:
         return [dimensions](const PaddedDomain& own, const Site&) { return transposed(own, dimensions); };
     case LAPWING_PATTERN_ALL: return [](const PaddedDomain&, const Site& site) { return Domains{site.whole}; };
-    default: return [domains = listed(inside, *given)](const PaddedDomain&, const Site&) { return domains; };
+    case LAPWING_PATTERN_DOMAINS: return listed({dimensions, inside.lower, inside.stride}, *given);
+    default: return named_by_function({dimensions, inside.lower, inside.stride}, *given);
+    }
+}
+
+/// Strides and indices of a block of memory; null pointers are left out.
+void describe_box(const ArrayInside& inside, const arrays::DenseBox<padded>& box, std::int64_t* strides,
+                  lapwing_range* ranges) {
+    const std::size_t front = padded - inside.array.dimensions();
+    for (std::size_t d = 0; d < inside.array.dimensions(); ++d) {
+        const std::uint64_t size = box.extent(front + d);
+        if (ranges != nullptr)
+            ranges[d] = inside.indices(d, Range::strided(size == 0 ? 0 : box.first()[front + d], size, 1));
+        if (strides == nullptr) continue;
+        PaddedIndex neighbour = box.first();
+        ++neighbour[front + d];
+        strides[d] = size < 2 ? 1 : static_cast<std::int64_t>(box.offset(neighbour));
     }
 }
 
@@ -128,6 +189,14 @@ using namespace lapwing::detail::bindings; // NOLINT: the functions below are in
 using lapwing::Rank;
 
 extern "C" {
+
+int lapwing_needed_add(lapwing_needed* needed, const lapwing_range* ranges) {
+    return guarded("lapwing_needed_add", [&] {
+        lapwing_needed& one = use(needed);
+        require_pointer(ranges, "ranges");
+        one.domains.push_back(one.numbers.positions(ranges, one.site));
+    });
+}
 
 lapwing_prefetch_options lapwing_prefetch_options_default(void) { return {1, 0, LAPWING_STORE_BY_INDEX}; }
 
@@ -175,15 +244,17 @@ int lapwing_array_block_at(lapwing_array* array, const int64_t* index, const voi
         const PaddedIndex position = position_of(inside, index);
         const auto [box, first] = AnyPrefetch{inside.array}.box_around(position);
         *memory = first;
-        const std::size_t front = padded - inside.array.dimensions();
-        for (std::size_t d = 0; d < inside.array.dimensions(); ++d) {
-            const std::uint64_t size = box.extent(front + d);
-            if (ranges != nullptr) ranges[d] = {box.first()[front + d] + inside.lower[d], size, 1};
-            if (strides == nullptr) continue;
-            PaddedIndex neighbour = box.first();
-            ++neighbour[front + d];
-            strides[d] = size < 2 ? 1 : static_cast<std::int64_t>(box.offset(neighbour));
-        }
+        describe_box(inside, box, strides, ranges);
+    });
+}
+
+int lapwing_array_halo_view(lapwing_array* array, const void** memory, int64_t* strides, lapwing_range* ranges) {
+    return guarded("lapwing_array_halo_view", [&] {
+        ArrayInside& inside = inside_of(array);
+        require_pointer(memory, "memory");
+        const auto [box, first] = AnyPrefetch{inside.array}.halo_view();
+        *memory = first;
+        describe_box(inside, box, strides, ranges);
     });
 }
 

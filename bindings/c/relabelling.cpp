@@ -28,10 +28,10 @@ extern "C" {
 int lapwing_relabelling_create(lapwing_array* array, const lapwing_distribution* distribution,
                                lapwing_relabelling** relabelling) {
     return guarded("lapwing_relabelling_create", [&] {
-        AnyArray& one = array_of(array);
+        ArrayInside& inside = inside_of(array);
         require_pointer(relabelling, "relabelling");
         *relabelling = Handles<lapwing_relabelling>::make(
-            AnyPrefetch{one}.relabelling(KeptDistribution::of(distribution, one.dimensions())));
+            AnyPrefetch{inside.array}.relabelling(distribution_of(inside, distribution)));
     });
 }
 
@@ -75,10 +75,11 @@ int lapwing_relabelling_runtime(lapwing_relabelling* relabelling, lapwing_runtim
 int lapwing_array_redistribute_ordered(lapwing_array* array, const lapwing_distribution* distribution,
                                        lapwing_relabelling* relabelling) {
     return guarded("lapwing_array_redistribute_ordered", [&] {
-        AnyArray& one = array_of(array);
+        ArrayInside& inside = inside_of(array);
+        AnyArray& one = inside.array;
         lapwing_relabelling& order = use(relabelling);
         const std::vector<std::int64_t> extents{one.extents().begin(), one.extents().end()};
-        one.rebuild(".redistribute", extents, KeptDistribution::of(distribution, one.dimensions()), &order.order);
+        one.rebuild(".redistribute", extents, distribution_of(inside, distribution), &order.order);
         bind_again(*array);
     });
 }

@@ -55,14 +55,27 @@ slices::SlicePart part_of(const lapwing_part& part, std::int64_t lower, std::siz
     return {.indices = Triplet::strided(first, size, size < 2 ? 1 : part.stride), .everything = false, .left_out = one};
 }
 
-/// `lower`: the lowest index of each dimension; null: 0.
-void cut_by(AnySlice& slice, const lapwing_part* parts, const std::int64_t* lower) {
+/// The positions of a part whose indices have a stride in the array. Throws RangeError.
+void number_part(slices::SlicePart& part, const ArrayInside& array, std::size_t d) {
+    if (part.everything || array.stride[d] == 1) return;
+    Triplet positions;
+    if (!array.numbering[d].find(part.indices, positions))
+        throw RangeError{fmt::format("{}: {}: {} of dimension {} is not among the array's indices, {}",
+                                     array.array.team().who(), text_of(array.array), to_string(part.indices), d,
+                                     to_string(array.indices(d)))};
+    part.indices = positions;
+}
+
+/// By the indices of `array`; null: by positions.
+void cut_by(AnySlice& slice, const lapwing_part* parts, const ArrayInside* array) {
     if (parts == nullptr) return;
     const std::size_t count = slice.shape().count;
     std::array<slices::SlicePart, max_dimensions> cut{};
     std::size_t left = 0;
     for (std::size_t d = 0; d < count; ++d) {
-        cut[d] = part_of(parts[d], lower != nullptr ? lower[d] : 0, d);
+        // Strides need the lower bound themselves.
+        cut[d] = part_of(parts[d], array != nullptr && array->stride[d] == 1 ? array->lower[d] : 0, d);
+        if (array != nullptr) number_part(cut[d], *array, d);
         if (!cut[d].left_out) ++left;
     }
     if (left == 0)
@@ -128,7 +141,7 @@ int lapwing_slice_create(const lapwing_array* array, const lapwing_part* parts, 
         const ArrayInside& inside = inside_of(array);
         require_pointer(slice, "slice");
         AnySlice made = inside.array.slice();
-        cut_by(made, parts, inside.lower.data());
+        cut_by(made, parts, &inside);
         *slice = Handles<lapwing_slice>::make(std::move(made), inside.array.type());
     });
 }

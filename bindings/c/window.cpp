@@ -62,20 +62,38 @@ WindowOptions window_options_of(const lapwing_window_options* given) {
     return result;
 }
 
-void make_window(lapwing_runtime* runtime, Window made, lapwing_window** window) {
-    lapwing_window* const object = Handles<lapwing_window>::make();
-    object->runtime = std::make_unique<OnRuntime>(runtime);
-    object->own = std::move(made);
-    object->window = &object->own;
-    *window = object;
+void make_window(lapwing_runtime* runtime, Window made, bool adopted, lapwing_window** window) {
+    auto inside = std::make_unique<WindowInside>(runtime, std::move(made));
+    *window = Handles<lapwing_window>::make(std::move(inside), adopted);
 }
 
 void require_own(const lapwing_window& window) {
-    if (window.runtime == nullptr) throw UsageError{"the window belongs to an array, which it ends with; free that"};
+    if (window.inside == nullptr) throw UsageError{"the window belongs to an array, which it ends with; free that"};
 }
 
 } // namespace
 } // namespace lapwing::detail::bindings
+
+lapwing_window::lapwing_window(lapwing::Window& of_array) : window{&of_array} { bind(); }
+
+lapwing_window::lapwing_window(std::unique_ptr<lapwing::detail::bindings::WindowInside> own, bool adopted)
+    : window{&own->window}, inside{own.release()} {
+    bind();
+    if (adopted) head.ranks = 0;
+}
+
+void lapwing_window::bind() {
+    head.mark = live_mark();
+    const lapwing::detail::transport::MemoryMap& map = window->map();
+    // What is recorded, or has parts of several sizes, or a node whose ranks are no run, is left to the library.
+    if (map.inline_ranks == 0 || map.sizes != nullptr || map.node_index != nullptr) return;
+    const bool node = map.node_count > 0;
+    static_assert(sizeof(std::byte*) == sizeof(unsigned char*));
+    head.bases = reinterpret_cast<unsigned char* const*>(node ? map.bases : &map.own);
+    head.bytes = map.uniform_bytes;
+    head.first = node ? map.node_first : map.own_rank;
+    head.ranks = node ? static_cast<unsigned>(map.node_count) : 1U;
+}
 
 using namespace lapwing::detail::bindings; // NOLINT: the functions below are in the global namespace
 using lapwing::Completion;
@@ -95,7 +113,7 @@ int lapwing_window_create(lapwing_runtime* runtime, uint64_t bytes, const lapwin
     return guarded("lapwing_window_create", [&] {
         lapwing::Team& team = team_of(runtime);
         require_pointer(window, "window");
-        make_window(runtime, Window{team, bytes, window_options_of(options)}, window);
+        make_window(runtime, Window{team, bytes, window_options_of(options)}, false, window);
     });
 }
 
@@ -107,7 +125,7 @@ int lapwing_window_adopt(lapwing_runtime* runtime, MPI_Win mpi_window, int locke
         if (mpi_window == MPI_WIN_NULL)
             throw lapwing::UsageError{
                 "the argument 'mpi_window' is MPI_WIN_NULL; pass a window that the program has made"};
-        make_window(runtime, Window::adopt(team, mpi_window, locked != 0, window_options_of(options)), window);
+        make_window(runtime, Window::adopt(team, mpi_window, locked != 0, window_options_of(options)), true, window);
     });
 }
 
@@ -117,7 +135,7 @@ int lapwing_window_free(lapwing_window** window) {
         if (*window == nullptr) return;
         lapwing_window& one = use(*window);
         require_own(one);
-        one.own.close();
+        one.inside->window.close();
         end_handle(window);
     });
 }

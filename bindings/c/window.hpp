@@ -11,14 +11,46 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <type_traits>
+#include <utility>
 
-struct lapwing_window : lapwing::detail::bindings::Object<lapwing_window> {
-    static constexpr const char* object_name = "window";
+namespace lapwing::detail::bindings {
 
-    lapwing::Window* window = nullptr;
-    std::unique_ptr<lapwing::detail::bindings::OnRuntime> runtime = {}; ///< null: the window of an array
-    lapwing::Window own = {};                                           ///< unless it is an array's
+/// A window of the program's own.
+struct WindowInside {
+    WindowInside(lapwing_runtime* of, Window made) : runtime{of}, window{std::move(made)} {}
+
+    OnRuntime runtime;
+    Window window;
 };
+
+} // namespace lapwing::detail::bindings
+
+/// Standard layout, so that inline functions find the head at its address.
+struct lapwing_window {
+    static constexpr const char* object_name = "window";
+    [[nodiscard]] static constexpr std::uint64_t live_mark() noexcept {
+        return lapwing::detail::bindings::Object<lapwing_window>::live_mark();
+    }
+
+    lapwing_window_head head{};
+    lapwing::Window* window;
+    lapwing::detail::bindings::WindowInside* inside = nullptr; ///< null: the window of an array
+
+    explicit lapwing_window(lapwing::Window& of_array);
+    /// An adopted one ends when the program frees what it has adopted: inline functions reach none of it.
+    lapwing_window(std::unique_ptr<lapwing::detail::bindings::WindowInside> own, bool adopted);
+    lapwing_window(const lapwing_window&) = delete;
+    lapwing_window& operator=(const lapwing_window&) = delete;
+    ~lapwing_window() {
+        head.ranks = 0; // inline functions find nothing any more
+        delete inside;
+    }
+
+private:
+    void bind();
+};
+static_assert(std::is_standard_layout_v<lapwing_window>);
 
 struct lapwing_lock : lapwing::detail::bindings::Object<lapwing_lock> {
     static constexpr const char* object_name = "lock";

@@ -136,18 +136,48 @@ struct OwnDistribution {
             throw lapwing::UsageError{
                 "a distribution of the program's own needs the procedures locate, capacity, domain_count and domain"};
         functions.replicated = own.replicated;
-        given = {LAPWING_OWN_DISTRIBUTION, nullptr, nullptr, &functions, kept(own)};
+        given.kind = LAPWING_OWN_DISTRIBUTION;
+        given.functions = &functions;
+        given.context = kept(own);
     }
+};
+
+/// The space that an array is part of, if one is given.
+class Space {
+public:
+    Space(std::int64_t dimensions, const std::int64_t* lower, std::int64_t lower_count, const std::int64_t* upper,
+          std::int64_t upper_count) {
+        if (lower == nullptr && upper == nullptr) return;
+        require_dimensions(lower == nullptr ? 0 : lower_count, dimensions, "space_lower");
+        require_dimensions(upper == nullptr ? 0 : upper_count, dimensions, "space_upper");
+        for (std::int64_t d = dimensions; d-- > 0;)
+            ranges_.push_back(
+                {lower[d], upper[d] < lower[d] ? 0 : static_cast<std::uint64_t>(upper[d] - lower[d]) + 1, 1});
+    }
+    /// As part of the space, if there is one.
+    [[nodiscard]] lapwing_distribution part(const lapwing_distribution& whole) const {
+        if (ranges_.empty()) return whole;
+        lapwing_distribution aligned{};
+        aligned.kind = LAPWING_ALIGNED;
+        aligned.space = ranges_.data();
+        aligned.whole = &whole;
+        return aligned;
+    }
+
+private:
+    std::vector<lapwing_range> ranges_;
 };
 
 /// Extents, lower bounds and options in the order of C. Lower bounds are 1 where none are given.
 struct Shape {
     Numbers extents;
     Numbers lower;
+    Numbers stride;
     lapwing_array_options options = lapwing_array_options_default();
 
     Shape(std::int64_t dimensions, const std::int64_t* extents_given, const std::int64_t* lower_given,
-          std::int64_t lower_count, const void* name, const lapwing_cache_options* cache)
+          std::int64_t lower_count, const void* name, const lapwing_cache_options* cache,
+          const std::int64_t* stride_given, std::int64_t stride_count)
         : extents{reversed(extents_given, dimensions)}, lower(static_cast<std::size_t>(dimensions), 1) {
         if (lower_given != nullptr) {
             require_dimensions(lower_count, dimensions, "lower");
@@ -155,6 +185,11 @@ struct Shape {
         }
         options.name = static_cast<const char*>(name);
         options.lower = lower.data();
+        if (stride_given != nullptr) {
+            require_dimensions(stride_count, dimensions, "stride");
+            stride = reversed(stride_given, stride_count);
+            options.stride = stride.data();
+        }
         if (cache != nullptr) options.cache = *cache;
     }
 };
@@ -164,9 +199,11 @@ struct Known {
     int dimensions = 0;
     PerDimension extents{};
     PerDimension lower{};
+    PerDimension stride{};
 
     int ask(const lapwing_array* array) {
-        return lapwing_array_shape(array, &type, &dimensions, extents.data(), lower.data());
+        const int code = lapwing_array_shape(array, &type, &dimensions, extents.data(), lower.data());
+        return code != LAPWING_SUCCESS ? code : lapwing_array_stride(array, stride.data());
     }
 };
 
@@ -220,6 +257,10 @@ void require_pointer_fits(lapwing_type own, int dimensions, lapwing_type asked, 
 /// The first index of the local part where its indices follow each other, or 1.
 int first_indices(const lapwing_array* array, const Known& known, const PerDimension& extents, PerDimension& lower) {
     lower.fill(1);
+    // Indices with strides are positions for a pointer.
+    if (std::any_of(known.stride.begin(), known.stride.begin() + known.dimensions,
+                    [](std::int64_t stride) { return stride != 1; }))
+        return LAPWING_SUCCESS;
     if (std::equal(extents.begin(), extents.begin() + known.dimensions, known.extents.begin())) {
         lower = known.lower;
         return LAPWING_SUCCESS;
@@ -274,13 +315,17 @@ extern "C" {
 int lapwing_fortran_array_create(lapwing_runtime* runtime, lapwing_type type, int64_t dimensions,
                                  const int64_t* extents, const int64_t* lower, int64_t lower_count, int distribution,
                                  const int64_t* grid, int64_t grid_count, const int64_t* block, int64_t block_count,
-                                 int64_t halo, void* name, const lapwing_cache_options* cache, lapwing_array** array) {
+                                 int64_t halo, void* name, const lapwing_cache_options* cache, const int64_t* stride,
+                                 int64_t stride_count, const int64_t* space_lower, int64_t space_lower_count,
+                                 const int64_t* space_upper, int64_t space_upper_count, lapwing_array** array) {
     int code = LAPWING_SUCCESS;
     const int outcome = guarded("lapwing_array_create", [&] {
-        Shape shape{dimensions, extents, lower, lower_count, name, cache};
+        Shape shape{dimensions, extents, lower, lower_count, name, cache, stride, stride_count};
+        const Space space{dimensions, space_lower, space_lower_count, space_upper, space_upper_count};
         shape.options.halo = halo;
         const Distribution how{distribution, dimensions, grid, grid_count, block, block_count};
-        code = lapwing_array_create(runtime, type, static_cast<int>(dimensions), shape.extents.data(), &how.given,
+        const lapwing_distribution part = space.part(how.given);
+        code = lapwing_array_create(runtime, type, static_cast<int>(dimensions), shape.extents.data(), &part,
                                     &shape.options, array);
     });
     return outcome != LAPWING_SUCCESS ? outcome : code;
@@ -289,12 +334,16 @@ int lapwing_fortran_array_create(lapwing_runtime* runtime, lapwing_type type, in
 int lapwing_fortran_array_create_own(lapwing_runtime* runtime, lapwing_type type, int64_t dimensions,
                                      const int64_t* extents, const int64_t* lower, int64_t lower_count,
                                      const lapwing_distribution_procedures* functions, void* name,
-                                     const lapwing_cache_options* cache, lapwing_array** array) {
+                                     const lapwing_cache_options* cache, const int64_t* stride, int64_t stride_count,
+                                     const int64_t* space_lower, int64_t space_lower_count, const int64_t* space_upper,
+                                     int64_t space_upper_count, lapwing_array** array) {
     int code = LAPWING_SUCCESS;
     const int outcome = guarded("lapwing_array_create", [&] {
-        const Shape shape{dimensions, extents, lower, lower_count, name, cache};
+        const Shape shape{dimensions, extents, lower, lower_count, name, cache, stride, stride_count};
+        const Space space{dimensions, space_lower, space_lower_count, space_upper, space_upper_count};
         const OwnDistribution how{*functions};
-        code = lapwing_array_create(runtime, type, static_cast<int>(dimensions), shape.extents.data(), &how.given,
+        const lapwing_distribution part = space.part(how.given);
+        code = lapwing_array_create(runtime, type, static_cast<int>(dimensions), shape.extents.data(), &part,
                                     &shape.options, array);
     });
     return outcome != LAPWING_SUCCESS ? outcome : code;
@@ -328,8 +377,13 @@ int lapwing_fortran_array_lower(const lapwing_array* array, int64_t* lower, int6
 int lapwing_fortran_array_upper(const lapwing_array* array, int64_t* upper, int64_t* count) {
     Known known;
     if (const int code = known.ask(array)) return code;
-    for (std::size_t d = 0; d < known.extents.size(); ++d) known.lower[d] += known.extents[d] - 1;
+    for (std::size_t d = 0; d < known.extents.size(); ++d) known.lower[d] += (known.extents[d] - 1) * known.stride[d];
     return give(known, known.lower, upper, count);
+}
+int lapwing_fortran_array_stride(const lapwing_array* array, int64_t* strides, int64_t* count) {
+    Known known;
+    if (const int code = known.ask(array)) return code;
+    return give(known, known.stride, strides, count);
 }
 int lapwing_fortran_array_dimensions(const lapwing_array* array, int* dimensions) {
     return lapwing_array_shape(array, nullptr, dimensions, nullptr, nullptr);
@@ -376,6 +430,32 @@ int lapwing_fortran_array_local(const lapwing_array* array, lapwing_type type, i
                    [&] { describe(known.dimensions, own_extents, strides, first, memory, extents, allocated, lower); });
 }
 
+int lapwing_fortran_array_halo_view(const lapwing_array* array, lapwing_type type, int rank, void** memory,
+                                    int64_t* extents, int64_t* allocated, int64_t* lower) {
+    Known known;
+    PerDimension sizes{};
+    PerDimension strides{};
+    PerDimension first{};
+    const void* view = nullptr;
+    std::array<lapwing_range, LAPWING_MAX_DIMENSIONS> ranges{};
+    if (const int code = known.ask(array)) return code;
+    if (const int code =
+            guarded("lapwing_array_halo_view", [&] { require_pointer_fits(known.type, known.dimensions, type, rank); }))
+        return code;
+    if (const int code =
+            lapwing_array_halo_view(const_cast<lapwing_array*>(array), &view, strides.data(), ranges.data()))
+        return code;
+    *memory = const_cast<void*>(view);
+    return guarded("lapwing_array_halo_view", [&] {
+        const bool strided = std::ranges::any_of(ranges, [](const lapwing_range& one) { return one.stride > 1; });
+        for (std::size_t d = 0; d < sizes.size(); ++d) {
+            sizes[d] = static_cast<std::int64_t>(ranges[d].size);
+            first[d] = strided ? 1 : ranges[d].first;
+        }
+        describe(known.dimensions, sizes, strides, first, memory, extents, allocated, lower);
+    });
+}
+
 int lapwing_fortran_array_prefetch_pattern(lapwing_array* array, int pattern, int depth, int corners,
                                            const int* periodic, int64_t count, int consistent, int static_domain,
                                            int storage) {
@@ -388,14 +468,21 @@ int lapwing_fortran_array_prefetch_pattern(lapwing_array* array, int pattern, in
             return code;
         flags.assign(std::reverse_iterator{periodic + count}, std::reverse_iterator{periodic});
     }
-    const lapwing_pattern given{pattern, depth, corners, flags.empty() ? nullptr : flags.data(), 0, nullptr};
+    lapwing_pattern given{};
+    given.kind = pattern;
+    given.depth = depth;
+    given.corners = corners;
+    if (!flags.empty()) given.periodic = flags.data();
     const lapwing_prefetch_options options{consistent, static_domain, storage};
     return lapwing_array_prefetch(array, &given, &options);
 }
 
 int lapwing_fortran_array_prefetch_patch(lapwing_array* array, const lapwing_range* ranges, int consistent,
                                          int static_domain, int storage) {
-    const lapwing_pattern given{LAPWING_PATTERN_DOMAINS, 0, 0, nullptr, 1, ranges};
+    lapwing_pattern given{};
+    given.kind = LAPWING_PATTERN_DOMAINS;
+    given.count = 1;
+    given.domains = ranges;
     const lapwing_prefetch_options options{consistent, static_domain, storage};
     return lapwing_array_prefetch(array, &given, &options);
 }

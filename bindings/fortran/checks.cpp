@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <mpi.h>
 
 using lapwing::RangeError;
@@ -63,13 +64,16 @@ int lapwing_fortran_index(const lapwing_array* array, int64_t count, const int64
 int lapwing_fortran_ranges(const lapwing_array* array, int64_t lower_count, const int64_t* lower, int64_t upper_count,
                            const int64_t* upper, int64_t stride_count, const int64_t* strides, lapwing_range* ranges) {
     int dimensions = 0;
+    std::array<std::int64_t, LAPWING_MAX_DIMENSIONS> of_array{};
     if (const int code = dimensions_of(array, dimensions)) return code;
+    if (const int code = lapwing_array_stride(array, of_array.data())) return code;
     return guarded("lapwing_array", [&] {
         require_dimensions(lower_count, dimensions, "lower");
         require_dimensions(upper_count, dimensions, "upper");
         if (strides != nullptr) require_dimensions(stride_count, dimensions, "stride");
         for (int d = 0; d < dimensions; ++d) {
-            const std::int64_t stride = strides != nullptr ? strides[d] : 1;
+            const std::int64_t stride =
+                strides != nullptr ? strides[d] : of_array[static_cast<std::size_t>(dimensions - 1 - d)];
             ranges[dimensions - 1 - d] = {lower[d], size_of_triplet(lower[d], upper[d], stride), stride};
         }
     });

@@ -60,7 +60,7 @@ class Headers:
         text = re.sub(r"typedef [^;]*;", "", text)
         for found in re.finditer(r"\b(\w[\w ]*?[ *]+)(lapwing_\w+)\(([^)]*)\);", text):
             given = [] if found[3].strip() in ("", "void") else [self.declared(one) for one in found[3].split(",")]
-            if not found[2].startswith("lapwing_array_get_typed_n") and not found[2].startswith("lapwing_array_put_typed_n"):
+            if not found[2].endswith("_far_"):
                 self.functions[found[2]] = (" ".join(found[1].split()), given)
 
     def counters(self, root, name):
@@ -130,12 +130,12 @@ def c_module(headers):
         lines.append(f"integer(c_int), parameter :: {name} = {value}")
     for name, members in headers.structures.items():
         if name in ("lapwing_shape", "lapwing_place", "lapwing_distribution_functions", "lapwing_distribution", "lapwing_array_options",
-                    "lapwing_window_options", "lapwing_array_head", "lapwing_setting_info"):
+                    "lapwing_window_options", "lapwing_setting_info", "lapwing_far_value", "lapwing_array_axis") or name.endswith("_head"):
             continue
         lines.append(f"type, bind(C) :: {structure_name(name)}")
         for kind, member in members:
             default = "-1" if name == "lapwing_cache_options" else "0"
-            if kind == "function":
+            if kind == "function" or kind in headers.types:
                 lines.append(f"    type(c_funptr) :: {member} = c_null_funptr")
             else:
                 lines.append(f"    type(c_ptr) :: {member} = c_null_ptr" if "*" in kind else f"    {SCALARS[kind]} :: {member} = {default}")
@@ -576,7 +576,7 @@ POINTERS = [("int8", "integer(int8)", "LAPWING_INT8"), ("int16", "integer(int16)
 
 
 def pointer_code(thing, name, rank, own, where):
-    """local() of an array or a halo, for one type and number of dimensions."""
+    """local() of an array or a halo, or halo_view(), for one type and number of dimensions."""
     kind, declaration, code = own
     colons = ", ".join([":"] * rank)
     full = f"{thing}_{name}_{kind}_{rank}"
@@ -694,9 +694,13 @@ def module(root, headers, things, endings):
             where = {"array": "lapwing_fortran_array_local(self%handle, ", "halo": "lapwing_fortran_halo_local(self%handle, self%dimensions, self%type, "}[thing]
             for own in POINTERS:
                 for rank in range(1, MOST + 1):
-                    full, text = pointer_code(thing, "local", rank, own, where)
-                    generics.setdefault("local", []).append(full)
-                    bodies.append(text)
+                    names = {"local": where}
+                    if thing == "array":
+                        names["halo_view"] = where.replace("_local(", "_halo_view(")
+                    for name, call in names.items():
+                        full, text = pointer_code(thing, name, rank, own, call)
+                        generics.setdefault(name, []).append(full)
+                        bodies.append(text)
         if thing == "window":
             for own in POINTERS:
                 full, text = window_pointer_code(own)

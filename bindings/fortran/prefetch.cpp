@@ -4,17 +4,92 @@
 
 #include "bindings/c/type.hpp"
 
+#include "src/support/mutex.hpp"
+
 #include <lapwing/error.hpp>
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <cstring>
+#include <deque>
+#include <mutex>
 
 using lapwing::RangeError;
 using lapwing::detail::bindings::guarded;
 namespace fortran = lapwing::detail::bindings::fortran;
 
+namespace {
+
+/// What a pattern of a program's is asked with. Arrays keep it for as long as they want to: there are never more than
+/// different ones in the program.
+struct AskedFunction {
+    lapwing_needed_function function;
+    void* context;
+    int dimensions;
+
+    friend bool operator==(const AskedFunction&, const AskedFunction&) = default;
+};
+
+AskedFunction* kept(const AskedFunction& asked) {
+    static auto& all = *new std::deque<AskedFunction>;
+    static auto& mutex = *new lapwing::detail::support::Mutex{lapwing::detail::support::LockRank::leaf};
+    const std::lock_guard lock{mutex};
+    const auto found = std::ranges::find(all, asked);
+    return found != all.end() ? &*found : &all.emplace_back(asked);
+}
+
+int ask_function(void* context, const lapwing_range* own, lapwing_needed* needed) {
+    const auto& asked = *static_cast<const AskedFunction*>(context);
+    std::array<std::int64_t, LAPWING_MAX_DIMENSIONS> lower{};
+    std::array<std::int64_t, LAPWING_MAX_DIMENSIONS> upper{};
+    std::array<std::int64_t, LAPWING_MAX_DIMENSIONS> stride{};
+    for (int d = 0; d < asked.dimensions; ++d) {
+        const auto f = static_cast<std::size_t>(d);
+        const lapwing_range& range = own[asked.dimensions - 1 - d];
+        lower[f] = range.first;
+        upper[f] = range.first + (static_cast<std::int64_t>(range.size) - 1) * range.stride;
+        stride[f] = range.stride;
+    }
+    return asked.function(asked.context, asked.dimensions, lower.data(), upper.data(), stride.data(), needed);
+}
+
+} // namespace
+
 extern "C" {
+
+int lapwing_fortran_array_prefetch_function(lapwing_array* array, lapwing_needed_function function, void* context,
+                                            int consistent, int static_domain, int storage) {
+    int dimensions = 0;
+    if (const int code = lapwing_array_shape(array, nullptr, &dimensions, nullptr, nullptr)) return code;
+    lapwing_pattern given{};
+    given.kind = LAPWING_PATTERN_FUNCTION;
+    given.function = ask_function;
+    given.context = kept({function, context, dimensions});
+    const lapwing_prefetch_options options{consistent, static_domain, storage};
+    return lapwing_array_prefetch(array, &given, &options);
+}
+
+int lapwing_fortran_needed_add(void* needed, int64_t dimensions, const int64_t* lower, int64_t upper_count,
+                               const int64_t* upper, int64_t stride_count, const int64_t* strides) {
+    std::array<lapwing_range, LAPWING_MAX_DIMENSIONS> ranges{};
+    const int outcome = guarded("lapwing_needed_add", [&] {
+        if (dimensions < 1 || dimensions > LAPWING_MAX_DIMENSIONS || upper_count != dimensions ||
+            (strides != nullptr && stride_count != dimensions))
+            throw RangeError{fmt::format("'lower' has {} numbers, 'upper' {}{}; pass one for each dimension to each",
+                                         dimensions, upper_count,
+                                         strides == nullptr ? "" : fmt::format(" and 'stride' {}", stride_count))};
+        for (std::int64_t d = 0; d < dimensions; ++d) {
+            const std::int64_t stride = strides != nullptr ? strides[d] : 1;
+            if (stride < 1) throw RangeError{fmt::format("the stride {} of dimension {} is below 1", stride, d + 1)};
+            const std::int64_t size = upper[d] < lower[d] ? 0 : (upper[d] - lower[d]) / stride + 1;
+            ranges[static_cast<std::size_t>(dimensions - 1 - d)] = {lower[d], static_cast<std::uint64_t>(size), stride};
+        }
+    });
+    return outcome != LAPWING_SUCCESS ? outcome
+                                      : lapwing_needed_add(static_cast<lapwing_needed*>(needed), ranges.data());
+}
 
 int lapwing_fortran_require_count_of(int64_t value, const char* name) {
     if (value >= 0) return LAPWING_SUCCESS;

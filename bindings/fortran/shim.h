@@ -25,7 +25,7 @@ int lapwing_fortran_index(const lapwing_array* array, int64_t count, const int64
                           int64_t* index);
 /// LAPWING_ERR_RANGE unless the array has so many dimensions.
 int lapwing_fortran_require_count(const lapwing_array* array, int64_t count, const char* name);
-/// Lower to upper, with a stride or 1: ranges of the array in the order of C.
+/// Lower to upper, with a stride or that of the array's indices: ranges of the array in the order of C.
 int lapwing_fortran_ranges(const lapwing_array* array, int64_t lower_count, const int64_t* lower, int64_t upper_count,
                            const int64_t* upper, int64_t stride_count, const int64_t* strides, lapwing_range* ranges);
 /// The same of an array or a slice of so many dimensions; where `drop` is not 0 the dimension is left out.
@@ -147,14 +147,19 @@ typedef struct lapwing_distribution_procedures {
     void* context;
     int replicated;
 } lapwing_distribution_procedures;
+/// With `space_lower` and `space_upper` the distribution is that of the space between them, of which the array is part.
 int lapwing_fortran_array_create(lapwing_runtime* runtime, lapwing_type type, int64_t dimensions,
                                  const int64_t* extents, const int64_t* lower, int64_t lower_count, int distribution,
                                  const int64_t* grid, int64_t grid_count, const int64_t* block, int64_t block_count,
-                                 int64_t halo, void* name, const lapwing_cache_options* cache, lapwing_array** array);
+                                 int64_t halo, void* name, const lapwing_cache_options* cache, const int64_t* stride,
+                                 int64_t stride_count, const int64_t* space_lower, int64_t space_lower_count,
+                                 const int64_t* space_upper, int64_t space_upper_count, lapwing_array** array);
 int lapwing_fortran_array_create_own(lapwing_runtime* runtime, lapwing_type type, int64_t dimensions,
                                      const int64_t* extents, const int64_t* lower, int64_t lower_count,
                                      const lapwing_distribution_procedures* functions, void* name,
-                                     const lapwing_cache_options* cache, lapwing_array** array);
+                                     const lapwing_cache_options* cache, const int64_t* stride, int64_t stride_count,
+                                     const int64_t* space_lower, int64_t space_lower_count, const int64_t* space_upper,
+                                     int64_t space_upper_count, lapwing_array** array);
 int lapwing_fortran_array_redistribute(lapwing_array* array, int distribution, const int64_t* grid, int64_t grid_count,
                                        const int64_t* block, int64_t block_count);
 int lapwing_fortran_array_redistribute_own(lapwing_array* array, const lapwing_distribution_procedures* functions);
@@ -164,6 +169,14 @@ int lapwing_fortran_array_prefetch_pattern(lapwing_array* array, int pattern, in
                                            int storage);
 int lapwing_fortran_array_prefetch_patch(lapwing_array* array, const lapwing_range* ranges, int consistent,
                                          int static_domain, int storage);
+/// Names, by lapwing_needed_add(), what the rank reads because it owns the indices from `lower` to `upper`, of which
+/// there are none where `upper` is below `lower`. In the order of Fortran. Returns 0, or a number that ends the call.
+typedef int (*lapwing_needed_function)(void* context, int dimensions, const int64_t* lower, const int64_t* upper,
+                                       const int64_t* stride, void* needed);
+int lapwing_fortran_array_prefetch_function(lapwing_array* array, lapwing_needed_function function, void* context,
+                                            int consistent, int static_domain, int storage);
+int lapwing_fortran_needed_add(void* needed, int64_t dimensions, const int64_t* lower, int64_t upper_count,
+                               const int64_t* upper, int64_t stride_count, const int64_t* strides);
 int lapwing_fortran_array_redistribute_ordered(lapwing_array* array, int distribution, const int64_t* grid,
                                                int64_t grid_count, const int64_t* block, int64_t block_count,
                                                lapwing_relabelling* order);
@@ -180,6 +193,7 @@ int lapwing_fortran_prefetch_read(lapwing_prefetch* prefetch, int64_t slice, int
 int lapwing_fortran_array_extents(const lapwing_array* array, int64_t* extents, int64_t* count);
 int lapwing_fortran_array_lower(const lapwing_array* array, int64_t* lower, int64_t* count);
 int lapwing_fortran_array_upper(const lapwing_array* array, int64_t* upper, int64_t* count);
+int lapwing_fortran_array_stride(const lapwing_array* array, int64_t* strides, int64_t* count);
 int lapwing_fortran_array_dimensions(const lapwing_array* array, int* dimensions);
 int lapwing_fortran_array_type(const lapwing_array* array, int64_t* type);
 int lapwing_fortran_array_halo_depth(const lapwing_array* array, int64_t* depth);
@@ -190,6 +204,9 @@ int lapwing_fortran_array_domain(const lapwing_array* array, int rank, int64_t k
 /// lies in, and its first index, in the order of Fortran. Without indices that follow each other the first one is 1.
 int lapwing_fortran_array_local(const lapwing_array* array, lapwing_type type, int rank, void** memory,
                                 int64_t* extents, int64_t* allocated, int64_t* lower);
+/// The local block and the copies around it, in the same way.
+int lapwing_fortran_array_halo_view(const lapwing_array* array, lapwing_type type, int rank, void** memory,
+                                    int64_t* extents, int64_t* allocated, int64_t* lower);
 int lapwing_fortran_array_get_element(lapwing_array* array, const int64_t* index, CFI_cdesc_t* value);
 int lapwing_fortran_array_put_element(lapwing_array* array, const int64_t* index, const CFI_cdesc_t* value);
 int lapwing_fortran_array_get(lapwing_array* array, const lapwing_range* ranges, CFI_cdesc_t* buffer);

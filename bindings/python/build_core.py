@@ -25,6 +25,7 @@ extern "Python" void lapwing_python_locate(void* context, const lapwing_shape* s
 extern "Python" uint64_t lapwing_python_capacity(void* context, const lapwing_shape* shape);
 extern "Python" uint64_t lapwing_python_domain_count(void* context, const lapwing_shape* shape, int rank);
 extern "Python" void lapwing_python_domain(void* context, const lapwing_shape* shape, int rank, uint64_t k, lapwing_range* ranges);
+extern "Python" int lapwing_python_needed(void* context, const lapwing_range* own, lapwing_needed* needed);
 """
 
 EXTRA = """
@@ -64,7 +65,7 @@ def declarations(include):
         text += headers[name].read_text()
     text = re.sub(r"//[^\n]*|/\*.*?\*/", "", text, flags=re.DOTALL)
     text = text.replace("\\\n", " ")
-    text = re.sub(r"^LAPWING_ELEMENT_FUNCTIONS_OF_TYPE_[^\n]*$", "", text, flags=re.MULTILINE)
+    text = re.sub(r"^LAPWING_\w+_FUNCTIONS_(OF_TYPE_)?\([^\n]*$", "", text, flags=re.MULTILINE)
     # The counters are read as JSON.
     text = re.sub(r"typedef struct lapwing_statistics \{.*?\} lapwing_statistics;", "typedef struct lapwing_statistics { ...; } lapwing_statistics;",
                   text, flags=re.DOTALL)

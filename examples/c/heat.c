@@ -38,7 +38,7 @@ int main(int argc, char** argv) {
     lapwing_array* plate = NULL;
     lapwing_halo* halo = NULL;
     lapwing_range own[2] = {{0, 0, 1}, {0, 0, 1}};
-    lapwing_distribution by_rows = {LAPWING_BLOCK, (const int[]){0, 1}, NULL, NULL, NULL};
+    lapwing_distribution by_rows = {.kind = LAPWING_BLOCK, .grid = (const int[]){0, 1}};
     lapwing_array_create(runtime, LAPWING_DOUBLE, 2, (const int64_t[]){n, n}, &by_rows, NULL, &plate);
     lapwing_halo_create(plate, 1, NULL, &halo);
     lapwing_array_domain_count(plate, rank, &domains);

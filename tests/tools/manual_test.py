@@ -51,6 +51,8 @@ def main():
             command = command.split("=")[0]
             if "Options" not in command and not (output / f"man1/{command}.1").read_text().count(".TP"):
                 wrong.append(f"{command}.1 lists no option")
+            elif command != "lapwing-upcrun" and ".SH EXAMPLES" not in (output / f"man1/{command}.1").read_text():
+                wrong.append(f"{command}.1 has no examples: cmake/manual_notes.txt")
         script = output / "lapwing.bash"
         for line, expected in {
             "lapwing-launch --pa": ["--path"], "lapwing-launch --mpi m": ["mpich"], "lapwing-launch --path ": ["auto", "direct", "rma", "service"],

@@ -26,14 +26,14 @@ from ._errors import (
 )
 from ._library import family as mpi, mpi_version
 from ._runtime import Runtime, Settings, add_statistics, barrier, rank, runtime, size, use
-from ._distribution import Block, BlockCyclic, Cyclic, Distribution, Replicated
+from ._distribution import Aligned, Block, BlockCyclic, Cyclic, Distribution, Replicated
 from ._layout import Layout
 from ._slice import Assignment, Slice
 from ._window import Lock, Window
 from ._array import Array, Transfer, checkpoint_shape, from_numpy, fromfunction, full, load, ones, zeros
 from ._halo import Halo
 from ._plan import Plan, Production, Recording
-from ._prefetch import AllElements, ColumnWise, Domains, Pattern, Prefetch, Prefetched, Relabelling, RowWise, Stencil, Transpose
+from ._prefetch import AllElements, ColumnWise, Domains, Function, Pattern, Prefetch, Prefetched, Relabelling, RowWise, Stencil, Transpose
 
 __version__ = "0.1.0"
 __all__ = [name for name in dir() if not name.startswith("_") and name != "MemoryError"]

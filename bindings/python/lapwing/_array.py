@@ -19,7 +19,7 @@ class Array(Arithmetic, Shared, Assignments, Elements):
     written elements are at their owners after the next barrier, release or flush. a.local is this rank's own part. Between arrays,
     a[...] = b.T moves the elements from distribution to distribution: collective.
 
-    `lower`: the lowest index of each dimension; indices are then what they say, also below 0. `halo`: room for copies around the local block,
+    `lower`: the lowest index of each dimension, `step`: how far neighbours are apart; indices are then what they say, also below 0. `halo`: room for copies around the local block,
     with lapwing.Block. `cache`: a mode, or a dictionary of options (docs/cache.md).
 
     >>> import lapwing, numpy
@@ -32,7 +32,7 @@ class Array(Arithmetic, Shared, Assignments, Elements):
 
     __hash__ = object.__hash__
 
-    def __init__(self, shape, dtype=float, distribution=None, *, lower=None, name=None, halo=0, cache=None, runtime=None):
+    def __init__(self, shape, dtype=float, distribution=None, *, lower=None, step=None, name=None, halo=0, cache=None, runtime=None):
         runtime = runtime or default_runtime()
         shape = tuple(int(n) for n in np.atleast_1d(shape))
         dtype = dtype_of(dtype)
@@ -41,16 +41,12 @@ class Array(Arithmetic, Shared, Assignments, Elements):
             distribution = distribution()
         if not isinstance(distribution, Distribution):
             raise TypeError(f"lapwing.Array: distribution is {distribution!r}; it must be a lapwing.Distribution, as lapwing.Block()")
-        if lower is not None:
-            lower = tuple(int(n) for n in np.atleast_1d(lower))
-            if len(lower) != len(shape):
-                raise ValueError(f"lapwing.Array: lower {lower} has {len(lower)} numbers, and the array {len(shape)} dimensions")
+        lower, step = _numbers("lower", lower, shape, 0), _numbers("step", step, shape, 1)
         options = ffi.new("lapwing_array_options*", lib.lapwing_array_options_default())
-        kept = [ffi.new("char[]", (name or "").encode()), ffi.new("int64_t[]", lower or (0,) * len(shape))]
+        kept = [ffi.new("char[]", (name or "").encode()), ffi.new("int64_t[]", lower), ffi.new("int64_t[]", step)]
         if name:
             options.name = kept[0]
-        if lower:
-            options.lower = kept[1]
+        options.lower, options.stride = kept[1:]
         options.halo = halo
         cache_options(options.cache, cache)
         structure, self._kept, self._callback = distribution._parameters(len(shape))
@@ -62,7 +58,7 @@ class Array(Arithmetic, Shared, Assignments, Elements):
         finally:
             self._called()
         self.dtype, self.distribution = dtype, distribution
-        self._halos = 0
+        self._halos, self._patterns = 0, []
         self._look()
 
     def _called(self):
@@ -72,11 +68,16 @@ class Array(Arithmetic, Shared, Assignments, Elements):
 
     def _look(self):
         dimensions = number_of("int*", lambda cell: lib.lapwing_array_shape(self._handle, ffi.NULL, cell, ffi.NULL, ffi.NULL))
-        extents, lower = ffi.new("int64_t[8]"), ffi.new("int64_t[8]")
+        extents, lower, step = ffi.new("int64_t[8]"), ffi.new("int64_t[8]"), ffi.new("int64_t[8]")
         check(lib.lapwing_array_shape(self._handle, ffi.NULL, ffi.NULL, extents, lower))
-        self.shape = tuple(extents[0:dimensions])
-        self.lower = tuple(lower[0:dimensions])
-        self._bind(int(ffi.cast("uintptr_t", self._handle)), self.dtype, self.shape, not any(self.lower))
+        check(lib.lapwing_array_stride(self._handle, step))
+        self.shape, self.lower, self.step = (tuple(numbers[0:dimensions]) for numbers in (extents, lower, step))
+        self._wraps = _index.wraps(self.lower, self.step)
+        self._bind(int(ffi.cast("uintptr_t", self._handle)), self.dtype, self.shape, self._wraps)
+
+    def _positions(self, mesh):
+        """Positions from 0 on of indices, as numpy.ix_ gives both."""
+        return tuple((index - low) // step for index, low, step in zip(mesh, self.lower, self.step))
 
     def _closing(self):
         self._unbind()
@@ -125,8 +126,8 @@ class Array(Arithmetic, Shared, Assignments, Elements):
         raise ValueError("the truth of an array with more than one element is ambiguous: use a.any() or a.all()")
 
     def __iter__(self):
-        for i in range(self.lower[0], self.lower[0] + self.shape[0]):
-            yield self[i]
+        for i in range(self.shape[0]):
+            yield self[self.lower[0] + i * self.step[0]]
 
     def __contains__(self, value):
         return bool((self == value).any())
@@ -145,9 +146,9 @@ class Array(Arithmetic, Shared, Assignments, Elements):
         ranges, found = ffi.new("lapwing_range[8]"), []
         for k in range(number_of("uint64_t*", lib.lapwing_array_domain_count, self._handle, rank)):
             check(lib.lapwing_array_domain(self._handle, rank, k, ranges))
-            found.append(
-                tuple(range(one.first, one.first + one.size * one.stride, one.stride) for one in (ranges[d] for d in range(self.ndim)))
-            )
+            # A range of one index has no stride in C.
+            steps = [ranges[d].stride if ranges[d].size > 1 else self.step[d] for d in range(self.ndim)]
+            found.append(tuple(range(one.first, one.first + one.size * step, step) for one, step in zip(ranges, steps)))
         return found
 
     # --- own part ---
@@ -161,9 +162,14 @@ class Array(Arithmetic, Shared, Assignments, Elements):
         shape = tuple(extents[0 : self.ndim])
         if 0 in shape:
             return np.empty(shape, self.dtype)
+        return self._shown(memory[0], shape, strides)
+
+    def _shown(self, memory, shape, strides, writeable=True):
+        """Memory of the array as a NumPy array, which it must outlive; `strides` in elements."""
         elements = 1 + sum((n - 1) * stride for n, stride in zip(shape, strides[0 : self.ndim]))
-        root = self._views.show(self, memory[0], elements * self.dtype.itemsize, self.dtype)
-        return np.lib.stride_tricks.as_strided(root, shape, tuple(n * self.dtype.itemsize for n in strides[0 : self.ndim]))
+        root = self._views.show(self, memory, elements * self.dtype.itemsize, self.dtype)
+        strides = tuple(n * self.dtype.itemsize for n in strides[0 : self.ndim])
+        return np.lib.stride_tricks.as_strided(root, shape, strides, writeable=writeable)
 
     @property
     def local_indices(self):
@@ -191,15 +197,14 @@ class Array(Arithmetic, Shared, Assignments, Elements):
         index = index[0] if len(index) == 1 and isinstance(index[0], tuple) else index
         if len(index) != self.ndim:
             raise _errors.RangeError(f"Array: {len(index)} indices for {self.ndim} dimensions")
-        wraps = not any(self.lower)
         index = [int(i) for i in index]
-        return ffi.new("int64_t[]", [i + n if wraps and -n <= i < 0 else i for i, n in zip(index, self.shape)])
+        return ffi.new("int64_t[]", [i + n if self._wraps and -n <= i < 0 else i for i, n in zip(index, self.shape)])
 
     def _get(self, key):
         self._handle
-        found = _index.basic(key, self.shape, self.lower, "Array")
+        found = _index.basic(key, self.shape, self.lower, self.step, "Array")
         if found is None:
-            indices, shape = _index.listed(key, self.shape, self.lower, "Array")
+            indices, shape = _index.listed(key, self.shape, self.lower, self.step, "Array")
             values = np.empty(shape, self.dtype)
             if len(indices):
                 self._raise(lib.lapwing_array_gather(self._handle, len(indices), ffi.cast("int64_t*", address(indices)), address(values)))
@@ -220,7 +225,7 @@ class Array(Arithmetic, Shared, Assignments, Elements):
 
     def get(self, key=..., out=None):
         """a[key], into an array that is there: one allocation less. Local."""
-        found = _index.basic(key, self.shape, self.lower, "Array.get()")
+        found = _index.basic(key, self.shape, self.lower, self.step, "Array.get()")
         if found is None:
             raise TypeError("lapwing.Array.get(): lists and masks are read by a[key]")
         return self._read(found, out)
@@ -233,9 +238,9 @@ class Array(Arithmetic, Shared, Assignments, Elements):
             elif not (value is self and key is Ellipsis):
                 self.slice[key].assign(value)
             return
-        found = _index.basic(key, self.shape, self.lower, "Array")
+        found = _index.basic(key, self.shape, self.lower, self.step, "Array")
         if found is None:
-            indices, shape = _index.listed(key, self.shape, self.lower, "Array")
+            indices, shape = _index.listed(key, self.shape, self.lower, self.step, "Array")
             values = source(value, self.dtype, shape)
             if len(indices):
                 self._raise(lib.lapwing_array_scatter(self._handle, len(indices), ffi.cast("int64_t*", address(indices)), address(values)))
@@ -255,9 +260,9 @@ class Array(Arithmetic, Shared, Assignments, Elements):
         [0.0, 0.0, 0.0]
         """
         self._handle
-        found, cell = _index.basic(key, self.shape, self.lower, "Array"), ffi.new("lapwing_completion**")
+        found, cell = _index.basic(key, self.shape, self.lower, self.step, "Array"), ffi.new("lapwing_completion**")
         if found is None:
-            indices, shape = _index.listed(key, self.shape, self.lower, "Array")
+            indices, shape = _index.listed(key, self.shape, self.lower, self.step, "Array")
             values = np.empty(shape, self.dtype)
             check(
                 lib.lapwing_array_start_gather(
@@ -277,9 +282,9 @@ class Array(Arithmetic, Shared, Assignments, Elements):
         """a[key] = value without waiting: the values are copied first where they are not a contiguous array of the dtype, else they must stay as
         they are until .wait(). Local."""
         self._handle
-        found, cell = _index.basic(key, self.shape, self.lower, "Array"), ffi.new("lapwing_completion**")
+        found, cell = _index.basic(key, self.shape, self.lower, self.step, "Array"), ffi.new("lapwing_completion**")
         if found is None:
-            indices, shape = _index.listed(key, self.shape, self.lower, "Array")
+            indices, shape = _index.listed(key, self.shape, self.lower, self.step, "Array")
             values = source(value, self.dtype, shape)
             check(
                 lib.lapwing_array_start_scatter(
@@ -333,7 +338,7 @@ class Array(Arithmetic, Shared, Assignments, Elements):
         check(lib.lapwing_array_update(self._handle, OPERATIONS[operation], index, address(value)))
 
     def _listed(self, key):
-        indices, shape = _index.listed(key, self.shape, self.lower, "Array")
+        indices, shape = _index.listed(key, self.shape, self.lower, self.step, "Array")
         return indices, ffi.cast("int64_t*", address(indices)), shape
 
     def _operands(self, values, shape):
@@ -416,8 +421,7 @@ class Array(Arithmetic, Shared, Assignments, Elements):
         return self.copy()
 
     def _like(self, dtype, distribution=None):
-        lower = self.lower if any(self.lower) else None
-        return Array(self.shape, dtype, distribution or self.distribution, lower=lower, runtime=self.runtime)
+        return Array(self.shape, dtype, distribution or self.distribution, lower=self.lower, step=self.step, runtime=self.runtime)
 
     def astype(self, dtype):
         """Another array with the elements converted. Collective."""
@@ -460,7 +464,8 @@ class Array(Arithmetic, Shared, Assignments, Elements):
 
     def prefetch_pattern(self, pattern, consistent=True, static=False, storage="by_index"):
         """Copies of the elements that a pattern names, which a[i, j] then reads: lapwing.Prefetched, for `with`. `consistent`: filled again by the first
-        read after a barrier; otherwise by update(). `static`: the shape stays. `storage`: "by_index" or "by_owner". Collective."""
+        read after a barrier; otherwise by update(). `static`: the shape stays. `storage`: "by_index", "by_owner", or "in_halo": around the own
+        part, in the room of Array(…, halo=), where Prefetched.view() has both. Collective."""
         from ._prefetch import prefetch
 
         return prefetch(self, pattern, consistent, static, storage)
@@ -497,6 +502,16 @@ class Array(Arithmetic, Shared, Assignments, Elements):
         return Halo(self, depth, periodic)
 
 
+def _numbers(name, values, shape, default):
+    """An option that is a number a dimension."""
+    if values is None:
+        return (default,) * len(shape)
+    values = tuple(int(n) for n in np.atleast_1d(values))
+    if len(values) != len(shape):
+        raise ValueError(f"lapwing.Array: {name} {values} has {len(values)} numbers, and the array {len(shape)} dimensions")
+    return values
+
+
 def _save(function, handle, path, progress):
     import os
 
@@ -518,7 +533,7 @@ class _Slicer:
 
     def __getitem__(self, key):
         array = self._array
-        found = _index.basic(key, array.shape, array.lower, "Array.slice")
+        found = _index.basic(key, array.shape, array.lower, array.step, "Array.slice")
         if found is None or len(found.shape) != sum(not isinstance(part, int) for part in found.parts):
             raise TypeError("lapwing: slices are made of integers, slices and one ellipsis; lists are read and written by a[rows, columns]")
         return Slice(create("slice", lib.lapwing_slice_create, array._handle, found.c_parts()), array)
@@ -594,8 +609,7 @@ def from_numpy(values, distribution=None, **options):
     array = Array(values.shape, values.dtype, distribution, **options)
     for domain in array.domains():
         key = tuple(slice(one.start, one.stop, one.step) for one in domain)
-        moved = tuple(slice(one.start - low, one.stop - low, one.step) for one, low in zip(domain, array.lower))
-        array[key] = values[moved]
+        array[key] = values[np.ix_(*array._positions([np.arange(one.start, one.stop, one.step) for one in domain]))]
     array.barrier()
     return array
 

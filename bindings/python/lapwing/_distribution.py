@@ -138,3 +138,46 @@ class Replicated(_Regular):
 
     def __init__(self):
         super().__init__()
+
+
+class Aligned(Distribution):
+    """As part of an index space, a Python range a dimension, which `distribution` spreads as a whole: elements with the same index are on the same
+    rank, whichever array over the space they belong to. Such arrays have no .local, unless they cover the space, and keep their shapes.
+
+    >>> import lapwing
+    >>> grid = lapwing.Aligned((range(-1, 9), range(-1, 9)))
+    >>> whole, inner = lapwing.zeros((10, 10), distribution=grid, lower=(-1, -1)), lapwing.zeros((8, 8), distribution=grid)
+    >>> whole.owner(3, 7) == inner.owner(3, 7)
+    True
+    """
+
+    def __init__(self, space, distribution=None):
+        self.space = tuple(space)
+        self.distribution = Block() if distribution is None else distribution
+        self.replicated = self.distribution.replicated
+        if isinstance(self.distribution, Aligned):
+            raise ValueError("lapwing.Aligned: the distribution of the space is Aligned itself; pass lapwing.Block(), for example")
+        for one in self.space:
+            if one.step < 1:
+                raise ValueError(f"lapwing.Aligned: {one} runs backwards; its step must be at least 1")
+
+    def __repr__(self):
+        return f"lapwing.Aligned({self.space}, {self.distribution!r})"
+
+    def __eq__(self, other):
+        return isinstance(other, Distribution) and self._key() == other._key()
+
+    def __hash__(self):
+        return hash(self._key())
+
+    def _key(self):
+        return ("Aligned", tuple((one.start, len(one), one.step) for one in self.space), self.distribution._key())
+
+    def _parameters(self, dimensions):
+        if len(self.space) != dimensions:
+            raise ValueError(f"lapwing.Aligned: the space has {len(self.space)} ranges, and the array {dimensions} dimensions")
+        whole, kept, callback = self.distribution._parameters(dimensions)
+        space = ffi.new("lapwing_range[]", [(one.start, len(one), one.step) for one in self.space])
+        structure = ffi.new("lapwing_distribution*")
+        structure.kind, structure.space, structure.whole = 5, space, whole
+        return structure, (kept, whole, space), callback

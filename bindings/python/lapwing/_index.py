@@ -44,18 +44,32 @@ def _is_integer(one):
     return isinstance(one, (int, np.integer)) and not isinstance(one, (bool, np.bool_))
 
 
-def _range(one, extent, lower):
-    """A slice as a range of indices. With lower bounds an index below 0 is what it says."""
-    if lower == 0:
+def wraps(lower, step):
+    """Whether -1 is the last index, as it is of arrays whose indices are NumPy's."""
+    return not any(lower) and all(one == 1 for one in step)
+
+
+def _range(one, extent, lower, step, who):
+    """A slice as a range of indices. With lower bounds or steps an index below 0 is what it says."""
+    if lower == 0 and step == 1:
         return range(*one.indices(extent))
-    step = 1 if one.step is None else operator.index(one.step)
-    if step == 0:
+    stride = step if one.step is None else operator.index(one.step)
+    if stride == 0:
         raise ValueError("slice step cannot be zero")
-    below, above = (lower, lower + extent) if step > 0 else (lower - 1, lower + extent - 1)
-    ends = (below, above) if step > 0 else (above, below)
-    start = ends[0] if one.start is None else min(max(operator.index(one.start), below), above)
-    stop = ends[1] if one.stop is None else min(max(operator.index(one.stop), below), above)
-    return range(start, stop, step)
+    if stride % step:
+        raise _errors.RangeError(f"{who}: slices of indices that are {step} apart have steps that are multiples of it, and not {stride}")
+    stride //= step
+    below, above = (0, extent) if stride > 0 else (-1, extent - 1)
+
+    def position(index, default):
+        if index is None:
+            return default
+        distance = operator.index(index) - lower
+        # The next index in the direction of the slice.
+        return min(max(-(-distance // step) if stride > 0 else distance // step, below), above)
+
+    start, stop = position(one.start, below if stride > 0 else above), position(one.stop, above if stride > 0 else below)
+    return range(lower + step * start, lower + step * stop, step * stride)
 
 
 def expand(key, dimensions, who):
@@ -73,12 +87,12 @@ def expand(key, dimensions, who):
     return key + (slice(None),) * (dimensions - used)
 
 
-def basic(key, extents, lower, who):
+def basic(key, extents, lower, step, who):
     """The rectangle that a key names; None for lists, masks and all else."""
     plain = key if isinstance(key, tuple) else (key,)
     if not all(one is None or one is Ellipsis or isinstance(one, slice) or _is_integer(one) for one in plain):
         return None
-    wraps = not any(lower)
+    negative = wraps(lower, step)
     parts, shape = [], []
     for one in expand(key, len(extents), who):
         if one is None:
@@ -86,41 +100,46 @@ def basic(key, extents, lower, who):
             continue
         d = len(parts)
         if isinstance(one, slice):
-            parts.append(_range(one, extents[d], lower[d]))
+            parts.append(_range(one, extents[d], lower[d], step[d], who))
             shape.append(len(parts[-1]))
             continue
         index = int(one)
-        if wraps and -extents[d] <= index < 0:
+        if negative and -extents[d] <= index < 0:
             index += extents[d]
-        if not lower[d] <= index < lower[d] + extents[d]:
+        if index not in range(lower[d], lower[d] + extents[d] * step[d], step[d]):
+            every = "" if step[d] == 1 else f" by {step[d]}"
             raise _errors.RangeError(
-                f"{who}: index {int(one)} of dimension {d} is outside [{-extents[d] if wraps else lower[d]}, {lower[d] + extents[d]})"
+                f"{who}: index {int(one)} of dimension {d} is outside "
+                f"[{-extents[d] if negative else lower[d]}, {lower[d] + extents[d] * step[d]}){every}"
             )
         parts.append(index)
     return Basic(parts, tuple(shape))
 
 
-def listed(key, extents, lower, who):
+def listed(key, extents, lower, step, who):
     """The indices that lists and masks name, by NumPy's own rules: an array of shape (count, dimensions), and the shape of the result."""
-    wraps = not any(lower)
-    if not wraps:
+    if not wraps(lower, step):
         shifted, d = [], 0
         for one in expand(key, len(extents), who):
             if one is None:
                 shifted.append(one)
                 continue
             if isinstance(one, slice):
-                found = _range(one, extents[d], lower[d])
-                one = np.arange(found.start, found.stop, found.step)
-                one, d = slice(int(one[0]) - lower[d], int(one[-1]) - lower[d] + 1, found.step) if len(one) else slice(0, 0), d + 1
+                found = _range(one, extents[d], lower[d], step[d], who)
+                first, stride = (found.start - lower[d]) // step[d], found.step // step[d]
+                end = first + len(found) * stride
+                one, d = slice(first, None if end < 0 else end, stride) if len(found) else slice(0, 0), d + 1
             else:
                 one = np.asarray(one)
                 if one.dtype == bool:
                     d += one.ndim
                 else:
-                    one = one - lower[d]
-                    if one.size and (one.min() < 0 or one.max() >= extents[d]):
-                        raise _errors.RangeError(f"{who}: a list has an index outside [{lower[d]}, {lower[d] + extents[d]}) of dimension {d}")
+                    one, beside = np.divmod(one - lower[d], step[d])
+                    if one.size and (one.min() < 0 or one.max() >= extents[d] or beside.any()):
+                        every = "" if step[d] == 1 else f" by {step[d]}"
+                        raise _errors.RangeError(
+                            f"{who}: a list has an index outside [{lower[d]}, {lower[d] + extents[d] * step[d]}){every} of dimension {d}"
+                        )
                     d += 1
             shifted.append(one)
         key = tuple(shifted)
@@ -129,7 +148,7 @@ def listed(key, extents, lower, who):
         form = [1] * len(extents)
         form[d] = extent
         # As large as the array, in no memory: NumPy's indexing of it gives the coordinates.
-        whole = np.broadcast_to(np.arange(lower[d], lower[d] + extent).reshape(form), extents)
+        whole = np.broadcast_to((lower[d] + step[d] * np.arange(extent)).reshape(form), extents)
         try:
             coordinates.append(np.asarray(whole[key]))
         except IndexError as error:

@@ -187,3 +187,10 @@ def lapwing_python_domain_count(context, shape, rank):
 @ffi.def_extern()
 def lapwing_python_domain(context, shape, rank, k, ranges):
     _of(context).call("domain", None, shape, rank, k, ranges)
+
+
+@ffi.def_extern()
+def lapwing_python_needed(context, own, needed):
+    callback = _of(context)
+    callback.call("needed", None, own, needed)
+    return 0 if callback.error is None else 1

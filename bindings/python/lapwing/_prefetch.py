@@ -3,11 +3,11 @@
 import numpy as np
 
 from . import _errors
-from ._library import check, create, ffi, lib, number_of
+from ._library import Callback, check, create, ffi, lib, number_of
 from ._runtime import refuse_pickling
 from ._types import address, type_of
 
-STORAGES = {"by_index": 0, "by_owner": 1}
+STORAGES = {"by_index": 0, "by_owner": 1, "in_halo": 2}
 
 
 class Pattern:
@@ -93,6 +93,42 @@ class Domains(Pattern):
         return structure, (ranges,)
 
 
+class Function(Pattern):
+    """What function(own) says that a rank reads because it owns a domain: one domain or a list, each a tuple of a Python range a dimension, as `own`
+    is; its ranges are empty where the rank owns nothing. It is called for each own domain, and again when the shape or the distribution changes.
+
+    >>> import lapwing
+    >>> a = lapwing.ones((6, 6))
+    >>> with a.prefetch_pattern(lapwing.Function(lambda own: (range(own[0].start - 1, own[0].stop + 1), own[1]))) as copies:
+    ...     float(a[5, 5])
+    1.0
+    """
+
+    _kind = 6
+
+    def __init__(self, function):
+        self.function = function
+
+    def __repr__(self):
+        return f"lapwing.Function({self.function!r})"
+
+    def _parameters(self, array):
+        structure, _ = super()._parameters(array)
+        dimensions = array.ndim
+
+        def needed(own, answer):
+            domains = self.function(tuple(range(one.first, one.first + one.size * one.stride, one.stride) for one in own[0:dimensions]))
+            for domain in [domains] if isinstance(domains, tuple) else domains:
+                if len(domain) != dimensions:
+                    raise ValueError(f"lapwing.Function: a domain has {len(domain)} ranges, and the array {dimensions} dimensions")
+                ranges = ffi.new("lapwing_range[]", [(one.start, len(one), one.step) for one in domain])
+                check(lib.lapwing_needed_add(answer, ranges))
+
+        callback = Callback(needed=needed)
+        structure.function, structure.context = lib.lapwing_python_needed, callback.handle
+        return structure, (callback,)
+
+
 def _options(consistent, static, storage):
     if storage not in STORAGES:
         raise ValueError(f"storage is {storage!r}; it must be one of {', '.join(STORAGES)}")
@@ -145,6 +181,19 @@ class Prefetched:
         """All patterns of the array and their copies go. Local."""
         if not self._array.closed:
             check(lib.lapwing_array_evict(self._array._handle))
+        self._array._patterns.clear()
+
+    def view(self):
+        """Own part and copies around it, of an array that prefetches with storage="in_halo": a NumPy array that cannot be written, without a copy, and
+        its first index. Elements that are neither own nor prefetched are anything. As a.local, it keeps the array from being closed. Local."""
+        array = self._array
+        memory, strides, ranges = ffi.new("void**"), ffi.new("int64_t[8]"), ffi.new("lapwing_range[8]")
+        check(lib.lapwing_array_halo_view(array._handle, memory, strides, ranges))
+        shape = tuple(ranges[d].size for d in range(array.ndim))
+        first = tuple(ranges[d].first for d in range(array.ndim))
+        if 0 in shape:
+            return np.empty(shape, array.dtype), first
+        return array._shown(memory[0], shape, strides, writeable=False), first
 
     def __enter__(self):
         return self
@@ -159,8 +208,13 @@ def prefetch(array, pattern, consistent, static, storage):
     if not isinstance(pattern, Pattern):
         raise TypeError(f"Array.prefetch_pattern: the pattern is {pattern!r}; it must be a lapwing.Pattern, as lapwing.Stencil(1)")
     structure, kept = pattern._parameters(array)
-    check(lib.lapwing_array_prefetch(array._handle, structure, _options(consistent, static, storage)))
-    del kept
+    callback = next((one for one in kept if isinstance(one, Callback)), None)
+    code = lib.lapwing_array_prefetch(array._handle, structure, _options(consistent, static, storage))
+    if callback is None:
+        check(code)
+    else:
+        callback.check(code)
+        array._patterns.append(callback)  # called again when the shape changes
     return Prefetched(array)
 
 

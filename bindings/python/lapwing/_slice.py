@@ -63,7 +63,7 @@ class Slice(Assignments):
         return f"<lapwing.Slice {self.shape} of {self.array!r}>"
 
     def __getitem__(self, key):
-        found = _index.basic(key, self.shape, (0,) * self.ndim, "Slice")
+        found = _index.basic(key, self.shape, (0,) * self.ndim, (1,) * self.ndim, "Slice")
         if found is None or len(found.shape) != sum(not isinstance(part, int) for part in found.parts):
             raise TypeError("lapwing: slices are made of integers, slices and one ellipsis; lists are read and written by a[rows, columns]")
         return Slice(create("slice", lib.lapwing_slice_cut, self._handle, found.c_parts()), self.array)

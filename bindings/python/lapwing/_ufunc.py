@@ -34,12 +34,12 @@ class _Broadcast:
         """`mesh`: positions in the leader, as numpy.ix_ gives them."""
         array = self.array
         key, chosen = [], []
-        for n, low, positions in zip(array.shape, array.lower, mesh[len(mesh) - array.ndim :]):
+        for n, low, step, positions in zip(array.shape, array.lower, array.step, mesh[len(mesh) - array.ndim :]):
             own = np.zeros(1, np.int64) if n == 1 else positions.ravel()
             if not own.size:
                 return np.empty((0,) * len(mesh), array.dtype)
             # The smallest patch that has them all.
-            key.append(slice(low + int(own[0]), low + int(own[-1]) + 1))
+            key.append(slice(low + int(own[0]) * step, low + int(own[-1]) * step + 1))
             chosen.append(own - own[0])
         return array[tuple(key)][np.ix_(*chosen)]
 
@@ -70,20 +70,23 @@ class Arithmetic(NDArrayOperatorsMixin):
         for domain in self.domains():
             yield [np.arange(one.start, one.stop, one.step) for one in domain], self[tuple(slice(one.start, one.stop, one.step) for one in domain)]
 
-    def _patch(self, domain, lower):
-        """The elements of a domain of an array of the same shape, which counts from `lower`."""
-        shifts = [mine - its for mine, its in zip(self.lower, lower)]
-        return np.asarray(self[tuple(slice(one.start + shift, one.stop + shift, one.step) for one, shift in zip(domain, shifts))])
+    def _patch(self, domain, other):
+        """The elements of a domain of another array of the same shape."""
+        key = []
+        for one, low, step, its_low, its_step in zip(domain, self.lower, self.step, other.lower, other.step):
+            first, stride = (one.start - its_low) // its_step, max(1, one.step // its_step)
+            key.append(slice(low + first * step, low + (first + len(one) * stride) * step, stride * step))
+        return np.asarray(self[tuple(key)])
 
     def _alignment(self):
-        return (self.shape, self.lower, self.distribution._key(), id(self.runtime))
+        return (self.shape, self.lower, self.step, self.distribution._key(), id(self.runtime))
 
     def _aligned(self, other):
         """Another operand as each rank needs it: an array in step with this one, or a NumPy array of the local elements."""
         from ._array import Array
 
         if isinstance(other, Slice):
-            copy = Array(other.shape, other.dtype, self.distribution, runtime=self.runtime, lower=self.lower if any(self.lower) else None)
+            copy = Array(other.shape, other.dtype, self.distribution, runtime=self.runtime, lower=self.lower, step=self.step)
             if copy.shape != self.shape:
                 raise ValueError(f"lapwing: operands have shapes {self.shape} and {other.shape}, which must be the same")
             copy.slice[...].assign(other)
@@ -104,9 +107,11 @@ class Arithmetic(NDArrayOperatorsMixin):
     def _part(self, operand, mesh):
         """The elements of an operand that belong to the local part."""
         if isinstance(operand, _Broadcast):
-            return operand.read(tuple(index - low for index, low in zip(mesh, self.lower)))
+            return operand.read(self._positions(mesh))
         if isinstance(operand, Arithmetic):
             return operand.local
+        if operand is None:  # no limit of numpy.clip
+            return None
         operand = np.asarray(operand)
         if operand.ndim == 0:
             return operand
@@ -114,7 +119,7 @@ class Arithmetic(NDArrayOperatorsMixin):
             operand = np.broadcast_to(operand, self.shape)
         except ValueError:
             raise ValueError(f"lapwing: an operand of shape {operand.shape} cannot be broadcast to {self.shape}") from None
-        return operand[tuple(index - low for index, low in zip(mesh, self.lower))]
+        return operand[self._positions(mesh)]
 
     def __array_ufunc__(self, ufunc, method, *inputs, out=None, **options):
         from ._array import Array
@@ -166,7 +171,7 @@ class Arithmetic(NDArrayOperatorsMixin):
         for domain in self.domains():
             mesh = np.ix_(*(np.arange(one.start, one.stop, one.step) for one in domain))
             key = tuple(slice(one.start, one.stop, one.step) for one in domain)
-            parts = [one._patch(domain, self.lower) if isinstance(one, Arithmetic) else self._part(one, mesh) for one in inputs]
+            parts = [one._patch(domain, self) if isinstance(one, Arithmetic) else self._part(one, mesh) for one in inputs]
             results = ufunc(*parts, **options)
             found.append((key, results if isinstance(results, tuple) else (results,)))
         # A rank that owns nothing takes part in making the arrays.
@@ -198,7 +203,7 @@ class Arithmetic(NDArrayOperatorsMixin):
         result = np.full(shape, _identity(ufunc, kind), kind)
         self.runtime.barrier()
         for indices, values in self._own_blocks():
-            mesh = np.ix_(*(np.zeros(1, int) if d in axes else own - low for d, (own, low) in enumerate(zip(indices, self.lower))))
+            mesh = np.ix_(*(np.zeros(1, int) if d in axes else own for d, own in enumerate(self._positions(indices))))
             result[mesh] = ufunc(result[mesh], ufunc.reduce(values, axis=axes, dtype=dtype, keepdims=True))
             del values
         if not self.distribution.replicated:
@@ -315,6 +320,54 @@ def _full_like(a, value, dtype=None):
     return result
 
 
+class _Elementwise:
+    """A function of NumPy's that is no ufunc, and computes each element from those in the same place: as one."""
+
+    signature = None
+
+    def __init__(self, function):
+        self.function, self.__name__ = function, function.__name__
+
+    def __call__(self, *parts, out=None, **options):
+        result = self.function(*parts, **options)
+        if out is None:
+            return result
+        out[0][...] = result
+        return out[0]
+
+
+def _elementwise(function, inputs):
+    """`inputs`: how many of the arguments may be arrays; the others are options."""
+
+    def _call(*arguments, out=None, **options):
+        operands, rest = arguments[:inputs], arguments[inputs:]
+        wrapped = _Elementwise(function if not rest else lambda *parts, **more: function(*parts, *rest, **more))
+        wrapped.__name__ = function.__name__
+        first = next(one for one in (*operands, out) if isinstance(one, Arithmetic))
+        return first.__array_ufunc__(wrapped, "__call__", *operands, out=None if out is None else (out,), **options)
+
+    return _call
+
+
+def _where(condition, *values):
+    if len(values) != 2:
+        raise TypeError("lapwing: numpy.where of an Array needs both values; the places of some elements are those of numpy.nonzero(a.local)")
+    return _elementwise(np.where, 3)(condition, *values)
+
+
+def _variance(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False):
+    if dtype is not None or out is not None:
+        raise TypeError("lapwing: numpy.var and numpy.std of an Array take axis, ddof and keepdims")
+    distance = np.abs(a - a.mean(axis, keepdims=True))
+    total = (distance * distance).sum(axis, keepdims=keepdims)
+    return total / (a.size / max(1, np.size(total)) - ddof)
+
+
+def _flat(a, index):
+    """An index as NumPy counts the elements."""
+    return int(np.ravel_multi_index([int(i) for i in a._positions(index)], a.shape))
+
+
 _FUNCTIONS = {
     **_implement("sum", "prod", "any", "all", "mean", "transpose", "copy", "nanmin", "nanmax", "nansum"),
     # In NumPy 2 they are functions of their own, in NumPy 1 other names of amin and amax.
@@ -333,6 +386,21 @@ _FUNCTIONS = {
     np.vdot: lambda a, b: (np.conj(a) * b).sum(),
     np.dot: lambda a, b: a.dot(b) if a.ndim == 1 else _no_matrices(),
     np.linalg.norm: _norm,
+    np.where: _where,
+    np.clip: lambda a, a_min=None, a_max=None, out=None: _elementwise(np.clip, 3)(a, a_min, a_max, out=out),
+    np.round: _elementwise(np.round, 1),
+    np.around: _elementwise(np.around, 1),
+    np.isclose: _elementwise(np.isclose, 2),
+    np.nan_to_num: _elementwise(np.nan_to_num, 1),
+    np.real: _elementwise(np.real, 1),
+    np.imag: _elementwise(np.imag, 1),
+    np.angle: _elementwise(np.angle, 1),
+    np.count_nonzero: lambda a, axis=None, keepdims=False: (a != 0).sum(axis, keepdims=keepdims),
+    np.var: _variance,
+    np.std: lambda a, *rest, **options: np.sqrt(_variance(a, *rest, **options)),
+    np.ptp: lambda a, axis=None: a.max(axis) - a.min(axis),
+    np.argmin: lambda a: _flat(a, a.argmin()),
+    np.argmax: lambda a: _flat(a, a.argmax()),
 }
 
 

@@ -140,48 +140,36 @@ class Window(Shared):
             return np.empty(count, dtype_of(dtype))
         return _memory(out, True)
 
-    def get(self, rank, offset, count=None, dtype=float, out=None):
-        """`count` (a number or a shape) elements of a rank's part, or as many as `out` has, which may have gaps. Local."""
-        values = self._into(count, dtype, out)
+    def _move(self, plain, with_gaps, rank, offset, values, *cell):
+        """A transfer between a rank's part and a NumPy array, by one of two calls of the library: the array has gaps, or none."""
         if values.flags.c_contiguous:
-            check(lib.lapwing_window_get(self._handle, rank, offset, address(values), values.nbytes))
+            check(plain(self._handle, rank, offset, address(values), values.nbytes, *cell))
         else:
             here, there = Layout.of(values), Layout.contiguous(values.nbytes)
-            check(lib.lapwing_window_get_layout(self._handle, rank, offset, there._cell[0], address(values), here._cell[0]))
+            check(with_gaps(self._handle, rank, offset, there._cell[0], address(values), here._cell[0], *cell))
         return values
+
+    def _start(self, plain, with_gaps, rank, offset, values):
+        from ._array import Transfer
+
+        cell = ffi.new("lapwing_completion**")
+        return Transfer(cell, self._move(plain, with_gaps, rank, offset, values, cell), (self,))
+
+    def get(self, rank, offset, count=None, dtype=float, out=None):
+        """`count` (a number or a shape) elements of a rank's part, or as many as `out` has, which may have gaps. Local."""
+        return self._move(lib.lapwing_window_get, lib.lapwing_window_get_layout, rank, offset, self._into(count, dtype, out))
 
     def put(self, rank, offset, values):
         """The bytes of a NumPy array, which may have gaps. Complete locally on return: flush() or a barrier completes it at the owner. Local."""
-        values = _memory(values, False)
-        if values.flags.c_contiguous:
-            check(lib.lapwing_window_put(self._handle, rank, offset, address(values), values.nbytes))
-        else:
-            here, there = Layout.of(values), Layout.contiguous(values.nbytes)
-            check(lib.lapwing_window_put_layout(self._handle, rank, offset, there._cell[0], address(values), here._cell[0]))
+        self._move(lib.lapwing_window_put, lib.lapwing_window_put_layout, rank, offset, _memory(values, False))
 
     def start_get(self, rank, offset, count=None, dtype=float, out=None):
         """get() without waiting: a Transfer, whose result() is the array."""
-        from ._array import Transfer
-
-        values, cell = self._into(count, dtype, out), ffi.new("lapwing_completion**")
-        if values.flags.c_contiguous:
-            check(lib.lapwing_window_start_get(self._handle, rank, offset, address(values), values.nbytes, cell))
-        else:
-            here, there = Layout.of(values), Layout.contiguous(values.nbytes)
-            check(lib.lapwing_window_start_get_layout(self._handle, rank, offset, there._cell[0], address(values), here._cell[0], cell))
-        return Transfer(cell, values, (self,))
+        return self._start(lib.lapwing_window_start_get, lib.lapwing_window_start_get_layout, rank, offset, self._into(count, dtype, out))
 
     def start_put(self, rank, offset, values):
         """put() without waiting: the values must stay as they are until .wait()."""
-        from ._array import Transfer
-
-        values, cell = _memory(values, False), ffi.new("lapwing_completion**")
-        if values.flags.c_contiguous:
-            check(lib.lapwing_window_start_put(self._handle, rank, offset, address(values), values.nbytes, cell))
-        else:
-            here, there = Layout.of(values), Layout.contiguous(values.nbytes)
-            check(lib.lapwing_window_start_put_layout(self._handle, rank, offset, there._cell[0], address(values), here._cell[0], cell))
-        return Transfer(cell, values, (self,))
+        return self._start(lib.lapwing_window_start_put, lib.lapwing_window_start_put_layout, rank, offset, _memory(values, False))
 
     def get_layout(self, rank, offset, there, out, here=None):
         """Bytes that lie as `there` in the rank's part, and as `here` in `out` (None: as the NumPy array lies). Local."""

@@ -14,6 +14,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -24,16 +25,18 @@ extern "C" {
 
 /// Elements of one type in 1 to 8 dimensions, spread over the ranks by a distribution; all bytes are zero at the start.
 /// Elements that are neighbours in the last dimension are neighbours in memory. Indices are those that the array was
-/// created with: starting at 0, or at lower bounds. Bounds are always checked: LAPWING_ERR_RANGE, and nothing is moved.
+/// created with: from 0 or from lower bounds on, and a stride apart if it has strides. They are always checked:
+/// LAPWING_ERR_RANGE, and nothing is moved.
 typedef struct lapwing_array lapwing_array;
 
 /// How elements are distributed.
 enum {
-    LAPWING_BLOCK = 0,           ///< one block of ceil(extent / processes) indices per process in each dimension
-    LAPWING_CYCLIC = 1,          ///< index i of a dimension with P processes belongs to process i mod P
-    LAPWING_BLOCK_CYCLIC = 2,    ///< blocks of block[d] indices, assigned to the processes in turn
-    LAPWING_REPLICATED = 3,      ///< every rank has all elements; writes go to every copy
-    LAPWING_OWN_DISTRIBUTION = 4 ///< user-defined, by functions
+    LAPWING_BLOCK = 0,            ///< one block of ceil(extent / processes) indices per process in each dimension
+    LAPWING_CYCLIC = 1,           ///< index i of a dimension with P processes belongs to process i mod P
+    LAPWING_BLOCK_CYCLIC = 2,     ///< blocks of block[d] indices, assigned to the processes in turn
+    LAPWING_REPLICATED = 3,       ///< every rank has all elements; writes go to every copy
+    LAPWING_OWN_DISTRIBUTION = 4, ///< user-defined, by functions
+    LAPWING_ALIGNED = 5           ///< as part of an index space that is distributed as a whole
 };
 /// What a user-defined distribution is asked about: the array, and the number of ranks.
 typedef struct lapwing_shape {
@@ -69,6 +72,11 @@ typedef struct lapwing_distribution {
     const int64_t* block;                            ///< of LAPWING_BLOCK_CYCLIC: one size per dimension
     const lapwing_distribution_functions* functions; ///< of LAPWING_OWN_DISTRIBUTION
     void* context;                                   ///< passed to the functions
+    /// Of LAPWING_ALIGNED: the index space, one range for each dimension, which has all indices of the array; elements
+    /// with the same index are on the same rank, whichever array over the space they belong to. Each array stores its
+    /// own elements only, and keeps its extents.
+    const lapwing_range* space;
+    const struct lapwing_distribution* whole; ///< of LAPWING_ALIGNED: how the space is distributed; null: LAPWING_BLOCK
 } lapwing_distribution;
 
 /// Options of an array beside its extents: start with lapwing_array_options_default().
@@ -77,6 +85,8 @@ typedef struct lapwing_array_options {
     const int64_t* lower;        ///< lower bound of each dimension; null: 0
     lapwing_cache_options cache; ///< for elements on other nodes; the same on all ranks
     int64_t halo;                ///< depth of the space for copies around the local block; LAPWING_BLOCK only
+    const int64_t* stride;       ///< distance of neighbouring indices in each dimension, at least 1: the array then has
+                                 ///< the indices lower, lower + stride, and so on; null: 1
 } lapwing_array_options;
 /// The options that null means. Returns no error code. Local, any thread.
 lapwing_array_options lapwing_array_options_default(void);
@@ -101,6 +111,8 @@ int lapwing_array_redistribute(lapwing_array* array, const lapwing_distribution*
 /// dimension. Local, any thread.
 int lapwing_array_shape(const lapwing_array* array, lapwing_type* type, int* dimensions, int64_t* extents,
                         int64_t* lower);
+/// The distance of neighbouring indices in each dimension, as in the options. Local, any thread.
+int lapwing_array_stride(const lapwing_array* array, int64_t* stride);
 /// Number of elements; the name; the depth of the halo. Local, any thread.
 int lapwing_array_size(const lapwing_array* array, uint64_t* elements);
 int lapwing_array_name(const lapwing_array* array, const char** text);
@@ -201,6 +213,12 @@ typedef void (*lapwing_accumulate_function)(void* context, void* value, const in
 int lapwing_array_reduce(lapwing_array* array, void* value, uint64_t bytes, lapwing_accumulate_function accumulate,
                          lapwing_combine_function combine, void* context);
 
+/// Internal: one dimension of what inline functions reach. Not for programs.
+typedef struct lapwing_array_axis {
+    int64_t lower;
+    uint64_t extent; ///< 0: nothing can be reached
+    uint64_t stride; ///< in bytes
+} lapwing_array_axis;
 /// Internal: the start of an array, read by inline functions. Not for programs.
 typedef struct lapwing_array_head {
     uint64_t mark;
@@ -211,69 +229,105 @@ typedef struct lapwing_array_head {
     uint64_t stride[LAPWING_MAX_DIMENSIONS]; ///< in bytes
     int dimensions;
     int writable; ///< 0: writes must also go elsewhere
+    /// The same for arrays of one dimension, in the first place, of two, in the next two, and of three, in the last
+    /// three. Those of other numbers have extent 0, so that no access compares the number of dimensions.
+    lapwing_array_axis axes[6];
+    /// `base` for reads and for writes of int32, int64, float and double, if that is the type and the element may be
+    /// read or written there; otherwise null.
+    unsigned char* reads[4];
+    unsigned char* writes[4];
 } lapwing_array_head;
 
 /// The address of an element in one, two or three dimensions, if the calling rank can load it and find it quickly: most
 /// local elements and, if the array is in blocks of rows, those of its node. Otherwise, and if the array has another
-/// number of dimensions, null. For a replicated array it is the address of the local copy. Not for null handles. Local,
-/// any thread. Cost: a comparison for each dimension.
+/// number of dimensions or indices with strides, null. For a replicated array it is the address of the local copy. Not
+/// for null handles. Local, any thread. Cost: a comparison for each dimension.
 static inline void* lapwing_array_address_1(const lapwing_array* array, int64_t i) {
     const lapwing_array_head* const head = (const lapwing_array_head*)(const void*)array;
-    const uint64_t p = (uint64_t)i - (uint64_t)head->lower[0];
-    if (p >= head->extent[0] || head->dimensions != 1) return NULL;
-    return head->base + p * head->stride[0];
+    const lapwing_array_axis* const axis = &head->axes[0];
+    const uint64_t p = (uint64_t)i - (uint64_t)axis[0].lower;
+    if (p >= axis[0].extent) return NULL;
+    return head->base + p * axis[0].stride;
 }
 static inline void* lapwing_array_address_2(const lapwing_array* array, int64_t i, int64_t j) {
     const lapwing_array_head* const head = (const lapwing_array_head*)(const void*)array;
-    const uint64_t p = (uint64_t)i - (uint64_t)head->lower[0];
-    const uint64_t q = (uint64_t)j - (uint64_t)head->lower[1];
-    if (p >= head->extent[0] || q >= head->extent[1] || head->dimensions != 2) return NULL;
-    return head->base + p * head->stride[0] + q * head->stride[1];
+    const lapwing_array_axis* const axis = &head->axes[1];
+    const uint64_t p = (uint64_t)i - (uint64_t)axis[0].lower;
+    const uint64_t q = (uint64_t)j - (uint64_t)axis[1].lower;
+    if (p >= axis[0].extent || q >= axis[1].extent) return NULL;
+    return head->base + p * axis[0].stride + q * axis[1].stride;
 }
 static inline void* lapwing_array_address_3(const lapwing_array* array, int64_t i, int64_t j, int64_t k) {
     const lapwing_array_head* const head = (const lapwing_array_head*)(const void*)array;
-    const uint64_t p = (uint64_t)i - (uint64_t)head->lower[0];
-    const uint64_t q = (uint64_t)j - (uint64_t)head->lower[1];
-    const uint64_t r = (uint64_t)k - (uint64_t)head->lower[2];
-    if (p >= head->extent[0] || q >= head->extent[1] || r >= head->extent[2] || head->dimensions != 3) return NULL;
-    return head->base + p * head->stride[0] + q * head->stride[1] + r * head->stride[2];
+    const lapwing_array_axis* const axis = &head->axes[3];
+    const uint64_t p = (uint64_t)i - (uint64_t)axis[0].lower;
+    const uint64_t q = (uint64_t)j - (uint64_t)axis[1].lower;
+    const uint64_t r = (uint64_t)k - (uint64_t)axis[2].lower;
+    if (p >= axis[0].extent || q >= axis[1].extent || r >= axis[2].extent) return NULL;
+    return head->base + p * axis[0].stride + q * axis[1].stride + r * axis[2].stride;
 }
+
+/* Not for programs: what inline functions cannot reach, as lapwing_array_get_typed() and lapwing_array_put_typed() with
+   the number of dimensions checked. Values go by register, so that those of callers need no memory. */
+typedef struct lapwing_far_value {
+    int code;
+    uint64_t bits;
+} lapwing_far_value;
+lapwing_far_value lapwing_array_get_far_(lapwing_array* array, lapwing_type type, int dimensions, int64_t i, int64_t j,
+                                         int64_t k);
+int lapwing_array_put_far_(lapwing_array* array, lapwing_type type, int dimensions, int64_t i, int64_t j, int64_t k,
+                           uint64_t bits);
+#define LAPWING_UNPACK_(...) __VA_ARGS__
 
 /// lapwing_array_get_double_2(array, i, j, &x), lapwing_array_put_int64_1(array, i, x) and so on: inline access to
 /// elements of arrays of one, two and three dimensions, as lapwing_array_get_typed() and lapwing_array_put_typed(). Not
 /// for null handles. Local, any thread.
-#define LAPWING_ELEMENT_FUNCTIONS_(name, ctype, code, n, parameters, arguments)                                        \
+#define LAPWING_ELEMENT_FUNCTIONS_(name, ctype, type_, number, n, first, parameters, all, near, place)                 \
     static inline int lapwing_array_get_##name##_##n(lapwing_array* array, LAPWING_UNPACK_ parameters, ctype* value) { \
         const lapwing_array_head* const head = (const lapwing_array_head*)(const void*)array;                          \
-        const ctype* const element = (const ctype*)lapwing_array_address_##n(array, LAPWING_UNPACK_ arguments);        \
-        const int64_t index[] = {LAPWING_UNPACK_ arguments};                                                           \
-        if (element == NULL || head->type != (code)) return lapwing_array_get_typed_n_(array, code, n, index, value);  \
-        *value = *element;                                                                                             \
-        return 0;                                                                                                      \
+        const lapwing_array_axis* const axis = &head->axes[first];                                                     \
+        const unsigned char* const base = head->reads[number];                                                         \
+        if (near && base != NULL) {                                                                                    \
+            *value = ((const ctype*)(const void*)(base + (place)))[LAPWING_LAST_##n##_];                               \
+            return 0;                                                                                                  \
+        } else {                                                                                                       \
+            const lapwing_far_value far = lapwing_array_get_far_(array, type_, n, LAPWING_UNPACK_ all);                \
+            if (far.code == 0) memcpy(value, &far.bits, sizeof *value);                                                \
+            return far.code;                                                                                           \
+        }                                                                                                              \
     }                                                                                                                  \
     static inline int lapwing_array_put_##name##_##n(lapwing_array* array, LAPWING_UNPACK_ parameters, ctype value) {  \
         const lapwing_array_head* const head = (const lapwing_array_head*)(const void*)array;                          \
-        ctype* const element = (ctype*)lapwing_array_address_##n(array, LAPWING_UNPACK_ arguments);                    \
-        const int64_t index[] = {LAPWING_UNPACK_ arguments};                                                           \
-        if (element == NULL || !head->writable || head->type != (code))                                                \
-            return lapwing_array_put_typed_n_(array, code, n, index, &value);                                          \
-        *element = value;                                                                                              \
-        return 0;                                                                                                      \
+        const lapwing_array_axis* const axis = &head->axes[first];                                                     \
+        unsigned char* const base = head->writes[number];                                                              \
+        if (near && base != NULL) {                                                                                    \
+            ((ctype*)(void*)(base + (place)))[LAPWING_LAST_##n##_] = value;                                            \
+            return 0;                                                                                                  \
+        } else {                                                                                                       \
+            uint64_t bits = 0;                                                                                         \
+            memcpy(&bits, &value, sizeof value);                                                                       \
+            return lapwing_array_put_far_(array, type_, n, LAPWING_UNPACK_ all, bits);                                 \
+        }                                                                                                              \
     }
-#define LAPWING_UNPACK_(...) __VA_ARGS__
-/* Not for programs: as lapwing_array_get_typed(), but also checks the number of dimensions. */
-int lapwing_array_get_typed_n_(lapwing_array* array, lapwing_type type, int dimensions, const int64_t* index,
-                               void* value);
-int lapwing_array_put_typed_n_(lapwing_array* array, lapwing_type type, int dimensions, const int64_t* index,
-                               const void* value);
-#define LAPWING_ELEMENT_FUNCTIONS_OF_TYPE_(name, ctype, code)                        \
-    LAPWING_ELEMENT_FUNCTIONS_(name, ctype, code, 1, (int64_t i), (i))               \
-    LAPWING_ELEMENT_FUNCTIONS_(name, ctype, code, 2, (int64_t i, int64_t j), (i, j)) \
-    LAPWING_ELEMENT_FUNCTIONS_(name, ctype, code, 3, (int64_t i, int64_t j, int64_t k), (i, j, k))
-LAPWING_ELEMENT_FUNCTIONS_OF_TYPE_(int32, int32_t, LAPWING_INT32)
-LAPWING_ELEMENT_FUNCTIONS_OF_TYPE_(int64, int64_t, LAPWING_INT64)
-LAPWING_ELEMENT_FUNCTIONS_OF_TYPE_(float, float, LAPWING_FLOAT)
-LAPWING_ELEMENT_FUNCTIONS_OF_TYPE_(double, double, LAPWING_DOUBLE)
+/* The place of index `index` in dimension d of what is in reach. */
+#define LAPWING_PLACE_(index, d) ((uint64_t)(index) - (uint64_t)axis[d].lower)
+#define LAPWING_LAST_1_ LAPWING_PLACE_(i, 0)
+#define LAPWING_LAST_2_ LAPWING_PLACE_(j, 1)
+#define LAPWING_LAST_3_ LAPWING_PLACE_(k, 2)
+#define LAPWING_ELEMENT_FUNCTIONS_OF_TYPE_(name, ctype, code, number)                                            \
+    LAPWING_ELEMENT_FUNCTIONS_(name, ctype, code, number, 1, 0, (int64_t i), (i, 0, 0),                          \
+                               LAPWING_PLACE_(i, 0) < axis[0].extent, 0)                                         \
+    LAPWING_ELEMENT_FUNCTIONS_(name, ctype, code, number, 2, 1, (int64_t i, int64_t j), (i, j, 0),               \
+                               LAPWING_PLACE_(i, 0) < axis[0].extent && LAPWING_PLACE_(j, 1) < axis[1].extent,   \
+                               LAPWING_PLACE_(i, 0) * axis[0].stride)                                            \
+    LAPWING_ELEMENT_FUNCTIONS_(name, ctype, code, number, 3, 3, (int64_t i, int64_t j, int64_t k), (i, j, k),    \
+                               LAPWING_PLACE_(i, 0) < axis[0].extent && LAPWING_PLACE_(j, 1) < axis[1].extent && \
+                                   LAPWING_PLACE_(k, 2) < axis[2].extent,                                        \
+                               LAPWING_PLACE_(i, 0) * axis[0].stride + LAPWING_PLACE_(j, 1) * axis[1].stride)
+LAPWING_ELEMENT_FUNCTIONS_OF_TYPE_(int32, int32_t, LAPWING_INT32, 0)
+LAPWING_ELEMENT_FUNCTIONS_OF_TYPE_(int64, int64_t, LAPWING_INT64, 1)
+LAPWING_ELEMENT_FUNCTIONS_OF_TYPE_(float, float, LAPWING_FLOAT, 2)
+LAPWING_ELEMENT_FUNCTIONS_OF_TYPE_(double, double, LAPWING_DOUBLE, 3)
 
 #ifdef __cplusplus
 }

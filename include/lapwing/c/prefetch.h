@@ -17,8 +17,9 @@ extern "C" {
 #endif
 
 /// How copies of elements are stored: LAPWING_STORE_BY_INDEX a block for each rectangle, LAPWING_STORE_BY_OWNER one for
-/// each owner.
-enum { LAPWING_STORE_BY_INDEX = 0, LAPWING_STORE_BY_OWNER = 1 };
+/// each owner; LAPWING_STORE_IN_HALO around the local block, in the space that lapwing_array_options.halo reserves, so
+/// that lapwing_array_halo_view() has both as plain memory, and what a pattern needs beyond it by index.
+enum { LAPWING_STORE_BY_INDEX = 0, LAPWING_STORE_BY_OWNER = 1, LAPWING_STORE_IN_HALO = 2 };
 /// What a program promises about what it prefetches, and leaves to Lapwing.
 typedef struct lapwing_prefetch_options {
     int consistent; ///< 1: automatic copies, filled again by the first read after an acquire; 0: manual ones, unchanged
@@ -36,8 +37,17 @@ enum {
     LAPWING_PATTERN_COLUMN_WISE = 2, ///< the columns of its own: all indices of the first dimension
     LAPWING_PATTERN_TRANSPOSE = 3,   ///< its own with the dimensions in reverse order
     LAPWING_PATTERN_ALL = 4,         ///< all elements
-    LAPWING_PATTERN_DOMAINS = 5      ///< a list of domains, which each rank has for itself
+    LAPWING_PATTERN_DOMAINS = 5,     ///< a list of domains, which each rank has for itself
+    LAPWING_PATTERN_FUNCTION = 6     ///< what a function of the program's names
 };
+/// The domains that a function names.
+typedef struct lapwing_needed lapwing_needed;
+/// Names, by lapwing_needed_add(), the domains that the rank reads because it owns `own`, which has a range for each
+/// dimension and is empty where the rank owns nothing. Returns 0; with another value the call that asks fails:
+/// LAPWING_ERR_USAGE.
+typedef int (*lapwing_domains_function)(void* context, const lapwing_range* own, lapwing_needed* needed);
+/// One domain more; indices that the array does not have are skipped. LAPWING_ERR_RANGE. Local, within the function.
+int lapwing_needed_add(lapwing_needed* needed, const lapwing_range* ranges);
 /// A pattern; members that its kind does not name are ignored.
 typedef struct lapwing_pattern {
     int kind;            ///< LAPWING_PATTERN_...
@@ -47,6 +57,9 @@ typedef struct lapwing_pattern {
     uint64_t count;      ///< of LAPWING_PATTERN_DOMAINS: how many domains
     const lapwing_range* domains; ///< of LAPWING_PATTERN_DOMAINS: one range a dimension for each of them; indices that
                                   ///< the array does not have are skipped
+    lapwing_domains_function function; ///< of LAPWING_PATTERN_FUNCTION: called for each domain that the rank owns, and
+                                       ///< again when extents or the distribution change
+    void* context;                     ///< passed to the function
 } lapwing_pattern;
 
 /// Collective, one thread: the same options on all ranks. Elements that the pattern names, and that the rank does not
@@ -74,6 +87,14 @@ int lapwing_array_is_prefetched(const lapwing_array* array, const int64_t* index
 /// elsewhere. Local, any thread.
 int lapwing_array_block_at(lapwing_array* array, const int64_t* index, const void** memory, int64_t* strides,
                            lapwing_range* ranges);
+
+/// The local block and the copies around it, for arrays that prefetch with LAPWING_STORE_IN_HALO: `*memory` is the
+/// first element, `strides` the distance in elements between neighbours in each dimension, `ranges` the indices, those
+/// beyond the array's edges left out. Elements that are neither local nor prefetched are undefined. Automatic copies
+/// are filled first if they are stale, and stay as they are until a read after an acquire. A rank that owns nothing
+/// gets a null pointer and empty ranges. Each result pointer but `memory` may be null. LAPWING_ERR_USAGE if there are
+/// no such copies. Local, any thread.
+int lapwing_array_halo_view(lapwing_array* array, const void** memory, int64_t* strides, lapwing_range* ranges);
 
 /// Copies of parts of other ranks' segments of a window. All calls are local. This rank's writes to the window go to
 /// the copies too. It may outlive the window: it is then empty, and calls return LAPWING_ERR_USAGE.

@@ -14,6 +14,7 @@
 #include <mpi.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -228,6 +229,47 @@ int lapwing_lock_try(lapwing_lock* lock, int* locked);
 int lapwing_lock_unlock(lapwing_lock* lock);
 /// Whether this rank holds it. Local, any thread.
 int lapwing_lock_held(const lapwing_lock* lock, int* held);
+
+/// Internal: the start of a window, read by inline functions. Not for programs.
+typedef struct lapwing_window_head {
+    uint64_t mark;
+    unsigned char* const* bases; ///< the parts of `ranks` ranks from `first` on
+    uint64_t bytes;              ///< size of each of them
+    int first;
+    unsigned int ranks; ///< 0: none can be reached
+} lapwing_window_head;
+
+/* Not for programs: the address of bytes that inline functions can reach, or null. */
+static inline unsigned char* lapwing_window_near_(const lapwing_window_head* head, int rank, uint64_t offset,
+                                                  uint64_t bytes) {
+    const unsigned int place = (unsigned int)rank - (unsigned int)head->first;
+    if (place >= head->ranks || bytes > head->bytes || offset > head->bytes - bytes) return NULL;
+    return head->bases[place] + offset;
+}
+/// lapwing_window_get_double(window, rank, offset, &x), lapwing_window_put_int64(window, rank, offset, x) and so on:
+/// one value, as lapwing_window_get() and lapwing_window_put(); gets are inline where the rank can load the value. Not
+/// for null handles. Local, any thread.
+#define LAPWING_WINDOW_FUNCTIONS_(name, ctype)                                                                     \
+    static inline int lapwing_window_get_##name(lapwing_window* window, int rank, uint64_t offset, ctype* value) { \
+        const lapwing_window_head* const head = (const lapwing_window_head*)(const void*)window;                   \
+        const unsigned char* const memory = lapwing_window_near_(head, rank, offset, sizeof *value);               \
+        if (memory != NULL) {                                                                                      \
+            memcpy(value, memory, sizeof *value);                                                                  \
+            return 0;                                                                                              \
+        } else {                                                                                                   \
+            ctype far;                                                                                             \
+            const int code = lapwing_window_get(window, rank, offset, &far, sizeof far);                           \
+            if (code == 0) *value = far;                                                                           \
+            return code;                                                                                           \
+        }                                                                                                          \
+    }                                                                                                              \
+    static inline int lapwing_window_put_##name(lapwing_window* window, int rank, uint64_t offset, ctype value) {  \
+        return lapwing_window_put(window, rank, offset, &value, sizeof value);                                     \
+    }
+LAPWING_WINDOW_FUNCTIONS_(int32, int32_t)
+LAPWING_WINDOW_FUNCTIONS_(int64, int64_t)
+LAPWING_WINDOW_FUNCTIONS_(float, float)
+LAPWING_WINDOW_FUNCTIONS_(double, double)
 
 #ifdef __cplusplus
 }

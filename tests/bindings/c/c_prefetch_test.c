@@ -5,6 +5,7 @@
 
 static lapwing_runtime* runtime;
 static int rank, size;
+static int64_t room; /* for a halo, in the arrays that are made */
 
 enum { rows = 12, columns = 10 };
 
@@ -44,13 +45,34 @@ static int own_element(lapwing_array* array, int64_t i, int64_t j) {
 static lapwing_array* make(int kind, const char* name, int64_t lower_i, int64_t lower_j) {
     const int64_t extents[] = {rows, columns}, block[] = {2, 3};
     const int64_t lower[] = {lower_i, lower_j};
-    lapwing_distribution distribution = {kind, NULL, block, NULL, NULL};
+    lapwing_distribution distribution = {.kind = kind, .block = block};
     lapwing_array_options options = lapwing_array_options_default();
     lapwing_array* array = NULL;
     options.name = name;
     options.lower = lower;
+    options.halo = room;
     OK(lapwing_array_create(runtime, LAPWING_DOUBLE, 2, extents, &distribution, &options, &array));
     return array;
+}
+
+/* The own block and the copies around it as memory: copies are half a unit behind. */
+static void test_view(lapwing_array* array) {
+    const void* memory = NULL;
+    int64_t strides[2], a, b;
+    lapwing_range ranges[2];
+    uint64_t own = 0;
+    OK(lapwing_array_halo_view(array, &memory, strides, ranges));
+    OK(lapwing_array_domain_count(array, rank, &own));
+    CHECK((own == 0) == (memory == NULL) && (own == 0) == (ranges[0].size == 0));
+    for (a = 0; a < (int64_t)ranges[0].size; ++a)
+        for (b = 0; b < (int64_t)ranges[1].size; ++b) {
+            const int64_t index[] = {ranges[0].first + a, ranges[1].first + b};
+            const double here = ((const double*)memory)[a * strides[0] + b * strides[1]];
+            int copied = 0;
+            OK(lapwing_array_is_prefetched(array, index, &copied));
+            if (own_element(array, index[0], index[1])) CHECK(here == value_of(index[0], index[1]) + 0.5);
+            else if (copied) CHECK(here == value_of(index[0], index[1]));
+        }
 }
 
 /* Manual copies of any pattern: an element that has one keeps its value until the update, others do not. */
@@ -83,6 +105,7 @@ static void test_manual(int distribution, const lapwing_pattern* pattern, int st
                       value_of(i, j) + (prefetched ? 0 : 0.5));
             }
         }
+    if (storage == LAPWING_STORE_IN_HALO) test_view(array);
     if (pattern->kind == LAPWING_PATTERN_ALL) {
         /* All that others have. */
         int others = 0;
@@ -117,8 +140,8 @@ static void test_manual(int distribution, const lapwing_pattern* pattern, int st
 /* Automatic copies: what was written before a barrier is read after it, also under other extents and distributions. */
 static void test_automatic(void) {
     lapwing_array* array = make(LAPWING_BLOCK, "automatic", 0, 0);
-    lapwing_pattern pattern = {LAPWING_PATTERN_STENCIL, 1, 1, NULL, 0, NULL};
-    lapwing_distribution cyclic = {LAPWING_CYCLIC, NULL, NULL, NULL, NULL};
+    lapwing_pattern pattern = {.kind = LAPWING_PATTERN_STENCIL, .depth = 1, .corners = 1};
+    lapwing_distribution cyclic = {.kind = LAPWING_CYCLIC};
     const int periodic[] = {1, 0};
     const int64_t larger[] = {rows + 4, columns};
     int64_t i;
@@ -139,9 +162,65 @@ static void test_automatic(void) {
     OK(lapwing_array_free(&array));
 }
 
+static int refusing(void* context, const lapwing_range* own, lapwing_needed* needed) {
+    (void)context, (void)own, (void)needed;
+    return 7;
+}
+
+static int with_wrong_domain(void* context, const lapwing_range* own, lapwing_needed* needed) {
+    const lapwing_range wrong[] = {{0, 2, 0}, {0, 1, 1}};
+    (void)context, (void)own;
+    if (lapwing_needed_add(needed, NULL) != LAPWING_ERR_USAGE) return 1;
+    return lapwing_needed_add(needed, wrong) == LAPWING_ERR_RANGE ? -1 : 2;
+}
+
+/* The rows before and after the own ones, which leave the array at its edges; `context` counts the calls. */
+static int rows_around(void* context, const lapwing_range* own, lapwing_needed* needed) {
+    lapwing_range ranges[2];
+    ++*(int*)context;
+    if (own[0].size == 0) return 0;
+    ranges[0].first = own[0].first - 1;
+    ranges[0].size = own[0].size + 2;
+    ranges[0].stride = 1;
+    ranges[1] = own[1];
+    return lapwing_needed_add(needed, ranges);
+}
+
+/* A function is asked for each own domain, and again when the extents change. */
+static void test_function(void) {
+    lapwing_array* array = make(LAPWING_BLOCK, "function", -4, 3);
+    lapwing_pattern pattern = {.kind = LAPWING_PATTERN_FUNCTION, .function = rows_around};
+    lapwing_prefetch_options options = lapwing_prefetch_options_default();
+    const int64_t larger[] = {rows + 5, columns};
+    lapwing_range own[2];
+    uint64_t domains = 0;
+    int calls = 0, step;
+    pattern.context = &calls;
+    options.consistent = 0;
+    write_own(array, 0);
+    OK(lapwing_array_prefetch(array, &pattern, &options));
+    for (step = 0; step < 2; ++step) {
+        CHECK(calls == step + 1);
+        OK(lapwing_array_domain_count(array, rank, &domains));
+        if (domains > 0) {
+            int64_t last = -4 + (step == 0 ? rows : rows + 5) - 1, i;
+            OK(lapwing_array_domain(array, rank, 0, own));
+            for (i = own[0].first - 1; i <= own[0].first + (int64_t)own[0].size; ++i) {
+                const int64_t index[] = {i, own[1].first};
+                int copied = -1;
+                if (i < -4 || i > last) continue;
+                OK(lapwing_array_is_prefetched(array, index, &copied));
+                CHECK(copied == !own_element(array, i, own[1].first));
+            }
+        }
+        if (step == 0) OK(lapwing_array_resize(array, larger));
+    }
+    OK(lapwing_array_free(&array));
+}
+
 static void test_array_errors(void) {
     lapwing_array* array = make(LAPWING_BLOCK, "errors", 0, 0);
-    lapwing_pattern pattern = {LAPWING_PATTERN_STENCIL, -1, 1, NULL, 0, NULL};
+    lapwing_pattern pattern = {.kind = LAPWING_PATTERN_STENCIL, .depth = -1, .corners = 1};
     lapwing_prefetch_options options = lapwing_prefetch_options_default();
     const int64_t outside[] = {rows, 0}, larger[] = {rows + 1, columns};
     const lapwing_range wrong[] = {{0, 2, 0}, {0, 1, 1}};
@@ -149,7 +228,7 @@ static void test_array_errors(void) {
     int prefetched = 0;
     FAILS(LAPWING_ERR_USAGE, "pattern", lapwing_array_prefetch(array, NULL, NULL));
     FAILS(LAPWING_ERR_RANGE, "depth", lapwing_array_prefetch(array, &pattern, NULL));
-    pattern.kind = 6;
+    pattern.kind = 7;
     FAILS(LAPWING_ERR_RANGE, "pattern.kind", lapwing_array_prefetch(array, &pattern, NULL));
     pattern.kind = LAPWING_PATTERN_DOMAINS;
     pattern.count = 1;
@@ -157,8 +236,19 @@ static void test_array_errors(void) {
     pattern.domains = wrong;
     FAILS(LAPWING_ERR_RANGE, "stride", lapwing_array_prefetch(array, &pattern, NULL));
     pattern.kind = LAPWING_PATTERN_ALL;
-    options.storage = 2;
+    options.storage = 3;
     FAILS(LAPWING_ERR_RANGE, "options.storage", lapwing_array_prefetch(array, &pattern, &options));
+    options.storage = LAPWING_STORE_IN_HALO;
+    FAILS(LAPWING_ERR_USAGE, "halo", lapwing_array_prefetch(array, &pattern, &options));
+    FAILS(LAPWING_ERR_USAGE, "halo", lapwing_array_halo_view(array, &memory, NULL, NULL));
+    pattern.kind = LAPWING_PATTERN_FUNCTION;
+    FAILS(LAPWING_ERR_USAGE, "pattern.function", lapwing_array_prefetch(array, &pattern, NULL));
+    pattern.function = refusing;
+    FAILS(LAPWING_ERR_USAGE, "7", lapwing_array_prefetch(array, &pattern, NULL));
+    pattern.function = with_wrong_domain;
+    FAILS(LAPWING_ERR_USAGE, "-1", lapwing_array_prefetch(array, &pattern, NULL));
+    FAILS(LAPWING_ERR_USAGE, "needed", lapwing_needed_add(NULL, wrong));
+    pattern.kind = LAPWING_PATTERN_ALL;
     FAILS(LAPWING_ERR_USAGE, "prefetch", lapwing_array_update_copies(array));
     FAILS(LAPWING_ERR_RANGE, "outside", lapwing_array_is_prefetched(array, outside, &prefetched));
     FAILS(LAPWING_ERR_RANGE, "outside", lapwing_array_block_at(array, outside, &memory, NULL, NULL));
@@ -245,7 +335,7 @@ static void test_window(void) {
 static void test_relabelling(void) {
     const int64_t extents[] = {16, 16};
     int by_rows[2] = {0, 1}, number = -1;
-    lapwing_distribution distribution = {LAPWING_BLOCK, NULL, NULL, NULL, NULL};
+    lapwing_distribution distribution = {.kind = LAPWING_BLOCK};
     lapwing_array* array = NULL;
     lapwing_array* other = NULL;
     lapwing_relabelling* order = NULL;
@@ -284,11 +374,13 @@ static void test_relabelling(void) {
 int main(void) {
     /* What this rank reads: a part that leaves the array, and one with strides. */
     const lapwing_range domains[] = {{4, 3, 1}, {-4, 3, 1}, {5, 4, 3}, {-2, 2, 4}};
-    const lapwing_pattern patterns[] = {
-        {LAPWING_PATTERN_STENCIL, 1, 1, NULL, 0, NULL},   {LAPWING_PATTERN_STENCIL, 2, 0, NULL, 0, NULL},
-        {LAPWING_PATTERN_ROW_WISE, 0, 0, NULL, 0, NULL},  {LAPWING_PATTERN_COLUMN_WISE, 0, 0, NULL, 0, NULL},
-        {LAPWING_PATTERN_TRANSPOSE, 0, 0, NULL, 0, NULL}, {LAPWING_PATTERN_ALL, 0, 0, NULL, 0, NULL},
-        {LAPWING_PATTERN_DOMAINS, 0, 0, NULL, 2, domains}};
+    const lapwing_pattern patterns[] = {{.kind = LAPWING_PATTERN_STENCIL, .depth = 1, .corners = 1},
+                                        {.kind = LAPWING_PATTERN_STENCIL, .depth = 2},
+                                        {.kind = LAPWING_PATTERN_ROW_WISE},
+                                        {.kind = LAPWING_PATTERN_COLUMN_WISE},
+                                        {.kind = LAPWING_PATTERN_TRANSPOSE},
+                                        {.kind = LAPWING_PATTERN_ALL},
+                                        {.kind = LAPWING_PATTERN_DOMAINS, .count = 2, .domains = domains}};
     size_t k;
     OK(lapwing_runtime_create(MPI_COMM_WORLD, NULL, &runtime));
     OK(lapwing_runtime_rank(runtime, &rank));
@@ -298,7 +390,12 @@ int main(void) {
         test_manual(LAPWING_BLOCK, &patterns[k], k % 2 == 0 ? LAPWING_STORE_BY_INDEX : LAPWING_STORE_BY_OWNER);
         if (k % 3 == 0) test_manual(LAPWING_CYCLIC, &patterns[k], LAPWING_STORE_BY_INDEX);
     }
+    for (room = 1; room < 3; ++room)
+        for (k = 0; k < sizeof patterns / sizeof *patterns; ++k)
+            test_manual(LAPWING_BLOCK, &patterns[k], LAPWING_STORE_IN_HALO);
+    room = 0;
     test_automatic();
+    test_function();
     test_array_errors();
     test_window();
     test_relabelling();

@@ -126,6 +126,28 @@ static void creation(void) {
     FAILS(LAPWING_ERR_RANGE, "bytes", lapwing_window_create(runtime, (uint64_t)1 << 63, NULL, &window));
 }
 
+/* Single values by inline functions, at any offset. */
+#define TEST_VALUE(name, ctype, number)                                                                        \
+    do {                                                                                                       \
+        ctype is_ = 0;                                                                                         \
+        OK(lapwing_window_put_##name(window, to, 2043, (ctype)(number)));                                      \
+        OK(lapwing_window_flush(window, to));                                                                  \
+        OK(lapwing_window_get_##name(window, to, 2043, &is_));                                                 \
+        CHECK(is_ == (ctype)(number));                                                                         \
+        FAILS(LAPWING_ERR_RANGE, "lapwing_window_get: rank",                                                   \
+              lapwing_window_get_##name(window, to, 4097 - sizeof is_, &is_));                                 \
+        FAILS(LAPWING_ERR_RANGE, "lapwing_window_put: rank", lapwing_window_put_##name(window, size, 0, is_)); \
+        FAILS(LAPWING_ERR_RANGE, "lapwing_window_get: rank", lapwing_window_get_##name(window, -1, 0, &is_));  \
+        CHECK(is_ == (ctype)(number));                                                                         \
+    } while (0)
+
+static void test_values(lapwing_window* window, int to) {
+    TEST_VALUE(int32, int32_t, -7 - rank);
+    TEST_VALUE(int64, int64_t, INT64_MIN + rank);
+    TEST_VALUE(float, float, 0.5 + rank);
+    TEST_VALUE(double, double, 1e100 * (1 + rank));
+}
+
 static void transfers(lapwing_window* window) {
     double value = 10.5 + rank;
     double got = 0;
@@ -164,6 +186,7 @@ static void transfers(lapwing_window* window) {
     FAILS(LAPWING_ERR_USAGE, "'destination'", lapwing_window_get(window, next, 0, NULL, 8));
     FAILS(LAPWING_ERR_USAGE, "'completion'", lapwing_window_start_get(window, next, 0, &got, 8, NULL));
     OK(lapwing_window_get(window, next, 0, NULL, 0));
+    test_values(window, next);
     OK(lapwing_runtime_barrier(runtime));
 
     OK(lapwing_layout_create_strided(3, 8, 16, 0, &every_other));

@@ -54,6 +54,7 @@ ELSEWHERE = {
     "ArraySlice::transposed": "slice_permute", "ArraySlice::permuted": "slice_permute", "ArraySlice::combine": "slice_apply",
     "Assignment::bytes": "assignment_transfers", "Assignment::add_untyped": "assignment_add", "Assignment::add_untyped_fill": "assignment_add_fill",
     "Halo::domain": "halo_memory", "Halo::view": "halo_memory", "Halo::own": "halo_memory",
+    "HaloView::domain": "array_halo_view",
     "DomainArray::domain": "array_shape", "DomainArray::indices": "array_domain", "DomainArray::position": "array_shape",
     "DomainArray::slice": "slice_create", "DomainArray::local_domain": "array_domain", "DomainArray::for_each_local": "array_domain",
     "DomainArray::array": "array_create",
@@ -64,11 +65,9 @@ ELSEWHERE = {
     "Relabelling::bytes": "relabelling_query", "Relabelling::team": "relabelling_runtime", "Relabelling::shared_team": "relabelling_runtime",
 }
 OF_ROOMS = "for other rooms of the library"
-HALO = "copies around the local block: a lapwing_halo has them"
 MISSING = {
     "Team::state": OF_ROOMS, "Window::map": OF_ROOMS, "Window::state": OF_ROOMS, "Window::hot_pages": OF_ROOMS,
     "Window::start_atomics": OF_ROOMS, "ArrayBase::check_halo": OF_ROOMS, "ArrayBase::all_of": OF_ROOMS,
-    "GlobalArray::halo_view": HALO, "HaloView::domain": HALO,
 }
 
 

@@ -1,12 +1,23 @@
 !> Checks of the tests in Fortran: what is wrong is printed, and the program ends with exit code 1.
 module check
     use, intrinsic :: iso_fortran_env, only: error_unit
+    use mpi_f08, only: MPI_COMM_WORLD
     use lapwing
     implicit none
     private
-    public :: expect, fails
+    public :: start, expect, fails
 
 contains
+
+    !> What every test begins with.
+    subroutine start(runtime, rank, ranks)
+        type(lapwing_runtime), intent(inout) :: runtime
+        integer, intent(out) :: rank, ranks
+
+        call runtime%create(MPI_COMM_WORLD)
+        rank = runtime%rank()
+        ranks = runtime%size()
+    end subroutine
 
     subroutine expect(condition, what)
         logical, intent(in) :: condition

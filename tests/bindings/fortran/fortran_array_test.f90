@@ -1,16 +1,13 @@
 !> Global arrays: own parts by global indices, elements, patches to sections, lists, slices, halos, reductions.
 program fortran_array_test
     use, intrinsic :: iso_fortran_env, only: int32, int64, real32, real64
-    use mpi_f08, only: MPI_COMM_WORLD
     use lapwing
     use check
     implicit none
     type(lapwing_runtime) :: runtime
     integer :: rank, ranks
 
-    call runtime%create(MPI_COMM_WORLD)
-    rank = runtime%rank()
-    ranks = runtime%size()
+    call start(runtime, rank, ranks)
     call two_dimensions(LAPWING_BLOCK, [1, 1])
     call two_dimensions(LAPWING_BLOCK, [-3, 5])
     call two_dimensions(LAPWING_CYCLIC, [1, 1])

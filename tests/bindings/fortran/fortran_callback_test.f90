@@ -108,9 +108,7 @@ program fortran_callback_test
     type(lapwing_runtime) :: runtime
     integer :: rank, ranks
 
-    call runtime%create(MPI_COMM_WORLD)
-    rank = runtime%rank()
-    ranks = runtime%size()
+    call start(runtime, rank, ranks)
     call combinations()
     call own_distribution()
     call assignments()

@@ -26,7 +26,7 @@ end module
 program fortran_every_test
     use, intrinsic :: iso_c_binding
     use, intrinsic :: iso_fortran_env, only: int32, int64, real64
-    use mpi_f08, only: MPI_COMM_WORLD, MPI_INTEGER
+    use mpi_f08, only: MPI_INTEGER
     use lapwing
     use check
     use every_procedure
@@ -34,9 +34,7 @@ program fortran_every_test
     type(lapwing_runtime) :: runtime
     integer :: rank, ranks
 
-    call runtime%create(MPI_COMM_WORLD)
-    rank = runtime%rank()
-    ranks = runtime%size()
+    call start(runtime, rank, ranks)
     call together_with_c()
     call of_the_runtime()
     call of_layouts()

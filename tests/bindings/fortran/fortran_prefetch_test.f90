@@ -1,7 +1,7 @@
 !> Prefetch by patterns and of windows, orders of ranks for a redistribution, and numbers that must not be negative.
 program fortran_prefetch_test
     use, intrinsic :: iso_fortran_env, only: int64, real64
-    use mpi_f08, only: MPI_COMM_WORLD, MPI_Init_thread, MPI_Finalize, MPI_THREAD_MULTIPLE
+    use mpi_f08, only: MPI_Init_thread, MPI_Finalize, MPI_THREAD_MULTIPLE
     use lapwing
     use check
     implicit none
@@ -9,9 +9,7 @@ program fortran_prefetch_test
     integer :: rank, ranks, provided
 
     call MPI_Init_thread(MPI_THREAD_MULTIPLE, provided)
-    call runtime%create(MPI_COMM_WORLD)
-    rank = runtime%rank()
-    ranks = runtime%size()
+    call start(runtime, rank, ranks)
     call patterns()
     call windows()
     call orders()

@@ -1,7 +1,7 @@
 !> Runtimes, windows, and sections of arrays as buffers.
 program fortran_window_test
     use, intrinsic :: iso_fortran_env, only: int32, int64, real32, real64
-    use mpi_f08, only: MPI_COMM_WORLD, MPI_COMM_SELF, MPI_INT64_T, MPI_SUM, MPI_REAL8, MPI_Init_thread, MPI_Finalize, &
+    use mpi_f08, only: MPI_COMM_SELF, MPI_INT64_T, MPI_SUM, MPI_REAL8, MPI_Init_thread, MPI_Finalize, &
         MPI_THREAD_MULTIPLE
     use lapwing
     use check
@@ -11,9 +11,7 @@ program fortran_window_test
 
     call MPI_Init_thread(MPI_THREAD_MULTIPLE, provided)
     call handles()
-    call runtime%create(MPI_COMM_WORLD)
-    rank = runtime%rank()
-    ranks = runtime%size()
+    call start(runtime, rank, ranks)
     call values()
     call settings()
     call transfers()

@@ -15,7 +15,7 @@ MISSING = {
     "error_abort": "an exception that nobody catches ends the program, and leaves the runtime",
     "type_from_mpi": "types are NumPy's", "type_name": "types are NumPy's", "type_size": "types are NumPy's", "type_kind": "types are NumPy's",
     "statistics_add": "counters are dictionaries: add_statistics()",
-    "array_get_typed": TYPED, "array_put_typed": TYPED, "array_get_typed_n_": INLINE, "array_put_typed_n_": INLINE,
+    "array_get_typed": TYPED, "array_put_typed": TYPED, "array_get_far_": INLINE, "array_put_far_": INLINE,
     "cache_options_default": "lapwing_window_options_default() and lapwing_array_options_default() have it inside",
     "array_reduce": "a function for each element is slow in Python: a.local, and Runtime.combine()",
     "assignment_add_apply": "a function for each element is slow in Python: Slice.apply() has it once",

@@ -361,6 +361,37 @@ def test_reductions(rt, distribution):
         assert complex_.sum() == 3 + 6j and np.linalg.norm(complex_) == np.sqrt(15) and np.vdot(complex_, complex_) == 15
 
 
+def test_more_functions_of_numpy(rt):
+    n = np.linspace(-2, 3, 12).reshape(3, 4)
+    with lapwing.from_numpy(n, lapwing.Cyclic()) as a, lapwing.from_numpy(n[:, 0]) as column:
+        for got, expected in (
+            (np.where(a > 0, a, -1), np.where(n > 0, n, -1)),
+            (np.clip(a, -1, 2), np.clip(n, -1, 2)),
+            (np.clip(a, None, 0.5), np.clip(n, None, 0.5)),
+            (np.round(a, 1), np.round(n, 1)),
+            (np.around(a), np.around(n)),
+            (np.isclose(a, n, atol=1), np.isclose(n, n, atol=1)),
+            (np.nan_to_num(a / a), np.nan_to_num(n / n)),
+            (np.real(a * 1j), np.real(n * 1j)),
+            (np.imag(a * 1j), np.imag(n * 1j)),
+            (np.angle(a), np.angle(n)),
+        ):
+            assert isinstance(got, lapwing.Array) and got.dtype == expected.dtype
+            np.testing.assert_array_equal(np.asarray(got), expected)
+        np.clip(a, 0, 1, out=a)
+        np.testing.assert_array_equal(np.asarray(a), np.clip(n, 0, 1))
+        a.barrier()
+        a.copy_from(lapwing.from_numpy(n))
+        np.testing.assert_allclose(np.var(a), np.var(n))
+        np.testing.assert_allclose(np.std(a, axis=0, ddof=1), np.std(n, axis=0, ddof=1))
+        assert np.count_nonzero(a > 0) == (n > 0).sum() and np.count_nonzero(a > 0, axis=1).tolist() == (n > 0).sum(axis=1).tolist()
+        assert np.ptp(a) == 5 and np.argmax(a) == 11 and np.argmin(a) == 0 and np.argmin(column) == 0
+        for wrong in (lambda: np.where(a), lambda: np.var(a, dtype=float), lambda: np.median(a)):
+            with pytest.raises(TypeError, match="lapwing"):
+                wrong()
+        rt.barrier()
+
+
 def test_functions_of_numpy(rt):
     with filled((3, 4)) as a:
         n = numbers((3, 4))

@@ -1,0 +1,120 @@
+"""Indices with steps, arrays over parts of a space, patterns that are functions, and copies around the own part."""
+
+import numpy as np
+import pytest
+
+import lapwing
+
+
+def strided():
+    """Indices 2, 5, 8, 11 and -3, -1, ..., 9; elements are 100 i + j."""
+    a = lapwing.Array((4, 7), np.int64, lower=(2, -3), step=(3, 2))
+    for rows, columns in a.domains():
+        for i in rows:
+            for j in columns:
+                a[i, j] = 100 * i + j
+    a.barrier()
+    return a
+
+
+def test_steps(rt):
+    a = strided()
+    expected = 100 * np.arange(2, 12, 3)[:, None] + np.arange(-3, 10, 2)
+    assert a.step == (3, 2) and a[5, -1] == 499 and a[...].tolist() == expected.tolist()
+    assert a[5:9].tolist() == expected[1:3].tolist() and a[:, ::4].tolist() == expected[:, ::2].tolist()
+    assert a[8::-3, 9:-3:-2].tolist() == expected[2::-1, :0:-1].tolist()
+    assert a[3:9, -2:100].tolist() == expected[1:3, 1:].tolist()  # from the next index on, as far as there are any
+    assert a[[11, 2], [9, -3]].tolist() == [1109, 197] and a[5, [-3, 1]].tolist() == [497, 501]
+    assert a[[11, 2], 3:].tolist() == expected[[3, 0], 3:].tolist() and a.argmax() == (11, 9)
+    assert a.slice[8, ::-2].get().tolist() == expected[2, ::-1].tolist()
+    assert [row.tolist() for row in a] == expected.tolist()
+    for key in ((3, -3), (2, -2), (14, -3), (-1, -3), ([2, 3], [-3, -3])):
+        with pytest.raises(lapwing.RangeError, match="by"):
+            a[key]
+    with pytest.raises(lapwing.RangeError, match="multiples"):
+        a[:, ::3]
+    with pytest.raises(ValueError, match="step"):
+        lapwing.Array((4, 7), step=3)
+    with pytest.raises(lapwing.RangeError, match="stride 0"):
+        lapwing.Array((4,), step=0)
+    rt.barrier()
+
+
+def test_arithmetic_with_steps(rt):
+    a, b = strided(), lapwing.from_numpy(np.arange(28).reshape(4, 7), lapwing.Cyclic())
+    whole = a[...]
+    assert (a + b)[...].tolist() == (whole + b[...]).tolist() and (b + a)[...].tolist() == (whole + b[...]).tolist()
+    assert (a * b[0])[...].tolist() == (whole * b[0]).tolist()
+    assert a.sum(axis=0).tolist() == whole.sum(axis=0).tolist() and a.copy()[11, 9] == 1109
+    c = lapwing.from_numpy(whole, lower=(2, -3), step=(3, 2))
+    assert (c == a).all()
+    a.resize((5, 7))
+    assert a[14, 9] == 0 and a[11, 9] == 1109
+    rt.barrier()
+
+
+@pytest.mark.parametrize("whole", [lapwing.Block(), lapwing.BlockCyclic((2, 3)), lapwing.Cyclic()])
+def test_aligned(rt, whole):
+    grid = lapwing.Aligned((range(-1, 9), range(0, 11)), whole)
+    assert grid == lapwing.Aligned((range(-1, 9), range(0, 11)), whole) and "Aligned" in repr(grid)
+    all_of = lapwing.zeros((10, 11), distribution=grid, lower=(-1, 0))
+    inner = lapwing.ones((8, 9), distribution=grid, lower=(0, 1))
+    rows = lapwing.full((4, 11), 3, float, grid, lower=(0, 0), step=(2, 1))
+    for i in range(0, 8, 2):
+        for j in range(1, 10):
+            assert all_of.owner(i, j) == inner.owner(i, j) == rows.owner(i, j)
+    assert (inner + 1).sum() == 144 and rows.sum() == 132
+    with pytest.raises(lapwing.RangeError, match="keeps"):
+        inner.resize((7, 9))
+    with pytest.raises(lapwing.RangeError, match="space"):
+        lapwing.zeros((10, 12), distribution=grid, lower=(-1, 0))
+    with pytest.raises(ValueError, match="2 ranges"):
+        lapwing.zeros(3, distribution=grid)
+    with pytest.raises(ValueError, match="itself"):
+        lapwing.Aligned((range(3),), lapwing.Aligned((range(3),)))
+    with pytest.raises(ValueError, match="backwards"):
+        lapwing.Aligned((range(3, 0, -1),))
+    rt.barrier()
+
+
+def test_function_patterns(rt):
+    a = lapwing.fromfunction(lambda i, j: 10 * i + j, (9, 4), distribution=lapwing.Block(grid=(0, 1)))
+    asked = []
+
+    def rows_around(own):
+        asked.append(own)
+        return [(range(own[0].start - 1, own[0].stop + 1), own[1])] if own[0] else []
+
+    with a.prefetch_pattern(lapwing.Function(rows_around), consistent=False) as copies:
+        assert len(asked) == 1
+        for own, _ in a.domains():
+            for i in range(9):
+                assert copies.has(i, 2) == (i in (own.start - 1, own.stop))
+        a.barrier()
+        a.resize((12, 4))
+        assert len(asked) == 2
+    assert "Function" in repr(lapwing.Function(rows_around))
+
+    def wrong(own):
+        raise KeyError("in the pattern")
+
+    with pytest.raises(KeyError, match="in the pattern"):
+        a.prefetch_pattern(lapwing.Function(wrong))
+    with pytest.raises(ValueError, match="1 ranges"):
+        a.prefetch_pattern(lapwing.Function(lambda own: (range(3),)))
+    rt.barrier()
+
+
+def test_copies_in_halo(rt):
+    a = lapwing.fromfunction(lambda i, j: 100 * i + j, (9, 8), halo=1)
+    with pytest.raises(lapwing.UsageError, match="halo"):
+        lapwing.zeros(4).prefetch_pattern(lapwing.Stencil(), storage="in_halo")
+    with a.prefetch_pattern(lapwing.Stencil(), consistent=False, storage="in_halo") as copies:
+        view, first = copies.view()
+        if view.size:
+            assert (view == 100 * (first[0] + np.arange(view.shape[0]))[:, None] + first[1] + np.arange(view.shape[1])).all()
+            with pytest.raises(ValueError):
+                view[0, 0] = 1
+        assert view.shape == a.local.shape or rt.size > 1
+        del view
+    a.close()
