@@ -74,15 +74,15 @@ void elements(Context& context, Team& team, GlobalArray<double, 2>& a, lapwing_a
         },
         [c, place](std::uint64_t i) {
             const Index<2> index = place(i);
-            double value = 0;
-            lapwing_array_get_double_2(c, index[0], index[1], &value);
+            double value;
+            ok(lapwing_array_get_double_2(c, index[0], index[1], &value));
             keep(value);
         });
     both(
         context, team, "write " + where, nanoseconds(), [&a, place](std::uint64_t i) { a(place(i)) = 1.0; },
         [c, place](std::uint64_t i) {
             const Index<2> index = place(i);
-            lapwing_array_put_double_2(c, index[0], index[1], 1.0);
+            ok(lapwing_array_put_double_2(c, index[0], index[1], 1.0));
         });
 }
 
@@ -122,11 +122,11 @@ void binding_c(Context& context) {
         both(
             context, team, "window get 8", nanoseconds(),
             [&](std::uint64_t i) { window.get(route.target, Offset{place(i)}, value); },
-            [&](std::uint64_t i) { lapwing_window_get_int64(c.window, route.target.value, place(i), &value); });
+            [&](std::uint64_t i) { ok(lapwing_window_get_int64(c.window, route.target.value, place(i), &value)); });
         both(
             context, team, "window put 8", nanoseconds(),
             [&](std::uint64_t i) { window.put(route.target, Offset{place(i)}, value); },
-            [&](std::uint64_t i) { lapwing_window_put_int64(c.window, route.target.value, place(i), value); });
+            [&](std::uint64_t i) { ok(lapwing_window_put_int64(c.window, route.target.value, place(i), value)); });
         const std::int64_t one = 1;
         std::int64_t before = 0;
         both(

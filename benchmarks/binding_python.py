@@ -3,11 +3,13 @@
 
   binding_python.py run binding/python --json FILE --network NAME [--repetitions N] [--seconds S] [other options: ignored]
 
-The kernels of the demo have no baseline here: their input is that of binding/kernels, which has the times of C++.
+The kernels of the demo are compared with those in C++, of the module that LAPWING_BENCH_KERNELS names.
 """
 
 import argparse
+import ctypes
 import json
+import os
 import statistics
 import sys
 import time
@@ -74,6 +76,30 @@ class Bench:
             self.rows.append(row)
 
 
+class Kernels:
+    """The kernels in C++, by the interface of benchmarks/kernels/languages.h."""
+
+    SOBEL, TRANSPOSE, HEAT, PRODUCT = range(4)
+
+    def __init__(self, path):
+        self.library = ctypes.CDLL(path)
+        self.library.lapwing_cpp_start()
+
+    def baseline(self, kernel, shape, values=None):
+        """A step of a kernel on arrays that are made here."""
+        pointer = None if values is None else values if isinstance(values, ctypes._Pointer) else values.ctypes.data_as(ctypes.c_void_p)
+        self.library.lapwing_cpp_make(kernel, (ctypes.c_int64 * len(shape))(*shape), pointer)
+        growth = (ctypes.c_double * 1)()
+        return [("C++", lambda: self.library.lapwing_cpp_run(kernel, ctypes.c_int64(1), growth))]
+
+    def end(self):
+        self.library.lapwing_cpp_end()
+
+
+class Rows(ctypes.Structure):
+    _fields_ = [("rows", ctypes.c_int64), ("row_start", ctypes.c_void_p), ("column", ctypes.c_void_p), ("value", ctypes.c_void_p)]
+
+
 def measure_kernels(bench, runtime):
     """On the inputs of binding/kernels."""
     root = Path(__file__).resolve().parents[1]
@@ -81,21 +107,35 @@ def measure_kernels(bench, runtime):
     sys.dont_write_bytecode = True
     import kernels
 
-    bench.collective = True
+    path = os.environ.get("LAPWING_BENCH_KERNELS", "")
+    if not os.path.exists(path):
+        if runtime.rank == 0:
+            print("binding/python: left out: kernels, which are compared with those of the target lapwing-kernels-module")
+        return
+    cpp, bench.collective = Kernels(path), True
     by_rows, path = lapwing.Block(grid=(0, 1)), runtime.path(runtime.size - 1)
     milliseconds = ("time", "ms", lambda seconds: 1e3 * seconds)
     pixels = kernels.read_pgm(root / "data/hubble-deep-field.pgm")
     image, edges = lapwing.from_numpy(pixels, by_rows), lapwing.zeros(pixels.shape, np.uint8, by_rows)
-    bench.compare("sobel", path, milliseconds, lambda: kernels.sobel(image, edges), [])
-    a = lapwing.from_numpy(np.arange(65536.0).reshape(256, 256), by_rows)
-    b = lapwing.zeros((256, 256), distribution=by_rows)
-    bench.compare("transpose", path, milliseconds, lambda: kernels.transpose(a, b), [])
+    bench.compare("sobel", path, milliseconds, lambda: kernels.sobel(image, edges), cpp.baseline(cpp.SOBEL, pixels.shape, pixels))
+    cpp.end()
+    matrix = np.arange(65536.0).reshape(256, 256)
+    a, b = lapwing.from_numpy(matrix, by_rows), lapwing.zeros((256, 256), distribution=by_rows)
+    bench.compare("transpose", path, milliseconds, lambda: kernels.transpose(a, b), cpp.baseline(cpp.TRANSPOSE, a.shape, matrix))
+    cpp.end()
     now, next = (lapwing.fromfunction(lambda i, j, k: kernels.initial_temperature(64, i, j, k), (64, 64, 64)) for _ in range(2))
-    bench.compare("heat", path, milliseconds, lambda: kernels.heat(now, next, 1), [])
+    bench.compare("heat", path, milliseconds, lambda: kernels.heat(now, next, 1), cpp.baseline(cpp.HEAT, now.shape))
+    cpp.end()
     row_start, column, value = kernels.read_matrix(root / "data/qh1484.mtx")
-    x = kernels.starting_vector(len(row_start) - 1)
+    rows = Rows(len(row_start) - 1, row_start.ctypes.data, column.ctypes.data, value.ctypes.data)
+    x = kernels.starting_vector(rows.rows)
     products = kernels.Products(row_start, column, value, x)
-    bench.compare("product", path, milliseconds, lambda: kernels.power_iteration(products, x, 1), [])
+    bench.compare(
+        "product", path, milliseconds, lambda: kernels.power_iteration(products, x, 1),
+        cpp.baseline(cpp.PRODUCT, x.shape, ctypes.pointer(rows)),
+    )  # fmt: skip
+    cpp.end()
+    cpp.library.lapwing_cpp_finish()
 
 
 def mpi4py_window(nbytes):

@@ -1,5 +1,5 @@
-/* The kernels of lapwing-demo, with bulk patches, as C and Fortran have them: the same functions in both, with which
-   binding_kernels.cpp measures them, and a test compares their results with those of C++ bit by bit. */
+/* The kernels of lapwing-demo, with bulk patches, in C, Fortran and C++: the same functions in each, with which
+   binding_kernels.cpp measures them beside C++, and a test compares their results bit by bit. */
 #ifndef LAPWING_KERNELS_LANGUAGES_H
 #define LAPWING_KERNELS_LANGUAGES_H
 
@@ -32,6 +32,7 @@ typedef struct lapwing_matrix_rows {
     void lapwing_##language##_end(void);                                                   \
     void lapwing_##language##_finish(void);
 LAPWING_KERNELS_IN_(c)
+LAPWING_KERNELS_IN_(cpp)
 LAPWING_KERNELS_IN_(fortran)
 
 #ifdef __cplusplus

@@ -195,7 +195,7 @@ AnyMap AnyMap::make(Team& team, std::string_view name, std::span<const std::int6
     AnyMap map;
     try {
         map = distribution.kind == LAPWING_ALIGNED ? aligned(extents, distribution, team.size())
-                                                   : unnamed(extents, distribution, team.size());
+                                                   : plain(extents, distribution, team.size());
         if (halo != 0) {
             arrays::require_room_for_halo(team, {.name = std::string{name}, .halo = halo},
                                           map.user_map == nullptr && !map.replicated && map.block_cyclic.one_round());
@@ -209,7 +209,7 @@ AnyMap AnyMap::make(Team& team, std::string_view name, std::span<const std::int6
     return map;
 }
 
-AnyMap AnyMap::unnamed(std::span<const std::int64_t> extents, const KeptDistribution& distribution, int ranks) {
+AnyMap AnyMap::plain(std::span<const std::int64_t> extents, const KeptDistribution& distribution, int ranks) {
     AnyMap map;
     if (distribution.kind == LAPWING_OWN_DISTRIBUTION) {
         map.user_map = std::make_shared<OwnPlaces>(distribution, extents, ranks);
@@ -232,7 +232,7 @@ AnyMap AnyMap::aligned(std::span<const std::int64_t> extents, const KeptDistribu
         positions[front + d] = distribution.positions[d];
         is_whole = is_whole && extents[d] == distribution.space[d];
     }
-    AnyMap map = unnamed(distribution.space, *distribution.whole, ranks);
+    AnyMap map = plain(distribution.space, *distribution.whole, ranks);
     if (is_whole) return map;
     std::unique_ptr<distribution::UserMap<padded>> part;
     if (map.user_map != nullptr) {

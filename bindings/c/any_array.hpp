@@ -68,8 +68,9 @@ struct AnyMap {
     [[nodiscard]] std::span<const distribution::DimensionMap> dimensions(std::size_t count) const noexcept;
 
 private:
-    [[nodiscard]] static AnyMap unnamed(std::span<const std::int64_t> extents, const KeptDistribution& distribution,
-                                        int ranks);
+    // Their errors do not name the array.
+    [[nodiscard]] static AnyMap plain(std::span<const std::int64_t> extents, const KeptDistribution& distribution,
+                                      int ranks);
     [[nodiscard]] static AnyMap aligned(std::span<const std::int64_t> extents, const KeptDistribution& distribution,
                                         int ranks);
 };

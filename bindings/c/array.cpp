@@ -20,6 +20,12 @@ std::string text_of(const AnyArray& array) {
     return array.name().empty() ? std::string{"the array"} : fmt::format("array \"{}\"", array.name());
 }
 
+void throw_not_numbered(const ArrayInside& inside, const std::string& indices, std::size_t d) {
+    throw RangeError{fmt::format("{}: {}: {} of dimension {} is not among the array's indices, {}",
+                                 inside.array.team().who(), text_of(inside.array), indices, d,
+                                 to_string(inside.indices(d)))};
+}
+
 namespace {
 
 [[noreturn]] void throw_outside_of(const ArrayInside& inside, const std::int64_t* index, std::size_t d) {
@@ -27,12 +33,6 @@ namespace {
     throw RangeError{fmt::format("{}: {}: index {} of dimension {} of ({}) is outside [{}, {})", array.team().who(),
                                  text_of(array), index[d], d, fmt::join(std::span{index, array.dimensions()}, ", "),
                                  inside.lower[d], inside.lower[d] + array.extents()[d])};
-}
-
-[[noreturn]] void throw_not_numbered(const ArrayInside& inside, const std::string& indices, std::size_t d) {
-    throw RangeError{fmt::format("{}: {}: {} of dimension {} is not among the array's indices, {}",
-                                 inside.array.team().who(), text_of(inside.array), indices, d,
-                                 to_string(inside.indices(d)))};
 }
 
 } // namespace

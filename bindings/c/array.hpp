@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <type_traits>
 
 namespace lapwing::detail::bindings {
@@ -87,6 +88,8 @@ namespace lapwing::detail::bindings {
 [[nodiscard]] KeptDistribution distribution_of(const ArrayInside& inside, const lapwing_distribution* distribution);
 /// After elements have moved: what was made from the array before is of no use any more.
 void bind_again(lapwing_array& array);
+/// Throws RangeError for indices that are not among the array's, whose neighbours are a stride apart.
+[[noreturn]] void throw_not_numbered(const ArrayInside& inside, const std::string& indices, std::size_t d);
 /// "array "a"", for messages.
 [[nodiscard]] std::string text_of(const AnyArray& array);
 /// An index of the array as the program counts it.

@@ -59,10 +59,7 @@ slices::SlicePart part_of(const lapwing_part& part, std::int64_t lower, std::siz
 void number_part(slices::SlicePart& part, const ArrayInside& array, std::size_t d) {
     if (part.everything || array.stride[d] == 1) return;
     Triplet positions;
-    if (!array.numbering[d].find(part.indices, positions))
-        throw RangeError{fmt::format("{}: {}: {} of dimension {} is not among the array's indices, {}",
-                                     array.array.team().who(), text_of(array.array), to_string(part.indices), d,
-                                     to_string(array.indices(d)))};
+    if (!array.numbering[d].find(part.indices, positions)) throw_not_numbered(array, to_string(part.indices), d);
     part.indices = positions;
 }
 
