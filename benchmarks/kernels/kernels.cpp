@@ -68,7 +68,7 @@ void read_all(const Array& array, void* elements) {
 }
 
 template <class T>
-std::vector<T> values(const void* input, std::int64_t count) {
+std::vector<T> copied(const void* input, std::int64_t count) {
     return {static_cast<const T*>(input), static_cast<const T*>(input) + count};
 }
 
@@ -83,11 +83,11 @@ void lapwing_cpp_make(int kernel, const int64_t* extents, const void* input) {
     switch (kernel) {
     case LAPWING_SOBEL:
         make_both(state->pixels, {extents[0], extents[1]}, {extents[0], extents[1]}, by_rows);
-        set_elements(state->pixels->from, values<std::uint8_t>(input, extents[0] * extents[1]));
+        set_elements(state->pixels->from, copied<std::uint8_t>(input, extents[0] * extents[1]));
         break;
     case LAPWING_TRANSPOSE:
         make_both(state->matrices, {extents[0], extents[1]}, {extents[1], extents[0]}, by_rows);
-        set_elements(state->matrices->from, values<double>(input, extents[0] * extents[1]));
+        set_elements(state->matrices->from, copied<double>(input, extents[0] * extents[1]));
         break;
     case LAPWING_HEAT:
         make_both(state->cubes, {extents[0], extents[1], extents[2]}, {extents[0], extents[1], extents[2]}, {});
