@@ -12,7 +12,7 @@ enum { own = 2048, spread = 1 << 21, block = 1 << 16, most_repetitions = 99 };
 
 shared double y1[own * THREADS], x1[own * THREADS];
 shared [own] double yb[own * THREADS], xb[own * THREADS];
-shared [] double* shared parts[THREADS]; /* for random accesses: 16 MiB of each thread */
+shared [spread] double parts[spread * THREADS]; /* for random accesses: 16 MiB of each thread */
 shared [block] double remote[block * THREADS];
 
 static double private_y[own], private_x[own];
@@ -61,7 +61,7 @@ static void random_private(void) {
     sink = sum;
 }
 static void random_shared(void) {
-    shared [] double* const part = parts[MYTHREAD];
+    shared [] double* const part = (shared [] double*)&parts[spread * MYTHREAD];
     unsigned state = 1;
     double sum = 0;
     for (int i = 0; i < random_accesses; ++i) sum += part[next_place(&state)];
@@ -193,8 +193,7 @@ int main(int argc, char** argv) {
     const char* separator = "";
     FILE* const file = MYTHREAD == 0 && options.json != NULL ? fopen(options.json, "w") : NULL;
     private_part = malloc(spread * sizeof(double));
-    parts[MYTHREAD] = upc_alloc(spread * sizeof(double));
-    double* const part = (double*)parts[MYTHREAD];
+    double* const part = (double*)&parts[spread * MYTHREAD];
     for (int i = 0; i < spread; ++i) private_part[i] = part[i] = i;
     for (int i = 0; i < block; ++i) remote[block * MYTHREAD + i] = i;
     upc_barrier;
@@ -209,7 +208,6 @@ int main(int argc, char** argv) {
         fclose(file);
     }
     upc_barrier;
-    upc_free(parts[MYTHREAD]);
     free(private_part);
     return 0;
 }

@@ -27,7 +27,7 @@ UPC), .o, .a, .so.
   -l… -L… -Wl,… -s -static -rdynamic
                          for the linker
   -Wc,… -Wp,…            more options for the C compiler, the preprocessor
-  -shared-heap=SIZE      the default of LAPWING_UPC_HEAP: bytes of each thread, with k, m or g
+  -shared-heap=SIZE      the default of LAPWING_UPC_HEAP and LAPWING_UPC_LOCAL_HEAP: bytes of each thread, with k, m, g
   -x upc                 all files are UPC
   --save-temps           keeps FILE.i and FILE.trans.i beside the result
   -v                     prints the commands
