@@ -178,7 +178,8 @@ void end() {
 int __wrap_main(int argc, char** argv, char** environment) {
     // Other compilers have one heap for upc_alloc as well.
     if (lapwing_upcc_heap != nullptr)
-        for (const char* const heap : {"LAPWING_UPC_HEAP", "LAPWING_UPC_LOCAL_HEAP"}) setenv(heap, lapwing_upcc_heap, 0);
+        for (const char* const heap : {"LAPWING_UPC_HEAP", "LAPWING_UPC_LOCAL_HEAP"})
+            setenv(heap, lapwing_upcc_heap, 0);
     std::vector<Object> all = objects();
     make_room(place(all, threads_to_come()));
     lapwing_upc_start(&argc, &argv);
