@@ -91,7 +91,7 @@ TEST_CASE("a trace is read, and all else is refused with a reason") {
     CHECK_THROWS_WITH(parse_trace("\x7f"
                                   "ELF",
                                   "t"),
-                      Contains("no trace"));
+                      Contains("not a trace"));
     CHECK_THROWS_WITH(parse_trace("lapwing trace 99\n", "t"), Contains("another version"));
     std::string damaged = good;
     damaged[good.find("calls=1")] = 'k';
