@@ -3,7 +3,7 @@
 
   binding_python.py run binding/python --json FILE --network NAME [--repetitions N] [--seconds S] [other options: ignored]
 
-The kernels of the demo are compared with those in C++, of the module that LAPWING_BENCH_KERNELS names.
+The kernels of the demo are compared with those in C++, of the module that PYTHON_LAPWING_KERNELS names.
 """
 
 import argparse
@@ -107,7 +107,7 @@ def measure_kernels(bench, runtime):
     sys.dont_write_bytecode = True
     import kernels
 
-    path = os.environ.get("LAPWING_BENCH_KERNELS", "")
+    path = os.environ.get("PYTHON_LAPWING_KERNELS", "")
     if not os.path.exists(path):
         if runtime.rank == 0:
             print("binding/python: left out: kernels, which are compared with those of the target lapwing-kernels-module")

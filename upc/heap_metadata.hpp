@@ -323,7 +323,7 @@ FoundBlock HeapMetadata<Memory>::find(std::uint64_t address, std::uint64_t from,
     return {};
 }
 
-template <BooksMemory Memory>
+template <MetadataMemory Memory>
 void HeapMetadata<Memory>::validate() {
     std::uint64_t free_blocks = 0;
     std::uint64_t free_bytes = 0;
