@@ -2,6 +2,7 @@
 
 #include "src/mpi/agreement.hpp"
 #include "src/mpi/creation_lock.hpp"
+#include "src/mpi/window_info.hpp"
 #include "src/support/mpi_error.hpp"
 #include "src/team/team_registry.hpp"
 #include "src/team/team_state.hpp"
@@ -41,25 +42,6 @@ void open_epoch(MPI_Win window, const std::string& who) {
 std::string mpi_problem(int code, const char* call) {
     return code == MPI_SUCCESS ? "" : fmt::format("{} failed: {}", call, support::mpi_error_text(code));
 }
-
-/// What MPI may rely on to make a window's operations cheaper.
-class WindowInfo {
-public:
-    explicit WindowInfo(bool same_size) {
-        check_mpi(MPI_Info_create(&info_), "MPI_Info_create");
-        check_mpi(MPI_Info_set(info_, "same_disp_unit", "true"), "MPI_Info_set");
-        if (same_size) check_mpi(MPI_Info_set(info_, "same_size", "true"), "MPI_Info_set");
-        check_mpi(MPI_Info_set(info_, "mpi_minimum_memory_alignment", "64"),
-                  "MPI_Info_set"); // of MPI 4; others ignore it
-    }
-    ~WindowInfo() { MPI_Info_free(&info_); }
-    WindowInfo(const WindowInfo&) = delete;
-    WindowInfo& operator=(const WindowInfo&) = delete;
-    [[nodiscard]] MPI_Info get() const { return info_; }
-
-private:
-    MPI_Info info_ = MPI_INFO_NULL;
-};
 
 /// What is known of the memory that MPI_Win_allocate gives. Open MPI's of osc/pt2pt, and of 4.1.4 on one machine,
 /// begins 8 bytes after a multiple of 16, and it does not know the info key.
@@ -118,38 +100,25 @@ WindowMemory::WindowMemory(team::TeamState& team, const std::string& who, std::u
     total_bytes_ = round_up(std::max<std::uint64_t>(cache_line, bytes), !rma    ? alignment
                                                                         : dense ? std::max(alignment, 16U)
                                                                                 : cache_line);
-    const auto size = static_cast<MPI_Aint>(total_bytes_);
-    // Every step that can fail on one rank ends with the question whether it has: else the others would wait in the
-    // next.
-    const auto create = [&](auto&& call, const char* name) {
-        const WindowInfo info{same_size};
-        mpi::CreationLock lock{team.communicator(), topology};
-        const int code = call(info.get());
-        if (code == MPI_SUCCESS) team::TeamRegistry::unfreed_windows().fetch_add(1, std::memory_order_relaxed);
-        agree(who, mpi_problem(code, name), bytes);
-        lock.end();
+    const auto create_over_own = [&] {
+        create(
+            [&](MPI_Info info) {
+                return MPI_Win_create(own_, static_cast<MPI_Aint>(total_bytes_), 1, info, team.communicator(),
+                                      &remote_);
+            },
+            "MPI_Win_create", who, bytes, same_size);
     };
-    if (topology.largest_node() > 1) {
+    if (dense) {
+        kind_ = mpi::WindowKind::created_over_shared;
         share_parts(who, bytes);
         for (unsigned i = 0; i < counters; ++i)
             new (this->counters(topology.node_rank()) + i) std::atomic<std::uint64_t>{0};
-        if (rma)
-            create([&](MPI_Info info) { return MPI_Win_create(own_, size, 1, info, team.communicator(), &remote_); },
-                   "MPI_Win_create");
+        if (rma) create_over_own();
     } else {
-        bool& mpi_aligns = team.part<MpiMemory>().is_aligned;
-        if (rma && mpi_aligns) {
-            create([&](MPI_Info info) { return MPI_Win_allocate(size, 1, info, team.communicator(), &own_, &remote_); },
-                   "MPI_Win_allocate");
-            mpi_aligns = mpi::all_agree(team.communicator(), reinterpret_cast<std::uintptr_t>(own_) % cache_line == 0);
-            if (!mpi_aligns) free_remote();
-        }
-        if (!rma || !mpi_aligns) {
+        if (rma) allocate_part(who, bytes, same_size);
+        if (remote_ == MPI_WIN_NULL) {
             map_part(who, bytes);
-            if (rma)
-                create(
-                    [&](MPI_Info info) { return MPI_Win_create(own_, size, 1, info, team.communicator(), &remote_); },
-                    "MPI_Win_create");
+            if (rma) create_over_own();
         }
         bases_.assign(1, own_);
         own_counters_ = std::vector<std::atomic<std::uint64_t>>(counters);
@@ -157,6 +126,32 @@ WindowMemory::WindowMemory(team::TeamState& team, const std::string& who, std::u
     }
     if (rma) open_epoch(remote_, who);
     if (!mapped_) std::memset(own_, 0, std::min(zeroed_bytes, total_bytes_)); // a mapping is zero already
+}
+
+// Every step that can fail on one rank ends with the question whether it has: else the others would wait in the next.
+template <class Call>
+void WindowMemory::create(Call&& call, const char* name, const std::string& who, std::uint64_t bytes, bool same_size) {
+    const mpi::WindowInfo info{same_size};
+    mpi::CreationLock lock{team_.communicator(), team_.topology()};
+    const int code = call(info.get());
+    if (code == MPI_SUCCESS) team::TeamRegistry::unfreed_windows().fetch_add(1, std::memory_order_relaxed);
+    agree(who, mpi_problem(code, name), bytes);
+    lock.end();
+}
+
+void WindowMemory::allocate_part(const std::string& who, std::uint64_t bytes, bool same_size) {
+    // The trial of windows has seen whether MPI aligns them, and tried the kind that they are then.
+    bool& mpi_aligns = team_.part<MpiMemory>().is_aligned;
+    if (team_.paths().windows != mpi::WindowKind::allocated || !mpi_aligns) return;
+    create(
+        [&](MPI_Info info) {
+            return MPI_Win_allocate(static_cast<MPI_Aint>(total_bytes_), 1, info, team_.communicator(), &own_,
+                                    &remote_);
+        },
+        "MPI_Win_allocate", who, bytes, same_size);
+    mpi_aligns = mpi::all_agree(team_.communicator(), reinterpret_cast<std::uintptr_t>(own_) % cache_line == 0);
+    if (mpi_aligns) kind_ = mpi::WindowKind::allocated;
+    else free_remote();
 }
 
 void WindowMemory::map_part(const std::string& who, std::uint64_t bytes) {

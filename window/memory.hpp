@@ -1,5 +1,7 @@
 #pragma once
 
+#include "src/mpi/probe.hpp"
+
 #include <mpi.h>
 
 #include <atomic>
@@ -44,10 +46,17 @@ public:
     }
     /// Window over all ranks in which displacement 0 is own(); MPI_WIN_NULL unless the path is rma.
     [[nodiscard]] MPI_Win remote_window() const noexcept { return remote_; }
+    /// What remote_window() is. Not the kind that was tried if MPI has allocated this part less aligned than that one.
+    [[nodiscard]] mpi::WindowKind kind() const noexcept { return kind_; }
     /// Window that shares the node's memory, or MPI_WIN_NULL.
     [[nodiscard]] MPI_Win shared_window() const noexcept { return shared_; }
 
 private:
+    /// Collective. Makes remote_ by `call`, which MPI names `name`.
+    template <class Call>
+    void create(Call&& call, const char* name, const std::string& who, std::uint64_t bytes, bool same_size);
+    /// Collective, where every rank is a node. Makes remote_ over memory of MPI's, if that begins where it should.
+    void allocate_part(const std::string& who, std::uint64_t bytes, bool same_size);
     /// Collective. A part of memory of its own for this rank.
     void map_part(const std::string& who, std::uint64_t bytes);
     /// Collective.
@@ -64,7 +73,8 @@ private:
     std::vector<std::byte*> bases_;
     MPI_Win shared_ = MPI_WIN_NULL;
     MPI_Win remote_ = MPI_WIN_NULL;
-    bool mapped_ = false;                            ///< own_ is a private mapping
+    bool mapped_ = false; ///< own_ is a private mapping
+    mpi::WindowKind kind_ = mpi::WindowKind::created;
     std::atomic<std::uint64_t>* counters_ = nullptr; ///< of the node's first rank
     std::size_t counter_stride_ = 0;                 ///< whole cache lines, so that ranks do not disturb each other
     std::vector<std::atomic<std::uint64_t>> own_counters_; ///< of a rank that is alone on its node

@@ -8,6 +8,7 @@
 #include "src/support/mpi_error.hpp"
 #include "window/creation_agreement.hpp"
 #include "window/host_calls.hpp"
+#include "window/tried_windows.hpp"
 #include "window/upper_rooms.hpp"
 
 #include <lapwing/error.hpp>
@@ -17,9 +18,8 @@
 #include <array>
 #include <cstdint>
 #include <exception>
-#include <map>
 #include <optional>
-#include <string_view>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -55,15 +55,28 @@ private:
     MPI_Errhandler handler_ = MPI_ERRHANDLER_NULL;
 };
 
-[[nodiscard]] bool forbids_locks(MPI_Win window) {
+/// What the program has asked of its window under this key; empty: nothing that MPI tells of.
+[[nodiscard]] std::string info_of(MPI_Win window, const char* key) {
     MPI_Info info = MPI_INFO_NULL;
     check_mpi(MPI_Win_get_info(window, &info), "MPI_Win_get_info");
-    std::array<char, 8> value{};
+    std::array<char, 64> value{};
     int found = 0;
-    const int code = MPI_Info_get(info, "no_locks", static_cast<int>(value.size()) - 1, value.data(), &found);
+    const int code = MPI_Info_get(info, key, static_cast<int>(value.size()) - 1, value.data(), &found);
     MPI_Info_free(&info);
     check_mpi(code, "MPI_Info_get");
-    return found != 0 && std::string_view{value.data()} == "true";
+    return found != 0 ? value.data() : "";
+}
+
+/// Where atomics are MPI's: lists of them rely on the order that MPI keeps by default.
+[[nodiscard]] std::string ordering_problem(MPI_Win window) {
+    const std::string ordering = info_of(window, "accumulate_ordering");
+    bool orders_all = true;
+    for (const char* const order : {"rar", "raw", "war", "waw"})
+        orders_all = orders_all && ordering.find(order) != std::string::npos;
+    if (ordering.empty() || orders_all) return {};
+    return fmt::format("it was made with the info key accumulate_ordering={}, and Lapwing's atomics need the default "
+                       "rar,raw,war,waw; make it without that key",
+                       ordering);
 }
 
 /// Begins Lapwing's epoch on the program's window, or finds the program's there (`locked`). Returns what is in the way,
@@ -71,7 +84,7 @@ private:
 /// not of MPI_Win_post; Open MPI 4.1.4 not of MPI_Win_lock of one rank, and in shared windows of less; Open MPI 5.0.7
 /// of locks alone between ranks of one machine. Nothing depends on it there: memory is shared.
 [[nodiscard]] std::string begin_epoch(MPI_Win window, bool locked, int own_rank) {
-    if (forbids_locks(window))
+    if (info_of(window, "no_locks") == "true")
         return "it was made with the info key no_locks=true, and Lapwing's accesses need a lock; make it without that "
                "key";
     const ReturningErrors errors{window};
@@ -177,26 +190,9 @@ void begin_epochs(const std::string& where, const team::TeamState& state, MPI_Wi
     throw UsageError{fmt::format("{}: the window cannot be used on rank {}: {}", where, first.rank, first.text)};
 }
 
-/// What was found of each kind of windows, the first time that one was adopted.
-struct TriedWindows final : team::TeamPart {
-    std::map<int, mpi::ProbeResult> by_flavor;
-};
-
-/// Collective. Accesses go by messages where MPI's own on such windows do not work.
-void use_what_works(transport::WindowFacts& facts, int flavor) {
-    auto& tried = facts.state.part<TriedWindows>().by_flavor;
-    auto found = tried.find(flavor);
-    if (found == tried.end()) {
-        const mpi::WindowKind kind = flavor == MPI_WIN_FLAVOR_SHARED     ? mpi::WindowKind::shared
-                                     : flavor == MPI_WIN_FLAVOR_ALLOCATE ? mpi::WindowKind::allocated
-                                                                         : mpi::WindowKind::created;
-        found = tried.emplace(flavor, facts.state.try_windows(kind)).first;
-        if (const mpi::ProbeResult& result = found->second; !result.works && facts.state.rank() == 0)
-            support::log_line(
-                fmt::format("MPI's windows are adopted, but not used: {}; accesses go by messages", result.reason));
-    }
-    facts.trusted = found->second.atomics;
-    if (!found->second.works) facts.network = Path::service;
+[[nodiscard]] mpi::WindowKind kind_of(int flavor) noexcept {
+    if (flavor == MPI_WIN_FLAVOR_SHARED) return mpi::WindowKind::shared;
+    return flavor == MPI_WIN_FLAVOR_ALLOCATE ? mpi::WindowKind::allocated : mpi::WindowKind::created;
 }
 
 /// Nothing unless two parts overlap, which `ranks` have. MPICH 4.0.2 (UCX) says a base that is rounded down to a
@@ -346,15 +342,18 @@ WindowState::WindowState(Team& team, MPI_Win window, bool locked, WindowOptions 
 
     // A transparent window has the epochs that the program makes, of any kind. Messages need none.
     facts_.network = transparent || state.settings().text("LAPWING_PATH") == "service" ? Path::service : Path::rma;
-    if (facts_.network == Path::rma) use_what_works(facts_, host.flavor);
-    check_parts(where, state, find_parts(facts_, host));
+    if (facts_.network == Path::rma)
+        use_what_works(facts_, kind_of(host.flavor), common.unit && facts_.unit == 1 ? 1 : 8);
+    std::string problem = find_parts(facts_, host);
+    // The program may use MPI's atomics beside these.
+    facts_.mpi_atomics = facts_.network == Path::rma && facts_.trusted.suffice();
+    if (problem.empty() && facts_.mpi_atomics) problem = ordering_problem(window);
+    check_parts(where, state, problem);
     if (!transparent) {
         begin_epochs(where, state, window, locked);
         own_epoch_ = !locked;
         facts_.remote = window; // a transparent one's memory is ordered by the program's own calls
     }
-    // The program may use MPI's atomics beside these.
-    facts_.mpi_atomics = facts_.network == Path::rma && facts_.trusted.suffice();
     share_units(facts_, common.unit);
     share_sizes(facts_, common.size);
     notifications_.use_private_memory();

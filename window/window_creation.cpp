@@ -9,6 +9,7 @@
 #include "window/creation_agreement.hpp"
 #include "window/host_calls.hpp"
 #include "window/recorded_calls.hpp"
+#include "window/tried_windows.hpp"
 #include "window/upper_rooms.hpp"
 
 #include <lapwing/error.hpp>
@@ -141,12 +142,14 @@ bool agree_on_memory(const transport::WindowFacts& facts, std::uint64_t bytes, c
     return worst[5] == -worst[6];
 }
 
-/// How memory of Lapwing's own is reached.
+/// Collective. How memory of Lapwing's own is reached.
 void describe(transport::WindowFacts& facts, const WindowMemory& memory, std::uint64_t bytes) {
     const mpi::Topology& topology = facts.state.topology();
     facts.network = facts.state.paths().network;
-    facts.plain_rma = facts.network == Path::rma;
     facts.trusted = facts.state.paths().atomics;
+    if (facts.network == Path::rma && memory.kind() != facts.state.paths().windows)
+        use_what_works(facts, memory.kind(), facts.unit);
+    facts.plain_rma = facts.network == Path::rma;
     facts.mpi_atomics = facts.plain_rma && facts.trusted.suffice() && !facts.state.paths().small_by_messages;
     facts.remote = memory.remote_window();
     facts.shared = memory.shared_window();

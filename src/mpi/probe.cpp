@@ -2,14 +2,16 @@
 
 #include "src/mpi/agreement.hpp"
 #include "src/mpi/components.hpp"
-#include "src/mpi/creation_lock.hpp"
+#include "src/mpi/trial_window.hpp"
 #include "src/mpi/watched_call.hpp"
-#include "src/support/aligned_memory.hpp"
+#include "src/mpi/window_trial.hpp"
 #include "src/support/mpi_error.hpp"
 
 #include <fmt/format.h>
 
 #include <cstddef>
+#include <exception>
+#include <optional>
 #include <utility>
 
 namespace lapwing::detail::mpi {
@@ -18,111 +20,73 @@ namespace {
 using support::check_mpi;
 using Clock = std::chrono::steady_clock;
 
-/// A thousand times what a trial takes on an idle machine: ranks that share busy processors may take long.
-constexpr std::chrono::milliseconds longest{20'000};
+/// Some hundred times what a trial takes on an idle machine: ranks that share busy processors may take long.
+constexpr std::chrono::milliseconds longest{10'000};
 
-/// A window for the trial, in an epoch, on all ranks or on none.
-class TrialWindow {
-public:
-    TrialWindow(MPI_Comm communicator, const Topology& topology, WindowKind kind) : communicator_{communicator} {
-        CreationLock lock{communicator, topology};
-        const auto size = static_cast<MPI_Aint>(WindowTrial::memory_bytes);
-        int code = MPI_SUCCESS;
-        const char* call = "MPI_Win_allocate";
-        switch (kind) {
-        case WindowKind::allocated:
-            code = MPI_Win_allocate(size, 1, MPI_INFO_NULL, communicator, &memory_, &window_);
-            break;
-        case WindowKind::shared:
-            call = "MPI_Win_allocate_shared";
-            code = MPI_Win_allocate_shared(size, 1, MPI_INFO_NULL, communicator, &memory_, &window_);
-            break;
-        case WindowKind::created:
-            call = "MPI_Win_create";
-            own_memory_ = support::allocate_zeroed(WindowTrial::memory_bytes);
-            memory_ = own_memory_.get();
-            code = MPI_Win_create(memory_, size, 1, MPI_INFO_NULL, communicator, &window_);
-            break;
-        }
-        created_ = all_agree(communicator, code == MPI_SUCCESS);
-        lock.end();
-        if (!created_) {
-            // Where it was created here it stays: freeing is collective.
-            problem_ = code == MPI_SUCCESS ? "windows could not be created on some ranks"
-                                           : fmt::format("{} failed with {}", call, support::mpi_error_text(code));
-            return;
-        }
-        MPI_Win_set_errhandler(window_, MPI_ERRORS_RETURN);
-        locked_ = MPI_Win_lock_all(MPI_MODE_NOCHECK, window_) == MPI_SUCCESS;
-        if (!all_agree(communicator, locked_)) problem_ = "MPI_Win_lock_all failed on some rank";
-        // With two copies of the memory a rank's loads and stores would need calls around them that others cannot make.
-        void* model = nullptr;
-        int has_model = 0;
-        MPI_Win_get_attr(window_, MPI_WIN_MODEL, &model, &has_model);
-        const bool unified = has_model != 0 && *static_cast<int*>(model) == MPI_WIN_UNIFIED;
-        if (!all_agree(communicator, unified)) problem_ = "the memory model of MPI's windows is MPI_WIN_SEPARATE";
-    }
-    TrialWindow(const TrialWindow&) = delete;
-    TrialWindow& operator=(const TrialWindow&) = delete;
-
-    /// Collective. Empty: nothing.
-    [[nodiscard]] std::string end() {
-        if (!created_) return "";
-        const bool unlocked = !locked_ || MPI_Win_unlock_all(window_) == MPI_SUCCESS;
-        const bool ended = all_agree(communicator_, unlocked);
-        MPI_Win_free(&window_);
-        return ended ? "" : "MPI_Win_unlock_all failed on some rank";
-    }
-
-    [[nodiscard]] const std::string& problem() const noexcept {
-        return problem_;
-    } ///< alike on all ranks whether there is one
-    [[nodiscard]] MPI_Win window() const noexcept { return window_; }
-    [[nodiscard]] std::byte* memory() const noexcept { return memory_; }
-
-private:
-    MPI_Comm communicator_;
-    MPI_Win window_ = MPI_WIN_NULL;
-    support::AlignedMemory own_memory_;
-    std::byte* memory_ = nullptr;
-    bool created_ = false;
-    bool locked_ = false;
-    std::string problem_;
-};
-
-ProbeResult try_window(const ProbeRequest& request, WindowTrial& trial) {
-    ProbeResult result;
+void try_window(const ProbeRequest& request, WindowTrial& trial, ProbeResult& result) {
     result.emulated = !trial.operations_are_fast();
     if (result.emulated && !request.emulated_too) {
         result.reason = trial.first_problem();
         result.works = result.reason.empty();
-        return result;
+        return;
     }
     if (!trial.moves_data()) {
         result.reason = trial.first_problem();
-        return result;
+        return;
     }
     result.works = true;
     const bool crashes = request.topology->one_machine() && compare_and_swap_crashes();
-    result.atomics = trial.try_atomics(all_agree(request.communicator, !crashes));
-    if (!result.emulated)
-        result.target_idle = trial.completes_without_target(request.sleep_outside_mpi, result.atomics);
+    result.swaps_tried = all_agree(request.communicator, !crashes);
+    result.atomics = trial.try_atomics(result.swaps_tried);
+    if (!result.emulated && request.topology->nodes() > 1) {
+        const WindowTrial::WithoutTarget outside =
+            trial.tries_sleeping_targets(request.sleep_outside_mpi, result.atomics);
+        result.target_idle = outside.proved;
+        result.works = outside.works;
+        if (!outside.works) result.reason = trial.first_problem();
+    }
     if (result.atomics.bits() != TrustedAtomics::all().bits()) result.doubt = trial.first_problem();
-    return result;
+}
+
+TrialTerms terms_of(const ProbeRequest& request) {
+    return {.use = request.adopted        ? TrialTerms::Use::adopted
+                   : request.emulated_too ? TrialTerms::Use::asked_for
+                                          : TrialTerms::Use::if_faster,
+            .unit = request.unit,
+            .threads = request.thread_level == MPI_THREAD_MULTIPLE};
 }
 
 ProbeResult probe(const ProbeRequest& request) {
-    TrialWindow window{request.communicator, *request.topology, request.kind};
+    TrialWindow window{request};
     ProbeResult result{.works = false, .reason = window.problem()};
+    result.kind = window.kind();
+    std::optional<WindowTrial> trial; // until the end of the epoch, which may still read and write its buffers
     if (result.reason.empty()) {
-        WindowTrial trial{request.communicator, *request.topology, window.window(), window.memory()};
-        result = try_window(request, trial);
+        trial.emplace(request.communicator, *request.topology, window.window(), window.memory(), terms_of(request));
+        try_window(request, *trial, result);
     }
     if (std::string problem = window.end(); !problem.empty() && result.works) {
         result.works = false;
         result.reason = std::move(problem);
     }
     return result;
+}
+
+/// The same in a thread that is watched. Collective: what keeps one rank from its end, by time or by an exception, ends
+/// the trial on all, though others may still be in it.
+ProbeResult probe_watched(MPI_Comm communicator, const ProbeRequest& request) {
+    const auto found = std::make_shared<ProbeResult>();
+    std::string problem;
+    try {
+        if (!ends_within(longest, [found, request] { *found = probe(request); }))
+            problem = fmt::format("{} had not returned after {} s", WindowTrial::call_under_way().load(),
+                                  std::chrono::duration_cast<std::chrono::seconds>(longest).count());
+    } catch (const std::exception& error) {
+        problem = fmt::format("the trial failed: {}", error.what());
+    }
+    const Problem first = first_problem(communicator, problem);
+    if (first.text.empty()) return *found;
+    return {.works = false, .reason = fmt::format("on rank {} {}", first.rank, first.text), .hangs = true};
 }
 
 } // namespace
@@ -136,25 +100,14 @@ ProbeResult probe_windows(const ProbeRequest& request) {
     ProbeRequest own = request;
     check_mpi(MPI_Comm_dup(request.communicator, &own.communicator), "MPI_Comm_dup");
     MPI_Comm_set_errhandler(own.communicator, MPI_ERRORS_RETURN);
-    ProbeResult result;
-    if (request.thread_level == MPI_THREAD_MULTIPLE) {
-        const auto found = std::make_shared<ProbeResult>();
-        const bool ended = ends_within(longest, [found, own] { *found = probe(own); });
-        const Problem hanging =
-            first_problem(request.communicator,
-                          ended ? std::string{}
-                                : fmt::format("{} had not returned after {} s", WindowTrial::call_under_way(),
-                                              std::chrono::duration_cast<std::chrono::seconds>(longest).count()));
-        if (!hanging.text.empty())
-            return {.works = false,
-                    .reason = fmt::format("on rank {} {}", hanging.rank, hanging.text),
-                    .hangs = true,
-                    .taken = std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - begin)};
-        result = std::move(*found);
-    } else {
-        result = probe(own);
+    if (request.kind == WindowKind::created_over_shared)
+        check_mpi(MPI_Comm_dup(request.topology->node_communicator(), &own.node_communicator), "MPI_Comm_dup");
+    ProbeResult result =
+        request.thread_level == MPI_THREAD_MULTIPLE ? probe_watched(request.communicator, own) : probe(own);
+    if (!result.hangs) {
+        MPI_Comm_free(&own.communicator);
+        if (own.node_communicator != MPI_COMM_NULL) MPI_Comm_free(&own.node_communicator);
     }
-    MPI_Comm_free(&own.communicator);
     result.taken = std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - begin);
     return result;
 }

@@ -2,7 +2,6 @@
 
 #include "src/mpi/topology.hpp"
 #include "src/mpi/trusted_atomics.hpp"
-#include "src/mpi/window_trial.hpp"
 
 #include <mpi.h>
 
@@ -14,7 +13,16 @@
 namespace lapwing::detail::mpi {
 
 /// How a window comes to its memory: MPIs have separate code for each.
-enum class WindowKind : std::uint8_t { allocated, created, shared };
+enum class WindowKind : std::uint8_t {
+    allocated,
+    created,             ///< over memory of this process alone
+    created_over_shared, ///< over memory of MPI_Win_allocate_shared
+    shared
+};
+
+/// Sleeps so long, while the progress thread of this process makes no round. `asleep`, if any, is 1 meanwhile, and 0
+/// before and after.
+using SleepOutsideMpi = void (*)(std::chrono::microseconds time, std::int64_t* asleep);
 
 struct ProbeResult {
     bool works = false;
@@ -29,6 +37,8 @@ struct ProbeResult {
     std::string doubt = {};      ///< the first atomic that is not trusted, and why
     bool hangs = false;          ///< an operation did not return: a thread is in MPI for good, and a window stays
     std::chrono::microseconds taken{};
+    WindowKind kind = WindowKind::allocated; ///< of the window that was tried
+    bool swaps_tried = false;                ///< false: MPI_Compare_and_swap is known to end the program
 };
 
 struct ProbeRequest {
@@ -39,14 +49,23 @@ struct ProbeRequest {
     WindowKind kind = WindowKind::allocated;
     /// The windows will be used, also where messages are faster; else the trial ends where it finds that.
     bool emulated_too = false;
+    /// The windows are those of programs: without Lapwing's info keys, and of their kind wherever MPI puts the memory.
+    /// No atomic is distrusted for the time it takes: the program may use its own beside Lapwing's.
+    bool adopted = false;
+    int unit = 1; ///< of displacements: 1 or 8
+    /// Of the topology's node; probe_windows() sets it.
+    MPI_Comm node_communicator = MPI_COMM_NULL;
 };
 
 /// Collective. Tries MPI's windows between the ranks of a communicator, with a window of its own: whether it can be
 /// created, and what WindowTrial tries. The result is the same on all ranks. Prints nothing. Open MPI 4.1 between hosts
 /// that are joined by TCP alone has none by default (MPI_Win_allocate fails with MPI_ERR_WIN).
 ///
-/// Under MPI_THREAD_MULTIPLE a call of MPI's that does not return within twenty seconds is given up, with the thread
-/// that is in it.
+/// Unless the windows are adopted, memory that MPI allocates must begin at multiples of 64 on all ranks; else a created
+/// window is tried in its place, as WindowMemory makes one then.
+///
+/// Under MPI_THREAD_MULTIPLE a trial that has not ended after ten seconds is given up, with the thread that is in it;
+/// below, nobody can watch it.
 [[nodiscard]] ProbeResult probe_windows(const ProbeRequest& request);
 
 /// Collective over the ranks of a node. Whether they can share memory through MPI.

@@ -1,7 +1,8 @@
 #pragma once
 
-#include "src/mpi/topology.hpp"
-#include "src/mpi/trusted_atomics.hpp"
+#include "src/mpi/probe.hpp"
+#include "src/mpi/trial_partners.hpp"
+#include "src/support/mpi_kind.hpp"
 
 #include <mpi.h>
 
@@ -10,21 +11,34 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <string>
 
 namespace lapwing::detail::mpi {
 
-/// Sleeps so long, while the progress thread of this process makes no round. `asleep`, if any, is 1 meanwhile, and 0
-/// before and after.
-using SleepOutsideMpi = void (*)(std::chrono::microseconds time, std::int64_t* asleep);
+/// Whether RmaTransport calls MPI_Win_flush_local and MPI_Win_flush_all. With MPICH 4.0.2 over UCX both return too
+/// early at times, with several threads or targets: too seldom for a trial to find it.
+inline constexpr bool other_flushes_used = support::mpi_kind == support::MpiKind::open_mpi;
+
+/// What a WindowTrial depends on, beside the window.
+struct TrialTerms {
+    /// Whom the windows are for; sets how long the trial may take.
+    enum class Use : std::uint8_t {
+        if_faster, ///< nobody, if anything is in doubt: 50 ms in each direction, what has not been tried then counts as
+                   ///< wrong
+        asked_for, ///< the program asks for them: eight seconds, of which the atomics 0.1
+        adopted    ///< the program has them: eight seconds, and slow atomics are atomics
+    };
+    Use use = Use::if_faster;
+    int unit = 1;         ///< of displacements
+    bool threads = false; ///< MPI permits calls of several threads at a time
+};
 
 /// Tries each operation that Lapwing gives to MPI's windows against a known answer.
 ///
-/// Every rank is the origin of operations on the next one, and the target of those of the one before; so all pairs of
-/// neighbouring nodes are tried, in one direction each, and with two ranks in both. The steps are collective over the
-/// communicator. An operation that fails, or whose answer is wrong, is noted under its name; a step never throws for
-/// it.
+/// Every rank is the origin of operations on one of another node, and the target of those of one (see TrialPartners);
+/// where there are more than two nodes of one size, on one after it and one before it. Ranks of a node try atomics on
+/// each other as well, and in adopted windows everything. The steps are collective over the communicator. An operation
+/// that fails, or whose answer is wrong, is noted under its name; a step never throws for it.
 class WindowTrial {
 public:
     /// What a rank exposes: memory of this size, aligned to 8 bytes.
@@ -33,67 +47,101 @@ public:
 
     /// `window` is in an epoch of MPI_Win_lock_all, `memory` this rank's part of it. Both must stay until this has
     /// ended.
-    WindowTrial(MPI_Comm communicator, const Topology& topology, MPI_Win window, std::byte* memory);
+    WindowTrial(MPI_Comm communicator, const Topology& topology, MPI_Win window, std::byte* memory, TrialTerms terms);
     ~WindowTrial();
     WindowTrial(const WindowTrial&) = delete;
     WindowTrial& operator=(const WindowTrial&) = delete;
 
-    /// Whether one more get or put of a few bytes takes less time than one more message to a progress thread. Where MPI
-    /// emulates windows it is a system call at either end and has to be answered there, 2 us or more over TCP, while
-    /// messages travel together, 0.1 to 0.5 us each; a network adapter makes it in less than half a microsecond. A
-    /// disturbance can only make windows seem slower: what is taken for fast is. Ranks whose next one shares their node
-    /// have nothing to measure.
+    /// Whether one more get or put of a few bytes takes clearly less time than one more message to a progress thread.
+    /// Where MPI emulates windows it is a system call at either end and has to be answered there, 2 us or more over
+    /// TCP, while messages travel together, 0.1 to 0.5 us each; a network adapter makes it in less than half a
+    /// microsecond. A disturbance can only make windows seem slower: what is taken for fast is. The first rank of each
+    /// node measures.
     [[nodiscard]] bool operations_are_fast();
 
     /// Puts and gets, with requests and without, of one byte to more than MPI sends at once; that they write what they
-    /// are given and no byte beside it, and that flushes complete them.
+    /// are given and no byte beside it, that each flush and wait permits what it should, and that who is told of a
+    /// flush sees the bytes.
     [[nodiscard]] bool moves_data();
 
-    /// MPI_Fetch_and_op and MPI_Compare_and_swap at the next rank and at this one, MPI_Accumulate at this one. An
-    /// atomic that is wrong or slow, or for which no time was left, is not trusted. `swaps`: MPI_Compare_and_swap may
-    /// be called.
+    /// MPI_Fetch_and_op and MPI_Compare_and_swap at other ranks and at the own, MPI_Accumulate at the own, several
+    /// ranks on one value, and several operations on one value without a flush. An atomic that is wrong or slow, or for
+    /// which no time was left, is not trusted. `swaps`: MPI_Compare_and_swap may be called.
     [[nodiscard]] TrustedAtomics try_atomics(bool swaps);
 
-    /// Whether operations between nodes complete without their target. Ranks of even numbers write to and read from
-    /// the next while that one sleeps outside MPI, then those of odd numbers: the word, read before the write and after
-    /// it, proves that it was asleep all the time, however long anything takes. Some rounds, since a rank may get its
-    /// processor late. With an atomic as well, if any is trusted; if that is wrong then, none is any more.
-    [[nodiscard]] bool completes_without_target(SleepOutsideMpi sleep_outside_mpi, TrustedAtomics& atomics);
+    struct WithoutTarget {
+        bool works = false;  ///< what was read and written is right
+        bool proved = false; ///< operations between nodes complete without their target
+    };
+    /// Ranks read from and write to their partners while those sleep outside MPI: a word, read before the write and
+    /// after it, proves that one was asleep all the time, however long anything takes. Some rounds, since a rank may
+    /// get its processor late. With the atomics that are trusted as well; those that are wrong then are not any more.
+    [[nodiscard]] WithoutTarget tries_sleeping_targets(SleepOutsideMpi sleep_outside_mpi, TrustedAtomics& atomics);
 
     /// The first thing that was wrong, on the lowest rank that saw any; empty: nothing was. Collective.
     [[nodiscard]] std::string first_problem() const;
 
     /// The MPI call that this rank is in, for whoever waits for it. Outlives the trial.
-    [[nodiscard]] static const char* call_under_way() noexcept { return call_.load(std::memory_order_relaxed); }
+    [[nodiscard]] static std::atomic<const char*>& call_under_way() noexcept { return call_; }
 
 private:
     struct Buffers;
+    class Speed;
+    class Data;
     class Atomics;
+    template <class T>
+    class Contention;
+    class InOrder;
+    class AtomicsMeanwhile;
+    using Clock = std::chrono::steady_clock;
 
     /// Makes an MPI call under its name; false, and noted, if it fails.
     template <class Call>
     bool calls(const char* name, Call&& call);
+    bool get(void* to, std::size_t bytes, int target, std::size_t from);
+    bool put(const void* from, std::size_t bytes, int target, std::size_t to);
     bool flush(int target);
-    /// Operations that are timed together.
-    enum class Batch : std::uint8_t { gets, puts, gets_with_requests, puts_with_requests, other_flushes };
-    bool runs_batch(Batch batch);
-    bool reuses_sources();
-    bool starts_pieces(std::span<MPI_Request> requests);
+    /// Of a place in Memory.
+    [[nodiscard]] MPI_Aint at(std::size_t offset) const noexcept {
+        return static_cast<MPI_Aint>(offset / static_cast<std::size_t>(terms_.unit));
+    }
     void note(std::string problem);
+    void note_failure(const char* name, int code);
+    /// False: no time is left, and noted.
+    bool in_time();
+    /// Whether un-flushed atomics on one value come one after another.
+    bool keeps_order(TrustedAtomics trusted);
+    /// Collective. Whether partners that work on one value keep each other's changes.
+    bool keeps_all_changes(Partners partners, TrustedAtomics trusted);
+    bool completes_at(int target, std::int64_t sent, bool& works);
     void meet() const;
+    /// What a rank tells the one that it works on, without any other wait; returns what it is told, `none` by nobody.
+    [[nodiscard]] std::int64_t tell(Partners partners, std::int64_t what, std::int64_t none) const;
 
     MPI_Comm communicator_;
     const Topology& topology_;
     MPI_Win window_;
+    TrialTerms terms_;
     Memory& memory_;
     std::unique_ptr<Buffers>
         buffers_; ///< of this rank's own operations, some of which may outlive the call that failed
+    TrialPartners partners_;
     int rank_ = 0;
-    int size_ = 1;
-    int next_ = 0;
+    Clock::time_point end_;
     std::string problem_;
+    bool wrong_beside_data_ = false; ///< atomics of another thread, while this one moved data
 
     static inline std::atomic<const char*> call_{"MPI_Win_allocate"};
 };
+
+template <class Call>
+bool WindowTrial::calls(const char* name, Call&& call) {
+    call_.store(name, std::memory_order_relaxed);
+    const int code = call();
+    call_.store("MPI_Barrier", std::memory_order_relaxed);
+    if (code == MPI_SUCCESS) return true;
+    note_failure(name, code);
+    return false;
+}
 
 } // namespace lapwing::detail::mpi

@@ -205,6 +205,7 @@ PathChoice choose(const PathFacts& facts) {
     choice.network = network.path;
     choice.reason += network.reason;
     if (network.path != Path::rma) return choice;
+    choice.windows = facts.probe->kind;
     choice.data_needs_no_target = facts.probe->target_idle;
     if (facts.probe->atomics.suffice()) choice.atomics = facts.probe->atomics;
     if (!facts.probe->doubt.empty())
@@ -230,8 +231,12 @@ ChosenPaths choose_paths(MPI_Comm communicator, const Settings& settings, const 
     facts.nodes = topology->nodes();
     if (needs_probe(facts)) {
         // As WindowMemory makes windows.
-        const auto kind = topology->largest_node() > 1 ? mpi::WindowKind::created : mpi::WindowKind::allocated;
-        facts.probe = try_windows(communicator, topology, facts.thread_level, kind, !leaves_emulated_windows(facts));
+        const bool shares = topology->largest_node() > 1;
+        facts.probe = try_windows({.communicator = communicator,
+                                   .topology = topology,
+                                   .thread_level = facts.thread_level,
+                                   .kind = shares ? mpi::WindowKind::created_over_shared : mpi::WindowKind::allocated,
+                                   .emulated_too = !leaves_emulated_windows(facts)});
     }
     PathChoice choice = choose(facts);
     if (facts.probe)
@@ -240,18 +245,11 @@ ChosenPaths choose_paths(MPI_Comm communicator, const Settings& settings, const 
     return {std::move(topology), std::move(choice)};
 }
 
-mpi::ProbeResult try_windows(MPI_Comm communicator, std::shared_ptr<const mpi::Topology> topology, int thread_level,
-                             mpi::WindowKind kind, bool emulated_too) {
-    mpi::ProbeResult result = mpi::probe_windows({.communicator = communicator,
-                                                  .topology = std::move(topology),
-                                                  .thread_level = thread_level,
-                                                  .sleep_outside_mpi =
-                                                      [](std::chrono::microseconds time, std::int64_t* asleep) {
-                                                          messages::ProgressThread::instance().sleep_outside_mpi(
-                                                              time, asleep); // that of other teams
-                                                      },
-                                                  .kind = kind,
-                                                  .emulated_too = emulated_too});
+mpi::ProbeResult try_windows(mpi::ProbeRequest request) {
+    request.sleep_outside_mpi = [](std::chrono::microseconds time, std::int64_t* asleep) {
+        messages::ProgressThread::instance().sleep_outside_mpi(time, asleep); // that of other teams
+    };
+    mpi::ProbeResult result = mpi::probe_windows(request);
     // A window stays, and a thread in MPI.
     if (result.hangs) TeamRegistry::unfreed_windows().fetch_add(1, std::memory_order_relaxed);
     return result;

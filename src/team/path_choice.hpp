@@ -51,6 +51,7 @@ struct PathChoice {
     bool small_by_messages = false;
     bool data_needs_no_target =
         false; ///< gets and puts through MPI's windows complete while their target is outside MPI
+    mpi::WindowKind windows = mpi::WindowKind::allocated; ///< on the path rma: the kind that was tried, and is used
     mpi::TrustedAtomics atomics = {}; ///< of MPI's, on the path rma; none where they do not suffice for all
     std::uint64_t packet_bytes = 0;   ///< of a message buffer
     std::string reason = {};          ///< of `network`, for the report
@@ -72,8 +73,8 @@ struct ChosenPaths {
 /// messages. Throws MismatchError where ranks ask for different paths, and what choose() throws.
 [[nodiscard]] ChosenPaths choose_paths(MPI_Comm communicator, const Settings& settings, const std::string& who);
 
-/// Collective. What mpi::probe_windows() finds, while the progress threads of this process's teams are at work.
-[[nodiscard]] mpi::ProbeResult try_windows(MPI_Comm communicator, std::shared_ptr<const mpi::Topology> topology,
-                                           int thread_level, mpi::WindowKind kind, bool emulated_too);
+/// Collective. What mpi::probe_windows() finds, while the progress threads of this process's teams are at work: they
+/// sleep when the trial says.
+[[nodiscard]] mpi::ProbeResult try_windows(mpi::ProbeRequest request);
 
 } // namespace lapwing::detail::team

@@ -159,9 +159,14 @@ void TeamState::free_mpi() noexcept {
     communicators_.close_others();
 }
 
-mpi::ProbeResult TeamState::try_windows(mpi::WindowKind kind) const {
-    constexpr bool emulated_too = true; // the program uses them
-    return team::try_windows(communicator(), topology_, paths_.thread_level, kind, emulated_too);
+mpi::ProbeResult TeamState::try_windows(mpi::WindowKind kind, bool adopted, int unit) const {
+    return team::try_windows({.communicator = communicator(),
+                              .topology = topology_,
+                              .thread_level = paths_.thread_level,
+                              .kind = kind,
+                              .emulated_too = true, // they are in use already
+                              .adopted = adopted,
+                              .unit = unit});
 }
 
 Path TeamState::path(int target) const noexcept {

@@ -68,8 +68,9 @@ public:
     [[nodiscard]] Communicators& communicators() noexcept { return communicators_; }
 
     [[nodiscard]] const mpi::Topology& topology() const noexcept { return *topology_; }
-    /// Collective. What becomes of operations on windows of this kind that Lapwing has not made itself.
-    [[nodiscard]] mpi::ProbeResult try_windows(mpi::WindowKind kind) const;
+    /// Collective. What becomes of operations on windows of this kind, that Lapwing makes or that it adopts with
+    /// displacements of `unit` bytes.
+    [[nodiscard]] mpi::ProbeResult try_windows(mpi::WindowKind kind, bool adopted, int unit = 1) const;
     [[nodiscard]] const PathChoice& paths() const noexcept { return paths_; }
     [[nodiscard]] Path path(int target) const noexcept;
     /// Puts and gets of fewer bytes are messages on the path rma, too. 0: none.

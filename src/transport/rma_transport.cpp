@@ -2,6 +2,7 @@
 
 #include "src/mpi/atomics.hpp"
 #include "src/support/mpi_error.hpp"
+#include "src/support/mpi_kind.hpp"
 
 #include <fmt/format.h>
 
@@ -14,6 +15,7 @@ namespace {
 using support::check_mpi;
 
 constexpr std::size_t staging_bytes = 16384;
+constexpr bool is_open_mpi = support::mpi_kind == support::MpiKind::open_mpi;
 
 } // namespace
 
@@ -36,12 +38,9 @@ template <class Piece>
 }
 
 bool RmaTransport::finish_locally(int target) {
-#ifdef OPEN_MPI
-    const bool local = facts_.state.paths().progress == ProgressMode::caller; // the cheaper call over TCP
-#else
-    // MPICH 4.0.2 returns from it before the data has moved when several threads are at work.
-    constexpr bool local = false;
-#endif
+    // The cheaper call over TCP. Not with MPICH, of which 4.0.2 returns from it before the data has moved when several
+    // threads are at work: too seldom for a trial to find it.
+    const bool local = is_open_mpi && facts_.state.paths().progress == ProgressMode::caller;
     const team::ProgressDriver::WaitingInMpi waiting{facts_.state.progress_driver()};
     check_mpi(local ? MPI_Win_flush_local(target, facts_.remote) : MPI_Win_flush(target, facts_.remote),
               local ? "MPI_Win_flush_local" : "MPI_Win_flush", facts_.state.who());
@@ -170,14 +169,14 @@ void RmaTransport::flush() {
     // One target after the other, though their operations are all under way: MPICH 4.0.2 over UCX returns from
     // MPI_Win_flush_all before it has even read the origin's memory of all puts, when there are several targets. Open
     // MPI's works, and saves its component for messages a round trip a target.
-#ifdef OPEN_MPI
-    int ranks = 0;
-    ledger_.outstanding().for_each_rank_by_window([&](int) { ++ranks; });
-    if (ranks > 1) {
-        check_mpi(MPI_Win_flush_all(facts_.remote), "MPI_Win_flush_all", facts_.state.who());
-        return facts_.statistics.add(Counter::rma_flushes);
+    if constexpr (is_open_mpi) {
+        int ranks = 0;
+        ledger_.outstanding().for_each_rank_by_window([&](int) { ++ranks; });
+        if (ranks > 1) {
+            check_mpi(MPI_Win_flush_all(facts_.remote), "MPI_Win_flush_all", facts_.state.who());
+            return facts_.statistics.add(Counter::rma_flushes);
+        }
     }
-#endif
     ledger_.outstanding().for_each_rank_by_window([&](int target) { flush(target); });
 }
 

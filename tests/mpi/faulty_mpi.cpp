@@ -5,8 +5,12 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
+#include <utility>
+#include <vector>
 
 #include <unistd.h>
 
@@ -22,14 +26,25 @@ Fault fault;
 std::atomic<bool> in_place{false};
 
 bool is_faulty(Call call, MPI_Op operation = MPI_OP_NULL, MPI_Datatype type = MPI_DATATYPE_NULL) {
-    return in_place.load() && fault.call == call &&
+    return in_place.load() && fault.call == call && (fault.rank < 0 || fault.rank == test::world_rank()) &&
            (!fault.operation || lapwing::detail::mpi::mpi_operation(*fault.operation) == operation) &&
            (!fault.type || lapwing::detail::mpi::mpi_type(*fault.type) == type);
 }
 
+bool is_atomic(Call call) { return call == Call::fetch || call == Call::swap || call == Call::accumulate; }
+
+std::atomic<bool> next_flush_is_slow{false};
+
 /// What a faulty call does before MPI's: it takes its time, or does not come to it.
 int before_call() {
-    if (fault.how == How::slow) usleep(500);
+    // Of atomics more: where the program asks for windows, they may take a millisecond.
+    if (fault.how == How::slow) usleep(is_atomic(fault.call) ? 1500 : 500);
+    if (fault.how == How::ends_slowly) next_flush_is_slow.store(true);
+    if (fault.how == How::spins) {
+        const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds{1};
+        while (std::chrono::steady_clock::now() < end) {
+        }
+    }
     while (fault.how == How::hangs) pause();
     return fault.how == How::fails ? MPI_ERR_OTHER : MPI_SUCCESS;
 }
@@ -44,6 +59,79 @@ int call(Call which, Mpi&& mpi) {
     return code != MPI_SUCCESS ? code : mpi(shift());
 }
 
+/// A collective call: where it fails on one rank alone, the others' must end.
+template <class Mpi>
+int collective_call(Call which, Mpi&& mpi) {
+    if (!is_faulty(which) || fault.rank < 0) return call(which, [&](MPI_Aint) { return mpi(); });
+    const int code = mpi();
+    return fault.how == How::fails ? MPI_ERR_OTHER : code;
+}
+
+// ---- what is completed too early ------------------------------------------------------------------------------------
+
+/// A put or get that MPI is given later.
+struct Postponed {
+    bool gets = false;
+    void* memory = nullptr;      ///< of the origin
+    std::vector<char> copy = {}; ///< of it, if it may be written again
+    int bytes = 0;
+    int target = 0;
+    MPI_Aint at = 0;
+    MPI_Win window = MPI_WIN_NULL;
+    bool flushed = false; ///< once, without effect
+};
+
+std::mutex postponed_mutex;
+std::vector<Postponed>& postponed() {
+    static auto& all = *new std::vector<Postponed>;
+    return all;
+}
+
+bool is_flush(Call call) { return call == Call::flush || call == Call::flush_local || call == Call::flush_all; }
+
+/// Whether a put is postponed that a faulty flush does not complete.
+bool postpones_puts() {
+    return is_flush(fault.call) && is_faulty(fault.call) && (fault.how == How::early || fault.how == How::undelivered);
+}
+bool postpones(Call call) { return fault.how == How::early && is_faulty(call); }
+
+int postpone(Postponed one) {
+    if (fault.how == How::undelivered) {
+        const char* const memory = static_cast<const char*>(one.memory);
+        one.copy.assign(memory, memory + one.bytes);
+    }
+    const std::lock_guard guard{postponed_mutex};
+    postponed().push_back(std::move(one));
+    return MPI_SUCCESS;
+}
+
+/// Gives MPI what was postponed to the target (-1: all), in so far as `call` does.
+void give_to_mpi(Call call, int target, MPI_Win window) {
+    const std::lock_guard guard{postponed_mutex};
+    std::vector<Postponed> kept;
+    for (Postponed& one : postponed()) {
+        const bool concerned = one.window == window && (target < 0 || target == one.target);
+        const bool faulty = is_flush(fault.call) && fault.call == call;
+        if (!concerned || (faulty && !one.flushed)) {
+            one.flushed = one.flushed || concerned;
+            kept.push_back(std::move(one));
+            continue;
+        }
+        const void* const from = one.copy.empty() ? one.memory : one.copy.data();
+        if (one.gets) PMPI_Get(one.memory, one.bytes, MPI_BYTE, one.target, one.at, one.bytes, MPI_BYTE, window);
+        else PMPI_Put(from, one.bytes, MPI_BYTE, one.target, one.at, one.bytes, MPI_BYTE, window);
+        PMPI_Win_flush(one.target, window); // the copy goes
+    }
+    postponed() = std::move(kept);
+}
+
+template <class Mpi>
+int flush_call(Call which, int target, MPI_Win window, Mpi&& mpi) {
+    if (next_flush_is_slow.exchange(false)) usleep(1500);
+    give_to_mpi(which, target, window);
+    return call(which, [&](MPI_Aint) { return mpi(); });
+}
+
 std::array<std::int64_t, 2> nobody_looks_here{};
 
 } // namespace
@@ -56,17 +144,29 @@ int MPI_Get(void* to, int count, MPI_Datatype type, int target, MPI_Aint at, int
 }
 int MPI_Put(const void* from, int count, MPI_Datatype type, int target, MPI_Aint at, int there, MPI_Datatype type_there,
             MPI_Win window) {
+    if (postpones_puts())
+        return postpone(
+            {.memory = const_cast<void*>(from), .bytes = count, .target = target, .at = at, .window = window});
     return call(Call::put,
                 [&](MPI_Aint by) { return PMPI_Put(from, count, type, target, at + by, there, type_there, window); });
 }
 int MPI_Rget(void* to, int count, MPI_Datatype type, int target, MPI_Aint at, int there, MPI_Datatype type_there,
              MPI_Win window, MPI_Request* request) {
+    if (postpones(Call::rget)) {
+        *request = MPI_REQUEST_NULL;
+        return postpone({.gets = true, .memory = to, .bytes = count, .target = target, .at = at, .window = window});
+    }
     return call(Call::rget, [&](MPI_Aint by) {
         return PMPI_Rget(to, count, type, target, at + by, there, type_there, window, request);
     });
 }
 int MPI_Rput(const void* from, int count, MPI_Datatype type, int target, MPI_Aint at, int there,
              MPI_Datatype type_there, MPI_Win window, MPI_Request* request) {
+    if (postpones(Call::rput)) {
+        *request = MPI_REQUEST_NULL;
+        return postpone(
+            {.memory = const_cast<void*>(from), .bytes = count, .target = target, .at = at, .window = window});
+    }
     return call(Call::rput, [&](MPI_Aint by) {
         return PMPI_Rput(from, count, type, target, at + by, there, type_there, window, request);
     });
@@ -98,20 +198,34 @@ int MPI_Accumulate(const void* operand, int count, MPI_Datatype type, int target
     return PMPI_Accumulate(operand, count, type, target, at, there, type_there, operation, window);
 }
 int MPI_Win_flush(int target, MPI_Win window) {
-    return call(Call::flush, [&](MPI_Aint) { return PMPI_Win_flush(target, window); });
+    return flush_call(Call::flush, target, window, [&] { return PMPI_Win_flush(target, window); });
 }
 int MPI_Win_flush_local(int target, MPI_Win window) {
-    return call(Call::flush_local, [&](MPI_Aint) { return PMPI_Win_flush_local(target, window); });
+    return flush_call(Call::flush_local, target, window, [&] { return PMPI_Win_flush_local(target, window); });
 }
 int MPI_Win_flush_all(MPI_Win window) {
-    return call(Call::flush_all, [&](MPI_Aint) { return PMPI_Win_flush_all(window); });
+    return flush_call(Call::flush_all, -1, window, [&] { return PMPI_Win_flush_all(window); });
 }
 int MPI_Win_lock_all(int assert, MPI_Win window) {
     return call(Call::lock_all, [&](MPI_Aint) { return PMPI_Win_lock_all(assert, window); });
 }
+int MPI_Win_unlock_all(MPI_Win window) {
+    give_to_mpi(Call::unlock_all, -1, window);
+    const int code = PMPI_Win_unlock_all(window); // or the window could not be freed
+    return is_faulty(Call::unlock_all) ? before_call() : code;
+}
 int MPI_Win_allocate(MPI_Aint bytes, int unit, MPI_Info info, MPI_Comm communicator, void* memory, MPI_Win* window) {
-    return call(Call::allocate,
-                [&](MPI_Aint) { return PMPI_Win_allocate(bytes, unit, info, communicator, memory, window); });
+    return collective_call(Call::allocate,
+                           [&] { return PMPI_Win_allocate(bytes, unit, info, communicator, memory, window); });
+}
+int MPI_Win_create(void* memory, MPI_Aint bytes, int unit, MPI_Info info, MPI_Comm communicator, MPI_Win* window) {
+    return collective_call(Call::create,
+                           [&] { return PMPI_Win_create(memory, bytes, unit, info, communicator, window); });
+}
+int MPI_Win_allocate_shared(MPI_Aint bytes, int unit, MPI_Info info, MPI_Comm communicator, void* memory,
+                            MPI_Win* window) {
+    return collective_call(Call::allocate_shared,
+                           [&] { return PMPI_Win_allocate_shared(bytes, unit, info, communicator, memory, window); });
 }
 }
 
@@ -140,16 +254,21 @@ std::string test::name_of(Call call) {
     case Call::flush_local: return "MPI_Win_flush_local";
     case Call::flush_all: return "MPI_Win_flush_all";
     case Call::lock_all: return "MPI_Win_lock_all";
+    case Call::unlock_all: return "MPI_Win_unlock_all";
     case Call::allocate: return "MPI_Win_allocate";
+    case Call::create: return "MPI_Win_create";
+    case Call::allocate_shared: return "MPI_Win_allocate_shared";
     }
     return "none";
 }
 
 std::string test::name_of(const Fault& what) {
-    constexpr std::array ways{"wrong", "wrong result", "slow", "fails", "hangs"};
+    constexpr std::array ways{"wrong", "wrong result", "slow",  "ends slowly", "spins",
+                              "fails", "hangs",        "early", "undelivered"};
     std::string name = name_of(what.call) + ", " + ways[static_cast<std::size_t>(what.how)];
     if (what.operation) name += ", operation " + std::to_string(static_cast<int>(*what.operation));
     if (what.type) name += ", type " + std::to_string(static_cast<int>(*what.type));
+    if (what.rank >= 0) name += ", on rank " + std::to_string(what.rank);
     return name;
 }
 
@@ -163,9 +282,12 @@ std::vector<Fault> test::faults_of_windows() {
     if constexpr (lapwing::detail::support::mpi_kind ==
                   lapwing::detail::support::MpiKind::open_mpi) // others' are not used
         flushes.insert(flushes.end(), {Call::flush_local, Call::flush_all});
-    for (const Call call : flushes)
-        for (const How how : {How::slow, How::fails}) faults.push_back({call, how});
-    for (const Call call : {Call::lock_all, Call::allocate}) faults.push_back({call, How::fails});
+    for (const Call call : flushes) {
+        for (const How how : {How::slow, How::fails, How::early}) faults.push_back({call, how});
+        if (call != Call::flush_local) faults.push_back({call, How::undelivered});
+    }
+    for (const Call call : {Call::rget, Call::rput}) faults.push_back({call, How::early});
+    for (const Call call : {Call::lock_all, Call::unlock_all, Call::allocate}) faults.push_back({call, How::fails});
     return faults;
 }
 
@@ -188,7 +310,8 @@ std::vector<Fault> test::faults_of_fetches() {
             // Both values of a pair may be the result of the other operation: one of the two ways is enough to see.
             if (type == AtomicType::uint64) add(How::wrong_result, operation, type);
         }
-    for (const How how : {How::fails, How::slow}) add(how, AtomicOperation::bit_or, AtomicType::int64);
+    for (const How how : {How::fails, How::slow, How::ends_slowly})
+        add(how, AtomicOperation::bit_or, AtomicType::int64);
     return faults;
 }
 

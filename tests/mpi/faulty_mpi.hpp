@@ -23,15 +23,29 @@ enum class Call {
     flush_local,
     flush_all,
     lock_all,
-    allocate
+    unlock_all,
+    allocate,
+    create,
+    allocate_shared
 };
-enum class How { wrong, wrong_result, slow, fails, hangs };
+enum class How {
+    wrong,
+    wrong_result,
+    slow,
+    ends_slowly, ///< of an atomic: the flush after it is slow
+    spins,       ///< takes a microsecond more
+    fails,
+    hangs,
+    early,      ///< of a flush or wait: puts before it are still read from their sources after it, and gets written
+    undelivered ///< of a flush: puts before it arrive after the next one
+};
 
 struct Fault {
     Call call = Call::none;
     How how = How::wrong;
     std::optional<lapwing::detail::mpi::AtomicOperation> operation = std::nullopt; ///< of an atomic; by default all
     std::optional<lapwing::detail::mpi::AtomicType> type = std::nullopt;           ///< the same
+    int rank = -1; ///< of the process that has it, in MPI_COMM_WORLD; -1: all have
 };
 
 /// As a failed check names it: "MPI_Fetch_and_op, wrong, operation 3 of type 2".

@@ -1,6 +1,8 @@
 // Windows of the host program, which Lapwing uses and the program keeps owning.
 #include "src/mpi/components.hpp"
+#include "src/mpi/probe.hpp"
 #include "src/mpi/shared_parts.hpp"
+#include "src/team/team_state.hpp"
 #include "support/catch.hpp"
 #include "support/mpi_test.hpp"
 #include "team/team_test.hpp"
@@ -388,6 +390,31 @@ TEST_CASE("windows that must not be locked are refused, and stay usable by the h
     MPI_Put(&value, 8, MPI_BYTE, test::next(runtime).value, 0, 8, MPI_BYTE, host);
     MPI_Win_fence(MPI_MODE_NOSUCCEED, host);
     CHECK(memory[0] == 5);
+    MPI_Win_free(&host);
+}
+
+TEST_CASE("windows whose atomics MPI need not order are refused where Lapwing's are MPI's") {
+    Runtime runtime;
+    MPI_Info info = MPI_INFO_NULL;
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "accumulate_ordering", "none");
+    std::array<std::int64_t, 8> memory{};
+    MPI_Win host = MPI_WIN_NULL;
+    MPI_Win_create(memory.data(), sizeof memory, 1, info, MPI_COMM_WORLD, &host);
+    MPI_Info_free(&info);
+    // Not every MPI tells of the key, and with some no atomics are MPI's.
+    MPI_Win_get_info(host, &info);
+    std::array<char, 32> ordering{};
+    int told = 0;
+    MPI_Info_get(info, "accumulate_ordering", static_cast<int>(ordering.size()) - 1, ordering.data(), &told);
+    MPI_Info_free(&info);
+    const bool by_mpi = runtime.settings().text("LAPWING_PATH") != "service" &&
+                        runtime.state().try_windows(lapwing::detail::mpi::WindowKind::created, true).atomics.suffice();
+    const auto adopt = [&] { Window::adopt(runtime, host, false, {.name = "in any order"}).close(); };
+    if (told != 0 && by_mpi)
+        CHECK_THAT(message_of<UsageError>(adopt), says({runtime.who(), "Window::adopt(\"in any order\")",
+                                                        "accumulate_ordering=none", "make it without"}));
+    else CHECK_NOTHROW(adopt());
     MPI_Win_free(&host);
 }
 

@@ -1,0 +1,102 @@
+#include "src/mpi/agreement.hpp"
+#include "src/mpi/trial_memory.hpp"
+#include "src/mpi/window_trial.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+
+namespace lapwing::detail::mpi {
+
+/// Batches of operations at one target.
+class WindowTrial::Speed {
+public:
+    Speed(WindowTrial& trial, int target) : trial_{trial}, target_{target} {}
+
+    /// What cannot be measured is not fast.
+    [[nodiscard]] bool measure() {
+        return std::ranges::all_of(std::array{Batch::gets, Batch::puts, Batch::gets_with_requests,
+                                              Batch::puts_with_requests, Batch::other_flushes},
+                                   [&](Batch batch) { return measure(batch); });
+    }
+
+private:
+    enum class Batch : std::uint8_t { gets, puts, gets_with_requests, puts_with_requests, other_flushes };
+    static constexpr int bytes = sizeof(std::int64_t);
+    /// A batch leaves room for the one round trip that all of it waits for. Far from what there is on either side, so
+    /// that jobs do not differ from one another: an emulation takes twice as long at least, an adapter half as long.
+    static constexpr std::chrono::nanoseconds longest_operation{800};
+    static constexpr Clock::duration longest_batch = Buffers::many * longest_operation;
+
+    [[nodiscard]] bool measure(Batch batch) {
+        constexpr int rounds = 8;
+        constexpr int first_rounds = 2;
+        constexpr int hopeless = 4; // times as long as it may take, in each of the first rounds
+        constexpr std::chrono::milliseconds longest{10};
+        Clock::duration best = Clock::duration::max();
+        const Clock::time_point end = std::min(Clock::now() + longest, trial_.end_);
+        // The first round connects.
+        for (int round = 0; round <= rounds && best > longest_batch && (round == 0 || Clock::now() < end); ++round) {
+            const Clock::time_point begin = Clock::now();
+            if (!runs(batch) || Clock::now() >= trial_.end_) return false;
+            best = std::min(best, Clock::now() - begin);
+            if (round >= first_rounds && best > hopeless * longest_batch) break;
+        }
+        return best <= longest_batch;
+    }
+
+    /// False: a call failed, or a get read something else.
+    [[nodiscard]] bool runs(Batch batch) {
+        if (batch == Batch::other_flushes) return runs_other_flushes();
+        auto& words = trial_.buffers_->words;
+        const bool reads = batch == Batch::gets || batch == Batch::gets_with_requests;
+        std::ranges::fill(words, reads ? -1 : trial_.rank_);
+        requests_.fill(MPI_REQUEST_NULL);
+        bool works = true;
+        for (std::size_t i = 0; i < words.size() && works && Clock::now() < trial_.end_; ++i)
+            works = starts(batch, words[i], requests_[i]);
+        if (batch == Batch::gets_with_requests || batch == Batch::puts_with_requests)
+            works = trial_.calls("MPI_Waitall", [&] {
+                return MPI_Waitall(Buffers::many, requests_.data(), MPI_STATUSES_IGNORE);
+            }) && works;
+        works = trial_.flush(target_) && works;
+        if (!works || !reads || Clock::now() >= trial_.end_) return works;
+        if (std::ranges::count(words, target_) == std::ssize(words)) return true;
+        trial_.note(fmt::format("{} of 8 bytes had read wrong ones when MPI_Win_flush returned",
+                                batch == Batch::gets ? "MPI_Get" : "MPI_Rget"));
+        return false;
+    }
+
+    [[nodiscard]] bool starts(Batch batch, std::int64_t& word, MPI_Request& request) {
+        if (batch == Batch::gets) return trial_.get(&word, bytes, target_, offsetof(Memory, rank));
+        if (batch == Batch::puts) return trial_.put(&word, bytes, target_, offsetof(Memory, written));
+        if (batch == Batch::gets_with_requests)
+            return trial_.calls("MPI_Rget", [&] {
+                return MPI_Rget(&word, bytes, MPI_BYTE, target_, trial_.at(offsetof(Memory, rank)), bytes, MPI_BYTE,
+                                trial_.window_, &request);
+            });
+        return trial_.calls("MPI_Rput", [&] {
+            return MPI_Rput(&word, bytes, MPI_BYTE, target_, trial_.at(offsetof(Memory, written)), bytes, MPI_BYTE,
+                            trial_.window_, &request);
+        });
+    }
+
+    [[nodiscard]] bool runs_other_flushes() {
+        if (!other_flushes_used) return true;
+        return trial_.calls("MPI_Win_flush_local", [&] { return MPI_Win_flush_local(target_, trial_.window_); }) &&
+               trial_.calls("MPI_Win_flush_all", [&] { return MPI_Win_flush_all(trial_.window_); });
+    }
+
+    WindowTrial& trial_;
+    int target_;
+    std::array<MPI_Request, Buffers::many> requests_;
+};
+
+bool WindowTrial::operations_are_fast() {
+    const bool measures = partners_.between_nodes.to != MPI_PROC_NULL && topology_.node_rank() == 0;
+    return all_agree(communicator_, !measures || Speed{*this, partners_.between_nodes.to}.measure());
+}
+
+} // namespace lapwing::detail::mpi

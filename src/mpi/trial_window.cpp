@@ -1,0 +1,126 @@
+#include "src/mpi/trial_window.hpp"
+
+#include "src/mpi/agreement.hpp"
+#include "src/mpi/creation_lock.hpp"
+#include "src/mpi/window_info.hpp"
+#include "src/mpi/window_trial.hpp"
+#include "src/support/mpi_error.hpp"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+
+#include <sys/mman.h>
+
+namespace lapwing::detail::mpi {
+namespace {
+
+constexpr std::uintptr_t alignment = 64;
+
+MPI_Aint bytes() { return static_cast<MPI_Aint>(WindowTrial::memory_bytes); }
+
+std::string failure(int code, const char* call) {
+    return code == MPI_SUCCESS ? "" : fmt::format("{} failed with {}", call, support::mpi_error_text(code));
+}
+
+bool is_aligned(const std::byte* memory) { return reinterpret_cast<std::uintptr_t>(memory) % alignment == 0; }
+
+} // namespace
+
+TrialWindow::TrialWindow(const ProbeRequest& request) : request_{request}, kind_{request.kind} {
+    if (!make()) return;
+    // As WindowMemory does where MPI does not align its memory.
+    if (kind_ == WindowKind::allocated && !request.adopted && !all_agree(request.communicator, is_aligned(memory_))) {
+        MPI_Win_free(&window_);
+        kind_ = WindowKind::created;
+        if (!make()) return;
+    }
+    begin_epoch();
+}
+
+bool TrialWindow::make() {
+    if (kind_ == WindowKind::created_over_shared && !share_memory()) return false;
+    if (kind_ == WindowKind::created && !map_memory()) return false;
+    if (request_.adopted) return make(MPI_INFO_NULL);
+    constexpr bool same_size = true;
+    return make(WindowInfo{same_size}.get());
+}
+
+bool TrialWindow::make(MPI_Info info) {
+    CreationLock lock{request_.communicator, *request_.topology};
+    const char* call = "MPI_Win_create";
+    int code = MPI_SUCCESS;
+    if (kind_ == WindowKind::allocated) {
+        call = "MPI_Win_allocate";
+        WindowTrial::call_under_way() = call;
+        code = MPI_Win_allocate(bytes(), request_.unit, info, request_.communicator, &memory_, &window_);
+    } else if (kind_ == WindowKind::shared) {
+        call = "MPI_Win_allocate_shared";
+        WindowTrial::call_under_way() = call;
+        code = MPI_Win_allocate_shared(bytes(), request_.unit, info, request_.communicator, &memory_, &window_);
+    } else {
+        WindowTrial::call_under_way() = call;
+        code = MPI_Win_create(memory_, bytes(), request_.unit, info, request_.communicator, &window_);
+    }
+    // Where it was created and cannot be used it stays: freeing is collective.
+    made_ = agrees(failure(code, call));
+    lock.end();
+    return made_;
+}
+
+bool TrialWindow::share_memory() {
+    std::byte* start = nullptr;
+    WindowTrial::call_under_way() = "MPI_Win_allocate_shared";
+    const int code = MPI_Win_allocate_shared(bytes() + static_cast<MPI_Aint>(alignment), 1, MPI_INFO_NULL,
+                                             request_.node_communicator, &start, &shared_);
+    if (code == MPI_SUCCESS)
+        memory_ = start + (alignment - reinterpret_cast<std::uintptr_t>(start) % alignment) % alignment;
+    return agrees(failure(code, "MPI_Win_allocate_shared"));
+}
+
+bool TrialWindow::map_memory() {
+    void* const mapping =
+        mmap(nullptr, WindowTrial::memory_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    mapped_ = mapping != MAP_FAILED;
+    memory_ = mapped_ ? static_cast<std::byte*>(mapping) : nullptr;
+    return agrees(mapped_ ? ""
+                          : fmt::format("{} bytes of memory cannot be mapped ({})", WindowTrial::memory_bytes,
+                                        std::strerror(errno)));
+}
+
+void TrialWindow::begin_epoch() {
+    MPI_Win_set_errhandler(window_, MPI_ERRORS_RETURN);
+    WindowTrial::call_under_way() = "MPI_Win_lock_all";
+    const int code = MPI_Win_lock_all(MPI_MODE_NOCHECK, window_);
+    locked_ = code == MPI_SUCCESS;
+    if (!agrees(failure(code, "MPI_Win_lock_all"))) return;
+    // With two copies of the memory a rank's loads and stores would need calls around them that others cannot make.
+    void* model = nullptr;
+    int has_model = 0;
+    MPI_Win_get_attr(window_, MPI_WIN_MODEL, &model, &has_model);
+    const bool unified = has_model != 0 && *static_cast<int*>(model) == MPI_WIN_UNIFIED;
+    agrees(unified ? "" : "the memory model of MPI's windows is MPI_WIN_SEPARATE");
+}
+
+bool TrialWindow::agrees(const std::string& problem) {
+    WindowTrial::call_under_way() = "a collective call of the trial";
+    const Problem first = first_problem(request_.communicator, problem);
+    if (!first.text.empty()) problem_ = fmt::format("on rank {} {}", first.rank, first.text);
+    return first.text.empty();
+}
+
+std::string TrialWindow::end() {
+    if (!made_) return "";
+    WindowTrial::call_under_way() = "MPI_Win_unlock_all";
+    const int code = locked_ ? MPI_Win_unlock_all(window_) : MPI_SUCCESS;
+    const bool unlocked = agrees(failure(code, "MPI_Win_unlock_all"));
+    WindowTrial::call_under_way() = "MPI_Win_free";
+    MPI_Win_free(&window_);
+    if (shared_ != MPI_WIN_NULL) MPI_Win_free(&shared_);
+    if (mapped_) munmap(memory_, WindowTrial::memory_bytes);
+    return unlocked ? "" : problem_;
+}
+
+} // namespace lapwing::detail::mpi
