@@ -79,7 +79,8 @@ public:
         const std::int64_t told = trial_.tell(partners_, own, failed);
         // Of a rank whose calls have failed others see nothing; it has said so itself.
         if (told != failed) look(told == moved_large);
-        if (other_flushes_used && trial_.tell(partners_.reversed(), own, failed) != failed)
+        const std::int64_t to_other = partners_.to == MPI_PROC_NULL ? failed : own; // nothing has been put there either
+        if (other_flushes_used && trial_.tell(partners_.reversed(), to_other, failed) != failed)
             check(trial_.memory_.after_flush_all_of_other == signature(partners_.to),
                   "MPI_Win_flush_all returned before the operations were complete");
         return all_agree(trial_.communicator_, works_);

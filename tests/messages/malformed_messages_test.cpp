@@ -377,7 +377,7 @@ TEST_CASE("each invalid field of a request is reported, and the request ignored"
         {"8 bytes of values", request({.kind = RequestKind::adds, .window = window, .size = 8}, Bytes(8))},
         {"not aligned",
          request({.kind = RequestKind::atomic, .type = AtomicType::int64, .window = window, .offset = 4}, values)},
-        {"an invalid leave notice", request({.kind = RequestKind::peer_left, .offset = most})},
+        {"a leave notice that makes no sense", request({.kind = RequestKind::peer_left, .offset = most})},
         {"a note of a wait that makes no sense", request({.kind = RequestKind::waiting}, Bytes(sizeof(WaitingNote)))},
     };
     for (const Case& one : cases) {

@@ -9,7 +9,7 @@ execute_process(
     ERROR_VARIABLE said
     COMMAND_ERROR_IS_FATAL ANY
 )
-if(NOT said MATCHES "it stands on the C interface, and LAPWING_BUILD_C is off")
+if(NOT said MATCHES "it is built on the C interface, and LAPWING_BUILD_C is off")
     message(FATAL_ERROR "the project does not say that there is no Fortran without C: ${said}")
 endif()
 # What nobody knows how to make is an error of a dry run, too.

@@ -167,7 +167,7 @@ TEST_CASE("accesses to nothing, to no thread and beyond a part say so") {
     CHECK_THAT(test::upc_error_of([&] { lapwing_upc_get(&x, {}, 8); }),
                test::says({"thread " + std::to_string(program.me), "get", "null pointer"}));
     CHECK_THAT(test::upc_error_of([&] { lapwing_upc_put({65536, 77, 0}, &x, 8); }),
-               test::says({"put", "thread 77", "threads 0 to"}));
+               test::says({"put", "thread 77", "threads are numbered from 0 to"}));
     CHECK_THAT(test::upc_error_of([&] { lapwing_upc_memget(&x, {65536, 0, 0}, std::size_t{1} << 50); }),
                test::says({"upc_memget", "leave the thread's part"}));
     CHECK_THAT(test::upc_error_of([&] { lapwing_upc_own_pointer(&x); }),

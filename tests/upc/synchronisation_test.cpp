@@ -215,7 +215,7 @@ TEST_CASE("barriers with names, in two phases, and different names") {
                test::says({who + ": upc_barrier (or upc_notify and upc_wait)", "upc_wait"}));
     const int eight = 8;
     CHECK_THAT(test::upc_error_of([&] { lapwing_upc_wait(&eight); }),
-               test::says({who + ": upc_wait", "its name is 8", "upc_notify before it 7"}));
+               test::says({who + ": upc_wait", "its name is 8", "that of the previous upc_notify 7"}));
     lapwing_upc_wait(&name);
     lapwing_upc_barrier(nullptr);
     const std::uint64_t begin = lapwing_upc_ticks_now();
