@@ -1,14 +1,13 @@
 #include "src/mpi/agreement.hpp"
 #include "src/mpi/trial_memory.hpp"
+#include "src/mpi/watched_call.hpp"
 #include "src/mpi/window_trial.hpp"
-#include "src/support/signals_blocked.hpp"
 
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <optional>
 #include <span>
-#include <system_error>
 #include <thread>
 
 namespace lapwing::detail::mpi {
@@ -254,13 +253,7 @@ public:
     explicit AtomicsMeanwhile(WindowTrial& trial) : trial_{trial} {
         trial.memory_.of_other_thread = 0;
         MPI_Win_sync(trial.window_);
-        if (!trial.terms_.threads) return;
-        try {
-            const support::SignalsBlocked blocked;
-            thread_.emplace([this] { run(); });
-        } catch (const std::system_error&) {
-            // No more threads here: nothing to try.
-        }
+        if (trial.terms_.threads) thread_ = started_thread([this] { run(); });
     }
     ~AtomicsMeanwhile() {
         if (!thread_) return;

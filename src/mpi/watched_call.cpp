@@ -49,4 +49,13 @@ bool ends_within(std::chrono::milliseconds longest, std::function<void()> work) 
     return true;
 }
 
+std::optional<std::thread> started_thread(std::function<void()> work) {
+    try {
+        const support::SignalsBlocked blocked;
+        return std::thread{std::move(work)};
+    } catch (const std::system_error&) {
+        return std::nullopt;
+    }
+}
+
 } // namespace lapwing::detail::mpi

@@ -2,6 +2,8 @@
 
 #include <chrono>
 #include <functional>
+#include <optional>
+#include <thread>
 
 namespace lapwing::detail::mpi {
 
@@ -9,5 +11,8 @@ namespace lapwing::detail::mpi {
 /// it is, with all that it holds, as long as the process lives. What it throws in time is thrown here. Where no thread
 /// can be started it runs here, and nobody watches it. MPI must permit calls of several threads at a time.
 [[nodiscard]] bool ends_within(std::chrono::milliseconds longest, std::function<void()> work);
+
+/// A thread that runs `work`, which signals do not reach; none where no more can be started.
+[[nodiscard]] std::optional<std::thread> started_thread(std::function<void()> work);
 
 } // namespace lapwing::detail::mpi

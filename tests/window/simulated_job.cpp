@@ -920,7 +920,7 @@ int MPI_Sendrecv(const void* out, int out_count, MPI_Datatype out_type, int to, 
     for (MPI_Request* const request : {&sent, &received}) {
         MPI_Status status;
         int done = 0;
-        while (MPI_Test(request, &done, &status) == MPI_SUCCESS && done == 0) let_others_run();
+        while (MPI_Test(request, &done, &status) == MPI_SUCCESS && done == 0) suspend(Rank::State::waits);
     }
     return MPI_SUCCESS;
 }
@@ -1069,3 +1069,4 @@ bool lapwing::detail::mpi::ends_within(std::chrono::milliseconds, std::function<
     work();
     return true;
 }
+std::optional<std::thread> lapwing::detail::mpi::started_thread(std::function<void()>) { return std::nullopt; }
