@@ -254,6 +254,12 @@ void require_pointer_fits(lapwing_type own, int dimensions, lapwing_type asked, 
                         lapwing::detail::bindings::text_of(asked), lapwing::detail::bindings::text_of(own))};
 }
 
+/// What is known of an array, whose elements a Fortran pointer of this type and rank is to show.
+int ask_for_pointer(Known& known, const lapwing_array* array, const char* call, lapwing_type type, int rank) {
+    if (const int code = known.ask(array)) return code;
+    return guarded(call, [&] { require_pointer_fits(known.type, known.dimensions, type, rank); });
+}
+
 /// The first index of the local part where its indices follow each other, or 1.
 int first_indices(const lapwing_array* array, const Known& known, const PerDimension& extents, PerDimension& lower) {
     lower.fill(1);
@@ -418,10 +424,7 @@ int lapwing_fortran_array_local(const lapwing_array* array, lapwing_type type, i
     PerDimension own_extents{};
     PerDimension strides{};
     PerDimension first{};
-    if (const int code = known.ask(array)) return code;
-    if (const int code =
-            guarded("lapwing_array_local", [&] { require_pointer_fits(known.type, known.dimensions, type, rank); }))
-        return code;
+    if (const int code = ask_for_pointer(known, array, "lapwing_array_local", type, rank)) return code;
     if (const int code =
             lapwing_array_local(const_cast<lapwing_array*>(array), memory, own_extents.data(), strides.data()))
         return code;
@@ -438,10 +441,7 @@ int lapwing_fortran_array_halo_view(const lapwing_array* array, lapwing_type typ
     PerDimension first{};
     const void* view = nullptr;
     std::array<lapwing_range, LAPWING_MAX_DIMENSIONS> ranges{};
-    if (const int code = known.ask(array)) return code;
-    if (const int code =
-            guarded("lapwing_array_halo_view", [&] { require_pointer_fits(known.type, known.dimensions, type, rank); }))
-        return code;
+    if (const int code = ask_for_pointer(known, array, "lapwing_array_halo_view", type, rank)) return code;
     if (const int code =
             lapwing_array_halo_view(const_cast<lapwing_array*>(array), &view, strides.data(), ranges.data()))
         return code;
