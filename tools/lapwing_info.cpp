@@ -144,7 +144,8 @@ Json as_json(const Settings& settings, const std::optional<Ranks>& ranks) {
         description["ranks"] = {{"count", count},
                                 {"nodes", std::move(nodes)},
                                 {"network_path", ranks->network_path},
-                                {"progress", ranks->progress}};
+                                {"progress", ranks->progress},
+                                {"report", ranks->report}};
     }
     return description;
 }
