@@ -1,10 +1,15 @@
 #include "src/mpi/components.hpp"
 
+#include <link.h>
 #include <mpi.h>
 
+#include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdlib>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace lapwing::detail::mpi {
 
@@ -54,25 +59,48 @@ struct Components {
     bool osc_rdma = false;
     bool btl_vader = false;
     bool between_nodes = false; ///< something other than osc/pt2pt that can serve windows between nodes
+
+    /// `has(library, variable)` tells whether MPI opened a component, by the names of its library and of a variable.
+    explicit Components(auto&& has)
+        : osc_pt2pt{has("mca_osc_pt2pt.so", "osc_pt2pt_no_locks")},
+          osc_rdma{has("mca_osc_rdma.so", "osc_rdma_acc_use_amo")},
+          btl_vader{has("mca_btl_vader.so", "btl_vader_eager_limit")},
+          between_nodes{has("mca_osc_ucx.so", "osc_ucx_priority") || has("mca_btl_ofi.so", "btl_ofi_mode") ||
+                        has("mca_btl_openib.so", "btl_openib_verbose") ||
+                        has("mca_btl_uct.so", "btl_uct_memory_domains")} {}
 };
 
-/// Asked once for all teams: a session of the tools interface loads every component that MPI has not opened, and
-/// unloads them again, which takes 0.2 s (the library of one of them, libpsm2, sleeps while it is loaded). Open MPI 5
-/// is not asked.
+/// File names of the components' libraries that are loaded: MPI unloads what it does not use.
+std::vector<std::string> loaded_components() {
+    std::vector<std::string> names;
+    dl_iterate_phdr(
+        [](dl_phdr_info* library, std::size_t, void* found) {
+            const std::string_view path{library->dlpi_name};
+            const std::string_view file = path.substr(path.rfind('/') + 1); // npos + 1 is 0
+            if (file.starts_with("mca_")) static_cast<std::vector<std::string>*>(found)->emplace_back(file);
+            return 0;
+        },
+        &names);
+    return names;
+}
+
+Components find_components() {
+    const auto none = [](const char*, const char*) { return false; };
+    if (major_version() >= 5) return Components{none}; // not asked
+    const std::vector<std::string> loaded = loaded_components();
+    if (std::ranges::any_of(loaded, [](const std::string& file) { return file.starts_with("mca_osc_"); }))
+        return Components{
+            [&](const char* library, const char*) { return std::ranges::find(loaded, library) != loaded.end(); }};
+    // Components are part of MPI's own library. A session of the tools interface loads each that MPI has not opened,
+    // and unloads it again, which took 0.2 s where they are libraries.
+    const ToolsInterface tools;
+    if (!tools.open()) return Components{none};
+    return Components{[](const char*, const char* variable) { return has_variable(variable); }};
+}
+
+/// Asked once for all teams.
 const Components& components() {
-    static const Components found = [] {
-        Components here;
-        if (major_version() >= 5) return here;
-        const ToolsInterface tools;
-        if (!tools.open()) return here;
-        here.osc_pt2pt = has_variable("osc_pt2pt_no_locks");
-        here.osc_rdma = has_variable("osc_rdma_acc_use_amo");
-        here.btl_vader = has_variable("btl_vader_eager_limit");
-        for (const char* variable :
-             {"osc_ucx_priority", "btl_ofi_mode", "btl_openib_verbose", "btl_uct_memory_domains"})
-            here.between_nodes = here.between_nodes || has_variable(variable);
-        return here;
-    }();
+    static const Components found = find_components();
     return found;
 }
 
