@@ -229,7 +229,7 @@ TEST_CASE("windows of programs are tried by their kind and displacement unit, an
         CHECK(right.works);
         CHECK(right.reason.empty());
         CHECK(right.kind == kind);
-        CHECK(right.atomics.fetches(AtomicOperation::bit_or, AtomicType::int64));
+        CHECK(right.atomics.fetches(AtomicOperation::add, AtomicType::int64));
         for (const Fault& fault :
              {Fault{Call::put, How::wrong}, Fault{Call::flush, How::undelivered}, Fault{Call::rput, How::early}}) {
             INFO(test::name_of(fault));
@@ -239,10 +239,10 @@ TEST_CASE("windows of programs are tried by their kind and displacement unit, an
             CHECK_THAT(wrong.reason, test::says({test::name_of(fault.call)}));
         }
         for (const How how : {How::slow, How::ends_slowly, How::wrong}) {
-            const Fault fault{Call::fetch, how, AtomicOperation::bit_or, AtomicType::int64};
+            const Fault fault{Call::fetch, how, AtomicOperation::add, AtomicType::int64};
             INFO(test::name_of(fault));
             const FaultInPlace faulty{fault};
-            CHECK(adopt().atomics.fetches(AtomicOperation::bit_or, AtomicType::int64) == (how != How::wrong));
+            CHECK(adopt().atomics.fetches(AtomicOperation::add, AtomicType::int64) == (how != How::wrong));
         }
     }
 }
