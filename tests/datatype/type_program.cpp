@@ -37,8 +37,8 @@ Extents extents_of(MPI_Datatype type) {
     return result;
 }
 
-/// Open MPI 5.0.7 packs other bytes of complex numbers than those of the standard where their distances are no multiples
-/// of a number, with whichever constructor.
+/// Open MPI 5.0.7 packs other bytes of complex numbers than those of the standard where their distances are no
+/// multiples of a number, with whichever constructor.
 bool packs_complex_at_any_stride() {
     MPI_Datatype made = MPI_DATATYPE_NULL;
     MPI_Type_create_hvector(2, 1, 24, MPI_C_DOUBLE_COMPLEX, &made);
