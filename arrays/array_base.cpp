@@ -54,11 +54,13 @@ std::uint64_t segment_bytes(const Team& team, std::string_view name, std::uint64
 
 int checks(const Team& team) noexcept { return team.state().synchronisation().checks(); }
 
-std::uint64_t identity_of(std::span<const std::int64_t> extents,
-                          std::span<const distribution::DimensionMap> dimensions) noexcept {
+std::uint64_t identity_of(std::span<const std::int64_t> extents, std::span<const distribution::DimensionMap> dimensions,
+                          bool replicated, std::uint64_t user_map) noexcept {
     // FNV-1a, by Fowler, Noll and Vo, over 64-bit words.
     std::uint64_t hash = 0xcbf29ce484222325;
     const auto mix = [&](std::uint64_t word) { hash = (hash ^ word ^ word >> 32) * 0x100000001b3; };
+    mix(replicated ? 1 : 0);
+    mix(user_map);
     mix(extents.size());
     for (const std::int64_t extent : extents) mix(static_cast<std::uint64_t>(extent));
     for (const distribution::DimensionMap& dimension : dimensions) {
@@ -67,6 +69,35 @@ std::uint64_t identity_of(std::span<const std::int64_t> extents,
         mix(dimension.margin);
     }
     return hash;
+}
+
+std::uint64_t identity_of(const distribution::UserPlaces& map, std::span<const std::int64_t> extents, int ranks) {
+    constexpr int samples = 8; // each may cost as much as a walk over a rank's part
+    std::vector<std::uint64_t> numbers{map.identity(), map.local_capacity()};
+    std::array<Range, max_dimensions> ranges;
+    std::array<std::int64_t, max_dimensions> index{};
+    const bool empty = std::ranges::find(extents, 0) != extents.end();
+    for (int k = 0; k < samples; ++k) {
+        // From the first one to the last one.
+        const auto sample = [k](std::int64_t count) {
+            return (count - 1) / (samples - 1) * k + (count - 1) % (samples - 1) * k / (samples - 1);
+        };
+        const Rank rank{static_cast<int>(sample(ranks))};
+        numbers.push_back(map.domains_of(rank));
+        if (numbers.back() > 0) {
+            map.copy_domain(rank, 0, ranges.data());
+            for (std::size_t d = 0; d < extents.size(); ++d) {
+                numbers.push_back(ranges[d].size());
+                if (!ranges[d].empty()) numbers.push_back(static_cast<std::uint64_t>(ranges[d].first()));
+            }
+        }
+        if (empty) continue;
+        std::ranges::transform(extents, index.begin(), sample);
+        const Location place = map.locate_at(index.data());
+        numbers.push_back(static_cast<std::uint64_t>(place.owner.value));
+        numbers.push_back(place.offset);
+    }
+    return support::hash_of(std::as_bytes(std::span{numbers}));
 }
 
 void ArrayBase::begin_collective(std::string_view call) const {
@@ -406,14 +437,17 @@ void require_room_for_halo(Team& team, const GlobalArrayOptions& options, bool o
 }
 
 void require_same_map(Team& team, std::string_view name, std::span<const distribution::DimensionMap> dimensions,
-                      std::uint64_t capacity, bool replicated) {
-    std::vector<std::int64_t> description{static_cast<std::int64_t>(capacity), replicated ? 1 : 0};
+                      std::uint64_t capacity, bool replicated, std::uint64_t identity) {
+    std::vector<std::int64_t> description{static_cast<std::int64_t>(capacity), replicated ? 1 : 0,
+                                          static_cast<std::int64_t>(identity)};
     for (const distribution::DimensionMap& dimension : dimensions) {
         description.push_back(static_cast<std::int64_t>(dimension.block()));
         description.push_back(dimension.processes());
     }
-    team.require_same(description, array_text(name).c_str(),
-                      "the distribution (elements per rank, replicated, block size and processes per dimension)");
+    team.require_same(
+        description, array_text(name).c_str(),
+        "the distribution (elements per rank, replicated, a number for a user-defined one, block size and "
+        "processes per dimension)");
 }
 
 } // namespace lapwing::detail::arrays

@@ -180,7 +180,7 @@ lapwing_upc_pointer Allocation::agree(const char* call, const Asked& asked, From
 
 lapwing_upc_pointer Allocation::allocate_blocks_together(const char* call, std::size_t blocks,
                                                          std::size_t block_bytes) {
-    if constexpr (assertion_level >= 3) {
+    if (program_.team().state().synchronisation().checks() >= 3) {
         const std::array<std::int64_t, 2> asked{static_cast<std::int64_t>(blocks),
                                                 static_cast<std::int64_t>(block_bytes)};
         program_.team().require_same(asked, call, "the number of blocks, and their bytes,");

@@ -162,7 +162,7 @@ void detail::forget(lapwing_upc_atomicdomain* domain) noexcept { delete domain; 
 
 lapwing_upc_atomicdomain* make_atomic_domain(ProgramState& program, lapwing_upc_type type, int operations) {
     constexpr const char* call = "upc_all_atomicdomain_alloc";
-    if constexpr (assertion_level >= 3) {
+    if (program.team().state().synchronisation().checks() >= 3) {
         const std::array<std::int64_t, 2> asked{static_cast<std::int64_t>(type), operations};
         program.team().require_same(asked, call, "the type, and the operations,");
     }

@@ -1,20 +1,24 @@
 // UPC's collectives that move blocks of memory.
 #include "upc/collectives.hpp"
 
+#include "src/support/hash.hpp"
+#include "src/team/barrier.hpp"
 #include "src/team/block_collectives.hpp"
 #include "src/team/team_state.hpp"
 #include "upc/guarded.hpp"
 
-#include <lapwing/detail/config.hpp>
 #include <lapwing/error.hpp>
 #include <lapwing/team.hpp>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <bit>
 #include <cstdint>
 #include <cstring>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 namespace lapwing::upc {
@@ -64,33 +68,58 @@ void require_first_block(ProgramState& program, const char* call, const char* na
            !on_one_node(program);
 }
 
+/// The arguments of a collective call, for a comparison.
+[[nodiscard]] std::vector<std::int64_t> numbers_of(int flags, std::initializer_list<lapwing_upc_pointer> objects,
+                                                   std::initializer_list<std::size_t> sizes) {
+    std::vector<std::int64_t> numbers{flags};
+    for (const lapwing_upc_pointer& object : objects)
+        for (const std::uint64_t number : {object.address, std::uint64_t{object.thread}, std::uint64_t{object.phase}})
+            numbers.push_back(static_cast<std::int64_t>(number));
+    for (const std::size_t size : sizes) numbers.push_back(static_cast<std::int64_t>(size));
+    return numbers;
+}
+
+[[nodiscard]] std::string text_of_arguments(int flags, std::initializer_list<lapwing_upc_pointer> objects,
+                                            std::initializer_list<std::size_t> sizes) {
+    std::vector<std::string> pointers;
+    for (const lapwing_upc_pointer& object : objects) pointers.push_back(text(object));
+    return fmt::format("flags {:#x}, {}, sizes {}", flags, fmt::join(pointers, ", "),
+                       fmt::join(sizes.begin(), sizes.end(), ", "));
+}
+
 } // namespace
 
 CollectiveCall::CollectiveCall(ProgramState& program, const char* call, int flags, Touches touches,
                                std::initializer_list<lapwing_upc_pointer> objects,
                                std::initializer_list<std::size_t> sizes)
     : program_{program} {
-    if constexpr (assertion_level >= 3) {
-        std::vector<std::int64_t> arguments{flags};
-        for (const lapwing_upc_pointer& object : objects)
-            for (const std::uint64_t number :
-                 {object.address, std::uint64_t{object.thread}, std::uint64_t{object.phase}})
-                arguments.push_back(static_cast<std::int64_t>(number));
-        for (const std::size_t size : sizes) arguments.push_back(static_cast<std::int64_t>(size));
-        program.team().require_same(arguments, call, "what the call was given (flags, pointers, sizes)");
-    }
+    lapwing::detail::team::Synchronisation& synchronisation = program.team().state().synchronisation();
+    const std::vector<std::int64_t> numbers = numbers_of(flags, objects, sizes);
+    if (synchronisation.checks() >= 3)
+        program.team().require_same(numbers, call, "what the call was given (flags, pointers, sizes)");
     if ((flags & ~(in_flags | out_flags)) != 0 || std::popcount(static_cast<unsigned>(flags & in_flags)) > 1 ||
         std::popcount(static_cast<unsigned>(flags & out_flags)) > 1)
         throw UsageError{fmt::format(
             "{}: flags {:#x}; pass one of IN_ALLSYNC, IN_MYSYNC and IN_NOSYNC with one of OUT_ALLSYNC, OUT_MYSYNC and "
             "OUT_NOSYNC",
             program.who(call), flags)};
-    for (const lapwing_upc_pointer& object : objects) program.require_in_part(call, object, 0);
     const auto waits = [&](int none, int mine) {
         return (flags & none) == 0 && (touches == Touches::others || (flags & mine) == 0);
     };
     waits_at_end_ = waits(LAPWING_UPC_OUT_NOSYNC, LAPWING_UPC_OUT_MYSYNC);
-    if (waits(LAPWING_UPC_IN_NOSYNC, LAPWING_UPC_IN_MYSYNC)) program.team().barrier();
+    if (waits(LAPWING_UPC_IN_NOSYNC, LAPWING_UPC_IN_MYSYNC)) {
+        if (synchronisation.checks() < 1) program.team().barrier();
+        else
+            synchronisation.barrier(
+                lapwing::detail::team::CollectiveCall::upc_collective,
+                lapwing::detail::team::identity_on_window(call + std::string_view{"upc_all_"}.size(), 0),
+                {.number =
+                     static_cast<std::int64_t>(lapwing::detail::support::hash_of(std::as_bytes(std::span{numbers}))),
+                 .text = [&] { return text_of_arguments(flags, objects, sizes); },
+                 .start = [&] { return program.who(call); }});
+    }
+    // After the barrier, in which all have the same arguments: what is wrong here is wrong on all threads.
+    for (const lapwing_upc_pointer& object : objects) program.require_in_part(call, object, 0);
 }
 
 void CollectiveCall::finish() {

@@ -18,9 +18,9 @@ enum class Touches : std::uint8_t { own, others };
 /// A collective call from entry to exit, with the synchronisation that its flags ask for.
 class CollectiveCall {
 public:
-    /// Collective. Throws RangeError for pointers that are null or to no thread, UsageError for unknown flags;
-    /// at assertion level 3 MismatchError on all threads if their arguments differ, before any of them is
-    /// checked.
+    /// Collective. Throws UsageError for unknown flags, MismatchError on all threads if their arguments differ, as far
+    /// as there is a barrier in which they can be compared (at level 3 of the checks always, by a message more), then
+    /// RangeError for pointers that are null or to no thread.
     CollectiveCall(ProgramState& program, const char* call, int flags, Touches touches,
                    std::initializer_list<lapwing_upc_pointer> objects, std::initializer_list<std::size_t> sizes);
     CollectiveCall(const CollectiveCall&) = delete;

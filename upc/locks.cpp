@@ -1,5 +1,6 @@
 #include "upc/locks.hpp"
 
+#include "src/team/backoff.hpp"
 #include "src/team/team_state.hpp"
 #include "upc/program.hpp"
 
@@ -12,8 +13,6 @@
 
 #include <algorithm>
 #include <cstddef>
-
-#include <sched.h>
 
 namespace lapwing::upc {
 
@@ -140,17 +139,8 @@ bool Locks::attempt(const lapwing_upc_pointer& lock) {
     }
     // Repeated attempts disturb the holder: its processor, and the thread that has the lock's word and serves the
     // holder's accesses, too.
-    pause(failed_attempts_++);
+    lapwing::detail::team::pause_after(failed_attempts_++, longest_pause, program_.team().state());
     return false;
-}
-
-void Locks::pause(std::uint32_t failures) {
-    constexpr std::uint32_t free_attempts = 4; // attempts without a pause
-    constexpr std::uint32_t longest = 10;
-    if (failures < free_attempts) return;
-    lapwing::detail::team::TeamState& team = program_.team().state();
-    for (std::uint32_t k = 1U << std::min(failures - free_attempts, longest); k > 0; --k)
-        if (!team.progress()) sched_yield();
 }
 
 void Locks::unlock(const lapwing_upc_pointer& lock) {

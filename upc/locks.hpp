@@ -45,9 +45,6 @@ private:
     /// Throws if there is no lock, unless the thread has seen it before.
     [[nodiscard]] LockPlace place(const char* call, const lapwing_upc_pointer& lock);
     [[noreturn]] void throw_no_lock(const char* call, const lapwing_upc_pointer& lock) const;
-    /// After several failed attempts in a row: yields the processor and lets others have their replies, for longer
-    /// each time.
-    void pause(std::uint32_t failures);
     /// Finds freed places, whoever freed them, or makes new ones.
     void find_places();
 
@@ -58,7 +55,8 @@ private:
     /// Locks that this thread has seen to exist: to check takes a round trip.
     static constexpr std::size_t most_seen = 256;
     std::array<LockPlace, most_seen> seen_{};
-    std::uint32_t failed_attempts_ = 0; ///< in a row
+    std::uint32_t failed_attempts_ = 0;                ///< in a row
+    static constexpr std::uint32_t longest_pause = 10; ///< between attempts, in doublings
 };
 
 } // namespace lapwing::upc

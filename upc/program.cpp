@@ -4,6 +4,7 @@
 #include "src/team/team_registry.hpp"
 #include "src/team/team_state.hpp"
 #include "upc/guarded.hpp"
+#include "window/repeated_looks.hpp"
 
 #include <lapwing/detail/config.hpp>
 #include <lapwing/error.hpp>
@@ -12,9 +13,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <exception>
 #include <optional>
 #include <span>
@@ -46,9 +49,9 @@ enum class Record : std::uint8_t { off, threads, lines };
      .collective = true},
     {{"off", Record::off}, {"threads", Record::threads}, {"lines", Record::lines}}};
 
-/// After so many strict reads of one object in a row, a thread yields its processor now and then: it is waiting for
-/// another thread.
-constexpr int reads_before_yield = 16;
+/// A thread that waits for another in a loop yields its processor after so many strict reads, or fences.
+constexpr std::uint32_t reads_before_yield = 16;
+constexpr std::uint32_t fences_before_yield = 1024; // by the processor alone: some 30 us, and a yield less than one
 
 [[nodiscard]] std::optional<std::int64_t> identity_of(const int* name) {
     if (name == nullptr) return std::nullopt;
@@ -217,11 +220,12 @@ void ProgramState::wait(const int* name) {
 void ProgramState::fence() {
     // Among threads of one node all accesses to the heap are loads and stores. Sequentially consistent: of two threads
     // that store, fence and load what the other stores, one must see it.
-    if (one_node_ && team().state().epoch().only_memory()) {
-        team().state().check_usable("upc_fence");
-        return std::atomic_thread_fence(std::memory_order_seq_cst);
-    }
-    team().fence();
+    const bool by_processor = one_node_ && team().state().epoch().only_memory();
+    // A loop of relaxed reads and fences waits for another thread, as repeated strict reads do.
+    if (++fences_ % (by_processor ? fences_before_yield : reads_before_yield) == 0) let_others_run("upc_fence");
+    if (!by_processor) return team().fence();
+    team().state().check_usable("upc_fence");
+    std::atomic_thread_fence(std::memory_order_seq_cst);
 }
 
 void ProgramState::get_strict(const char* call, void* destination, const lapwing_upc_pointer& source,
@@ -229,16 +233,18 @@ void ProgramState::get_strict(const char* call, void* destination, const lapwing
     fence();
     memory_.get(call, destination, source, bytes);
     fence();
-    // A thread that reads the same object again and again waits for another, which may need this processor, or a
-    // reply from this thread.
-    if (lapwing_upc_equal(source, last_strict_read_) == 0) {
-        last_strict_read_ = source;
-        strict_reads_ = 0;
-    } else if (++strict_reads_ >= reads_before_yield) {
-        strict_reads_ = 0;
-        if (!team().state().progress()) sched_yield();
-        team().state().check_reachable(call, lapwing::detail::team::Membership::any_rank);
-    }
+    // A thread that finds the same in the same objects again and again waits for another.
+    std::uint64_t value = 0;
+    std::memcpy(&value, destination, std::min(bytes, sizeof value));
+    if (lapwing::detail::window::RepeatedLooks::again(this, static_cast<int>(source.thread), source.address, value) &&
+        ++repeated_reads_ % reads_before_yield == 0)
+        let_others_run(call);
+}
+
+void ProgramState::let_others_run(const char* call) {
+    // Whom this thread waits for may need this processor, or a reply from it, or have left.
+    if (!team().state().progress()) sched_yield();
+    team().state().check_reachable(call, lapwing::detail::team::Membership::any_rank);
 }
 
 void ProgramState::put_strict(const char* call, const lapwing_upc_pointer& destination, const void* source,

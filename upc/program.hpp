@@ -76,6 +76,8 @@ public:
 private:
     /// Lets accesses go inline if nothing else is to be done for them.
     void choose_inline_access();
+    /// In a loop that waits for another thread.
+    void let_others_run(const char* call);
 
     std::unique_ptr<Session> session_;
     ThreadCount threads_;
@@ -84,8 +86,8 @@ private:
     bool one_node_;
     bool between_phases_ = false;          ///< between upc_notify and upc_wait
     std::optional<std::int64_t> notified_; ///< the name of the last upc_notify
-    lapwing_upc_pointer last_strict_read_{};
-    int strict_reads_ = 0; ///< of it, in a row
+    std::uint32_t repeated_reads_ = 0;     ///< strict ones that found what they had found before
+    std::uint32_t fences_ = 0;
     Window window_;
     Memory memory_{*this};
     Transfers transfers_{*this};

@@ -10,10 +10,17 @@ namespace lapwing::upc {
 namespace {
 
 /// In the order in which they are replaced.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 17> words{{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 24> words{{
     {"Team::barrier (or notify and wait)", "upc_barrier (or upc_notify and upc_wait)"},
     {"Team::barrier", "upc_barrier"},
     {"Team::notify", "upc_notify"},
+    {"Team::broadcast", "a collective call"},
+    {"Team::all_gather", "a collective call"},
+    {"Team::combine_before", "a prefix reduction"},
+    {"Team::combine", "a reduction"},
+    {"Team::fence", "upc_fence"},
+    {"Team::release", "upc_fence"},
+    {"Team::acquire", "upc_fence"},
     {"Team::wait", "upc_wait"},
     {"Team::close", "the end of the program (a return from main, or exit)"},
     {"the close of a window", "the end of the program (a return from main, or exit)"},
@@ -39,10 +46,10 @@ std::string in_words_of_upc(std::string text) {
     for (const auto& [from, to] : words)
         for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos;) {
             // Whole words only.
-            const std::size_t behind = at + from.size();
+            const std::size_t end = at + from.size();
             if ((at > 0 && is_letter(text[at - 1]) && is_letter(from.front())) ||
-                (behind < text.size() && is_letter(text[behind]) && is_letter(from.back()))) {
-                at = behind;
+                (end < text.size() && is_letter(text[end]) && is_letter(from.back()))) {
+                at = end;
                 continue;
             }
             text.replace(at, from.size(), to);

@@ -1,6 +1,7 @@
 #include "window/lock_state.hpp"
 
 #include "src/support/log.hpp"
+#include "src/team/backoff.hpp"
 #include "src/team/team_registry.hpp"
 #include "window/repeated_looks.hpp"
 #include "window/window_state.hpp"
@@ -10,6 +11,12 @@
 #include <fmt/format.h>
 
 namespace lapwing::detail::window {
+
+namespace {
+/// Attempts of a thread that failed, in a row, at whichever locks.
+thread_local std::uint32_t failed_attempts = 0;
+constexpr std::uint32_t longest_pause = 6; // in doublings: the thread may have other work
+} // namespace
 
 LockState::LockState(Team& team, Rank home)
     : state_{team.state()},
@@ -102,6 +109,7 @@ void LockState::wait_for_hand_over(Done&& done, const char* call) {
 void LockState::take(Place& place) {
     state_.epoch().acquire();
     holder_.store(std::this_thread::get_id(), std::memory_order_relaxed);
+    failed_attempts = 0;
     place.keep();
 }
 
@@ -154,6 +162,7 @@ bool LockState::not_taken(std::int64_t before, const char* call) {
     // A rank that asks again and finds the same ticket polls for its end, which may not come: as lock() does.
     if (state_.membership().troubled() && RepeatedLooks::again(this, home_, 0, static_cast<std::uint64_t>(before)))
         state_.check_reachable(call, team::Membership::any_rank);
+    team::pause_after(failed_attempts++, longest_pause, state_);
     return false;
 }
 

@@ -196,6 +196,7 @@ AnyMap AnyMap::make(Team& team, std::string_view name, std::span<const std::int6
     try {
         map = distribution.kind == LAPWING_ALIGNED ? aligned(extents, distribution, team.size())
                                                    : plain(extents, distribution, team.size());
+        if (map.user_map != nullptr) map.identity = arrays::identity_of(*map.user_map, extents, team.size());
         if (halo != 0) {
             arrays::require_room_for_halo(team, {.name = std::string{name}, .halo = halo},
                                           map.user_map == nullptr && !map.replicated && map.block_cyclic.one_round());
@@ -275,7 +276,7 @@ AnyArray::AnyArray(Team& team, lapwing_type type, std::span<const std::int64_t> 
                 map.capacity(),
                 size_of(type),
                 alignment_of(type),
-                arrays::identity_of(extents, map.dimensions(extents.size())),
+                arrays::identity_of(extents, map.dimensions(extents.size()), map.replicated, map.identity),
                 options},
       type_{type},
       dimensions_{extents.size()},

@@ -57,6 +57,7 @@ struct AnyMap {
     std::shared_ptr<const distribution::UserPlaces>
         user_map; ///< in place of it for a distribution of the program's own
     bool replicated = false;
+    std::uint64_t identity = 0; ///< of user_map
 
     /// Throws RangeError and UsageError; `name` is the array's.
     [[nodiscard]] static AnyMap make(Team& team, std::string_view name, std::span<const std::int64_t> extents,

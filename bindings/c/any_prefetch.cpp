@@ -334,7 +334,11 @@ Relabelling AnyPrefetch::relabelling(const KeptDistribution& distribution) const
         failure = std::current_exception();
     }
     array_.end_collective(".relabelling", failure, "no order of the ranks was found");
-    return array_.relabelling_to(array_.slice(), map.dimensions(array_.dimensions_), map.user_map, map.replicated);
+    const std::span<const distribution::DimensionMap> dimensions = map.dimensions(array_.dimensions_);
+    const std::array<std::int64_t, 1> identity{
+        static_cast<std::int64_t>(arrays::identity_of(array_.extents(), dimensions, map.replicated, map.identity))};
+    array_.begin_collective("relabelling", "a distribution with the identity", identity);
+    return array_.relabelling_to(array_.slice(), dimensions, map.user_map, map.replicated);
 }
 
 } // namespace lapwing::detail::bindings

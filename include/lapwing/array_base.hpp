@@ -309,15 +309,21 @@ private:
 [[nodiscard]] std::string constructor_text(const Team& team, std::string_view name);
 /// Throws RangeError when an extent is negative or the number of elements above 2^64 - 1.
 void check_extents(const Team& team, std::string_view name, std::span<const std::int64_t> extents);
-/// A hash of extents and distribution; equal inputs give equal hashes, collisions are rare.
+/// A hash of extents and distribution; equal inputs give equal hashes, collisions are rare. `dimensions` are empty for
+/// a user-defined distribution, which `user_map` identifies.
 [[nodiscard]] std::uint64_t identity_of(std::span<const std::int64_t> extents,
-                                        std::span<const distribution::DimensionMap> dimensions) noexcept;
+                                        std::span<const distribution::DimensionMap> dimensions, bool replicated,
+                                        std::uint64_t user_map) noexcept;
+/// A hash of a user-defined distribution: its own identity, and where it places some elements and what it gives to some
+/// ranks. Distributions that differ elsewhere alone have the same.
+[[nodiscard]] std::uint64_t identity_of(const distribution::UserPlaces& map, std::span<const std::int64_t> extents,
+                                        int ranks);
 /// Collective, for assertion level 3. Throw MismatchError on every rank.
 void require_same_extents(Team& team, std::string_view name, std::span<const std::int64_t> extents);
-/// `dimensions` are empty for a user-defined distribution, of which only the capacity is compared, and for one that
-/// this rank could not make: it takes part nevertheless, so that the others do not wait for it.
+/// `dimensions` are empty for a user-defined distribution, which has an `identity`, and for one that this rank could
+/// not make: it takes part nevertheless, so that the others do not wait for it.
 void require_same_map(Team& team, std::string_view name, std::span<const distribution::DimensionMap> dimensions,
-                      std::uint64_t capacity, bool replicated);
+                      std::uint64_t capacity, bool replicated, std::uint64_t identity = 0);
 
 } // namespace detail::arrays
 } // namespace lapwing

@@ -28,6 +28,8 @@ public:
     [[nodiscard]] Rank rank(Rank process) const noexcept { return ranks_[static_cast<std::size_t>(process.value)]; }
     /// Rank{-1} if the rank is not among them.
     [[nodiscard]] Rank process(Rank rank) const noexcept;
+    /// A hash of the ranks, in their order.
+    [[nodiscard]] std::uint64_t identity() const noexcept;
 
 private:
     std::vector<Rank> ranks_;
@@ -50,6 +52,7 @@ public:
         return process.value < 0 ? 0 : map_.domain_count(process);
     }
     [[nodiscard]] Domain<N> domain(Rank rank, std::uint64_t k) const { return map_.domain(chosen_->process(rank), k); }
+    [[nodiscard]] std::uint64_t identity() const noexcept { return chosen_->identity(); }
 
 private:
     Map map_;

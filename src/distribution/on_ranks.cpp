@@ -1,5 +1,7 @@
 #include <lapwing/on_ranks.hpp>
 
+#include "src/support/hash.hpp"
+
 #include <lapwing/error.hpp>
 
 #include <fmt/format.h>
@@ -27,5 +29,7 @@ Rank ChosenRanks::process(Rank rank) const noexcept {
     const auto found = std::ranges::lower_bound(processes_, rank.value, {}, &std::pair<int, int>::first);
     return found != processes_.end() && found->first == rank.value ? Rank{found->second} : Rank{-1};
 }
+
+std::uint64_t ChosenRanks::identity() const noexcept { return support::hash_of(std::as_bytes(std::span{ranks_})); }
 
 } // namespace lapwing::detail::distribution

@@ -24,7 +24,7 @@ void raise_to(std::atomic<T>& cell, T value) {
 
 /// Whether there is a CollectiveCall of this number.
 constexpr bool is_collective_call(std::int32_t call) {
-    return call >= 0 && call <= static_cast<std::int32_t>(CollectiveCall::lock_close); // the last one
+    return call >= 0 && call <= static_cast<std::int32_t>(CollectiveCall::upc_collective); // the last one
 }
 
 } // namespace
@@ -40,6 +40,7 @@ const char* name(CollectiveCall call) {
     case CollectiveCall::file_load: return "the load of an array from a file";
     case CollectiveCall::lock_create: return "the creation of a lock";
     case CollectiveCall::lock_close: return "the close of a lock";
+    case CollectiveCall::upc_collective: return "a collective call of UPC";
     }
     return "?";
 }
@@ -69,13 +70,18 @@ std::int64_t identity_on_window(std::string_view call, std::uint64_t window) noe
     return static_cast<std::int64_t>(word << window_bits | (window & 0xFFFF));
 }
 
-std::string text_on_window(std::int64_t identity) {
+std::string call_on_window(std::int64_t identity) {
     const auto word = static_cast<std::uint64_t>(identity);
     std::string call;
     for (int shift = window_bits + (name_letters - 1) * letter_bits; shift >= window_bits; shift -= letter_bits)
         if (const std::size_t number = word >> shift & 31; number != 0 && number < letters.size())
             call += letters[number];
-    return fmt::format("{} on that made as number {}", call, word & 0xFFFF);
+    return call;
+}
+
+std::string text_on_window(std::int64_t identity) {
+    return fmt::format("{} on that made as number {}", call_on_window(identity),
+                       static_cast<std::uint64_t>(identity) & 0xFFFF);
 }
 
 std::string text_of_lock(std::int64_t identity) {

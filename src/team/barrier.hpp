@@ -24,7 +24,8 @@ enum class CollectiveCall : std::int32_t {
     end_on_window,
     file_load,
     lock_create,
-    lock_close
+    lock_close,
+    upc_collective
 };
 
 [[nodiscard]] const char* name(CollectiveCall call);
@@ -36,6 +37,8 @@ enum class CollectiveCall : std::int32_t {
 [[nodiscard]] std::int64_t identity_on_window(std::string_view call, std::uint64_t window) noexcept;
 /// It in words.
 [[nodiscard]] std::string text_on_window(std::int64_t identity);
+/// Its call alone, of which it has the first letters.
+[[nodiscard]] std::string call_on_window(std::int64_t identity);
 
 /// That of the creation and the close of a lock: the number of its slot, and its home.
 [[nodiscard]] constexpr std::int64_t identity_of_lock(std::uint32_t slot, int home) noexcept {

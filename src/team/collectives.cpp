@@ -139,6 +139,9 @@ void Team::all_reduce(void* values, std::uint64_t count, MPI_Datatype type, MPI_
     MPI_Aint zero = 0;
     MPI_Aint extent = 0;
     check_mpi(MPI_Type_get_extent(type, &zero, &extent), "MPI_Type_get_extent", state_->who());
+    if (state_->synchronisation().checks() >= 3)
+        require_same(std::array<std::int64_t, 2>{static_cast<std::int64_t>(count), extent}, "Team::all_reduce",
+                     "the number of elements, and their bytes,");
     if (count == 0) return;
     if (lower < 0 || true_extent + lower > extent || extent <= 0)
         throw UsageError{fmt::format(
@@ -176,6 +179,9 @@ void Team::broadcast(std::span<std::byte> bytes, Rank root) {
     if (root.value < 0 || root.value >= size_)
         throw RangeError{fmt::format("{}: Team::broadcast: root {} is outside [0, {}); pass a rank of the team", who(),
                                      root.value, size_)};
+    if (state_->synchronisation().checks() >= 3)
+        require_same(std::array<std::int64_t, 2>{static_cast<std::int64_t>(bytes.size()), root.value},
+                     "Team::broadcast", "the number of bytes, and the root,");
     Memory memory = std::make_unique_for_overwrite<std::byte[]>(std::min<std::uint64_t>(piece_bytes, bytes.size()));
     for (std::uint64_t at = 0; at < bytes.size(); at += piece_bytes) {
         const std::uint64_t now = std::min<std::uint64_t>(piece_bytes, bytes.size() - at);
@@ -276,6 +282,9 @@ void Team::all_gather(std::span<const std::byte> value, std::span<std::byte> all
         throw RangeError{
             fmt::format("{}: Team::all_gather: values of {} bytes of {} ranks into {} bytes; pass room for {} bytes",
                         who(), value.size(), size_, all.size(), value.size() * ranks)};
+    if (state_->synchronisation().checks() >= 3)
+        require_same(std::array<std::int64_t, 1>{static_cast<std::int64_t>(value.size())}, "Team::all_gather",
+                     "the number of bytes");
     if (value.empty()) return;
     // A piece is as many bytes of each value as all ranks' have room for.
     const std::uint64_t most = std::clamp<std::uint64_t>(piece_bytes / ranks, 1, value.size());

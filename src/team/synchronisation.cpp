@@ -212,6 +212,12 @@ void Synchronisation::check_attendance(CollectiveCall call, std::optional<std::i
         throw MismatchError{fmt::format("{}: this rank calls {}, and of the others one calls {} and one {}; {}", where,
                                         text_on_window(identity.value_or(0)), text_on_window(all.lowest_identity),
                                         text_on_window(all.highest_identity), same_calls)};
+    case CollectiveCall::upc_collective:
+        throw MismatchError{
+            fmt::format("{}: this rank calls upc_all_{}…, and of the others one calls upc_all_{}… and one "
+                        "upc_all_{}…; {}",
+                        where, call_on_window(identity.value_or(0)), call_on_window(all.lowest_identity),
+                        call_on_window(all.highest_identity), same_calls)};
     case CollectiveCall::lock_create:
     case CollectiveCall::lock_close:
         throw MismatchError{fmt::format(

@@ -456,6 +456,15 @@ TEST_CASE("arrays over some ranks of the team are assigned to and from all of th
     refused({}, test::says({"OnRanks", "at least one"}));
     refused({Rank{0}, Rank{ranks}}, test::says({"OnRanks", "rank " + std::to_string(ranks), "outside"}));
     refused({Rank{0}, Rank{0}}, test::says({"OnRanks", "rank 0", "twice"}));
+    if (ranks > 1) {
+        // As many elements each, and other owners.
+        const Rank other{runtime.rank() == Rank{0} ? 0 : 1};
+        CHECK_THROWS_AS((GlobalArray<double, 1>{runtime, {10}, OnRanks{Block{}, {other}}}), MismatchError);
+        GlobalArray<double, 1> array{runtime, {10}, Block{}};
+        CHECK_THROWS_AS(array.redistribute(OnRanks{Block{}, {other}}), MismatchError);
+        CHECK_THROWS_AS((void)array.relabelling(OnRanks{Block{}, {other}}), MismatchError);
+        array.close();
+    }
     runtime.close();
 }
 

@@ -1,6 +1,7 @@
 // Strict and relaxed accesses, with and without a cache, and random programs against an array in one process.
 #include "tests/distribution/random_maps.hpp"
 #include "tests/upc/upc_test.hpp"
+#include "upc/guarded.hpp"
 
 #include <lapwing/team.hpp>
 #include <lapwing/upc.hpp>
@@ -9,6 +10,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace upc = lapwing::upc;
@@ -243,6 +245,52 @@ TEST_CASE("a thread that leaves by an exception blocks no other") {
     const Started program; // another one can start
     CHECK(upc::threads() >= 1);
     upc::barrier();
+}
+
+TEST_CASE("loops that wait for what a thread that has left would write end") {
+    lapwing_upc_set_error_handler([](const char* message) { throw test::UpcError{message}; });
+    for (const bool with_fence : {false, true}) {
+        std::string error = "no error";
+        struct Left {};
+        try {
+            const upc::Program program;
+            if (upc::threads() == 1 || upc::detail::heap_window().team().network_path() == lapwing::Path::rma) return;
+            const upc::SharedArray<int> flags{static_cast<std::size_t>(upc::threads())};
+            const upc::SharedArray<int> others{static_cast<std::size_t>(upc::threads())};
+            const auto own = static_cast<std::size_t>(upc::mythread());
+            if (upc::mythread() == 1) throw Left{};
+            const auto strict = [](const lapwing_upc_pointer& place) {
+                int value = 0;
+                lapwing_upc_get_strict(&value, place, sizeof value);
+                return value;
+            };
+            try {
+                // Two objects in turns; or one, relaxed, and fences.
+                if (with_fence)
+                    while (flags[own] == 0) upc::fence();
+                else
+                    while (strict(flags[own].place()) == 0 && strict(others[own].place()) == 0) {
+                    }
+            } catch (const test::UpcError& failure) {
+                error = failure.text;
+            }
+            CHECK_THAT(error, test::says({with_fence ? "upc_fence" : "get", "thread 1 left"}));
+            throw Left{};
+        } catch (const Left&) {
+        }
+    }
+    const Started program;
+    upc::barrier();
+}
+
+TEST_CASE("no text of UPC speaks of a team's calls") {
+    for (const char* call :
+         {"Team::barrier", "Team::notify", "Team::wait", "Team::close", "Team::broadcast", "Team::all_gather",
+          "Team::combine", "Team::combine_before", "Team::fence", "Team::release", "Team::acquire"}) {
+        const std::string text = upc::in_words_of_upc(std::string{"rank 1 of 2: "} + call + ": rank 0 left the team");
+        CHECK(text.find("Team::") == std::string::npos);
+        CHECK(text.find("rank") == std::string::npos);
+    }
 }
 
 TEST_CASE("what can be cast, and what heaps of different sizes say") {

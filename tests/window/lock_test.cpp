@@ -161,6 +161,19 @@ TEST_CASE("try_lock takes a free lock, and no other") {
     runtime.barrier();
 }
 
+TEST_CASE("who tries a lock again and again does not keep its holder from its work") {
+    Runtime runtime;
+    Window window{runtime, 64};
+    Lock lock{runtime, Rank{0}};
+    std::uint64_t attempts = 1;
+    while (!lock.try_lock()) ++attempts;
+    for (int k = 0; k < 300; ++k) (void)window.get<int>(test::next(runtime), Offset{0});
+    lock.unlock();
+    // Attempts come less and less often: without that they are millions.
+    CHECK(attempts < 100'000);
+    runtime.barrier();
+}
+
 TEST_CASE("locks are closed before they are opened, as windows are, and may be members of what is made later") {
     struct Solver {
         Window window;

@@ -30,6 +30,7 @@ struct ArrayMaps {
     std::shared_ptr<const distribution::UserMap<N>>
         user_map; ///< in place of block_cyclic for a user-defined distribution
     bool replicated = false;
+    std::uint64_t identity = 0;                              ///< of a user-defined distribution: see identity_of()
     std::shared_ptr<const KeptDistribution<N>> distribution; ///< which has made them
 };
 
@@ -75,7 +76,10 @@ public:
         try {
             auto map = distribution_.map(extents, team.size());
             if constexpr (std::same_as<decltype(map), BlockCyclicMap<N>>) maps.block_cyclic = std::move(map);
-            else maps.user_map = std::make_shared<distribution::UserMapOf<N, decltype(map)>>(std::move(map));
+            else {
+                maps.user_map = std::make_shared<distribution::UserMapOf<N, decltype(map)>>(std::move(map));
+                maps.identity = identity_of(*maps.user_map, extents.values(), team.size());
+            }
         } catch (...) {
             const std::exception_ptr failure = std::current_exception();
             if (compares) {
@@ -90,7 +94,7 @@ public:
             if (maps.user_map == nullptr)
                 require_same_map(team, name, maps.block_cyclic.dimensions(), maps.block_cyclic.local_capacity(),
                                  maps.replicated);
-            else require_same_map(team, name, {}, maps.user_map->local_capacity(), maps.replicated);
+            else require_same_map(team, name, {}, maps.user_map->local_capacity(), maps.replicated, maps.identity);
         }
         return maps;
     }

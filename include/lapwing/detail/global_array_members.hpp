@@ -70,7 +70,8 @@ GlobalArray<T, N>::GlobalArray(Team& team, const Extents<N>& extents, detail::ar
                 alignof(T),
                 detail::arrays::identity_of(extents.values(),
                                             maps.user_map ? std::span<const detail::distribution::DimensionMap>{}
-                                                          : maps.block_cyclic.dimensions()),
+                                                          : maps.block_cyclic.dimensions(),
+                                            maps.replicated, maps.identity),
                 std::move(options)} {
     state_.map = std::move(maps.block_cyclic);
     state_.user_map = std::move(maps.user_map);

@@ -4,6 +4,8 @@
 /// How a GlobalArray gets other extents, or another distribution. Included by global_array.hpp.
 #include <lapwing/global_array.hpp>
 
+#include <array>
+#include <cstdint>
 #include <exception>
 #include <memory>
 #include <span>
@@ -53,6 +55,9 @@ Relabelling GlobalArray<T, N>::relabelling(const D& distribution) const {
     this->end_collective(".relabelling", failure, "no order of the ranks was found");
     std::span<const detail::distribution::DimensionMap> dimensions;
     if (maps.user_map == nullptr) dimensions = maps.block_cyclic.dimensions();
+    const std::array<std::int64_t, 1> identity{static_cast<std::int64_t>(
+        detail::arrays::identity_of(state_.extents.values(), dimensions, maps.replicated, maps.identity))};
+    this->begin_collective("relabelling", "a distribution with the identity", identity);
     return this->relabelling_to(slice(), dimensions, maps.user_map, maps.replicated);
 }
 

@@ -24,6 +24,8 @@ public:
     [[nodiscard]] virtual std::uint64_t local_capacity() const = 0;
     [[nodiscard]] virtual std::uint64_t domains_of(Rank rank) const = 0;
     virtual void copy_domain(Rank rank, std::uint64_t k, Range* ranges) const = 0;
+    /// A number made of the map's parameters, the same on all ranks; 0 where the map has none.
+    [[nodiscard]] virtual std::uint64_t identity() const { return 0; }
 };
 
 /// The same behind an interface that knows it, so that GlobalArray<T, N> is one type whatever the distribution.
@@ -54,6 +56,10 @@ public:
     std::uint64_t local_capacity() const override { return map_.local_capacity(); }
     std::uint64_t domain_count(Rank rank) const override { return map_.domain_count(rank); }
     Domain<N> domain(Rank rank, std::uint64_t k) const override { return map_.domain(rank, k); }
+    std::uint64_t identity() const override {
+        if constexpr (requires { std::uint64_t{map_.identity()}; }) return map_.identity();
+        else return 0;
+    }
 
 private:
     Map map_;

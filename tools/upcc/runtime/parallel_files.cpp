@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <climits>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <utility>
@@ -62,6 +63,18 @@ int ParallelFile::agreed(int error) const {
     return all;
 }
 
+/// Whether all threads have the same name and flags, of which the calls that follow depend.
+bool ParallelFile::all_open_the_same() const {
+    std::uint64_t hash = 0xcbf29ce484222325; // FNV-1a
+    const auto mix = [&](unsigned value) { hash = (hash ^ value) * 0x100000001b3; };
+    for (const char letter : name_) mix(static_cast<unsigned char>(letter));
+    mix(static_cast<unsigned>(flags_));
+    const std::uint64_t own[2]{hash, ~hash};
+    std::uint64_t largest[2]{};
+    MPI_Allreduce(own, largest, 2, MPI_UINT64_T, MPI_MAX, threads_);
+    return largest[0] == ~largest[1];
+}
+
 MPI_Info ParallelFile::info() const {
     if (hints_.empty()) return MPI_INFO_NULL;
     MPI_Info info = MPI_INFO_NULL;
@@ -101,6 +114,7 @@ int ParallelFile::open() {
         ((flags_ & io::exclusive) != 0 && (flags_ & io::create) == 0) ||
         ((flags_ & io::truncate) != 0 && (flags_ & io::read_only) != 0))
         error = EINVAL;
+    if (!all_open_the_same()) return EINVAL;
     if (error == 0 && thread == 0) error = precheck();
     if (error = agreed(error); error != 0) return error;
     const int mode = (flags_ & io::read_only) != 0    ? MPI_MODE_RDONLY

@@ -93,6 +93,7 @@ public:
 private:
     [[nodiscard]] int refused(Direction direction, bool is_local) const;
     [[nodiscard]] int precheck() const;
+    [[nodiscard]] bool all_open_the_same() const;
     [[nodiscard]] int at(Direction direction, const Memory& memory, std::size_t begin, std::size_t bytes, Offset offset,
                          Offset& done);
     [[nodiscard]] int in_own_share(Direction direction, const Memory& memory, Offset& done);
