@@ -13,7 +13,7 @@
 
 namespace lapwing::detail::pipeline {
 
-/// What one execution of a plan works with: memory for its chunks, and lists of the operations under way in each slot,
+/// The resources of one execution of a plan: memory for its chunks, and lists of the operations under way in each slot,
 /// which keep their capacity from one execution to the next.
 struct ChunkBuffers {
     support::AlignedMemory memory;
@@ -24,12 +24,12 @@ struct ChunkBuffers {
 /// The chunk buffers of a team: at most `limit` bytes, kept for the next execution that needs as many or fewer.
 class ChunkPool final : public team::TeamPart {
 public:
-    /// Buffers of at least `bytes`, or of what the limit leaves beside those that other executions hold: of none if
-    /// that is less than `least`. Far larger ones are taken only where the limit leaves no others.
+    /// Buffers of at least `bytes`, or of what the limit leaves beside those that other executions hold; none if that
+    /// is less than `least`. Much larger ones are taken only if the limit leaves no others.
     [[nodiscard]] std::unique_ptr<ChunkBuffers> take(std::uint64_t bytes, std::uint64_t least, std::uint64_t limit);
     void give_back(std::unique_ptr<ChunkBuffers> buffers) noexcept;
-    /// Instead, of buffers that something under way to a rank that has left may still read: their memory stays until
-    /// the pool goes.
+    /// In place of returning buffers that something under way to a rank that has left may still read: their memory
+    /// stays until the pool is destroyed.
     void keep(std::unique_ptr<ChunkBuffers> buffers) noexcept;
 
     /// Bytes that exist, in use or not.

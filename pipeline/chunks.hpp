@@ -10,10 +10,10 @@ struct Chunks {
     std::uint64_t first = 0;
     double growth = 1;
     std::uint64_t largest = 0;
-    /// From the smallest at the end backwards, for gets: what cannot be hidden there is unpacking the last chunk.
+    /// For gets, backwards from the smallest at the end: what cannot be hidden is the unpacking of the last chunk.
     bool shrinking = false;
 
-    /// Size of the chunk that comes when `left` of `total` bytes are left; nothing else needs to be remembered.
+    /// Size of the next chunk when `left` of `total` bytes are left; no other state is needed.
     [[nodiscard]] std::uint64_t next(std::uint64_t left, std::uint64_t previous) const noexcept {
         if (!shrinking || growth <= 1) {
             const std::uint64_t wanted = previous == 0 ? first : grown(previous);

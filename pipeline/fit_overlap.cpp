@@ -20,10 +20,10 @@ constexpr std::array<std::uint64_t, 3> chunk_counts{2, 4, 8};
 using Gains = std::array<double, chunk_counts.size()>;
 constexpr std::size_t least_count = 10; // half of them with everything at once first
 
-/// Executes each plan after the first in turns with the first, of everything at once, and takes the medians.
+/// Executes each plan after the first in turns with the first, which packs everything at once, and takes the medians.
 template <class TimeOf>
 Gains measured_gains(std::vector<Plan>& plans, TimeOf time_of, double seconds) {
-    // In turns the first and the second: machines are faster at times.
+    // The first and the second alternate: machines are sometimes faster, sometimes slower.
     std::array<std::vector<double>, chunk_counts.size()> quotients;
     const auto begin = std::chrono::steady_clock::now();
     for (std::size_t n = 0; n < least_count || (n < 200 && model::seconds_since(begin) < seconds); ++n)
@@ -42,8 +42,8 @@ Gains measured_gains(std::vector<Plan>& plans, TimeOf time_of, double seconds) {
     return gains;
 }
 
-/// The overlap for which the sum of the squared errors of the predicted gains' logarithms is the least. `bytes` are
-/// those that the chunks are counted of.
+/// The overlap for which the sum of the squared errors of the logarithms of the predicted gains is least. `bytes` are
+/// the bytes that the chunks are counted of.
 double overlap_of(const Gains& gains, const TransferShape& shape, const model::TransferModel& model,
                   const model::CopyModel& copies, std::uint64_t bytes) {
     const auto error = [&](double overlap) {

@@ -13,10 +13,10 @@ namespace lapwing::detail::pipeline {
 
 using transport::Direction;
 
-/// The overlap with which the model predicts best what pipelines of `bytes` really gain over packing everything first:
-/// the one that model::measure_overlap() finds is of one transfer and a computation in the cache, and says little of
-/// chunks that follow each other, beside copies that need the memory, too. Executes them, in turns. Uses as much of
-/// `memory` as twice `bytes`, and `bytes` of `target`'s part.
+/// The overlap with which the model best predicts what pipelines of `bytes` really gain over packing everything first.
+/// model::measure_overlap() measures one transfer and a computation in the cache, which says little of successive
+/// chunks and of copies that also need the memory. Executes pipelines, in turns. Uses twice `bytes` of `memory`, and
+/// `bytes` of `target`'s part.
 [[nodiscard]] double fit_overlap(Window& window, Rank target, Direction direction, const model::TransferModel& model,
                                  const model::CopyModel& copies, std::uint64_t bytes, std::span<std::byte> memory,
                                  double seconds);

@@ -49,7 +49,7 @@ constexpr std::array<detail::support::Word<Strategy>, 7> strategy_words{{{"auto"
     4096,
     std::uint64_t{1} << 40};
 
-/// Whether a rank on this path can be reached so. The setting is then passed over; an option is refused.
+/// Whether a rank on this path can be reached by it. If not, the setting is ignored, and an option is refused.
 bool possible(Strategy strategy, Path path) {
     const bool mapped = detail::pipeline::is_mapped(path);
     return strategy == Strategy::direct_copy ? mapped : strategy != Strategy::owner_packed || !mapped;
@@ -64,7 +64,7 @@ namespace detail::pipeline {
 namespace {
 
 Layout moved(const Layout& layout, Offset offset, const window::WindowState& window, const char* call, int rank) {
-    // The part's size is below 2^63, so that an offset beyond it is outside whatever the layout is.
+    // The part's size is below 2^63, so an offset beyond it is outside for any layout.
     const std::uint64_t size = window.map().bytes(rank);
     const bool inside = layout.empty()
                             ? offset.bytes <= size
@@ -262,7 +262,7 @@ void require_within(const PlanState& plan, std::span<Byte> memory) {
                     plan.local.upper(), memory.size())};
 }
 
-/// The beginning of every execution. True if that was all: the memory is copied directly.
+/// The beginning of every execution. True if that was all, since the memory is copied directly.
 bool begin_execution(PlanState& plan, std::byte* memory) {
     plan.refresh();
     finish_earlier(plan);
@@ -277,8 +277,8 @@ void carry_out(const std::shared_ptr<PlanState>& plan, std::byte* memory) {
     const double predicted = plan->decision.seconds;
     PlannedTransfer transfer{plan, memory};
     transfer.wait();
-    // A put is not complete at the owner yet, which its prediction includes: only gets can be compared, and where the
-    // wire is most of it.
+    // A put is not complete at the owner yet, while its prediction includes that: only gets can be compared, and only
+    // if the wire takes most of the time.
     if (plan->mapped == nullptr && plan->direction == Direction::get && transfer.as_planned() &&
         2 * plan->decision.wire_seconds >= predicted)
         plan->costs.observe(plan->decision.strategy == Strategy::owner_packed ? Path::service : plan->path,
@@ -310,11 +310,11 @@ Completion detail::pipeline::start_past_cache(const std::shared_ptr<PlanState>& 
 Completion detail::pipeline::start_plan(const std::shared_ptr<PlanState>& plan, std::byte* memory) {
     if (plan->shape.bytes == 0) return {};
     require_host_memory(*plan, memory);
-    // What goes through a cache is not notified of chunks that come later.
+    // Transfers through a cache are not notified of chunks that come later.
     Completion completion;
     if (plan->window.cache() == nullptr) completion = start_past_cache(plan, memory);
     else carry_out(plan, memory);
-    // Also chunks not started yet: accesses to their bytes follow them from now on.
+    // Also of chunks not started yet: accesses to their bytes follow them from now on.
     if (plan->direction == Direction::put && plan->tells_copies) plan->notify_written(memory);
     return completion;
 }
@@ -344,7 +344,7 @@ void Plan::execute_notify(const void* memory, unsigned counter) {
             fmt::format("{}: the plan is of a get, which tells its target nothing; make one with Plan::put",
                         window.who("put_notify"))};
     execute(memory);
-    // Chunks and blocks may arrive in any order, and those of MPI's operations after any message.
+    // Chunks and blocks may arrive in any order, and MPI's operations after any message.
     if (state_->mapped == nullptr) window.order().flush(state_->rank);
     window.notifications().put(state_->rank, 0, {}, counter);
 }

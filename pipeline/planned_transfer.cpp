@@ -36,7 +36,7 @@ PlannedTransfer::PlannedTransfer(std::shared_ptr<PlanState> plan, std::byte* mem
         // A put follows its table; a get arrives at its place.
         if (!one_block_here() || (put && table_room_ != 0)) data_room_ = chunks_.largest;
     } else if (source_ != nullptr || (decision.strategy != Strategy::per_block && !one_block_here())) {
-        // One block here needs no copy: its chunks leave from, or arrive at, their place.
+        // A single block here needs no copy: its chunks are sent from, or arrive at, their place.
         way_ = Way::packed;
         data_room_ = chunks_.largest;
     }
@@ -89,8 +89,8 @@ PlannedTransfer::~PlannedTransfer() {
 
 void PlannedTransfer::end(bool intact) noexcept {
     if (buffers_ != nullptr) {
-        // After an error: what is under way still uses the buffers, and the completions wait for it as long as there is
-        // hope.
+        // After an error: operations under way still use the buffers, and the completions wait for them as long as
+        // there is hope.
         for (auto& slot : buffers_->under_way) slot.clear();
         if (intact) plan_->pool.give_back(std::move(buffers_));
         else plan_->pool.keep(std::move(buffers_));
@@ -163,7 +163,7 @@ std::uint64_t PlannedTransfer::start_owner_packed(std::uint64_t slot, std::uint6
                                                                  {table, runs.table_bytes + bytes}, runs.table_bytes));
         return bytes;
     }
-    // From or to the memory itself where it is one block.
+    // Directly from or to the memory if it is one block.
     std::byte* data = slot_data(slot);
     if (one_block_here()) data = memory_ + local_.next(bytes).offset;
     else if (put) pack_next(data, bytes);
@@ -241,7 +241,7 @@ bool PlannedTransfer::go_on(bool block) {
     try {
         if (buffers_ == nullptr && !take_buffers(false)) {
             if (!block) return false;
-            // Whoever started transfers of this window, nobody may be left to go on with them.
+            // Whoever started transfers of this window, no thread may be left that would continue them.
             plan_->window.order().chunked_transfers().free_memory();
             (void)take_buffers(true);
         }

@@ -23,7 +23,7 @@ namespace lapwing::detail::pipeline {
 /// What a plan fixes. The layouts are the plan's own copies; cursors point into them.
 class PlanState {
 public:
-    /// `rank` is one of the window's; `remote` is from `offset` of its part on, and must stay within: RangeError.
+    /// `rank` is one of the window's; `remote` begins at `offset` of its part, and must stay within it: RangeError.
     PlanState(window::WindowState& window, Direction direction, const Layout& local, int rank, Offset offset,
               const Layout& remote, const PlanOptions& options);
 
@@ -33,8 +33,8 @@ public:
     [[nodiscard]] Decision produced() const;
     [[nodiscard]] std::string explain() const;
 
-    // To copies of the rank's part, of a put: what it has written there, or started to, from `memory`, or from nobody
-    // knows where.
+    // Notifies copies of the rank's part of a put: of what it has written there, or started to, from `memory`, or from
+    // bytes that are not known.
     void notify_written(const std::byte* memory) const;
     void notify_invalidated() const;
 
@@ -44,8 +44,8 @@ public:
     const Layout remote; ///< relative to the start of the rank's part
     const int rank;
     const Path path;
-    /// The rank's part where it is mapped here, so that it is loaded and stored; else null. What carries the plan out
-    /// goes by this.
+    /// The rank's part if it is mapped here, so that it is loaded and stored; else null. Plans are carried out
+    /// accordingly.
     std::byte* const mapped;
     const PlanOptions options;
     TransferShape shape;
@@ -61,44 +61,45 @@ private:
     void check() const;
 };
 
-/// Whether a rank's progress thread can pack and unpack for others: one that has none would have to call Lapwing, which
-/// it has to anyway where messages are all there is.
+/// Whether a rank's progress thread can pack and unpack for others. Without such a thread the rank would have to call
+/// Lapwing, which it has to anyway where all transfers are messages.
 [[nodiscard]] bool may_be_owner_packed(window::WindowState& window, int rank);
-/// Starts a get into `memory`, also where the window is cached: of the cache only own writes that it holds back matter.
-/// Until it is complete this rank must not write the bytes that are read.
+/// Starts a get into `memory`, also where the window is cached: only this rank's writes that the cache holds back
+/// matter. Until it is complete this rank must not write the bytes that are read.
 [[nodiscard]] Completion start_past_cache(const std::shared_ptr<PlanState>& plan, std::byte* memory);
 
-/// As Plan::start().
+/// Like Plan::start().
 [[nodiscard]] Completion start_plan(const std::shared_ptr<PlanState>& plan, std::byte* memory);
 
-/// The bytes of a put, from the first to the last: portion by portion, each computed into memory that is given.
+/// The bytes of a put, from the first to the last: portion by portion, each computed into memory that is passed.
 class ByteSource {
 public:
     virtual ~ByteSource() = default;
     virtual void next(std::span<std::byte> bytes) = 0;
 };
 
-/// One execution of a plan that goes over the network: chunk by chunk, each through a slot of the buffers. What is
-/// under way is given back, and the window left, as soon as it is complete: the object may outlive the window.
+/// One execution of a plan that goes over the network: chunk by chunk, each through a slot of the buffers. It gives
+/// back its resources and leaves the window as soon as it is complete: the object may outlive the window.
 class PlannedTransfer final : public transport::PendingTransfer,
                               public window::ChunkedTransfer,
                               public support::Recycled<PlannedTransfer> {
 public:
     PlannedTransfer(std::shared_ptr<PlanState> plan, std::byte* memory);
-    /// As `decision` says, and not as the plan does. With a source the bytes come from there, and `memory` is null.
+    /// Carried out as `decision` says, rather than the plan. With a source the bytes come from it, and `memory` is
+    /// null.
     PlannedTransfer(std::shared_ptr<PlanState> plan, std::byte* memory, const Decision& decision,
                     ByteSource* source = nullptr);
     ~PlannedTransfer() override;
 
-    /// Of a transfer that the window does not know of: only the first `bytes` of its bytes are there yet. Chunks that
-    /// have others are not started.
+    /// For a transfer that the window does not know of: only the first `bytes` of its bytes are there yet. Chunks that
+    /// need more are not started.
     void limit(std::uint64_t bytes) noexcept { ready_ = bytes; }
     /// How many must be there before the next chunk can be started.
     [[nodiscard]] std::uint64_t next_chunk_end() const noexcept {
         return plan_->shape.bytes - left_ + (left_ != 0 ? chunks_.next(left_, previous_) : 0);
     }
 
-    /// Starts what there is memory for. Unless that completes it, the window knows the transfer from now on.
+    /// Starts the chunks that there is memory for. Unless that completes it, the window knows the transfer from now on.
     [[nodiscard]] bool start();
     bool test() override;
     void wait() override;
@@ -111,16 +112,16 @@ public:
     [[nodiscard]] bool as_planned() const noexcept { return as_planned_; }
 
 private:
-    /// Takes buffers. False if others hold them, unless it has to do with what there is.
+    /// Takes buffers. False if others hold them, unless it must manage with what is left.
     [[nodiscard]] bool take_buffers(bool must);
-    /// What there is memory for, and what has arrived; all if it is to block. Whether it is complete.
+    /// Advances as far as there is memory and data has arrived, or to the end if it may block. Whether it is complete.
     [[nodiscard]] bool go_on(bool block);
     /// Calls `function()`, under the lock of chunked transfers if the window knows the transfer.
     template <class Function>
     auto while_locked(Function&& function);
     /// The next bytes, packed.
     void pack_next(std::byte* packed, std::uint64_t bytes);
-    /// Whether chunks leave from, or arrive at, their place in the memory.
+    /// Whether chunks are sent from, or arrive at, their place in the memory.
     [[nodiscard]] bool one_block_here() const noexcept { return source_ == nullptr && plan_->local.is_contiguous(); }
     [[nodiscard]] bool next_is_ready() const noexcept {
         return ready_ >= plan_->shape.bytes || next_chunk_end() <= ready_;
@@ -129,9 +130,9 @@ private:
     void end(bool intact) noexcept;
     /// Starts the next chunk in the next slot, which must be free.
     void start_chunk();
-    /// Operations of the bytes of the chunk in `slot`, one for each block of the remote side.
+    /// Starts operations for the bytes of the chunk in `slot`, one for each block of the remote side.
     void start_packed(std::uint64_t slot, std::uint64_t bytes);
-    /// One message, which the owner unpacks or answers. Returns how many bytes it holds: fewer than `bytes` where their
+    /// One message, which the owner unpacks or answers. Returns how many bytes it holds: fewer than `bytes` if their
     /// description leaves no room.
     [[nodiscard]] std::uint64_t start_owner_packed(std::uint64_t slot, std::uint64_t bytes);
     void start_blocks(std::uint64_t slot, std::uint64_t bytes);
@@ -158,7 +159,7 @@ private:
     std::unique_ptr<ChunkBuffers> buffers_;
     support::AlignedMemory
         own_memory_; ///< in place of theirs, where there is no other memory that the bytes could be in
-    /// How the bytes get from the memory to the operations, and back.
+    /// How the bytes get from the memory to the operations, or back.
     enum class Way : std::uint8_t {
         in_place, ///< they do not: operations have the memory itself
         packed,

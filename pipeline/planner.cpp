@@ -17,10 +17,10 @@ namespace {
 
 constexpr std::uint64_t most_slots = 4;
 constexpr std::uint64_t smallest_chunk = 4096;
-/// Chunks of a candidate: more would cost more to think about than they can gain.
+/// The most chunks of a candidate: to consider more would cost more than they can gain.
 constexpr std::uint64_t most_chunks = 512;
 
-/// Wire time of a part of a transfer that leaves as one operation for each block of the remote side.
+/// Wire time of a part of a transfer that is sent as one operation for each block of the remote side.
 struct Wire {
     const TransferShape& shape;
     const model::TransferModel& transfers;
@@ -44,15 +44,15 @@ struct Wire {
     [[nodiscard]] double issue(std::uint64_t part) const { return operations(part) * transfers.issue(block(part)); }
 };
 
-/// How much later a wire with `remaining` seconds of work is done because the processor copies for `copying` seconds,
-/// in which the wire moves on at the share `overlap` only.
+/// How much later a wire with `remaining` seconds of work finishes because the processor copies for `copying` seconds,
+/// during which the wire advances only at the rate `overlap`.
 double stall(double remaining, double copying, double overlap) {
     if (remaining <= 0) return 0;
     if (remaining > overlap * copying) return copying * (1 - overlap);
     return remaining / overlap - remaining;
 }
 
-/// Every chunk of a packed transfer through a small simulation of one processor and one wire.
+/// Passes every chunk of a packed transfer through a small simulation of one processor and one wire.
 double simulate(const TransferShape& shape, const Chunks& chunks, std::uint64_t slots, const Wire& wire,
                 const model::CopyModel& copies) {
     // Bytes that the owner unpacks follow their table, even from memory that is one block.
@@ -83,7 +83,7 @@ double simulate(const TransferShape& shape, const Chunks& chunks, std::uint64_t 
             processor += issue;
             wire_free = begin + gap;
         } else {
-            // A slot comes free when its chunk has arrived and is unpacked.
+            // A slot becomes free when its chunk has arrived and is unpacked.
             if (count >= slots) {
                 const double copying = copy(last);
                 processor = std::max(processor, slot);
@@ -112,8 +112,8 @@ double simulate(const TransferShape& shape, const Chunks& chunks, std::uint64_t 
 
 using Sizes = boost::container::static_vector<std::uint64_t, model::TransferModel::most_lines>;
 
-/// The largest transfers before MPI goes another way: where it asks the receiver first, say, a power of two is often
-/// just too long. Those that are powers of two are tried anyway.
+/// The largest transfers before MPI switches protocols: at a rendezvous threshold, for example, a power of two is often
+/// just too long. Powers of two are tried anyway.
 Sizes ends_below_changes(const model::TransferModel& transfers) {
     Sizes ends;
     for (const model::TransferLine& line : transfers.lines()) {
@@ -162,7 +162,7 @@ double predict_per_block(const TransferShape& shape, const model::TransferModel&
 }
 
 double predict_direct(const TransferShape& shape, const model::CopyModel& copies) {
-    // Block by block on both sides: the finer one gives the blocks, both bring their lines.
+    // Block by block on both sides: the finer side gives the blocks, and both add their cache lines.
     const bool local_finer = shape.local.blocks >= shape.remote.blocks;
     const model::BlockShape& finer = local_finer ? shape.local : shape.remote;
     const model::BlockShape& other = local_finer ? shape.remote : shape.local;
@@ -175,7 +175,7 @@ double predict_direct(const TransferShape& shape, const model::CopyModel& copies
 
 namespace {
 
-/// What a decision follows from.
+/// What a decision depends on.
 struct Inputs {
     const TransferShape& shape;
     const model::TransferModel& transfers;
@@ -195,7 +195,7 @@ struct Inputs {
         return shape.produced ? std::min(most, shape.produced_chunk()) : most;
     }
     [[nodiscard]] bool is_get() const noexcept { return shape.direction == Direction::get; }
-    /// Whether all may leave at once: at the end of a computation, which leaves nothing to overlap with.
+    /// Whether all may be sent at once: at the end of a computation nothing is left to overlap with.
     [[nodiscard]] bool may_leave_whole() const noexcept {
         return !shape.produced || options.strategy != Strategy::automatic || shape.bytes <= smallest_chunk;
     }
@@ -214,7 +214,7 @@ struct Candidate {
     }
 };
 
-// A function for each strategy: its candidate, or nothing where it does not apply.
+// A function for each strategy: its candidate, or nothing if it does not apply.
 
 std::optional<Candidate> direct_copy(const Inputs& in) {
     if (!is_mapped(in.shape.path)) return {};
@@ -232,7 +232,7 @@ std::optional<Candidate> per_block(const Inputs& in) {
                      .seconds = predict_per_block(in.shape, in.transfers)};
 }
 
-/// More than the buffers hold is packed in as few parts as they allow.
+/// A transfer larger than the buffers is packed in as few parts as they allow.
 std::optional<Candidate> full_pack(const Inputs& in) {
     if (!in.may_leave_whole()) return {};
     const std::uint64_t chunk = std::min(in.shape.bytes, in.memory());
@@ -242,7 +242,7 @@ std::optional<Candidate> full_pack(const Inputs& in) {
                      .seconds = predict_packed(in.shape, chunks, 1, in.transfers, in.copies)};
 }
 
-/// What both pipelines look for: the sizes of chunks with which one is done first.
+/// What both pipelines search for: the sizes of chunks with which one finishes first.
 class PipelineSearch {
 public:
     PipelineSearch(const Inputs& in, Strategy strategy) : in_{in}, best_{.strategy = strategy} {
@@ -270,8 +270,8 @@ public:
         best_.improve(chunks, slots, predict_packed(in_.shape, chunks, slots, in_.transfers, in_.copies));
     }
 
-    /// Chunks overlap copies with the wire, and make the wire itself no faster: where a model says so, its sizes were
-    /// measured at different times.
+    /// Chunks overlap copies with the wire, and do not make the wire itself faster: where a model says that they do,
+    /// its sizes were measured at different times.
     [[nodiscard]] Candidate best() const {
         Candidate best = best_;
         if (in_.shape.remote.blocks <= 1 && best.chunks.first < in_.shape.bytes) {
@@ -304,8 +304,8 @@ std::optional<Candidate> fixed_pipeline(const Inputs& in) {
     return search.best();
 }
 
-/// The largest chunk is searched as the others are: the paper takes the size from which on the copy is slower than the
-/// put, but what follows from that depends on the layout and on how much really overlaps.
+/// The largest chunk is searched like the others. The paper takes the size from which on the copy is slower than the
+/// put, but what follows from that depends on the layout and on the real overlap.
 std::optional<Candidate> superpipeline(const Inputs& in) {
     PipelineSearch search{in, Strategy::superpipeline};
     if (!search.applies()) return {};
@@ -354,8 +354,7 @@ void consider_owner_packed(const Inputs& in, Candidate& best, std::uint64_t most
 
 std::optional<Candidate> owner_packed(const Inputs& in) {
     const TransferShape& shape = in.shape;
-    // On the service path itself a contiguous target leaves the owner nothing to do that it does not do for every
-    // pipeline.
+    // On the service path itself a contiguous target gives the owner no work that it does not do for every pipeline.
     const bool worth_it = shape.may_be_owner_packed && (shape.remote.blocks > 1 || shape.path != Path::service);
     if (!worth_it && !in.forces(Strategy::owner_packed)) return {};
     Candidate best{.strategy = Strategy::owner_packed};
@@ -384,7 +383,7 @@ std::optional<Candidate> owner_packed(const Inputs& in) {
 
 using Candidates = boost::container::static_vector<Candidate, strategies>;
 
-/// Of all strategies that apply: one at least.
+/// All strategies that apply: at least one.
 Candidates candidates_of(const Inputs& in) {
     Candidates candidates;
     for (const auto candidate_of : {direct_copy, per_block, full_pack, fixed_pipeline, superpipeline, owner_packed})
@@ -401,8 +400,8 @@ Strategy wanted(const Inputs& in) {
     return in.shape.pairs() <= 1 && in.may_leave_whole() ? Strategy::per_block : Strategy::automatic;
 }
 
-/// What is compared where the strategy is open. Several operations must be worth it, and the work of the owner: the
-/// model is not exact, and tells no smaller gains from none.
+/// What is compared if the strategy is open. Several operations, and work of the owner, must pay: the model is not
+/// exact, and cannot tell small gains from none.
 double weighted(const Candidate& candidate) {
     switch (candidate.strategy) {
     case Strategy::per_block: return 1.15 * candidate.seconds; // it has the most

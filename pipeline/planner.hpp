@@ -38,14 +38,15 @@ struct TransferShape {
     /// Blocks that are contiguous on both sides: at least the blocks of the finer side.
     [[nodiscard]] std::uint64_t pairs() const noexcept { return std::max(local.blocks, remote.blocks); }
     [[nodiscard]] bool packs() const noexcept { return local.blocks > 1; }
-    /// The largest chunk of a transfer that is produced: so that most of it travels before the last byte is there.
+    /// The largest chunk of a transfer that is produced: small enough that most of it travels before the last byte is
+    /// there.
     [[nodiscard]] std::uint64_t produced_chunk() const noexcept { return std::max<std::uint64_t>(bytes / 8, 65536); }
 
     friend bool operator==(const TransferShape&, const TransferShape&) = default;
 };
 
 [[nodiscard]] model::BlockShape shape_of(const Layout& layout);
-/// Of its beginning: TransferShape::table_share.
+/// Share of the table at the beginning of the transfer: TransferShape::table_share.
 [[nodiscard]] double table_share(const Layout& layout);
 
 /// Operations of one transfer that may be under way in a slot before the first are waited for.
@@ -54,7 +55,7 @@ inline constexpr std::uint64_t blocks_under_way = 256;
 /// Limits of a chunk of Strategy::owner_packed, with its table: what the owner keeps room for.
 inline constexpr std::uint64_t largest_owner_packed_chunk = 512 * 1024;
 inline constexpr std::uint64_t largest_chunk_table = 256 * 1024;
-/// Room for the table of a chunk of so many bytes; a table that is fuller ends the chunk.
+/// Room for the table of a chunk of this size; a chunk ends where its table is full.
 [[nodiscard]] constexpr std::uint64_t chunk_table_room(std::uint64_t chunk) noexcept {
     return std::clamp<std::uint64_t>((chunk + 7) / 8 * 8, 4096, largest_chunk_table);
 }
@@ -66,7 +67,7 @@ struct Decision {
     std::uint64_t slots = 1; ///< chunks that may be under way at a time
     double seconds = 0;      ///< predicted
     double wire_seconds = 0; ///< of these, if nothing had to be copied
-    /// The strategies that were looked at, the chosen one too, and their times.
+    /// The strategies that were considered, including the chosen one, and their times.
     struct Alternative {
         Strategy strategy{};
         double seconds = 0;
@@ -75,14 +76,13 @@ struct Decision {
     std::size_t alternative_count = 0;
 };
 
-/// Predicted seconds of a transfer by such chunks, through buffers: the copying of one beside the wire's work on
-/// others.
+/// Predicted seconds of a transfer by such chunks, through buffers: one chunk is copied while the wire works on others.
 [[nodiscard]] double predict_packed(const TransferShape& shape, const Chunks& chunks, std::uint64_t slots,
                                     const model::TransferModel& transfers, const model::CopyModel& copies);
-/// Of chunks that the owner unpacks or packs. `messages` is the model of the service path.
+/// The same for chunks that the owner unpacks or packs. `messages` is the model of the service path.
 [[nodiscard]] double predict_owner_packed(const TransferShape& shape, const Chunks& chunks, std::uint64_t slots,
                                           const model::TransferModel& messages, const model::CopyModel& copies);
-/// Of one operation a block.
+/// The same for one operation a block.
 [[nodiscard]] double predict_per_block(const TransferShape& shape, const model::TransferModel& transfers);
 [[nodiscard]] double predict_direct(const TransferShape& shape, const model::CopyModel& copies);
 

@@ -19,7 +19,7 @@ namespace {
 /// What is copied at a time where the owner's memory is mapped: less would cost more to begin than to copy.
 constexpr std::uint64_t least_copy = 4096;
 constexpr std::size_t fill_alignment = 16;
-/// Bytes computed between two looks whether a buffer has come free: a look takes as long as copying some KiB.
+/// Bytes computed between two checks whether a buffer has become free: a check takes as long as copying some KiB.
 constexpr std::uint64_t least_step = 8192;
 
 void require_put(const PlanState& plan, const char* call) {
@@ -109,7 +109,7 @@ void ProductionState::ready(std::uint64_t bytes) {
         if (bytes < next_try_) return;
         transfer_->limit(bytes);
         (void)transfer_->test();
-        // Not before there is another chunk; and where the buffers are in use still, not at every row.
+        // Not before there is another chunk; and while the buffers are in use, not at every row.
         next_try_ = std::max(transfer_->next_chunk_end(), bytes + least_step);
     } else if (bytes - copied_ >= least_copy || bytes == plan_->shape.bytes) {
         copy_until(bytes);

@@ -11,8 +11,8 @@
 
 namespace lapwing::detail::pipeline {
 
-/// A put of which nobody knows how far it has come, until it is complete: when it ends before that, copies of all that
-/// it may have written are lost.
+/// A put whose extent is unknown until it is complete: if it ends before that, copies of all that it may have written
+/// are discarded.
 class UnknownWrite {
 public:
     explicit UnknownWrite(const PlanState& plan) noexcept : plan_{plan} {}

@@ -27,7 +27,8 @@ struct RecordedPut {
 
 namespace {
 
-/// The same bytes, each once: what was put last. In the order of the target; neighbours on both sides are one.
+/// The same bytes, each once: what was put last. In the order of the target; puts that are adjacent on both sides are
+/// joined.
 [[nodiscard]] std::vector<RecordedPut> block_set(std::span<const RecordedPut> puts) {
     std::vector<RecordedPut> set;
     const auto append = [&set](const RecordedPut& put) {

@@ -12,8 +12,8 @@
 
 namespace lapwing::detail::pipeline {
 
-/// What the planner decided for a team's transfers, remembered from when the same was asked last. A window's calls with
-/// layouts plan each transfer anew, and most programs make the same few.
+/// The planner's last decisions for a team's transfers. A window's calls with layouts plan each transfer anew, and most
+/// programs make the same few.
 class RememberedDecisions final : public team::TeamPart {
 public:
     [[nodiscard]] Decision decide(const model::CostModel& costs, const TransferShape& shape,

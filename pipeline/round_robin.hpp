@@ -10,12 +10,12 @@ class TeamState;
 
 namespace lapwing::detail::pipeline {
 
-/// Whether the first of these is complete. A transfer in chunks goes on when it is asked, so that some of the others
-/// are, too.
+/// Whether the first of these is complete. A transfer in chunks advances when it is asked, so some of the others are
+/// asked, too.
 [[nodiscard]] bool test_first(std::span<Completion> transfers);
 
-/// Waits for all of these: in turns for a bounded time, since it is the wait for one that knows when its owner has
-/// left.
+/// Waits for all of these: in turns for a bounded time, and then for each, since only the wait for one knows when its
+/// owner has left.
 void wait_round_robin(team::TeamState& team, std::span<Completion> transfers);
 
 } // namespace lapwing::detail::pipeline

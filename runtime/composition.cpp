@@ -1,4 +1,4 @@
-// Which rooms do what rooms below leave to them: the one place that knows them all.
+// Which rooms implement what rooms below declare: the only place that knows them all.
 #include "cache/cache_factory.hpp"
 #include "pipeline/layout_transfers.hpp"
 #include "runtime/open_runtimes.hpp"
@@ -43,7 +43,7 @@ private:
 } // namespace
 
 std::unique_ptr<Session> open_session(Team* runtime) {
-    // One that is there already orders what UPC's synchronisation orders only if it is the same.
+    // An existing one orders what UPC's synchronisation orders only if it is the same.
     if (runtime == nullptr) runtime = lapwing::detail::runtime::open_over_world();
     if (runtime != nullptr) return std::make_unique<BorrowedSession>(*runtime);
     return std::make_unique<RuntimeSession>();

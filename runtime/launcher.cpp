@@ -28,7 +28,8 @@ struct Launcher {
 
 constexpr const char* hydra = "MPICH's or one like it";
 
-// A launcher may have been started inside a job step of srun, hence its place. Hydra and srun both set PMI_SIZE.
+// A launcher may have been started inside a job step of srun, which therefore comes last. Hydra and srun both set
+// PMI_SIZE.
 constexpr std::array launchers{
     Launcher{"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "Open MPI's", nullptr},
     Launcher{"MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_RANK", "MVAPICH's", nullptr},
@@ -57,7 +58,7 @@ constexpr Own own_of(MpiKind kind) {
     return {"another", "its own mpirun", "another kind of srun --mpi="};
 }
 
-/// -1 where there is no such number.
+/// -1 if there is no such number.
 int number_in(const char* value) {
     if (value == nullptr) return -1;
     const std::string_view text{value};
@@ -66,8 +67,8 @@ int number_in(const char* value) {
     return error == std::errc{} && rest == text.data() + text.size() ? number : -1;
 }
 
-/// Whether a launcher says of this world what MPI says. One may have started the other, for each of its ranks. Of a
-/// world of one rank a foreign launcher proves nothing: a shell in a job step of one task is where mpirun is called.
+/// Whether a launcher agrees with MPI on this world. One launcher may have started another for each of its ranks. A
+/// foreign launcher of a world of one rank proves nothing: mpirun may be called in a shell in a job step of one task.
 bool confirmed(const std::function<const char*(const char*)>& variable, MpiKind own, int size) {
     constexpr std::array sizes{"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE", "MVP_COMM_WORLD_SIZE",
                                "SLURM_STEP_NUM_TASKS"};
@@ -90,7 +91,7 @@ std::string other_launcher(const std::function<const char*(const char*)>& variab
         const int rank = number_in(variable(launcher.rank));
         if (launcher.ranks == nullptr) {
             if (rank < size) continue;
-            // The first one that has a number outside of its world.
+            // Reported by the first process whose number is outside of its world.
             if (rank > size) return {};
             return fmt::format("the launcher ({}: {}={}) started at least {} ranks, and MPI_COMM_WORLD has {}: this "
                                "program was built with {}, whose "

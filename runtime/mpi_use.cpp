@@ -35,7 +35,7 @@ MpiUse::MpiUse(MPI_Comm communicator, const Settings& settings) : exceptions_at_
     const std::lock_guard guard{uses_mutex};
     int initialized = 0;
     MPI_Initialized(&initialized);
-    // Any other communicator comes from a session of the program's, which leaves MPI_Init to nobody.
+    // Any other communicator comes from a session of the program's, so MPI_Init is left to the program.
     if (initialized == 0 && (communicator == MPI_COMM_WORLD || communicator == MPI_COMM_SELF)) {
         // A progress thread needs MPI_THREAD_MULTIPLE. Without one, ask for no more than needed: some MPI components
         // (Open MPI's osc/pt2pt) work at lower levels only.

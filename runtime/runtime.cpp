@@ -55,8 +55,8 @@ std::string cannot_write(const std::string& file) {
     return fmt::format("LAPWING_STATS=json:{}: the file cannot be written; choose one that can", file);
 }
 
-/// At the start of a long run, not only at its end. What is there already stays as it is, and so does what is not
-/// there.
+/// At the start of a long run, not only at its end. An existing file stays as it is, and a missing one is not left
+/// behind.
 void check_writable(const std::string& file) {
     namespace fs = std::filesystem;
     std::error_code error;
@@ -106,7 +106,7 @@ Runtime::~Runtime() {
     try {
         close();
     } catch (const std::exception& error) {
-        // What keeps the team from closing Team's destructor meets, too, and reports.
+        // A problem that keeps the team from closing occurs in Team's destructor, too, which reports it.
         if (closed()) detail::support::log_line(error.what());
     }
 }
@@ -117,7 +117,7 @@ void Runtime::close() {
     Team::close();
     const std::string where = stats_setting.get(settings());
     if (where.empty() || rank().value != 0) return;
-    // Only now: when the file cannot be written the other ranks do not wait for this one.
+    // Only now: if the file cannot be written, the other ranks do not wait for this one.
     const StatisticsValues total = total_statistics();
     if (where == "text") detail::support::log_line(as_text(total));
     else write_json(where.substr(json_prefix.size()), total, size());

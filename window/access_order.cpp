@@ -82,7 +82,7 @@ void AccessOrder::complete_sent_adds() {
         targets = ledger_.ranks_of_adds();
         reached = ledger_.versions();
     }
-    // What a rank that left will not acknowledge is reported by the next release, and keeps nobody from adding
+    // A rank that left does not acknowledge: the next release reports it. That does not keep anybody from adding
     // elsewhere.
     if (facts_.state.membership().broken())
         std::erase_if(targets, [this](int target) { return facts_.state.membership().has_left(target); });
@@ -212,7 +212,7 @@ void AccessOrder::complete_started(int target) {
     if (!ledger_.empty() || ledger_.messages_under_way()) {
         support::BiasedMutex::Guard guard{ledger_.mutex()};
         const transport::AccessLedger::Versions reached = ledger_.versions();
-        // Asked under the mutex: a message of another thread's that is in the ledger has been counted.
+        // Asked under the mutex: a message of another thread that is in the ledger has been counted.
         if (!ledger_.messages_under_way()) [[likely]] {
             if (ledger_.outstanding().touches(target)) {
                 rma_.flush(target);
@@ -235,8 +235,9 @@ void AccessOrder::complete_started(int target) {
             messages_.check_dropped("Window::flush");
         }
     }
-    // Release and acquire, for what that rank and this one do with each other's memory. Where it is not shared, MPI or
-    // the owner's engine moves the bytes, and the processor need only keep its accesses on their side of the flush.
+    // Release and acquire, for the accesses of that rank and this one to each other's memory. Where memory is not
+    // shared, MPI or the owner's engine moves the bytes, and the processor need only keep its accesses on their side of
+    // the flush.
     if (facts_.map.base(target) != nullptr) facts_.order_memory();
     else std::atomic_thread_fence(std::memory_order_acq_rel);
 }
@@ -248,7 +249,7 @@ void AccessOrder::complete_started() {
     const transport::AccessLedger::Versions reached = ledger_.versions();
     if (ledger_.messages_under_way() && messages_.busy()) {
         guard.unlock();
-        // Those to ranks that left are over, too, for which nobody is held up who goes on with others.
+        // Operations to ranks that left are over, too; nobody who continues with other ranks is held up by them.
         for (const int target : messages_.flush()) lost_.note_under_way(target);
         guard.lock();
     }
@@ -263,8 +264,7 @@ void AccessOrder::detach_transfers() {
 }
 
 void AccessOrder::lose_transfers() noexcept {
-    // Those that the chunked ones consist of first: what waits for one, a chunked one that ends or a thread, must not
-    // go on waiting.
+    // First the parts of chunked transfers: a chunked transfer that ends, or a thread, must not go on waiting for them.
     ledger_.end_transfers(&transport::WindowTransfer::lose);
     chunked_transfers_.discard();
     ledger_.end_transfers(&transport::WindowTransfer::lose); // and what such a thread has started meanwhile

@@ -17,8 +17,8 @@ namespace lapwing::detail::window {
 
 /// The order of a window's operations on ranks that are not reached by load and store: each rank sees its own accesses
 /// to the same bytes in program order, whatever carries them, and a release completes them all. Every operation passes
-/// begin(), the only place that knows all that may be under way: chunked transfers, what is cached, gathered adds, and
-/// what transports have started.
+/// begin(), the only place that knows everything that may be under way: chunked transfers, cached bytes, aggregated
+/// adds, and what transports have started.
 class AccessOrder final : private transport::AccessGate, private AddSender {
 public:
     AccessOrder(transport::AccessLedger& ledger, transport::RmaTransport& rma, transport::MessageTransport& messages,
@@ -27,12 +27,12 @@ public:
     AccessOrder(const AccessOrder&) = delete;
     AccessOrder& operator=(const AccessOrder&) = delete;
 
-    /// Throws if the target has left, and completes what is under way there if the access conflicts with it, or
-    /// everything if too much is under way to tell. Puts and gets that the cache serves come here when it starts its
-    /// own, with the mutex of the cache held, and so wait for no chunked transfer: who moves those on holds their lock,
-    /// and may want the cache. Nothing is to be waited for. Plans on cached windows are carried out at once; chunked
-    /// beside a cache are only gets past it (pipeline::start_past_cache), whose bytes nobody writes before they are
-    /// complete.
+    /// Throws if the target has left. Completes what is under way there if the access conflicts with it, or everything
+    /// if too much is under way to tell. Puts and gets that the cache serves come here when the cache starts its own,
+    /// with its mutex held, and so must not wait for chunked transfers: a thread that moves those on holds their lock,
+    /// and may need the cache. They need not wait: plans on cached windows are carried out at once; the only chunked
+    /// transfers beside a cache are gets past it (pipeline::start_past_cache), whose bytes nobody writes before they
+    /// are complete.
     [[nodiscard]] transport::BegunAccess begin(const transport::Access& access) {
         enter(access);
         if (access.continues) return begun(access);
@@ -40,15 +40,15 @@ public:
         if (!ledger_.empty() || ledger_.has_adds_that_may_be_overtaken()) complete_before(access);
         return begun(access);
     }
-    /// The same for values in a range, at these offsets: the cache loses no more than them.
+    /// The same for values in a range, at these offsets: the cache loses no more than these.
     [[nodiscard]] transport::BegunAccess begin(const transport::Access& whole,
                                                std::span<const mpi::ListedAtomic> values, std::uint64_t value_bytes);
 
-    /// An atomic without a result, which leaves with others.
+    /// An atomic without a result, which is sent together with others.
     void add(const transport::Access& access, transport::AddKind kind, const void* operand);
 
-    /// Completes what is under way to `target`, or all of it, of which the cache and the gathered adds hold nothing
-    /// back.
+    /// Completes what is under way to `target`, or everything; the cache and the aggregated adds then hold back nothing
+    /// of it.
     void complete(int target);
     void complete();
     /// Before one more of a group of accesses that do not conflict with each other, and that have begun.
@@ -72,22 +72,23 @@ public:
     void drop_copies();
 
     [[nodiscard]] ChunkedTransfers& chunked_transfers() noexcept { return chunked_transfers_; }
-    /// Writes that a rank has not got before it left: the next flush or release throws PeerLeftError with them.
+    /// Writes that had not been delivered to a rank before it left: the next flush or release throws PeerLeftError with
+    /// them.
     [[nodiscard]] LostWrites& lost_writes() noexcept { return lost_; }
-    /// The window is about to go, and all its operations are complete.
+    /// The window is about to be freed, and all its operations are complete.
     void detach_transfers();
-    /// The window's memory is gone: what is not complete never will be, and says so.
+    /// The window's memory is gone: operations that are not complete never will be, and report that.
     void lose_transfers() noexcept;
     /// Null: not cached, or not any more. The caller keeps the cache.
     void use_cache(RemoteCache* cache) noexcept { cache_ = cache; }
     [[nodiscard]] RemoteCache* cache() const noexcept { return cache_; }
 
-    /// The copies that are notified of this rank's writes to other ranks' parts, and of its acquires. Whoever writes
-    /// tells it here.
+    /// The copies that are notified of this rank's writes to other ranks' parts, and of its acquires. Code that writes
+    /// notifies them through this.
     [[nodiscard]] CopyRegistry& copies() noexcept { return copies_; }
 
 private:
-    /// What all accesses begin with; gathered adds wait for nothing else before they are sent.
+    /// The beginning of all accesses; aggregated adds wait for nothing else before they are sent.
     void enter(const transport::Access& access) {
         facts_.state.check_reachable(access.call, access.target);
         if (!access.continues && access.starter != transport::Access::Starter::cache && !chunked_transfers_.empty())
@@ -96,7 +97,7 @@ private:
         // Every part of a write comes here: lines may have been read since the last one.
         if (!access.continues || access.writes()) cache_before(access);
     }
-    /// What the program itself starts comes after its cached writes, and cached bytes must not hide it later.
+    /// The program's own accesses come after its cached writes, and cached bytes must not hide them later.
     void cache_before(const transport::Access& access) {
         if (cache_ == nullptr || access.past_cache || access.starter == transport::Access::Starter::cache ||
             access.bytes == 0 || facts_.map.base(access.target) != nullptr)
@@ -107,10 +108,10 @@ private:
             cache_->before_write(access.target, access.offset, access.bytes);
     }
     void complete_before(const transport::Access& access);
-    /// What an access to `target` has been found to conflict with.
+    /// The operations that an access to `target` has been found to conflict with.
     void complete_conflicting(int target);
-    /// The same of what transports have started: the rest of chunked transfers conflicts with nothing that is, and may
-    /// ask for this.
+    /// The same for what transports have started: the rest of a chunked transfer conflicts with nothing that is under
+    /// way, and may ask for this.
     void complete_started(int target);
     void complete_started();
     /// Completes the adds on their way to all ranks that have not left.
@@ -120,8 +121,8 @@ private:
     void send_adds(int target, transport::AddKind kind, std::uint64_t begin, std::uint64_t end,
                    std::span<const messages::AddPayload> adds) override;
     [[nodiscard]] bool has_left(int target) override { return facts_.state.membership().has_left(target); }
-    /// Steps of a flush or release, all of which are tried: what one cannot complete keeps nothing back in the others.
-    /// Then what has been lost is reported, which says more than a step that fails because a rank left.
+    /// Steps of a flush or release, all of which are tried: a failure in one does not keep the others from completing.
+    /// Then losses are reported, since that says more than a step that fails because a rank left.
     template <class... Steps>
     void with_lost(const char* call, Steps&&... steps);
     void throw_if_lost(const char* call);

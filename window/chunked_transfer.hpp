@@ -13,9 +13,9 @@
 
 namespace lapwing::detail::window {
 
-/// A non-blocking transfer in chunks, of which only the first have been started: those after them wait for memory. Its
-/// window knows it until all are complete at this end, so that a flush completes it whole, and later accesses to the
-/// same bytes come after it.
+/// A non-blocking transfer in chunks, only the first of which have been started: the others wait for memory. Its window
+/// knows it until all are complete at this end, so that a flush completes all of it, and later accesses to the same
+/// bytes come after it.
 class ChunkedTransfer : public boost::intrusive::list_base_hook<> {
 public:
     /// It may touch `bytes` from `offset` of the segment of `target`.
@@ -26,15 +26,15 @@ public:
 
     // By a thread that holds ChunkedTransfers::Lock. Both take the transfer out of its window's list.
 
-    /// Starts the rest, and returns when all is complete at this end. Throws what it failed with, as will the one who
-    /// waits for the transfer.
+    /// Starts the rest, and returns when all is complete at this end. Throws its failure, as the wait for the transfer
+    /// will.
     virtual void finish() = 0;
-    /// Nobody can complete it any more.
+    /// Nothing can complete it any more.
     virtual void discard() noexcept = 0;
     /// Whether it has memory that others wait for.
     [[nodiscard]] virtual bool holds_memory() const noexcept = 0;
 
-    /// Whether an access to these bytes must not pass it.
+    /// Whether an access to these bytes must not overtake it.
     [[nodiscard]] bool meets(int target, std::uint64_t offset, std::uint64_t bytes, bool write) const noexcept {
         return target == target_ && (write || direction_ == transport::Direction::put) && offset < offset_ + bytes_ &&
                offset_ < offset + bytes;
@@ -51,7 +51,7 @@ private:
     transport::Direction direction_;
 };
 
-/// Those of a window. One thread at a time moves them on: the one that waits for them, or one that flushes.
+/// The chunked transfers of a window. One thread at a time moves them on: one that waits for them, or one that flushes.
 class ChunkedTransfers {
 public:
     class Lock {
@@ -73,10 +73,10 @@ public:
     void add(ChunkedTransfer& transfer);
     void remove(ChunkedTransfer& transfer) noexcept;
 
-    /// Before an access: finishes those that it conflicts with. Does nothing if the caller holds Lock: it is moving
-    /// one on.
+    /// Before an access: finishes those that it conflicts with. Does nothing if the caller holds Lock: it is moving one
+    /// on.
     void before(int target, std::uint64_t offset, std::uint64_t bytes, bool write);
-    /// Finishes those to `target`, or all. Throws what the first failed with, after the others are complete.
+    /// Finishes those to `target`, or all. Throws the failure of the first, after the others are complete.
     void finish(int target);
     void finish();
     /// Finishes those with memory that others wait for.

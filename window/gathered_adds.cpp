@@ -34,7 +34,7 @@ namespace intrusive = boost::intrusive;
     std::uint64_t{1} << 30};
 
 constexpr std::uint32_t none = 0xffffffff;
-/// With fewer for each rank that has some, messages are hardly worth while, and the ranks' records the most of the
+/// With less room for each rank that has adds, messages are hardly worth while, and the ranks' records take most of the
 /// memory.
 constexpr std::size_t least_adds_a_batch = 2;
 
@@ -42,7 +42,7 @@ constexpr std::size_t least_adds_a_batch = 2;
 
 std::uint64_t add_memory(const Settings& settings) { return memory_setting.get(settings); }
 
-/// What waits for one rank.
+/// The adds that wait for one rank.
 struct GatheredAdds::Batch : intrusive::list_base_hook<>, intrusive::unordered_set_base_hook<> {
     int target = -1;
     transport::AddKind kind;
@@ -53,7 +53,7 @@ struct GatheredAdds::Batch : intrusive::list_base_hook<>, intrusive::unordered_s
     std::uint64_t end = 0;
 };
 
-/// The adds of all ranks, and who waits for how long.
+/// The adds of all ranks, and the order in which the ranks have been waiting.
 class GatheredAdds::Pool {
     struct Entry {
         messages::AddPayload add;
@@ -79,7 +79,7 @@ public:
           batches_(std::clamp<std::size_t>(most_ / least_adds_a_batch, 1, std::max<std::size_t>(1, limits.ranks))),
           buckets_(std::bit_ceil(batches_.size())),
           by_target_{{buckets_.data(), buckets_.size()}} {
-        entries_.reserve(most_); // takes the addresses; the memory comes with what is written
+        entries_.reserve(most_); // reserves addresses; memory is used as it is written
         message_.reserve(most_in_message_);
         for (Batch& batch : batches_) free_batches_.push_back(batch);
     }
@@ -92,10 +92,10 @@ public:
     [[nodiscard]] bool fills_message(const Batch& batch) const noexcept { return batch.count >= most_in_message_; }
     [[nodiscard]] bool has_room_for_add() const noexcept { return free_entry_ != none || entries_.size() < most_; }
     [[nodiscard]] bool has_room_for_batch() const noexcept { return !free_batches_.empty(); }
-    /// That has waited longest, or null.
+    /// The batch that has waited longest, or null.
     [[nodiscard]] Batch* oldest() { return in_use_.empty() ? nullptr : &in_use_.front(); }
 
-    /// Which may end the batch that it is called with.
+    /// May end the batch that it is called with.
     template <class Visit>
     void for_each_batch(Visit&& visit) {
         for (auto at = in_use_.begin(); at != in_use_.end();) visit(*at++);

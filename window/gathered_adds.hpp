@@ -38,16 +38,16 @@ protected:
 /// Memory for the gathered adds of a window.
 [[nodiscard]] std::uint64_t add_memory(const Settings& settings);
 
-/// The atomic adds without a result of one window that have not left yet; "adds" stands for all operations that there
-/// are without a result (xor, minimum, …). Those to one rank travel together, to its progress thread, which carries
-/// them out one by one: a message holds hundreds, of one kind.
+/// The atomic adds without a result of one window that have not been sent yet; "adds" means all operations without a
+/// result (xor, minimum, …). Those to one rank travel together to its progress thread, which carries them out one by
+/// one: a message holds hundreds, of one kind.
 ///
-/// Memory is bounded, and none of it counts ranks: all adds come from one pool. When that is used up, the rank whose
-/// adds have waited longest has them sent. So messages shorten as ranks become more, in proportion and not at once:
-/// adds to random ones of R ranks, with room for M, leave about 2 M / R at a time.
+/// Memory is bounded, whatever the number of ranks: all adds come from one pool. When that is used up, the rank whose
+/// adds have waited longest has them sent. So messages become shorter in proportion as there are more ranks: of adds to
+/// random ones of R ranks, with room for M, about 2 M / R are sent at a time.
 ///
-/// Adds to the same bytes commute with their kind; another kind's stay after those that wait, and other own accesses
-/// to these bytes keep their program order by before().
+/// Adds of one kind to the same bytes commute; those of another kind stay after those that wait, and other accesses of
+/// this rank to these bytes keep their program order by before().
 class GatheredAdds {
 public:
     explicit GatheredAdds(AddSender& sender) noexcept;
@@ -59,14 +59,14 @@ public:
     [[nodiscard]] bool empty() const noexcept { return waiting_.load(std::memory_order_relaxed) == 0; }
 
     void add(int target, std::uint64_t offset, transport::AddKind kind, const void* operand);
-    /// Before another access to [offset, offset + bytes): adds there come first.
+    /// Before another access to [offset, offset + bytes): adds to these bytes come first.
     void before(int target, std::uint64_t offset, std::uint64_t bytes);
-    /// Sends what has been gathered (for one rank); the caller then completes it. When that throws for one rank, the
-    /// others' adds have been sent and its own still wait.
+    /// Sends what has been aggregated (for one rank); the caller then completes it. When that throws for one rank, the
+    /// others' adds have been sent, and its own still wait.
     void send();
     void send(int target);
 
-    /// Adds are lost when their rank has left before they were sent. Whoever sends goes on; the next release tells.
+    /// Adds are lost when their rank has left before they were sent. The sender goes on; the next release reports it.
     [[nodiscard]] bool any_lost() const noexcept { return any_lost_.load(std::memory_order_relaxed); }
     /// What has been lost since the last call, in words: "3 adds to rank 0".
     [[nodiscard]] std::string take_lost();

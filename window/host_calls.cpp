@@ -29,7 +29,7 @@ std::vector<Adopted>& windows() noexcept {
     static auto& adopted = *new std::vector<Adopted>;
     return adopted;
 }
-/// Windows whose end MPI will tell.
+/// Windows whose end MPI will report.
 std::vector<MPI_Win>& watched() noexcept {
     static auto& handles = *new std::vector<MPI_Win>;
     return handles;
@@ -64,7 +64,7 @@ void tell_adopters(MPI_Win host, bool gone) noexcept {
 
 /// MPI deletes the attributes of a window in MPI_Win_free (MPI 3.1, section 6.7.3).
 int on_free(MPI_Win host, int, void*, void*) {
-    // Open MPI: all ranks are in the call, and what MPI had of the window is no more. MPICH deletes attributes first.
+    // Open MPI: all ranks are in the call, and MPI's part of the window is gone. MPICH deletes attributes first.
     constexpr bool gone = support::mpi_kind == support::MpiKind::open_mpi;
     tell_adopters(host, gone);
     const std::lock_guard guard{windows_mutex};
@@ -72,8 +72,8 @@ int on_free(MPI_Win host, int, void*, void*) {
     return MPI_SUCCESS;
 }
 
-/// Has MPI call on_free(). The attribute stays when the window is closed: it has nothing to tell then. Its key is its
-/// own: one for all would go with the last session of a program that has no MPI_Init.
+/// Has MPI call on_free(). The attribute stays when the window is closed: it then has nothing to report. Each has a key
+/// of its own: a common one would go with the last session of a program without MPI_Init.
 void watch(MPI_Win host) {
     {
         const std::lock_guard guard{windows_mutex};
@@ -148,7 +148,7 @@ HostCall::HostCall(MPI_Win window, Kind kind, int target) noexcept
 int HostCall::finish(int code) noexcept {
     if (window_ == nullptr || code != MPI_SUCCESS) return code;
     if (kind_ == Kind::lock && target_ != all_targets && window_->map().bytes(target_) != 0) {
-        // MPI may ask for the lock when the first operation needs it, and Lapwing's are none of MPI's.
+        // MPI may ask for the lock only when the first operation needs it, and Lapwing's operations are not MPI's.
         char byte = 0;
         if (code = PMPI_Get(&byte, 1, MPI_BYTE, target_, 0, 1, MPI_BYTE, host_); code != MPI_SUCCESS) return code;
         if (code = PMPI_Win_flush(target_, host_); code != MPI_SUCCESS) return code;

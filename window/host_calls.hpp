@@ -15,7 +15,7 @@ class WindowState;
 /// the window is adopted with CacheMode::transparent, dirty bytes are written back and contents dropped here, where
 /// MPI's rules need it (MPI 3.1, sections 11.5 and 11.7); for other windows nothing happens.
 ///
-/// Nobody tells Lapwing of these calls: the library lapwing::transparent replaces them, by MPI's profiling
+/// Lapwing learns of these calls from the library lapwing::transparent, which replaces them by MPI's profiling
 /// interface.
 class HostCall {
 public:
@@ -46,7 +46,7 @@ public:
     static void before_free(MPI_Win host) noexcept;
     /// The first window that has adopted `host` and is open; null if there is none.
     [[nodiscard]] static const WindowState* adopter(MPI_Win host) noexcept;
-    /// A window that has adopted `host` already and cannot stand beside one with that mode: two may see the same
+    /// A window that has adopted `host` already and cannot be used beside one with that mode: both may see the same
     /// memory, but no cache sees what goes through the other. Null if there is none.
     [[nodiscard]] static const WindowState* obstacle(MPI_Win host, CacheMode mode) noexcept;
 

@@ -95,8 +95,8 @@ auto LockState::at(int rank, const char* call, Step&& step) {
 
 template <class Done>
 void LockState::wait_for_hand_over(Done&& done, const char* call) {
-    // A lock that changes hands in memory does so within a fraction of a microsecond, in which a round of progress
-    // would only be in the way; unless the rank that has it may need this one's processor.
+    // A lock in memory changes hands within a fraction of a microsecond, in which a round of progress would only delay
+    // it; unless the holder needs this rank's processor.
     constexpr int looks = 64; // about a microsecond
     const bool at_once = one_node_ && state_.topology().processors().share() != support::ProcessorShare::crowded;
     for (int i = 0; at_once && i < looks; ++i) {
@@ -159,7 +159,7 @@ bool LockState::try_lock() {
 }
 
 bool LockState::not_taken(std::int64_t before, const char* call) {
-    // A rank that asks again and finds the same ticket polls for its end, which may not come: as lock() does.
+    // A rank that asks again and finds the same ticket polls for its end, which may not come: see lock().
     if (state_.membership().troubled() && RepeatedLooks::again(this, home_, 0, static_cast<std::uint64_t>(before)))
         state_.check_reachable(call, team::Membership::any_rank);
     team::pause_after(failed_attempts++, longest_pause, state_);
@@ -175,7 +175,7 @@ void LockState::unlock() {
                         state_.who())};
     state_.epoch().release();
     if (one_node_) {
-        // Release: what was done under the lock is seen by a rank that finds this ticket over.
+        // Release: a rank that finds this ticket over sees what was done under the lock.
         word(state_.rank(), passed).store(number_of(next_ticket()), std::memory_order_release);
         return passed_on();
     }
@@ -184,7 +184,7 @@ void LockState::unlock() {
     const auto own_next = [&] { return word(state_.rank(), next).load(std::memory_order_acquire); };
     if (own_next() == 0) {
         if (at(home_, call, [&] { return compare_swap(tail, own(), 0); }) == own()) return passed_on();
-        // Somebody is in the queue and about to say so.
+        // A rank has joined the queue and is about to name itself.
         wait_for_hand_over([&] { return own_next() != 0; }, call);
     }
     const int successor = rank_of(own_next());
@@ -210,8 +210,8 @@ void LockState::end() {
             fmt::format("{}: Lock::close: MPI is finalized already; close locks before MPI_Finalize", state_.who())};
     table_.give_back(state_, slot_, home_);
     open_ = false;
-    // Nothing is read before the barrier of the next lock here, whose home may be another: then ranks' tickets go on
-    // past this tail.
+    // Nothing is read before the barrier of the next lock in this slot, whose home may be another: ranks' tickets then
+    // continue past this tail.
     if (one_node_ && state_.rank() == home_) word(home_, tail).store(0, std::memory_order_relaxed);
 }
 

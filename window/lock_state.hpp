@@ -13,18 +13,18 @@
 
 namespace lapwing::detail::window {
 
-/// The inside of a Lock: a queue of ranks, whose last one a word at the home rank names. Each waits for the one before
-/// it.
+/// The inside of a Lock: a queue of ranks. A word at the home rank names the last of them. Each waits for the one
+/// before it.
 ///
-/// Between nodes it is the queue lock of Mellor-Crummey and Scott (1991): who comes tells the rank before it, which
-/// passes the lock on by a write to a word that the waiting rank has at itself. On one node it is that of Craig (1993),
-/// and of Magnusson, Landin and Hagersten (1994): who comes watches a word of the rank before it, in shared memory, so
-/// that nobody need know who comes next. A lock then changes hands by one store, and nothing need be sent.
+/// Between nodes it is the queue lock of Mellor-Crummey and Scott (1991): a rank that comes notifies the rank before
+/// it, which passes the lock on by a write to a word at the waiting rank. On one node it is the lock of Craig (1993),
+/// and of Magnusson, Landin and Hagersten (1994): a rank that comes watches a word of the rank before it, in shared
+/// memory, so that no rank need know which comes next. The lock then changes hands by one store, and no message.
 class LockState {
 public:
     LockState(Team& team, Rank home);
-    /// Says so when the lock is held, and passes it on unless an exception ends the scope: then the lock goes down with
-    /// its holder, which leaves the team.
+    /// If the lock is held, reports it, and passes the lock on; unless an exception ends the scope: then the lock is
+    /// lost with its holder, which leaves the team.
     ~LockState();
     LockState(const LockState&) = delete;
     LockState& operator=(const LockState&) = delete;
@@ -35,13 +35,13 @@ public:
     [[nodiscard]] bool held() const noexcept { return holder_.load(std::memory_order_relaxed) != std::thread::id{}; }
     void close();
 
-    /// The rank that asked last for the lock, which nobody has after it; -1 while the lock is free. For tests.
+    /// The rank that asked last for the lock, so that none waits after it; -1 while the lock is free. For tests.
     [[nodiscard]] int last_in_queue();
 
 private:
-    /// A rank's words. Ranks are stored plus one, so that 0 means nobody.
+    /// A rank's words. Rank numbers are stored plus one, so that 0 means none.
     struct Words {
-        /// At the home rank: the last in the queue, with its ticket on one node.
+        /// At the home rank: the last rank in the queue, with its ticket on one node.
         std::int64_t tail;
         std::int64_t padding[7];
         std::int64_t next;    ///< between nodes: who waits for this rank
@@ -54,7 +54,7 @@ private:
     static constexpr std::uint64_t waiting = offsetof(Words, waiting);
     static constexpr std::uint64_t passed = offsetof(Words, passed);
     /// A ticket of a rank, as the tail names it: the number of the ticket, modulo 2^32, and the rank. A rank asks again
-    /// only after those that wait for it, so that `passed` stays at a ticket until they have seen it.
+    /// only after those that wait for it, so `passed` stays at a ticket until they have seen it.
     [[nodiscard]] static constexpr std::int64_t ticket_of(std::int64_t rank_plus_one, std::uint32_t number) noexcept {
         return static_cast<std::int64_t>(std::uint64_t{number} << 32) | rank_plus_one;
     }
@@ -74,7 +74,7 @@ private:
     /// Whether the ticket has been given up. On one node.
     [[nodiscard]] bool is_over(std::int64_t ticket) const noexcept;
     [[nodiscard]] std::int64_t next_ticket() const noexcept;
-    /// The same of any rank's, by what carries the block's atomics.
+    /// The same for the word of any rank, by the path of the block's atomics.
     [[nodiscard]] std::int64_t swap(int rank, std::uint64_t word, std::int64_t value,
                                     mpi::AtomicOperation operation = mpi::AtomicOperation::replace);
     [[nodiscard]] std::int64_t compare_swap(std::uint64_t word, std::int64_t expected, std::int64_t desired);
@@ -82,11 +82,10 @@ private:
     /// Waits for what another rank's hand-over changes.
     template <class Done>
     void wait_for_hand_over(Done&& done, const char* call);
-    /// An operation on the queue's memory at `rank`, on behalf of `call`, which is what errors speak of.
+    /// An operation on the queue's memory at `rank`, on behalf of `call`, whose name errors give.
     template <class Step>
     auto at(int rank, const char* call, Step&& step);
-    /// This rank's place in the queue, of which it has one: for the scope of a thread's call, or until the thread
-    /// unlocks.
+    /// This rank's only place in the queue: for the scope of a thread's call, or until the thread unlocks.
     class Place {
     public:
         explicit Place(LockState& lock) noexcept : lock_{lock} { ask(); }

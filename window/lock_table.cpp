@@ -30,7 +30,7 @@ LockSlot LockTable::take(Team& team, int home) {
         const std::lock_guard guard{mutex_};
         return free_.empty() ? slots_ : free_.top();
     };
-    // A home that is no rank ends the wait of the others, too.
+    // A home that is not a rank ends the wait of the others, too.
     const bool in_range = home >= 0 && home < state.size();
     try {
         state.synchronisation().barrier(team::CollectiveCall::lock_create, team::identity_of_lock(next(), home));
@@ -79,7 +79,7 @@ std::string LockTable::still_open() const {
 
 void LockTable::close() {
     if (blocks_.empty()) return; // on all ranks alike
-    // MPI frees a window when all ranks have come and serves nobody meanwhile, while a rank may still wait for an
+    // MPI frees a window when all ranks have come, and serves nobody meanwhile, while a rank may still wait for an
     // answer of this one.
     blocks_.front()->team_state().wait_for_all("Team::close");
     for (const auto& block : blocks_) block->close_behind_barrier();

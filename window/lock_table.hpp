@@ -27,10 +27,10 @@ struct LockSlot {
     std::uint32_t number = 0; ///< of the slot, among those of the team: the same on all ranks
 };
 
-/// The slots of a team's locks, in windows of their own that releases and acquires do not look at, and that stay until
-/// the team is closed. Slots are taken and given back collectively, so every rank knows alike which are free, and the
-/// lowest is taken: in which order several were given back does not matter. A slot that a rank left by an exception
-/// never comes back, on any rank: the others find at their next barrier that it is elsewhere.
+/// The slots of a team's locks, in windows of their own, which releases and acquires do not look at, and which stay
+/// until the team is closed. Slots are taken and given back collectively, so every rank knows which are free, and the
+/// lowest is taken: the order in which several were given back does not matter. A slot that a rank left by an exception
+/// never comes back, on any rank: the others find at their next barrier that the rank is elsewhere.
 class LockTable final : public team::TeamPart {
 public:
     LockTable();
@@ -38,15 +38,16 @@ public:
     LockTable(const LockTable&) = delete;
     LockTable& operator=(const LockTable&) = delete;
 
-    /// Two lines of the processor: who asks for a lock does not disturb who watches another word.
+    /// Two cache lines: a rank that asks for a lock does not disturb one that watches another word.
     static constexpr std::uint64_t slot_bytes = 128;
     static constexpr std::uint32_t first_block_slots =
         64; ///< each later one holds as many as there are: few windows for many locks
 
-    /// Collective: a barrier, and once in a while the creation of a window. The words are 0, or as the lock before has
-    /// left them at its close. Throws MismatchError where ranks name different homes, and as the creation of a window.
+    /// Collective: a barrier, and now and then the creation of a window. The words are 0, or as the previous lock left
+    /// them at its close. Throws MismatchError where ranks name different homes, and what the creation of a window
+    /// throws.
     [[nodiscard]] LockSlot take(Team& team, int home);
-    /// Collective: a barrier. Throws MismatchError where ranks close different locks; then it stays.
+    /// Collective: a barrier. Throws MismatchError where ranks close different locks; then the slot stays taken.
     void give_back(team::TeamState& team, const LockSlot& slot, int home);
     /// This rank will not give it back: its scope ended by an exception.
     void leave() noexcept;

@@ -9,18 +9,17 @@
 
 namespace lapwing::detail::window {
 
-/// What has been written to ranks that left the team before it could be delivered. It is no reason to hold back what
-/// goes to others, nor for a read of another rank to fail: it is noted here, and the next flush or release says so,
-/// once.
+/// What was written to ranks that left the team before it could be delivered. That is no reason to hold back what goes
+/// to others, or for a read of another rank to fail: it is noted here, and the next flush or release reports it, once.
 class LostWrites {
 public:
     /// Bytes that were held back, or of a put that the rank has not answered.
     void note(int rank, std::uint64_t bytes);
-    /// Messages that the rank has not acknowledged: how much of them has arrived, nobody knows.
+    /// Messages that the rank has not acknowledged: how much of them has arrived is unknown.
     void note_under_way(int rank);
 
     [[nodiscard]] bool any() const noexcept { return any_.load(std::memory_order_relaxed); }
-    /// "80 bytes to rank 1, what was under way to rank 2"; there is nothing to say any more.
+    /// "80 bytes to rank 1, what was under way to rank 2"; afterwards there is nothing to report.
     [[nodiscard]] std::string take();
 
 private:

@@ -59,7 +59,7 @@ MemoryLimit memory_limit(bool shared) noexcept {
     MemoryLimit limit{static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) *
                           static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE)),
                       "the memory of the machine; ask for less, or spread the data over more machines"};
-    // Both MPIs put shared memory in files there, and MPICH does not reserve it: writing beyond the end would be a
+    // Both MPIs put shared memory in files there, and MPICH does not reserve the space: a write beyond it would be a
     // SIGBUS.
     struct statvfs file_system{};
     if (shared && statvfs("/dev/shm", &file_system) == 0 && file_system.f_blocks != 0) {
@@ -93,9 +93,9 @@ WindowMemory::WindowMemory(team::TeamState& team, const std::string& who, std::u
     : team_{team}, counter_stride_{round_up(counters, cache_line / sizeof(std::uint64_t))} {
     const mpi::Topology& topology = team.topology();
     const bool rma = team.paths().network == Path::rma;
-    // MPICH 4.0.2 over UCX takes the start of a rank's part as a multiple of 16 bytes, and moves the wrong ones if it
-    // is not: where the part before it, allocated by MPI_Win_allocate too, has another size. Parts that are not dense
-    // begin at lines of the processor's cache, wherever MPI puts one after another.
+    // MPICH 4.0.2 over UCX assumes that a rank's part starts at a multiple of 16 bytes, and otherwise moves the wrong
+    // bytes; it may not if the part before it, also allocated by MPI_Win_allocate, has another size. Parts that are not
+    // dense begin at cache lines, wherever MPI puts one after another.
     const bool dense = topology.largest_node() > 1;
     total_bytes_ = round_up(std::max<std::uint64_t>(cache_line, bytes), !rma    ? alignment
                                                                         : dense ? std::max(alignment, 16U)
@@ -128,7 +128,7 @@ WindowMemory::WindowMemory(team::TeamState& team, const std::string& who, std::u
     if (!mapped_) std::memset(own_, 0, std::min(zeroed_bytes, total_bytes_)); // a mapping is zero already
 }
 
-// Every step that can fail on one rank ends with the question whether it has: else the others would wait in the next.
+// After every step that can fail on a single rank, all ask whether it has: otherwise they would wait in the next step.
 template <class Call>
 void WindowMemory::create(Call&& call, const char* name, const std::string& who, std::uint64_t bytes, bool same_size) {
     const mpi::WindowInfo info{same_size};
@@ -140,7 +140,7 @@ void WindowMemory::create(Call&& call, const char* name, const std::string& who,
 }
 
 void WindowMemory::allocate_part(const std::string& who, std::uint64_t bytes, bool same_size) {
-    // The trial of windows has seen whether MPI aligns them, and tried the kind that they are then.
+    // The trial of windows has found out whether MPI aligns them, and has tried windows of the right kind.
     bool& mpi_aligns = team_.part<MpiMemory>().is_aligned;
     if (team_.paths().windows != mpi::WindowKind::allocated || !mpi_aligns) return;
     create(
@@ -188,8 +188,8 @@ void WindowMemory::share_parts(const std::string& who, std::uint64_t bytes) {
     }
     counters_ = reinterpret_cast<std::atomic<std::uint64_t>*>(bases_[0]);
     bases_[0] += front;
-    // Open MPI 4.1.4 begins its memory 8 bytes after a multiple of 64. All parts move to the front by as much, into
-    // the room after the counters.
+    // Open MPI 4.1.4 begins its memory 8 bytes after a multiple of 64. All parts are moved forward by the same amount,
+    // into the room after the counters.
     const std::uint64_t behind = reinterpret_cast<std::uintptr_t>(bases_[0]) % cache_line;
     for (std::byte*& base : bases_) base -= behind;
     own_ = bases_[static_cast<std::size_t>(topology.node_rank())];

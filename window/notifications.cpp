@@ -35,7 +35,7 @@ void Notifications::put_here(std::byte* place, int target, std::span<const std::
     const bool own = target == facts_.map.own_rank;
     if (own || memory_ != nullptr) {
         auto* const counters = own ? own_ : memory_->counters(facts_.state.topology().node_index(target));
-        // Release: whoever sees the counter sees the bytes.
+        // Release: a rank that sees the counter sees the bytes.
         counters[counter].fetch_add(1, std::memory_order_release);
         return;
     }
@@ -84,7 +84,7 @@ std::uint64_t Notifications::read(unsigned counter) {
     facts_.state.progress();
     const auto load = [&] { return own_[counter].load(std::memory_order_acquire); };
     std::uint64_t now = load();
-    // A rank that asks again and gets the same answer polls for more, which may not come: as wait() does.
+    // A rank that asks again and gets the same answer polls for more, which may not come: see wait().
     if (last_seen_[counter].exchange(now, std::memory_order_relaxed) == now && facts_.state.membership().troubled()) {
         if (now = load(); now == last_seen_[counter].exchange(now, std::memory_order_relaxed))
             facts_.state.check_reachable("Window::notified", team::Membership::any_rank);

@@ -43,7 +43,7 @@ public:
 private:
     void put_here(std::byte* place, int target, std::span<const std::byte> source, unsigned counter);
     void put_there(int target, std::uint64_t offset, std::span<const std::byte> source, unsigned counter);
-    /// Raises a counter of that rank, after all messages before.
+    /// Raises a counter of that rank, after all messages sent before.
     void raise_by_message(int target, unsigned counter);
 
     transport::WindowFacts& facts_;

@@ -7,12 +7,12 @@
 namespace lapwing::detail::window {
 namespace {
 
-/// So many small puts to one rank are cheaper in messages than in MPI's one-sided operations, which need no second
-/// flush.
+/// From so many small puts to one rank on, messages are cheaper than MPI's one-sided operations, although they need a
+/// flush of their own.
 constexpr std::size_t least_runs_by_messages = 16;
 
-/// Runs with smaller gaps between them are one place to the ledger, as the runs of a cached page are: later accesses to
-/// the bytes in the gaps, too, wait for the put.
+/// Runs with smaller gaps between them are one entry in the ledger, like the runs of a cached page: so later accesses
+/// to the bytes in the gaps wait for the put, too.
 constexpr std::uint64_t largest_gap_in_place = 1024;
 
 /// The runs of one message, as places to the ledger.
@@ -90,8 +90,8 @@ void PutsAndGets::put_runs_uncached(int target, std::span<const DirtyRun> runs) 
                              .continues = continues});
     };
     // Many of them fit one message to the owner's progress thread, while MPI sends each put by itself: in MPICH over
-    // TCP a put costs 5 us. They are looked for among what is under way before the first of them is, which they do not
-    // overlap.
+    // TCP a put costs 5 us. Conflicts are looked for before the first of the runs is under way; the runs do not overlap
+    // each other.
     transport::Touched place{runs[0].offset, runs[0].bytes};
     for (const DirtyRun& run : runs.subspan(1)) {
         if (join(place, run)) continue;

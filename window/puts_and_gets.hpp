@@ -18,7 +18,7 @@ public:
                 transport::MessageTransport& messages) noexcept
         : facts_{facts}, order_{order}, rma_{rma}, messages_{messages} {}
 
-    // As the program makes them, through the cache if there is one. Copies are notified of the puts.
+    // Calls of the program, through the cache if there is one. Copies are notified of the puts.
     void get(int target, std::uint64_t offset, std::span<std::byte> destination);
     void put(int target, std::uint64_t offset, std::span<const std::byte> source);
     [[nodiscard]] Completion start_get(int target, std::uint64_t offset, std::span<std::byte> destination);
@@ -35,8 +35,9 @@ public:
     [[nodiscard]] Completion start_gather(int target, const transport::Touched& touched,
                                           std::span<const std::byte> table, std::span<std::byte> destination);
 
-    // Past the cache: what the cache itself is made of, and parts of transfers. The caller notifies copies of the
-    // whole: of what a cache writes back they have heard when the program wrote it. A null transfer is complete.
+    // Past the cache: the operations of the cache itself, and parts of transfers. The caller notifies copies of the
+    // whole transfer; copies were notified of what a cache writes back when the program wrote it. A null transfer is
+    // complete.
     void get_uncached(int target, std::uint64_t offset, std::span<std::byte> destination,
                       transport::Access::Starter starter = transport::Access::Starter::program);
     void put_uncached(int target, std::uint64_t offset, std::span<const std::byte> source,

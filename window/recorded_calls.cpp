@@ -1,4 +1,4 @@
-// What of a window's accesses is recorded (LAPWING_TRACE).
+// Which of a window's accesses are recorded (LAPWING_TRACE).
 #include "window/recorded_calls.hpp"
 
 #include <algorithm>

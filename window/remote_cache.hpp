@@ -23,8 +23,8 @@ struct DirtyRun {
     std::uint64_t bytes = 0;
 };
 
-/// What is between a window's calls and its paths to other nodes, if the window is cached. The room above
-/// implements it; the window asks a CacheFactory for one.
+/// Between a window's calls and its paths to other nodes, if the window is cached. The room above implements it; the
+/// window asks a CacheFactory for one.
 ///
 /// Ranges have been checked, and are never of ranks that are reached by load and store.
 class RemoteCache {
@@ -35,23 +35,23 @@ public:
     virtual void put(int target, std::uint64_t offset, std::span<const std::byte> source) = 0;
     virtual void prefetch(int target, std::uint64_t offset, std::uint64_t bytes) = 0;
 
-    /// Before a read, or a write, that the window makes itself: it must come after this rank's earlier writes, and what
-    /// is cached must not hide it later.
+    /// Before a read or write that the window makes itself: it must come after this rank's earlier writes, and cached
+    /// bytes must not hide it later.
     virtual void before_read(int target, std::uint64_t offset, std::uint64_t bytes) = 0;
     virtual void before_write(int target, std::uint64_t offset, std::uint64_t bytes) = 0;
 
-    /// Puts the dirty bytes of all threads (for `target`); the caller then completes the puts.
+    /// Starts puts of the dirty bytes of all threads (for `target`); the caller then completes them.
     void write_back() {
         start_write_back();
         finish_write_back();
     }
     virtual void write_back(int target) = 0;
-    /// The two halves: between them those of several windows are under way at a time.
+    /// Its two halves: several windows can be under way between them.
     virtual void start_write_back() = 0;
     virtual void finish_write_back() = 0;
-    /// As write_back(), and waits for all that any thread has asked for: before the owners may close the window.
+    /// Like write_back(), and also waits for all that any thread has asked for: before the owners may close the window.
     virtual void drain() = 0;
-    /// What an acquire does: contents are not used any more.
+    /// What an acquire does: the contents are not used any more.
     virtual void acquire() = 0;
     /// Whatever the mode.
     virtual void invalidate() = 0;
@@ -65,7 +65,7 @@ public:
     [[nodiscard]] virtual const window::HotPageTables& hot_pages() const noexcept = 0;
 };
 
-/// What all ranks must choose alike: the mode, then what the cache is like, or zeros if there is none.
+/// What all ranks must choose alike: the mode, then the properties of the cache, or zeros if there is none.
 inline constexpr std::size_t cache_choices = 9;
 using CacheChoices = std::array<std::int64_t, cache_choices>;
 
@@ -86,7 +86,7 @@ with_cache_choices(const std::array<std::int64_t, N>& numbers, const CacheChoice
 /// Caches for windows. The room above has one: see upper_rooms().
 class CacheFactory {
 public:
-    /// What the options ask for, or else the settings.
+    /// What the options ask for, or else what the settings say.
     [[nodiscard]] virtual CacheMode mode(const Settings& settings, const CacheOptions& options) const = 0;
     /// Throws SettingError, starting with `who`, when an option or setting is not allowed or they do not fit together.
     virtual void check(const Settings& settings, const CacheOptions& options, const std::string& who) const = 0;

@@ -8,12 +8,12 @@
 
 namespace lapwing::detail::window {
 
-/// What each thread was told when it last looked at values that other ranks may change. A thread that looks again and
-/// gets the same polls for more, which may not come once a rank has left.
+/// What each thread saw when it last looked at values that other ranks may change. A thread that looks again and sees
+/// the same polls for a change, which may not come once a rank has left.
 class RepeatedLooks {
 public:
-    /// Whether the calling thread's last look there told it the same; this look is its last one from now on. It
-    /// remembers a few places: a loop that polls up to so many of them is found.
+    /// Whether the calling thread's last look there saw the same; this look is its last one from now on. It remembers a
+    /// few places: a loop that polls up to that many of them is recognised.
     [[nodiscard]] static bool again(const void* subject, int target, std::uint64_t offset,
                                     std::uint64_t value) noexcept {
         thread_local RepeatedLooks own;

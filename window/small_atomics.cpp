@@ -1,5 +1,5 @@
-// Atomics on integers of 1 and 2 bytes: neither MPI nor messages have them, so the word around them is compared and
-// swapped.
+// Atomics on integers of 1 and 2 bytes: neither MPI nor messages have them, so the word that contains the value is
+// compared and swapped.
 #include <lapwing/detail/atomic_values.hpp>
 
 #include "src/mpi/atomics.hpp"

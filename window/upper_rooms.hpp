@@ -31,7 +31,7 @@ protected:
     ~LayoutTransfers() = default;
 };
 
-/// What rooms above do for windows, which know nothing of them.
+/// What the rooms above do for windows, which know nothing of those rooms.
 struct UpperRooms {
     const CacheFactory& caches;
     const LayoutTransfers& layouts;

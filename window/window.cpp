@@ -95,7 +95,7 @@ void Window::throw_out_of_range(Rank target, Offset offset, std::uint64_t bytes,
     if (target.value < 0 || target.value >= map_.ranks)
         throw RangeError{fmt::format("{}: rank {} is outside [0, {}); pass a rank of the window's team",
                                      window.who(call), target.value, map_.ranks)};
-    // Parts are smaller than 2^63 bytes: an offset above may have been a negative number.
+    // Parts are smaller than 2^63 bytes: a larger offset may have been a negative number.
     const auto with_sign = static_cast<std::int64_t>(offset.bytes);
     throw RangeError{fmt::format("{}: {} bytes at offset {}{} of rank {} leave its part of {} bytes; stay within "
                                  "Window::size(rank)",

@@ -1,4 +1,4 @@
-// How a window of the program's is taken over, and what happens when the program frees it too early.
+// How a window of the program's is adopted, and what happens when the program frees it too early.
 #include "window/window_state.hpp"
 
 #include "src/mpi/agreement.hpp"
@@ -36,7 +36,7 @@ using support::check_mpi;
     return static_cast<std::int64_t>(address & (~address + 1));
 }
 
-/// While it lives, a call on the program's window that fails returns, whatever handler the program has set.
+/// While it exists, a call on the program's window that fails returns, whatever error handler the program has set.
 class ReturningErrors {
 public:
     explicit ReturningErrors(MPI_Win window) : window_{window} {
@@ -55,7 +55,7 @@ private:
     MPI_Errhandler handler_ = MPI_ERRHANDLER_NULL;
 };
 
-/// What the program has asked of its window under this key; empty: nothing that MPI tells of.
+/// What the program has set for its window under this key; empty: nothing that MPI reports.
 [[nodiscard]] std::string info_of(MPI_Win window, const char* key) {
     MPI_Info info = MPI_INFO_NULL;
     check_mpi(MPI_Win_get_info(window, &info), "MPI_Win_get_info");
@@ -80,9 +80,9 @@ private:
 }
 
 /// Begins Lapwing's epoch on the program's window, or finds the program's there (`locked`). Returns what is in the way,
-/// or nothing. MPI tells of most that is: of a fence epoch once it has been used, of locks and of MPI_Win_start, but
-/// not of MPI_Win_post; Open MPI 4.1.4 not of MPI_Win_lock of one rank, and in shared windows of less; Open MPI 5.0.7
-/// of locks alone between ranks of one machine. Nothing depends on it there: memory is shared.
+/// or nothing. MPI reports most of that: a fence epoch once it has been used, locks and MPI_Win_start, but not
+/// MPI_Win_post; Open MPI 4.1.4 does not report MPI_Win_lock of one rank, and reports less in shared windows; Open MPI
+/// 5.0.7 reports only locks between ranks of one machine. Nothing depends on it there: memory is shared.
 [[nodiscard]] std::string begin_epoch(MPI_Win window, bool locked, int own_rank) {
     if (info_of(window, "no_locks") == "true")
         return "it was made with the info key no_locks=true, and Lapwing's accesses need a lock; make it without that "
@@ -117,7 +117,7 @@ struct HostWindow {
         MPI_Group_free(&of_window);
         MPI_Group_free(&of_team);
     }
-    /// Of a window that has fixed memory.
+    /// Of a window with fixed memory.
     void find_memory() {
         unit = *static_cast<int*>(attribute(MPI_WIN_DISP_UNIT));
         base = static_cast<std::byte*>(attribute(MPI_WIN_BASE));
@@ -142,7 +142,7 @@ private:
     const std::string& who;
 };
 
-/// Throws UsageError when the window cannot be adopted, whatever is done to it before. `where` begins the message.
+/// Throws UsageError when the window can never be adopted. `where` begins the message.
 void check_kind(const std::string& where, const HostWindow& host) {
     if (host.flavor == MPI_WIN_FLAVOR_DYNAMIC)
         throw UsageError{where + ": a dynamic window has no fixed memory; adopt a created, allocated or shared one"};
@@ -161,7 +161,7 @@ void check_other_adopters(const std::string& where, MPI_Win window, bool locked,
             fmt::format("{}: the window is adopted already, as {}, and one of the two is cached, so that it would not "
                         "see what goes through the other; use that one, close it first, or cache neither",
                         where, other->label())};
-    // A lock of one process on a window is one: its end by the first window that closes would be the other's as well.
+    // A process has one lock per window: the first window that closes would end it for the other as well.
     if (const WindowState* const other = HostCall::adopter(window);
         other != nullptr && (other->has_own_epoch() || !locked))
         throw UsageError{fmt::format(
@@ -169,7 +169,7 @@ void check_other_adopters(const std::string& where, MPI_Win window, bool locked,
             locked ? "" : " (only windows that the program has locked for all, with `locked`, are adopted twice)")};
 }
 
-/// Throws UsageError when nobody would tell a transparent cache what the program does, or serve it meanwhile.
+/// Throws UsageError when nothing would tell a transparent cache what the program does, or make its progress meanwhile.
 void check_transparent(const std::string& where, const team::TeamState& state) {
     if (!HostCall::seen())
         throw UsageError{
@@ -195,8 +195,8 @@ void begin_epochs(const std::string& where, const team::TeamState& state, MPI_Wi
     return flavor == MPI_WIN_FLAVOR_ALLOCATE ? mpi::WindowKind::allocated : mpi::WindowKind::created;
 }
 
-/// Nothing unless two parts overlap, which `ranks` have. MPICH 4.0.2 (UCX) says a base that is rounded down to a
-/// multiple of 16, and moves other bytes than the program means, too.
+/// Nothing unless two parts overlap, those of `ranks`. MPICH 4.0.2 (UCX) reports a base that is rounded down to a
+/// multiple of 16, and also moves other bytes than the program means.
 [[nodiscard]] std::string overlap_problem(const mpi::Overlap& overlap, const std::vector<int>& ranks) {
     if (overlap.first < 0) return {};
     return fmt::format("its part and rank {}'s overlap: {} bytes, of which the other begins at byte {} (MPICH 4.0.2 "
@@ -206,7 +206,7 @@ void begin_epochs(const std::string& where, const team::TeamState& state, MPI_Wi
                        ranks[static_cast<std::size_t>(overlap.second)], overlap.first_bytes, overlap.distance);
 }
 
-/// What MPI says of where this rank's part is and cannot be right, or nothing.
+/// Where MPI says that this rank's part is, if that cannot be right; else nothing.
 [[nodiscard]] std::string base_problem(const HostWindow& host) {
     const auto base = reinterpret_cast<std::uintptr_t>(host.base);
     if (host.bytes == 0) return {};
@@ -221,8 +221,8 @@ void begin_epochs(const std::string& where, const team::TeamState& state, MPI_Wi
     return {};
 }
 
-/// Collective over the node: the parts of its ranks that this one can load and store. Returns what of them cannot be
-/// right, or nothing.
+/// Collective over the node: the parts of its ranks that this one can load and store. Returns what cannot be right
+/// about them, or nothing.
 [[nodiscard]] std::string find_parts(transport::WindowFacts& facts, const HostWindow& host) {
     const mpi::Topology& topology = facts.state.topology();
     std::string problem = base_problem(host);
@@ -248,7 +248,7 @@ void begin_epochs(const std::string& where, const team::TeamState& state, MPI_Wi
         facts.bases = std::move(parts.addresses);
         overlap = parts.overlap;
     }
-    // One rank of a node says it.
+    // One rank of a node reports it.
     if (problem.empty() && overlap.first == topology.node_rank())
         problem = overlap_problem(overlap, topology.members());
     if (facts.bases.empty()) {
@@ -340,7 +340,7 @@ WindowState::WindowState(Team& team, MPI_Win window, bool locked, WindowOptions 
     const Common common = compare(facts_, where, options.cache);
     facts_.alignment = common.alignment;
 
-    // A transparent window has the epochs that the program makes, of any kind. Messages need none.
+    // A transparent window has whatever epochs the program makes. Messages need none.
     facts_.network = transparent || state.settings().text("LAPWING_PATH") == "service" ? Path::service : Path::rma;
     if (facts_.network == Path::rma)
         use_what_works(facts_, kind_of(host.flavor), common.unit && facts_.unit == 1 ? 1 : 8);

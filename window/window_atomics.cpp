@@ -87,8 +87,7 @@ void WindowAtomics::fetch_by_message(const transport::BegunAccess& access, const
 void WindowAtomics::notify_copies(mpi::AtomicOperation operation, mpi::AtomicType type, int target,
                                   std::uint64_t offset, const void* operand, const void* before, std::uint64_t mark) {
     if (!order_.copies().concerns(target) || operation == mpi::AtomicOperation::read) return;
-    // MPIs differ in what they make of a NaN. Asked for in any case, so that a copy does not depend on where the ranks
-    // run.
+    // MPIs treat a NaN differently. Asked for in any case, so that a copy does not depend on where the ranks run.
     if (mpi::is_floating_extreme(operation, type))
         return order_.copies().invalidated(target, offset, mpi::size_of(type));
     if (before == nullptr) return order_.copies().atomic_sent(target, offset, operation, type, operand, mark);
@@ -113,7 +112,7 @@ void WindowAtomics::update(mpi::AtomicOperation operation, mpi::AtomicType type,
                     .call = "Window::add"},
                    {operation, type}, operand);
     }
-    // What it found at the owner is known on the node only: copies get the same everywhere.
+    // Its result at the owner is known on the node only: copies get the same everywhere.
     notify_copies(operation, type, target, offset, operand, nullptr, mark);
 }
 

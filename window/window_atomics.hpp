@@ -31,7 +31,7 @@ public:
         std::uint64_t place = 0;
         std::uint64_t bytes = 0;
     };
-    /// Copies are notified of `part`, which is all that the caller wants to change.
+    /// Copies are notified of `part`, all that the caller wants to change.
     void compare_swap(mpi::AtomicType type, int target, std::uint64_t offset, const void* expected, const void* desired,
                       void* result, std::memory_order order, Part part);
     void compare_swap(mpi::AtomicType type, int target, std::uint64_t offset, const void* expected, const void* desired,
@@ -48,8 +48,8 @@ public:
     /// One on 16 bytes, by its owner.
     [[nodiscard]] WideValue wide(const WideAtomic& atomic, int target, std::uint64_t offset, const WideValue& operand,
                                  const WideValue& expected, std::memory_order order);
-    /// After an atomic that may be one of a loop which polls: throws PeerLeftError when a rank has left and this
-    /// thread has been told the same by two of them that have changed nothing.
+    /// After an atomic that may be part of a polling loop: throws PeerLeftError when a rank has left and two of this
+    /// thread's atomics in a row have changed nothing and returned the same.
     void learn_of_left_ranks(mpi::AtomicOperation operation, mpi::AtomicType type, int target, std::uint64_t offset,
                              const void* operand, const void* before) {
         if (!facts_.state.membership().troubled()) [[likely]]
@@ -77,16 +77,16 @@ private:
     [[nodiscard]] std::byte* processor_base(int target) const noexcept {
         return facts_.mpi_atomics ? nullptr : facts_.map.base(target);
     }
-    /// The operations themselves, relaxed, of which copies do not hear yet.
+    /// The operations themselves, relaxed; copies are not notified of them yet.
     void fetch_untold(mpi::AtomicOperation operation, mpi::AtomicType type, int target, std::uint64_t offset,
                       const void* operand, void* result);
     void swap_untold(mpi::AtomicType type, int target, std::uint64_t offset, const void* expected, const void* desired,
                      void* result);
-    /// To copies, when the operation has been carried out or sent: what it has made of `before`, or, where that is
-    /// null, of their own value.
+    /// Notifies copies when the operation has been carried out or sent: of its result for `before`, or, if that is
+    /// null, for their own value.
     void notify_copies(mpi::AtomicOperation operation, mpi::AtomicType type, int target, std::uint64_t offset,
                        const void* operand, const void* before, std::uint64_t mark);
-    /// An operation that MPI gets wrong here, of its compare-and-swaps.
+    /// An operation that MPI gets wrong here, by compare-and-swap.
     void fetch_by_swaps(mpi::AtomicOperation operation, mpi::AtomicType type, int target, std::uint64_t offset,
                         const void* operand, void* result);
     /// The whole list, on a rank of this node, or of another.

@@ -1,4 +1,4 @@
-// How a window with memory of its own comes to be, and how any window ends.
+// How a window with memory of its own is created, and how any window ends.
 #include "window/window_state.hpp"
 
 #include "src/mpi/agreement.hpp"
@@ -76,7 +76,7 @@ struct Demand {
         else if (bytes > limit.bytes) excess = Excess::alone;
         else if (!fits) excess = Excess::with_the_node;
     }
-    /// One number whose least orders by how much too much, then by rank.
+    /// A number whose minimum over the ranks names the worst excess, and a rank that has it.
     [[nodiscard]] std::int64_t ordered(int rank) const noexcept {
         return excess == Excess::none ? 0 : -(static_cast<std::int64_t>(excess) << 32) - rank;
     }
@@ -103,7 +103,7 @@ void check_demands(const transport::WindowFacts& facts, const std::string& what,
 }
 
 /// Collective. A rank that cannot have its part must not leave the others waiting: they agree first. Throws on all
-/// ranks when one cannot, or when they ask for what must be alike and is not. Returns whether all ask for as many
+/// ranks when one cannot, or when ranks differ in what must be the same. Returns whether all ask for the same number of
 /// bytes.
 bool agree_on_memory(const transport::WindowFacts& facts, std::uint64_t bytes, const WindowOptions& options) {
     const std::string what = fmt::format("{}: {}", facts.state.who(), facts.label());
@@ -171,7 +171,7 @@ WindowState::WindowState(Team& team, std::uint64_t bytes, WindowOptions options,
     team::TeamState& state = facts_.state;
     const std::string what = fmt::format("{}: {}", state.who(), label());
     agree_on_creation(facts_, what + ": it was not made", [&] { check_options(facts_, options); });
-    // Before anything can fail, so that the ranks' numbers stay alike.
+    // Before anything can fail, so that all ranks keep the same numbers.
     facts_.number = state.epoch().next_window_number();
     const bool same_size = agree_on_memory(facts_, bytes, options);
     memory_ = std::make_unique<WindowMemory>(state, what, bytes, same_size, options.alignment,
@@ -290,12 +290,11 @@ void WindowState::close_behind_barrier() {
 }
 
 void WindowState::abandon_memory() noexcept {
-    // The program's memory goes when the stack has unwound: nobody may be served from it any more.
+    // The program's memory is gone once the stack has unwound: nobody may be served from it any more.
     end_copies(); // ends what it reads ahead
     facts_.state.engine().abandon(facts_.number, messages::Engine::LateRequests::reported);
     if (!own_epoch_ || team::TeamRegistry::mpi_ended()) return;
-    // The others need not come for it (MPI 3.1, section 11.5.3), but who has operations under way waits for their
-    // targets.
+    // The others need not come (MPI 3.1, section 11.5.3), but ranks with operations under way wait for their targets.
     if (const int code = MPI_Win_unlock_all(facts_.remote); code != MPI_SUCCESS)
         support::log_line(
             fmt::format("{}: MPI_Win_unlock_all failed: {}", who("close"), support::mpi_error_text(code)));

@@ -42,7 +42,7 @@ Completion Window::start_get(Rank target, Offset offset, const Layout& source, c
 
 namespace {
 
-/// The arguments of MPI_Put and MPI_Get as those of a plan.
+/// The arguments of MPI_Put and MPI_Get as arguments of a plan.
 struct MpiTransfer {
     Layout local;
     Layout remote;

@@ -24,11 +24,11 @@
 
 namespace lapwing::detail::window {
 
-/// The inside of a Window: its parts, and its beginning and end.
+/// The inside of a Window: its parts, and its creation and end.
 class WindowState final : public team::EpochMember, private CopiesObserver {
 public:
-    /// Whether the team's releases and acquires look after it, and its close asks for it. What is not listed has no
-    /// operations under way when its calls return, and is closed by who made it.
+    /// Whether the team's releases and acquires include it, and the team's close asks for it. A window that is not
+    /// listed has no operations under way when its calls return, and is closed by its maker.
     enum class Listed : std::uint8_t { no, yes };
     /// Collective: allocates memory.
     WindowState(Team& team, std::uint64_t bytes, WindowOptions options, Listed listed = Listed::yes);
@@ -43,7 +43,7 @@ public:
     [[nodiscard]] support::Statistics& statistics() noexcept { return facts_.statistics; }
     /// "rank 2 of 4: Window("a").get", the start of a message.
     [[nodiscard]] std::string who(const char* call) const { return facts_.who(call); }
-    /// Of displacements: that of the program's window, 1 where the window is Lapwing's.
+    /// Of displacements: that of the program's window, 1 if the window is Lapwing's.
     [[nodiscard]] int displacement_unit(int target) const noexcept { return rma_.unit(target); }
 
     [[nodiscard]] AccessOrder& order() noexcept { return order_; }
@@ -74,8 +74,8 @@ public:
     void on_host_free(bool gone) noexcept;
     /// Of an adopted window: the epoch on it is Lapwing's, not the program's.
     [[nodiscard]] bool has_own_epoch() const noexcept { return own_epoch_; }
-    /// What the inline accesses of a Window go by is kept up to date: a copy of map(), and from how many bytes on a
-    /// copy to memory that is mapped here is noted (Window::note_put).
+    /// A Window's inline accesses use a copy of map() that is kept up to date, and of the size from which on a copy to
+    /// memory that is mapped here is noted (Window::note_put).
     void keep_up_to_date(transport::MemoryMap& copy, std::atomic<std::uint64_t>& least_noted) noexcept;
 
     /// Collective.
@@ -87,14 +87,14 @@ public:
     static void end_with_scope(std::unique_ptr<WindowState> window) noexcept;
 
 private:
-    /// Collective. The end of a creation: makes the cache, and lets others ask for the memory. Where that throws
-    /// nothing is left of it. `host`: the program's window, or MPI_WIN_NULL.
+    /// Collective. The end of a creation: makes the cache, and lets others ask for the memory. If that throws, nothing
+    /// is left of it. `host`: the program's window, or MPI_WIN_NULL.
     void open(const CacheOptions& cache, Listed listed, MPI_Win host);
     /// From now on there are neither a cache nor prefetched copies.
     void end_copies() noexcept;
-    /// Of a window whose memory is about to go, while others may still ask for it.
+    /// For a window whose memory is about to go, while others may still ask for it.
     void abandon_memory() noexcept;
-    /// Of an adopted window that the program frees: nobody asks for it any more.
+    /// For an adopted window that the program frees: nobody asks for it any more.
     void lose_memory() noexcept;
     [[nodiscard]] messages::ExposedMemory exposed() const noexcept;
     // CopiesObserver
@@ -115,7 +115,7 @@ private:
     transport::MemoryMap* map_of_window_ = nullptr; ///< see keep_up_to_date()
     std::atomic<std::uint64_t>* least_noted_of_window_ = nullptr;
     int exceptions_at_start_ = std::uncaught_exceptions();
-    /// The last to be made and the first to go: its transfers are in the ledger.
+    /// Made last and freed first: its transfers are in the ledger.
     std::unique_ptr<RemoteCache> cache_;
 };
 

@@ -57,7 +57,7 @@ std::uint64_t DimensionMap::capacity() const noexcept {
 
 bool DimensionMap::has_gaps() const noexcept {
     if (margin != 0) return true;
-    // One block each, and the shorter one keeps the places of the others: see add_margins().
+    // One block each; a shorter last block is laid out like the others: see add_margins().
     if (one_round()) return split == 0 && blocks() > 1 && extent % block() != 0;
     return block() > 1 && (blocks() % by_processes.divisor() != 0 || extent % block() != 0);
 }
@@ -117,7 +117,7 @@ std::uint64_t make_dimensions(std::span<DimensionMap> dimensions, const char* na
         dimension.rank_stride = rank_stride;
         rank_stride *= processes[d];
         const std::uint64_t whole = std::max<std::uint64_t>(dimension.extent, 1);
-        // What a single process has is one block: neighbours are then neighbours in memory at any block size.
+        // A single process has everything in one block, so neighbours are adjacent in memory whatever the block size.
         std::uint64_t block = 1;
         if (dealing == Dealing::one_block || processes[d] == 1)
             block = ceil_divide(whole, static_cast<std::uint64_t>(processes[d]));

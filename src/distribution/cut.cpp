@@ -9,8 +9,8 @@ namespace lapwing::detail::distribution {
 
 namespace {
 
-/// The indices of one dimension of a domain as slices: each at one process, regular in its memory and in the buffer.
-/// Slices are computed from their number, so that nothing is stored.
+/// The indices of one dimension of a domain, cut into slices: each is at one process, and regular both in its memory
+/// and in the buffer. A slice is computed from its number, so nothing is stored.
 class Slices {
 public:
     struct Slice {
@@ -29,18 +29,18 @@ public:
           stride_{static_cast<std::uint64_t>(range.stride())},
           by_block_{stride_ < map.block()} {
         const std::uint64_t block = map.block();
-        // Blocks that are `period_` apart lie at the same process and hold the same of the domain, a fixed number of
-        // rounds apart.
+        // Blocks that are `period_` apart are at the same process and contain the same part of the domain, a fixed
+        // number of rounds apart.
         const uint128 round = static_cast<uint128>(block) * map.by_processes.divisor();
         const uint128 common = greatest_common_divisor(round, stride_);
         const uint128 rounds = stride_ / common;
         if (!by_block_) {
-            // Every block has at most one of the indices, and it is those that are counted. With block size 1 one slice
-            // is all that a process has.
+            // Every block contains at most one of the indices, so the indices are counted, not the blocks. With block
+            // size 1 a process has a single slice.
             count_ = period_ = static_cast<std::uint64_t>(std::min<uint128>(round / common, size_));
             return;
         }
-        // Blocks at the ends of which the domain has only a part are slices by themselves.
+        // Blocks at the ends that are only partly in the domain are slices of their own.
         const auto last = static_cast<std::uint64_t>(range.last());
         first_block_ = first_ / block;
         last_block_ = last / block;
@@ -97,7 +97,7 @@ private:
         return a;
     }
 
-    /// What the domain has of a block.
+    /// The part of a block that is in the domain.
     [[nodiscard]] Slice of_block(std::uint64_t block) const noexcept {
         const std::uint64_t processes = map_->by_processes.divisor();
         const std::uint64_t size = map_->block();
@@ -135,8 +135,8 @@ void cut(std::span<const DimensionMap> dimensions, std::uint64_t origin, std::sp
         slices[d] = Slices{dimensions[d], domain[d]};
     }
 
-    // All combinations of a slice per dimension, the last dimension fastest. The slices of the dimensions before are
-    // kept, so that a step works one out.
+    // All combinations of one slice per dimension, the last dimension fastest. The slices of the earlier dimensions are
+    // kept, so that each step computes one.
     std::array<Slices::Slice, max_dimensions> chosen;
     std::array<std::uint64_t, max_dimensions> k{};
     std::array<SectionLevel, max_section_levels> levels;

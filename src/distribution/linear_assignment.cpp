@@ -13,8 +13,8 @@ namespace {
 
 constexpr int nobody = -1;
 
-/// Columns up to `rows` are those of the problem; column rows + i stands for "none that is worth anything", which row i
-/// can have without taking it from another one. What is minimised is the value that is missed.
+/// Columns up to `rows` are those of the problem. Column rows + i means that row i has no useful column; only row i can
+/// have it. The value that is missed is minimised.
 class Search {
 public:
     explicit Search(std::span<const std::vector<Candidate>> rows)
@@ -39,14 +39,14 @@ public:
 private:
     static constexpr std::int64_t unreached = INT64_MAX;
 
-    /// Calls `visit(column, cost)` for what a row can have.
+    /// Calls `visit(column, cost)` for each column that a row may have.
     template <class Visit>
     void for_each_choice(int row, Visit visit) const {
         for (const Candidate& candidate : rows_[static_cast<std::size_t>(row)])
             visit(candidate.column, most_ - static_cast<std::int64_t>(candidate.value));
         visit(size_ + row, most_);
     }
-    /// Of the first rows most get what is best for them: no path has to be found.
+    /// Most of the first rows get their best column: no path has to be found.
     bool take_best(int row) {
         std::int64_t best = unreached;
         int best_column = nobody;
@@ -73,7 +73,7 @@ private:
         return most_;
     }
 
-    /// The cheapest way to give a column to one more row, in which others change theirs: Dijkstra's algorithm over
+    /// The cheapest way to give one more row a column while other rows change theirs: Dijkstra's algorithm over
     /// columns.
     void augment(int first) {
         using Reached = std::pair<std::int64_t, int>;
@@ -120,7 +120,7 @@ private:
         for (const int column : touched) distance_[static_cast<std::size_t>(column)] = unreached;
     }
 
-    /// Rows without a column that is worth anything: first their own, then what is left.
+    /// Rows without a useful column: first those whose own column is free, then the rest.
     void give_rest() {
         std::vector<int> left;
         for (int row = 0; row < size_; ++row)

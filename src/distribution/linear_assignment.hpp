@@ -6,15 +6,15 @@
 
 namespace lapwing::detail::distribution {
 
-/// A column that a row may have, and what that is worth.
+/// A column that a row may have, and its value to the row.
 struct Candidate {
     int column = 0;
     std::uint64_t value = 0;
 };
 
-/// Assigns each row a column of its own, so that the sum of their values is the largest there is; columns that are no
-/// candidates of a row are worth nothing to it. There are as many columns as rows; the result has a column for each
-/// row. Where it is worth as much that all rows have the column of their own number, they do.
+/// Assigns each row a different column, so that the sum of their values is as large as possible; a column that is not a
+/// candidate of a row has no value to it. There are as many columns as rows; the result has a column for each row. If
+/// the assignment of each row to the column of its own number is as good, that is the result.
 ///
 /// Shortest augmenting paths over the candidates alone: Jonker and Volgenant, "A shortest augmenting path algorithm for
 /// dense and sparse linear assignment problems" (1987). Cost: for each row that does not get its best column at once a

@@ -85,13 +85,13 @@ public:
         std::int64_t blocks = stride_ > 0 ? process - here : here - process;
         if (blocks == 0) return std::min(k, end);
         if (blocks < 0) blocks += processes_;
-        // A block is entered at its lowest index, or at its highest.
+        // A block is entered at its lowest index if the stride is positive, else at its highest.
         const std::int64_t distance =
             stride_ > 0 ? (block + blocks) * block_ - first_ : first_ - ((block - blocks + 1) * block_ - 1);
         return std::min(ceil_divide(distance, size_), end);
     }
 
-    /// Positions after which the processes come again, with the same parts of their blocks.
+    /// The number of positions after which the sequence of processes repeats, with the same parts of their blocks.
     [[nodiscard]] Wide period() const noexcept {
         if (is_flat()) return 1;
         const Wide round = Wide{block_} * processes_;
@@ -183,7 +183,7 @@ private:
         }
     }
 
-    /// One side cuts the sequence into intervals, in each of which the other one goes round.
+    /// The blocks of one side cut the sequence into intervals; in each of them the other side's processes take turns.
     void cut_by_the_larger_blocks() {
         const bool by_here = here_.block_positions() >= there_.block_positions();
         const Side& outer = by_here ? here_ : there_;

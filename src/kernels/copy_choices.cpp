@@ -39,7 +39,7 @@ constexpr std::array words<Method>{"moves"sv,  "moves-ahead"sv,  "permute"sv, "p
 
 static_assert(words<BlockClass>.size() == block_classes && words<Method>.size() == methods);
 
-/// Bytes of a cache; `otherwise` where the system does not tell.
+/// Size of a cache; `otherwise` where the system does not say.
 std::uint64_t cache_bytes(int what, std::uint64_t otherwise) {
     const long bytes = sysconf(what);
     return bytes > 0 ? static_cast<std::uint64_t>(bytes) : otherwise;
@@ -49,7 +49,7 @@ SizeLimits limits_of_machine() {
     SizeLimits limits;
 #ifdef _SC_LEVEL1_DCACHE_SIZE
     limits.level1 = cache_bytes(_SC_LEVEL1_DCACHE_SIZE, limits.level1);
-    // What just fits was hardly left alone since it was last used.
+    // Data that only just fits has probably been partly evicted since its last use.
     limits.level2 = std::max(cache_bytes(_SC_LEVEL2_CACHE_SIZE, 2 * limits.level2) / 2, limits.level1);
     limits.last_level = std::max(cache_bytes(_SC_LEVEL3_CACHE_SIZE, limits.last_level), limits.level2);
     limits.tiny = std::min(limits.tiny, limits.level1);
@@ -88,8 +88,8 @@ bool pays(Place to, Place from, BlockClass block, Method method) {
     return best < best_of_moves;
 }
 
-/// What depends on the processor more than its instruction set tells. Gather instructions are microcode on some, slow
-/// by decree where they would leak data, and a gain elsewhere; the same holds for masked stores.
+/// Properties of the processor rather than of its instruction set. Gather instructions are microcode on some, slowed
+/// down on others because they would leak data, and a gain elsewhere; the same holds for masked stores.
 struct Processor {
     bool lookup_strided = pays(Place::contiguous, Place::strided, BlockClass::b8, Method::lookup);
     bool lookup_indexed = pays(Place::contiguous, Place::indexed, BlockClass::b8, Method::lookup);
@@ -100,28 +100,31 @@ struct Processor {
 Method built_in(const CopyCase& where) {
     using enum BlockClass;
     static const Processor processor;
-    // Shorter blocks lose by it (measured: 0.85 for 16 bytes), and the C library's copies of longer ones are as fast.
+    // Streaming is slower for shorter blocks (measured: 0.85 for 16 bytes), and for longer ones the C library is as
+    // fast.
     if (where.reuse == Reuse::never && where.size == SizeClass::memory && where.movement == Movement::gather &&
         where.block > b33_to_64 && where.block <= b1025_to_2048)
         return Method::streamed;
-    // From here on the call is little beside the copy, and no loop of ours is faster on all sides.
+    // For longer blocks the call costs little compared with the copy, and no loop here is faster everywhere.
     if (where.block > b257_to_512 || (where.block > b129_to_256 && where.size >= SizeClass::level2))
         return Method::library;
-    // Lines that meet in one set drive each other out of the first-level cache; what has many under way loses by it.
+    // Lines of one set evict each other from the first-level cache, so loops with many loads under way lose.
     if (where.stride == StrideClass::pages && where.size != SizeClass::tiny && where.block > b16 && where.block <= b32)
         return Method::library;
-    // Beyond the second-level cache the target's lines are not there.
+    // Beyond the second-level cache the target's lines have to be fetched.
     const bool ahead = where.size >= SizeClass::level2;
     if (where.size != SizeClass::tiny && where.stride == StrideClass::close &&
         ((where.movement == Movement::gather && processor.permute_gather) ||
          (where.movement == Movement::scatter && processor.permute_scatter)))
-        return ahead ? Method::permute_ahead : Method::permute; // for the lengths that it has; moves for the others
+        return ahead ? Method::permute_ahead
+                     : Method::permute; // for the lengths that it supports; moves for the others
     if (where.movement == Movement::gather && (where.block == b4 || where.block == b8) &&
         (where.stride == StrideClass::indexed ? processor.lookup_indexed
                                               : processor.lookup_strided && where.stride == StrideClass::near))
         return ahead ? Method::lookup_ahead : Method::lookup;
     if (where.block > b33_to_64 && where.movement == Movement::gather && where.size >= SizeClass::level2)
-        return Method::library; // the contiguous target is foreseen well, and the sources come in any case
+        return Method::library; // the processor prefetches the contiguous target well, and the sources have to come
+                                // anyway
     return ahead ? Method::moves_ahead : Method::moves;
 }
 

@@ -46,7 +46,7 @@ bool is_contiguous(const Placement& placement, std::uint64_t block_bytes) noexce
 Kernel kernel_for(const KernelSet& set, Place to, Place from, BlockClass block, StrideClass stride,
                   Method method) noexcept {
     const bool ahead = method == Method::permute_ahead || method == Method::lookup_ahead;
-    // A permutation of blocks that are not close would take none at a time.
+    // Where blocks are not close, a permutation would take none at a time.
     const bool permutes = method == Method::permute || method == Method::permute_ahead;
     if (permutes && stride != StrideClass::close) method = ahead ? Method::moves_ahead : Method::moves;
     if (const Kernel kernel = set.find(to, from, block, method)) return kernel;
@@ -86,7 +86,7 @@ void gather_streamed(const KernelSet& set, Kernel kernel, std::byte* to, const s
             if (placement.offsets != nullptr) placement.offsets += some;
             else from += placement.stride * static_cast<std::int64_t>(some);
         }
-        // What is left of a line waits for the next round.
+        // The rest of a line is completed in the next round.
         const std::uint64_t out = count == 0 ? held : held - (reinterpret_cast<std::uintptr_t>(to) + held) % 64;
         set.stream(to, buffer.data(), out);
         to += out;
@@ -125,7 +125,7 @@ void run_kernel(std::byte* to, const Placement& to_placement, const std::byte* f
     Method method = choices.method(where);
     if (method == Method::streamed) {
         if (to_contiguous && block_bytes <= 1024) {
-            // Within the buffer it is a small run that is used again at once.
+            // The buffer is small and used again at once.
             where.size = SizeClass::level1;
             where.reuse = Reuse::soon;
             const Kernel kernel =

@@ -6,9 +6,10 @@
 /// The copy code under pack, unpack and strided transfers: many equal blocks between two places in this process's
 /// memory.
 ///
-/// Superpipelining lives on fast copies of short blocks (Schneider, Gerstenberger, Hoefler, "Compiler Optimizations for
-/// Non-Contiguous Remote Data Movement", section 3). A memcpy with a run-time length pays a call and a chain of
-/// branches for each block; here the length is looked at once a run, and the loop that follows knows it.
+/// Superpipelining depends on fast copies of short blocks (Schneider, Gerstenberger, Hoefler, "Compiler Optimizations
+/// for Non-Contiguous Remote Data Movement", section 3). A memcpy of a length that is known only at run time costs a
+/// call and a chain of branches for each block; here the length is examined once per run, and the loop that follows is
+/// made for it.
 namespace lapwing::detail::kernels {
 
 /// Where the blocks of one side of a copy are, relative to a base address.

@@ -36,7 +36,7 @@ void stream(std::byte* to, const std::byte* from, std::uint64_t bytes) {
     const std::uint64_t head = std::min(bytes, misalignment == 0 ? 0 : 64 - misalignment);
     std::memcpy(to, from, head);
     std::uint64_t done = head;
-    // Whole cache lines: a line that is streamed in parts with other stores between them reaches memory in parts.
+    // Whole cache lines: a line that is streamed in parts, with other stores in between, also reaches memory in parts.
     for (; done + 64 <= bytes; done += 64) {
         for (std::uint64_t i = 0; i < 64; i += vector) {
             hn::Stream(hn::LoadU(tag, reinterpret_cast<const std::uint8_t*>(from) + done + i), tag,

@@ -14,7 +14,7 @@ namespace lapwing::detail::kernels {
 enum class Place : std::uint8_t { contiguous, strided, indexed };
 inline constexpr std::size_t places = 3;
 
-/// Block lengths that share a loop. Lengths that scientific codes are full of have a loop of their own.
+/// Block lengths that share a loop. Lengths that are common in scientific codes have a loop of their own.
 enum class BlockClass : std::uint8_t {
     b1,
     b2,
@@ -65,9 +65,8 @@ inline constexpr std::size_t block_classes = 20;
     return static_cast<BlockClass>(static_cast<int>(b33_to_64) + std::bit_width(bytes - 1) - 6);
 }
 
-/// Ways to copy a run. Those that look ahead ask for the target's cache lines before they get there: a store that
-/// misses holds up all later ones, and the processor foresees lines that are read far better than lines that are
-/// written.
+/// Ways to copy a run. Those that look ahead prefetch the target's cache lines: a store that misses holds up all later
+/// stores, and the processor predicts reads far better than writes.
 enum class Method : std::uint8_t {
     moves,         ///< block by block through registers, with overlapping moves where the length is no power of two
     moves_ahead,   ///< the same, looking ahead
@@ -97,7 +96,7 @@ struct KernelSet {
     /// Copies contiguous bytes with non-temporal stores, which no memory order of C++ keeps before later ones: the
     /// caller ends with hwy::FlushStream().
     void (*stream)(std::byte* to, const std::byte* from, std::uint64_t bytes);
-    /// How many blocks one permutation takes; below 2 it is not for them.
+    /// How many blocks one permutation takes; below 2 it cannot be used.
     std::uint64_t (*permuted_blocks)(std::uint64_t block_bytes, std::int64_t stride);
     std::int64_t target; ///< the instruction set: one of Highway's HWY_ constants
 

@@ -104,8 +104,8 @@ struct Copy {
 };
 
 /// The fastest method for a case; none when there was not enough time, or only one.
-///
-/// A run that exceeds the first-level cache may have been computed just now, or not have been touched for long: its
+/// A run that exceeds the first-level cache may be hot or cold when it is copied: its size does not say which. For such
+/// runs the product of both times decides.
 /// size does not tell. There, the product of both times decides.
 std::optional<Method> fastest(const CopyCase& where, const Sample& sample, Method favourite, std::byte* a, std::byte* b,
                               double slice_seconds) {
@@ -135,7 +135,7 @@ std::optional<Method> fastest(const CopyCase& where, const Sample& sample, Metho
     }
     if (candidates.size() < 2) return {};
 
-    // A clock tick must not decide: short copies are timed some at a time.
+    // Short copies are timed several at a time, so that the clock's resolution does not decide.
     const int copies =
         static_cast<int>(std::clamp<std::uint64_t>((16 << 10) / (sample.count * sample.block_bytes), 1, 64));
     constexpr std::uint64_t cold_lines = 4096; // emptying takes as long as copying

@@ -19,8 +19,8 @@ namespace lapwing::detail::kernels {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Whether masked loads and stores leave memory alone where the mask does. Elsewhere Highway reads the whole vector, and
-// there may be a page that must not be read.
+// Whether masked loads and stores really leave the masked memory alone. Without hardware masks Highway reads the whole
+// vector, which may extend into a page that must not be read.
 #undef LAPWING_MASKS_REACH_MEMORY
 #define LAPWING_MASKS_REACH_MEMORY (HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2)
 
@@ -116,7 +116,8 @@ struct JoinedBlock {
     }
 };
 
-/// One to two times as long as the registers: one from the front, one up to the back, overlapping in the middle.
+/// One to two times as long as the registers: one register from the front and one that ends with the block; they
+/// overlap.
 template <class Registers>
 struct OverlappingBlock {
     struct Value {
@@ -141,8 +142,8 @@ private:
 };
 
 #if LAPWING_MASKS_REACH_MEMORY
-/// 12 or 24 bytes in one vector of 16 or 32. On a contiguous side the vector runs into the next block, which is there
-/// to be read, or is written next; the last block is an Exact one. On the other sides the surplus is masked out.
+/// 12 or 24 bytes in one vector of 16 or 32. On a contiguous side the vector extends into the next block, which may be
+/// read and is written next; the last block is an Exact one. On other sides the surplus is masked out.
 template <class Lane, class Exact, bool ContiguousTo, bool ContiguousFrom>
 struct WideBlock {
     using Tag = hn::FixedTag<Lane, 4>;
@@ -231,16 +232,16 @@ HWY_INLINE void look_ahead(const std::byte* at) { __builtin_prefetch(at, 0, 3); 
 /// How far, on a contiguous target; 256 to 2048 measure alike.
 inline constexpr std::uint64_t bytes_ahead = 512;
 
-/// Blocks that one turn of the loop copies. Measured on Zen 4: of long ones, one at a time is up to 1.5 times as fast
-/// as 4, from the second-level cache and from memory, and several loads of one place in the code that each stride on
-/// are followed worse by the processor.
+/// Blocks that one iteration of the loop copies. Measured on Zen 4: long blocks are up to 1.5 times as fast one at a
+/// time as 4 at a time, from the second-level cache and from memory, because the processor's prefetchers follow several
+/// strided loads of one loop less well.
 template <class Block>
 inline constexpr int blocks_at_a_time = Block::longest <= 16   ? 4
                                         : Block::longest <= 32 ? 2
                                                                : 1;
 
-/// How far a loop looks ahead among blocks: of short ones, 4 to 32 measure alike; of long ones few lines can be under
-/// way.
+/// How far ahead a loop prefetches, in blocks: for short blocks 4 to 32 measure alike; for long blocks only few lines
+/// can be under way.
 template <class Block>
 inline constexpr int blocks_ahead = Block::longest <= 16   ? 16
                                     : Block::longest <= 32 ? 4
@@ -250,7 +251,7 @@ inline constexpr int blocks_ahead = Block::longest <= 16   ? 16
 template <class Block, int I, class Side>
 HWY_INLINE void look_ahead_of_block(const Side& side, std::uint64_t block_bytes) {
     look_ahead(side.template at<I>());
-    // The other lines of a block; short ones seldom have any.
+    // The other lines of a block; short blocks rarely have any.
     if constexpr (Block::longest > 64) look_ahead(side.template at<I>() + 64);
     if constexpr (Block::longest > 16) look_ahead(side.template at<I>() + block_bytes - 1);
 }
@@ -266,7 +267,7 @@ HWY_INLINE void look_ahead_of(const Out& out, const In& in, std::uint64_t block_
     } else {
         (look_ahead_of_block<Block, distance + I>(out, block_bytes), ...);
     }
-    // Sources of short blocks are foreseen by the processor.
+    // The processor prefetches the sources of short blocks by itself.
     if constexpr (Block::longest > 16) (look_ahead_of_block<Block, distance + I>(in, block_bytes), ...);
 }
 

@@ -18,8 +18,8 @@ namespace lapwing::detail::kernels {
 namespace HWY_NAMESPACE {
 
 #if LAPWING_MASKS_REACH_MEMORY
-/// A vector over memory that holds several blocks and the gaps between them. Its loads and stores are masked: gaps may
-/// belong to other threads, or to nobody.
+/// A vector over memory that holds several blocks and the gaps between them. Its loads and stores are masked: a gap may
+/// belong to another thread, or not be mapped.
 struct Window {
     using Tag = hn::ScalableTag<std::uint32_t>;
     static constexpr std::uint64_t lanes = HWY_MAX_BYTES / sizeof(std::uint32_t);
@@ -71,7 +71,7 @@ void permute_gather(std::byte* to, Placement, const std::byte* from, Placement f
         const std::uint64_t packed_bytes = blocks * block_bytes;
         const std::int64_t step = stride * static_cast<std::int64_t>(blocks);
         const std::byte* source = from + window.origin;
-        // Whole vectors are stored as long as what they write beyond these blocks is written again, inside the target.
+        // Whole vectors are stored as long as the surplus is inside the target and overwritten later.
         std::uint64_t left = count * block_bytes;
         while (left >= Window::bytes) {
             if constexpr (Ahead) look_ahead(to + bytes_ahead);

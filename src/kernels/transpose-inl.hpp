@@ -51,9 +51,9 @@ HWY_INLINE hn::Vec<D> parts_of_rows(D d, const std::byte* from, std::int64_t dis
     }
 }
 
-/// As many rows as a line of memory has elements, by as many columns as 16 bytes have: a shuffle a stage, as cards are
-/// shuffled, log2 of the columns times. Each part of a register transposes a square of its own; the parts of one
-/// register are squares below each other, so that what comes out is contiguous.
+/// As many rows as a line of memory has elements, by as many columns as 16 bytes have. There are log2(columns) stages,
+/// each a perfect shuffle. Each part of a register transposes a square; the squares of one register are above each
+/// other in the matrix, so that its result is contiguous.
 template <class Word, std::size_t Element, bool Streamed>
 HWY_INLINE void transpose_line(std::byte* to, std::int64_t to_row, const std::byte* from, std::int64_t from_row) {
     constexpr hn::ScalableTag<Word> tag;
@@ -86,10 +86,10 @@ void transpose(std::byte* to, std::int64_t to_row, const std::byte* from, std::i
                std::uint64_t columns) {
     constexpr std::uint64_t rows_of_line = line_bytes / Element;
     constexpr std::uint64_t side = part_bytes / Element;
-    // A panel of so many rows and columns stays in the second cache, and its pages in the table of recent ones.
+    // A panel of so many rows and columns stays in the second-level cache, and its pages in the TLB.
     constexpr std::uint64_t panel_rows = std::max<std::uint64_t>(128, rows_of_line);
     constexpr std::uint64_t panel_columns = 32;
-    // To where the target's lines begin, if all its rows have them at one place: each line is then written at once.
+    // Up to the beginning of the target's lines, if it is the same in all rows: each line is then written at once.
     const std::uint64_t misaligned = reinterpret_cast<std::uintptr_t>(to) % line_bytes;
     const bool aligns = misaligned % Element == 0 && to_row % static_cast<std::int64_t>(line_bytes) == 0;
     if (aligns && misaligned != 0) {
@@ -118,7 +118,7 @@ void transpose(std::byte* to, std::int64_t to_row, const std::byte* from, std::i
             else panel.template operator()<false>(top, left);
         }
     if (Streamed && aligns) hwy::FlushStream(); // see gather_streamed()
-    // What makes no whole line, or no 16 bytes.
+    // What is left: less than a line, or less than 16 bytes.
     if (whole_columns < columns)
         transpose_plainly<Element>(to + static_cast<std::int64_t>(whole_columns) * to_row, to_row,
                                    from + whole_columns * Element, from_row, whole_rows, columns - whole_columns);

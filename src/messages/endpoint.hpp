@@ -16,7 +16,7 @@
 
 namespace lapwing::detail::messages {
 
-/// Ends messages about requests that make no sense.
+/// Ends messages about requests that are not valid.
 inline constexpr std::string_view fault_of_builds =
     "ranks that run different builds of Lapwing do that, otherwise it is a fault of Lapwing's";
 
@@ -29,7 +29,7 @@ public:
     /// "rank 2 of 4: service path", which begins messages.
     [[nodiscard]] const std::string& who() const noexcept { return who_; }
     [[nodiscard]] MpiRequests& requests() noexcept { return requests_; }
-    /// Of the MPI requests two are always there: the receives of the next packet of requests and of replies.
+    /// Two of the MPI requests always exist: the receives of the next packet of requests and of replies.
     [[nodiscard]] std::size_t requests_under_way() const noexcept {
         return requests_.size() - std::min<std::size_t>(requests_.size(), 2);
     }
@@ -51,8 +51,8 @@ public:
     [[noreturn]] void throw_mpi_error(int code, const char* call, const std::string& what);
     /// MPI calls that have failed: a caller sees whether a failure was reported already.
     [[nodiscard]] std::uint64_t failures() const noexcept { return failures_; }
-    /// What is wrong with another rank's message, to be reported at the end of the round: whoever reads messages must
-    /// not throw, or would read them again. The first stays.
+    /// What is wrong with another rank's message, to be reported at the end of the round: code that reads messages must
+    /// not throw, or it would read them again. The first problem is kept.
     void note_problem(const std::string& text);
     /// Tells the listener of the problem that was noted, if any, and throws it.
     void throw_problem() {

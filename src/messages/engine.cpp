@@ -52,8 +52,8 @@ void require_room_for_call(const Endpoint& endpoint, int target, std::uint32_t h
 
 template <class Pending>
 void Engine::outlast(Pending&& pending) noexcept {
-    // A send cannot be taken back everywhere: Open MPI does not even try. It may never end either, if its target does
-    // not receive any more, and does no harm beyond reading.
+    // Not every MPI can cancel a send: Open MPI does not try. A send may also never complete if its target no longer
+    // receives; that does no harm, since MPI only reads.
     const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds{200};
     for (bool first = true;; first = false) {
         const std::lock_guard guard{mutex_};

@@ -39,10 +39,10 @@ namespace lapwing::detail::messages {
 /// separate receives and separate buffers, and replies never cause messages: so replies are always consumed, and reply
 /// buffers come free, as soon as their receivers make progress.
 ///
-/// Fairness: a rank that asks for more than it takes in its answers keeps nobody else waiting. Each rank gets a share
-/// of the buffers (is_fair()), and its first in any case; requests that have to wait for one are parked, at most
-/// packets_in_flight packets of each rank, and the packets of others are read meanwhile. So to what is bounded above
-/// come, for each rank that does not take what it asked for at the moment, those packets and one of replies.
+/// Fairness: a rank that requests more than it receives answers for keeps no other rank waiting. Each rank gets a share
+/// of the buffers (is_fair()), and always its first. Requests that have to wait for a buffer are parked, at most
+/// packets_in_flight packets of each rank, and the packets of others are read meanwhile. For each rank that does not
+/// receive its answers at the moment, those packets and one packet of replies are added to the memory above.
 ///
 /// Order: requests of a pair of ranks are handled in the order they were queued, except that the data of bulk
 /// transfers moves on its own; the origin keeps overlapping operations from passing each other (see
@@ -127,18 +127,18 @@ public:
         return replies_.send_now(endpoint_.peer(target), token);
     }
 
-    /// A rank that has dropped requests of this one's about a window, of those that nobody waits for one by one (small
-    /// puts, adds, notifications), since the window's memory is gone there; -1 if none has. Told once.
+    /// A rank that has dropped requests of this rank that nobody waits for individually (small puts, adds,
+    /// notifications), since the window's memory is gone there; -1 if none has. Each is returned once.
     [[nodiscard]] int take_dropped(std::uint64_t window);
     /// Whether take_dropped() may find something.
     [[nodiscard]] bool any_dropped() const noexcept { return origin_side_.any_dropped(); }
 
-    /// Forgets an operation whose owner stops waiting for it: because its target has left, or because progress has
-    /// failed, so that no later operation takes its place. Nothing is written to the owner's memory afterwards. What
-    /// MPI still reads there it reads for a bounded time only, as far as it can be brought to an end.
+    /// Forgets an operation whose owner no longer waits for it, because its target has left or progress has failed, so
+    /// that no later operation is mistaken for it. Nothing is written to the owner's memory afterwards. MPI may go on
+    /// reading it, but only for a bounded time, as far as the operation can be ended.
     void abandon(Operation& operation) noexcept;
 
-    /// For all that is queued to `target` so far, which leaves.
+    /// For everything queued to `target` so far, which is sent.
     FlushTicket start_flush(int target);
     [[nodiscard]] bool flushed(int target, const FlushTicket& ticket);
     /// The targets with operations that may not be complete.
@@ -150,13 +150,13 @@ public:
     /// Whether own operations are under way, so that someone should keep polling.
     /// Acquire: a flush that finds none returns at once, and what they brought may then be read.
     [[nodiscard]] bool busy() const noexcept { return origin_side_.busy(); }
-    /// Whether MPI has own operations' messages in hand, or messages are queued behind others: they move as often as
-    /// someone looks. What only waits to be acknowledged does not.
+    /// Whether MPI is working on this rank's messages, or messages are queued behind others: they move only when
+    /// progress is made. Messages that only wait for an acknowledgement do not count.
     [[nodiscard]] bool pushing() const noexcept { return origin_side_.pushing(); }
     /// Times a wake request has come in.
     [[nodiscard]] std::uint64_t wakes() const noexcept { return target_side_.wakes(); }
 
-    /// For calls "from the listener" that come from elsewhere, and for the listener's own state.
+    /// For calls "from the listener" that are made elsewhere, and for the listener's own state.
     [[nodiscard]] support::Mutex& mutex() noexcept { return mutex_; }
     /// Makes progress; true when everything queued here has been acknowledged and every answer owed has left.
     [[nodiscard]] bool idle();

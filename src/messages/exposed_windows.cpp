@@ -22,7 +22,7 @@ std::byte* ExposedWindows::address_of(int origin, const Request& request, std::u
     const ExposedMemory* const memory = memory_of(request.window);
     if (memory != nullptr && bytes <= memory->bytes && offset <= memory->bytes - bytes) return memory->base + offset;
     if (is_abandoned(request.window)) return nullptr;
-    // The origin has checked against the same sizes: this keeps a mistake of Lapwing's from becoming a stray write.
+    // The origin has checked against the same sizes: this prevents a bug in Lapwing from becoming a stray write.
     endpoint_.note_problem(
         fmt::format("rank {} asked for {} bytes at offset {} of window {}, of which {} are exposed here: the "
                     "request ({}) was dropped; {}",

@@ -19,16 +19,16 @@ struct ExposedMemory {
     std::uint64_t bytes = 0;
     std::atomic<std::uint64_t>* counters = nullptr; ///< for notified puts
     std::uint64_t counter_count = 0;
-    /// The MPI window whose atomics the memory is for, with its displacement unit and this rank's number in it; null:
-    /// the processor's.
+    /// The MPI window whose atomics are used on the memory, with its displacement unit and this rank's number in it;
+    /// null: the processor's atomics are used.
     MPI_Win atomics = MPI_WIN_NULL;
     mpi::TrustedAtomics trusted = {}; ///< of that window's
     int unit = 1;
     int rank = 0;
 };
 
-/// What becomes of requests for memory that has been abandoned: the listener is notified of them, and through it all
-/// ranks that this one has left, or each is answered by ReplyKind::dropped.
+/// What happens to requests for memory that has been abandoned: either the listener is notified, and through it all
+/// ranks that this one has left, or each request is answered by ReplyKind::dropped.
 enum class LateRequests : std::uint8_t { reported, dropped };
 
 /// This rank's windows as others may ask for them.
@@ -62,8 +62,8 @@ public:
     /// 0: none. One that the window does not have is a problem.
     void raise_counter(int origin, std::uint64_t window, std::uint32_t counter_plus_one);
 
-    /// Whether a request comes too late for memory that this rank has abandoned; tells the listener where it is to hear
-    /// of it.
+    /// Whether a request comes too late for memory that this rank has abandoned; notifies the listener where it has to
+    /// know.
     [[nodiscard]] bool is_abandoned(std::uint64_t window);
     /// Whether requests for it are answered by ReplyKind::dropped.
     [[nodiscard]] bool drops_late_requests(std::uint64_t window) const {

@@ -31,8 +31,8 @@ struct Purpose {
     friend bool operator==(const Purpose&, const Purpose&) = default;
 };
 
-/// MPI's requests (MPI_Request) that are under way, each with its purpose, tested all in one MPI call: every MPI test
-/// call drives MPI's own progress, which costs a system call on TCP.
+/// MPI requests (MPI_Request) under way, each with its purpose. All are tested in one MPI call: every test drives MPI's
+/// own progress, which costs a system call on TCP.
 class MpiRequests {
 public:
     void add(MPI_Request request, Purpose purpose) {

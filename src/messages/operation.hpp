@@ -11,7 +11,7 @@ struct Operation {
     /// Parts still under way. Stored with release after the data has been written, read with acquire before it is used.
     std::atomic<std::uint32_t> remaining{0};
     std::byte* destination = nullptr;
-    /// It was not done, since the memory that it is about is gone at its target. Read once done() holds.
+    /// The operation was dropped, since its memory is gone at the target. Read once done() holds.
     bool dropped = false;
 
     [[nodiscard]] bool done() const noexcept { return remaining.load(std::memory_order_acquire) == 0; }

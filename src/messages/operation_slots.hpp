@@ -9,8 +9,8 @@
 
 namespace lapwing::detail::messages {
 
-/// The own operations that an answer or bulk data refers to: a fixed number of slots, whose names requests and replies
-/// carry.
+/// This rank's operations that wait for an answer or bulk data: a fixed number of slots, whose names are in requests
+/// and replies.
 class OperationSlots {
 public:
     struct Slot {
@@ -63,11 +63,11 @@ public:
 
     /// The reply that it awaits is here.
     void replied(Slot& slot);
-    /// Its target does not do it: what waits for it gets an error. Nothing is received for it any more.
+    /// Its target does not carry it out: a wait for it throws. Nothing is received for it any more.
     void drop(Slot& slot);
     /// A piece of its bulk data has moved.
     void moved(Slot& slot);
-    /// Its owner does not wait any more, and what still comes for it finds nobody.
+    /// Its owner no longer waits, and answers that still come are discarded.
     void forget(Slot& slot);
 
     /// Ends the process where an invariant does not hold; for builds with internal assertions.

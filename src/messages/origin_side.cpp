@@ -86,7 +86,7 @@ bool OriginSide::send_packet(Peer& to) {
     if (to.packets_sent - to.packets_acknowledged >= limits_.packets_in_flight) return false;
     Packet* const packet = std::exchange(to.open_request, nullptr);
     packet->set_header({});
-    // Counted before it is sent: what MPI does not take is never acknowledged, so no flush believes that it has
+    // Counted before it is sent: if MPI refuses the packet it is never acknowledged, so no flush believes that it has
     // arrived.
     ++to.packets_sent;
     ++packets_unacknowledged_;
@@ -104,8 +104,8 @@ void OriginSide::send_or_list(Peer& to, bool urgent) {
 }
 
 void OriginSide::send_gathered() {
-    // Packets that nobody waits for leave when nothing else is on its way to the target, or when they are half full:
-    // so that a stream of small operations is gathered by itself.
+    // Packets that nobody waits for are sent when nothing else is on its way to the target, or when they are half full:
+    // so a stream of small operations is aggregated by itself.
     std::erase_if(open_peers_, [&](Peer* to) {
         const bool idle = to->packets_sent == to->packets_acknowledged;
         if (to->open_request != nullptr && (to->urgent || idle || to->open_request->used() > limits_.packet_bytes / 2))
@@ -174,7 +174,7 @@ bool OriginSide::try_fetch(Operation& operation, int target, Request request, st
                 endpoint_.receive(operation.destination + at, bytes, target, bulk_get_tag(name.tag),
                                   {Purpose::own_get, name.index});
             });
-        // The first of a stream of gets leaves at once; those after it gather until its answer is here.
+        // The first of a stream of gets is sent at once; those after it are aggregated until its answer arrives.
         send_or_list(to, urgent || bulk || to.packets_sent == to.packets_acknowledged);
     });
     update_active();

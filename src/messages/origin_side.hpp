@@ -61,16 +61,16 @@ public:
     void send_gathered();
     void update_active() noexcept;
 
-    /// Ends what MPI does for an operation: receives are taken back, and what comes for them goes to a scrap; sends
-    /// that are under way go on with the purpose that is returned.
+    /// Ends what MPI does for an operation: receives are cancelled, and data that comes for them goes to a scrap; sends
+    /// under way continue with the purpose that is returned.
     std::optional<Purpose> abandon(const Operation& operation) noexcept;
     /// Nothing is written to operations' memory any more.
     void take_back_all_receives() noexcept;
 
-    /// A rank that has dropped requests about a window which nobody waited for one by one, and -1 if none has: told
-    /// once.
+    /// A rank that has dropped requests about a window which nobody waits for individually, and -1 if none has; each is
+    /// returned once.
     [[nodiscard]] int take_dropped(std::uint64_t window);
-    /// The window goes: nobody asks any more.
+    /// The window is about to be freed: nobody asks any more.
     void forget_dropped(std::uint64_t window) { (void)take_dropped(window); }
     /// Whether take_dropped() may find something. From any thread.
     [[nodiscard]] bool any_dropped() const noexcept { return any_dropped_.load(std::memory_order_acquire); }
@@ -95,7 +95,7 @@ private:
     template <class Step>
     void start_or_forget(std::uint32_t index, Step&& step);
     Purpose take_back(std::uint32_t index) noexcept;
-    /// Receives the last `pieces` of bulk data that nobody wants any more.
+    /// Receives the last `pieces` of bulk data that nobody needs any more.
     void receive_into_scrap(const Slot& slot, std::uint64_t pieces) noexcept;
     void receive_scrap_piece(std::uint32_t number);
     /// Takes the head of the next reply off the packet; false at its end, or where there is no reply.
@@ -118,8 +118,7 @@ private:
     std::vector<Peer*> busy_peers_;            ///< all that are busy(), and some that were
     std::uint64_t packets_unacknowledged_ = 0; ///< over all peers
     std::size_t lingering_ = 0; ///< MPI requests of operations that were abandoned, which may never complete
-    /// Where data goes whose receive was taken back: its sender counts it among what it serves until it has been
-    /// received.
+    /// Where data goes whose receive was cancelled: its sender counts it as under way until it has been received.
     struct Scrap {
         support::AlignedMemory memory; ///< for one piece at a time
         std::uint64_t token = 0;       ///< of the operation

@@ -57,7 +57,7 @@ private:
     std::uint32_t index_;
 };
 
-/// A number of packets that are allocated once, and more of them while they are needed.
+/// A number of packets that are allocated once, and additional ones while they are needed.
 class PacketPool {
 public:
     PacketPool(std::size_t count, std::uint64_t packet_bytes) : packet_bytes_{packet_bytes}, count_{count} {
@@ -77,7 +77,7 @@ public:
         packet->clear();
         return packet;
     }
-    /// One more than there are, whose memory goes when it comes back; null when there is no memory.
+    /// An additional packet, which is freed when it comes back; null when there is no memory.
     [[nodiscard]] Packet* take_extra() noexcept {
         try {
             if (spare_.empty()) {

@@ -16,9 +16,9 @@
 
 namespace lapwing::detail::messages {
 
-/// The packets of one sort, requests or replies: buffers for those that leave, and receives for those that come in. The
-/// receives are posted in a ring: MPI matches them in order, so the head is always the next to complete, and alone is
-/// looked at.
+/// The packets of one sort, requests or replies: buffers for outgoing packets, and receives for incoming ones. The
+/// receives are posted in a ring: MPI matches them in order, so the head is always the next to complete, and only the
+/// head is tested.
 class PacketStream {
 public:
     struct Sort {

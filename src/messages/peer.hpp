@@ -15,7 +15,7 @@ struct ParkedPacket {
     std::size_t read = 0;            ///< bytes of them
 };
 
-/// What a rank has of this one's, beside packets of replies: see is_fair().
+/// What a rank holds of this rank's resources, apart from packets of replies: see is_fair().
 struct Lent {
     std::uint32_t gets = 0; ///< bulk transfers
     std::uint32_t puts = 0;
@@ -23,8 +23,8 @@ struct Lent {
     std::vector<ParkedPacket> parked; ///< in the order in which they came
 };
 
-/// What is kept about a rank that this one has exchanged packets with. Small: a rank that all others ask has one for
-/// each.
+/// What is kept about a rank that this one has exchanged packets with. Small, since a rank that all others address
+/// keeps one for each.
 struct Peer {
     int rank = 0;
     // Of this rank as the origin of requests.

@@ -8,24 +8,24 @@ namespace {
 using support::ProcessorShare;
 
 constexpr std::chrono::microseconds first_sleep{50};
-/// After traffic that a socket announced: so is the next, most likely, and each look costs the computation beside it
-/// some microseconds.
+/// After traffic that a socket announced: the next is probably announced, too, and each look costs the computation on
+/// this processor some microseconds.
 constexpr std::chrono::microseconds first_told_sleep{500};
-/// While a computation thread drives progress, because it waits or soon will: it may go back to computing at any time,
-/// and does not say so.
+/// While a computation thread drives progress, because it waits or soon will: it may go back to computing at any time
+/// without notice.
 constexpr std::chrono::microseconds driven_sleep{1000};
-/// Requests that MPI serves without a word are polled for, unless a computation thread that shares its processor with
-/// this one has waited so lately: it communicates and serves them too, and a thread that polls would keep the processor
-/// from it for a time slice. Between looks the thread then sleeps. A computation that does not wait gives up to half of
-/// its processor for them.
+/// The thread polls for requests that MPI serves without Lapwing's knowledge, unless a computation thread on the same
+/// processor has waited within this time: that thread serves them too, and polling here would take the processor from
+/// it for a time slice. The thread then sleeps between looks. A computation that does not wait gives up at most half of
+/// its processor.
 constexpr std::chrono::milliseconds courtesy{5};
 /// For so many fruitless rounds after traffic the thread keeps its processor, even one that it shares with a
-/// computation: whoever gave it up would get it back a time slice later, and the next request of a stream is here
-/// sooner. Counted in rounds, which are the slower the slower the network is.
+/// computation: after a yield it would get the processor back a time slice later, and the next request of a stream
+/// arrives sooner. Counted in rounds, because these are slower on slower networks.
 constexpr unsigned hot_rounds = 8;
 /// Fruitless rounds after a wake before the next sleep: MPI may need several to see what woke the thread.
 constexpr unsigned rounds_after_wake = 16;
-/// Wakes in a row by a socket that brought nothing: then the sockets are another's, and left alone for some sleeps.
+/// So many wakes in a row by a socket that brought nothing: the sockets are not MPI's, and are ignored for some sleeps.
 constexpr unsigned most_false_wakes = 8;
 constexpr unsigned sleeps_without_sockets = 16;
 
@@ -103,8 +103,8 @@ PollingPolicy::Sleep PollingPolicy::next_sleep() {
 void PollingPolicy::woken(Sleeper::Woken by) {
     woken_ = by != Sleeper::Woken::by_time;
     sockets_tell_ = socket_woke_ = by == Sleeper::Woken::by_socket;
-    // After a nudge the first sleeps are short again, so that the tick goes on while this rank needs it: whoever sleeps
-    // twice as long each time is late by less than what it slept before.
+    // After a nudge the first sleeps are short again, so that the tick advances while this rank needs it. Since each
+    // sleep is at most twice as long as the one before, the tick is late by less than the time already slept.
     sleep_ = by == Sleeper::Woken::by_nudge ? first_sleep : std::min(2 * sleep_, times_.longest_sleep);
     rounds_ = 0;
 }

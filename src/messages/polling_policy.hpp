@@ -25,16 +25,16 @@ struct ComputationWaits {
     bool driving = false;    ///< one waits and drives progress, so that the progress thread need not
 };
 
-/// Whether polling after traffic has lately paid. Where the thread shares its processor with a computation, what it
-/// polls in vain the computation loses: a stream of requests is worth it, one halo each millisecond is not. What counts
-/// is whether the next traffic came while the thread polled, or would have, had it polled: so a stream is noticed
+/// Whether polling after traffic has paid lately. Where the thread shares its processor with a computation, fruitless
+/// polling slows the computation: a stream of requests is worth it, one halo each millisecond is not. What counts is
+/// whether the next traffic came while the thread polled, or would have come had it polled: so a stream is noticed
 /// without polling.
 class PollingPays {
 public:
     using Clock = std::chrono::steady_clock;
 
-    /// Of each round: whether something moved, and whether a computation thread has waited, which may have taken what
-    /// came. `time` is for how long is polled.
+    /// For each round: whether something moved, and whether a computation thread has waited, which may have received
+    /// what came. `time` is the length of the polling.
     void see(bool moved, bool waited, Clock::time_point now, std::chrono::microseconds time) noexcept;
     [[nodiscard]] bool operator()() const noexcept { return credit_ > 0; }
 
@@ -47,8 +47,8 @@ private:
     Clock::time_point last_moved_{};
 };
 
-/// When the progress thread goes on at once, when it polls on, and when and for how long it sleeps. Knows no system
-/// call but those of a pause.
+/// When the progress thread goes on at once, when it polls, and when and how long it sleeps. Makes no system call but
+/// those of a pause.
 class PollingPolicy {
 public:
     using Clock = std::chrono::steady_clock;

@@ -62,8 +62,8 @@ std::unique_lock<support::Mutex> ProgressThread::lock_teams() {
 void ProgressThread::add(Progressing& team, const Options& options) {
     const std::lock_guard start_stop{start_stop_mutex_};
     if (!thread_.joinable()) {
-        // The thread must not run on while the libraries that it calls are taken down: of the program's exit handlers
-        // this one runs before those that are registered already, as those libraries' are.
+        // The thread must not run on while the libraries that it calls are unloaded: exit handlers run in reverse
+        // order, so this one runs before those that are registered already, such as theirs.
         static const bool stops_at_exit = std::atexit([] { instance().stop(); }) == 0;
         static_cast<void>(stops_at_exit);
         options_ = options;

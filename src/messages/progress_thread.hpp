@@ -33,9 +33,9 @@ public:
 /// The progress thread: one per process, whatever the number of teams; started with the first and stopped with the
 /// last.
 ///
-/// It polls while there is traffic and for `spin` after the last, and sleeps otherwise, at first briefly and then up to
-/// `longest_sleep`: a request that finds it asleep waits that long once, unless it comes over TCP (see Sleeper). Where
-/// it has no processor of its own it gives up its processor after every fruitless poll.
+/// It polls while there is traffic and for `spin` after the last, and otherwise sleeps, at first briefly and then up to
+/// `longest_sleep`: a request that finds it asleep waits that long once, unless it comes over TCP (see Sleeper). If it
+/// has no processor of its own it yields after every fruitless poll.
 class ProgressThread {
 public:
     struct Options {
@@ -48,23 +48,23 @@ public:
     static ProgressThread& instance();
 
     /// The options of the first team hold while the thread runs. Throws std::system_error when the thread cannot be
-    /// started; then `team` is not added.
+    /// started; `team` is not added then.
     void add(Progressing& team, const Options& options);
     /// On return the thread does not touch `team` any more. Does nothing for a team that was not added.
     void remove(Progressing& team);
 
-    /// On return the thread has ended, whatever teams there are: MPI is about to.
+    /// On return the thread has ended, even if there are teams: MPI is about to be finalized.
     void stop();
 
-    /// The calling thread sleeps so long, and the progress thread makes no round meanwhile. `asleep`, if any, is 1 all
-    /// this time, and 0 before and after.
+    /// The calling thread sleeps this long, and the progress thread makes no round meanwhile. `asleep`, if given, is 1
+    /// all this time, and 0 before and after.
     void sleep_outside_mpi(std::chrono::microseconds time, std::int64_t* asleep);
 
     /// Ends a sleep: there is something to do. Costs nothing when it is awake.
     void nudge() noexcept { sleeper_.nudge(); }
-    /// After the start of a transfer of so few bytes that it is complete when its answer has been received, which the
-    /// caller does best itself when it waits: a second thread would take the processor from it. Others that were
-    /// gathered after the first must leave even if the caller computes meanwhile, so nudges, but seldom.
+    /// After the start of a small transfer that is complete when its answer has been received. The caller receives it
+    /// best itself when it waits: a second thread would take the processor from it. Transfers that were aggregated
+    /// after the first must be sent even if the caller computes meanwhile, so this nudges now and then.
     void nudge_seldom() noexcept {
         const std::int64_t now = std::chrono::nanoseconds{std::chrono::steady_clock::now().time_since_epoch()}.count();
         if (now - last_seldom_.load(std::memory_order_relaxed) < between_seldom_nudges) return;
@@ -88,10 +88,10 @@ private:
     /// Advances the tick.
     Progressing::Clock::time_point look_at_clock();
     Progressing::Round round(Progressing::Clock::time_point now, Progressing::Waits& waits);
-    /// Waits for the end of a round at most: the thread, which takes the mutex again at once, gives way.
+    /// Waits for the end of a round at most: the thread, which would take the mutex again at once, yields.
     [[nodiscard]] std::unique_lock<support::Mutex> lock_teams();
 
-    /// Held while the thread is started or joined: so of two callers the second finds it done.
+    /// Held while the thread is started or joined: so a second caller finds it done.
     support::Mutex start_stop_mutex_{support::LockRank::progress_start};
     support::Mutex teams_mutex_{support::LockRank::progress_teams}; ///< held during a round
     std::atomic<int> teams_wanted_{0};                              ///< threads that wait for teams_mutex_

@@ -8,13 +8,13 @@
 #include <cstring>
 #include <span>
 
-/// What RequestKind::put_runs carries: bytes for many places of one rank's part of a window, in ascending order. MuPC
-/// writes its cache's lines back so, as a line and a bit vector of what is dirty in it (Zhang 2007, section 4.4.9);
-/// here it is the dirty bytes alone, and where they go. The payload is the bytes, packed, and after them one RunEntry
-/// for each run.
+/// The contents of RequestKind::put_runs: bytes for many places of one rank's part of a window, in ascending order.
+/// MuPC writes its cache's lines back as a line and a bit vector of its dirty bytes (Zhang 2007, section 4.4.9); here
+/// only the dirty bytes are sent, and where they go. The payload is the bytes, packed, followed by one RunEntry for
+/// each run.
 namespace lapwing::detail::messages {
 
-/// One run: it begins `gap` bytes after the end of the one before it, or after the offset that the request names. An
+/// One run: it begins `gap` bytes after the end of the previous run, or after the offset that the request names. An
 /// entry of no bytes is a long gap: `gap` times long_gap.
 struct RunEntry {
     static constexpr std::uint64_t most = 0xFFFF; ///< of each field
@@ -85,8 +85,9 @@ private:
     std::size_t entries_ = 0;
 };
 
-/// Writes the runs of a payload with so many entries to `memory`, of which they begin at `offset`. False, with nothing
-/// written, where the payload is none: it has other bytes than the entries say, no run, or runs outside of the memory.
+/// Writes the runs of a payload with so many entries to `memory`, which begins at `offset`. False, with nothing
+/// written, where the payload is not valid: its bytes are not those of the entries, it has no run, or runs outside of
+/// the memory.
 [[nodiscard]] bool write_runs(std::span<const std::byte> payload, std::uint64_t entries, std::span<std::byte> memory,
                               std::uint64_t offset) noexcept;
 

@@ -11,8 +11,8 @@
 
 namespace lapwing::detail::messages {
 
-/// Names the handler of a remote call: the same on all ranks of a team. Rooms above choose them; one that is taken is
-/// refused.
+/// Names the handler of a remote call: the same on all ranks of a team. The rooms above choose the names; a name in use
+/// is refused.
 enum class HandlerNumber : std::uint32_t {};
 
 /// What a remote call runs at its target: gets the rank that called, and the bytes that it sent, which begin at a
@@ -30,10 +30,10 @@ enum class HandlerNumber : std::uint32_t {};
 ///   and the call counts as handled.
 using RemoteCallHandler = std::function<void(int origin, std::span<const std::byte> bytes)>;
 
-/// The same of a remote call with an answer: the caller waits for it, one message for the question and one back.
-/// `answer` has as many bytes as the caller has asked for, all zero, and begins at a multiple of 8. False: not now;
-/// then it has done nothing, and is called again in a later round, before anything else that this rank has sent. Where
-/// it throws, or the answer has another size than it expects, what it leaves in `answer` goes back all the same.
+/// The same for a remote call with an answer: the caller waits for it, one message for the question and one back.
+/// `answer` has as many bytes as the caller has asked for, all zero, and begins at a multiple of 8. False: not now; it
+/// has done nothing, and is called again in a later round, before anything else that this rank has sent. Where it
+/// throws, or the answer is of another size than it expects, the contents of `answer` are sent all the same.
 using AnsweringHandler = std::function<bool(int origin, std::span<const std::byte> bytes, std::span<std::byte> answer)>;
 
 using AnyHandler = std::variant<RemoteCallHandler, AnsweringHandler>;

@@ -10,10 +10,9 @@
 
 namespace lapwing::detail::messages {
 
-/// The replies and acknowledgements that this rank owes. Whoever gets replies reads them whatever else is under way,
-/// but not before its next call, or a signal, lets it: until then it holds the buffers that MPI has not sent. So
-/// answers take a fair share of them, and a rank that holds none gets one in any case: none keeps this one from
-/// answering another.
+/// The replies and acknowledgements that this rank owes. A rank always reads the replies that it gets, but perhaps only
+/// at its next call, or signal: until then MPI's unsent messages hold buffers here. So answers take a fair share of the
+/// buffers, and a rank that holds none gets one in any case: no rank keeps this one from answering another.
 class ReplyQueue {
 public:
     explicit ReplyQueue(PacketStream& packets) : packets_{packets} {}
@@ -44,7 +43,7 @@ private:
         answer,
         duty ///< tokens and acknowledgements, few and small: whatever the peer holds
     };
-    /// Makes sure of an open packet with room for the head and payload of a reply, if it can.
+    /// Ensures an open packet with room for the head and payload of a reply, if possible.
     [[nodiscard]] bool open(Peer& to, std::uint64_t payload_bytes, Use use);
     /// Null: none for that peer now.
     [[nodiscard]] Packet* take(Peer& to, Use use);

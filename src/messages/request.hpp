@@ -8,9 +8,9 @@
 
 namespace lapwing::detail::messages {
 
-/// What travels between the progress threads. A packet is a PacketHeader and requests (or replies), each padded to 8
-/// bytes, with its payload after it. All ranks of a job run the same build on like processors, so fields travel as
-/// they are in memory.
+/// What travels between the progress threads. A packet is a PacketHeader and requests (or replies), each followed by
+/// its payload and padded to 8 bytes. All ranks of a job run the same build on processors of the same kind, so fields
+/// travel as they are in memory.
 struct PacketHeader {
     /// Request packets of the receiver that the sender has handled, since the start: one number acknowledges all
     /// packets up to it, because packets of a pair of ranks stay in order.

@@ -18,7 +18,7 @@ namespace lapwing::detail::messages {
 
 /// Bulk transfers of other ranks at this one: data that goes straight from or to memory, or through a staging buffer
 /// where it is packed or unpacked here. The serve_ functions return false, having done nothing, when there is no room
-/// for the transfer now. What they have of it is shared by is_fair(): no rank keeps this one from serving another.
+/// for the transfer now. Each rank may use what is_fair() grants it: no rank keeps this one from serving another.
 class ServedTransfers {
 public:
     ServedTransfers(Endpoint& endpoint, ExposedWindows& windows, const EngineLimits& limits);
@@ -27,8 +27,8 @@ public:
     bool serve_put(Peer& origin, const Request& request, std::byte* address);
     bool serve_scatter(Peer& origin, const Request& request);
     bool serve_gather(Peer& origin, const Request& request, std::span<const std::byte> table);
-    /// A put or scatter whose window's memory is gone. Its data is received all the same: its origin could not send it
-    /// else, nor close the team.
+    /// A put or scatter whose window's memory is gone. Its data is received all the same, or its origin could neither
+    /// complete the send nor close the team.
     bool discard_put(Peer& origin, const Request& request);
 
     /// A piece has moved.
@@ -44,7 +44,7 @@ public:
     void validate() const { staging_.validate(); }
 
 private:
-    /// Whether there can be such a transfer: a tag that MPI has, and a possible size; else a problem that is noted.
+    /// Whether there can be such a transfer: its tag is MPI's, and its size possible; else a problem is noted.
     [[nodiscard]] bool makes_sense(const Peer& origin, const Request& request);
 
     /// A bulk put that is arriving.
@@ -74,11 +74,11 @@ private:
         bool in_use = false;
     };
 
-    /// Null: as many are in use as may be, of that rank's.
+    /// Null: that rank uses as many as it may.
     [[nodiscard]] Put* take_put(Peer& origin, const Request& request);
     [[nodiscard]] Get* take_get(Peer& origin, const Request& request);
     [[nodiscard]] std::uint32_t take_staging(Peer& origin, std::uint64_t bytes);
-    /// Gives one back that a transfer of `origin`'s has, or nothing; it is none afterwards.
+    /// Gives back the buffer of a transfer of `origin`, if it has one.
     void return_staging(Peer& origin, std::uint32_t& number) noexcept;
     void release(Put& put) noexcept;
     void release(Get& get) noexcept;
@@ -86,8 +86,8 @@ private:
     template <class Step>
     void start_or_release(Put& put, Step&& step);
     void finish(Put& put);
-    /// Of a put whose window's memory is gone the last `pieces` that are to come. False, and a problem that is noted:
-    /// it has no memory.
+    /// The last `pieces` of a put whose window's memory is gone. False: there is no memory for them, and a problem is
+    /// noted.
     bool receive_into_scrap(Put& put, std::uint64_t pieces);
 
     Endpoint& endpoint_;

@@ -61,8 +61,8 @@ int Sleeper::wait_for_events(std::span<epoll_event> found, const timespec& timeo
     if (watch_sockets && !sockets_unsupported_) {
         const int count = epoll_pwait2(events_, found.data(), static_cast<int>(found.size()), &timeout, nullptr);
         if (count >= 0 || errno == EINTR) return count;
-        // It came with Linux 5.11 (ENOSYS before), and container runtimes that are older than it forbid it (EPERM). To
-        // try again would end every sleep at once.
+        // Linux before 5.11 does not have it (ENOSYS), and older container runtimes forbid it (EPERM). Another attempt
+        // would end every sleep at once.
         sockets_unsupported_ = true;
     }
     pollfd nudge{.fd = nudges_, .events = POLLIN, .revents = 0}; // a negative descriptor is passed over

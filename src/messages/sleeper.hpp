@@ -10,12 +10,12 @@
 namespace lapwing::detail::messages {
 
 /// Where the progress thread sleeps: until another thread nudges it, a time is over, or data arrives on a socket of
-/// this process. The last is what makes a sleeping rank answer at once where MPI's messages come over TCP: MPI has no
-/// call that blocks until something arrives, but its sockets are sockets.
+/// this process. The sockets let a sleeping rank answer at once where MPI's messages come over TCP: MPI has no call
+/// that blocks until something arrives.
 ///
-/// Sockets are watched edge-triggered, so that data which nobody reads wakes the thread once. Those that belong to the
-/// host program wake it too; after several wakes in a row that brought nothing the caller sleeps without them for a
-/// while. Where the system has no epoll_pwait2, or does not permit it, sockets wake nobody.
+/// Sockets are watched edge-triggered, so that data which nobody reads wakes the thread once. The program's own sockets
+/// wake it too; after several wakes in a row that brought nothing the caller sleeps without sockets for a while. Where
+/// the system has no epoll_pwait2, or does not permit it, sockets wake nobody.
 class Sleeper {
 public:
     Sleeper();

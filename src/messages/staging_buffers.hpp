@@ -9,8 +9,8 @@
 
 namespace lapwing::detail::messages {
 
-/// Buffers for what is packed or unpacked for other ranks: a number of them that stay once they were used, and extra
-/// ones for ranks that would have none, as large as they need and only as long.
+/// Buffers for data that is packed or unpacked for other ranks: a number of them that are kept once used, and extra
+/// ones for ranks that would have none, of the size that they need and only while they need it.
 class StagingBuffers {
 public:
     static constexpr std::uint32_t none = 0xffffffff;

@@ -16,15 +16,14 @@
 namespace lapwing::detail::messages {
 namespace {
 
-/// Copies bytes of a window for a rank that reads them. A cached reader asks for whole lines of 64 bytes, so among them
-/// may be bytes that nobody reads and that this rank's program writes at this moment: no data race of the program,
-/// which never sees what became of them (a dirty mask says which bytes are written, an acquire that the others are read
-/// anew), but one of this copy in the sense of C++. Whatever it finds there is as good; processors that Lapwing runs on
-/// load bytes one by one or several at a time without disturbing their neighbours.
+/// Copies bytes of a window for a rank that reads them. A cached reader asks for whole lines of 64 bytes, and these may
+/// contain bytes that nobody needs and that this rank's program is writing. The program has no data race, since it
+/// never sees those bytes (a dirty mask says which bytes are written, and an acquire discards the others), but this
+/// copy has one by C++'s rules. Any value of those bytes will do, and on the processors that Lapwing runs on a load
+/// does not disturb neighbouring bytes.
 ///
-/// ThreadSanitizer cannot know which bytes are wanted: in its builds the copy is one that it does not see. What it
-/// misses by that are a program's own races between a get and a store of the owner; it never saw those of MPI's windows
-/// either.
+/// ThreadSanitizer cannot know which bytes are needed, so in its builds the copy is hidden from it. It then misses a
+/// program's own races between a get and a store of the owner, as it always did with MPI's windows.
 #ifdef LAPWING_THREAD_SANITIZER
 __attribute__((no_sanitize("thread"), noinline)) void copy_for_reader(std::byte* to, const std::byte* from,
                                                                       std::uint64_t bytes) {
@@ -70,9 +69,9 @@ void TargetSide::receive(const MPI_Status& status) {
         }
         read_to_its_end = !origin.parked() && read(origin, packet);
     });
-    // After those that wait already; and what is after a request that failed.
+    // After those that wait already, and with what follows a request that failed.
     if (!read_to_its_end) problem.attempt([&] { park(origin, packet); });
-    // Whatever has become of the packet: nobody's requests would come in otherwise.
+    // Whatever happened to the packet: otherwise no more requests would arrive.
     problem.attempt([&] { request_packets_.read(); });
     problem.rethrow();
 }
@@ -119,7 +118,7 @@ void TargetSide::read_on() {
         problem.attempt([&] { done = read_parked(*origin); });
         return done;
     });
-    // Each is the first in turn to find what has come free.
+    // Each rank gets its turn to be the first to find free room.
     if (parked_.size() > 1) std::ranges::rotate(parked_, parked_.begin() + 1);
     problem.rethrow();
 }

@@ -51,9 +51,9 @@ public:
     void validate() const;
 
 private:
-    // The handlers that RequestTable names. Those that return a bool return false where there is no room for the answer
-    // now, and have done nothing then: the request comes again in a later round. Room for replies comes free by itself;
-    // none may wait for other.
+    // The handlers that RequestTable names. A handler that returns a bool returns false if there is no room for the
+    // answer now; it has then done nothing, and the request is handled again in a later round. Room for replies comes
+    // free by itself; a handler must not wait for anything else.
     friend struct RequestTable;
     bool handle_get(Peer& origin, const Request& request);
     void handle_put(Peer& origin, const Request& request, std::span<const std::byte> data);
@@ -74,10 +74,10 @@ private:
     void handle_remote_call(Peer& origin, const Request& request, std::span<const std::byte> bytes);
     bool handle_answered_call(Peer& origin, const Request& request, std::span<const std::byte> bytes);
 
-    /// Takes requests of `origin` off a packet up to its end, or to one that has to wait for room. True at the end,
-    /// which is acknowledged.
+    /// Takes requests of `origin` off a packet, to its end or to one that has to wait for room. True at the end, which
+    /// is acknowledged.
     bool read(Peer& origin, std::span<const std::byte>& packet);
-    /// Keeps the rest of a packet, in which a request has to wait: so that requests of other ranks need not.
+    /// Keeps the rest of a packet in which a request has to wait, so that requests of other ranks need not.
     void park(Peer& origin, std::span<const std::byte> packet);
     /// True when the peer has no packets left.
     bool read_parked(Peer& origin);
@@ -85,11 +85,11 @@ private:
     bool drop(Peer& origin, const Request& request);
     /// Whether it is for memory that the program has freed.
     [[nodiscard]] bool is_late(const Request& request) const;
-    /// Notes a problem: a request that the listener can make nothing of.
+    /// Notes a problem: a request that is not valid.
     void note_senseless(const Peer& origin, const Request& request);
     /// Where the answer with the data of a get goes; null if there is no room now.
     [[nodiscard]] std::byte* append_data(Peer& origin, const Request& request);
-    /// False, and a problem that is noted, where a request asks for more than a packet can answer.
+    /// False, and a problem is noted, where a request asks for more than a packet can answer.
     [[nodiscard]] bool answer_fits(const Peer& origin, const Request& request) {
         return answer_fits(origin, request, request.size);
     }
@@ -106,7 +106,7 @@ private:
     OwnerAtomics atomics_;
     RemoteCalls remote_calls_;
 
-    /// Those whose packets wait for room. The flow control keeps them few: of each as many as it may have
+    /// The ranks whose packets wait for room. The flow control keeps them few: of each rank at most as many as may be
     /// unacknowledged.
     std::vector<Peer*> parked_;
     std::atomic<std::uint64_t> wakes_{0};

@@ -57,8 +57,8 @@ struct Problem {
     return {first, text.data()};
 }
 
-/// Collective, where a rank has a failure. Throws it there; elsewhere a UsageError that begins with `outcome` and tells
-/// what the first of those ranks could not do.
+/// Collective, where a rank has a failure. Throws it there; elsewhere throws a UsageError that begins with `outcome`
+/// and says what the first of those ranks could not do.
 [[noreturn]] inline void throw_failure(MPI_Comm communicator, const std::exception_ptr& failure,
                                        std::string_view outcome) {
     const Problem first = first_problem(communicator, text_of(failure));

@@ -13,8 +13,8 @@
 namespace lapwing::detail::mpi {
 namespace {
 
-/// Values before and operands. Both signs, carries from one half of the value to the other, bits that only one of them
-/// has.
+/// Previous values and operands: both signs, carries from one half of the value to the other, bits that only one of
+/// them has.
 template <class T>
 constexpr std::array<std::pair<T, T>, case_pairs> values_of() {
     if constexpr (std::is_floating_point_v<T>)

@@ -26,7 +26,7 @@ void processor_compare_swap(AtomicType type, std::byte* address, const void* exp
 [[nodiscard]] MPI_Datatype mpi_type(AtomicType type);
 [[nodiscard]] MPI_Op mpi_operation(AtomicOperation operation);
 
-/// Whether MPI's result may differ in its bytes from the processor's: of NaN, and of zeros of both signs, either may
+/// Whether the bytes of MPI's result may differ from the processor's: of NaN, and of zeros of both signs, either may
 /// count as the smaller.
 [[nodiscard]] constexpr bool is_floating_extreme(AtomicOperation operation, AtomicType type) {
     return (type == AtomicType::float32 || type == AtomicType::float64) &&

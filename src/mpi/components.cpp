@@ -20,7 +20,7 @@ namespace {
 class ToolsInterface {
 public:
     ToolsInterface() {
-        // Open MPI 4.1.4 makes the level asked for here the level of MPI itself: a lower one would take
+        // In Open MPI 4.1.4 the level asked for here becomes the level of MPI itself: a lower one would take
         // MPI_THREAD_MULTIPLE from the program, and the progress thread from the next team.
         int level = MPI_THREAD_SINGLE;
         int provided = MPI_THREAD_SINGLE;
@@ -37,7 +37,7 @@ private:
     bool open_ = false;
 };
 
-/// Whether Open MPI has a control variable of this name: variables of components that it did not open are gone.
+/// Whether Open MPI has a control variable of this name: the variables of components that it did not open do not exist.
 bool has_variable(const char* name) {
     int index = 0;
     return MPI_T_cvar_get_index(name, &index) == MPI_SUCCESS;
@@ -53,7 +53,7 @@ int major_version() {
     return at == std::string_view::npos ? 0 : std::atoi(text.data() + at + 2);
 }
 
-/// The components that this process has, as far as they matter here.
+/// The components that this process has, as far as Lapwing needs to know.
 struct Components {
     bool osc_pt2pt = false;
     bool osc_rdma = false;

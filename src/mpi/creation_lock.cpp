@@ -35,9 +35,9 @@ namespace {
 using support::check_mpi;
 using Timeout = MachineLocker::Timeout;
 
-/// Many teams on slow machines are through in a small part of it.
+/// Even many teams on slow machines need only a small part of it.
 constexpr Timeout timeout{30'000'000};
-/// Of a process that has waited that long for a name in vain: its holder will not give it back.
+/// For a process that has once waited in vain for a name: its holder will not give it back.
 constexpr Timeout timeout_lost{10'000};
 
 std::atomic<bool> lost{false};
@@ -51,8 +51,8 @@ bool needs_lock(MPI_Comm communicator) {
     return size > 1 && size < all;
 }
 
-/// The same for all processes that can take the same name, and another one elsewhere: the machine and, in it, the
-/// network namespace, as containers have their own, whatever their host names are.
+/// The same for all processes that compete for the same name, and different elsewhere: the machine and its network
+/// namespace, since containers have their own, whatever their host names are.
 std::uint64_t machine_number() {
     std::string identity;
     std::getline(std::ifstream{"/proc/sys/kernel/random/boot_id"}, identity);

@@ -8,8 +8,8 @@
 
 namespace lapwing::detail::mpi {
 
-/// A name of the machine, or what of it has one space of socket names, that one process holds at a time; it goes with
-/// the process.
+/// A name on the machine (or in a part of it with its own socket names) that one process holds at a time; it is
+/// released when the process ends.
 class MachineName {
 public:
     explicit MachineName(std::string name) : name_{std::move(name)} {}

@@ -7,7 +7,7 @@ namespace {
 
 using Timeout = MachineLocker::Timeout;
 
-/// Tries until the name is taken or the timeout is gone; whether it is taken. Takes what it needs from the timeout.
+/// Tries until the name is taken or the timeout is over; whether it is taken. Subtracts the time from the timeout.
 bool wait_for_name(MachineLocker& member, Timeout& timeout) {
     constexpr Timeout longest_sleep{2000};
     const MachineLocker::Clock::time_point begin = member.now();

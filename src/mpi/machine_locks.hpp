@@ -4,10 +4,10 @@
 
 namespace lapwing::detail::mpi {
 
-/// One rank of a team that wants the machines of all its ranks for itself for a while: what lock_machines() does it
-/// with.
+/// One rank of a team that needs exclusive use of the machines of all its ranks for a while: the calls that
+/// lock_machines() makes.
 ///
-/// Of the team's ranks on a machine one leads. A machine has one name, which one process holds at a time.
+/// One of the team's ranks on each machine leads. A machine has one name, which one process holds at a time.
 class MachineLocker {
 public:
     using Clock = std::chrono::steady_clock;
@@ -26,8 +26,7 @@ public:
     virtual void order_leaders() = 0;
     /// After order_leaders(): a leader before this one has the same name to take.
     [[nodiscard]] virtual bool name_is_taken_by_team() const = 0;
-    /// After order_leaders(): waits for the leader before this one, and returns what that passed on; `all` for the
-    /// first.
+    /// After order_leaders(): waits for the leader before this one, and returns what it passed on; `all` for the first.
     [[nodiscard]] virtual Timeout wait_for_leader_before(Timeout all) = 0;
     virtual void pass_on(Timeout left) = 0;
 
@@ -36,13 +35,13 @@ public:
 };
 
 /// Collective over a team whose ranks are all here: each calls it with its member. On return the leaders hold the names
-/// of their machines; false: this rank leads and waited for its machine's name until the timeout was gone, and goes
+/// of their machines. False: this rank leads, has waited for its machine's name until the timeout was over, and goes on
 /// without.
 ///
-/// All names are tried at once, which is all there is to do where nobody else wants them. If one of them was missing,
-/// all are given back, and then taken one after the other in an order of machines that every team keeps to: so no two
-/// teams wait for each other, and of teams that want the same machines the first to have the first of them has them
-/// all. Who holds names waits for machines that come later in the order, or for its own team, whose ranks are all in
+/// All names are tried at once, which is enough where nobody else wants them. If one of them was missing, all are given
+/// back, and then taken one after the other in an order of machines that is the same for every team. So no two teams
+/// wait for each other: of teams that want the same machines, the one that takes the first of them gets them all. A
+/// holder of names waits only for machines that come later in the order, or for its own team, whose ranks are all in
 /// this call.
 ///
 /// `timeout` is for all machines together: a leader passes on what is left of it.

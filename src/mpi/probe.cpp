@@ -20,7 +20,7 @@ namespace {
 using support::check_mpi;
 using Clock = std::chrono::steady_clock;
 
-/// Some hundred times what a trial takes on an idle machine: ranks that share busy processors may take long.
+/// Some hundred times what a trial takes on an idle machine: ranks that share busy processors may be slow.
 constexpr std::chrono::milliseconds longest{10'000};
 
 void try_window(const ProbeRequest& request, WindowTrial& trial, ProbeResult& result) {
@@ -72,8 +72,8 @@ ProbeResult probe(const ProbeRequest& request) {
     return result;
 }
 
-/// The same in a thread that is watched. Collective: what keeps one rank from its end, by time or by an exception, ends
-/// the trial on all, though others may still be in it.
+/// The same in a thread that is watched. Collective: if one rank does not end in time, or ends by an exception, the
+/// trial is over on all ranks, though others may still be in it.
 ProbeResult probe_watched(MPI_Comm communicator, const ProbeRequest& request) {
     const auto found = std::make_shared<ProbeResult>();
     std::string problem;
@@ -96,7 +96,7 @@ ProbeResult probe_windows(const ProbeRequest& request) {
     if (!all_agree(request.communicator, !window_creation_would_print(request.thread_level)))
         return {.works = false,
                 .reason = "Open MPI's osc/pt2pt, the only component that could, refuses MPI_THREAD_MULTIPLE"};
-    // What hangs must not keep others from talking.
+    // On a communicator of its own: a trial that hangs must not disturb other messages.
     ProbeRequest own = request;
     check_mpi(MPI_Comm_dup(request.communicator, &own.communicator), "MPI_Comm_dup");
     MPI_Comm_set_errhandler(own.communicator, MPI_ERRORS_RETURN);

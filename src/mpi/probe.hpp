@@ -12,7 +12,7 @@
 
 namespace lapwing::detail::mpi {
 
-/// How a window comes to its memory: MPIs have separate code for each.
+/// How a window gets its memory: MPIs have separate code for each way.
 enum class WindowKind : std::uint8_t {
     allocated,
     created,             ///< over memory of this process alone
@@ -20,15 +20,15 @@ enum class WindowKind : std::uint8_t {
     shared
 };
 
-/// Sleeps so long, while the progress thread of this process makes no round. `asleep`, if any, is 1 meanwhile, and 0
-/// before and after.
+/// Sleeps this long, while the progress thread of this process makes no round. `asleep`, if given, is 1 meanwhile, and
+/// 0 before and after.
 using SleepOutsideMpi = void (*)(std::chrono::microseconds time, std::int64_t* asleep);
 
 struct ProbeResult {
     bool works = false;
     std::string reason; ///< why not, for the report
     /// Between some ranks one more operation takes longer than one more message to a progress thread: MPI emulates
-    /// windows.
+    /// windows there.
     bool emulated = false;
     /// Gets and puts between nodes complete while their target computes outside MPI, as where a network adapter carries
     /// them out.
@@ -47,10 +47,10 @@ struct ProbeRequest {
     int thread_level = MPI_THREAD_SINGLE;
     SleepOutsideMpi sleep_outside_mpi = nullptr;
     WindowKind kind = WindowKind::allocated;
-    /// The windows will be used, also where messages are faster; else the trial ends where it finds that.
+    /// The windows will be used even where messages are faster; else the trial ends as soon as it finds that they are.
     bool emulated_too = false;
-    /// The windows are those of programs: without Lapwing's info keys, and of their kind wherever MPI puts the memory.
-    /// No atomic is distrusted for the time it takes: the program may use its own beside Lapwing's.
+    /// The windows are the program's own: without Lapwing's info keys, and of one kind, wherever MPI puts the memory.
+    /// No atomic is distrusted because it is slow: the program may use it beside Lapwing's.
     bool adopted = false;
     int unit = 1; ///< of displacements: 1 or 8
     /// Of the topology's node; probe_windows() sets it.
@@ -64,8 +64,8 @@ struct ProbeRequest {
 /// Unless the windows are adopted, memory that MPI allocates must begin at multiples of 64 on all ranks; else a created
 /// window is tried in its place, as WindowMemory makes one then.
 ///
-/// Under MPI_THREAD_MULTIPLE a trial that has not ended after ten seconds is given up, with the thread that is in it;
-/// below, nobody can watch it.
+/// Under MPI_THREAD_MULTIPLE a trial that has not ended after ten seconds is abandoned, together with its thread; with
+/// a lower level nothing can watch it.
 [[nodiscard]] ProbeResult probe_windows(const ProbeRequest& request);
 
 /// Collective over the ranks of a node. Whether they can share memory through MPI.

@@ -23,7 +23,7 @@ namespace {
 using support::check_mpi;
 
 /// Processors that the system lets this job use, whatever its processes are bound to: a cgroup may have fewer than the
-/// machine, and those of a parent outside of it. A thread that asks for all is given those; empty if that is not known.
+/// machine. A thread that asks for all processors is given these; empty if that is not known.
 cpu_set_t permitted() {
     cpu_set_t set;
     CPU_ZERO(&set);
@@ -35,8 +35,8 @@ cpu_set_t permitted() {
     return set;
 }
 
-/// For each processor that the job may use, by the system's number, its core; -1 for others. Asked once: it reads many
-/// files.
+/// For each processor that the job may use, by the system's number, its core; -1 for others. Computed once: it reads
+/// many files.
 const std::vector<int>& core_of_processor() {
     static const std::vector<int>& cores = *new std::vector<int>{[] { // never destroyed: teams may be made at exit
         std::vector<int> found = cores_of_processors("/sys/devices/system/cpu");
@@ -66,7 +66,7 @@ cpu_set_t affinity(pid_t process) {
     return set;
 }
 
-/// Ranks of the job on this machine, as the launchers of Open MPI, MPICH (Intel MPI's, too) and MVAPICH 2 and 3 tell; 0
+/// Ranks of the job on this machine, as the launchers of Open MPI, MPICH (Intel MPI's, too) and MVAPICH 2 and 3 say; 0
 /// if they do not.
 int launched_ranks() {
     int ranks = 0;
@@ -86,7 +86,7 @@ std::vector<int> cores_of_processors(const std::string& directory) {
     // Numbers may have gaps, where processors are switched off.
     for (int i = 0; i < CPU_SETSIZE; ++i) {
         std::ifstream file{fmt::format("{}/cpu{}/topology/thread_siblings_list", directory, i)};
-        // "2,34" or "2-3": the processors of the core in ascending order, of which the first represents it.
+        // "2,34" or "2-3": the processors of the core in ascending order; the first represents the core.
         int core = -1;
         if (!(file >> core)) continue;
         cores.resize(static_cast<std::size_t>(i) + 1, -1);
@@ -110,7 +110,7 @@ Processors::Processors(MPI_Comm machine) {
     check_mpi(MPI_Allreduce(MPI_IN_PLACE, &taken, static_cast<int>(words), MPI_UNSIGNED_LONG, MPI_BOR, machine),
               "MPI_Allreduce");
 
-    // Whoever started this process was bound by whoever limits the job (taskset, a container), not by the launcher.
+    // Whatever bound the launcher (taskset, a container) limits the job; the launcher itself did not.
     const cpu_set_t job = affinity(getppid());
     cpu_set_t usable;
     CPU_OR(&usable, &taken, &job);

@@ -17,9 +17,10 @@ namespace lapwing::detail::mpi {
 
 /// The processors of this machine that the ranks on it, and their progress threads, share.
 ///
-/// A launcher may bind each rank to a core of its own (Open MPI's does for two ranks, by default): threads that the
-/// rank starts are bound with it. The progress thread is freed from that, and may run on every processor that its rank
-/// is bound to or that is nobody's: the launcher's own processors, of which the rest is what it did not give to ranks.
+/// A launcher may bind each rank to a core of its own (Open MPI's does for two ranks, by default), and the threads that
+/// the rank starts are bound with it. The progress thread is freed from that: it may run on every processor that its
+/// rank is bound to or that no rank is. The launcher's own processors are those of the job, and what it did not give to
+/// ranks is free.
 class Processors {
 public:
     /// Collective over the ranks of a team on one machine.
@@ -27,7 +28,7 @@ public:
 
     /// Cores that the ranks of this machine and their progress threads may use.
     [[nodiscard]] int cores() const noexcept { return cores_; }
-    /// Ranks on this machine: those of the whole job, where the launcher tells, since they need processors too.
+    /// Ranks on this machine: those of the whole job, where the launcher says, since they need processors too.
     [[nodiscard]] int ranks() const noexcept { return ranks_; }
     [[nodiscard]] support::ProcessorShare share() const noexcept {
         if (ranks_ > cores_) return support::ProcessorShare::crowded;

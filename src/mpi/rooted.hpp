@@ -26,7 +26,7 @@ template <class T>
     return all;
 }
 
-/// Collective. Rank r gets value r of those that rank 0 passes; what others pass is not read.
+/// Collective. Rank r gets value r of those that rank 0 passes; the arguments of others are not read.
 [[nodiscard]] inline int scatter(MPI_Comm communicator, std::span<const int> values) {
     int own = 0;
     support::check_mpi(MPI_Scatter(values.data(), 1, MPI_INT, &own, 1, MPI_INT, 0, communicator), "MPI_Scatter");

@@ -37,7 +37,7 @@ struct Mapping {
     FilePlace place; ///< of `begin`
 };
 
-/// One part, as its owner tells of it.
+/// One part, as its owner describes it.
 struct Part {
     FilePlace place;
     std::uint64_t bytes = 0;

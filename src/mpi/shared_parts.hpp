@@ -28,11 +28,11 @@ struct PartOfMemory {
 /// The first two that overlap, in the order of their places.
 [[nodiscard]] Overlap find_overlap(std::span<const PartOfMemory> parts);
 
-/// Where the parts of a node's ranks of a window that MPI has allocated are mapped in this process, in the order of
-/// `node`. Both MPIs keep such parts in files that all ranks of the node map, and do not say so: MPI_Win_shared_query
-/// is for windows of MPI_Win_allocate_shared. The kernel does, in /proc/self/maps: what two processes map of the same
-/// file at the same place in it is the same memory. Nothing of the memory is read or written. Not for memory of the
-/// program's: it may unmap its view of another rank's at any time.
+/// Where the parts of a window that MPI has allocated are mapped in this process, for the node's ranks in the order of
+/// `node`. Both MPIs keep such parts in files that all ranks of the node map, but do not say so: MPI_Win_shared_query
+/// is for windows of MPI_Win_allocate_shared. The kernel does, in /proc/self/maps: what two processes map from the same
+/// place of the same file is the same memory. The memory itself is neither read nor written. Not for memory of the
+/// program's own: it may unmap its view of another rank's at any time.
 ///
 /// Collective over `node`. `own`: this rank's part, of `bytes` bytes.
 struct SharedParts {

@@ -4,8 +4,8 @@
 
 namespace lapwing::detail::mpi {
 
-/// The level at which threads may call MPI: what MPI says after MPI_Init. A session tells its level to nobody but its
-/// program, which may say it by LAPWING_THREAD_LEVEL; without, it is what MPI says all the same
+/// The level at which threads may call MPI: what MPI says after MPI_Init. A session tells its level only to its
+/// program, which may pass it on by LAPWING_THREAD_LEVEL; without that, the level is what MPI says
 /// (support::mpi_thread_level()).
 [[nodiscard]] int thread_level(const Settings& settings);
 

@@ -50,13 +50,13 @@ public:
         return index_[static_cast<std::size_t>(rank)];
     }
 
-    /// First ranks of nodes: entry i is that of the node 2^i after this one, in the order of their first ranks, and
-    /// around the corner. On the first rank of a node; empty on others, and where there is one node.
+    /// First ranks of nodes: entry i is that of the node 2^i after this one, in the order of their first ranks,
+    /// cyclically. On the first rank of a node; empty on others, and where there is one node.
     [[nodiscard]] const std::vector<int>& next_leaders() const noexcept { return next_leaders_; }
     /// The same of the nodes before it.
     [[nodiscard]] const std::vector<int>& previous_leaders() const noexcept { return previous_leaders_; }
 
-    /// All ranks of the team are on one machine, however they are gathered into nodes.
+    /// All ranks of the team are on one machine, however they are grouped into nodes.
     [[nodiscard]] bool one_machine() const noexcept { return one_machine_; }
     /// The first of the team's ranks on this machine.
     [[nodiscard]] bool first_of_machine() const noexcept { return first_of_machine_; }

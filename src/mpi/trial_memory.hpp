@@ -13,7 +13,7 @@ namespace lapwing::detail::mpi {
 
 inline constexpr std::byte untouched{0xA5};
 
-/// A place of an atomic. What lies beside a value of four bytes must stay as it is.
+/// The place of an atomic. The bytes beside a value of four bytes must not change.
 struct alignas(8) Slot {
     std::array<std::byte, 16> bytes;
     bool operator==(const Slot&) const = default;
@@ -32,9 +32,9 @@ using Area = std::array<std::byte, [] {
     return (bytes + 63) / 64 * 64;
 }()>;
 
-/// Open MPI 4.1.4 begins the memory of windows 8 bytes after a multiple of 64. Everything lies at multiples of
-/// `largest_unit`. What has no value here gets one in the step that uses it: on a network where the trial ends after
-/// the first, nobody writes to all these pages.
+/// Open MPI 4.1.4 begins the memory of windows 8 bytes after a multiple of 64. All members are at multiples of
+/// `largest_unit`. Members without a value here get one in the step that uses them: where the trial ends after the
+/// first step, these pages are never touched.
 struct alignas(8) WindowTrial::Memory {
     std::int64_t rank = -1;
     std::int64_t outside_mpi = 0;            ///< 1 while the rank sleeps outside MPI

@@ -16,7 +16,7 @@ WindowTrial::Atomics::Atomics(WindowTrial& trial, bool swaps, TrustedAtomics tru
     : trial_{trial}, swaps_{swaps}, trusted_{trusted}, end_{trial.end_}, slow_{Clock::duration::max()} {
     using namespace std::chrono_literals;
     fastest_.fill(Clock::duration::max());
-    // With the round trip, which the networks that need no asking do in a few microseconds.
+    // With the round trip: networks that need no help from the target take a few microseconds.
     if (trial.terms_.use == TrialTerms::Use::if_faster) slow_ = 200us;
     if (trial.terms_.use == TrialTerms::Use::asked_for) {
         slow_ = 1ms;
@@ -73,7 +73,7 @@ void WindowTrial::Atomics::try_case(std::size_t i, int target, std::size_t slots
     bool works = true;
     if (target != MPI_PROC_NULL) {
         works = started_[i] = start(i, target, slots, trial_.buffers_->before_there[i]);
-        // To its end, until one of its values is fast: a process may lose its processor at any of them.
+        // Each value is waited for until one is fast: a process may lose its processor at any of them.
         if (works && fastest > slow_) {
             works = trial_.flush(target);
             fastest = std::min(fastest, Clock::now() - begin);
@@ -116,7 +116,7 @@ void WindowTrial::Atomics::check_results(std::size_t i, bool here) {
         distrust(one, slow_ >= std::chrono::milliseconds{1} ? "took longer than 1 ms" : "took longer than 0.2 ms");
 }
 
-/// What the processor sees here of what another rank has done. That one may not have come to it, and knows.
+/// Whether the processor here sees what another rank has done. That rank may not have got this far, and says so.
 void WindowTrial::Atomics::check_memory(const Slots& slots) {
     for (std::size_t i = 0; i < case_count; ++i) {
         const AtomicCase& one = atomic_cases()[i];

@@ -15,12 +15,13 @@ class WindowTrial::Atomics {
 public:
     Atomics(WindowTrial& trial, bool swaps, TrustedAtomics trusted);
 
-    /// Collective. All that are trusted, at a partner and by another one here, and if `here`, at the own rank.
+    /// Collective. Tries all that are trusted, at a partner, by another rank here, and if `here`, on the rank's own
+    /// part.
     void try_at(Partners partners, bool here);
-    /// Collective, in two steps: the same where the partner sleeps. Before: memory is ready.
+    /// Collective, in two steps: the same while the partner sleeps. Before it the memory is prepared.
     void fill_for_sleep();
     void try_while_asleep(int target);
-    /// Whether what the rank that works on this one has left here, if it came so far, can be.
+    /// Whether the result that another rank has left here is possible, if it got this far.
     void look_after_sleep() { check_memory(trial_.memory_.while_asleep); }
 
     /// Collective. What all ranks still trust.

@@ -15,14 +15,14 @@ namespace {
 
 constexpr std::byte overwritten{0x5A};
 
-/// What a rank puts, and what it has to be read.
+/// What a rank puts, and what must be read from it.
 std::byte pattern(int rank, std::size_t place) {
     return static_cast<std::byte>(((static_cast<std::size_t>(rank) * 31 + place) * 2654435761U) >> 11);
 }
 std::uint64_t large_pattern(int rank, std::size_t word) {
     return (static_cast<std::uint64_t>(rank) * 31 + word + 1) * 0x9e3779b97f4a7c15U;
 }
-/// As a word that was put; not what the memory holds before.
+/// As a word that was put; it differs from what the memory holds before.
 std::int64_t signature(int rank) { return 1000 + rank; }
 
 template <class Each>
@@ -36,7 +36,7 @@ void for_each_piece(int unit, Each&& each) {
     }
 }
 
-/// An area in which pieces of `rank` are, and nothing between them.
+/// An area that contains pieces of `rank`, and nothing between them.
 bool has_pieces_only(std::span<const std::byte> area, int rank, int unit) {
     std::size_t end = 0;
     bool right = true;
@@ -70,13 +70,14 @@ public:
         fill();
         trial_.meet();
         works_ = partners_.to == MPI_PROC_NULL || (trial_.in_time() && moves());
-        // Whoever hears of it looks at once: a barrier would give what a flush has not completed more time.
+        // The other rank looks as soon as it is notified: a barrier would give puts that a flush has not completed more
+        // time.
         constexpr std::int64_t failed = 0;
         constexpr std::int64_t moved = 1;
         constexpr std::int64_t moved_large = 2;
         const std::int64_t own = !works_ ? failed : with_large_ ? moved_large : moved;
         const std::int64_t told = trial_.tell(partners_, own, failed);
-        // Of a rank whose calls have failed others see nothing; it has said so itself.
+        // If a rank's calls have failed, others see nothing; it has reported that itself.
         if (told != failed) look(told == moved_large);
         const std::int64_t to_other = partners_.to == MPI_PROC_NULL ? failed : own; // nothing has been put there either
         if (other_flushes_used && trial_.tell(partners_.reversed(), to_other, failed) != failed)
@@ -103,7 +104,7 @@ private:
         });
     }
     bool moves() {
-        // The other flushes last: one more of MPI_Win_flush would complete what they have not.
+        // The other flushes come last: a call of MPI_Win_flush after them would complete what they have not.
         return reuses_sources() && moves_pieces() && (!with_large_ || moves_large()) &&
                (!other_flushes_used || reuses_sources_of_other_flushes());
     }
@@ -228,7 +229,7 @@ bool WindowTrial::Data::moves_large() {
     return works_;
 }
 
-/// What the other rank has left here.
+/// Checks what the other rank has left here.
 void WindowTrial::Data::look(bool large) {
     const Memory& memory = trial_.memory_;
     const int previous = partners_.from;
@@ -294,7 +295,7 @@ bool WindowTrial::moves_data() {
     bool works = true;
     if (topology_.nodes() > 1) works = tries(partners_.between_nodes, true);
     if (works && partners_.both_ways) works = tries(partners_.between_nodes.reversed(), false);
-    // In windows of Lapwing's own the data of a node's ranks is loaded and stored.
+    // In Lapwing's own windows the data of ranks on the same node is loaded and stored.
     if (works && terms_.use == TrialTerms::Use::adopted && topology_.largest_node() > 1)
         works = tries(partners_.in_node, topology_.nodes() == 1);
     return works;

@@ -13,7 +13,7 @@ class WindowTrial::InOrder {
 public:
     InOrder(WindowTrial& trial, TrustedAtomics trusted) : trial_{trial}, trusted_{trusted} {}
 
-    /// Whether all came in the order of their calls.
+    /// Whether all were carried out in the order of their calls.
     template <class T>
     [[nodiscard]] bool run(std::size_t which, T start, T operand) {
         constexpr AtomicType type = atomic_type_of<T>();
@@ -63,7 +63,7 @@ private:
                                   mpi_operation(operation), trial_.window_);
         });
     }
-    /// Of what is there by then with the operand.
+    /// Swaps the value that is there by then for the operand.
     template <class T>
     bool swap(AtomicType type, const AtomicValueBytes& now, const T& operand, std::size_t place,
               std::array<AtomicValueBytes, most>& expected, std::size_t& count) {
@@ -85,7 +85,7 @@ bool WindowTrial::keeps_order(TrustedAtomics trusted) {
     nothing.fill(untouched);
     buffers_->chain.fill(nothing);
     InOrder chain{*this, trusted};
-    // Of 4 bytes as of 8: where not even compare-and-swap is trusted, nothing is used.
+    // For 4 bytes as well as 8: where not even compare-and-swap is trusted, nothing is used.
     const bool works = in_time() && chain.run<std::int32_t>(0, 5, 0x07654321) &&
                        chain.run<std::uint32_t>(1, 0x9abcdef0, 0x07654321) && chain.run<std::int64_t>(2, -5, 9) &&
                        chain.run<std::uint64_t>(3, 0x123456789abcdef0, 0x0fedcba987654321);

@@ -13,9 +13,9 @@
 
 namespace lapwing::detail::mpi {
 
-/// Ranks that work on one value of type T at the same time, by all operations that are trusted: none may lose what
-/// another has done. Each keeps an account of what it has put into values and taken out of them; what is missing from a
-/// value's must be in it.
+/// Ranks that work on one value of type T at the same time, by all operations that are trusted: none may lose another's
+/// change. Each keeps account of what it has put into values and taken out of them; the accounts must add up to the
+/// values.
 template <class T>
 class WindowTrial::Contention {
 public:

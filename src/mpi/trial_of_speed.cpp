@@ -15,7 +15,7 @@ class WindowTrial::Speed {
 public:
     Speed(WindowTrial& trial, int target) : trial_{trial}, target_{target} {}
 
-    /// What cannot be measured is not fast.
+    /// A batch that cannot be measured is not fast.
     [[nodiscard]] bool measure() {
         return std::ranges::all_of(std::array{Batch::gets, Batch::puts, Batch::gets_with_requests,
                                               Batch::puts_with_requests, Batch::other_flushes},
@@ -25,19 +25,20 @@ public:
 private:
     enum class Batch : std::uint8_t { gets, puts, gets_with_requests, puts_with_requests, other_flushes };
     static constexpr int bytes = sizeof(std::int64_t);
-    /// A batch leaves room for the one round trip that all of it waits for. Far from what there is on either side, so
-    /// that jobs do not differ from one another: an emulation takes twice as long at least, an adapter half as long.
+    /// The limit includes the round trip that all operations of a batch wait for. It is far from real values on both
+    /// sides, so that jobs do not differ from one another: an emulation takes at least twice as long, an adapter half
+    /// as long.
     static constexpr std::chrono::nanoseconds longest_operation{800};
     static constexpr Clock::duration longest_batch = Buffers::many * longest_operation;
 
     [[nodiscard]] bool measure(Batch batch) {
         constexpr int rounds = 8;
         constexpr int first_rounds = 2;
-        constexpr int hopeless = 4; // times as long as it may take, in each of the first rounds
+        constexpr int hopeless = 4; // in the first rounds: so many times too slow is given up
         constexpr std::chrono::milliseconds longest{10};
         Clock::duration best = Clock::duration::max();
         const Clock::time_point end = std::min(Clock::now() + longest, trial_.end_);
-        // The first round connects.
+        // The first round establishes the connection.
         for (int round = 0; round <= rounds && best > longest_batch && (round == 0 || Clock::now() < end); ++round) {
             const Clock::time_point begin = Clock::now();
             if (!runs(batch) || Clock::now() >= trial_.end_) return false;

@@ -15,15 +15,15 @@ struct Partners {
     [[nodiscard]] Partners reversed() const noexcept { return {from, to}; }
 };
 
-/// Who tries windows with whom. Where ranks of all nodes are put in a row, node after node, and the largest node has n,
-/// the rank n places on is never of the same node, unless one node has more than half of all. So every rank works on
-/// one of another node and is worked on by one; where nodes are of one size, by those at its own place on the next and
-/// the previous node.
+/// Who tries windows with whom. All ranks are put in a row, node after node; if the largest node has n, the rank n
+/// places on is never of the same node, unless one node has more than half of all ranks. So every rank works on one of
+/// another node, and one of another node works on it. If nodes are of one size, these are the ranks at its own place on
+/// the next and the previous node.
 struct TrialPartners {
     Partners between_nodes; ///< forwards in the row; and reversed, where that is another rank
     Partners in_node;       ///< the next and the previous member of the node
     bool both_ways = false; ///< some rank has two partners on other nodes; alike on all ranks
-    /// In this one of `turns` the rank works on one that is outside MPI, and in none of them do both.
+    /// In this one of `turns` the rank works on one that is outside MPI; in no turn do both work.
     int turn = 0;
     int turns = 2;
 };

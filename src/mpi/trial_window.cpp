@@ -31,7 +31,7 @@ bool is_aligned(const std::byte* memory) { return reinterpret_cast<std::uintptr_
 
 TrialWindow::TrialWindow(const ProbeRequest& request) : request_{request}, kind_{request.kind} {
     if (!make()) return;
-    // As WindowMemory does where MPI does not align its memory.
+    // As WindowMemory does if MPI does not align its memory.
     if (kind_ == WindowKind::allocated && !request.adopted && !all_agree(request.communicator, is_aligned(memory_))) {
         MPI_Win_free(&window_);
         kind_ = WindowKind::created;
@@ -64,7 +64,7 @@ bool TrialWindow::make(MPI_Info info) {
         WindowTrial::call_under_way() = call;
         code = MPI_Win_create(memory_, bytes(), request_.unit, info, request_.communicator, &window_);
     }
-    // Where it was created and cannot be used it stays: freeing is collective.
+    // A window that was created but cannot be used is kept: freeing it is collective.
     made_ = agrees(failure(code, call));
     lock.end();
     return made_;
@@ -96,7 +96,7 @@ void TrialWindow::begin_epoch() {
     const int code = MPI_Win_lock_all(MPI_MODE_NOCHECK, window_);
     locked_ = code == MPI_SUCCESS;
     if (!agrees(failure(code, "MPI_Win_lock_all"))) return;
-    // With two copies of the memory a rank's loads and stores would need calls around them that others cannot make.
+    // With two copies of the memory, a rank's loads and stores would need calls around them that others cannot make.
     void* model = nullptr;
     int has_model = 0;
     MPI_Win_get_attr(window_, MPI_WIN_MODEL, &model, &has_model);

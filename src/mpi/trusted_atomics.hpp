@@ -35,7 +35,8 @@ public:
     /// Of all values of this size: floating point is compared as an integer.
     constexpr void distrust_swaps(AtomicType type) noexcept { bits_ &= ~(std::uint64_t{1} << swap_bit(type)); }
 
-    /// Whether every atomic can be had of those that are trusted: compare-and-swap, and all that a loop of it replaces.
+    /// Whether every atomic is available from those that are trusted: compare-and-swap, and all that a loop of it
+    /// replaces.
     [[nodiscard]] constexpr bool suffice() const noexcept {
         return swaps(AtomicType::int32) && swaps(AtomicType::int64);
     }
@@ -55,9 +56,9 @@ private:
     std::uint64_t bits_ = 0;
 };
 
-/// Carries out an operation by compare-and-swap, in the place of one that MPI gets wrong. `swap(expected, desired,
-/// before)` compares and swaps, writes the previous value, and returns what is true if it failed; then so does this.
-/// Takes one or two swaps, and one more for each that another rank wins.
+/// Carries out an operation by compare-and-swap, in place of one that MPI gets wrong. `swap(expected, desired, before)`
+/// compares and swaps, writes the previous value, and returns true if it failed; then this does, too. Takes one or two
+/// swaps, and one more each time that another rank wins.
 template <class Swap>
 auto fetch_by_swaps(AtomicOperation operation, AtomicType type, const void* operand, void* before, Swap&& swap)
     -> decltype(swap(before, operand, before)) {

@@ -39,7 +39,7 @@ bool ends_within(std::chrono::milliseconds longest, std::function<void()> work) 
             shared->ended.notify_one();
         }}.detach();
     } catch (const std::system_error&) {
-        // No more threads here; but the other ranks have begun.
+        // No more threads can be started here; but the other ranks have begun.
         shared->work();
         return true;
     }

@@ -8,11 +8,11 @@
 namespace lapwing::detail::mpi {
 
 /// Runs `work` in a thread of its own and waits for its end. False: it has not ended within `longest`, and stays where
-/// it is, with all that it holds, as long as the process lives. What it throws in time is thrown here. Where no thread
-/// can be started it runs here, and nobody watches it. MPI must permit calls of several threads at a time.
+/// it is, with all that it holds, for the rest of the process. An exception that it throws in time is thrown here. If
+/// no thread can be started, it runs here unwatched. MPI must permit calls of several threads at a time.
 [[nodiscard]] bool ends_within(std::chrono::milliseconds longest, std::function<void()> work);
 
-/// A thread that runs `work`, which signals do not reach; none where no more can be started.
+/// A thread that runs `work` with signals blocked; none if no more can be started.
 [[nodiscard]] std::optional<std::thread> started_thread(std::function<void()> work);
 
 } // namespace lapwing::detail::mpi

@@ -15,8 +15,8 @@
 
 namespace lapwing::detail::mpi {
 
-/// Whether RmaTransport calls MPI_Win_flush_local and MPI_Win_flush_all. With MPICH 4.0.2 over UCX both return too
-/// early at times, with several threads or targets: too seldom for a trial to find it.
+/// Whether RmaTransport calls MPI_Win_flush_local and MPI_Win_flush_all. With MPICH 4.0.2 over UCX both sometimes
+/// return too early, with several threads or targets: too rarely for a trial to find it.
 inline constexpr bool other_flushes_used = support::mpi_kind == support::MpiKind::open_mpi;
 
 /// What a WindowTrial depends on, beside the window.
@@ -53,20 +53,20 @@ public:
     WindowTrial& operator=(const WindowTrial&) = delete;
 
     /// Whether one more get or put of a few bytes takes clearly less time than one more message to a progress thread.
-    /// Where MPI emulates windows it is a system call at either end and has to be answered there, 2 us or more over
-    /// TCP, while messages travel together, 0.1 to 0.5 us each; a network adapter makes it in less than half a
-    /// microsecond. A disturbance can only make windows seem slower: what is taken for fast is. The first rank of each
-    /// node measures.
+    /// An emulation of windows makes a system call at either end and has to be answered there, 2 us or more over TCP,
+    /// while messages travel together, 0.1 to 0.5 us each; a network adapter needs less than half a microsecond. A
+    /// disturbance can only make windows seem slower: windows that are found fast are fast. The first rank of each node
+    /// measures.
     [[nodiscard]] bool operations_are_fast();
 
-    /// Puts and gets, with requests and without, of one byte to more than MPI sends at once; that they write what they
-    /// are given and no byte beside it, that each flush and wait permits what it should, and that who is told of a
-    /// flush sees the bytes.
+    /// Puts and gets, with requests and without, of one byte to more than MPI sends at once: that they write what they
+    /// are given and no byte beside it, that each flush and wait permits what it should, and that a rank that is
+    /// notified of a flush sees the bytes.
     [[nodiscard]] bool moves_data();
 
-    /// MPI_Fetch_and_op and MPI_Compare_and_swap at other ranks and at the own, MPI_Accumulate at the own, several
-    /// ranks on one value, and several operations on one value without a flush. An atomic that is wrong or slow, or for
-    /// which no time was left, is not trusted. `swaps`: MPI_Compare_and_swap may be called.
+    /// MPI_Fetch_and_op and MPI_Compare_and_swap at other ranks and at the rank itself, MPI_Accumulate at the rank
+    /// itself, several ranks on one value, and several operations on one value without a flush. An atomic that is wrong
+    /// or slow, or for which no time was left, is not trusted. `swaps`: MPI_Compare_and_swap may be called.
     [[nodiscard]] TrustedAtomics try_atomics(bool swaps);
 
     struct WithoutTarget {
@@ -74,14 +74,15 @@ public:
         bool proved = false; ///< operations between nodes complete without their target
     };
     /// Ranks read from and write to their partners while those sleep outside MPI: a word, read before the write and
-    /// after it, proves that one was asleep all the time, however long anything takes. Some rounds, since a rank may
-    /// get its processor late. With the atomics that are trusted as well; those that are wrong then are not any more.
+    /// after it, proves that the partner was asleep all the time, however long anything takes. Several rounds, since a
+    /// rank may get its processor late. Trusted atomics are tried as well; those that are wrong here are trusted no
+    /// longer.
     [[nodiscard]] WithoutTarget tries_sleeping_targets(SleepOutsideMpi sleep_outside_mpi, TrustedAtomics& atomics);
 
-    /// The first thing that was wrong, on the lowest rank that saw any; empty: nothing was. Collective.
+    /// The first thing that was wrong, on the lowest rank that saw any; empty if nothing was. Collective.
     [[nodiscard]] std::string first_problem() const;
 
-    /// The MPI call that this rank is in, for whoever waits for it. Outlives the trial.
+    /// The MPI call that this rank is in, for reports. Outlives the trial.
     [[nodiscard]] static std::atomic<const char*>& call_under_way() noexcept { return call_; }
 
 private:
@@ -95,7 +96,7 @@ private:
     class AtomicsMeanwhile;
     using Clock = std::chrono::steady_clock;
 
-    /// Makes an MPI call under its name; false, and noted, if it fails.
+    /// Makes an MPI call; false, and noted under its name, if it fails.
     template <class Call>
     bool calls(const char* name, Call&& call);
     bool get(void* to, std::size_t bytes, int target, std::size_t from);
@@ -115,7 +116,8 @@ private:
     bool keeps_all_changes(Partners partners, TrustedAtomics trusted);
     bool completes_at(int target, std::int64_t sent, bool& works);
     void meet() const;
-    /// What a rank tells the one that it works on, without any other wait; returns what it is told, `none` by nobody.
+    /// What a rank tells the one that it works on, without any other wait; returns what it is told, `none` if nobody
+    /// works on it.
     [[nodiscard]] std::int64_t tell(Partners partners, std::int64_t what, std::int64_t none) const;
 
     MPI_Comm communicator_;

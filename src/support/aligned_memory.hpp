@@ -10,7 +10,7 @@
 
 namespace lapwing::detail::support {
 
-/// Where buffers begin that MPI sends much from or receives much into. Large blocks of operator new begin 16 bytes
+/// Alignment of buffers that MPI sends much from or receives much into. Large blocks of operator new begin 16 bytes
 /// after a page, and from there Linux copies to and from sockets half as fast (4 MiB over TCP within a machine: 3.7 ms
 /// instead of 1.6 ms).
 inline constexpr std::size_t buffer_alignment = 64;
@@ -25,17 +25,16 @@ struct FreeAligned {
 };
 using AlignedMemory = std::unique_ptr<std::byte[], FreeAligned>;
 
-/// Bytes that nothing was written to.
+/// Bytes that have not been written.
 [[nodiscard]] inline AlignedMemory allocate_aligned(std::uint64_t bytes, std::size_t alignment = buffer_alignment) {
     return {static_cast<std::byte*>(::operator new[](bytes, std::align_val_t{alignment})), FreeAligned{alignment}};
 }
 
-/// Bytes of 0, whose pages are there already: the first use of a page that nothing was written to takes longer than a
-/// packet.
+/// Zeroed bytes whose pages are mapped already: the first use of an untouched page takes longer than a packet.
 ///
-/// For what lives as long as a team. Large blocks are pages of their own: in the heap, where malloc puts blocks of this
-/// size once some were freed, what MPI keeps of a team for ever comes to lie after them, and programs that make
-/// hundreds of teams grow by 0.3 MB each.
+/// For memory that lives as long as a team. Large blocks get pages of their own: on the heap, where malloc puts blocks
+/// of this size once some were freed, what MPI keeps of a team for ever would come to lie after them, and programs that
+/// make hundreds of teams would grow by 0.3 MB each.
 [[nodiscard]] inline AlignedMemory allocate_zeroed(std::uint64_t bytes) {
     constexpr std::uint64_t least_mapped = 128 * 1024;
     if (bytes >= least_mapped) {

@@ -3,15 +3,15 @@
 namespace lapwing::detail::support {
 
 /// Whether this build checks the invariants of the library itself (the CMake option LAPWING_INTERNAL_ASSERTIONS, which
-/// the presets debug, asan and tsan set): LAPWING_ASSERT, and the order of mutexes. What a program may do wrong is
-/// checked in every build and thrown; this is for faults of the library.
+/// the presets debug, asan and tsan set): LAPWING_ASSERT, and the order of mutexes. Errors of the program are checked
+/// in every build and thrown; this is for bugs of the library.
 #ifdef LAPWING_INTERNAL_ASSERTIONS
 inline constexpr bool internal_assertions = true;
 #else
 inline constexpr bool internal_assertions = false;
 #endif
 
-/// Prints which invariant does not hold, and where, and ends the process: what comes after it would not be true.
+/// Prints which invariant does not hold, and where, and ends the process: it cannot go on correctly.
 [[noreturn]] void assertion_failed(const char* condition, const char* file, int line, const char* function) noexcept;
 
 } // namespace lapwing::detail::support

@@ -15,16 +15,16 @@ inline void relax_processor() noexcept {
 #endif
 }
 
-/// How many processors the ranks and the progress threads of a machine find.
+/// How the ranks and progress threads of a machine share its processors.
 enum class ProcessorShare : std::uint8_t {
     ample,   ///< every rank has one for its computation and one for its progress thread
     shared,  ///< every rank has one, which its computation and progress threads share
     crowded, ///< there are more ranks than processors
 };
 
-/// How a waiting thread behaves between two looks at what it waits for: it spins, and gives up its processor now and
-/// then, since whoever it waits for may need it. A yield that nobody wants costs 0.2 us, so it is not made at every
-/// look.
+/// How a waiting thread behaves between two looks at what it waits for: it spins, and yields now and then, since the
+/// thread that it waits for may need the processor. A yield that nobody needs costs 0.2 us, so it does not yield at
+/// every look.
 class Backoff {
 public:
     explicit Backoff(ProcessorShare share) noexcept
@@ -43,12 +43,12 @@ private:
     std::uint32_t count_ = 0;
 };
 
-/// Tells a waiting thread now and then how long it has waited. What does not last costs a comparison a look.
+/// Tells a waiting thread now and then how long it has waited. A short wait costs one comparison per look.
 class WaitTimer {
 public:
     using Clock = std::chrono::steady_clock;
-    /// A wait for other ranks that is looked at: longer than what only takes time on a crowded machine, and nothing to
-    /// a program that would wait for ever.
+    /// After so long a wait for other ranks it is worth finding out why: longer than a crowded machine delays a rank,
+    /// and short compared with a program that would hang.
     static constexpr std::chrono::milliseconds suspicious{200};
 
     /// True at one look in many, when elapsed() is new.
@@ -61,7 +61,7 @@ public:
     }
     /// The wait so far, less its first looks.
     [[nodiscard]] Clock::duration elapsed() const noexcept { return elapsed_; }
-    /// Whether so much has been waited, the first time that it is asked after it has.
+    /// Whether the wait has lasted that long; true once, the first time that it is asked afterwards.
     [[nodiscard]] bool first_beyond(Clock::duration limit) noexcept {
         if (told_ || elapsed_ < limit) return false;
         return told_ = true;

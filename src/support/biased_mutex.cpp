@@ -40,7 +40,7 @@ void BiasedMutex::revoke() {
     const std::lock_guard guard{mutex_};
     if (revoked_.load(std::memory_order_relaxed)) return;
     const void* nobody = nullptr;
-    owner_.compare_exchange_strong(nobody, this, std::memory_order_relaxed); // nobody gets the bias any more
+    owner_.compare_exchange_strong(nobody, this, std::memory_order_relaxed); // nobody can get the bias any more
     revoked_.store(true, std::memory_order_release);
     membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
 }

@@ -9,13 +9,12 @@
 
 namespace lapwing::detail::support {
 
-/// A mutex for state that nearly always one and the same thread uses: the first thread that locks it owns the bias, and
+/// A mutex for state that one and the same thread nearly always uses: the first thread that locks it owns the bias, and
 /// locks it with two plain stores and two loads (about 1 ns) instead of two atomic read-modify-writes. The first lock
-/// by any other thread takes the bias away for good, and from then on it is a std::mutex.
+/// by any other thread revokes the bias for good; from then on it is a std::mutex.
 ///
-/// Taking the bias away needs the owner's store of `entered_` to be ordered before its load of `revoked_` without a
-/// fence in the owner: the other thread makes every processor that runs this process pass a fence, with Linux'
-/// membarrier().
+/// To revoke the bias, the owner's store of `entered_` must be ordered before its load of `revoked_` without a fence in
+/// the owner: the other thread makes every processor that runs this process pass a fence, with Linux's membarrier().
 class BiasedMutex {
 public:
     /// Holds the mutex for a scope, or from lock() to unlock().
@@ -97,11 +96,11 @@ private:
         entered_.store(false, std::memory_order_release);
         return false;
     }
-    /// For a thread without the bias: takes it, and the lock, if nobody has it; else sees to it that nobody has it.
+    /// For a thread without the bias: takes the bias, and the lock, if nobody has the bias; else revokes it.
     bool claim();
     /// With mutex_ held: the owner may have entered by its bias just before that was revoked.
     void wait_for_owner() noexcept;
-    /// Different for all threads that are alive.
+    /// Different for all threads that exist at the same time.
     [[nodiscard]] static const void* this_thread() noexcept { return &thread_number_plus_one; }
     void revoke();
 

@@ -18,8 +18,8 @@
 namespace lapwing::detail::support {
 namespace {
 
-/// The beginning of cudaPointerAttributes and of hipPointerAttribute_t, which is alike in all versions. What the first
-/// number says is not; so the pointers decide: memory that the processor cannot reach has none for it.
+/// The beginning of cudaPointerAttributes and of hipPointerAttribute_t, which is the same in all versions, except for
+/// the meaning of the first number. So the pointers decide: memory that the processor cannot reach has no host pointer.
 struct PointerAttributes {
     int kind;
     int device;
@@ -28,7 +28,7 @@ struct PointerAttributes {
     std::array<std::byte, 224> rest; ///< more than any version has
 };
 
-/// One of the libraries, as far as it is asked.
+/// One of the libraries, as far as Lapwing calls it.
 struct DeviceLibrary {
     const char* file; ///< how its name begins, after the directory
     const char* attributes_name;
@@ -43,7 +43,7 @@ constinit std::array<DeviceLibrary, 2> libraries{
     {{"libcudart.so", "cudaPointerGetAttributes", "cudaPeekAtLastError", "cudaGetLastError"},
      {"libamdhip64.so", "hipPointerGetAttributes", "hipPeekAtLastError", "hipGetLastError"}}};
 
-/// The file of a loaded library whose name begins so.
+/// The path of a loaded library whose file name begins like this.
 struct Search {
     std::string_view begins;
     std::string found;
@@ -58,7 +58,7 @@ int compare(dl_phdr_info* info, std::size_t, void* data) {
     return 1;
 }
 
-/// Null unless it is loaded. It stays loaded from then on.
+/// Null unless it is loaded. Once found, it stays loaded.
 void* handle_of(const char* file) {
     Search search{file, {}};
     dl_iterate_phdr(compare, &search);
@@ -102,7 +102,7 @@ bool is_device_memory(const void* memory) noexcept {
         const bool clean = peek != nullptr && peek() == 0;
         PointerAttributes found{};
         const bool known = attributes(&found, memory) == 0;
-        // Old versions call memory that they do not know an error, which is not the program's.
+        // Old versions report an error for memory that they do not know, which is not the program's error.
         if (!known && clean && take != nullptr) (void)take();
         if (known && found.device_pointer != nullptr && found.host_pointer == nullptr) return true;
     }

@@ -7,7 +7,7 @@
 namespace lapwing::detail::support {
 
 /// Looks for the runtime libraries of CUDA and HIP among those that the process has loaded by now, and notes in
-/// devices_known whether there is one. Nothing is linked or loaded for it: a program without them pays for a load and a
+/// devices_known whether there is one. Nothing is linked or loaded for this: a program without them pays a load and a
 /// branch at each call.
 void look_for_devices() noexcept;
 

@@ -7,7 +7,7 @@
 
 namespace lapwing::detail::support {
 
-/// FNV-1a (Fowler, Noll and Vo), of bytes or characters. It tells accidents, and keeps nobody from making one.
+/// FNV-1a (Fowler, Noll and Vo), of bytes or characters. It detects accidental changes, not deliberate ones.
 template <class Byte>
     requires(sizeof(Byte) == 1)
 [[nodiscard]] constexpr std::uint64_t fnv1a(std::span<const Byte> bytes) noexcept {
@@ -15,13 +15,13 @@ template <class Byte>
     for (const Byte byte : bytes) hash = (hash ^ static_cast<unsigned char>(byte)) * 0x100000001b3;
     return hash;
 }
-/// The same: of files, whose text is damaged or not.
+/// The same for files, to detect damaged text.
 [[nodiscard]] constexpr std::uint64_t checksum_of(std::string_view text) noexcept {
     return fnv1a(std::span<const char>{text});
 }
 
-/// A number for bytes by which ranks tell whether they have the same: FNV-1a, of which the last bits are mixed again,
-/// since numbers differ in few.
+/// A hash of bytes by which ranks tell whether they have the same: FNV-1a, with the low bits mixed again, since numbers
+/// differ in few of them.
 [[nodiscard]] constexpr std::uint64_t hash_of(std::span<const std::byte> bytes) noexcept {
     std::uint64_t hash = fnv1a(bytes);
     hash = (hash ^ hash >> 32) * 0x9e3779b97f4a7c15;

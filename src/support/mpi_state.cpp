@@ -23,11 +23,11 @@ bool mpi_world_open() noexcept {
 int mpi_thread_level() noexcept {
     int level = MPI_THREAD_SINGLE;
     if constexpr (mpi_kind == MpiKind::other) {
-        // A session says its own level, to whoever has the session: MPI_Query_thread is part of MPI_Init's model.
+        // A session tells its level to those who have the session: MPI_Query_thread belongs to MPI_Init.
         if (!mpi_world_open()) return level;
     }
-    // Without MPI_Init, MPICH 4.0.2 and 4.2.1 say MPI_THREAD_MULTIPLE, which they work at whatever a session asks for.
-    // Open MPI 5.0.7 says MPI_THREAD_SINGLE whatever a session has been given.
+    // Without MPI_Init, MPICH 4.0.2 and 4.2.1 report MPI_THREAD_MULTIPLE, which is right whatever a session asks for.
+    // Open MPI 5.0.7 reports MPI_THREAD_SINGLE whatever level a session got.
     if (MPI_Query_thread(&level) != MPI_SUCCESS) level = MPI_THREAD_SINGLE;
     return level;
 }

@@ -9,7 +9,7 @@ namespace lapwing::detail::support {
 [[nodiscard]] bool mpi_has_sessions() noexcept;
 
 /// Between MPI_Init and MPI_Finalize. Outside, only communicators that come from sessions can be used: MPI_COMM_WORLD,
-/// MPI_COMM_SELF and what hangs on them are not there (MPI 4.0, section 11.2), and Open MPI 5.0.7 crashes in calls on
+/// MPI_COMM_SELF and their attributes do not exist (MPI 4.0, section 11.2), and Open MPI 5.0.7 crashes in calls on
 /// them.
 [[nodiscard]] bool mpi_world_open() noexcept;
 

@@ -11,10 +11,10 @@
 
 namespace lapwing::detail::support {
 
-/// The order in which a thread takes mutexes: one of these only while all that it holds stand before it. So no two
-/// threads ever wait for each other, whatever windows and teams they use. What each guards, and why it stands there:
-/// docs/architecture.md, "The order of mutexes". A mutex that is taken by try_lock alone waits for nobody, and may be
-/// taken at any time.
+/// The order in which a thread takes mutexes: it may take one only if all that it holds come before it. So no two
+/// threads ever wait for each other, whatever windows and teams they use. What each mutex guards, and the reason for
+/// its place: docs/architecture.md, "The order of mutexes". A mutex that is taken only by try_lock waits for nobody,
+/// and may be taken at any time.
 enum class LockRank : std::uint8_t {
     mpi_use,           ///< held while MPI is initialised and finalized
     copy_registry,     ///< held while the copies beside a cache are notified
@@ -34,10 +34,10 @@ enum class LockRank : std::uint8_t {
     innermost, ///< those that any allocation, or counter, may take
 };
 
-/// Keeps to the order of mutexes in builds with internal_assertions.
+/// Enforces the order of mutexes in builds with internal_assertions.
 class LockOrder {
 public:
-    /// What a thread holds. A thread that turns into another, as fibers do, swaps it.
+    /// What a thread holds. Exchanged when a thread continues as another, as fibers do.
     struct Held {
         struct Entry {
             const void* mutex = nullptr;
@@ -49,10 +49,10 @@ public:
     };
     [[nodiscard]] static Held& held() noexcept;
 
-    /// Before the calling thread waits for a mutex: ends the process if it holds one that does not stand before this
+    /// Before the calling thread waits for a mutex: ends the process if it holds one that does not come before this
     /// one.
     static void before(const void* mutex, LockRank rank) noexcept;
-    /// It holds it now, and does not any more.
+    /// The thread holds it now; and no longer.
     static void taken(const void* mutex, LockRank rank) noexcept;
     static void released(const void* mutex) noexcept;
 };

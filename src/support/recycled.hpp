@@ -9,10 +9,9 @@
 
 namespace lapwing::detail::support {
 
-/// Gives the objects of a class that derives from Recycled<that class> the memory of those that are gone: for objects
-/// that a program in a steady state makes and drops all the time. Keeps at most `most` pieces; they are never given
-/// back, and the list of them outlives every object, also those that are destroyed when the program exits. Safe for
-/// several threads.
+/// Gives the objects of a class that derives from Recycled<that class> the memory of earlier ones: for objects that a
+/// program in a steady state makes and drops all the time. Keeps at most `most` pieces; they are never freed, and the
+/// list of them outlives every object, including those that are destroyed at exit. Thread-safe.
 template <class T, std::size_t most = 1024>
 class Recycled {
 public:
@@ -41,7 +40,7 @@ public:
     }
 
 private:
-    // AddressSanitizer is to see who uses an object that is gone.
+    // AddressSanitizer is to see uses of an object after its end.
 #if defined(__SANITIZE_ADDRESS__)
     static constexpr bool recycles = false;
 #else

@@ -20,8 +20,8 @@ void link_all_settings(); // see cmake/LapwingSettings.cmake
 namespace {
 
 std::map<std::string, const detail::support::Setting*, std::less<>>& registry() {
-    // A function's static: settings are static objects of many sources, constructed in any order. Never destroyed: a
-    // runtime of the program's may be a static object that ends later.
+    // A function's static: settings are static objects of many sources, constructed in any order. Never destroyed: the
+    // program's runtime may be a static object that ends later.
     static auto& settings = *new std::map<std::string, const detail::support::Setting*, std::less<>>;
     detail::support::link_all_settings(); // does nothing: whoever looks one up knows all of them
     return settings;

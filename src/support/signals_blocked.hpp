@@ -6,8 +6,8 @@
 
 namespace lapwing::detail::support {
 
-/// While it exists, threads that are started begin without the process's signals: the program's handlers are for its
-/// own threads. What a fault of the thread itself raises still comes to it.
+/// While it exists, new threads start with the process's signals blocked: the program's handlers are for its own
+/// threads. Signals raised by a fault of the thread itself are still delivered.
 class SignalsBlocked {
 public:
     SignalsBlocked() noexcept {

@@ -17,10 +17,10 @@ void AnnotateIgnoreReadsEnd(const char* file, int line);
 
 namespace lapwing::detail::support {
 
-/// In its scope ThreadSanitizer does not see what this thread reads, nor (it makes no difference) what it writes; in
-/// other builds nothing. For the engine's calls of MPI, whose copies read whole lines of a window for cached readers
-/// (see copy_for_reader()): tests/support/tsan.supp passes over races in MPI libraries, but only as long as the call of
-/// the earlier access is still remembered.
+/// In its scope ThreadSanitizer does not see what this thread reads (nor what it writes, which makes no difference); it
+/// does nothing in other builds. For the engine's calls of MPI, whose copies read whole lines of a window for cached
+/// readers (see copy_for_reader()): tests/support/tsan.supp suppresses races in MPI libraries, but only as long as
+/// ThreadSanitizer remembers the call of the earlier access.
 class UnseenAccesses {
 public:
 #ifdef LAPWING_THREAD_SANITIZER

@@ -119,7 +119,7 @@ void Barrier::notify(CollectiveCall call, std::optional<std::int64_t> identity, 
     if (node_ != nullptr) {
         if (call == CollectiveCall::team_close) state(topology_.node_rank()).store(closing, std::memory_order_release);
         arrive(own);
-        if (rounds() == 0) return; // the last to arrive lets all go, or a first rank does
+        if (rounds() == 0) return; // the last to arrive, or the first rank of the node, lets all go
     }
     const std::lock_guard guard{engine_.mutex()};
     merged_ = own;
@@ -224,7 +224,7 @@ Attendance Barrier::attendance() {
 void Barrier::end() noexcept {
     ++own_;
     notified_.store(false, std::memory_order_relaxed);
-    // A close that met another call is over; the next one says so again.
+    // A close that met another call has ended; the next close notifies again.
     if (node_ == nullptr) return;
     std::atomic<std::uint8_t>& own_state = state(topology_.node_rank());
     if (own_state.load(std::memory_order_relaxed) != 0) own_state.store(0, std::memory_order_relaxed);

@@ -40,13 +40,13 @@ enum class CollectiveCall : std::int32_t {
 /// Its call alone, of which it has the first letters.
 [[nodiscard]] std::string call_on_window(std::int64_t identity);
 
-/// That of the creation and the close of a lock: the number of its slot, and its home.
+/// The identity of the creation and the close of a lock: the number of its slot, and its home.
 [[nodiscard]] constexpr std::int64_t identity_of_lock(std::uint32_t slot, int home) noexcept {
     return static_cast<std::int64_t>(std::uint64_t{slot} << 32 | static_cast<std::uint32_t>(home));
 }
 [[nodiscard]] std::string text_of_lock(std::int64_t identity);
 
-/// What the ranks brought to a barrier, merged: minimum and maximum, which are equal when all agree.
+/// What the ranks brought to a barrier, combined: minimum and maximum, which are equal when all agree.
 struct Attendance {
     std::int64_t lowest_identity = std::numeric_limits<std::int64_t>::max();
     std::int64_t highest_identity = std::numeric_limits<std::int64_t>::min();
@@ -59,10 +59,11 @@ struct Attendance {
 };
 
 /// The part of a barrier that the ranks of one node share, in memory that all of them map. Zero bytes are not a valid
-/// state: one rank calls reset() before the others use it. After it lies a byte for each rank of the node, its state.
+/// state: one rank calls reset() before the others use it. It is followed by a byte for each rank of the node, its
+/// state.
 struct NodeBarrier {
     std::atomic<std::uint32_t> arrived;
-    /// Barriers that all ranks of the node have come to; the first rank goes on from there with the other nodes.
+    /// Barriers that all ranks of the node have reached; the first rank then goes on with the other nodes.
     std::atomic<std::uint64_t> gathered;
     /// Barriers that are complete.
     std::atomic<std::uint64_t> generation;
@@ -72,7 +73,7 @@ struct NodeBarrier {
     std::atomic<std::int64_t> highest_arguments;
     std::atomic<std::int32_t> lowest_call;
     std::atomic<std::int32_t> highest_call;
-    /// Of the last two barriers, so that a slow rank still finds its own: of the node, and then of all.
+    /// Of the last two barriers, so that a slow rank still finds its own: first of the node, then of all.
     Attendance result[2];
 
     void reset();
@@ -93,18 +94,18 @@ public:
     /// From here on with `node`, which all ranks of the node map: needed where a node has several.
     void use_node(NodeBarrier* node) noexcept { node_ = node; }
 
-    /// `arguments`: of the call, as a number; none match any.
+    /// `arguments`: the call's arguments as a number; `none` matches any.
     void notify(CollectiveCall call, std::optional<std::int64_t> identity, std::optional<std::int64_t> arguments = {});
     /// Whether all ranks have notified; does not make progress by itself.
     [[nodiscard]] bool complete() const noexcept;
     /// What they brought, once complete.
     [[nodiscard]] Attendance attendance();
-    /// This rank is the first of its node, has notified and looks whether the others have: nobody tells it.
+    /// This rank is the first of its node, has notified and looks whether the others have: nobody notifies it.
     [[nodiscard]] bool gathering() const noexcept { return gathering_.load(std::memory_order_relaxed); }
     [[nodiscard]] bool notified() const noexcept { return notified_.load(std::memory_order_relaxed); }
     void end() noexcept;
 
-    /// This rank has waited for a while: so those that have not can be distinguished from it.
+    /// This rank has waited for a while: so the ranks that have not arrived can be told from it.
     void mark_waiting() noexcept;
     /// Whom this rank waits for, in words, as far as it is known.
     [[nodiscard]] std::optional<std::string> missing();
@@ -113,7 +114,7 @@ public:
     [[nodiscard]] int closing_rank();
 
     // From the engine, with its mutex held.
-    /// False: it is none that may come now.
+    /// False: no such notification can come now.
     bool on_token(const messages::BarrierToken& token);
     void advance() {
         if (active_) advance_rounds();
@@ -132,7 +133,7 @@ private:
     [[nodiscard]] int rounds() const noexcept { return static_cast<int>(topology_.next_leaders().size()); }
     [[nodiscard]] std::atomic<std::uint8_t>& state(int node_rank) const noexcept { return node_->states()[node_rank]; }
     void arrive(const Attendance& own);
-    /// With the engine's mutex held: this node, of which this is the first rank, goes on.
+    /// With the engine's mutex held: the node, of which this is the first rank, goes on.
     void advance_rounds();
 
     messages::Engine& engine_;

@@ -12,8 +12,8 @@ namespace {
 
 using support::check_mpi;
 
-/// Copies `from` to memory of the call's own, where `start(memory)` begins what writes after it, and back from there
-/// to `to`: when a wait is given up, because a rank left, MPI may still write.
+/// Runs a collective on a copy of `from` in memory of the call's own, where `start(memory)` begins it, and copies the
+/// result to `to`: when a wait is given up, because a rank left, MPI may still write.
 template <class Start>
 void collect(TeamState& team, const char* call, std::span<const std::byte> from, std::span<std::byte> to,
              Start&& start) {

@@ -12,11 +12,11 @@
 namespace lapwing::detail::team {
 
 /// Finds out that ranks wait in different collective calls, or for what no rank can do any more, where they would wait
-/// for ever. Every rank makes the same collective calls in the same order, so of two ranks that have completed as many
-/// of them, the next is the same. A rank that has waited in one for a while tells the rank after it, once, which one;
-/// where all are told, two neighbours differ if any two do. Some calls end on a rank before the others have come, as a
-/// broadcast at its root: a rank that is ahead compares with the call that it made then. A call that does not last
-/// costs the store of its name.
+/// for ever. Every rank makes the same collective calls in the same order, so if two ranks have completed the same
+/// number of them, their next call is the same. A rank that has waited in a call for a while tells the rank after it,
+/// once, which call it is; since all do, some two neighbours differ if any two ranks do. Some calls end on a rank
+/// before the others have arrived, as a broadcast does at its root: a rank that is ahead compares with the call that it
+/// made then. A call that ends soon costs the store of its name.
 class CollectiveWatch {
 public:
     CollectiveWatch(messages::Engine& engine, int rank, int size) noexcept
@@ -27,16 +27,15 @@ public:
         recent_[collectives % recent_.size()].store(call, std::memory_order_relaxed);
     }
     /// This rank waits in `call`, after so many collective calls; `subject` is the window that the call is about, or 0.
-    /// What the rank before this one does instead, or did not do with this one before, for a message; empty if nothing
-    /// is known against it, or if both wait in a barrier (`at_barrier`), where they will find out together and can go
-    /// on.
+    /// Returns what the rank before this one does instead, or did not do with this rank before, for a message; empty if
+    /// nothing is known, or if both wait in a barrier (`at_barrier`), where they will find out together and can go on.
     [[nodiscard]] std::string look(std::uint64_t collectives, const char* call, std::uint64_t subject, bool at_barrier);
-    /// All other ranks wait in `call` about `subject`, the collective call after so many: a wait of this rank for what
-    /// they would do first is in vain. Neighbours pass it on, so that it is known after as many messages as there are
-    /// ranks.
+    /// Whether all other ranks wait in `call` about `subject`, the collective call after so many: this rank then waits
+    /// in vain for what they would do first. Neighbours pass it on, so that it is known after as many messages as there
+    /// are ranks.
     [[nodiscard]] bool all_others_in(std::uint64_t collectives, const char* call, std::uint64_t subject);
 
-    /// From the engine, with its mutex held. False: it is none of the rank before this one.
+    /// From the engine, with its mutex held. False: it does not come from the rank before this one.
     bool on_note(const messages::WaitingNote& note) noexcept {
         if (note.rank != (rank_ + size_ - 1) % size_ || note.run < 0 ||
             note.run >= std::numeric_limits<std::int32_t>::max())

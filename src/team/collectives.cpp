@@ -29,8 +29,8 @@ constexpr int combine_tag = 0;
 using Memory = detail::team::TeamState::Memory;
 
 /// A value on its way through a tree of ranks that combine it by a function of the program's, followed by the rank on
-/// which that has thrown: the others go on as if it had not, so that nobody waits. It begins at a multiple of 64 bytes,
-/// as any type of value may have to.
+/// which that function has thrown: the others go on as if it had not, so that nobody hangs. It begins at a multiple of
+/// 64 bytes, an alignment that is enough for any type of value.
 class CombinedValue {
 public:
     explicit CombinedValue(std::span<const std::byte> value)
@@ -188,7 +188,8 @@ void Team::broadcast(std::span<std::byte> bytes, Rank root) {
         if (root == rank_) std::memcpy(memory.get(), bytes.data() + at, now);
         state_->complete(memory, "Team::broadcast", [&](std::byte* place) {
             MPI_Request request = MPI_REQUEST_NULL;
-            // On a communicator of their own, broadcasts meet no reduction of a rank that is in another call.
+            // On a communicator of their own, so that a broadcast cannot match a reduction of a rank that is in another
+            // call.
             check_mpi(MPI_Ibcast(place, static_cast<int>(now), MPI_BYTE, root.value,
                                  state_->communicators().broadcasts(), &request),
                       "MPI_Ibcast", state_->who());
@@ -207,8 +208,8 @@ void Team::combine(std::span<std::byte> value, CombineValues combine, void* cont
                         who(), value.size(), piece_bytes)};
     CombinedValue sum{value};
     CombineMessages messages{*state_, "Team::combine", sum.all().size()};
-    // A binomial tree: in the round of `distance`, ranks that are multiples of its double take in the value of the rank
-    // `distance` after them, which stands for as many ranks.
+    // A binomial tree: in the round of `distance`, ranks that are multiples of twice the distance combine their value
+    // with that of the rank `distance` after them, which represents as many ranks.
     const int own = rank_.value;
     for (std::int64_t distance = 1; distance < size_; distance *= 2) {
         if (own % (2 * distance) != 0) {
@@ -236,8 +237,8 @@ bool Team::combine_before(std::span<const std::byte> value, std::span<std::byte>
     const int own = rank_.value;
     CombinedValue sum{value};
     CombineMessages messages{*state_, "Team::combine_before", sum.all().size()};
-    // Up: in the round of `distance` a rank that is a multiple of its double takes in the sum of the rank `distance`
-    // after it, and keeps its own sum from before: that of the ranks [own, own + distance).
+    // Up: in the round of `distance` a rank that is a multiple of twice the distance adds the sum of the rank
+    // `distance` after it, and keeps its own sum from before: that of the ranks [own, own + distance).
     std::vector<CombinedValue> stood_for;
     CombinedValue from_before{value};
     std::int64_t distance = 1;
@@ -250,7 +251,7 @@ bool Team::combine_before(std::span<const std::byte> value, std::span<std::byte>
     const bool any = distance < size_;
     if (any) {
         messages.send(own - distance, sum);
-        // Down: what is before the rank that it was sent to, and what that rank stood for.
+        // Down: the sum before the rank that it was sent to, and before the ranks which that one represented.
         std::memcpy(from_before.all().data(), messages.receive(own - distance), from_before.all().size());
     }
     std::exception_ptr failure = sum.failure();

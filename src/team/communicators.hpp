@@ -19,7 +19,7 @@ public:
 
     /// Of collective calls and windows.
     [[nodiscard]] MPI_Comm collectives() const noexcept { return collectives_; }
-    /// Of broadcasts, which so meet no reduction of a rank that is in another call.
+    /// Of broadcasts, so that they cannot match a reduction of a rank that is in another call.
     [[nodiscard]] MPI_Comm broadcasts() const noexcept { return broadcasts_; }
     /// Of the engine's messages alone.
     [[nodiscard]] MPI_Comm engine() const noexcept { return engine_; }

@@ -14,12 +14,12 @@
 
 namespace lapwing::detail::team {
 
-/// Members that stay while they are used without the mutex.
+/// Members that are used without the mutex, and must not go meanwhile.
 class Epoch::Pinned {
 public:
     Pinned() = default;
     ~Pinned() {
-        // Release: who closes a member sees what was done with it.
+        // Release: a thread that closes a member sees what was done with it.
         for (EpochMember* const member : members_) member->pins_.fetch_sub(1, std::memory_order_release);
     }
     Pinned(const Pinned&) = delete;
@@ -37,8 +37,8 @@ private:
 };
 
 void Epoch::order_memory() {
-    // One member's order is every member's, of whichever team: a fence of the processor, and of what MPI keeps apart,
-    // the same in each.
+    // To order one member is to order all, of whichever team: a fence of the processor and MPI's synchronisation of its
+    // copies, which are the same in each.
     if (shared_->members.empty()) std::atomic_thread_fence(std::memory_order_seq_cst);
     else shared_->members.front()->order_memory();
 }

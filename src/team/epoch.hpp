@@ -17,27 +17,27 @@ class Epoch {
 public:
     explicit Epoch(TeamState& team) : team_{team}, shared_{std::make_shared<Shared>()} {}
 
-    /// From now on with the windows of `other`, whose team this one was made from. Before this team has any window.
+    /// From now on shares windows with `other`, from whose team this one was made. Before this team has any window.
     void join(const Epoch& other) noexcept {
         shared_ = other.shared_;
         founder_ = false;
     }
 
     /// All windows start before the first is waited for, so that their round trips overlap; the team holds no lock
-    /// meanwhile. What one cannot complete keeps nothing back in the others.
+    /// meanwhile. A failure in one does not keep the others from completing.
     void release();
     void acquire();
-    /// Whether a release and an acquire have nothing to do at the moment but to order accesses to memory.
+    /// Whether a release and an acquire have nothing to do at the moment except to order accesses to memory.
     [[nodiscard]] bool only_memory();
 
     void add(EpochMember& member);
-    /// It has got copies, or has none any more. One that is not in the list stays outside.
+    /// The member has copies now, or has none any more. Ignored for one that is not in the list.
     void copies_changed(EpochMember& member);
     /// Returns when no release or acquire of another thread uses it any more, making progress meanwhile.
     void remove(EpochMember& member) noexcept;
     [[nodiscard]] std::uint64_t next_window_number() noexcept { return next_window_number_++; }
-    /// The windows that are open, as in "2 of its windows are open, the first is Window(#1)"; empty if none is. Of the
-    /// team that others were made from, their windows count, too: their teams live no longer than it does.
+    /// The windows that are open, as in "2 of its windows are open, the first is Window(#1)"; empty if none is. Windows
+    /// of teams made from this one count, too: those teams live no longer than it does.
     [[nodiscard]] std::string still_open();
 
 private:

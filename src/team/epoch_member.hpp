@@ -8,8 +8,7 @@ namespace lapwing::detail::team {
 
 class TeamState;
 
-/// What takes part in the releases and acquires of a team, and must be closed before it: a window, as the team knows
-/// it.
+/// What takes part in the releases and acquires of a team, and must be closed before it: a window, as the team sees it.
 class EpochMember {
 public:
     virtual ~EpochMember() = default;
@@ -20,24 +19,24 @@ public:
     /// What it is called in messages.
     [[nodiscard]] virtual std::string label() const = 0;
 
-    /// Whether a release has to start something here: what has been written and not sent yet.
+    /// Whether a release has to start something here: writes that have not been sent yet.
     [[nodiscard]] virtual bool holds_back() const noexcept = 0;
-    /// Starts to complete all of that, and need not wait for any of it.
+    /// Starts to send them, and need not wait for any.
     virtual void start_release() = 0;
     /// Whether something has been sent that is not known to be complete.
     [[nodiscard]] virtual bool under_way() const noexcept = 0;
-    /// Waits until all that was started is complete. Called where something had to be started or was under way; also
-    /// where start_release() threw, so that what it could not start is still held back.
+    /// Waits until all that was started is complete. Called where something had to be started or was under way, also
+    /// where start_release() threw: what it could not start is then still held back.
     virtual void finish_release() = 0;
     /// Orders what this rank has done before with what it does afterwards: the same for all members of a team.
     virtual void order_memory() = 0;
-    /// Whether it keeps copies of what other ranks have.
+    /// Whether it has copies of other ranks' data.
     [[nodiscard]] virtual bool has_copies() const noexcept = 0;
-    /// Forgets them: others may have written since.
+    /// Discards them: others may have written since.
     virtual void drop_copies() = 0;
 
-    /// Collective, once its scope has left it by an exception on all ranks, and nothing of the team is under way: frees
-    /// what MPI and the system have of it.
+    /// Collective, after its scope was left by an exception on all ranks, and nothing of the team is under way: frees
+    /// the resources of MPI and the system.
     virtual void free_left() = 0;
 
 private:

@@ -65,7 +65,7 @@ std::atomic<std::uintptr_t> served_version{0}; ///< another one after each chang
     return within;
 }
 
-/// Of the attribute that keeps what is_within_a_team() has said of a communicator, and for which version.
+/// For the attribute that records what is_within_a_team() has found for a communicator, and for which version.
 [[nodiscard]] int answer_key() noexcept {
     static const int key = [] {
         int made = MPI_KEYVAL_INVALID;

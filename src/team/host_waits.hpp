@@ -6,18 +6,18 @@ namespace lapwing::detail::team {
 
 class TeamState;
 
-/// The host program's own blocking calls of MPI, in which a process without a progress thread would serve nobody. The
-/// library lapwing::transparent makes non-blocking ones of them, and serves the teams of this process until they are
+/// The program's own blocking calls of MPI, in which a process without a progress thread would serve nobody. The
+/// library lapwing::transparent turns them into non-blocking ones, and serves the teams of this process until they are
 /// complete.
 class HostWaits {
 public:
     /// Whether this process has no progress thread, by MPI's level or LAPWING_PROGRESS in the environment, or has a
-    /// team without one, by that team's settings: for calls that match others of either kind.
+    /// team without one, by that team's settings: for calls that match blocking and non-blocking ones.
     [[nodiscard]] static bool serve() noexcept;
-    /// The same for collective calls on `communicator`, whose ranks must all say the same, since blocking and
+    /// The same for collective calls on `communicator`, for which all its ranks must decide alike, since blocking and
     /// non-blocking collective calls do not match each other (MPI 3.1, section 5.12). MPI's level and the environment
-    /// are the same on all ranks. A team's settings are known to its own ranks only: they count where all of the
-    /// communicator's belong to the team.
+    /// are the same on all ranks. A team's settings are known to its own ranks only: they count if all of the
+    /// communicator's ranks belong to the team.
     [[nodiscard]] static bool serve(MPI_Comm communicator) noexcept;
 
     /// A team without a progress thread: from its creation to its close, both of which all its ranks make in the same
@@ -25,7 +25,7 @@ public:
     static void add(const TeamState& team);
     static void remove(const TeamState& team) noexcept;
 
-    /// Calls `done`, which tests something of MPI's and returns MPI's code, until it has set its flag or failed.
+    /// Calls `done`, which makes an MPI test and returns MPI's code, until it has set its flag or failed.
     template <class Done>
     [[nodiscard]] static int until(Done&& done) noexcept {
         for (Wait wait;;) {

@@ -71,8 +71,8 @@ void Lifecycle::close() {
             fmt::format("{}: Team::close: MPI is finalized already; close runtimes before MPI_Finalize", team_.who())};
     check_nothing_open();
     team_.synchronisation().barrier_of_team_close([this] { check_other_closes(); });
-    // Everything sent is acknowledged and everything owed has left; then wait until that holds for all, so that no
-    // message is on its way when the receives are taken back.
+    // Everything sent is acknowledged and everything owed has been sent; wait until that holds for all ranks, so that
+    // no message is on its way when the receives are taken back.
     team_.wait_until([this] { return team_.engine().idle(); }, "Team::close");
     team_.for_each_part([](TeamPart& part) { part.close(); });
     const TeamRegistry::LeftWindows left_windows = sum_up();
@@ -83,9 +83,9 @@ void Lifecycle::close() {
     TeamRegistry::instance().free_left_windows(team_, left_windows);
     team_.free_mpi();
     closed_ = true;
-    // What makes progress, but for this barrier itself, is over on all ranks before one may finalize MPI: in
-    // MPICH 4.0.2 over UCX's TCP, MPI_Finalize asks every rank for an acknowledgement, and looks at messages no longer
-    // when it has them all. Who gave its own before its MPI_Finalize waits there for ever.
+    // What makes progress, except for this barrier itself, must be over on all ranks before any may finalize MPI: in
+    // MPICH 4.0.2 over UCX's TCP, MPI_Finalize asks every rank for an acknowledgement, and ignores messages once it has
+    // them all. A rank that gave its own before its MPI_Finalize waits there for ever.
     check_mpi(MPI_Barrier(team_.communicator()), "MPI_Barrier", team_.who());
     team_.communicators().close();
 }
@@ -96,7 +96,7 @@ void Lifecycle::say_goodbye(LeaveReason reason) {
         const std::lock_guard guard{engine.mutex()};
         team_.membership().announce_own(reason);
     }
-    // The others may be gone too: tell who listens, for a bounded time.
+    // The others may be gone too: notify those that still listen, for a bounded time.
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds{1};
     support::Backoff backoff{support::ProcessorShare::crowded};
     while (std::chrono::steady_clock::now() < end) {

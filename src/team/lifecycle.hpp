@@ -20,9 +20,10 @@ public:
 
     /// Collective. Throws UsageError while windows or locks are open, or when the close of another team is in the way.
     void close();
-    /// Leaves without waiting for anyone, telling the others; `by_exception`: not only because another rank has left.
+    /// Leaves without waiting for anyone, and notifies the others; `by_exception`: not only because another rank has
+    /// left.
     void leave(bool by_exception) noexcept;
-    /// MPI ends while the team is open: tells the others and stops using it.
+    /// MPI is finalized while the team is open: notifies the others and stops using MPI.
     void on_finalize() noexcept;
 
     [[nodiscard]] bool closed() const noexcept { return closed_; }
@@ -37,7 +38,7 @@ private:
     void check_other_closes();
     /// Collective: the counters of all ranks, and the windows that scopes have left; each summed over them.
     [[nodiscard]] TeamRegistry::LeftWindows sum_up();
-    /// Tells the others that this rank leaves, for a bounded time.
+    /// Notifies the others that this rank leaves, for a bounded time.
     void say_goodbye(LeaveReason reason);
 
     TeamState& team_;

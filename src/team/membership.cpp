@@ -30,7 +30,7 @@ void Membership::pass_on() {
                                         .tag = news.peer.reason.packed(),
                                         .offset = static_cast<std::uint64_t>(news.peer.rank),
                                         .size = news.peer.collectives};
-        // A neighbour that takes nothing now, or never will, keeps it from no other.
+        // A neighbour that does not receive now, or never will, does not keep the news from the others.
         for (std::uint32_t left = news.not_notified; left != 0; left &= left - 1) {
             const int round = std::countr_zero(left);
             const auto neighbour = static_cast<int>((rank_ + (std::int64_t{1} << round)) % size_);

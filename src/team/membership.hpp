@@ -18,8 +18,8 @@ namespace lapwing::detail::team {
 struct LeaveReason {
     enum Cause : std::uint8_t { exception, mismatch, others, failure, finalize, memory };
     Cause cause = exception;
-    /// Of a mismatch the CollectiveCall that the rank was in, and 2^8 times what another was in: the same where it is
-    /// what was passed that differs. Of others: the rank that had left, of the first 2^24.
+    /// For a mismatch the CollectiveCall that the rank was in, plus 2^8 times what another was in: the same if only the
+    /// arguments differ. For other reasons: the rank that had left, if it is below 2^24.
     std::uint32_t detail = 0;
 
     [[nodiscard]] static LeaveReason of_mismatch(CollectiveCall call, CollectiveCall other) noexcept {
@@ -33,12 +33,12 @@ struct LeaveReason {
 };
 
 /// Which ranks have left a team before its close, and whether this one can go on: so that no wait lasts for ever. A
-/// rank that leaves tells the ranks at distances that are powers of 2, and each passes it on.
+/// rank that leaves notifies the ranks at distances that are powers of 2, and each passes it on.
 class Membership {
 public:
     // For the target of a call, where it is no rank.
     static constexpr int any_rank = -1; ///< anybody may be needed
-    /// Everybody is needed in the next collective call. A rank that made it and then left was there.
+    /// Everybody is needed in the next collective call. A rank that made it and left afterwards was there.
     static constexpr int next_collective = -2;
 
     /// `who`: the start of messages. `collectives`: those that this rank has completed.
@@ -46,7 +46,7 @@ public:
                const std::atomic<std::uint64_t>& collectives) noexcept
         : engine_{engine}, rank_{rank}, size_{size}, who_{who}, collectives_{collectives} {}
 
-    /// Something is wrong that waits must look at: a rank has left, or progress has failed.
+    /// Something has happened that waits must look at: a rank has left, or progress has failed.
     [[nodiscard]] bool troubled() const noexcept { return troubled_.load(std::memory_order_relaxed); }
     /// A rank is known to have left.
     [[nodiscard]] bool broken() const noexcept { return broken_.load(std::memory_order_acquire); }
@@ -55,7 +55,7 @@ public:
     /// PeerLeftError when `target` has left.
     void check(const char* call, int target);
 
-    /// MPI ends: the same for all calls from now on.
+    /// MPI is finalized: the same for all calls from now on.
     void end_by_finalize();
     /// Why this rank leaves without an exception.
     [[nodiscard]] LeaveReason reason_to_follow();
@@ -63,11 +63,11 @@ public:
     // With the engine's mutex held.
     /// Progress has failed for good; of several failures the first counts.
     void fail(const std::string& text, int code) noexcept;
-    /// The others hear that this rank cannot be waited for any more: those that have completed as many collective
-    /// calls, if no number is given, and no more.
+    /// The others are notified that this rank cannot be waited for any more, unless they wait for what it has done
+    /// before: the given number of collective calls, or else those that it has completed.
     void announce_own(LeaveReason reason) { announce_own(reason, collectives_.load(std::memory_order_relaxed)); }
     void announce_own(LeaveReason reason, std::uint64_t collectives);
-    /// Another rank asks for memory of this one's that an exception has taken.
+    /// Another rank asks for memory of this rank that was lost by an exception.
     void on_abandoned_access();
     /// `rank` has left, after so many collective calls. False: there is no such rank, or no such reason.
     bool on_peer_left(int rank, std::uint64_t collectives, std::uint32_t reason);
@@ -89,8 +89,8 @@ private:
         std::string text; ///< empty: nothing did
         int code = 0;     ///< MPI's, if it was an MPI call
     };
-    /// Left ranks that are remembered and passed on. A team that so many ranks have left is one that all must leave:
-    /// waits for any of the others end, too.
+    /// The number of ranks that left that are remembered and passed on. A team that so many ranks have left is one that
+    /// all must leave: waits for any of the others end, too.
     static constexpr std::size_t most_left = 16;
 
     /// The caller holds the engine's mutex or mutex_.

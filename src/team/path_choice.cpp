@@ -159,8 +159,8 @@ bool small_by_messages(const PathFacts& facts) noexcept {
            (small == SmallTransfers::by_messages || (small == SmallTransfers::automatic && faster));
 }
 
-/// Where MPI emulates windows, an operation on them is messages, too, that a progress thread at the target answers:
-/// Lapwing's own are faster at any size, and ask for no window over all ranks.
+/// Where MPI emulates windows, their operations are messages too, which a progress thread at the target answers:
+/// Lapwing's own are faster at any size, and need no window over all ranks.
 bool leaves_emulated_windows(const PathFacts& facts) noexcept {
     return !facts.asked.path && facts.asked.small == SmallTransfers::automatic && has_threads(facts);
 }
@@ -250,7 +250,7 @@ mpi::ProbeResult try_windows(mpi::ProbeRequest request) {
         messages::ProgressThread::instance().sleep_outside_mpi(time, asleep); // that of other teams
     };
     mpi::ProbeResult result = mpi::probe_windows(request);
-    // A window stays, and a thread in MPI.
+    // The window is kept, and a thread stays in MPI.
     if (result.hangs) TeamRegistry::unfreed_windows().fetch_add(1, std::memory_order_relaxed);
     return result;
 }

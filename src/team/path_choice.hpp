@@ -31,7 +31,7 @@ struct PathRequest {
 /// The level of checks inside the library that LAPWING_CHECKS asks for.
 [[nodiscard]] int checks_asked(const Settings& settings);
 
-/// What the choice of paths depends on, alike on all ranks but for `who`.
+/// What the choice of paths depends on, the same on all ranks except for `who`.
 struct PathFacts {
     std::string who = {}; ///< the rank, for messages
     PathRequest asked = {};
@@ -46,8 +46,8 @@ struct PathChoice {
     Path network = Path::direct; ///< between nodes
     ProgressMode progress = ProgressMode::caller;
     int thread_level = MPI_THREAD_SINGLE; ///< the lowest of all ranks
-    /// Small puts and gets, and atomics on windows that nobody else uses, are messages to the owner on the path rma,
-    /// too.
+    /// Small puts and gets, and atomics on windows that the program does not use itself, are messages to the owner on
+    /// the path rma, too.
     bool small_by_messages = false;
     bool data_needs_no_target =
         false; ///< gets and puts through MPI's windows complete while their target is outside MPI
@@ -57,7 +57,7 @@ struct PathChoice {
     std::string reason = {};          ///< of `network`, for the report
 };
 
-/// Whether the choice depends on a trial of windows between the nodes, and is not refused without one.
+/// Whether the choice depends on a trial of windows between the nodes.
 [[nodiscard]] bool needs_probe(const PathFacts& facts) noexcept;
 
 /// Throws SettingError where a setting asks for what does not work here.
@@ -69,12 +69,12 @@ struct ChosenPaths {
     PathChoice paths;
 };
 
-/// Collective. Finds the nodes, tries windows where it must, and chooses alike on all ranks. `who` is the rank, for
-/// messages. Throws MismatchError where ranks ask for different paths, and what choose() throws.
+/// Collective. Finds the nodes, tries windows where it must, and makes the same choice on all ranks. `who` is the rank,
+/// for messages. Throws MismatchError where ranks ask for different paths, and what choose() throws.
 [[nodiscard]] ChosenPaths choose_paths(MPI_Comm communicator, const Settings& settings, const std::string& who);
 
-/// Collective. What mpi::probe_windows() finds, while the progress threads of this process's teams are at work: they
-/// sleep when the trial says.
+/// Collective. Runs mpi::probe_windows() while the progress threads of this process's teams are at work: they sleep
+/// when the trial tells them to.
 [[nodiscard]] mpi::ProbeResult try_windows(mpi::ProbeRequest request);
 
 } // namespace lapwing::detail::team

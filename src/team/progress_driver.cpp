@@ -31,17 +31,18 @@ namespace {
     10,
     1'000'000};
 
-/// How long a wake request keeps the progress thread polling. keep_awake repeats it with the tick, of 4 ms, which may
-/// be as late again where the thread that counts it was asleep (see ProgressThread::run): so this is twice what is
-/// needed, and the target of a steady stream never dozes.
+/// How long a wake request keeps the progress thread polling. keep_awake() repeats it with the tick of 4 ms, which may
+/// be as late again if the thread that counts it was asleep (see ProgressThread::run). So this is twice what is needed,
+/// and the target of a steady stream never falls asleep.
 constexpr std::chrono::milliseconds awake_time{16};
-/// A computation thread that starts so much in each of some looks at it streams: it needs the first answers soon, and
-/// makes progress then. A progress thread that polls beside it takes what it would receive, and holds the engine's
-/// mutex whenever it wants to start the next transfer: that ends in the kernel, at 30 us instead of 0.3.
+/// A computation thread that starts this much between looks, several times in a row, streams: it needs the first
+/// answers soon, and makes progress itself then. A progress thread that polls beside it would receive those answers,
+/// and hold the engine's mutex whenever the next transfer is to start: that would end in the kernel, at 30 us instead
+/// of 0.3.
 constexpr std::int64_t stream_of_a_look = 16; ///< see ProgressDriver::streams()
 constexpr std::chrono::microseconds between_looks{200};
 constexpr unsigned looks_at_stream = 2;
-/// A team where so long nothing has moved needs nobody to poll: what comes then waits for a millisecond once.
+/// After so long without traffic a team needs no polling: its next message waits up to a millisecond, once.
 constexpr std::chrono::milliseconds quiet_time{20};
 
 } // namespace
@@ -85,7 +86,7 @@ bool ProgressDriver::serve() noexcept {
     try {
         return engine_.progress();
     } catch (const std::exception& error) {
-        // What is none of MPI's failures, which have been reported, such as a lack of memory: the first one stays.
+        // Failures other than MPI's, which have been reported, such as a lack of memory: the first one is kept.
         const std::lock_guard guard{engine_.mutex()};
         membership_.fail(error.what(), MPI_SUCCESS);
         return false;
@@ -101,7 +102,7 @@ void ProgressDriver::serve_at_call(std::uint32_t mask) {
 
 void ProgressDriver::wake(int target, std::atomic<Awake>& last, Awake wanted) {
     if (target == rank_) return;
-    // Without room for the request now the next operation tries again.
+    // If there is no room for the request now, the next operation tries again.
     if (engine_.try_wake(target)) last.store(wanted, std::memory_order_relaxed);
     messages::ProgressThread::instance().nudge(); // its tick does not advance while it sleeps
 }

@@ -20,31 +20,31 @@
 
 namespace lapwing::detail::team {
 
-/// What keeps a team's communication moving: rounds by the progress thread, which it tells how busy the team is, and
-/// rounds by the program's own calls.
+/// What keeps a team's communication moving: rounds of progress by the progress thread, which it informs how busy the
+/// team is, and rounds by the program's own calls.
 class ProgressDriver final : public messages::Progressing {
 public:
     ProgressDriver(messages::Engine& engine, const mpi::Topology& topology, Membership& membership,
                    const Barrier& barrier, ProgressMode mode, int rank, int size) noexcept;
 
-    /// Has the progress thread drive the team, if it is to. Returns what is in the way, or nothing.
+    /// Has the progress thread drive the team, if it should. Returns the reason if it cannot, or nothing.
     [[nodiscard]] std::string start(const Settings& settings);
     /// On return no progress thread touches the team any more.
     void stop() noexcept;
 
     /// One round of progress by the calling thread; failures are kept for those who wait.
     bool serve() noexcept;
-    /// By calls that programs repeat until another rank has done something, and that wait for nothing themselves: a
-    /// round of progress every few calls where no thread makes any.
+    /// For calls that programs repeat until another rank has done something, and that do not wait themselves: a round
+    /// of progress every few calls if no thread makes any.
     void serve_now_and_then() {
         if (needs_callers_) serve_at_call(without_thread_mask);
     }
-    /// By those of them that only look: a progress thread may be asleep, or without a processor beside a loop of such
+    /// For those of them that only look: a progress thread may be asleep, or have no processor beside a loop of such
     /// calls.
     void serve_looks() {
         if (serve_mask_ != 0) serve_at_call(serve_mask_);
     }
-    /// Only calls into Lapwing keep this team moving, those that concern other teams too.
+    /// Only calls into Lapwing, of this team or others, keep this team moving.
     [[nodiscard]] bool needs_callers() const noexcept { return needs_callers_; }
 
     /// Makes sure that the progress thread of `target` polls: for operations that MPI carries out without Lapwing's
@@ -58,8 +58,8 @@ public:
         if (last.load(std::memory_order_relaxed) != wanted) wake(target, last, wanted);
     }
 
-    /// A computation thread has started a transfer of which it soon wants the answer, and will then make progress
-    /// itself. Counted are transfers, and more for large ones.
+    /// A computation thread has started a transfer whose answer it soon needs, and will then make progress itself.
+    /// Transfers are counted; large ones count more.
     void streams(std::uint64_t bytes) noexcept {
         streamed_.fetch_add(1 + bytes / bytes_of_one_streamed, std::memory_order_relaxed);
     }
@@ -77,8 +77,8 @@ public:
     private:
         std::atomic<std::uint64_t>& drives_;
     };
-    /// One that waits in MPI, which makes MPI's progress but not the engine's: a hint, as cheap as MPI's waits may be
-    /// short. Of several threads' some may not be counted.
+    /// A computation thread that waits in MPI, which makes MPI's progress but not the engine's. Only a hint, since
+    /// MPI's waits may be short: if several threads wait, some may not be counted.
     class WaitingInMpi {
     public:
         explicit WaitingInMpi(ProgressDriver& driver) noexcept : waits_{driver.waits_in_mpi_} { advance(1); }
@@ -89,7 +89,7 @@ public:
     private:
         /// To the next number that is odd, or even.
         void advance(std::uint32_t odd) const noexcept {
-            // Open MPI's windows do not need their owners' threads, nor have them polling.
+            // Open MPI's windows do not need their owners' threads, nor polling by them.
             if constexpr (support::mpi_kind == support::MpiKind::open_mpi) return;
             const std::uint32_t next = waits_.load(std::memory_order_relaxed) + 1;
             waits_.store(next % 2 == odd ? next : next + 1, std::memory_order_relaxed);
@@ -112,7 +112,7 @@ private:
     using Awake = std::uint64_t;
     void wake(int target, std::atomic<Awake>& last, Awake wanted);
     void serve_at_call(std::uint32_t mask);
-    /// Whether a computation thread streams transfers, by how many it has started since the last look.
+    /// Whether a computation thread streams transfers: how many it has started since the last look.
     [[nodiscard]] bool is_streaming(Clock::time_point now) noexcept;
 
     messages::Engine& engine_;
@@ -124,7 +124,8 @@ private:
     int size_;
     bool needs_callers_;
     bool progressing_ = false;
-    /// One less than the calls between two rounds of progress that calls make: powers of 2. 0: they make none.
+    /// One less than the calls between two rounds of progress that calls make, which is a power of 2. 0: they make
+    /// none.
     std::uint32_t serve_mask_;                               ///< of calls that look
     static constexpr std::uint32_t without_thread_mask = 15; ///< a round costs as much as some calls
     static constexpr std::uint32_t beside_thread_mask = 63;
@@ -134,8 +135,8 @@ private:
     std::atomic<std::uint32_t> waits_in_mpi_{0}; ///< twice the waits there were, odd during one
 
     const std::atomic<std::uint32_t>& tick_ = messages::ProgressThread::instance().tick();
-    /// Which ranks were woken lately, each in the place that its number is hashed to: one of the same place in its
-    /// stead costs no more than another wake. Null where there is no progress thread.
+    /// The ranks that were woken lately, each in the place that its number is hashed to. When two share a place, the
+    /// cost is one more wake. Null where there is no progress thread.
     std::unique_ptr<std::atomic<Awake>[]> awake_;
     static constexpr unsigned awake_bits = 9;
 

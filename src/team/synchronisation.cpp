@@ -181,7 +181,7 @@ void Synchronisation::check_calls(CollectiveCall call, const Attendance& all) {
 void Synchronisation::check_arguments(CollectiveCall call, const CallArguments& arguments, const Attendance& all) {
     if (all.lowest_arguments >= all.highest_arguments) return;
     mismatch_ = LeaveReason::of_mismatch(call, call);
-    // All ranks have passed the barrier, and nobody waits for this one.
+    // All ranks have passed the barrier, so nobody waits for this one.
     const std::string own = arguments.text ? arguments.text() : std::string{"other arguments"};
     const auto first_with = [&](std::int64_t number) {
         return mpi::first_problem(team_.communicator(), arguments.number == number ? own : std::string{});
@@ -243,9 +243,10 @@ void Synchronisation::look_for_mismatch(const char* call) {
         fmt::format("{}: {}: {}, and each waits for the other; {}", team_.who(), call, other, same_calls);
     {
         const std::lock_guard guard{team_.engine().mutex()};
-        // Whoever waits, in whatever call: of those that this rank has made it may have made others than they.
+        // Notifies every rank that waits, in whatever call: the calls that this rank has completed may not have been
+        // theirs.
         team_.membership().announce_own({LeaveReason::failure}, 0);
-        team_.membership().fail(text, MPI_SUCCESS); // the calls cannot be taken back: nor can the team go on
+        team_.membership().fail(text, MPI_SUCCESS); // the calls cannot be taken back, so the team cannot go on
     }
     throw MismatchError{text};
 }

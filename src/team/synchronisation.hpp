@@ -26,33 +26,33 @@ struct CallArguments {
     std::function<std::string()> start{}; ///< which rank makes which call on what; none: the name of the call
 };
 
-/// The collective calls of a team: its barriers, and what finds out that ranks are in different ones.
+/// The collective calls of a team: its barriers, and the detection of ranks that are in different ones.
 class Synchronisation {
 public:
     explicit Synchronisation(TeamState& team);
     Synchronisation(const Synchronisation&) = delete;
     Synchronisation& operator=(const Synchronisation&) = delete;
 
-    /// Collective: makes what the ranks of a node share.
+    /// Collective: makes the memory that the ranks of a node share.
     void open();
     /// Collective: frees it.
     void close_node_window() noexcept;
 
-    /// The level of checks inside the library, the same on all ranks; those of a program's inline code are its own.
+    /// The level of checks inside the library, the same on all ranks; a program's inline code has a level of its own.
     [[nodiscard]] int checks() const noexcept { return checks_; }
 
     /// Releases, waits until all ranks are here, and acquires. Throws MismatchError on every rank unless all bring the
     /// same call and identity.
     void barrier(CollectiveCall call, std::optional<std::int64_t> identity);
-    /// The same with the arguments of the call, which ride on the barrier: throws MismatchError, with the texts of two
-    /// ranks, on every rank unless all bring the same.
+    /// The same with the arguments of the call, which travel with the barrier: throws MismatchError, with the texts of
+    /// two ranks, on every rank unless all bring the same.
     void barrier(CollectiveCall call, std::optional<std::int64_t> identity, const CallArguments& arguments);
     /// The barrier of a call in which something may have failed on some ranks only. Whether all ranks are `well`.
     [[nodiscard]] bool agreed_barrier(CollectiveCall call, bool well);
-    /// It, and where ranks have a `failure`, it throws on all: that one, elsewhere a UsageError that begins with
-    /// `outcome` and tells what the first of them could not do.
+    /// The same, and if ranks have a `failure` it throws on all: that one, elsewhere a UsageError that begins with
+    /// `outcome` and says what the first of them could not do.
     void agree(CollectiveCall call, const std::exception_ptr& failure, std::string_view outcome);
-    /// The two halves of it.
+    /// Its two halves.
     void notify(CollectiveCall call, std::optional<std::int64_t> identity, std::optional<std::int64_t> arguments = {});
     void wait(CollectiveCall call, std::optional<std::int64_t> identity);
     /// The program's split-phase barrier; the identity of the wait must be that of the notify.
@@ -62,19 +62,19 @@ public:
     /// window.
     void barrier_of_close(std::uint64_t window);
     /// The barrier that the close of the team begins with. `look` is called now and then while it lasts, and may throw:
-    /// then the next call goes on with the same barrier. Where ranks are in other calls the next one starts anew.
+    /// then the next call continues the same barrier. If ranks are in other calls the next call begins a new one.
     void barrier_of_team_close(const std::function<void()>& look);
 
-    /// A collective call of all ranks is complete on this one; `call` is the name that waits for it have, of static
+    /// A collective call of all ranks is complete on this one; `call` is the name that its waits have, of static
     /// storage.
     void count(const char* call) noexcept {
         watch_.completed(collectives_.fetch_add(1, std::memory_order_relaxed), call);
     }
-    /// Throws UsageError when waits of this rank for notifications of the window with that number are in vain: all
-    /// other ranks are closing it.
+    /// Throws UsageError when this rank waits in vain for notifications of the window with that number: all other ranks
+    /// are closing it.
     void check_notifiers(std::uint64_t window, const char* call);
 
-    /// A wait for all ranks lasts: throws MismatchError when they are found to be in different calls.
+    /// A wait for all ranks takes long: throws MismatchError when they are found to be in different calls.
     void look_for_mismatch(const char* call);
     /// Whom this rank waits for, in words, as far as it is known.
     [[nodiscard]] std::optional<std::string> missing() { return barrier_.missing(); }
@@ -82,7 +82,7 @@ public:
     [[nodiscard]] int closing_rank() {
         return close_notified_.load(std::memory_order_relaxed) ? -1 : barrier_.closing_rank();
     }
-    /// What the last collective call found, if ranks were in different ones.
+    /// What the last collective call found, if ranks were in different calls.
     [[nodiscard]] const std::optional<LeaveReason>& mismatch() const noexcept { return mismatch_; }
 
     [[nodiscard]] Barrier& node_and_network_barrier() noexcept { return barrier_; }
@@ -106,7 +106,7 @@ private:
     CollectiveWatch watch_;
     int checks_;
     MPI_Win node_window_ = MPI_WIN_NULL; ///< holds the node's part of the barrier
-    /// Completed by this rank: every rank counts the same calls in the same order.
+    /// Calls that this rank has completed: every rank counts the same calls in the same order.
     std::atomic<std::uint64_t> collectives_{0};
     std::uint64_t closing_window_ = 0;           ///< the window whose close this rank waits in, or 0
     std::optional<std::int64_t> split_identity_; ///< of the program's last notify

@@ -44,7 +44,7 @@ Team::~Team() {
         close();
     } catch (const std::exception& error) {
         detail::support::log_line(error.what());
-        // Whatever the others wait for, it goes on being served; only the end of MPI ends it.
+        // Others that wait for this rank are still served, until MPI is finalized.
         detail::team::TeamRegistry::instance().keep(std::move(state_));
     }
 }

@@ -41,7 +41,7 @@ bool TeamRegistry::mpi_ended() noexcept {
 
 void TeamRegistry::add(TeamState& team) {
     const std::lock_guard guard{mutex_};
-    // MPI_Session_finalize tells nobody: it comes after the close of the teams of its communicators.
+    // MPI_Session_finalize notifies nobody: it comes after the close of the teams of its communicators.
     if (!watching_ && support::mpi_world_open()) {
         // MPI_Finalize first deletes the attributes of MPI_COMM_SELF (MPI 3.1, section 8.7.1), when MPI still works:
         // the last moment to stop the progress thread.
@@ -80,7 +80,7 @@ void TeamRegistry::retain(std::unique_ptr<EpochMember> window) noexcept {
 bool TeamRegistry::serve_others(const ProgressDriver* served) noexcept {
     const int own = served != nullptr && served->needs_callers() ? 1 : 0;
     if (without_thread_.load(std::memory_order_relaxed) <= own) return false;
-    // Where another thread is at it, that is progress enough.
+    // If another thread is making progress, that is enough.
     const std::unique_lock guard{mutex_, std::try_to_lock};
     if (!guard.owns_lock()) return false;
     bool moved = false;
@@ -111,7 +111,7 @@ std::optional<TeamRegistry::Obstacle> TeamRegistry::blocked_by(const TeamState& 
     const std::lock_guard guard{mutex_};
     for (auto at = std::ranges::find(teams_, &closing); at != teams_.end(); ++at) {
         TeamState* const other = *at;
-        // Of another thread's team that thread may be about to close it.
+        // A thread may be about to close its own team.
         if (other == &closing || other->lifecycle().maker() != std::this_thread::get_id()) continue;
         const int rank = other->synchronisation().closing_rank();
         if (rank < 0) continue;
@@ -140,7 +140,7 @@ bool TeamRegistry::can_finalize() noexcept {
     std::vector<MPI_Request> requests;
     const std::lock_guard guard{mutex_};
     for (const auto& team : retained_teams_) {
-        // No collective call was ever made on this communicator, so that none can be missing on a rank.
+        // No collective call was ever made on this communicator, so none can be missing on a rank.
         MPI_Request& request = requests.emplace_back(MPI_REQUEST_NULL);
         if (MPI_Ibarrier(team->communicators().engine(), &request) != MPI_SUCCESS) requests.pop_back();
     }
@@ -158,11 +158,11 @@ TeamRegistry::LeftWindows TeamRegistry::left_windows_of(const TeamState& team) {
     LeftWindows sums{};
     for (const auto& window : retained_windows_) {
         if (&window->team_state() != &team) continue;
-        // Of each of two numbers the sum and that of the squares: of two ranks' sums only equal ones have the mean's
-        // square.
+        // Two numbers, and the square of each: the ranks have the same if the mean of the squares is the square of the
+        // mean.
         sums[0] += 1;
         std::uint64_t mixed =
-            (window->number() + 1) * 0x9e3779b97f4a7c15; // sums of the numbers may be equal by accident
+            (window->number() + 1) * 0x9e3779b97f4a7c15; // mixed, since sums of numbers may be equal by accident
         mixed ^= mixed >> 32;
         sums[2] += mixed & 0xFFFFFFFF;
     }
@@ -193,7 +193,7 @@ void TeamRegistry::free_left_windows(const TeamState& team, const LeftWindows& s
 
 int TeamRegistry::on_finalize() {
     finalize_begun.store(true, std::memory_order_release);
-    // Before the first of several teams frees what it has under way: MPICH 4.0.2 takes no lock any more.
+    // Before the first team frees its resources: MPICH 4.0.2 takes no lock any more.
     messages::ProgressThread::instance().stop();
     TeamRegistry& registry = instance();
     const std::lock_guard guard{registry.mutex_};

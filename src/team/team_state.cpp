@@ -45,7 +45,7 @@ void require_mpi(MPI_Comm communicator) {
     if (support::mpi_world_open()) return;
     int finalized = 0;
     MPI_Finalized(&finalized);
-    // Nothing tells a session's communicator from one that went with MPI_Finalize.
+    // Nothing distinguishes a session's communicator from one that is gone since MPI_Finalize.
     if (finalized != 0)
         throw UsageError{"Team: MPI is finalized already; make runtimes before MPI_Finalize, those of sessions too"};
     if (communicator == MPI_COMM_WORLD || communicator == MPI_COMM_SELF)
@@ -68,8 +68,8 @@ void check_communicator(MPI_Comm communicator) {
         throw UsageError{"Team: the communicator is an intercommunicator; merge it first (MPI_Intercomm_merge)"};
 }
 
-/// Waits for the other ranks of a team to be, serving the older teams of this process meanwhile: who is not here yet
-/// may need them first. After it all ranks are in the same calls, and MPI's blocking ones wait for nothing else.
+/// Waits until the other ranks are here, serving the older teams of this process meanwhile: a rank that is not here yet
+/// may need them first. Afterwards all ranks are in the same calls, and MPI's blocking ones wait for nothing else.
 void meet(MPI_Comm communicator) {
     MPI_Request request = MPI_REQUEST_NULL;
     check_mpi(MPI_Ibarrier(communicator, &request), "MPI_Ibarrier");

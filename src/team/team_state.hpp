@@ -40,10 +40,10 @@ namespace lapwing::detail::team {
 class TeamPart {
 public:
     virtual ~TeamPart() = default;
-    /// What of the program's stands on it and is open, as in "2 of its locks": such a team is not closed. Empty:
-    /// nothing.
+    /// The program's open objects that depend on the part, as in "2 of its locks": such a team cannot be closed. Empty:
+    /// none.
     [[nodiscard]] virtual std::string still_open() const { return {}; }
-    /// Collective: the team closes, and no rank uses it any more. At most one type of parts makes collective calls
+    /// Collective: the team closes, and no rank uses it any more. At most one type of parts may make collective calls
     /// here.
     virtual void close() {}
 };
@@ -68,14 +68,14 @@ public:
     [[nodiscard]] Communicators& communicators() noexcept { return communicators_; }
 
     [[nodiscard]] const mpi::Topology& topology() const noexcept { return *topology_; }
-    /// Collective. What becomes of operations on windows of this kind, that Lapwing makes or that it adopts with
-    /// displacements of `unit` bytes.
+    /// Collective. How operations travel on windows of this kind: made by Lapwing, or adopted with displacements of
+    /// `unit` bytes.
     [[nodiscard]] mpi::ProbeResult try_windows(mpi::WindowKind kind, bool adopted, int unit = 1) const;
     [[nodiscard]] const PathChoice& paths() const noexcept { return paths_; }
     [[nodiscard]] Path path(int target) const noexcept;
     /// Puts and gets of fewer bytes are messages on the path rma, too. 0: none.
     [[nodiscard]] std::uint64_t least_rma_bytes() const noexcept {
-        constexpr std::uint64_t largest_small = 8192; // beyond it the bytes cost more than the start
+        constexpr std::uint64_t largest_small = 8192; // for more the bytes cost more than the start
         return paths_.small_by_messages ? std::min(engine_->inline_limit(), largest_small) + 1 : 0;
     }
 
@@ -99,7 +99,7 @@ public:
     void for_each_part(const std::function<void(TeamPart&)>& step);
 
     /// Waits until `done()` holds, making progress. Throws PeerLeftError when `target` (a rank, or Membership::any_rank
-    /// or next_collective) has left, what progress failed with, and MismatchError when ranks are found to wait in
+    /// or next_collective) has left, the failure of progress, and MismatchError when ranks are found to wait in
     /// different collective calls; `call` goes into the message. A wait of some seconds is reported on standard error,
     /// once.
     template <class Done>
@@ -111,8 +111,8 @@ public:
         while (!done()) {
             if (progress()) backoff.reset();
             else backoff.pause();
-            // The news of a rank that left may be here before what it had done is seen.
-            // And what is done must not be asked again: some start an operation.
+            // The news that a rank has left may arrive before what it had done is seen.
+            // Once true, it must not be asked again: some conditions start an operation.
             if (membership_->troubled()) {
                 if (done()) return;
                 membership_->check(call, target);
@@ -125,7 +125,7 @@ public:
     void check_reachable(const char* call, int target) {
         if (membership_->troubled()) membership_->check(call, target);
     }
-    /// Throws what progress failed with, or that MPI is finalized.
+    /// Throws the failure of progress, or that MPI is finalized.
     void check_usable(const char* call) { check_reachable(call, rank_); }
     /// Throws UsageError when the team is closed.
     void require_open(const char* call) const;
@@ -149,20 +149,20 @@ public:
     /// Collective: waits until all ranks are here, serving them meanwhile; no part of the synchronisation of memory.
     void wait_for_all(const char* call);
 
-    /// Memory that every rank of the team exposes to the service path under this window's number, for trials of how
-    /// long messages take: of no meaning, and nobody reads what others write there.
+    /// Memory that every rank of the team exposes to the service path under this window's number, to measure how long
+    /// messages take: its contents do not matter.
     static constexpr std::uint64_t calibration_window = 0;
     static constexpr std::uint64_t calibration_bytes = 256 * 1024;
 
-    /// Collective, at the end: frees windows, and communicators but communicator().
+    /// Collective, at the end: frees the windows, and the communicators except communicator().
     void free_mpi() noexcept;
 
 private:
-    /// Collective: nobody may send to an engine that does not listen yet; and all ranks get a team, or none.
+    /// Collective: nobody may send to an engine that does not listen yet, and all ranks get a team, or none.
     void start_progress();
-    /// Says once a process that ranks have to make progress themselves.
+    /// Says once per process that ranks have to make progress themselves.
     void report_no_thread() const;
-    /// A wait goes on: finds mismatches, and says once what it waits for.
+    /// A wait takes long: looks for mismatches, and says once what it waits for.
     void look_after(support::WaitTimer& timer, const char* call, int target);
     void report_wait(const support::WaitTimer& timer, const char* call, int target);
     void wait(MPI_Request& request, const char* call);

@@ -11,8 +11,8 @@ struct Access {
         write,
         update, ///< reads and writes there, as an atomic does, or writes only some of these bytes
     };
-    /// Who starts it. The cache keeps its gets and later writes apart by itself, and waits soon for what it starts,
-    /// with its mutex held: so nothing that it starts may wait for the turn of chunked transfers.
+    /// Who starts it. The cache keeps its gets and later writes apart by itself, and soon waits for what it starts,
+    /// with its mutex held: so its accesses must not wait for their turn among chunked transfers.
     enum class Starter : std::uint8_t { program, cache };
 
     int target = 0;
@@ -22,8 +22,8 @@ struct Access {
     const char* call = "Window::access"; ///< for messages: "Window::get"
     Starter starter = Starter::program;
     bool past_cache = false; ///< the caller has seen to it that no cached bytes are in the way
-    /// Of a transfer of several parts, any but the first: the first has waited for what all of them conflict with,
-    /// and they do not wait for each other.
+    /// Any part of a transfer but the first: the first has waited for everything that the parts conflict with, and the
+    /// parts do not wait for each other.
     bool continues = false;
 
     [[nodiscard]] bool writes() const noexcept { return kind != Kind::read; }
@@ -31,13 +31,13 @@ struct Access {
     [[nodiscard]] bool is_tracked() const noexcept { return writes() || starter == Starter::program; }
 };
 
-/// An access that may be started: what transports ask for, so that no operation gets there past AccessGate.
+/// An access that may be started: transports take only these, so that no operation reaches them past AccessGate.
 class BegunAccess : public Access {
     friend class AccessGate;
     explicit BegunAccess(const Access& access) noexcept : Access{access} {}
 };
 
-/// Lets accesses start. Who derives from it has to know all that may be under way.
+/// Lets accesses start. A class that derives from it has to know everything that may be under way.
 class AccessGate {
 protected:
     [[nodiscard]] static BegunAccess begun(const Access& access) noexcept { return BegunAccess{access}; }

@@ -16,8 +16,7 @@
 
 namespace lapwing::detail::transport {
 
-/// What a window has under way to other ranks: what transports enter when they start something, and what a flush takes
-/// out.
+/// What a window has under way to other ranks: transports enter what they start, and a flush removes it.
 class AccessLedger {
 public:
     using Carrier = OutstandingAccesses::Carrier;
@@ -28,17 +27,17 @@ public:
     AccessLedger& operator=(const AccessLedger&) = delete;
 
     [[nodiscard]] WindowFacts& facts() const noexcept { return facts_; }
-    /// Guards what follows, unless it says otherwise. Held before the engine's mutex, never after it.
+    /// Guards the members below, unless they say otherwise. Taken before the engine's mutex, never after it.
     [[nodiscard]] support::BiasedMutex& mutex() noexcept { return mutex_; }
 
-    /// Whether a later access may pass a message of so many bytes: those of a pair of ranks stay in order by
-    /// themselves, but bulk data moves on its own, and MPI's operations pass both. Without the mutex.
+    /// Whether a later access may overtake a message of this size: messages of a pair of ranks stay in order by
+    /// themselves, but bulk data moves on its own, and MPI's operations overtake both. Without the mutex.
     [[nodiscard]] bool may_be_overtaken(std::uint64_t message_bytes) const noexcept {
         return facts_.network == Path::rma || message_bytes > facts_.state.engine().inline_limit();
     }
 
     // What starts.
-    /// `transfer`: of a read, who says when it is complete.
+    /// `transfer`: the name of a read, which says when it is complete.
     void enter(const Access& access, const WindowTransfer* transfer, Carrier carrier) {
         if (access.writes()) outstanding_.add_write(access.target, access.offset, access.bytes, carrier);
         else outstanding_.add_read(access.target, access.offset, access.bytes, transfer, carrier);
@@ -49,20 +48,20 @@ public:
     /// A non-blocking transfer, until remove().
     void enter(WindowTransfer& transfer) { transfers_.push_back(transfer); }
     /// A message has been given to the engine; with the mutex held if it is recorded under it, too. Not before: a flush
-    /// by another thread in between would count it among the complete ones.
+    /// by another thread in between would count it as complete.
     void count_message(int target) noexcept {
-        // Release: who counts it among the started sees the engine busy with it, too.
+        // Release: a thread that counts it as started sees the engine busy with it, too.
         const std::uint64_t number = messages_started_.fetch_add(1, std::memory_order_release) + 1;
         last_message_[place(target)].store(number, std::memory_order_relaxed);
     }
 
-    // What there is. The first three are asked without the mutex: what a thread must wait for, it has seen before.
+    // What there is. The first three may be asked without the mutex: what a thread must wait for, it has seen before.
     [[nodiscard]] bool empty() const noexcept { return outstanding_.empty(); }
     [[nodiscard]] bool has_adds_that_may_be_overtaken() const noexcept {
         return facts_.network == Path::rma && !sent_adds_.empty();
     }
     [[nodiscard]] bool messages_under_way() const noexcept {
-        // Acquire: what another thread has completed, such as this one's gets, is seen by this one, too.
+        // Acquire: this thread sees what another thread has completed, including this thread's gets.
         return messages_complete_.load(std::memory_order_acquire) != messages_started_.load(std::memory_order_relaxed);
     }
     /// Whether a message to this rank, or to one that shares its place, may be under way.
@@ -85,7 +84,7 @@ public:
     }
     [[nodiscard]] std::vector<int> ranks_of_adds() const;
 
-    /// What was under way at a time: what another thread starts later may not be complete when that is.
+    /// What was under way at a time: operations that other threads start later may not be complete when these are.
     struct Versions {
         std::uint64_t transfers = 0;
         std::uint64_t adds = 0;
@@ -94,30 +93,30 @@ public:
     [[nodiscard]] Versions versions() const noexcept {
         return {outstanding_.version(), sent_adds_.version(), messages_started_.load(std::memory_order_acquire)};
     }
-    /// Everything to `target`, or to any rank, is complete that was under way then.
+    /// Everything to `target`, or to any rank, that was under way then is complete.
     void complete(int target, Versions versions) noexcept;
     void complete_adds(int target, Versions versions) noexcept { sent_adds_.complete(target, versions.adds); }
 
     // Without the mutex:
     /// A transfer that is complete.
     void remove(WindowTransfer& transfer) noexcept;
-    /// The window is about to go: takes all transfers out and ends each of them so.
+    /// The window is about to be freed: removes all transfers and ends each with this.
     void end_transfers(void (WindowTransfer::*end)());
 
 private:
     WindowFacts& facts_;
     support::BiasedMutex mutex_{support::LockRank::access_ledger};
     OutstandingAccesses outstanding_;
-    /// Where messages with gathered adds have gone: apart from the others, since adds do not wait for adds.
+    /// Where messages with aggregated adds have gone: apart from the others, since adds do not wait for adds.
     OutstandingAccesses sent_adds_;
-    /// Non-blocking ones that are not known to be complete.
+    /// Non-blocking transfers that are not known to be complete.
     boost::intrusive::list<WindowTransfer> transfers_;
-    /// Messages to any rank that need a flush, and how many of them are known to be complete. On the rma path too:
-    /// notified puts, small transfers, and what an adopted window's displacement units cannot express.
+    /// Messages to any rank that need a flush, and how many of them are known to be complete. On the path rma, too:
+    /// notified puts, small transfers, and offsets that an adopted window's displacement units cannot express.
     std::atomic<std::uint64_t> messages_started_{0};
     std::atomic<std::uint64_t> messages_complete_{0};
-    /// The number of the last message to a rank, so that a rank that leaves is reported only to the windows that had
-    /// something under way to that rank. Many ranks share a place.
+    /// The number of the last message to a rank, so that a rank that leaves is reported only to windows that had
+    /// something under way to it. Many ranks share a place.
     static constexpr std::size_t places = 64;
     [[nodiscard]] static std::size_t place(int target) noexcept { return static_cast<std::size_t>(target) % places; }
     std::array<std::atomic<std::uint64_t>, places> last_message_{};

@@ -202,7 +202,7 @@ std::vector<int> MessageTransport::flush() {
         const support::BiasedMutex::Guard guard{ledger_.mutex()};
         return ledger_.touches(target) || ledger_.may_have_message(target);
     };
-    // What a rank that left will not acknowledge any more may be no access of this window, but a leave notice.
+    // A rank that left may not have acknowledged a leave notice, rather than an access of this window.
     if (membership.broken())
         std::erase_if(targets,
                       [&](int target) { return membership.has_left(target) && !has_messages_of_this_window(target); });

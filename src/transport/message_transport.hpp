@@ -14,12 +14,12 @@
 namespace lapwing::detail::transport {
 
 /// A window's operations as messages to the owner, whose progress thread carries them out: all of them on the path
-/// service, and on the path rma what is faster so, or what MPI's windows cannot do.
+/// service, and on the path rma those that are faster as messages, or that MPI's windows cannot do.
 class MessageTransport {
 public:
     explicit MessageTransport(AccessLedger& ledger) noexcept : ledger_{ledger}, facts_{ledger.facts()} {}
 
-    /// The bytes of larger ones move on their own, and those of smaller ones are copied.
+    /// The data of larger ones moves on its own; that of smaller ones is copied.
     [[nodiscard]] std::uint64_t inline_limit() const noexcept { return engine().inline_limit(); }
 
     void get(const BegunAccess& access, std::span<std::byte> destination);
@@ -27,8 +27,8 @@ public:
     /// 0.
     void put(const BegunAccess& access, std::span<const std::byte> source, std::uint32_t counter_plus_one);
 
-    /// Bytes to many places in one message, which are copied. They are among those of `places`, which all have begun,
-    /// and of which the access is the first.
+    /// Writes bytes, which are copied, to many places in one message. All are among those of `places`, whose accesses
+    /// have begun; the access is the first of these.
     void put_runs(const BegunAccess& access, std::span<const Touched> places, messages::RunsMessage& runs);
 
     // Non-blocking. The bytes at `offset` are among those of the access, which may be more.
@@ -58,7 +58,7 @@ public:
     /// Waits until messages to the targets that were given to the engine before are carried out.
     void flush(std::span<const int> targets);
     /// The same for all targets that have some.
-    /// Tries all, whatever becomes of the first. Returns the ranks that left with messages of this window under way.
+    /// Tries all, whatever happens to the first. Returns the ranks that left with messages of this window under way.
     [[nodiscard]] std::vector<int> flush();
     /// Two halves of one target's flush.
     [[nodiscard]] messages::Engine::FlushTicket start_flush(int target) { return engine().start_flush(target); }
@@ -81,7 +81,7 @@ private:
         if (!attempt()) facts_.state.wait_until(attempt, access.call, access.target);
     }
     /// Starts a message that needs a flush, and enters it in the ledger in the same step: a flush by another thread
-    /// sees both or neither. `transfer`: of a non-blocking one, else null.
+    /// sees both or neither. `transfer`: a non-blocking transfer, else null.
     template <class Try>
     void start_noted(const BegunAccess& access, std::uint64_t message_bytes, ServiceTransfer* transfer, Try&& attempt);
     /// `note()` enters it, with the ledger's mutex held, where `noted`.
@@ -94,7 +94,7 @@ private:
     /// Until the operation, which the caller's memory must outlive, is done.
     void wait(messages::Operation& operation, const BegunAccess& access);
     void throw_dropped(const char* call);
-    /// The progress thread is to take care of a message of so many bytes.
+    /// Has the progress thread take care of a message of this size.
     void nudge_progress(const BegunAccess& access, std::uint64_t bytes) const noexcept;
 
     AccessLedger& ledger_;

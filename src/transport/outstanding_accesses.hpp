@@ -17,9 +17,9 @@ namespace lapwing::detail::transport {
 ///
 /// It also knows which of them MPI's window carries: a flush of those that travel as messages needs no MPI_Win_flush.
 ///
-/// Exact: accesses conflict where they overlap and one of them writes, and nowhere else. Writes stay until a flush has
-/// completed them, reads until their transfer has, too. Neighbouring writes are joined; beyond `most` intervals the
-/// record is full(), and whoever wants to add to it completes everything first: one flush in so many transfers.
+/// Exact: accesses conflict if they overlap and one of them writes, and only then. Writes stay until a flush has
+/// completed them, and reads until a flush or their own completion. Neighbouring writes are joined; beyond `most`
+/// intervals the record is full(), and the next access first completes everything: one flush in so many transfers.
 class OutstandingAccesses {
 public:
     static constexpr std::size_t most = 256;
@@ -87,7 +87,7 @@ public:
         reads_.clear();
         count();
     }
-    /// The operations are complete that were there when version() was `version`: those to one rank, or all.
+    /// The operations that were there when version() was `version` are complete: those to one rank, or all.
     void complete(int rank, std::uint64_t version) noexcept {
         const auto done = [&](const auto& access) { return access.rank == rank && access.version <= version; };
         if (writes_.size() == 1) [[likely]] {

@@ -38,8 +38,8 @@ template <class Piece>
 }
 
 bool RmaTransport::finish_locally(int target) {
-    // The cheaper call over TCP. Not with MPICH, of which 4.0.2 returns from it before the data has moved when several
-    // threads are at work: too seldom for a trial to find it.
+    // The cheaper call over TCP. Not with MPICH: 4.0.2 returns from it before the data has moved when several threads
+    // are at work, too rarely for a trial to find it.
     const bool local = is_open_mpi && facts_.state.paths().progress == ProgressMode::caller;
     const team::ProgressDriver::WaitingInMpi waiting{facts_.state.progress_driver()};
     check_mpi(local ? MPI_Win_flush_local(target, facts_.remote) : MPI_Win_flush(target, facts_.remote),
@@ -82,7 +82,7 @@ void RmaTransport::put(const BegunAccess& access, std::span<const std::byte> sou
             check(MPI_Put(from + begin, bytes, MPI_BYTE, access.target, at, bytes, MPI_BYTE, facts_.remote), "MPI_Put",
                   access);
         });
-        // Complete at the target, too, with what went there before it; unless messages did.
+        // Complete at the target, too, with what went there before it; unless that went as messages.
         if (!staged && finish_locally(access.target) && !ledger_.messages_under_way())
             ledger_.complete(access.target, ledger_.versions());
     }
@@ -138,8 +138,8 @@ void RmaTransport::fetch(const BegunAccess& access, mpi::AtomicOperation operati
 void RmaTransport::compare_swap(const BegunAccess& access, mpi::AtomicType type, const void* expected,
                                 const void* desired, void* result) {
     facts_.state.progress_driver().keep_awake(access.target);
-    // MPI compares integers only; equal bits are what is asked for. Integers keep the type that the other atomics
-    // name, since MPI promises atomicity for operations of one type (MPI 3.1, section 11.7.1).
+    // MPI compares integers only, and equal bits are what the call compares. Integers keep the type that other atomics
+    // use, since MPI promises atomicity only among operations of one type (MPI 3.1, section 11.7.1).
     const MPI_Datatype bits = type == mpi::AtomicType::float32   ? MPI_UINT32_T
                               : type == mpi::AtomicType::float64 ? MPI_UINT64_T
                                                                  : mpi::mpi_type(type);
@@ -166,9 +166,9 @@ void RmaTransport::flush(int target) {
 
 void RmaTransport::flush() {
     if (facts_.network != Path::rma) return;
-    // One target after the other, though their operations are all under way: MPICH 4.0.2 over UCX returns from
-    // MPI_Win_flush_all before it has even read the origin's memory of all puts, when there are several targets. Open
-    // MPI's works, and saves its component for messages a round trip a target.
+    // One target after the other, although the operations of all are under way: MPICH 4.0.2 over UCX returns from
+    // MPI_Win_flush_all before it has even read the origin's memory of all puts, if there are several targets. Open
+    // MPI's works, and saves its component for messages a round trip per target.
     if constexpr (is_open_mpi) {
         int ranks = 0;
         ledger_.outstanding().for_each_rank_by_window([&](int) { ++ranks; });

@@ -35,7 +35,7 @@ public:
         const bool cut = static_cast<std::uint64_t>(unit(target)) <= mpi::largest_piece_bytes;
         return displacement(target, offset).has_value() && (cut || bytes <= mpi::largest_piece_bytes);
     }
-    /// Of `offset` in the MPI window of `target`, or nothing if its displacement unit cannot express it.
+    /// The displacement of `offset` in the MPI window of `target`; nothing if its displacement unit cannot express it.
     [[nodiscard]] std::optional<MPI_Aint> displacement(int target, std::uint64_t offset) const noexcept {
         if (facts_.plain_rma) [[likely]]
             return static_cast<MPI_Aint>(offset);
@@ -43,7 +43,7 @@ public:
         if (offset % bytes != 0) return {};
         return static_cast<MPI_Aint>(offset / bytes);
     }
-    /// Of displacements: that of the program's window, 1 where the window is Lapwing's.
+    /// The displacement unit: that of the program's window, 1 where the window is Lapwing's.
     [[nodiscard]] int unit(int target) const noexcept {
         return facts_.units.empty() ? facts_.unit : facts_.units[static_cast<std::size_t>(target)];
     }
@@ -84,7 +84,7 @@ private:
             throw_error(code, mpi_call, access);
     }
     [[noreturn]] void throw_error(int code, const char* mpi_call, const Access& access) const;
-    /// Before a get or put. How memory of the program's is served was not tried.
+    /// Before a get or put. The trial did not cover memory of the program's own.
     void keep_awake(int target) {
         if (facts_.adopted || !facts_.state.paths().data_needs_no_target)
             facts_.state.progress_driver().keep_awake(target);

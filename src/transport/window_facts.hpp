@@ -17,8 +17,8 @@
 
 namespace lapwing::detail::transport {
 
-/// What the parts of a window share: where its memory is, and how it is reached and called. What the creation sets
-/// stays, but for `remote` when the program frees its window.
+/// What the parts of a window share: where its memory is, and how it is reached and called. Set at the creation and
+/// constant, except for `remote` when the program frees its window.
 struct WindowFacts {
     WindowFacts(Team& its_team, std::string its_name)
         : team{its_team}, state{its_team.state()}, name{std::move(its_name)} {}
@@ -48,8 +48,8 @@ struct WindowFacts {
 
     support::Statistics statistics;
 
-    /// In messages: Window("a"), or of one without a name Window(#3), the third that its team made, those of arrays and
-    /// those that locks share included.
+    /// In messages: Window("a"), or without a name Window(#3), the third that its team made, counting those of arrays
+    /// and those that locks share.
     [[nodiscard]] std::string label() const;
     /// "rank 2 of 4: Window("a").get", the start of a message.
     [[nodiscard]] std::string who(const char* call) const;
@@ -61,7 +61,7 @@ struct WindowFacts {
     void order_memory() const;
 };
 
-/// Throws UsageError: `target` has not done what it was asked, since the program had freed the window there.
+/// Throws UsageError: `target` has not carried out a request, since the program had freed the window there.
 [[noreturn]] void throw_freed_at(const WindowFacts& window, const char* call, int target);
 
 } // namespace lapwing::detail::transport

@@ -29,24 +29,24 @@ public:
     void wait() override;
     /// By the window, which is about to go. All its operations are complete.
     void detach();
-    /// By the window, whose memory is gone: unless it is complete, who waits for it hears that it never will be.
+    /// By the window, whose memory is gone: if it is not complete, a wait for it reports that it never will be.
     void lose() noexcept;
 
 protected:
-    /// Whether the caller's memory is its own again.
+    /// Whether the caller may use its memory again.
     [[nodiscard]] virtual bool arrived() = 0;
-    /// Of one that has arrived: whether its target has not done it, since the window's memory was gone there.
+    /// Of one that has arrived: whether its target has not carried it out, since the window's memory was gone there.
     [[nodiscard]] virtual bool dropped() const noexcept { return false; }
-    /// After a wait that threw: returns when nobody writes to the caller's memory any more.
+    /// After a wait that threw: returns when nothing writes to the caller's memory any more.
     virtual void give_up() noexcept = 0;
-    /// For the destructors: of a transfer that could not be started, or that nobody could complete.
+    /// For the destructors: of a transfer that could not be started, or that nothing could complete.
     void leave_window() noexcept;
     [[nodiscard]] bool attached() const noexcept { return ledger_.load(std::memory_order_acquire) != nullptr; }
     [[nodiscard]] const WindowFacts& window() const noexcept;
 
 private:
-    /// Throws when nobody can complete it any more: its target or this rank has left the team, or progress has failed.
-    /// Then it has been given up.
+    /// Throws when nothing can complete it any more: its target or this rank has left the team, or progress has failed.
+    /// It has been given up then.
     void check_hope(const WindowFacts& window, const char* call);
 
     /// Throws UsageError when it was lost.
