@@ -1,5 +1,5 @@
 // access/own-dealt and access/direct-dealt: own elements and those of a node neighbour under distributions whose parts
-// are no rows of the array, compared with raw loads. There is no bar for them: they show what the arithmetic of a
+// are not rows of the array, compared with raw loads. There is no bar for them: they show what the arithmetic of a
 // distribution costs.
 #include "element_reads.hpp"
 #include "harness.hpp"
@@ -15,8 +15,8 @@
 namespace lapwing::bench {
 namespace {
 
-/// Adds the row for the elements of `owner`, whose part is at `raw`. Both sides read their indices from memory, those
-/// of the array or the places in the part, since computing them would be a part of what is compared.
+/// Adds the row for the elements of `owner`, whose part is at `raw`. Both sides read their indices, those of the array
+/// or the places in the part, from memory: otherwise the computation of the indices would be compared, too.
 template <std::size_t N, class D>
 void compare_dealt(Context& context, Team& team, const Extents<N>& extents, const D& distribution, Rank owner,
                    const std::string& name, const char* baseline) {

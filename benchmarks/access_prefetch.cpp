@@ -1,5 +1,5 @@
 // access/prefetch: own elements at random places, with and without prefetch(a(f(i + k))), and through a raw pointer
-// with the processor's own hint. What reaches memory is waited for; the hint lets many of these waits pass at a time.
+// with the processor's own hint. An access to memory takes long; the hint lets many of them overlap.
 #include "cached_array.hpp"
 
 #include <lapwing/distribution.hpp>

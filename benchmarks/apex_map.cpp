@@ -1,7 +1,7 @@
 // apex-map: the probe of Strohmaier and Shan, as the MuPC report's chapter 5 uses it: only remote reads, of L
 // consecutive words at places that follow a power law with exponent 1 / K. L is the spatial locality, K the temporal: K
-// = 1 is random. Here with the cache as it is, which may change the page size and let reads pass by; upc/apex-map has
-// the chapter's table.
+// = 1 is random. Here with the cache's defaults, so that it may change the page size and let reads bypass it;
+// upc/apex-map has the chapter's table.
 #include "cached_array.hpp"
 
 #include <fmt/format.h>
@@ -16,7 +16,7 @@ namespace {
 constexpr std::int64_t words = std::int64_t{32} << 17;
 constexpr std::int64_t read_words = 4096; ///< in one iteration
 
-/// Reads `read_words` words; `round` makes the places of each call others.
+/// Reads `read_words` words; `round` makes each call read other places.
 double probe(RemotePart<double>& part, std::int64_t length, double k, std::uint64_t round) {
     double sum = 0;
     for (std::int64_t done = 0; done < read_words; done += length) {

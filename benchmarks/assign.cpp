@@ -146,7 +146,7 @@ void block_cyclic(Context& context, bool deal) {
     runtime.close();
 }
 
-/// As much as an assignment of 4096 x 4096 moves, in one block: what memory or network can do.
+/// One block with as many bytes as an assignment of 4096 x 4096 moves: what memory or network can do.
 void limit(Context& context) {
     Runtime runtime;
     const Route route = context.measure_against(runtime);
@@ -158,7 +158,7 @@ void limit(Context& context) {
     rows.fill(1);
     columns.fill(2);
     dealt.fill(3);
-    // Each rank sends to its neighbour what goes to others, and copies the rest.
+    // Each rank sends to its neighbour the bytes that go to other ranks, and copies the rest.
     const auto own = static_cast<std::uint64_t>(n * n / ranks) * sizeof(double);
     const std::uint64_t stays = own / static_cast<std::uint64_t>(ranks);
     Window window{runtime, own};
@@ -193,8 +193,8 @@ void limit(Context& context) {
     runtime.close();
 }
 
-/// Rows of 4096 x 4096 to blocks that are cyclic in the columns, transposed on the way: compared with the same
-/// straight.
+/// Rows of 4096 x 4096 to blocks that are cyclic in the columns, transposed on the way: compared with the same without
+/// transposition.
 void transposed(Context& context) {
     Runtime runtime;
     context.measure_against(runtime);
@@ -279,7 +279,7 @@ void plan_reuse(Context& context) {
     runtime.close();
 }
 
-/// Transfers of an execution, counted: what the rank with most has for each rank that it may have to do with.
+/// Transfers of an execution, counted: on the rank with the most, for each rank that it may exchange data with.
 void messages(Context& context) {
     Runtime runtime;
     context.measure_against(runtime);

@@ -1,5 +1,5 @@
-// assign/plans: what a rank finds out before it moves anything, of each pair of distributions over 100,000 processes, a
-// number that no machine here has: no message is needed for it.
+// assign/plans: what a rank computes before it moves anything, for pairs of distributions over 100,000 processes, which
+// needs no messages.
 #include "harness.hpp"
 
 #include "src/distribution/matching.hpp"
@@ -49,7 +49,7 @@ void plans(Context& context) {
                                for (std::uint64_t i = 0; i < iterations; ++i) find();
                                return watch.seconds();
                            }};
-        // What any planner does at least: it writes down what it has found.
+        // The least that any planner does: it writes down its result.
         const Subject least{.name = "copy of the result", .run = [&](std::uint64_t iterations) {
                                 std::uint64_t partners = 0;
                                 const Stopwatch watch;

@@ -14,7 +14,7 @@
 namespace lapwing::bench {
 namespace {
 
-/// The counter as this rank knows it must be after each measurement.
+/// The value of the counter that this rank expects after each measurement.
 struct Expected {
     std::int64_t value = 0;
 

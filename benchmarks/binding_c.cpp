@@ -1,4 +1,4 @@
-// binding/c: what programs call most often through the C interface, compared with the same in C++, on one team.
+// binding/c: the most frequent calls through the C interface, compared with the same in C++, on one team.
 #include "harness.hpp"
 
 #include "bindings/c/runtime.hpp"

@@ -24,7 +24,7 @@ constexpr std::int64_t unseen = -1;
 
 using Levels = GlobalArray<std::int64_t, 1>;
 
-/// The graph is a function, so that what is measured is the claims and not where its edges are kept.
+/// The graph is a function, so that the claims are measured and not where its edges are kept.
 std::int64_t neighbour(std::int64_t vertices, std::int64_t vertex, std::uint64_t edge) {
     return static_cast<std::int64_t>(scattered(static_cast<std::uint64_t>(vertex) * degree + edge) %
                                      static_cast<std::uint64_t>(vertices));
@@ -54,7 +54,7 @@ void check(bool correct, const char* who) {
             fmt::format("breadth-first: {}: vertices are not on the levels of a search on one rank", who)};
 }
 
-/// `claim(levels, wanted, level, found)` gives what each of the wanted vertices was before.
+/// `claim(levels, wanted, level, found)` returns the previous level of each of the wanted vertices.
 template <class Claim>
 void search(Runtime& runtime, Levels& levels, Claim claim) {
     levels.fill(unseen);
@@ -95,7 +95,7 @@ Subject searches(const char* name, Runtime& runtime, Levels& levels, const std::
             }};
 }
 
-/// The same by messages: what a level finds goes to the owners, who keep what they have not seen.
+/// The same by messages: the vertices found by a level go to their owners, who keep those that are new.
 class MessageSearch {
 public:
     explicit MessageSearch(MPI_Comm world) : world_{world} {

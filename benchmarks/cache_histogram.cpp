@@ -23,7 +23,7 @@ constexpr std::uint64_t one_by_one_share = 100; ///< of the increments, for loop
     return static_cast<std::uint64_t>(percentage) * (table_size / 100);
 }
 
-/// As the report has them; few where it is only to be seen that they run.
+/// As in the report; few where the benchmark only has to run.
 [[nodiscard]] std::vector<int> percentages(const Context& context) {
     if (context.options().seconds < 0.05) return {10};
     return {10, 20, 30, 40, 50, 60, 70, 80, 90};

@@ -14,7 +14,7 @@
 namespace lapwing::bench {
 
 [[nodiscard]] inline CacheOptions cached() { return {.mode = CacheMode::epoch}; }
-/// Pages of a size that stays, through which all reads go.
+/// Pages of a fixed size, through which all reads go.
 [[nodiscard]] inline CacheOptions fixed_cache(CachePolicy policy, std::uint64_t page_bytes, std::uint64_t pages) {
     return {.mode = CacheMode::epoch,
             .policy = policy,

@@ -30,10 +30,10 @@ public:
         MPI_Comm_size(world, &ranks);
         memory_.assign(bytes / static_cast<std::uint64_t>(ranks), std::byte{1});
     }
-    /// Over what is there.
+    /// Overwrites the file.
     void write() { write_to(path_); }
-    /// Into a new file, which replaces the old one when it is complete, so that there is a whole one at any time: as
-    /// save().
+    /// Into a new file, which replaces the old one when it is complete, as save() does: a complete file exists at any
+    /// time.
     void replace() {
         write_to(path_ + ".new");
         if (rank_ == 0) std::filesystem::rename(path_ + ".new", path_);

@@ -73,7 +73,7 @@ void Context::start(std::string bench, int default_repetitions) {
 }
 
 std::optional<Route> Context::choose_route(const Team& team, std::optional<Path> wanted) {
-    // Paths may look different from other ranks, and every rank must run the same baselines: rank 0 chooses.
+    // Ranks may find different paths, but all must run the same baselines: rank 0 chooses.
     int chosen[2] = {-1, 0};
     if (rank_ == 0) {
         const auto far = [](Path path) { return path == Path::rma || path == Path::service; };
@@ -100,7 +100,7 @@ Route Context::measure_against(const Team& team) {
 std::optional<Route> Context::measure_against(const Team& team, Path path) { return choose_route(team, path); }
 
 double Context::seconds_per_iteration(const Subject& subject, std::uint64_t iterations) const {
-    // What ran before has left the caches, the branch predictors and the progress threads in its own state.
+    // Earlier measurements have left the caches, the branch predictors and the progress threads in some state.
     if (subject.iterations == 0) (void)subject.run(std::max<std::uint64_t>(1, iterations / 20));
     return subject.run(iterations) / static_cast<double>(iterations);
 }

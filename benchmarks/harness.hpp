@@ -16,10 +16,10 @@
 #include <string_view>
 #include <vector>
 
-/// What the benchmarks share: how a value and its baselines are measured side by side, and the list of benchmarks.
+/// What the benchmarks share: measuring a value and its baselines side by side, and the list of benchmarks.
 namespace lapwing::bench {
 
-/// What the command line says.
+/// The options of the command line.
 struct Options {
     int repetitions = 0;         ///< 0: the benchmark's own number
     double seconds = 0.1;        ///< length of one measured stretch, for benchmarks that choose their iterations
@@ -49,15 +49,15 @@ struct Quantity {
     return {.metric = "bandwidth", .unit = "GB/s", .scale = bytes * 1e-9, .rate = true};
 }
 
-/// One of the things that are compared. `run(iterations)` is collective and returns on rank 0 how many seconds all the
-/// iterations took there; what it returns elsewhere is ignored. It leaves no operation under way.
+/// One of the things that are compared. `run(iterations)` is collective and returns, on rank 0, the seconds that all
+/// the iterations took there; its result elsewhere is ignored. No operation is under way when it returns.
 struct Subject {
     std::string name;
     std::function<double(std::uint64_t iterations)> run;
-    /// Nonzero: measured with just so many iterations, without a warm-up; else the harness finds a number that takes
+    /// Nonzero: measured with exactly so many iterations, without a warm-up; else the harness finds a number that takes
     /// Options::seconds.
     std::uint64_t iterations = 0;
-    /// Of a baseline: what tells its row from that of the first baseline, appended to the case.
+    /// For a baseline: distinguishes its row from that of the first baseline; appended to the case.
     std::string case_suffix = {};
 };
 
@@ -100,14 +100,14 @@ public:
     /// without a baseline when there is none. Collective.
     ///
     /// A row shows medians over the repetitions; its ratio is the median of the ratios of neighbouring measurements,
-    /// which a slow drift of the machine cannot move as it moves two medians.
+    /// which a slow drift of the machine does not change as it changes two medians.
     void compare(const std::string& case_name, const Quantity& quantity, const Subject& value,
                  std::vector<Subject> baselines);
 
     /// Says why a case has no row here.
     void skip(std::string_view case_name, std::string_view reason);
 
-    /// Adds a row that was not measured by compare(); the context fills in what names the run.
+    /// Adds a row that was not measured by compare(); the context fills in the description of the run.
     void add(Row row);
 
     /// Rows so far; on rank 0 only.
@@ -140,7 +140,7 @@ private:
     std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-/// Keeps the compiler from dropping the computation of `value`, or from knowing it.
+/// Keeps the compiler from removing the computation of `value`, or from knowing the value.
 template <class T>
 inline void keep(T& value) {
     asm volatile("" : "+m"(value) : : "memory");
@@ -158,7 +158,7 @@ inline void wait_for_all(MPI_Comm communicator) { MPI_Barrier(communicator); }
 }
 
 /// Seconds that `body` takes on rank 0 while the other ranks are idle: they wait in the barrier of the same library,
-/// which is the least hindrance that a one-sided operation can meet.
+/// which disturbs a one-sided operation least.
 template <class Ranks, class Body>
 double alone(Ranks& ranks, Body&& body) {
     wait_for_all(ranks);
@@ -195,7 +195,7 @@ struct Benchmark {
     std::string summary;
     std::function<void(Context&)> run; ///< collective
     int default_repetitions = 9;
-    /// Paths on which it says something, of direct, rma and service.
+    /// Paths on which it is meaningful, of direct, rma and service.
     std::vector<std::string> paths = {"direct", "rma", "service"};
     std::vector<AloneBaseline> alone = {};
 };

@@ -128,7 +128,7 @@ constexpr Index image = 480;
     const auto shift = [](Index by) { return ReferenceAffinity{ReferenceAffinity::Kind::shift, by}; };
     const Walk random{};
     const Walk unit{Walk::Kind::stride, 1};
-    // Of the rank with most.
+    // Of the rank with the most.
     const Index rows = (matrix + ranks - 1) / ranks;
     const Index inner = rows * matrix * matrix;
     const Index pixels = image / ranks * (image - 2);
@@ -170,8 +170,8 @@ struct Measured {
     return own;
 }
 
-/// A read of own elements, as the table's type makes it. Several sums, as a processor has several accesses under way in
-/// the programs.
+/// A read of own elements, in the way of the table's type. Several sums, since a processor has several accesses under
+/// way in the programs, too.
 template <class Table>
 [[nodiscard]] double own_seconds(Team& team, Table& table, const std::vector<Index>& own) {
     constexpr std::size_t sums = 4;
@@ -226,7 +226,7 @@ void predict(Context& context, Team& team, Path path, std::string_view kind) {
         const int repetitions = context.options().repetitions > 0  ? context.options().repetitions
                                 : context.options().seconds < 0.05 ? 1
                                                                    : 5;
-        // Only to be seen that it runs, or long enough for medians.
+        // Short if it only has to run, or long enough for medians.
         const double rate_seconds = context.options().seconds < 0.05 ? 1 : 5;
         for (int k = 0; k < repetitions; ++k) measure(team, path, rate_seconds, kernel, a, b, c, measured);
         if (context.rank() != 0) continue;

@@ -134,8 +134,9 @@ public:
         else MPI_Unpack(packed_.data, bytes, &position, blocks_.data, 1, datatype_.get(), MPI_COMM_SELF);
     }
 
-    /// The memory traffic of the copy and nothing else: a word of each line that is read, a word of each that is
-    /// written, lines to be written asked for ahead. No copy of blocks outside the first-level cache can be faster.
+    /// The memory traffic of the copy and nothing else: reads a word of each line that is read, and writes a word of
+    /// each that is written, with the lines to be written prefetched. No copy of blocks outside the first-level cache
+    /// can be faster.
     void by_lines() {
         std::uint64_t sum = 0;
         const auto read = [&sum](const std::byte* line) { sum += static_cast<std::uint64_t>(*line); };

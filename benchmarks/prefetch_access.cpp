@@ -136,7 +136,8 @@ void access(Context& context) {
     runtime.close();
 }
 
-/// What elements cost that are not prefetched, of an array of which others are; and writes of those that are.
+/// What accesses to elements cost that are not prefetched, of an array of which others are; and writes of those that
+/// are.
 void degradation(Context& context) {
     Runtime runtime;
     const Route route = context.measure_against(runtime);

@@ -22,9 +22,9 @@
 #include <string_view>
 
 /// What the applications of prefetch/… share. Each is a loop over the local elements of a result that reads elements of
-/// other ranks one by one. It is measured as it is (base), with the calls of the prefetch around it, and with its data
-/// copied by hand, which all others are compared with. They are those of Kayraklioglu, Ferguson and El-Ghazawi,
-/// section 6.3.
+/// other ranks one by one. It is measured unchanged (base), with the calls of the prefetch around it, and with its data
+/// copied by hand, which the others are compared with. They are those of Kayraklioglu, Ferguson and El-Ghazawi, section
+/// 6.3.
 namespace lapwing::bench {
 
 /// How much of an application a run computes. Loops that wait for each element of another rank would take minutes: they
@@ -34,8 +34,8 @@ struct Sample {
     std::int64_t stride = 1; ///< in each, every stride-th part of the local result; the rest of it stays as it was
 };
 
-/// What a program adds to its loop so that it finds the elements of other ranks near by: three calls at most. Nothing
-/// by default.
+/// What a program adds to its loop so that it finds the elements of other ranks in local memory: three calls at most.
+/// Nothing by default.
 struct PrefetchCalls {
     std::function<void()> before_loop = [] {};
     /// After the barrier at the end of each step; only where the program keeps copies consistent itself.
@@ -68,8 +68,8 @@ public:
     virtual void run_by_hand(std::int64_t steps) = 0;
     /// Makes the arrays again with room for a halo, from which run() then reads; false: the application is no stencil.
     virtual bool make_with_halo() { return false; }
-    /// Throws std::runtime_error on every rank unless all own elements are what so many steps from start() on must
-    /// give.
+    /// Throws std::runtime_error on every rank unless all own elements have their correct values after so many steps
+    /// from start().
     virtual void check(const Sample& sample) = 0;
     /// `in_loop` is left out where the options say that copies are kept consistent.
     [[nodiscard]] virtual PrefetchCalls prefetch_calls(const PrefetchOptions& options) = 0;

@@ -1,5 +1,5 @@
-// prefetch/initialize, prefetch/update and prefetch/memory: what it takes to make copies and to fill them again, beside
-// bulk copies of the same data by hand. Kayraklioglu, Ferguson and El-Ghazawi, sections 6.2.2, 6.2.3 and 6.4.
+// prefetch/initialize, prefetch/update and prefetch/memory: the cost of making copies and filling them again, compared
+// with bulk copies of the same data by hand. Kayraklioglu, Ferguson and El-Ghazawi, sections 6.2.2, 6.2.3 and 6.4.
 #include "harness.hpp"
 #include "prefetch_modes.hpp"
 

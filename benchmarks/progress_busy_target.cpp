@@ -1,4 +1,4 @@
-// progress/busy-target: what a get costs while its target computes for seconds without calling MPI.
+// progress/busy-target: the cost of a get while its target computes for seconds without calling MPI.
 #include "computation.hpp"
 #include "harness.hpp"
 #include "median.hpp"
@@ -20,7 +20,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::duration<double> busy_time{2.0};
 constexpr std::chrono::duration<double> idle_time{0.3};
-/// Rank 0 starts that much later than the barrier lets it, so that the target surely computes; ends that much earlier.
+/// Rank 0 starts this long after the barrier, so that the target surely computes; and ends this long before the target.
 constexpr std::chrono::duration<double> margin{0.02};
 
 Clock::time_point after(std::chrono::duration<double> time) {
@@ -69,7 +69,7 @@ void busy_target(Context& context) {
         const char* name;
         std::chrono::duration<double> pause;
     };
-    // Gets that come one by one find a progress thread that has gone to sleep.
+    // Gets with pauses between them find a progress thread that has gone to sleep.
     for (const Pace& pace : {Pace{"back to back", {}}, Pace{"every ms", std::chrono::milliseconds{1}}}) {
         context.compare(pace.name, quantity, subject("busy", runtime, true, pace.pause, get),
                         {subject("the same at an idle target", runtime, false, pace.pause, get)});
@@ -87,7 +87,7 @@ void busy_target(Context& context) {
         context.compare("MPI_Get + MPI_Win_flush", quantity, subject("busy", world, true, {}, raw_get),
                         {subject("the same at an idle target", world, false, {}, raw_get)});
     } else {
-        // The target answers when its computation is over: all that messages can do without a progress thread.
+        // The target answers when its computation is over: messages cannot do better without a progress thread.
         const auto round_trip = [&context, world, target = target](bool busy) -> Subject {
             return {.name = "the same with an idle target",
                     .run =

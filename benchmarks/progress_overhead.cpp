@@ -1,4 +1,4 @@
-// progress/overhead: what a computation pays for a runtime that has nothing to do.
+// progress/overhead: what an idle runtime costs a computation.
 #include "computation.hpp"
 #include "harness.hpp"
 
@@ -29,7 +29,7 @@ double slowest(MPI_Comm world, const Computation& computation, std::vector<doubl
 }
 
 void overhead(Context& context) {
-    // Past the second-level cache, so that the triad feels whatever uses the memory system beside it.
+    // Larger than the second-level cache, so that the triad is slowed by anything else that uses the memory system.
     constexpr std::size_t memory_values = 3 * 1024 * 1024;
     for (const Computation& computation : {Computation{"arithmetic", arithmetic_block, 4096},
                                            Computation{"memory triad", memory_block, memory_values}}) {

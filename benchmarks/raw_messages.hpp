@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <vector>
 
-/// Baselines on plain MPI messages between rank 0 and a target that spins in MPI_Recv. They are what remains where MPI
-/// has no usable windows.
+/// Baselines on plain MPI messages between rank 0 and a target that spins in MPI_Recv: the alternative where MPI has no
+/// usable windows.
 namespace lapwing::bench::raw {
 
 inline constexpr int message_tag = 1;

@@ -1,4 +1,4 @@
-// release/windows: what a release of a team costs that has many windows to complete, compared with one.
+// release/windows: the cost of a release of a team that has many windows to complete, compared with one window.
 #include "harness.hpp"
 
 #include <lapwing/runtime.hpp>

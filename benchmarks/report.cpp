@@ -54,7 +54,7 @@ void write_json(const std::string& file, std::span<const Row> rows) {
     Json list = Json::array();
     for (const Row& row : rows) list.push_back(to_json(row));
     const Json all = {{"machine", machine()}, {"rows", std::move(list)}};
-    // Renamed when complete, so that whoever finds the file finds all of it.
+    // Renamed when complete, so that a reader of the file never finds a part of it.
     const std::string unfinished = file + ".part";
     {
         std::ofstream out{unfinished};

@@ -1,4 +1,5 @@
-// startup: what a runtime and its first window cost a rank, in time and memory. Run with different numbers of ranks.
+// startup: the cost of a runtime and its first window for a rank, in time and memory. Run with different numbers of
+// ranks.
 #include "harness.hpp"
 
 #include <lapwing/runtime.hpp>

@@ -72,7 +72,7 @@ double share_of(const std::vector<double>& ratios, double limit) {
            static_cast<double>(ratios.size());
 }
 
-/// The cells to measure: fewer where it is only to be seen that they run.
+/// The cells to measure: fewer where the benchmark only has to run.
 std::vector<StridedCell> cells_for(const Context& context, std::vector<StridedCell> cells) {
     if (context.options().seconds < 0.05) {
         std::vector<StridedCell> some;
@@ -82,7 +82,7 @@ std::vector<StridedCell> cells_for(const Context& context, std::vector<StridedCe
     return cells;
 }
 
-/// What is missing in a table.
+/// Lists what is missing in a table.
 void add_left_out(Context& context, const StridedBench& bench) {
     if (context.rank() == 0 && bench.left_out() > 0)
         context.add(summary(fmt::format("cells left out: they spread over more than {}", size_name(most_extent)),
@@ -118,7 +118,8 @@ void planner(Context& context, const std::vector<StridedCell>& cells) {
     runtime.close();
 }
 
-/// The planner against what a program can do without Lapwing: MPI's datatypes, packing everything, or a call a block.
+/// The planner against what a program can do without Lapwing: MPI's datatypes, packing everything, or one call per
+/// block.
 void against_mpi(Context& context, const std::vector<StridedCell>& cells) {
     Runtime runtime;
     const Route route = context.measure_against(runtime);
@@ -138,8 +139,8 @@ void against_mpi(Context& context, const std::vector<StridedCell>& cells) {
     runtime.close();
 }
 
-/// The paper's applications: what the planned transfer gains over the best of full pack and one by one, compared with
-/// the most that hiding all of the shorter of packing and wire could gain; and the bandwidths, for pictures.
+/// The paper's applications: the gain of the planned transfer over the best of full pack and one by one, compared with
+/// the largest possible gain, the complete overlap of packing and wire; and the bandwidths, for pictures.
 void paper(Context& context, const std::vector<StridedCell>& cells) {
     Runtime runtime;
     const Route route = context.measure_against(runtime);

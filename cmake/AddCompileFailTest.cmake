@@ -1,13 +1,13 @@
 # add_compile_fail_test(name SOURCE file MESSAGE regex)
-# passes if the file does not compile and the compiler's output matches the regex. The message is what a user has to go by,
-# and without it a test would also pass when the file fails for another reason.
+# passes if the file does not compile and the compiler's output matches the regex: users depend on the message, and without it a
+# test would also pass when the file fails for another reason.
 #
-# The file compiles as it is, and fails with MUST_FAIL defined: so that nothing but the lines under test can be what fails.
+# The file compiles unchanged, and fails with MUST_FAIL defined, so that only the lines under test can be the reason.
 
 include_guard(GLOBAL)
 
 function(add_compile_fail_test name)
-    # Nothing of a sanitizer is in the compiler's messages.
+    # Sanitizers add nothing to the compiler's messages.
     if(LAPWING_SANITIZE OR NOT LAPWING_TEST_SOURCES)
         return()
     endif()
@@ -26,6 +26,6 @@ function(add_compile_fail_test name)
             ${CMAKE_COMMAND} "-DBUILD=${CMAKE_BINARY_DIR}" "-DTARGET=${name}" "-DMESSAGE=${arg_MESSAGE}" -P
             "${PROJECT_SOURCE_DIR}/cmake/ExpectCompileFailure.cmake"
     )
-    # Two builds at a time in one directory would meet in its log.
+    # Two builds at the same time in one directory would disturb each other's log.
     set_tests_properties(${name} PROPERTIES LABELS "compile-fail;${arg_LABELS}" TIMEOUT 120 RESOURCE_LOCK build)
 endfunction()

@@ -34,7 +34,7 @@ endif()
 if(CMAKE_CROSSCOMPILING)
     set(LAPWING_TEST_TIME_FACTOR 6) # by an emulator
 endif()
-# Not what the user of this account has measured: tests are to do the same for everybody.
+# Without the profile that the user of this account may have measured: tests must do the same for everybody.
 set(LAPWING_TEST_ENVIRONMENT "XDG_CACHE_HOME=${CMAKE_BINARY_DIR}/tests/cache-home")
 if("thread" IN_LIST LAPWING_SANITIZE)
     set(LAPWING_TEST_TIME_FACTOR 6)
@@ -43,7 +43,7 @@ if("thread" IN_LIST LAPWING_SANITIZE)
         LAPWING_TEST_ENVIRONMENT
         # history_size: without the stack of a write by MPI no suppression matches it.
         "TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:history_size=7:suppressions=${PROJECT_SOURCE_DIR}/tests/support/tsan.supp"
-        # UCX puts itself in place of madvise, which a thread calls when ThreadSanitizer has forgotten it already: SIGSEGV.
+        # UCX replaces madvise, which a thread calls when ThreadSanitizer has forgotten it already: SIGSEGV.
         "UCX_MEM_EVENTS=no"
     )
 elseif(LAPWING_SANITIZE)
@@ -88,7 +88,7 @@ function(lapwing_test_properties test timeout)
             SKIP_RETURN_CODE 77
             ENVIRONMENT "${LAPWING_TEST_ENVIRONMENT}"
     )
-    # There is one cluster. Messages over TCP need many turns of several processes, which others that yield make ten times as long.
+    # There is one cluster. Messages over TCP take many turns of several processes; others that yield make them ten times as slow.
     if("cluster" IN_LIST ARGN OR "tcp" IN_LIST ARGN)
         set_tests_properties(${test} PROPERTIES RUN_SERIAL ON)
     endif()

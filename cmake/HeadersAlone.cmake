@@ -1,5 +1,5 @@
-# One translation unit per public header, with nothing before the #include: a header that leans on what its user happens
-# to include first does not compile here.
+# One translation unit per public header, with nothing before the #include: a header that relies on its user's earlier includes does
+# not compile here.
 function(lapwing_check_headers_alone target)
     file(
         GLOB_RECURSE headers
@@ -10,7 +10,7 @@ function(lapwing_check_headers_alone target)
     foreach(header IN LISTS headers)
         string(MAKE_C_IDENTIFIER "${header}" name)
         set(source "${CMAKE_CURRENT_BINARY_DIR}/headers_alone/${name}.cpp")
-        # Twice, to see that it guards itself.
+        # Twice, to see that it has an include guard.
         file(CONFIGURE OUTPUT "${source}" CONTENT "#include <${header}>\n#include <${header}>\n" @ONLY)
         list(APPEND sources "${source}")
     endforeach()

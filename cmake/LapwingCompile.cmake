@@ -39,7 +39,7 @@ function(lapwing_compile_options target)
     lapwing_warnings(${target})
     if(LAPWING_SANITIZE)
         target_compile_options(${target} PRIVATE ${LAPWING_SANITIZER_OPTIONS})
-        # PUBLIC link option of the build tree only: whoever links an instrumented lapwing needs the run-time library.
+        # PUBLIC link option of the build tree only: a program that links an instrumented lapwing needs the run-time library.
         target_link_options(${target} PUBLIC "$<BUILD_INTERFACE:${LAPWING_SANITIZER_OPTIONS}>")
         if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
             # GCC documents that instrumentation makes these two warnings guess wrong.

@@ -6,11 +6,11 @@ include(CheckCXXSymbolExists)
 
 set(THREADS_PREFER_PTHREAD_FLAG ON)
 find_package(Threads REQUIRED)
-# CXX alone: with C as well, a build that names only MPI_CXX_COMPILER would mix two MPIs.
+# CXX only: with C as well, a build that names only MPI_CXX_COMPILER would mix two MPIs.
 find_package(MPI 3.1 REQUIRED COMPONENTS CXX)
 include(LapwingLibraries)
 
-# Which MPI this is decides how tests are started, and is recorded in the installed package.
+# The kind of MPI decides how tests are started, and is recorded in the installed package.
 set(CMAKE_REQUIRED_LIBRARIES MPI::MPI_CXX)
 set(CMAKE_REQUIRED_DEFINITIONS -DOMPI_SKIP_MPICXX -DMPICH_SKIP_MPICXX)
 set(CMAKE_REQUIRED_QUIET ON)
@@ -53,7 +53,7 @@ message(STATUS "lapwing: MPI is ${LAPWING_MPI}, started by ${MPIEXEC_EXECUTABLE}
 function(lapwing_link_dependencies target)
     foreach(library IN ITEMS fmt hwy)
         if(library IN_LIST LAPWING_BUNDLED)
-            # Before MPI: where all of a cluster is installed in one directory, an older fmt lies beside mpi.h.
+            # Before MPI: where a cluster has everything in one directory, an older fmt may be beside mpi.h.
             target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:lapwing_${library}>)
             target_sources(${target} PRIVATE $<TARGET_OBJECTS:lapwing_${library}>)
         else()

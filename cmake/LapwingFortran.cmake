@@ -1,5 +1,5 @@
-# Finds what the Fortran module is built with, and sets LAPWING_FORTRAN: whether all of it is there. What is missing is said in a
-# sentence, and the rest is built without it. Included by the top directory, for whose targets the language is enabled.
+# Finds what the Fortran module is built with, and sets LAPWING_FORTRAN: whether all of it was found. What is missing is reported,
+# and the rest is built without it. Included by the top directory, for whose targets the language is enabled.
 
 set(LAPWING_FORTRAN OFF)
 if(NOT LAPWING_BUILD_FORTRAN)

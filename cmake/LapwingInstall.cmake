@@ -27,7 +27,7 @@ install(
     ${without}
 )
 install(PROGRAMS "${PROJECT_SOURCE_DIR}/scripts/launch" DESTINATION ${CMAKE_INSTALL_BINDIR} RENAME lapwing-launch COMPONENT common)
-# As they lie in the sources, so that their links hold.
+# In the same directories as in the sources, so that their links work.
 install(FILES "${PROJECT_SOURCE_DIR}/README.md" "${PROJECT_SOURCE_DIR}/CONTRIBUTING.md" DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT documentation)
 install(
     DIRECTORY "${PROJECT_SOURCE_DIR}/docs" "${PROJECT_SOURCE_DIR}/examples" "${PROJECT_SOURCE_DIR}/benchmarks"
@@ -48,7 +48,7 @@ install(
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/scripts" DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT documentation)
 install(EXPORT lapwingTargets NAMESPACE lapwing:: DESTINATION ${LAPWING_INSTALL_CMAKEDIR} COMPONENT development)
 
-# What a static lapwing calls, as pkg-config names it; not what is compiled into lapwing itself.
+# What a static lapwing needs, as pkg-config names it; not what is compiled into lapwing itself.
 set(LAPWING_CALLED_MODULES "")
 if(NOT BUILD_SHARED_LIBS AND NOT "hwy" IN_LIST LAPWING_BUNDLED)
     list(APPEND LAPWING_CALLED_MODULES libhwy)
@@ -98,7 +98,7 @@ set(pkgconfig_libraries "-llapwing${LAPWING_SUFFIX} ${pkgconfig_mpi_libraries} -
 foreach(library IN LISTS CMAKE_DL_LIBS)
     string(APPEND pkgconfig_libraries " -l${library}")
 endforeach()
-# With only the archive installed, plain `pkg-config --libs` must name all that it calls.
+# If only the archive is installed, plain `pkg-config --libs` must name all that it needs.
 list(JOIN LAPWING_CALLED_MODULES ", " pkgconfig_requires)
 file(
     RELATIVE_PATH

@@ -1,4 +1,4 @@
-# Where things are installed, what they are called there, and which of them belong together in a package: see LapwingPackages.cmake.
+# Where things are installed, their names there, and which of them are packaged together: see LapwingPackages.cmake.
 
 option(LAPWING_NAME_MPI "Name the MPI in what is installed: builds for several MPIs then lie side by side under one prefix" OFF)
 # liblapwing-openmpi.so, lapwing-openmpi.pc; lapwing-info.openmpi, as mpirun.openmpi.
@@ -11,8 +11,8 @@ if(LAPWING_NAME_MPI)
     set(LAPWING_INSTALL_INCLUDEDIR "${CMAKE_INSTALL_INCLUDEDIR}/lapwing-${LAPWING_MPI}")
 endif()
 
-# Lets a shared library export what its public headers declare and nothing else. Tests and benchmarks look inside, so that a build
-# with them exports everything.
+# Lets a shared library export what its public headers declare and nothing else. Tests and benchmarks use internal functions, so a
+# build with them exports everything.
 function(lapwing_hide_symbols target)
     if(NOT BUILD_SHARED_LIBS OR LAPWING_BUILD_TESTS OR LAPWING_BUILD_BENCHMARKS)
         return()

@@ -1,9 +1,9 @@
-# The libraries that Lapwing calls: installed ones, downloaded ones, or sources that lie in a directory. Each becomes a target:
-# lapwing_boost, lapwing_xxhash (headers), lapwing_fmt, lapwing_hwy, and for the tools lapwing_cli11, lapwing_json (headers).
+# The libraries that Lapwing uses: installed ones, downloaded ones, or sources in a directory. Each becomes a target: lapwing_boost,
+# lapwing_xxhash (headers), lapwing_fmt, lapwing_hwy, and for the tools lapwing_cli11, lapwing_json (headers).
 #
-# Of fmt and Highway that are not installed, the few sources that are needed are compiled here, by targets of Lapwing's own: a
-# program may bring another fmt, whose CMake targets have the names of that one's. Their objects become a part of lapwing, so that
-# the installed package needs neither of them.
+# Of fmt and Highway, if they are not installed, the few sources that are needed are compiled here, by targets of Lapwing's own: a
+# program may bring another fmt, whose CMake targets have the same names. Their objects become part of lapwing, so the installed
+# package needs neither of them.
 
 set(LAPWING_DEPENDENCIES
     system
@@ -29,8 +29,8 @@ set(LAPWING_BUNDLED "")
 
 # lapwing_sources(name FILE file PATTERN directory… URL url SHA256 hash)
 #
-# Sets ${name}_SOURCES_DIR, empty where the library is to be the installed one. FILE is what must be there, PATTERN are the names
-# that the directory may have below LAPWING_DEPENDENCIES.
+# Sets ${name}_SOURCES_DIR, empty if the installed library is used. FILE must exist in the sources, PATTERN are the possible names
+# of their directory below LAPWING_DEPENDENCIES.
 function(lapwing_sources name)
     cmake_parse_arguments(PARSE_ARGV 1 arg "" "FILE;URL;SHA256" "PATTERN")
     set(sources "")
@@ -43,7 +43,7 @@ function(lapwing_sources name)
             endif()
         endforeach()
     elseif(LAPWING_DEPENDENCIES STREQUAL "fetch" AND NOT LAPWING_INSTALLED_${name})
-        # Of the archive only the sources are used, not its CMakeLists.txt: there is none in the directory that is named.
+        # Only the sources of the archive are used, not its CMakeLists.txt: the directory that is named has none.
         FetchContent_Declare(
             lapwing_${name}
             URL "${arg_URL}"
@@ -92,7 +92,7 @@ macro(lapwing_find_installed name module version)
     endif()
 endmacro()
 
-# Headers alone: of the sources, from a directory below them, or installed ones.
+# Headers only: from a directory below the sources, or installed ones.
 function(lapwing_headers name)
     add_library(lapwing_${name} INTERFACE)
     if(${name}_SOURCES_DIR)
@@ -117,7 +117,7 @@ function(lapwing_code name directory)
     set(LAPWING_BUNDLED "${LAPWING_BUNDLED};${name}" PARENT_SCOPE)
 endfunction()
 
-# --- Boost: Container and Intrusive, headers alone. Looked for by hand: FindBoost is gone with policy CMP0167, and a Boost of which
+# --- Boost: Container and Intrusive, headers only. Looked for by hand: FindBoost is gone with policy CMP0167, and a Boost of which
 # only headers were unpacked has no CMake package.
 set(LAPWING_WANTED_boost "Boost 1.74 or later (boost/version.hpp; BOOST_ROOT or CMAKE_PREFIX_PATH say where)")
 set(LAPWING_INSTALLED_boost "")
@@ -163,7 +163,7 @@ lapwing_sources(
 )
 lapwing_headers(xxhash)
 
-# --- fmt, compiled, not its headers alone: a source file that formats then compiles in a third of the time, with a sanitizer in a
+# --- fmt, compiled rather than header-only: a source file that formats then compiles in a third of the time, with a sanitizer in a
 # fifth.
 lapwing_find_installed(fmt fmt 9)
 lapwing_sources(
@@ -192,7 +192,7 @@ if(hwy_SOURCES_DIR)
 endif()
 lapwing_code(hwy . ${hwy_files})
 
-# --- What the tools need besides.
+# --- What the tools need in addition.
 if(LAPWING_BUILD_TOOLS)
     set(LAPWING_WANTED_cli11 "CLI11 2.1 or later")
     find_package(CLI11 2.1 QUIET)

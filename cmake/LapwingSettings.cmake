@@ -1,10 +1,10 @@
 # lapwing_settings_in(source…)
-# names the sources of a room that declare settings (include/lapwing/settings.hpp): all programs know them all then.
+# names the sources of a room that declare settings (include/lapwing/settings.hpp), so that every program knows all of them.
 #
-# A setting is a static object beside the code that uses it, and the linker takes of a static library only what something refers
-# to: a program without windows would refuse the settings of windows as unknown. So each of these sources defines an empty
-# function, named after its room and itself, and a source that this writes refers to all of them. What looks settings up refers
-# to that one, so it holds for every program, however it is linked. No room needs to know another.
+# A setting is a static object in the source that uses it, and the linker takes from a static library only what something refers to:
+# a program without windows would reject the settings of windows as unknown. So each of these sources defines an empty function,
+# named after its room and itself, and a generated source refers to all of them. The code that looks settings up refers to the
+# generated one, so this works for every program, however it is linked. No room needs to know another.
 #
 # A source that is not named here is found by the tests settings_known.*.
 

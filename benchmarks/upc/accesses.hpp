@@ -42,7 +42,7 @@ private:
     std::uint64_t state_;
 };
 
-// Orders: each(count, use) calls use(i) for the next `count` elements of a part, and goes on there the next time.
+// Orders: each(count, use) calls use(i) for the next `count` elements of a part; the next call continues there.
 
 /// Uniformly random.
 class RandomOrder {
@@ -116,8 +116,8 @@ private:
     std::int64_t left_ = 0;
 };
 using VectorOrder = SequenceOrder<0>;
-/// Strides of 8.5 in the mean. The thesis does not give its own; that MuPC, with lines of 128 doubles, takes 12 times
-/// as long as for vectors (tables 6.2 and 6.3) says about 11 accesses a line, so that they were no shorter.
+/// Strides of 8.5 on average. The thesis does not give its own. MuPC, with lines of 128 doubles, takes 12 times as long
+/// as for vectors (tables 6.2 and 6.3), which means about 11 accesses a line: its strides were no shorter.
 using ClusteredOrder = SequenceOrder<4>;
 
 /// Accesses of one iteration: enough for a loop. Of writes the last ones are completed at the end of all iterations.

@@ -29,7 +29,8 @@ constexpr std::int64_t words = std::int64_t{33} << 18;
 constexpr std::uint64_t word_bytes = sizeof(double);
 static_assert(words * word_bytes >= 32 * (all_sets.back() + 8) * all_block_bytes.back());
 
-/// Vectors that are drawn before the time is taken; who reads more goes round. They are far more than a cache has sets.
+/// Vectors that are drawn before the timed stretch; longer stretches use them again. They are far more than a cache has
+/// sets.
 constexpr std::uint64_t drawn_vectors = std::uint64_t{1} << 16;
 
 /// Where they begin.

@@ -63,7 +63,7 @@ private:
     int ranks_;
 };
 
-/// Where an aligned array's map, which has dimensions of extent 1 in front, has its elements.
+/// The elements of an aligned array's map, which has dimensions of extent 1 in front.
 class AlignedPlaces final : public distribution::UserPlaces {
 public:
     AlignedPlaces(std::unique_ptr<distribution::UserMap<padded>> map, std::size_t dimensions)
@@ -86,7 +86,7 @@ private:
     std::size_t front_;
 };
 
-/// The map of a whole space whose distribution is a program's own, as part of which an aligned array is found.
+/// The map of a whole space with the program's own distribution; an aligned array is looked up as part of it.
 class WholeOwnMap {
 public:
     WholeOwnMap(std::shared_ptr<const distribution::UserPlaces> places, std::size_t dimensions)
@@ -298,7 +298,7 @@ void AnyArray::rebuild(const char* call, std::span<const std::int64_t> extents, 
     const std::shared_ptr<Team> own_team = order != nullptr ? order->shared_team() : own_team_.get();
     Team& team = own_team == nullptr ? *team_ : *own_team;
     const GlobalArrayOptions options{.name = name_, .cache = cache_, .halo = halo_};
-    // What fails on one rank is agreed on, so that every rank leaves the array as it was.
+    // Failures on one rank are agreed on, so that every rank leaves the array unchanged.
     std::exception_ptr failure;
     AnyMap map;
     try {
@@ -370,7 +370,7 @@ Location AnyArray::locate(const PaddedIndex& index) const {
              (location.offset >= capacity_ || location.contiguous > capacity_ - location.offset)))
             throw_misplaced({index.data() + front(), dimensions_}, location);
     }
-    // Everybody has what the map of a replicated array places on rank 0.
+    // Every rank has what the map of a replicated array places on rank 0.
     if (map_.replicated && location.owner.value >= 0) location.owner = Rank{own_rank_};
     return location;
 }

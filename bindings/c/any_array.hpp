@@ -27,7 +27,7 @@
 
 namespace lapwing::detail::bindings {
 
-/// What the interface does with arrays has one number of dimensions: others have dimensions of extent 1 in front.
+/// The interface works with arrays of one number of dimensions: others get dimensions of extent 1 in front.
 inline constexpr std::size_t padded = max_dimensions;
 using PaddedIndex = Index<padded>;
 using PaddedDomain = Domain<padded>;
@@ -44,7 +44,8 @@ struct KeptDistribution {
     std::vector<std::int64_t> space = {};
     std::vector<Range> positions = {};
 
-    /// For an array with these indices, a range for each dimension. Throws RangeError and UsageError for what is none.
+    /// For an array with these indices, a range for each dimension. Throws RangeError and UsageError if it is not
+    /// valid.
     [[nodiscard]] static KeptDistribution of(const lapwing_distribution* distribution, std::span<const Range> indices);
 
 private:
@@ -147,10 +148,10 @@ public:
     [[nodiscard]] Completion start_list(arrays::Direction direction, std::vector<arrays::ListedPlace>& places,
                                         std::byte* values) const;
 
-    /// Calls `run(index, elements, count, index_stride)` for each run of own elements that lie one after another.
+    /// Calls `run(index, elements, count, index_stride)` for each contiguous run of this rank's elements.
     using Run = std::function<void(const PaddedIndex&, std::byte*, std::uint64_t, std::int64_t)>;
     void for_each_run(const Run& run) const;
-    /// The start of a collective call that works on own elements.
+    /// The start of a collective call that works on the rank's own elements.
     void begin(const char* call) const { begin_collective(call); }
     void broadcast_copies(Rank root);
     [[noreturn]] void refuse_broadcast() const { throw_not_replicated(); }
@@ -179,8 +180,8 @@ private:
     std::vector<prefetching::KeptPattern<padded>> patterns_;         ///< of what is
 };
 
-/// What is done with an array beside reading and writing it: copies of elements that others have, by patterns, and the
-/// order of ranks for another distribution.
+/// What an array does besides reading and writing: copies of other ranks' elements, by patterns, and the order of ranks
+/// for another distribution.
 class AnyPrefetch {
 public:
     using KeptPattern = prefetching::KeptPattern<padded>;
@@ -214,12 +215,13 @@ private:
     [[nodiscard]] std::vector<PaddedDomain> needed_by(const KeptPattern& pattern) const;
     void prefetch_domains(const std::vector<PaddedDomain>& needed, const PrefetchOptions& options,
                           prefetching::CopyState& state);
-    /// Copies what of these domains fits into the halo; returns the rest.
+    /// Copies the part of these domains that fits into the halo; returns the rest.
     [[nodiscard]] std::vector<PaddedDomain> copy_into_halo(const std::vector<PaddedDomain>& needed);
     /// The indices that have memory in the segment: local ones, and around them.
     [[nodiscard]] PaddedDomain domain_with_halo() const;
     [[nodiscard]] distribution::BufferShape<padded> shape_in_segment(const PaddedDomain& block) const;
-    /// What of `needed` is to be copied, as few domains; nothing where these are too many, or the map is a program's.
+    /// The part of `needed` that is to be copied, as few domains; nothing if these are too many, or the map is a
+    /// program's.
     [[nodiscard]] std::optional<std::vector<PaddedDomain>> domains_to_copy(const std::vector<PaddedDomain>& needed,
                                                                            bool node) const;
     /// The same as runs of rows, however ragged.

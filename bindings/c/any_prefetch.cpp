@@ -1,4 +1,4 @@
-// What arrays prefetch by patterns: which elements are copied, and where the copies are.
+// Prefetch by patterns: which elements are copied, and where the copies are.
 #include "bindings/c/any_array.hpp"
 
 #include <lapwing/detail/slice_collector.hpp>
@@ -29,7 +29,7 @@ PaddedDomain AnyPrefetch::whole() const {
 
 void AnyPrefetch::prefetch(const KeptPattern& pattern, const PrefetchOptions& options) {
     array_.require_open(".prefetch");
-    // What one rank cannot do no other does.
+    // If one rank cannot do it, no rank does.
     std::vector<PaddedDomain> needed;
     std::exception_ptr failure;
     try {
@@ -42,7 +42,7 @@ void AnyPrefetch::prefetch(const KeptPattern& pattern, const PrefetchOptions& op
     array_.agree_to_prefetch(failure, "the array has the patterns that it had");
     try {
         prefetching::CopyState& state = array_.begin_prefetch(options);
-        // Of a replicated array there is nothing that is not here.
+        // A replicated array has all elements here.
         if (!array_.map_.replicated) prefetch_domains(needed, options, state);
         array_.patterns_.push_back(pattern);
         if (!options.consistent) array_.fill_new_copies();
@@ -83,7 +83,7 @@ std::vector<PaddedDomain> AnyPrefetch::needed_by(const KeptPattern& pattern) con
         for (const PaddedDomain& one : pattern(domain, site))
             if (needed.empty() || needed.back() != one) needed.push_back(one);
     };
-    // One that owns nothing may read all the same.
+    // A rank that owns nothing may still read.
     const std::uint64_t count = array_.domain_count(own);
     if (count == 0) ask(PaddedDomain{});
     for (std::uint64_t k = 0; k < count; ++k) ask(array_.domain(own, k));
@@ -96,7 +96,7 @@ void AnyPrefetch::prefetch_domains(const std::vector<PaddedDomain>& needed, cons
         array_.prefetched_ =
             std::make_unique<arrays::PrefetchedElements<padded>>(arrays::PrefetchedElements<padded>{state, {}});
     arrays::PrefetchedIndices<padded>& indices = array_.prefetched_->indices;
-    // A read of an automatic copy is no better than one of the element itself, where that is a load.
+    // An automatic copy is no better than the element itself if that is loaded from memory.
     // A halo is one block of memory, with those of the node.
     const bool in_halo = options.storage == PrefetchStorage::halo;
     const bool node = !options.consistent || in_halo;
@@ -241,8 +241,8 @@ std::byte* AnyPrefetch::add_copies_of(std::span<const PaddedDomain> domains, std
 }
 
 std::vector<RowRun> AnyPrefetch::rows_to_copy(const std::vector<PaddedDomain>& needed, bool node) const {
-    // First the rows, whoever has them: there are far fewer than indices, and several domains may have elements in
-    // common.
+    // First the rows, whoever owns them: there are far fewer of them than of indices, and several domains may share
+    // elements.
     const auto join = [](std::vector<RowRun>& runs, const RowRun& run) {
         if (runs.empty() || !runs.back().join(run)) runs.push_back(run);
     };
@@ -265,7 +265,7 @@ std::vector<RowRun> AnyPrefetch::rows_to_copy(const std::vector<PaddedDomain>& n
     std::vector<RowRun> disjoint;
     for (const RowRun& row : rows) join(disjoint, row);
 
-    // Of these what others have, and is not here yet, stretch by stretch of what lies together.
+    // Then, of these, the elements of other ranks that are not here yet, in contiguous stretches.
     std::vector<RowRun> runs;
     for (const RowRun& row : disjoint) {
         PaddedIndex index = row.first;
@@ -314,7 +314,7 @@ arrays::PlacedBox<padded> AnyPrefetch::box_around(const PaddedIndex& index) cons
     const Location location = array_.locate(index);
     std::byte* const memory = location.owner.value < 0 ? nullptr : array_.window_.map().base(location.owner.value);
     if (memory == nullptr) array_.throw_not_in_view({index.data() + array_.front(), array_.dimensions_});
-    // Among elements of the node that have copies a box would hide those.
+    // A box would hide the copies of elements on the node.
     const bool copied =
         array_.prefetched_ != nullptr && array_.prefetched_->of_node && location.owner.value != array_.own_rank_;
     if (copied || array_.map_.user_map != nullptr || array_.map_.replicated || !array_.map_.block_cyclic.one_round())

@@ -1,4 +1,4 @@
-// Making arrays, and what there is to know of them.
+// Making arrays, and their properties.
 #include "bindings/c/array.hpp"
 
 #include "bindings/c/call.hpp"
@@ -108,8 +108,8 @@ KeptDistribution distribution_of(const ArrayInside& inside, const lapwing_distri
 
 namespace {
 
-/// The indices of an array, all of which must be within 64 bits. What is null is 0 or 1; extents that no array has
-/// are left to its constructor.
+/// The indices of an array, all of which must be within 64 bits. Null pointers mean 0 or 1; extents that no array can
+/// have are left to its constructor.
 std::vector<Range> indices_of(const std::int64_t* lower, const std::int64_t* stride, const std::int64_t* extents,
                               std::size_t dimensions) {
     std::vector<Range> indices;

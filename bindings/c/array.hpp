@@ -17,7 +17,7 @@
 
 namespace lapwing::detail::bindings {
 
-/// What is behind an array's handle.
+/// The object of an array's handle.
 struct ArrayInside {
     explicit ArrayInside(lapwing_runtime* of, AnyArray made) : runtime{of}, array{std::move(made)} {}
     ~ArrayInside() {
@@ -36,7 +36,7 @@ struct ArrayInside {
     [[nodiscard]] Range indices(std::size_t d) const noexcept {
         return Range::strided(lower[d], static_cast<std::uint64_t>(array.extents()[d]), stride[d]);
     }
-    /// Those of positions, which may lie beyond its edges.
+    /// Indices of positions, which may be beyond its edges.
     [[nodiscard]] lapwing_range indices(std::size_t d, const Range& positions) const noexcept;
 
     lapwing_window* window = nullptr; ///< made when it is asked for
@@ -67,11 +67,11 @@ struct lapwing_array {
         delete inside;
     }
 
-    /// Of an array that is new, or whose elements have moved.
+    /// For an array that is new, or whose elements have moved.
     void bind();
 
 private:
-    /// What of the head is for one, two and three dimensions, and for single types.
+    /// The members of the head for one, two and three dimensions, and for single types.
     void bind_axes();
 };
 static_assert(std::is_standard_layout_v<lapwing_array>);
@@ -80,13 +80,13 @@ namespace lapwing::detail::bindings {
 
 [[nodiscard]] inline ArrayInside& inside_of(const lapwing_array* array) { return *use(array).inside; }
 [[nodiscard]] inline AnyArray& array_of(const lapwing_array* array) { return inside_of(array).array; }
-/// The positions of an index of the program's. Throws RangeError.
+/// The positions of the program's index. Throws RangeError.
 [[nodiscard]] PaddedIndex position_of(const ArrayInside& inside, const std::int64_t* index);
-/// The positions of ranges of the program's. Throws RangeError.
+/// The positions of the program's ranges. Throws RangeError.
 [[nodiscard]] PaddedDomain positions_of(const ArrayInside& inside, const lapwing_range* ranges);
-/// What a distribution that the program passes makes of the array's indices. Throws RangeError and UsageError.
+/// The distribution that the program passes, for the array's indices. Throws RangeError and UsageError.
 [[nodiscard]] KeptDistribution distribution_of(const ArrayInside& inside, const lapwing_distribution* distribution);
-/// After elements have moved: what was made from the array before is of no use any more.
+/// After elements have moved: objects that were made from the array before are no longer valid.
 void bind_again(lapwing_array& array);
 /// Throws RangeError for indices that are not among the array's, whose neighbours are a stride apart.
 [[noreturn]] void throw_not_numbered(const ArrayInside& inside, const std::string& indices, std::size_t d);

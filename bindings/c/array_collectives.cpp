@@ -93,7 +93,7 @@ int lapwing_array_fill(lapwing_array* array, const void* value) {
         const std::size_t bytes = one.element_bytes();
         one.begin("fill");
         one.for_each_run([&](const PaddedIndex&, std::byte* memory, std::uint64_t count, std::int64_t) {
-            // Each copy is of all that is there so far.
+            // Each copy covers everything written so far.
             const std::size_t all = count * bytes;
             std::memcpy(memory, value, bytes);
             for (std::size_t done = bytes; done < all; done *= 2)

@@ -130,7 +130,7 @@ void set_offsets(AtomicList& atomics, const uint64_t* offsets) {
     for (std::size_t k = 0; k < atomics.list.size(); ++k) atomics.list[k].offset = offsets[k];
 }
 
-/// Where the results are not wanted the call has to wait, since their memory is its own.
+/// If the results are not needed the call has to wait, since their memory is its own.
 void end(Completion transfer, const AtomicList& atomics, lapwing_completion** completion) {
     if (completion == nullptr || atomics.unwanted != nullptr) {
         transfer.wait();

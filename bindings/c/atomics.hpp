@@ -12,8 +12,7 @@
 
 namespace lapwing::detail::bindings {
 
-/// Throws RangeError for what is no operation, or is not below `count`; UsageError for bit operations on floating
-/// point.
+/// Throws RangeError for what is no operation, or not below `count`; UsageError for bit operations on floating point.
 [[nodiscard]] mpi::AtomicOperation atomic_operation_of(int operation, int count, lapwing_type type);
 
 /// The atomics of windows, with their arguments checked: RangeError, UsageError.
@@ -23,7 +22,7 @@ void compare_swap_value(Window& window, lapwing_type type, Rank rank, Offset off
                         const void* desired, void* before, int order);
 void update_value(Window& window, int operation, lapwing_type type, Rank rank, Offset offset, const void* operand);
 
-/// A list of atomics without its places. Results that the program does not want go to memory of this object.
+/// A list of atomics without their places. Results that the program does not need go to memory of this object.
 struct AtomicList {
     std::vector<mpi::ListedAtomic> list;
     std::unique_ptr<std::byte[]> unwanted;

@@ -11,10 +11,11 @@
 #include <string_view>
 #include <utility>
 
-/// What every function of the C interface does: exceptions become codes, and their texts stay for lapwing_error_text().
+/// What every function of the C interface does: exceptions become codes, and their texts are kept for
+/// lapwing_error_text().
 namespace lapwing::detail::bindings {
 
-/// What a program's own function returned, if not 0, where it may say that it failed.
+/// What a program's own function returned, if not 0, where it can report an error.
 class CallbackError : public UsageError {
 public:
     CallbackError(std::string_view what, int code)
@@ -39,7 +40,7 @@ int guarded(const char* call, Step&& step) {
     return report_error(code); // outside, since a handler may leave by longjmp
 }
 
-/// A text that stays until the thread's next call that gives one.
+/// A text that is kept until the thread's next call that returns one.
 [[nodiscard]] const char* kept_text(std::string text);
 
 /// Throws UsageError for a null pointer; `name` is the argument's.

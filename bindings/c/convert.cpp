@@ -23,7 +23,7 @@ inline constexpr bool is_complex<std::complex<T>> = true;
                                  text_of(source), remedy)};
 }
 
-/// Numbers of one type become those of another, as C converts them.
+/// Converts numbers of one type to another, as C does.
 template <class T, class U>
 slices::ApplyValues converted(lapwing_type target, lapwing_type source) {
     if constexpr (is_complex<U> && !is_complex<T>) {

@@ -17,7 +17,7 @@
 namespace lapwing::detail::bindings {
 namespace {
 
-/// What of the array goes where: the same domain, or across edges of periodic dimensions a shifted one.
+/// Which part of the array goes where: the same domain, or across edges of periodic dimensions a shifted one.
 struct HaloSection {
     PaddedDomain source; ///< of the array
     PaddedDomain place;  ///< of the halo's domain

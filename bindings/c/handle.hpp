@@ -14,9 +14,8 @@
 #include <new>
 #include <utility>
 
-/// Objects of the C interface. Each begins with a mark that says which kind it is and that it lives; memory of those
-/// that were freed is given back only after some hundred others, so that a handle that is used after that is nearly
-/// always recognised.
+/// Objects of the C interface. Each begins with a mark that says which kind it is and that it exists. Memory of freed
+/// objects is reused only after some hundred others, so that the use of a freed handle is nearly always recognised.
 namespace lapwing::detail::bindings {
 
 inline constexpr std::uint64_t freed_mark = 0x6c70775f66726565; // "lpw_free"

@@ -60,13 +60,13 @@ Domains with_all_of(const PaddedDomain& own, const Site& site, std::size_t d) {
     return {PaddedDomain{ranges}};
 }
 
-/// How an array's indices are positions, as patterns need it, that are asked again after a resize.
+/// The positions of an array's indices, as patterns need them; asked again after a resize.
 struct PatternNumbers {
     std::size_t dimensions;
     std::array<std::int64_t, max_dimensions> lower;
     std::array<std::int64_t, max_dimensions> stride;
 
-    /// What of these indices, a range for each dimension, the array has, by positions. Throws RangeError.
+    /// The part of these indices, a range for each dimension, that the array has, as positions. Throws RangeError.
     [[nodiscard]] PaddedDomain positions(const lapwing_range* indices, const Site& site) const {
         std::array<Range, padded> ranges = site.whole.ranges();
         for (std::size_t d = 0; d < dimensions; ++d) {
@@ -78,7 +78,7 @@ struct PatternNumbers {
     }
 };
 
-/// A list of domains, of which those that are valid ranges are kept. Throws RangeError.
+/// A list of domains; only those that are valid ranges are kept. Throws RangeError.
 AnyPrefetch::KeptPattern listed(const PatternNumbers& numbers, const lapwing_pattern& pattern) {
     require_memory(pattern.domains, pattern.count, "pattern.domains");
     const std::size_t dimensions = numbers.dimensions;
@@ -95,7 +95,7 @@ AnyPrefetch::KeptPattern listed(const PatternNumbers& numbers, const lapwing_pat
 } // namespace
 } // namespace lapwing::detail::bindings
 
-/// Lives while a function is asked.
+/// Exists while a function is called.
 struct lapwing_needed : lapwing::detail::bindings::Object<lapwing_needed> {
     static constexpr const char* object_name = "list of needed domains";
 
@@ -124,7 +124,7 @@ AnyPrefetch::KeptPattern named_by_function(const PatternNumbers& numbers, const 
         };
 }
 
-/// A pattern with what it points to.
+/// A pattern and the objects that it points to.
 AnyPrefetch::KeptPattern pattern_of(const ArrayInside& inside, const lapwing_pattern* given) {
     require_pointer(given, "pattern");
     require_constant(given->kind, 7, "pattern.kind", "LAPWING_PATTERN_STENCIL to LAPWING_PATTERN_FUNCTION");
@@ -281,7 +281,7 @@ int lapwing_prefetch_request(lapwing_prefetch* prefetch, int rank, uint64_t offs
     return guarded("lapwing_prefetch_request", [&] {
         lapwing_prefetch& one = use(prefetch);
         require_pointer(slice, "slice");
-        // The whole segment is asked of the object, which knows whether the window is still there.
+        // The object is asked for the whole segment, since it knows whether the window still exists.
         if (part != nullptr)
             one.slices.push_back(one.prefetch.request(Rank{rank}, lapwing::Offset{offset}, layout_of(part)));
         else if (offset == 0) one.slices.push_back(one.prefetch.request(Rank{rank}));

@@ -86,7 +86,7 @@ int lapwing_runtime_free(lapwing_runtime** runtime) {
         if (*runtime == nullptr) return;
         lapwing_runtime& one = use(*runtime);
         require_no_objects(one, "free");
-        // Statistics that cannot be written are an error, and the runtime is closed all the same.
+        // Statistics that cannot be written are an error, but the runtime is closed all the same.
         struct Free {
             lapwing_runtime** runtime;
             ~Free() {

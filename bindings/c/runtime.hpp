@@ -27,8 +27,7 @@ void require_rank(const Team& team, int rank, const char* name = "rank");
 
 void copy_statistics(const StatisticsValues& values, lapwing_statistics* statistics);
 
-/// Lets go of an object as if the stack unwound from an exception: it leaves its team without waiting for the other
-/// ranks.
+/// Lets go of an object as when an exception unwinds the stack: it leaves its team without waiting for the other ranks.
 template <class Release>
 void leave(Release&& release) {
     struct Leaving {};

@@ -22,13 +22,13 @@ void require_type(lapwing_type type);
 /// The largest power of two, up to 16, that divides the size: how elements are aligned.
 [[nodiscard]] unsigned alignment_of(lapwing_type type) noexcept;
 [[nodiscard]] ElementKind element_kind_of(lapwing_type type) noexcept;
-/// Of MPI's own; MPI_DATATYPE_NULL for LAPWING_BYTES.
+/// MPI's own datatype; MPI_DATATYPE_NULL for LAPWING_BYTES.
 [[nodiscard]] MPI_Datatype mpi_type_of(lapwing_type type) noexcept;
-/// Throws UsageError for types of other sizes than 4 and 8 bytes, or no numbers.
+/// Throws UsageError for types of other sizes than 4 and 8 bytes, or that are not numbers.
 [[nodiscard]] mpi::AtomicType atomic_type_of(lapwing_type type);
 [[noreturn]] void throw_no_number(lapwing_type type, const char* needed);
 
-/// Calls `function(T{})` with a value of the real number type that is meant. Throws UsageError for others.
+/// Calls `function(T{})` with a value of the real number type `type`. Throws UsageError for others.
 template <class Function>
 decltype(auto) with_number(lapwing_type type, Function&& function) {
     switch (type) {

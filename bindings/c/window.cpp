@@ -85,7 +85,8 @@ lapwing_window::lapwing_window(std::unique_ptr<lapwing::detail::bindings::Window
 void lapwing_window::bind() {
     head.mark = live_mark();
     const lapwing::detail::transport::MemoryMap& map = window->map();
-    // What is recorded, or has parts of several sizes, or a node whose ranks are no run, is left to the library.
+    // Left to the library: windows that are recorded or have parts of several sizes, and nodes whose ranks are not
+    // consecutive.
     if (map.inline_ranks == 0 || map.sizes != nullptr || map.node_index != nullptr) return;
     const bool node = map.node_count > 0;
     static_assert(sizeof(std::byte*) == sizeof(unsigned char*));

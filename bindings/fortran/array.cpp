@@ -1,4 +1,4 @@
-// Making arrays, and their own parts.
+// Making arrays, and their local parts.
 #include "bindings/fortran/memory.hpp"
 #include "bindings/fortran/shim.h"
 
@@ -37,7 +37,7 @@ void require_dimensions(std::int64_t count, std::int64_t dimensions, const char*
                                      count, dimensions)};
 }
 
-/// What an array is asked for by all calls that take a distribution.
+/// What all calls that take a distribution ask of an array.
 struct Distribution {
     std::vector<int> grid;
     Numbers block;
@@ -67,7 +67,7 @@ bool same(const lapwing_distribution_procedures& a, const lapwing_distribution_p
            a.domain == b.domain && a.context == b.context && a.replicated == b.replicated;
 }
 
-/// A copy that arrays can keep for as long as they want to: there are never more than different ones in the program.
+/// A copy that arrays can keep for any time: there are never more than different ones in the program.
 lapwing_distribution_procedures* kept(const lapwing_distribution_procedures& functions) {
     static auto& all = *new std::deque<lapwing_distribution_procedures>;
     static auto& mutex = *new lapwing::detail::support::Mutex{lapwing::detail::support::LockRank::leaf};
@@ -216,7 +216,7 @@ struct GivenDistribution {
     std::int64_t block_count = 0;
 };
 
-/// `call(distribution)` for an array of so many dimensions; `name` is that of the call in messages.
+/// `call(distribution)` for an array of so many dimensions; `name` is the call's in messages.
 template <class Call>
 int with_distribution(const char* name, const lapwing_array* array, const GivenDistribution& given, Call&& call) {
     Known known;
@@ -254,16 +254,16 @@ void require_pointer_fits(lapwing_type own, int dimensions, lapwing_type asked, 
                         lapwing::detail::bindings::text_of(asked), lapwing::detail::bindings::text_of(own))};
 }
 
-/// What is known of an array, whose elements a Fortran pointer of this type and rank is to show.
+/// An array whose elements a Fortran pointer of this type and rank is to show.
 int ask_for_pointer(Known& known, const lapwing_array* array, const char* call, lapwing_type type, int rank) {
     if (const int code = known.ask(array)) return code;
     return guarded(call, [&] { require_pointer_fits(known.type, known.dimensions, type, rank); });
 }
 
-/// The first index of the local part where its indices follow each other, or 1.
+/// The first index of the local part if its indices are consecutive, or 1.
 int first_indices(const lapwing_array* array, const Known& known, const PerDimension& extents, PerDimension& lower) {
     lower.fill(1);
-    // Indices with strides are positions for a pointer.
+    // For a pointer, indices with strides are positions.
     if (std::any_of(known.stride.begin(), known.stride.begin() + known.dimensions,
                     [](std::int64_t stride) { return stride != 1; }))
         return LAPWING_SUCCESS;
@@ -288,7 +288,7 @@ int first_indices(const lapwing_array* array, const Known& known, const PerDimen
     return LAPWING_SUCCESS;
 }
 
-/// Reverses what C says of memory, and finds the extents of what it lies in. Null and zeros where there is nothing.
+/// Reverses C's description of memory, and finds the extents of the memory around it. Null and zeros if there is none.
 void describe(int dimensions, const PerDimension& extents, const PerDimension& strides, const PerDimension& lower,
               void** memory, std::int64_t* extents_out, std::int64_t* allocated, std::int64_t* lower_out) {
     const bool empty =

@@ -1,4 +1,4 @@
-// Arguments that arrays of Fortran's give, in the order that C has.
+// Arguments that Fortran arrays give, in the order of C.
 #include "bindings/fortran/memory.hpp"
 #include "bindings/fortran/shim.h"
 

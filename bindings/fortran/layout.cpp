@@ -109,7 +109,7 @@ int lapwing_fortran_layout_to_mpi(const lapwing_layout* layout, int* datatype) {
     return code;
 }
 
-// A plan has a layout of its own, of memory that begins with the buffer: a section with gaps would have two.
+// A plan has one layout, of memory that begins with the buffer: a section with gaps would have two.
 int lapwing_fortran_plan_execute(lapwing_plan* plan, CFI_cdesc_t* buffer) {
     return of_contiguous("lapwing_plan_execute", *buffer,
                          [&] { return lapwing_plan_execute(plan, buffer->base_addr); });

@@ -12,24 +12,24 @@
 #include <string>
 #include <vector>
 
-/// What Fortran's descriptors describe, as the C interface takes it.
+/// What Fortran's descriptors describe, in the form of the C interface.
 namespace lapwing::detail::bindings::fortran {
 
-/// The type of a variable, or of the elements of an array. Characters and structures are bytes. Throws UsageError for
-/// what has no type of Lapwing's, real(real128) for example.
+/// The type of a variable, or of the elements of an array. Characters and structures are bytes. Throws UsageError for a
+/// type that Lapwing does not have, real(real128) for example.
 [[nodiscard]] lapwing_type type_of(const CFI_cdesc_t& value, const char* name);
 /// Throws UsageError unless elements of `expected` can be such variables: numbers of the same kind and size; bytes of
 /// the same size.
 void require_type(const CFI_cdesc_t& value, lapwing_type expected, const char* name);
 [[nodiscard]] std::uint64_t count_of(const CFI_cdesc_t& value) noexcept;
-/// Whether the elements lie one after another, in the order of Fortran.
+/// Whether the elements are contiguous, in the order of Fortran.
 [[nodiscard]] bool is_contiguous(const CFI_cdesc_t& value) noexcept;
 /// "(1:4, 1:5)" without lower bounds: "4 x 5", or "a scalar".
 [[nodiscard]] std::string shape_text(const CFI_cdesc_t& value);
 /// A layout relative to the first element. The caller frees it.
 [[nodiscard]] int make_layout(const CFI_cdesc_t& value, lapwing_layout** layout);
 
-/// Elements one after another: those that are described, or a copy of them.
+/// Contiguous elements: those that are described, or a copy of them.
 class Contiguous {
 public:
     /// Memory that is read, or, with `written`, copied back by copy_back(). Null: no memory.
@@ -56,11 +56,11 @@ struct Fitted {
 /// Throws RangeError unless a buffer has the extents of what it is for; `sizes` in the order of C.
 [[nodiscard]] Fitted fit(const CFI_cdesc_t& buffer, const std::uint64_t* sizes, std::size_t dimensions);
 
-/// Throws UsageError for a section with gaps: a transfer that is not waited for, or a plan, cannot use a copy.
+/// Throws UsageError for a section with gaps: a plan, or a transfer that is not waited for, cannot use a copy.
 void require_contiguous(const CFI_cdesc_t& value, const char* name);
-/// Throws RangeError unless there are so many elements; a scalar stands for all where `scalar` is set.
+/// Throws RangeError unless there are so many elements; with `scalar`, a scalar counts for all.
 void require_elements(const CFI_cdesc_t& value, std::uint64_t count, const char* name, bool scalar = false);
-/// Throws UsageError for an argument that is not there.
+/// Throws UsageError for an argument that is missing.
 [[nodiscard]] const CFI_cdesc_t& present(const CFI_cdesc_t* value, const char* name);
 
 } // namespace lapwing::detail::bindings::fortran

@@ -1,4 +1,4 @@
-// Prefetched parts of windows, and what a relabelling says.
+// Prefetched parts of windows, and the results of a relabelling.
 #include "bindings/fortran/memory.hpp"
 #include "bindings/fortran/shim.h"
 
@@ -22,8 +22,8 @@ namespace fortran = lapwing::detail::bindings::fortran;
 
 namespace {
 
-/// What a pattern of a program's is asked with. Arrays keep it for as long as they want to: there are never more than
-/// different ones in the program.
+/// What a program's pattern function is called with. Arrays keep it for any time: there are never more than different
+/// ones in the program.
 struct AskedFunction {
     lapwing_needed_function function;
     void* context;

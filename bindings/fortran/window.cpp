@@ -46,7 +46,7 @@ int with_layout(const CFI_cdesc_t& buffer, const lapwing_layout* given, Call&& c
     return code;
 }
 
-/// Operands of atomics: their type, and that they fit each other. `count` 1: scalars.
+/// Checks the operands of atomics: their type, and that they fit each other. `count` 1: scalars.
 struct Operands {
     lapwing_type type = 0;
 
@@ -197,7 +197,7 @@ int lapwing_fortran_window_put_notify_layout(lapwing_window* window, int rank, i
     });
 }
 
-// The datatypes say where the bytes are: what is described is where they begin.
+// The datatypes say where the bytes are, relative to the beginning of what is described.
 int lapwing_fortran_window_get_mpi(lapwing_window* window, CFI_cdesc_t* buffer, int64_t count, int datatype, int rank,
                                    int64_t displacement, int64_t target_count, int target_datatype) {
     return lapwing_window_get_mpi(window, buffer->base_addr, count, MPI_Type_f2c(datatype), rank, displacement,

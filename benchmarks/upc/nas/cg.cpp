@@ -130,8 +130,8 @@ template <class OwnRow>
     return made;
 }
 
-// ---- The optimised variant and MPI's: rows in blocks, a copy of the whole vector with each thread, sums of one's own
-// elements first. They differ in how the blocks of a vector and the sums get to the others.
+// ---- The optimised variant and MPI's: rows in blocks, a copy of the whole vector at each thread, sums of a thread's
+// own elements first. They differ in how the blocks of a vector and the sums are exchanged.
 
 /// What solve() needs of either library, for vectors of `size` elements of which the thread has `own`:
 ///   double* whole()              a vector of which each thread has all elements

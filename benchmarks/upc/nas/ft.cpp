@@ -271,7 +271,7 @@ public:
         }
         upc::synci();
     }
-    /// Behind it all threads have done with their planes, which are written to from now on.
+    /// After it all threads have finished with their planes, which may be written from now on.
     void begin() { upc::barrier(); }
     [[nodiscard]] Complex* destination(std::int64_t y, int s) {
         if (Complex* const part = direct_[static_cast<std::size_t>(s)])

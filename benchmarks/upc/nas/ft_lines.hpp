@@ -19,9 +19,10 @@ struct Complex {
 /// The sign in exp(±2 pi i jk / n).
 enum class Direction : std::uint8_t { forward, backward };
 
-/// Transforms `lanes` lines of `size` elements at once, in Stockham's way: each pass reads one work space and writes
-/// the other, and the last one leaves the elements in order. Real and imaginary parts stand apart and lines beside each
-/// other, so that every loop runs over contiguous numbers. A block of lines is loaded, transformed and stored.
+/// Transforms `lanes` lines of `size` elements at once, by Stockham's algorithm: each pass reads one work space and
+/// writes the other, and the last one leaves the elements in order. Real and imaginary parts are separate, and the
+/// lines are interleaved, so that every loop runs over contiguous numbers. A block of lines is loaded, transformed and
+/// stored.
 class LineTransform {
 public:
     static constexpr std::int64_t lanes = 8;

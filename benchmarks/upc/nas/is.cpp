@@ -344,8 +344,8 @@ private:
     return overlaps;
 }
 
-/// Keys by buckets lie in shared memory, and beside them what the others must know of them. There are two sets in turn,
-/// so that one barrier an iteration is enough: a set is written to again after the next barrier, which a thread enters
+/// Keys by buckets are in shared memory, together with what the others must know of them. There are two sets in turn,
+/// so that one barrier an iteration is enough: a set is written again after the next barrier, which a thread enters
 /// when it has read the others'.
 class UpcSorter : public Sorter {
 public:

@@ -8,9 +8,9 @@
 
 namespace lapwing::nas {
 
-/// Sums of N doubles over all threads, which all of them get, and a barrier, which upc::allv_reduce() is not. Each
-/// thread puts its numbers with every other one. Behind one barrier each adds up what it was given, in the order of the
-/// threads, so that all have the same bits. There are two sets of slots in turn: a slot is written to again after the
+/// Sums of N doubles over all threads, which all of them get, and a barrier (upc::allv_reduce() is none). Each thread
+/// puts its numbers at every other one. After one barrier each adds up the numbers that it was given, in the order of
+/// the threads, so that all have the same bits. There are two sets of slots in turn: a slot is written again after the
 /// next barrier, which its owner enters when it has read it.
 template <std::size_t N>
 class Sums {

@@ -1,7 +1,7 @@
-"""Global arrays of all ranks of an MPI program, as NumPy arrays: Lapwing for Python. docs/python.md has the whole of it.
+"""Global arrays of all ranks of an MPI program, as NumPy arrays: Lapwing for Python. See docs/python.md.
 
 Started by mpirun, every rank runs the same program. "Collective" calls are made by all ranks, in the same order and with the same
-arguments; "local" ones by a rank alone. Calls that wait let other threads of the program run.
+arguments; "local" ones by a single rank. Calls that wait let other threads of the program run.
 
 >>> import lapwing
 >>> a = lapwing.zeros((4, 4))

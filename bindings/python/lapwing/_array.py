@@ -16,10 +16,10 @@ class Array(Arithmetic, Shared, Assignments, Elements):
     """Elements of one dtype in 1 to 8 dimensions, spread over the ranks by a distribution; zero at the start. Collective.
 
     a[i, j] is an element, a[3:10, ::2] a patch, as a NumPy array, a[rows, columns] a list of elements: one-sided, read when the line runs;
-    written elements are at their owners after the next barrier, release or flush. a.local is this rank's own part. Between arrays,
+    written elements have arrived at their owners after the next barrier, release or flush. a.local is this rank's own part. Between arrays,
     a[...] = b.T moves the elements from distribution to distribution: collective.
 
-    `lower`: the lowest index of each dimension, `step`: how far neighbours are apart; indices are then what they say, also below 0. `halo`: room for copies around the local block,
+    `lower`: the lowest index of each dimension, `step`: the distance between neighbours; a negative index is then an index, and does not count from the end. `halo`: room for copies around the local block,
     with lapwing.Block. `cache`: a mode, or a dictionary of options (docs/cache.md).
 
     >>> import lapwing, numpy
@@ -62,7 +62,7 @@ class Array(Arithmetic, Shared, Assignments, Elements):
         self._look()
 
     def _called(self):
-        """What a distribution of the program's raised."""
+        """What a program's own distribution raised."""
         if self._callback is not None:
             self._callback.check(0)
 
@@ -76,7 +76,7 @@ class Array(Arithmetic, Shared, Assignments, Elements):
         self._bind(int(ffi.cast("uintptr_t", self._handle)), self.dtype, self.shape, self._wraps)
 
     def _positions(self, mesh):
-        """Positions from 0 on of indices, as numpy.ix_ gives both."""
+        """The positions, counted from 0, of indices; both in the form of numpy.ix_."""
         return tuple((index - low) // step for index, low, step in zip(mesh, self.lower, self.step))
 
     def _closing(self):
@@ -133,7 +133,7 @@ class Array(Arithmetic, Shared, Assignments, Elements):
         return bool((self == value).any())
 
     def owner(self, *index):
-        """The rank that owns an element: a.owner(i, j). Of a replicated array this one. Local."""
+        """The rank that owns an element: a.owner(i, j). This rank, if the array is replicated. Local."""
         return number_of("int*", lib.lapwing_array_owner, self._handle, self._one(index))
 
     def is_local(self, *index):
@@ -141,7 +141,7 @@ class Array(Arithmetic, Shared, Assignments, Elements):
         return bool(number_of("int*", lib.lapwing_array_is_local, self._handle, self._one(index)))
 
     def domains(self, rank=None):
-        """What a rank owns (None: this one): a list of disjoint domains, each a tuple of a range a dimension. Local."""
+        """What a rank owns (None: this one): a list of disjoint domains, each a tuple of one range per dimension. Local."""
         rank = self.runtime.rank if rank is None else rank
         ranges, found = ffi.new("lapwing_range[8]"), []
         for k in range(number_of("uint64_t*", lib.lapwing_array_domain_count, self._handle, rank)):
@@ -173,7 +173,7 @@ class Array(Arithmetic, Shared, Assignments, Elements):
 
     @property
     def local_indices(self):
-        """The indices of the local part: an array a dimension, so that a.local[...] = f(*numpy.ix_(*a.local_indices)). Local."""
+        """The indices of the local part: one array per dimension, so that a.local[...] = f(*numpy.ix_(*a.local_indices)). Local."""
         domains = self.domains()
         if not domains:
             return tuple(np.empty(0, np.int64) for _ in self.shape)
@@ -224,7 +224,7 @@ class Array(Arithmetic, Shared, Assignments, Elements):
         return values if found.shape else values[()]
 
     def get(self, key=..., out=None):
-        """a[key], into an array that is there: one allocation less. Local."""
+        """a[key], into an existing array, which saves an allocation. Local."""
         found = _index.basic(key, self.shape, self.lower, self.step, "Array.get()")
         if found is None:
             raise TypeError("lapwing.Array.get(): lists and masks are read by a[key]")
@@ -253,7 +253,7 @@ class Array(Arithmetic, Shared, Assignments, Elements):
             self._raise(lib.lapwing_array_put(self._handle, ranges, address(values), ffi.NULL))
 
     def start_get(self, key):
-        """A patch or a list that arrives while the program does other work: .result() waits and gives the NumPy array. Local.
+        """Reads a patch or a list while the program does other work: .result() waits and returns the NumPy array. Local.
 
         >>> import lapwing
         >>> lapwing.zeros(8).start_get(slice(2, 5)).result().tolist()
@@ -279,8 +279,8 @@ class Array(Arithmetic, Shared, Assignments, Elements):
     prefetch = start_get
 
     def start_put(self, key, value):
-        """a[key] = value without waiting: the values are copied first where they are not a contiguous array of the dtype, else they must stay as
-        they are until .wait(). Local."""
+        """a[key] = value without waiting. Values that are not a contiguous array of the dtype are copied first; others must not change until
+        .wait(). Local."""
         self._handle
         found, cell = _index.basic(key, self.shape, self.lower, self.step, "Array"), ffi.new("lapwing_completion**")
         if found is None:
@@ -310,7 +310,7 @@ class Array(Arithmetic, Shared, Assignments, Elements):
         return np.asarray(value, self.dtype).reshape(1)
 
     def fetch(self, operation, index, operand=None, order="relaxed"):
-        """An atomic on an element: "add", "and", "or", "xor", "min", "max", "replace" or "read"; the value from before. `order`: "relaxed", "acquire",
+        """An atomic on an element: "add", "and", "or", "xor", "min", "max", "replace" or "read". Returns the previous value. `order`: "relaxed", "acquire",
         "release", "acq_rel", "seq_cst". Local."""
         before = np.empty(1, self.dtype)
         memory = ffi.NULL if operation == "read" else address(self._operand(operand))
@@ -325,7 +325,7 @@ class Array(Arithmetic, Shared, Assignments, Elements):
         return self.fetch("add", index, operand, order)
 
     def compare_swap(self, index, expected, desired, order="relaxed"):
-        """Writes `desired` if the element equals `expected`, bit by bit; the value from before. Local."""
+        """Writes `desired` if the element equals `expected`, bit by bit. Returns the previous value. Local."""
         before, old, new = np.empty(1, self.dtype), self._operand(expected), self._operand(desired)
         index = self._one(index if isinstance(index, tuple) else (index,))
         check(lib.lapwing_array_compare_swap(self._handle, index, address(old), address(new), address(before), ORDERS[order]))
@@ -346,7 +346,7 @@ class Array(Arithmetic, Shared, Assignments, Elements):
         return (source(values, self.dtype, shape), 0) if values.ndim else (values.reshape(1), 1)
 
     def fetch_list(self, operation, key, operands=None):
-        """Atomics on the elements a[key], in the order of the list; the values from before. `operands`: one, or one for each. Local."""
+        """Atomics on the elements a[key], in the order of the list. Returns the previous values. `operands`: one, or one for each. Local."""
         indices, pointer, shape = self._listed(key)
         before = np.empty(shape, self.dtype)
         values, one = self._operands(0 if operation == "read" and operands is None else operands, shape)
@@ -369,7 +369,7 @@ class Array(Arithmetic, Shared, Assignments, Elements):
     # --- synchronisation ---
 
     def flush(self, rank=None):
-        """Own operations to a rank, or to all, are complete. Local."""
+        """On return this rank's operations to a rank, or to all, are complete. Local."""
         check(lib.lapwing_array_flush_all(self._handle) if rank is None else lib.lapwing_array_flush(self._handle, rank))
 
     def release(self):
@@ -382,11 +382,11 @@ class Array(Arithmetic, Shared, Assignments, Elements):
         check(lib.lapwing_array_fence(self._handle))
 
     def invalidate_cache(self):
-        """What is cached is not used any more. Local."""
+        """Discards what is cached. Local."""
         check(lib.lapwing_array_invalidate_cache(self._handle))
 
     def barrier(self):
-        """That of the runtime."""
+        """The runtime's barrier."""
         check(lib.lapwing_array_barrier(self._handle))
 
     def statistics(self, total=False):
@@ -395,7 +395,7 @@ class Array(Arithmetic, Shared, Assignments, Elements):
 
     @property
     def window(self):
-        """The window under the array, which ends with it, or with its next resize() or redistribute()."""
+        """The window under the array, which is valid until the array is closed, resized or redistributed."""
         return Window._of_array(self)
 
     # --- collective ---
@@ -430,12 +430,12 @@ class Array(Arithmetic, Shared, Assignments, Elements):
         return result
 
     def broadcast(self, root=0):
-        """Of replicated arrays: every copy becomes that of `root`. Collective."""
+        """For replicated arrays: every copy becomes that of `root`. Collective."""
         check(lib.lapwing_array_broadcast(self._handle, root))
 
     def resize(self, shape):
         """Other extents under the same distribution: elements within both keep their values, others are zero. Collective. ViewError, on every
-        rank, while NumPy arrays show own parts."""
+        rank, while NumPy arrays show a rank's own part."""
         self._no_views("resize")
         shape = tuple(int(n) for n in np.atleast_1d(shape))
         if len(shape) != self.ndim:
@@ -444,8 +444,8 @@ class Array(Arithmetic, Shared, Assignments, Elements):
         self._look()
 
     def redistribute(self, distribution, order=None):
-        """Another distribution; values, shape and lower bounds stay. `order`: over the ranks in the order of a.relabelling(). Collective. As resize()
-        in all else."""
+        """Another distribution; values, shape and lower bounds stay. `order`: over the ranks in the order of a.relabelling(). Collective. Otherwise like
+        resize()."""
         self._no_views("redistribute")
         structure, kept, callback = distribution._parameters(self.ndim)
         if order is None:
@@ -464,14 +464,14 @@ class Array(Arithmetic, Shared, Assignments, Elements):
 
     def prefetch_pattern(self, pattern, consistent=True, static=False, storage="by_index"):
         """Copies of the elements that a pattern names, which a[i, j] then reads: lapwing.Prefetched, for `with`. `consistent`: filled again by the first
-        read after a barrier; otherwise by update(). `static`: the shape stays. `storage`: "by_index", "by_owner", or "in_halo": around the own
-        part, in the room of Array(…, halo=), where Prefetched.view() has both. Collective."""
+        read after a barrier; otherwise by update(). `static`: the shape stays. `storage`: "by_index", "by_owner", or "in_halo": around the rank's
+        own part, in the room of Array(…, halo=), where Prefetched.view() shows both. Collective."""
         from ._prefetch import prefetch
 
         return prefetch(self, pattern, consistent, static, storage)
 
     def save(self, path, progress=None):
-        """The elements to a file, which replaces `path` when it is complete. `progress(done, all)` is called on rank 0 with bytes; what it raises
+        """The elements to a file, which replaces `path` when it is complete. `progress(done, all)` is called on rank 0 with bytes; an exception that it raises
         ends the call. Collective. FileError."""
         _save(lib.lapwing_array_save, self._handle, path, progress)
 
@@ -483,27 +483,27 @@ class Array(Arithmetic, Shared, Assignments, Elements):
 
     @property
     def slice(self):
-        """a.slice[:, ::-1] is part of the array in any order, of which nothing is read: for a[...] = b.slice[:, ::-1].T, a collective assignment
+        """a.slice[:, ::-1] is part of the array in any order; nothing is read yet: for a[...] = b.slice[:, ::-1].T, a collective assignment
         between any two distributions."""
         return _Slicer(self)
 
     @property
     def T(self):
-        """The array transposed, of which nothing is read: a.slice[...].T."""
+        """The array transposed, without reading it: a.slice[...].T."""
         return self.slice[...].T
 
     def transpose(self, *order):
         return self.slice[...].transpose(*order)
 
     def halo(self, depth=1, periodic=False):
-        """The own block with copies of what lies around it: lapwing.Halo, for a `with`. Local."""
+        """The rank's own block with copies of the elements around it: lapwing.Halo, for a `with`. Local."""
         from ._halo import Halo
 
         return Halo(self, depth, periodic)
 
 
 def _numbers(name, values, shape, default):
-    """An option that is a number a dimension."""
+    """An option with one number per dimension."""
     if values is None:
         return (default,) * len(shape)
     values = tuple(int(n) for n in np.atleast_1d(values))
@@ -546,7 +546,7 @@ class _Slicer:
 
 
 class Transfer:
-    """A transfer under way. As a context manager: it is complete after the block.
+    """A transfer under way. As a context manager it is complete after the block.
 
     >>> import lapwing
     >>> a = lapwing.zeros((4, 4))
@@ -564,13 +564,13 @@ class Transfer:
         return self._cell[0] == ffi.NULL or bool(number_of("int*", lib.lapwing_completion_test, self._cell))
 
     def wait(self):
-        """Returns when it is complete."""
+        """Waits until it is complete."""
         if self._cell[0] != ffi.NULL:
             check(lib.lapwing_completion_wait(self._cell))
         self._kept = None
 
     def result(self):
-        """Waits; the elements that were read."""
+        """Waits, and returns the elements that were read."""
         self.wait()
         return self._values if self._finish is None else self._finish()
 
@@ -630,7 +630,7 @@ def fromfunction(function, shape, dtype=float, distribution=None, **options):
 
 
 def checkpoint_shape(path, dtype, ndim, runtime=None):
-    """The shape of the array in a file of this dtype and number of dimensions. Collective. FileError for a file with others."""
+    """The shape of the array in a file. Collective. FileError if its dtype or number of dimensions is another."""
     import os
 
     runtime, extents = runtime or default_runtime(), ffi.new("int64_t[8]")

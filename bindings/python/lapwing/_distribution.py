@@ -7,7 +7,7 @@ from ._library import Callback, ffi, lib
 
 class Distribution:
     """A distribution of the program's own: a class with these four functions, which give the same answers on every rank. Indices are counted
-    from 0. They are called for every element that is looked for: for large arrays Block, Cyclic and BlockCyclic are far faster.
+    from 0. They are called for every element that is accessed: for large arrays Block, Cyclic and BlockCyclic are far faster.
     """
 
     _kind = 4
@@ -15,7 +15,7 @@ class Distribution:
     replicated = False
 
     def locate(self, shape, ranks, index):
-        """(owner, offset, contiguous): the rank, the place in its part in elements, and how many elements from there on are one after the other
+        """(owner, offset, contiguous): the rank, the place in its part in elements, and how many elements from there on are contiguous
         as the last index grows."""
         raise NotImplementedError
 
@@ -24,14 +24,14 @@ class Distribution:
         raise NotImplementedError
 
     def domains(self, shape, ranks, rank):
-        """What a rank owns: a list of disjoint domains, each a tuple of a Python range a dimension."""
+        """What a rank owns: a list of disjoint domains, each a tuple of one Python range per dimension."""
         raise NotImplementedError
 
     def _key(self):
         return (type(self).__name__, id(self))
 
     def _parameters(self, dimensions):
-        """The structure of C, and what must be kept as long as it is used."""
+        """The C structure, and the objects that must be kept as long as it is used."""
 
         def of(shape):
             return tuple(shape.extents[0 : shape.dimensions]), shape.ranks
@@ -90,7 +90,7 @@ class _Regular(Distribution):
 
 
 class Block(_Regular):
-    """One block of ceil(extent / processes) indices a process in each dimension. `grid`: processes in each dimension, 0: chosen here.
+    """One block of ceil(extent / processes) indices per process in each dimension. `grid`: processes in each dimension; 0: Lapwing chooses.
 
     >>> import lapwing
     >>> lapwing.Block(grid=(0, 1))  # blocks of rows
@@ -101,13 +101,13 @@ class Block(_Regular):
 
 
 class Cyclic(_Regular):
-    """Index i of a dimension with P processes is with process i mod P."""
+    """Index i of a dimension with P processes belongs to process i mod P."""
 
     _kind = 1
 
 
 class BlockCyclic(_Regular):
-    """Blocks of `block` indices, a number a dimension, dealt to the processes in turn."""
+    """Blocks of `block` indices (one number per dimension), assigned to the processes in turn."""
 
     _kind = 2
 
@@ -141,8 +141,8 @@ class Replicated(_Regular):
 
 
 class Aligned(Distribution):
-    """As part of an index space, a Python range a dimension, which `distribution` spreads as a whole: elements with the same index are on the same
-    rank, whichever array over the space they belong to. Such arrays have no .local, unless they cover the space, and keep their shapes.
+    """As part of an index space, one Python range per dimension, which `distribution` spreads as a whole: elements with the same index are on the
+    same rank in all arrays over the space. Such arrays have no .local, unless they cover the space, and cannot be resized.
 
     >>> import lapwing
     >>> grid = lapwing.Aligned((range(-1, 9), range(-1, 9)))

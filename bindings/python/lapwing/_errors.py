@@ -16,13 +16,13 @@ class RangeError(Error, IndexError, ValueError):
 
 
 class UsageError(Error, TypeError, ValueError):
-    """A call that the state of the object or the type of the elements does not allow, or an object that is closed."""
+    """The state of the object or the type of its elements does not allow the call, or the object is closed."""
 
     code = "LAPWING_ERR_USAGE"
 
 
 class SettingError(Error, ValueError):
-    """A setting that is unknown or has a value that is not allowed."""
+    """A setting is unknown or has a value that is not allowed."""
 
     code = "LAPWING_ERR_SETTING"
 
@@ -40,7 +40,7 @@ class MpiError(Error, RuntimeError):
 
 
 class FileError(Error, OSError):
-    """A file that cannot be read or written, or does not hold what it should."""
+    """A file cannot be read or written, or has unexpected contents."""
 
     code = "LAPWING_ERR_FILE"
 
@@ -52,17 +52,17 @@ class PeerLeftError(Error, RuntimeError):
 
 
 class MemoryError(Error, MemoryError):
-    """Memory of this process that cannot be had."""
+    """This process cannot get the memory that it needs."""
 
     code = "LAPWING_ERR_MEMORY"
 
 
 class InternalError(Error, RuntimeError):
-    """None of these: please report it."""
+    """None of the above: please report it."""
 
 
 class ViewError(Error, BufferError):
-    """Memory that NumPy arrays still show would go away. Raised on every rank of a collective call."""
+    """NumPy arrays still show memory that would be freed. Raised on every rank of a collective call."""
 
     code = "LAPWING_ERR_USAGE"
 

@@ -1,4 +1,4 @@
-"""The own block of an array with what lies around it."""
+"""A rank's own block of an array with the elements around it."""
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from ._types import Views
 
 class Halo:
     """What a stencil reads: the local block and, `depth` deep on every side and at the corners, elements of other ranks, as one NumPy array. Made by
-    a.halo(); for `with`. `periodic`: where the array goes on after its last index with its first: True, or a flag a dimension.
+    a.halo(); for `with`. `periodic`: whether the first index follows the last: True, or one flag per dimension.
 
     >>> import lapwing
     >>> a = lapwing.ones((24, 24))
@@ -38,7 +38,7 @@ class Halo:
 
     @property
     def array(self):
-        """Own block and halo, without a copy. Elements beyond the array's edges are the program's."""
+        """Own block and halo, without a copy. Elements beyond the array's edges are left to the program."""
         memory, strides, ranges = ffi.new("void**"), ffi.new("int64_t[8]"), ffi.new("lapwing_range[8]")
         check(lib.lapwing_halo_memory(self._handle, memory, strides, ranges))
         dimensions, dtype = self._owner.ndim, self._owner.dtype
@@ -51,13 +51,13 @@ class Halo:
 
     @property
     def own(self):
-        """The own block in it."""
+        """The rank's own block in it."""
         whole = self.array
         return whole[tuple(slice(self.depth, n - self.depth) for n in whole.shape)] if whole.size else whole
 
     @property
     def ranges(self):
-        """The indices of `array`: a range a dimension."""
+        """The indices of `array`: one range per dimension."""
         ranges = ffi.new("lapwing_range[8]")
         check(lib.lapwing_halo_memory(self._handle, ffi.NULL, ffi.NULL, ranges))
         return tuple(range(ranges[d].first, ranges[d].first + ranges[d].size) for d in range(self._owner.ndim))
@@ -79,11 +79,11 @@ class Halo:
         return Transfer(cell, None, (self,))
 
     def store(self):
-        """The own block, but no halo, back to the array. Local."""
+        """Writes the own block, without the halo, back to the array. Local."""
         check(lib.lapwing_halo_store(self._handle))
 
     def close(self):
-        """The memory goes when no NumPy array shows it any more. Local."""
+        """The memory is freed when no NumPy array shows it any more. Local."""
         self._open = False
 
     def __enter__(self):

@@ -9,15 +9,15 @@ from ._library import ffi
 
 
 class Basic:
-    """Integers and slices: a rectangle. `parts` has a range or an integer a dimension, by the array's indices; `shape` is what NumPy gives the
-    result, new axes included."""
+    """Integers and slices: a rectangle. `parts` has a range or an integer per dimension, in the array's indices; `shape` is the shape of
+    NumPy's result, new axes included."""
 
     def __init__(self, parts, shape):
         self.parts, self.shape = parts, shape
         self.full = tuple(1 if isinstance(part, int) else len(part) for part in parts)
 
     def ranges(self):
-        """As C takes them, with rising indices; and the slices that put falling ones right."""
+        """The ranges for C, with ascending indices; and the slices that restore descending ones."""
         ranges, flips = [], []
         for part in self.parts:
             if isinstance(part, int):
@@ -33,7 +33,7 @@ class Basic:
         return ffi.new("lapwing_range[]", ranges), flips
 
     def c_parts(self):
-        """As slices take them."""
+        """The ranges for slices."""
         return ffi.new(
             "lapwing_part[]",
             [(2, part, 1, 1) if isinstance(part, int) else (1, part.start if len(part) else 0, len(part), part.step) for part in self.parts],
@@ -45,12 +45,12 @@ def _is_integer(one):
 
 
 def wraps(lower, step):
-    """Whether -1 is the last index, as it is of arrays whose indices are NumPy's."""
+    """Whether -1 is the last index, as it is in arrays with NumPy's indices."""
     return not any(lower) and all(one == 1 for one in step)
 
 
 def _range(one, extent, lower, step, who):
-    """A slice as a range of indices. With lower bounds or steps an index below 0 is what it says."""
+    """A slice as a range of indices. With lower bounds or steps a negative index does not count from the end."""
     if lower == 0 and step == 1:
         return range(*one.indices(extent))
     stride = step if one.step is None else operator.index(one.step)
@@ -73,7 +73,7 @@ def _range(one, extent, lower, step, who):
 
 
 def expand(key, dimensions, who):
-    """The key as a tuple with one entry a dimension, and None for new axes."""
+    """The key as a tuple with one entry per dimension, and None for new axes."""
     key = key if isinstance(key, tuple) else (key,)
     used = sum(np.ndim(one) if isinstance(one, np.ndarray) and one.dtype == bool else one is not None and one is not Ellipsis for one in key)
     dots = [k for k, one in enumerate(key) if one is Ellipsis]

@@ -67,7 +67,7 @@ class Layout:
 
     @classmethod
     def patch(cls, ranges, shape, itemsize):
-        """The elements of a rectangle, a Python range a dimension, of a row-major array of this shape."""
+        """The elements of a rectangle, one Python range per dimension, of a row-major array of this shape."""
         ranges = ffi.new("lapwing_range[]", [(one.start, len(one), one.step) for one in ranges])
         return cls._make("create_patch", len(shape), ranges, ffi.new("int64_t[]", list(shape)), itemsize)
 
@@ -97,7 +97,7 @@ class Layout:
         return self._make("slice", self._cell[0], begin, end)
 
     def shift(self, distance):
-        """Every offset moved."""
+        """All offsets increased."""
         return self._make("shift", self._cell[0], distance)
 
     def repeat(self, count, stride):
@@ -114,7 +114,7 @@ class Layout:
         return self._make("intersect", self._cell[0], lower, upper)
 
     def info(self):
-        """What there is to know: bytes, blocks, lower, upper, density, list_memory, uniform_block, levels, ascending."""
+        """Its properties: bytes, blocks, lower, upper, density, list_memory, uniform_block, levels, ascending."""
         info = ffi.new("lapwing_layout_info*")
         check(lib.lapwing_layout_query(self._cell[0], info))
         return {name: getattr(info, name) for name in dir(info[0])}

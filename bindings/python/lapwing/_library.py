@@ -29,7 +29,7 @@ def _launcher():
 
 
 def _choose(there, wanted, mpi4py, launcher):
-    """One of the modules that are there. `mpi4py`: the MPI of the mpi4py that is loaded already, or None."""
+    """One of the modules that exist. `mpi4py`: the MPI of the mpi4py that is loaded already, or None."""
     names = " and ".join(_FAMILIES.get(name, name) for name in sorted(there)) or "no MPI"
     if wanted:
         if wanted not in there:
@@ -94,14 +94,14 @@ def check(code):
 
 
 def text_of(function, *arguments):
-    """The text that a call gives."""
+    """The text that a call returns."""
     text = ffi.new("const char**")
     check(function(*arguments, text))
     return ffi.string(text[0]).decode(errors="replace")
 
 
 def number_of(kind, function, *arguments):
-    """The number that a call gives."""
+    """The number that a call returns."""
     number = ffi.new(kind)
     check(function(*arguments, number))
     return number[0]

@@ -1,4 +1,4 @@
-"""Transfers with gaps that come often, puts that are computed on the way, and puts that are recorded."""
+"""Non-contiguous transfers that are repeated, puts that are computed while they travel, and puts that are recorded."""
 
 import numpy as np
 
@@ -66,12 +66,12 @@ class Plan(_OfWindow):
         return array
 
     def execute_notify(self, memory, counter=0):
-        """A put, and one more in a notification counter of the rank."""
+        """A put, after which a notification counter of the rank is incremented."""
         array, pointer = self._address(memory)
         check(lib.lapwing_plan_execute_notify(self._handle, pointer, counter))
 
     def start(self, memory):
-        """Without waiting: a Transfer; the memory must stay as it is until then."""
+        """Without waiting: a Transfer; the memory must not change until it is complete."""
         from ._array import Transfer
 
         (array, pointer), cell = self._address(memory), ffi.new("lapwing_completion**")
@@ -79,7 +79,7 @@ class Plan(_OfWindow):
         return Transfer(cell, array, (self,))
 
     def execute_filled(self, fill, granule=1):
-        """A put whose bytes are computed on the way: fill(first, memory) writes bytes [first, first + len(memory)) of the sequence to a NumPy array of
+        """A put whose bytes are computed while they travel: fill(first, memory) writes bytes [first, first + len(memory)) of the sequence to a NumPy array of
         bytes. Each call is for a multiple of `granule` bytes, in order."""
 
         def call(first, memory, size):
@@ -89,11 +89,11 @@ class Plan(_OfWindow):
         callback.check(lib.lapwing_plan_execute_filled(self._handle, granule, lib.lapwing_python_fill, callback.handle))
 
     def produce(self, memory):
-        """A put from a NumPy array that the program still computes: lapwing.Production."""
+        """A put from a NumPy array that the program is still computing: lapwing.Production."""
         return Production(self, *self._address(memory))
 
     def query(self):
-        """The strategy in use, bytes of an execution, and seconds as the cost model sees it."""
+        """The strategy in use, bytes of an execution, and its seconds predicted by the cost model."""
         strategy, size, seconds = ffi.new("int*"), ffi.new("uint64_t*"), ffi.new("double*")
         check(lib.lapwing_plan_query(self._handle, strategy, size, seconds))
         return {"strategy": _STRATEGIES[strategy[0]], "bytes": size[0], "seconds": seconds[0]}
@@ -119,7 +119,7 @@ class Production:
         check(lib.lapwing_production_ready(self._cell[0], nbytes))
 
     def finish(self):
-        """All are: complete locally on return."""
+        """All bytes are computed: complete locally on return."""
         if self._cell[0] != ffi.NULL:
             check(lib.lapwing_production_finish(self._cell))
 
@@ -135,7 +135,7 @@ class Production:
 
 
 class Recording(_OfWindow):
-    """Puts that are made one by one, and travel as one planned transfer for each rank; made by window.recording(). Local."""
+    """Puts that are made one by one and travel as one planned transfer to each rank; made by window.recording(). Local."""
 
     _kind = "recording"
 
@@ -152,7 +152,7 @@ class Recording(_OfWindow):
         self._kept.append(array)
 
     def run(self):
-        """Puts what was recorded, complete locally on return, and begins anew."""
+        """Puts what was recorded, complete locally on return, and starts a new recording."""
         check(lib.lapwing_recording_run(self._handle))
         self._kept = []
 
@@ -163,7 +163,7 @@ class Recording(_OfWindow):
         return {"puts": puts[0], "plans_made": plans[0]}
 
     def blocks(self, rank):
-        """Blocks of what is to go to a rank, or went with the last run."""
+        """Blocks that will go to a rank, or went with the last run."""
         count = ffi.new("uint64_t*")
         check(lib.lapwing_recording_blocks(self._handle, rank, count))
         return count[0]

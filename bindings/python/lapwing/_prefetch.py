@@ -1,4 +1,4 @@
-"""Copies of what other ranks have, moved in bulk: of elements by patterns, and of bytes of windows."""
+"""Copies of other ranks' data, moved in bulk: of elements by patterns, and of bytes of windows."""
 
 import numpy as np
 
@@ -11,7 +11,7 @@ STORAGES = {"by_index": 0, "by_owner": 1, "in_halo": 2}
 
 
 class Pattern:
-    """Which elements a rank will read beside its own: for a.prefetch_pattern()."""
+    """Which elements a rank will read besides its own: for a.prefetch_pattern()."""
 
     _kind = -1
 
@@ -26,8 +26,8 @@ class Pattern:
 
 
 class Stencil(Pattern):
-    """The elements up to `depth` away from an own one; `corners`: also those that are away in several dimensions. `periodic`: where the array goes on
-    after its last index with its first: True, or a flag a dimension."""
+    """The elements up to `depth` away from one of the rank's own; `corners`: also those at a distance in several dimensions. `periodic`: whether the
+    first index follows the last: True, or one flag per dimension."""
 
     _kind = 0
 
@@ -57,7 +57,7 @@ class ColumnWise(Pattern):
 
 
 class Transpose(Pattern):
-    """The own indices with the dimensions in reverse order."""
+    """The rank's own indices with the dimensions in reverse order."""
 
     _kind = 3
 
@@ -69,7 +69,7 @@ class AllElements(Pattern):
 
 
 class Domains(Pattern):
-    """A list of domains that this rank reads, each a tuple of a Python range a dimension. Indices that the array does not have are skipped."""
+    """A list of domains that this rank reads, each a tuple of one Python range per dimension. Indices that the array does not have are skipped."""
 
     _kind = 5
 
@@ -94,8 +94,8 @@ class Domains(Pattern):
 
 
 class Function(Pattern):
-    """What function(own) says that a rank reads because it owns a domain: one domain or a list, each a tuple of a Python range a dimension, as `own`
-    is; its ranges are empty where the rank owns nothing. It is called for each own domain, and again when the shape or the distribution changes.
+    """What a rank reads because it owns a domain, as function(own) returns it: one domain or a list, each a tuple of one Python range per dimension, like
+    `own`, whose ranges are empty where the rank owns nothing. It is called for each own domain, and again when the shape or the distribution changes.
 
     >>> import lapwing
     >>> a = lapwing.ones((6, 6))
@@ -136,7 +136,7 @@ def _options(consistent, static, storage):
 
 
 class Prefetched:
-    """What an array has prefetched, for `with`: made by a.prefetch_pattern(). At the end of the block all patterns of the array go.
+    """What an array has prefetched, for `with`: made by a.prefetch_pattern(). The end of the block removes all patterns of the array.
 
     >>> import lapwing
     >>> a = lapwing.fromfunction(lambda i, j: 10 * i + j, (6, 6))
@@ -150,7 +150,7 @@ class Prefetched:
         self._array = array
 
     def update(self):
-        """Fills all copies; what others have written must have been released before. Local."""
+        """Fills all copies; other ranks must have released what they wrote before. Local."""
         check(lib.lapwing_array_update_copies(self._array._handle))
 
     def start_update(self):
@@ -166,7 +166,7 @@ class Prefetched:
         return bool(number_of("int*", lib.lapwing_array_is_prefetched, self._array._handle, self._array._one(index)))
 
     def block(self, *index):
-        """A copy of the block around an element that is own, prefetched or of this node, and its first index. Local."""
+        """A copy of the block around an element that is the rank's own, prefetched or on this node, and its first index. Local."""
         array = self._array
         memory, strides, ranges = ffi.new("void**"), ffi.new("int64_t[8]"), ffi.new("lapwing_range[8]")
         check(lib.lapwing_array_block_at(array._handle, array._one(index), memory, strides, ranges))
@@ -178,14 +178,14 @@ class Prefetched:
         return block, tuple(ranges[d].first for d in range(array.ndim))
 
     def evict(self):
-        """All patterns of the array and their copies go. Local."""
+        """Removes all patterns of the array and their copies. Local."""
         if not self._array.closed:
             check(lib.lapwing_array_evict(self._array._handle))
         self._array._patterns.clear()
 
     def view(self):
-        """Own part and copies around it, of an array that prefetches with storage="in_halo": a NumPy array that cannot be written, without a copy, and
-        its first index. Elements that are neither own nor prefetched are anything. As a.local, it keeps the array from being closed. Local."""
+        """Own part and copies around it, of an array that prefetches with storage="in_halo": a read-only NumPy array, without a copy, and its first
+        index. Elements that are neither the rank's own nor prefetched are undefined. Like a.local, it keeps the array from being closed. Local."""
         array = self._array
         memory, strides, ranges = ffi.new("void**"), ffi.new("int64_t[8]"), ffi.new("lapwing_range[8]")
         check(lib.lapwing_array_halo_view(array._handle, memory, strides, ranges))
@@ -244,7 +244,7 @@ class Prefetch:
         return number_of("uint64_t*", lib.lapwing_prefetch_request, self._handle, rank, offset, ffi.NULL if layout is None else layout._cell[0])
 
     def access(self, slice, dtype=np.uint8):
-        """The copy, as an array of its own."""
+        """The copy, as a new array."""
         memory, count = ffi.new("void**"), ffi.new("uint64_t*")
         check(lib.lapwing_prefetch_access(self._handle, slice, memory, count))
         return np.frombuffer(bytes(ffi.buffer(memory[0], count[0])), dtype).copy()
@@ -256,7 +256,7 @@ class Prefetch:
         return value[0]
 
     def update(self):
-        """Fills all copies; what others have written must have been released before."""
+        """Fills all copies; other ranks must have released what they wrote before."""
         check(lib.lapwing_prefetch_update(self._handle))
 
     def start_update(self):
@@ -268,7 +268,7 @@ class Prefetch:
         return Transfer(cell, None, (self,))
 
     def evict(self):
-        """All slices and copies go."""
+        """Removes all slices and copies."""
         check(lib.lapwing_prefetch_evict(self._handle))
 
     @property

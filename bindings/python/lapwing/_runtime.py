@@ -1,4 +1,4 @@
-"""The ranks of a communicator, and the objects that they have together."""
+"""The ranks of a communicator, and the objects that they share."""
 
 import atexit
 import json
@@ -43,7 +43,7 @@ class Cell:
 
 
 class Shared:
-    """What arrays, windows and locks have in common: they are closed by all ranks together, or with the runtime."""
+    """Base of arrays, windows and locks: they are closed by all ranks together, or with the runtime."""
 
     __reduce_ex__ = refuse_pickling
 
@@ -69,7 +69,7 @@ class Shared:
         return self._cell.handle[0] == ffi.NULL
 
     def _no_views(self, call):
-        """Collective: no rank has NumPy arrays that show memory which goes away."""
+        """Collective: checks that no rank has NumPy arrays that show memory which will be freed."""
         counts = np.array([self._views.count, 0], np.int64)
         counts[1] = counts[0] > 0
         own = int(counts[0])
@@ -82,7 +82,7 @@ class Shared:
 
     def close(self):
         """Collective: completes all operations and frees the memory. lapwing.ViewError on every rank while a NumPy array on any of them shows
-        the memory. Nothing for an object that is closed."""
+        the memory. Does nothing if the object is closed."""
         if self.closed:
             return
         self._no_views("close")
@@ -105,13 +105,13 @@ class Shared:
         return self
 
     def __exit__(self, kind, value, trace):
-        # Behind an exception other ranks may never come to a collective call.
+        # After an exception other ranks may never come to a collective call.
         if kind is None:
             self.close()
 
 
 class Settings:
-    """Values that a runtime is made with: of the environment, and what the program sets. See docs/settings.md.
+    """The settings of a runtime: from the environment, and what the program sets. See docs/settings.md.
 
     >>> import lapwing
     >>> settings = lapwing.Settings(LAPWING_CACHE="epoch")
@@ -202,7 +202,7 @@ _failed = False
 
 
 class Runtime:
-    """The ranks of a communicator of mpi4py; None: all ranks, and MPI is started if nobody has. Collective.
+    """The ranks of a communicator of mpi4py; None: all ranks, and MPI is started if it is not yet. Collective.
 
     `settings` are a lapwing.Settings, or names and values: Runtime(LAPWING_CACHE="epoch"). Most programs take lapwing.runtime() instead.
     """
@@ -237,7 +237,7 @@ class Runtime:
         return f"<lapwing.Runtime: {'closed' if self.closed else self.who()}>"
 
     def _collect(self):
-        """Frees what nobody refers to on any rank, in the order in which it was made."""
+        """Frees the objects that nothing refers to on any rank, in the order of their creation."""
         if not self._cells:
             return
         dropped = np.array([cell.dropped for cell in self._cells], np.uint8)
@@ -247,12 +247,12 @@ class Runtime:
             self._cells.remove(cell)
 
     def collect(self):
-        """Collective: frees arrays, windows and locks that nobody refers to any more on any rank."""
+        """Collective: frees arrays, windows and locks that nothing refers to any more on any rank."""
         self._handle
         self._collect()
 
     def close(self):
-        """Collective: closes what is open, the last first, and ends the runtime; the last one ends MPI if Lapwing started it."""
+        """Collective: closes what is open, the latest first, and ends the runtime; the last runtime ends MPI if Lapwing started it."""
         global _default
         if self.closed:
             return
@@ -308,14 +308,14 @@ class Runtime:
         return number_of("int*", lib.lapwing_runtime_nodes, self._handle)
 
     def barrier(self, identity=None):
-        """Collective. What was written before is seen by all ranks after. `identity`: a number that all ranks must pass alike."""
+        """Collective. What was written before it is seen by all ranks after it. `identity`: a number that must be the same on all ranks."""
         if identity is None:
             check(lib.lapwing_runtime_barrier(self._handle))
         else:
             check(lib.lapwing_runtime_barrier_identity(self._handle, identity))
 
     def notify(self, identity=None):
-        """The first half of a barrier: waits for nobody."""
+        """The first half of a barrier: does not wait."""
         if identity is None:
             check(lib.lapwing_runtime_notify(self._handle))
         else:
@@ -329,7 +329,7 @@ class Runtime:
             check(lib.lapwing_runtime_wait_identity(self._handle, identity))
 
     def release(self):
-        """Own puts to every window are complete at their owners."""
+        """On return this rank's puts to all windows are complete at their owners."""
         check(lib.lapwing_runtime_release(self._handle))
 
     def acquire(self):
@@ -391,8 +391,8 @@ class Runtime:
         return values
 
     def combine(self, values, function):
-        """Collective: combines a NumPy array of every rank in the order of the ranks, in place. `function(left, right)` gives the combined
-        array, and is associative: numpy.multiply, for example. At most 4 MiB travel at a time: elements are combined one by one."""
+        """Collective: combines a NumPy array of every rank in the order of the ranks, in place. `function(left, right)` returns the combined
+        array, and must be associative: numpy.multiply, for example. At most 4 MiB travel at a time: elements are combined one by one."""
         self._in_place(values)
         flat = values.reshape(-1)
         chunk = max(1, (1 << 20) // values.itemsize)
@@ -406,7 +406,7 @@ class Runtime:
         return values
 
     def _agree(self, failure, call):
-        """Collective: an exception of one rank is one of all."""
+        """Collective: an exception on one rank is raised on all."""
         failed = self.max(self.rank if failure is not None else -1)
         if failure is not None:
             raise failure
@@ -462,12 +462,12 @@ class Runtime:
         return f"rank {self.rank} of {self.size}" if self.closed else text_of(lib.lapwing_runtime_who, self._handle)
 
     def setting(self, name):
-        """The value of a setting that the runtime was made with."""
+        """The value of a setting with which the runtime was made."""
         return text_of(lib.lapwing_runtime_setting, self._handle, name.encode())
 
 
 def runtime():
-    """The runtime of all ranks, which the first call makes: collective then. MPI is started if nobody has."""
+    """The runtime of all ranks, which the first, collective, call makes. MPI is started if it is not yet."""
     global _default
     if _default is None:
         _default = Runtime()
@@ -475,8 +475,8 @@ def runtime():
 
 
 def use(runtime):
-    """From now on lapwing.runtime(), and with it every function that takes no other, is this one: over a communicator of mpi4py, for
-    example. Local."""
+    """Makes this the runtime that lapwing.runtime() returns, and functions use that are given no other: over a communicator of mpi4py,
+    for example. Local."""
     global _default
     runtime._handle
     _default = runtime
@@ -493,11 +493,11 @@ def size():
 
 
 def barrier():
-    """That of lapwing.runtime()."""
+    """The barrier of lapwing.runtime()."""
     runtime().barrier()
 
 
-# An exception that ends a rank must not leave it waiting for the others in collective calls, nor them for it.
+# A rank that ends by an exception must not wait for the others in collective calls, nor they for it.
 _previous_hook = sys.excepthook
 
 

@@ -12,12 +12,12 @@ OPERATIONS = {"replace": REPLACE, "add": ADD, "min": MIN, "max": MAX, "subtract"
 
 
 class Assignments:
-    """What arrays and slices have in common: collective assignments from other arrays and slices."""
+    """Base of arrays and slices: collective assignments from other arrays and slices."""
 
 
 class Slice(Assignments):
-    """Part of an array in any order, with positions from 0 on; made by a.slice[…], a.T and s[…], and nothing is read by that. It is valid until the
-    array is closed, resized or redistributed."""
+    """Part of an array in any order, with positions from 0; made by a.slice[…], a.T and s[…], which read nothing. It is valid until the array is
+    closed, resized or redistributed."""
 
     __reduce_ex__ = refuse_pickling
     __hash__ = object.__hash__
@@ -114,8 +114,8 @@ class Slice(Assignments):
     # --- collective ---
 
     def assign(self, other, operation="replace"):
-        """The elements become those of another array or slice of the same shape, or a number; "add", "subtract", "multiply", "min", "max": are
-        combined with them. As if the source were copied before. Collective: a barrier before and after."""
+        """Assigns the elements of another array or slice of the same shape, or a number; with "add", "subtract", "multiply", "min" or "max" the elements
+        are combined with them. As if the source had been copied first. Collective: a barrier before and after."""
         if isinstance(other, Assignments):
             other = as_slice(other)
             check(lib.lapwing_slice_assign(self._handle, other._handle, OPERATIONS[operation]))
@@ -127,7 +127,7 @@ class Slice(Assignments):
             )
 
     def apply(self, other, function):
-        """The elements become function(target, source), of NumPy numbers, one by one: slow. Collective."""
+        """Each element becomes function(target, source), called with NumPy numbers, one by one: slow. Collective."""
         other = as_slice(other)
         into, of = self.dtype, other.dtype
 
@@ -181,7 +181,7 @@ def as_slice(one):
 
 
 class Assignment:
-    """Assignments that are carried out together, as often as needed; the plans are kept."""
+    """Assignments that are carried out together, as often as needed, with the same plans."""
 
     __reduce_ex__ = refuse_pickling
 
@@ -193,7 +193,7 @@ class Assignment:
             lib.lapwing_assignment_free(self._cell)
 
     def add(self, target, other, operation="replace"):
-        """One more: as Slice.assign(). Local."""
+        """Adds one, with the arguments of Slice.assign(). Local."""
         target = as_slice(target)
         if isinstance(other, Assignments):
             other = as_slice(other)
@@ -205,7 +205,7 @@ class Assignment:
         return self
 
     def execute(self, compare=False):
-        """All of them. `compare`: whether all ranks have the same slices is looked at first. Collective."""
+        """Carries out all of them. `compare`: first checks that all ranks have the same slices. Collective."""
         check(lib.lapwing_assignment_execute(self._cell[0], compare))
 
     @property
@@ -216,5 +216,5 @@ class Assignment:
         return transfers[0], size[0]
 
     def explain(self):
-        """A text for people."""
+        """A text for people to read."""
         return text_of(lib.lapwing_assignment_explain, self._cell[0])

@@ -10,7 +10,7 @@ BYTES = 5
 
 
 def dtype_of(dtype):
-    """A dtype whose elements are nothing but bytes."""
+    """A dtype whose elements are bytes without a meaning."""
     dtype = np.dtype(dtype)
     if dtype.hasobject:
         raise TypeError(f"lapwing: elements of type {dtype} are references to Python objects, which mean nothing on other ranks")
@@ -22,7 +22,7 @@ def dtype_of(dtype):
 
 
 def type_of(dtype):
-    """The lapwing_type of a dtype: numbers in this machine's byte order, all else bytes."""
+    """The lapwing_type of a dtype: numbers in this machine's byte order, bytes for all others."""
     kind = _KINDS.get(dtype.kind, BYTES)
     if kind != BYTES and (dtype.itemsize not in _SIZES[kind] or not dtype.isnative):
         kind = BYTES
@@ -58,7 +58,7 @@ def target(out, dtype, shape):
 
 
 class Views:
-    """Counts the NumPy arrays that show memory of an object, which stays as long as one of them does."""
+    """Counts the NumPy arrays that show an object's memory, which is kept as long as there are any."""
 
     def __init__(self):
         self.count = 0

@@ -10,7 +10,7 @@ _ASSIGNED = {np.add: "add", np.subtract: "subtract", np.multiply: "multiply", np
 
 
 def _identity(ufunc, dtype):
-    """What changes nothing, for ranks that own no elements."""
+    """The neutral element, for ranks that own no elements."""
     if ufunc in (np.maximum, np.fmax, np.minimum, np.fmin):
         lowest = ufunc in (np.maximum, np.fmax)
         if dtype.kind == "f":
@@ -25,7 +25,7 @@ def _identity(ufunc, dtype):
 
 
 class _Broadcast:
-    """An array of another shape, of which each rank reads what is broadcast to its own part."""
+    """An array of another shape; each rank reads the elements that are broadcast to its own part."""
 
     def __init__(self, array):
         self.array, self.dtype = array, array.dtype
@@ -45,7 +45,7 @@ class _Broadcast:
 
 
 def _leader(ufunc, arrays, inputs):
-    """The array whose shape and distribution the result has: the first one of the shape that all are broadcast to."""
+    """The array whose shape and distribution the result gets: the first with the shape that all are broadcast to."""
     try:
         shape = np.broadcast_shapes(*(one.shape if hasattr(one, "shape") else np.shape(one) for one in inputs))
     except ValueError:
@@ -62,7 +62,7 @@ class Arithmetic(NDArrayOperatorsMixin):
     """Operators, ufuncs and reductions of arrays. All are collective."""
 
     def _own_blocks(self):
-        """What this rank owns, as (indices of each dimension, values): its own part, or patches where that is no NumPy array."""
+        """What this rank owns, as (indices of each dimension, values): its own part, or patches if that is not a NumPy array."""
         if self.distribution._has_local:
             if self.local.size:
                 yield self.local_indices, self.local
@@ -166,7 +166,7 @@ class Arithmetic(NDArrayOperatorsMixin):
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
     def _by_domains(self, ufunc, inputs, outputs, options):
-        """The same where own parts are no NumPy arrays: domain after domain, by patches. All have written what is read."""
+        """The same if own parts are not NumPy arrays: domain after domain, by patches. All have written what is read."""
         found = []
         for domain in self.domains():
             mesh = np.ix_(*(np.arange(one.start, one.stop, one.step) for one in domain))
@@ -225,7 +225,7 @@ class Arithmetic(NDArrayOperatorsMixin):
         return self._reduce(np.multiply, axis, dtype, keepdims)
 
     def min(self, axis=None, keepdims=False):
-        """The smallest; NaN if one element is, as in NumPy."""
+        """The smallest element; NaN if any element is, as in NumPy."""
         return self._reduce(np.minimum, axis, None, keepdims)
 
     def max(self, axis=None, keepdims=False):
@@ -242,14 +242,14 @@ class Arithmetic(NDArrayOperatorsMixin):
         return total / (self.size / max(1, np.size(total)))
 
     def argmin(self):
-        """The index of the first of the smallest elements, NaN passed over: a tuple, as a[a.argmin()] takes it. Collective."""
+        """The index of the first of the smallest elements, ignoring NaN: a tuple, for a[a.argmin()]. Collective."""
         return self._extreme("min")[1]
 
     def argmax(self):
         return self._extreme("max")[1]
 
     def nanmin(self):
-        """The smallest element, NaN passed over. Collective."""
+        """The smallest element, ignoring NaN. Collective."""
         return self._extreme("min")[0]
 
     def nanmax(self):
@@ -264,7 +264,7 @@ class Arithmetic(NDArrayOperatorsMixin):
         return value[0], tuple(index[0 : self.ndim])
 
     def nansum(self):
-        """The library's own sum of all elements, NaN passed over: a double, int64 or uint64. Collective."""
+        """The library's own sum of all elements, ignoring NaN: a double, int64 or uint64. Collective."""
         from ._library import check, ffi, lib
         from ._types import address
 
@@ -321,7 +321,7 @@ def _full_like(a, value, dtype=None):
 
 
 class _Elementwise:
-    """A function of NumPy's that is no ufunc, and computes each element from those in the same place: as one."""
+    """A NumPy function that is no ufunc but works element by element, as a ufunc."""
 
     signature = None
 

@@ -1,4 +1,4 @@
-"""Memory of every rank that all of them read and write."""
+"""Memory of every rank that all ranks read and write."""
 
 import numpy as np
 
@@ -41,8 +41,8 @@ def _memory(values, writable):
 class Window(Shared):
     """A part of `nbytes` bytes at each rank, zero at the start; sizes may differ. Offsets are in bytes. Collective.
 
-    What is written travels as it lies in memory; NumPy arrays with gaps, as a[:, 3], are packed on the way. docs/consistency.md says what is
-    complete when.
+    Bytes travel as they are in memory; NumPy arrays with gaps, such as a[:, 3], are packed on the way. docs/consistency.md says when what is
+    complete.
 
     >>> import lapwing, numpy
     >>> w = lapwing.Window(64)
@@ -141,7 +141,7 @@ class Window(Shared):
         return _memory(out, True)
 
     def _move(self, plain, with_gaps, rank, offset, values, *cell):
-        """A transfer between a rank's part and a NumPy array, by one of two calls of the library: the array has gaps, or none."""
+        """A transfer between a rank's part and a NumPy array, by one of two calls of the library, depending on whether the array has gaps."""
         if values.flags.c_contiguous:
             check(plain(self._handle, rank, offset, address(values), values.nbytes, *cell))
         else:
@@ -168,11 +168,11 @@ class Window(Shared):
         return self._start(lib.lapwing_window_start_get, lib.lapwing_window_start_get_layout, rank, offset, self._into(count, dtype, out))
 
     def start_put(self, rank, offset, values):
-        """put() without waiting: the values must stay as they are until .wait()."""
+        """put() without waiting: the values must not change until .wait()."""
         return self._start(lib.lapwing_window_start_put, lib.lapwing_window_start_put_layout, rank, offset, _memory(values, False))
 
     def get_layout(self, rank, offset, there, out, here=None):
-        """Bytes that lie as `there` in the rank's part, and as `here` in `out` (None: as the NumPy array lies). Local."""
+        """Bytes with the layout `there` in the rank's part, and `here` in `out` (None: that of the NumPy array). Local."""
         values = _memory(out, True)
         here = here or Layout.of(values)
         check_inside(values, here)
@@ -180,7 +180,7 @@ class Window(Shared):
         return values
 
     def put_layout(self, rank, offset, there, values, here=None):
-        """As get_layout(), to the rank. Local."""
+        """Like get_layout(), to the rank. Local."""
         values = _memory(values, False)
         here = here or Layout.of(values)
         check_inside(values, here)
@@ -213,15 +213,15 @@ class Window(Shared):
         check(lib.lapwing_window_prefetch(self._handle, rank, offset, nbytes))
 
     def invalidate_cache(self):
-        """What is cached is not used any more. Local."""
+        """Discards what is cached. Local."""
         check(lib.lapwing_window_invalidate_cache(self._handle))
 
     def flush(self, rank=None):
-        """Own operations to a rank, or to all, are complete at both ends. Local."""
+        """On return this rank's operations to a rank, or to all, are complete at both ends. Local."""
         check(lib.lapwing_window_flush_all(self._handle) if rank is None else lib.lapwing_window_flush(self._handle, rank))
 
     def release(self):
-        """Own puts to this window are complete at their owners. Local."""
+        """On return this rank's puts to this window are complete at their owners. Local."""
         check(lib.lapwing_window_release(self._handle))
 
     def acquire(self):
@@ -238,7 +238,7 @@ class Window(Shared):
         return np.asarray(value, dtype).reshape(1)
 
     def fetch(self, operation, rank, offset, operand=None, dtype=np.int64, order="relaxed"):
-        """An atomic on the value at `offset`: "add", "and", "or", "xor", "min", "max", "replace" or "read"; the value from before. Local."""
+        """An atomic on the value at `offset`: "add", "and", "or", "xor", "min", "max", "replace" or "read". Returns the previous value. Local."""
         dtype = np.dtype(dtype)
         before, value = np.empty(1, dtype), self._value(0 if operand is None and operation == "read" else operand, dtype)
         check(
@@ -249,7 +249,7 @@ class Window(Shared):
         return before[0]
 
     def compare_swap(self, rank, offset, expected, desired, dtype=np.int64, order="relaxed"):
-        """Writes `desired` if the value equals `expected` bit by bit; the value from before. Local."""
+        """Writes `desired` if the value equals `expected` bit by bit. Returns the previous value. Local."""
         dtype = np.dtype(dtype)
         before, old, new = np.empty(1, dtype), self._value(expected, dtype), self._value(desired, dtype)
         check(
@@ -272,7 +272,7 @@ class Window(Shared):
         return values, int(values.size == 1 and count != 1)
 
     def fetch_list(self, operation, rank, offsets, operands=0, dtype=np.int64):
-        """Many atomics at one rank, in the order of the list; the values from before. Local."""
+        """Many atomics at one rank, in the order of the list. Returns the previous values. Local."""
         return self._fetch_list(operation, rank, offsets, operands, dtype, False)
 
     def start_fetch_list(self, operation, rank, offsets, operands=0, dtype=np.int64):
@@ -324,7 +324,7 @@ class Window(Shared):
     # --- notified puts ---
 
     def put_notify(self, rank, offset, values, counter=0):
-        """A put, and one more in a notification counter of the rank after it. Local."""
+        """A put, after which a notification counter of the rank is incremented. Local."""
         values = _memory(values, False)
         if values.flags.c_contiguous:
             check(lib.lapwing_window_put_notify(self._handle, rank, offset, address(values), values.nbytes, counter))
@@ -333,7 +333,7 @@ class Window(Shared):
             check(lib.lapwing_window_put_notify_layout(self._handle, rank, offset, there._cell[0], address(values), here._cell[0], counter))
 
     def wait_notified(self, counter=0, count=1):
-        """Waits until an own counter has reached `count`, takes that off it, and acquires. Local."""
+        """Waits until a counter of this rank has reached `count`, subtracts that, and acquires. Local."""
         check(lib.lapwing_window_wait_notified(self._handle, counter, count))
 
     def notified(self, counter=0):
@@ -345,26 +345,26 @@ class Window(Shared):
         return read_statistics(lib.lapwing_window_total_statistics if total else lib.lapwing_window_statistics, self._handle)
 
     def plan_put(self, rank, offset, there, here, **options):
-        """A put that comes often: lapwing.Plan. `strategy`, `first_chunk`, `growth`, `largest_chunk`: docs/noncontiguous.md."""
+        """A put that is repeated: lapwing.Plan. `strategy`, `first_chunk`, `growth`, `largest_chunk`: docs/noncontiguous.md."""
         from ._plan import Plan
 
         return Plan(self, "put", rank, offset, there, here, **options)
 
     def plan_get(self, rank, offset, there, here, **options):
-        """A get that comes often."""
+        """A get that is repeated."""
         from ._plan import Plan
 
         return Plan(self, "get", rank, offset, there, here, **options)
 
     def recording(self):
-        """Puts that are made one by one, and travel together: lapwing.Recording."""
+        """Puts that are made one by one and travel together: lapwing.Recording."""
         from ._plan import Recording
 
         return Recording(self)
 
 
 def check_inside(values, layout):
-    """A layout must not leave the memory of an array."""
+    """A layout must stay within the memory of an array."""
     lower, upper = np.lib.array_utils.byte_bounds(values) if hasattr(np.lib, "array_utils") else np.byte_bounds(values)
     base = values.__array_interface__["data"][0]
     info = layout.info()
@@ -375,7 +375,7 @@ def check_inside(values, layout):
 
 
 class Lock(Shared):
-    """A lock that all ranks share, granted in the order of the requests; for `with`. Taking it acquires, giving it back releases, for all windows.
+    """A lock that all ranks share, granted in the order of the requests; for `with`. To take it is an acquire, and to give it back a release, for all windows.
     Collective.
 
     >>> import lapwing
@@ -390,14 +390,14 @@ class Lock(Shared):
         self._open(runtime, "lock", lib.lapwing_lock_create, runtime._handle, home)
 
     def acquire(self, blocking=True):
-        """Returns when this rank holds the lock; without `blocking`: whether it could be had at once. Local."""
+        """Returns when this rank holds the lock; without `blocking`, whether it was free. Local."""
         if not blocking:
             return bool(number_of("int*", lib.lapwing_lock_try, self._handle))
         check(lib.lapwing_lock_lock(self._handle))
         return True
 
     def release(self):
-        """Passes it on. Local."""
+        """Gives it back. Local."""
         check(lib.lapwing_lock_unlock(self._handle))
 
     @property
