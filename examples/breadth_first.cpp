@@ -1,5 +1,5 @@
 // Breadth-first search from one vertex of a graph whose vertices are distributed over the ranks: level by level each
-// rank claims the neighbours of its part of the frontier, all in one message an owner, and goes on from those that it
+// rank claims the neighbours of its part of the frontier, all in one message an owner, and continues from those that it
 // won. Ends with a check against the same search on one rank.
 //
 //     mpirun -n 4 breadth_first

@@ -1,4 +1,4 @@
-// One need, several calls: the parts between the marks stand in docs/which-call.md. Each part checks itself.
+// One need, several calls: the parts between the marks are shown in docs/which-call.md. Each part checks itself.
 //
 //     mpirun -n 4 which_call
 #include <lapwing/lapwing.hpp>

@@ -63,7 +63,7 @@ bool shared_sum(lapwing::Runtime& runtime) {
     total(0) += runtime.rank().value + 1.0; // total += MYTHREAD + 1;
     lock.unlock();                          // upc_unlock(lock);
 
-    runtime.notify(); // upc_notify;   work that needs nothing of the others may stand here
+    runtime.notify(); // upc_notify;   work that needs no other rank may come here
     runtime.wait();   // upc_wait;
     // [end]
     const bool right = total(0) == 0.5 * runtime.size() * (runtime.size() + 1);

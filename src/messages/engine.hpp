@@ -32,7 +32,7 @@ namespace lapwing::detail::messages {
 /// the one that calls MPI.
 ///
 /// Own memory is bounded by EngineLimits, whatever the number of ranks: about 1.5 MiB with the defaults, up to 8 MiB
-/// more once others have asked for packing or unpacking, and about 150 bytes for each rank that packets have been
+/// more once others have asked for packing or unpacking, and about 120 bytes for each rank that packets have been
 /// exchanged with. MPI's is not: what has been sent to a rank and not been received waits inside MPI there, up to
 /// packets_in_flight packets from each rank that has requests under way to it (MPI_Issend would not help: both MPIs
 /// send small messages' data along with it). Requests wait at the sender for acknowledgements. Requests and replies use
