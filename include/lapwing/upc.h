@@ -122,7 +122,7 @@ int lapwing_upc_synci_attempt(void);
 /* A hint that these bytes, of one thread, will soon be read: if they can be cached they are requested now. */
 void lapwing_upc_prefetch(lapwing_upc_pointer source, size_t bytes);
 
-/* The heap: first fit, in the memory that LAPWING_UPC_HEAP (blocks of all threads) and LAPWING_UPC_LOCAL_HEAP
+/* The heap, in the memory that LAPWING_UPC_HEAP (blocks of all threads) and LAPWING_UPC_LOCAL_HEAP
  * (upc_alloc) set for each thread. Memory is aligned to 64 bytes, and not cleared. Zero bytes return the null pointer.
  */
 

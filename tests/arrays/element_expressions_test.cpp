@@ -1,5 +1,5 @@
-// Elements in expressions, where their values may stand: of numbers, complex numbers, and class types whose operators
-// are templates.
+// Elements in expressions, in place of their values: numbers, complex numbers, and class types whose operators are
+// templates.
 #include "tests/arrays/array_test.hpp"
 
 #include <array>
@@ -15,7 +15,7 @@ using Complex = std::complex<double>;
 
 namespace numbers {
 
-/// As multiprecision libraries have it: operators and functions are templates, found by their arguments.
+/// As in multiprecision libraries: operators and functions are templates, found by their arguments.
 template <class B>
 struct Big {
     B value = 0;

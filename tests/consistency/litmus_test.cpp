@@ -36,7 +36,7 @@ bool omits() {
     return omit;
 }
 
-/// Carries out a step of synchronisation, unless the run is to show what happens without.
+/// Carries out a step of synchronisation, unless the run shows what happens without it.
 template <class Step>
 void synchronise(Step&& step) {
     if (!omits()) step();
@@ -133,7 +133,7 @@ public:
             return is(number, data.local().subspan(place(number).bytes, size(number)));
         return is(number, copies.read(place(number), size(number)));
     }
-    /// Tells the next rank, without any order; waits for word from the one before.
+    /// Notifies the next rank, without any order; waits to be notified by the one before.
     void raise(int number, std::memory_order order = std::memory_order_relaxed) {
         flags.atomic_write(runtime.rank(), flag, std::int64_t{number}, order);
     }
@@ -160,7 +160,7 @@ private:
     std::vector<std::byte> source_;
 };
 
-/// `publish` makes what was put visible and tells so; `subscribe` waits for word.
+/// `publish` makes what was put visible and notifies; `subscribe` waits for the notification.
 void message_passing(const std::function<void(Ring&, int)>& send, const std::function<void(Ring&, int)>& publish,
                      const std::function<void(Ring&, int)>& subscribe, Shown shown = Shown::surely) {
     Ring ring;

@@ -29,7 +29,7 @@ TEST_CASE("MPI is finalized before the runtime closes") {
     CHECK(window.local_as<std::int64_t>()[0] == 7);
     runtime->barrier();
 
-    // A rank that waits for one that is in MPI_Finalize is told so.
+    // A rank that waits for one that is in MPI_Finalize gets an error.
     if (runtime->size() > 1 && runtime->rank() != Rank{0})
         CHECK_THAT(message_of<lapwing::PeerLeftError>([&] { second->barrier(); }),
                    says({runtime->who(), "Team::barrier", "left the team"}));

@@ -41,8 +41,8 @@ struct Program {
     std::array<std::int64_t, 2> values{1, 2};
 };
 
-/// Collective over all processes. In a program the last rank throws after `before`; the others make `call`, of which
-/// messages say `name`, and must hear about it.
+/// Collective over all processes. In a program the last rank throws after `before`; the others make `call`, whose name
+/// in messages is `name`, and must get an error.
 void check_last_leaves(const char* name, const std::function<void(Program&)>& call,
                        const std::function<void(Program&)>& before = {}) {
     INFO(name);
@@ -177,7 +177,7 @@ TEST_CASE("a wait for what only the rank that left could do is ended") {
                 p.window.put_notify_bytes(Rank{rank}, Offset{0}, {}, 0);
             p.window.flush();
         });
-    // Also where nothing can be asked of the queue any more.
+    // Also where the queue can no longer be asked.
     check_last_leaves(
         "Lock::lock",
         [](Program& p) {
@@ -282,7 +282,7 @@ TEST_CASE("memory of the program's that is left by an exception is not served an
         } catch (const std::logic_error&) {
             if (runtime.rank() == Rank{last}) {
                 CHECK(mprotect(memory, bytes, PROT_NONE) == 0); // as if it were freed: whoever touched it would crash
-                // The team is what the others hear of it by.
+                // The team is what notifies the others.
                 const auto end = std::chrono::steady_clock::now() + std::chrono::seconds{2};
                 try {
                     while (std::chrono::steady_clock::now() < end) (void)runtime.progress();
@@ -303,8 +303,8 @@ TEST_CASE("memory of the program's that is left by an exception is not served an
 
 namespace {
 
-/// Collective over all processes, of which the last leaves while the others hold back bytes for all ranks in a cached
-/// window. `between(window, other)` is what they do before their release, with one that stayed.
+/// Collective over all processes. The last one leaves while the others hold back bytes for all ranks in a cached
+/// window. `between(window, other)` is what they do before their release, with another rank that stays.
 void check_cached_writes(const lapwing::Settings& settings, const lapwing::CacheOptions& cache,
                          const std::function<void(Window&, Rank)>& between) {
     constexpr std::uint64_t segment = 1U << 20;
@@ -337,7 +337,7 @@ void check_cached_writes(const lapwing::Settings& settings, const lapwing::Cache
         const Rank other{(rank + 1) % last};
         CHECK_NOTHROW((void)second.get<std::int64_t>(other, Offset{0}));
         CHECK_NOTHROW(between(first, other));
-        // What those that stayed hold back for the last is told once, with how much it was.
+        // What those that stayed hold back for the last is reported once, with its amount.
         CHECK_THAT(
             message_of<PeerLeftError>([&] { runtime.release(); }),
             says({runtime.who(), "Window(\"first\")", "80 bytes", "to rank " + std::to_string(last), "left the team"}));
@@ -448,7 +448,7 @@ TEST_CASE("after a mismatch the others learn what it was, not only that there wa
             program.runtime.barrier();
             FAIL("no mismatch");
         }
-        // A rank that is told of the mismatch and goes on meets the news that the other left because of it.
+        // A rank that gets the mismatch and goes on then learns that the other left because of it.
         CHECK_THAT(message_of<lapwing::MismatchError>([&] { program.window.close(); }),
                    says({"close of a window", "Team::barrier"}));
         CHECK_THAT(message_of<PeerLeftError>([&] {

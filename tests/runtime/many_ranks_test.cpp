@@ -1,5 +1,4 @@
-// More ranks than the other tests have: start, barriers, random transfers, a redistribution, UPC's
-// collectives.
+// More ranks than in the other tests: start, barriers, random transfers, a redistribution, UPC's collectives.
 #include <lapwing/global_array.hpp>
 #include <lapwing/runtime.hpp>
 #include <lapwing/upc.hpp>

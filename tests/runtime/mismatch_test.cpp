@@ -137,7 +137,7 @@ TEST_CASE("barriers with different identities do not match") {
         runtime.notify(own);
         CHECK_THAT(message_of<MismatchError>([&] { runtime.wait(own); }), differ);
     }
-    // A rank without identity hears of the others' difference.
+    // A rank without identity also gets the error about the others' difference.
     if (runtime.size() > 2) {
         const auto mine = runtime.rank().value == 0 ? std::nullopt : std::optional<std::int64_t>{own};
         CHECK_THAT(message_of<MismatchError>([&] { runtime.barrier(mine); }),
