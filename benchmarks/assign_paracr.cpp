@@ -1,4 +1,4 @@
-// paracr: parallel cyclic reduction of a tridiagonal system, which goes from blocks to cyclic single indices when its
+// paracr: parallel cyclic reduction of a tridiagonal system, which is redistributed from blocks to cyclic when the
 // strides become large: Sanz et al., "Global data re-allocation via communication aggregation in Chapel" (2012),
 // section IV.C; the method is from Hockney and Jesshope, "Parallel Computers" (1988). ptrans: see there.
 #include "harness.hpp"
@@ -11,11 +11,13 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <random>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace lapwing::bench {
@@ -32,12 +34,12 @@ constexpr Row outside{0, 1, 0, 0};
     return {i == 0 ? 0 : -1 - 0.3 * t, 4 + t, i == n - 1 ? 0 : -1 + 0.2 * t, 1 + 2 * t};
 }
 
-/// The row that has no x[i - s] and x[i + s] any more, but x[i - 2 s] and x[i + 2 s].
-[[nodiscard]] Row reduced(const Row& before, const Row& row, const Row& behind) {
+/// The row with x[i - s] and x[i + s] eliminated; it has x[i - 2 s] and x[i + 2 s] in their place.
+[[nodiscard]] Row reduced(const Row& before, const Row& row, const Row& after) {
     const double alpha = -row.a / before.b;
-    const double gamma = -row.c / behind.b;
-    return {alpha * before.a, row.b + alpha * before.c + gamma * behind.a, gamma * behind.c,
-            row.d + alpha * before.d + gamma * behind.d};
+    const double gamma = -row.c / after.b;
+    return {alpha * before.a, row.b + alpha * before.c + gamma * after.a, gamma * after.c,
+            row.d + alpha * before.d + gamma * after.d};
 }
 
 /// The four arrays of a system under one distribution.
@@ -73,7 +75,7 @@ public:
     std::array<GlobalArray<double, 1>, 4> parts;
 };
 
-/// One step of stride `s` over rows that are neighbours, with `margin` of others' on both sides.
+/// One step of stride `s` over consecutive rows, the first and last `margin` of which belong to other ranks.
 [[nodiscard]] std::vector<Row> step(const std::vector<Row>& rows, std::size_t margin, std::size_t s) {
     std::vector<Row> result(rows.size() - 2 * margin);
     const auto at = [&](std::size_t k, bool exists) { return exists ? rows[k] : outside; };
@@ -84,7 +86,7 @@ public:
     return result;
 }
 
-/// Steps of strides below the number of ranks, for which blocks need a few rows of their neighbours.
+/// The steps with strides less than the number of ranks, in which a block needs a few rows of its neighbours.
 void steps_in_blocks(Runtime& runtime, System& system, std::int64_t n) {
     for (std::int64_t s = 1; s < runtime.size(); s *= 2) {
         const Range own = system.parts[0].local_domain().range(0);
@@ -105,8 +107,8 @@ void steps_in_blocks(Runtime& runtime, System& system, std::int64_t n) {
     runtime.barrier();
 }
 
-/// All others: the rows that they combine are the rank's own.
-[[nodiscard]] std::vector<double> steps_in_dealt(Runtime& runtime, const System& system, std::int64_t n) {
+/// The remaining steps, which combine only rows of the rank itself.
+[[nodiscard]] std::vector<double> steps_in_cyclic(Runtime& runtime, const System& system, std::int64_t n) {
     std::vector<Row> rows = system.own();
     for (std::int64_t s = runtime.size(); s < n; s *= 2)
         rows = step(rows, 0, static_cast<std::size_t>(s / runtime.size()));
@@ -115,7 +117,7 @@ void steps_in_blocks(Runtime& runtime, System& system, std::int64_t n) {
     return x;
 }
 
-/// The same by Gaussian elimination of one rank.
+/// The same by Gaussian elimination on one rank.
 [[nodiscard]] std::vector<double> solved_serially(std::int64_t n) {
     std::vector<double> c(static_cast<std::size_t>(n)), x(static_cast<std::size_t>(n));
     Row first = row_of(0, n);
@@ -132,92 +134,102 @@ void steps_in_blocks(Runtime& runtime, System& system, std::int64_t n) {
     return x;
 }
 
+constexpr std::int64_t row_count = std::int64_t{1} << 20;
+
+/// The system twice, in blocks and cyclic, and the assignment of the one to the other.
+struct Solver {
+    explicit Solver(Runtime& of) : runtime{of} {
+        for (std::size_t p = 0; p < 4; ++p) deal.add(cyclic.parts[p].slice(), std::as_const(blocks.parts[p]).slice());
+    }
+
+    /// The rank's elements of the solution.
+    [[nodiscard]] std::vector<double> solve() {
+        std::vector<Row> rows;
+        for (const auto [i] : blocks.parts[0].local_domain()) rows.push_back(row_of(i, row_count));
+        blocks.set_own(rows);
+        steps_in_blocks(runtime, blocks, row_count);
+        deal.execute();
+        return steps_in_cyclic(runtime, cyclic, row_count);
+    }
+    void close() {
+        blocks.close();
+        cyclic.close();
+    }
+
+    Runtime& runtime;
+    System blocks{runtime, row_count, Block{}};
+    System cyclic{runtime, row_count, Cyclic{}};
+    Assignment deal;
+};
+
+void check_solution(Runtime& runtime, const std::vector<double>& x) {
+    const std::vector<double> expected = solved_serially(row_count);
+    const auto ranks = static_cast<std::size_t>(runtime.size());
+    const auto rank = static_cast<std::size_t>(runtime.rank().value);
+    double error = 0;
+    for (std::size_t k = 0; k < x.size(); ++k) error = std::max(error, std::abs(x[k] - expected[k * ranks + rank]));
+    if (!(runtime.max(error) < 1e-12))
+        throw std::runtime_error{"paracr: the solution is off by " + std::to_string(error)};
+}
+
+/// `rounds` times `once`, by all ranks.
+template <class F>
+[[nodiscard]] Subject repeated(Runtime& runtime, std::string name, F once, std::uint64_t iterations = 0) {
+    return {.name = std::move(name),
+            .run =
+                [&runtime, once](std::uint64_t rounds) {
+                    return together(runtime, [&] {
+                        for (std::uint64_t k = 0; k < rounds; ++k) once();
+                    });
+                },
+            .iterations = iterations};
+}
+
+/// Each rank fetches a sample of its own cyclic elements; the time is that of all of them.
+[[nodiscard]] Subject loop_over_elements(Runtime& runtime, Solver& solver) {
+    return {.name = "a loop over the elements",
+            .run =
+                [&](std::uint64_t rounds) {
+                    constexpr std::int64_t sample = 500;
+                    const std::int64_t own = row_count / runtime.size();
+                    const double seconds = together(runtime, [&] {
+                        std::mt19937_64 generator{static_cast<std::uint64_t>(runtime.rank().value)};
+                        std::uniform_int_distribution<std::int64_t> draw{0, own - 1};
+                        for (std::uint64_t k = 0; k < rounds; ++k)
+                            for (std::int64_t count = 0; count < sample; ++count) {
+                                const std::int64_t i = draw(generator) * runtime.size() + runtime.rank().value;
+                                for (std::size_t p = 0; p < 4; ++p)
+                                    solver.cyclic.parts[p](i) = +solver.blocks.parts[p](i);
+                            }
+                    });
+                    return seconds * static_cast<double>(own) / static_cast<double>(sample);
+                },
+            .iterations = 1};
+}
+
 void paracr(Context& context) {
     Runtime runtime;
     context.measure_against(runtime);
-    constexpr std::int64_t n = std::int64_t{1} << 20;
-    const int ranks = runtime.size();
-    if ((ranks & (ranks - 1)) != 0) {
+    if (!std::has_single_bit(static_cast<unsigned>(runtime.size()))) {
         context.skip("2^20 rows", "the number of ranks is no power of two");
         return runtime.close();
     }
-    System blocks{runtime, n, Block{}};
-    System dealt{runtime, n, Cyclic{}};
-    Assignment deal;
-    for (std::size_t p = 0; p < 4; ++p) deal.add(dealt.parts[p].slice(), std::as_const(blocks.parts[p]).slice());
-
-    const auto fill = [&] {
-        std::vector<Row> rows;
-        for (const auto [i] : blocks.parts[0].local_domain()) rows.push_back(row_of(i, n));
-        blocks.set_own(rows);
+    Solver solver{runtime};
+    check_solution(runtime, solver.solve());
+    context.compare("4 x 2^20, Block to Cyclic, loop sampled", milliseconds(),
+                    repeated(runtime, "Assignment", [&] { solver.deal.execute(); }),
+                    {loop_over_elements(runtime, solver)});
+    const auto solve = [&] {
+        auto solution = solver.solve();
+        keep(solution);
     };
-    fill();
-    steps_in_blocks(runtime, blocks, n);
-    deal.execute();
-    const std::vector<double> x = steps_in_dealt(runtime, dealt, n);
-    const std::vector<double> expected = solved_serially(n);
-    double error = 0;
-    for (std::size_t k = 0; k < x.size(); ++k)
-        error = std::max(
-            error,
-            std::abs(x[k] -
-                     expected[k * static_cast<std::size_t>(ranks) + static_cast<std::size_t>(runtime.rank().value)]));
-    if (!(runtime.max(error) < 1e-12))
-        throw std::runtime_error{"paracr: the solution is off by " + std::to_string(error)};
-
-    const Subject aggregated{.name = "Assignment", .run = [&](std::uint64_t rounds) {
-                                 return together(runtime, [&] {
-                                     for (std::uint64_t k = 0; k < rounds; ++k) deal.execute();
-                                 });
-                             }};
-    // Each rank fetches a sample of its own cyclic elements.
-    constexpr std::int64_t sample = 500;
-    const double share = static_cast<double>(sample) / static_cast<double>(n / ranks);
-    const Subject one_by_one{.name = "a loop over the elements",
-                             .run =
-                                 [&](std::uint64_t rounds) {
-                                     const double seconds = together(runtime, [&] {
-                                         std::mt19937_64 generator{static_cast<std::uint64_t>(runtime.rank().value)};
-                                         std::uniform_int_distribution<std::int64_t> draw{0, n / ranks - 1};
-                                         for (std::uint64_t k = 0; k < rounds; ++k)
-                                             for (std::int64_t count = 0; count < sample; ++count) {
-                                                 const std::int64_t i = draw(generator) * ranks + runtime.rank().value;
-                                                 for (std::size_t p = 0; p < 4; ++p)
-                                                     dealt.parts[p](i) = +blocks.parts[p](i);
-                                             }
-                                     });
-                                     return seconds / share;
-                                 },
-                             .iterations = 1};
-    context.compare("4 x 2^20, Block to Cyclic, loop sampled", milliseconds(), aggregated, {one_by_one});
-    const Subject solve{.name = "solve",
-                        .run =
-                            [&](std::uint64_t rounds) {
-                                return together(runtime, [&] {
-                                    for (std::uint64_t k = 0; k < rounds; ++k) {
-                                        fill();
-                                        steps_in_blocks(runtime, blocks, n);
-                                        deal.execute();
-                                        auto solution = steps_in_dealt(runtime, dealt, n);
-                                        keep(solution);
-                                    }
-                                });
-                            },
-                        .iterations = 1};
-    const Subject serial{.name = "one rank, Gaussian elimination",
-                         .run =
-                             [&](std::uint64_t rounds) {
-                                 return together(runtime, [&] {
-                                     for (std::uint64_t k = 0; k < rounds; ++k) {
-                                         auto solution = solved_serially(n);
-                                         keep(solution);
-                                     }
-                                 });
-                             },
-                         .iterations = 1};
-    context.compare("2^20 rows, the whole solver", milliseconds(), solve, {serial});
-    blocks.close();
-    dealt.close();
+    const auto solve_serially = [] {
+        auto solution = solved_serially(row_count);
+        keep(solution);
+    };
+    context.compare("2^20 rows, the whole solver", milliseconds(), repeated(runtime, "solve", solve, 1),
+                    {repeated(runtime, "one rank, Gaussian elimination", solve_serially, 1)});
+    solver.close();
     runtime.close();
 }
 

@@ -16,7 +16,10 @@
 namespace lapwing::bench {
 namespace {
 
-/// Offsets around those of the stride, in order and apart.
+/// Millions of operations say nothing that ten thousands do not.
+constexpr std::uint64_t most_operations = 65536;
+
+/// Each block somewhere in its stride: in order, without overlap.
 Layout::Offsets irregular(const StridedCell& cell) {
     Layout::Offsets offsets;
     std::uint64_t state = 88172645463325252U;
@@ -35,9 +38,8 @@ Layout layout_of(const StridedCell& cell) {
     return Layout::strided(cell.blocks(), cell.block, static_cast<std::int64_t>(cell.stride));
 }
 
-/// Whether two plans of a transfer of `blocks` blocks do the same: those that pack do if their chunks are the same, of
-/// which one may be all there is, and then they are predicted to take the same to the last digit; and one block, packed
-/// or not, is one put as long as it is one chunk.
+/// Whether two plans of a transfer of `blocks` blocks do the same. Plans that pack do if they have the same chunks, and
+/// then their predictions are equal to the last digit. A single block of one chunk is one put, packed or not.
 bool same_steps(const Plan& a, const Plan& b, std::uint64_t blocks) {
     const auto packs = [](Strategy strategy) {
         return strategy == Strategy::full_pack || strategy == Strategy::fixed_pipeline ||
@@ -115,18 +117,16 @@ StridedBench::~StridedBench() {
 std::vector<std::vector<double>> StridedBench::times(const std::vector<std::function<void()>>& ways) {
     std::vector<std::vector<double>> times(ways.size());
     std::vector<std::uint64_t> iterations(ways.size(), 1);
-    // Once will do for what takes long, and for what is far slower than the first: it is not the best way.
+    // A way that takes long, or is far slower than the first, is measured once: it is not the best.
     constexpr double too_slow = 0.3;
     constexpr double far_slower = 10;
     constexpr double least_slow = 1e-3;
     std::vector<bool> only_once(ways.size());
     double first_way = 0;
     const auto run = [&](std::size_t i) {
-        // The bucket of a shaped link fills while nothing is sent, and what follows at once finds it empty: all start
-        // alike.
+        // The token bucket of a shaped link fills while nothing is sent. The pause lets each way start with a full one.
         if (shaped_) std::this_thread::sleep_for(std::chrono::milliseconds{5});
-        // Few calls would be measured in caches that another way has left, which is good luck for the one whose memory
-        // it used.
+        // A few calls alone would be measured with the processor's caches as another way has left them.
         else if (iterations[i] < 4) ways[i]();
         const Stopwatch watch;
         for (std::uint64_t n = 0; n < iterations[i]; ++n) ways[i]();
@@ -134,8 +134,8 @@ std::vector<std::vector<double>> StridedBench::times(const std::vector<std::func
     };
     for (std::size_t i = 0; i < ways.size(); ++i) {
         const double first = run(i);
-        double once = first > too_slow ? first : run(i); // without what the first call alone has to do
-        // A call that was held up would make its way one of single calls, which take longer than those of a stretch.
+        double once = first > too_slow ? first : run(i); // the first call has extra work
+        // A single call that was held up would make the stretches too short.
         for (int more = 0; more < 3 && once < too_slow / 10; ++more) once = std::min(once, run(i));
         if (i == 0) first_way = once;
         only_once[i] = once > too_slow || (once > least_slow && once > far_slower * first_way);
@@ -150,6 +150,107 @@ std::vector<std::vector<double>> StridedBench::times(const std::vector<std::func
     return times;
 }
 
+std::vector<StridedBench::NamedPlan> StridedBench::plans_of(const StridedCell& cell, const Beside& beside) {
+    const Layout here = cell.here();
+    const Layout there = cell.there();
+    std::vector<NamedPlan> plans;
+    const auto add = [&](std::string_view label, const PlanOptions& options) {
+        Plan plan = cell.get ? Plan::get(window_, route_.target, Offset{0}, there, here, options)
+                             : Plan::put(window_, here, route_.target, Offset{0}, there, options);
+        std::string called{label.empty() ? name(plan.strategy()) : label};
+        plans.push_back({.name = std::move(called), .plan = std::move(plan)});
+    };
+    const auto add_strategy = [&](Strategy strategy) { add("", {.strategy = strategy}); };
+    add_strategy(Strategy::automatic);
+    if (cell.blocks() <= most_operations) add_strategy(Strategy::per_block);
+    add_strategy(Strategy::full_pack);
+    if (beside.pipelines) {
+        add_strategy(Strategy::fixed_pipeline);
+        add_strategy(Strategy::superpipeline);
+        add_strategy(route_.path == Path::direct ? Strategy::direct_copy : Strategy::owner_packed);
+    }
+    if (beside.paper) {
+        constexpr std::uint64_t chunk = 20 * 1024;
+        add("FP(20 KB)",
+            {.strategy = Strategy::fixed_pipeline, .first_chunk = chunk, .growth = 1, .largest_chunk = chunk});
+        add("SP(20 KB, 1.3)", {.strategy = Strategy::superpipeline, .first_chunk = chunk, .growth = 1.3});
+    }
+    return plans;
+}
+
+void StridedBench::execute(Plan& plan, bool get) {
+    if (get) return plan.execute(static_cast<void*>(memory_.data()));
+    plan.execute(static_cast<const void*>(memory_.data()));
+    window_.flush(route_.target);
+}
+
+void StridedBench::pack_or_unpack(const StridedCell& cell, const Layout& here, std::span<std::byte> packed) {
+    LayoutCursor cursor{here};
+    if (cell.get) detail::datatype::unpack(memory_.data(), cursor, packed.data(), packed.size());
+    else detail::datatype::pack(packed.data(), memory_.data(), cursor, packed.size());
+    keep(packed.front());
+}
+
+void StridedBench::transfer_contiguous(const StridedCell& cell, std::span<std::byte> packed) {
+    if (cell.get) return window_.get_bytes(route_.target, Offset{0}, packed);
+    window_.put_bytes(route_.target, Offset{0}, packed);
+    window_.flush(route_.target);
+}
+
+void StridedBench::transfer_raw(const StridedCell& cell, MPI_Datatype type) {
+    const int count = cell.target_strided ? 1 : static_cast<int>(cell.bytes());
+    const MPI_Datatype there_type = cell.target_strided ? type : MPI_BYTE;
+    if (cell.get) MPI_Get(memory_.data(), 1, type, route_.target.value, 0, count, there_type, raw_window_->handle());
+    else MPI_Put(memory_.data(), 1, type, route_.target.value, 0, count, there_type, raw_window_->handle());
+    raw_window_->flush(route_.target.value);
+}
+
+StridedTimes StridedBench::measure_all(const StridedCell& cell, const Beside& beside) {
+    std::vector<NamedPlan> plans = plans_of(cell, beside);
+    StridedTimes result;
+    result.repetitions = repetitions_;
+    result.strategy = plans.front().name;
+    result.predicted = plans.front().plan.predicted_seconds();
+    std::vector<std::function<void()>> ways;
+    for (NamedPlan& named : plans)
+        ways.emplace_back([this, &plan = named.plan, get = cell.get] { execute(plan, get); });
+    const std::uint64_t packed_bytes = beside.parts ? cell.bytes() : 0;
+    const detail::support::AlignedMemory buffer = detail::support::allocate_zeroed(packed_bytes); // as those of plans
+    const std::span packed{buffer.get(), packed_bytes};
+    const Layout here = cell.here();
+    if (beside.parts) {
+        ways.emplace_back([&] { pack_or_unpack(cell, here, packed); });
+        ways.emplace_back([&] { transfer_contiguous(cell, packed); });
+    }
+    const bool raw = beside.raw && raw_window_.has_value() && cell.blocks() <= most_operations;
+    MPI_Datatype type = MPI_DATATYPE_NULL;
+    if (raw) {
+        type = mpi_type_of(cell);
+        ways.emplace_back([&] { transfer_raw(cell, type); });
+    }
+    std::vector<std::vector<double>> all = times(ways);
+    // The planned transfer and a strategy with the same steps have been measured twice: all their times count for both.
+    std::vector<double> planned;
+    const auto like_planned = [&](std::size_t i) {
+        return i == 0 || same_steps(plans[i].plan, plans.front().plan, cell.blocks());
+    };
+    for (std::size_t i = 0; i < plans.size(); ++i)
+        if (like_planned(i)) planned.insert(planned.end(), all[i].begin(), all[i].end());
+    for (std::size_t i = 0; i < plans.size(); ++i)
+        if (like_planned(i)) all[i] = planned;
+    result.planned = median(all[0]);
+    for (std::size_t i = 1; i < plans.size(); ++i) result.forced.push_back({plans[i].name, median(all[i])});
+    if (beside.parts) {
+        result.packing = median(all[plans.size()]);
+        result.wire = median(all[plans.size() + 1]);
+    }
+    if (raw) {
+        result.raw = median(all.back());
+        MPI_Type_free(&type);
+    }
+    return result;
+}
+
 std::optional<StridedTimes> StridedBench::measure(const StridedCell& cell, const Beside& beside) {
     if (cell.extent() > most_extent_) {
         ++left_out_;
@@ -157,97 +258,7 @@ std::optional<StridedTimes> StridedBench::measure(const StridedCell& cell, const
     }
     std::optional<StridedTimes> result;
     runtime_.barrier();
-    if (context_.rank() == 0) {
-        result.emplace();
-        result->repetitions = repetitions_;
-        const Layout here = cell.here();
-        const Layout there = cell.there();
-        const auto plan_with = [&](const PlanOptions& options) {
-            return cell.get ? Plan::get(window_, route_.target, Offset{0}, there, here, options)
-                            : Plan::put(window_, here, route_.target, Offset{0}, there, options);
-        };
-        const auto plan_of = [&](Strategy strategy) { return plan_with({.strategy = strategy}); };
-        std::vector<Plan> plans;
-        std::vector<std::string> labels; // of the last plans, if not their strategies
-        plans.push_back(plan_of(Strategy::automatic));
-        result->strategy = name(plans.front().strategy());
-        result->predicted = plans.front().predicted_seconds();
-        // Millions of operations say nothing that ten thousands do not.
-        constexpr std::uint64_t most_operations = 65536;
-        if (cell.blocks() <= most_operations) plans.push_back(plan_of(Strategy::per_block));
-        plans.push_back(plan_of(Strategy::full_pack));
-        if (beside.pipelines) {
-            plans.push_back(plan_of(Strategy::fixed_pipeline));
-            plans.push_back(plan_of(Strategy::superpipeline));
-            plans.push_back(plan_of(route_.path == Path::direct ? Strategy::direct_copy : Strategy::owner_packed));
-        }
-        const std::size_t first_label = plans.size();
-        if (beside.paper) {
-            constexpr std::uint64_t chunk = 20 * 1024;
-            plans.push_back(plan_with(
-                {.strategy = Strategy::fixed_pipeline, .first_chunk = chunk, .growth = 1, .largest_chunk = chunk}));
-            labels.emplace_back("FP(20 KB)");
-            plans.push_back(plan_with({.strategy = Strategy::superpipeline, .first_chunk = chunk, .growth = 1.3}));
-            labels.emplace_back("SP(20 KB, 1.3)");
-        }
-        std::vector<std::function<void()>> ways;
-        for (Plan& plan : plans)
-            ways.emplace_back([this, &plan, get = cell.get] {
-                if (get) return plan.execute(static_cast<void*>(memory_.data()));
-                plan.execute(static_cast<const void*>(memory_.data()));
-                window_.flush(route_.target);
-            });
-        const std::uint64_t packed_bytes = beside.parts ? cell.bytes() : 0;
-        const detail::support::AlignedMemory buffer =
-            detail::support::allocate_zeroed(packed_bytes); // as those of plans
-        const std::span packed{buffer.get(), packed_bytes};
-        if (beside.parts) {
-            ways.emplace_back([&] {
-                LayoutCursor cursor{here};
-                if (cell.get) detail::datatype::unpack(memory_.data(), cursor, packed.data(), cell.bytes());
-                else detail::datatype::pack(packed.data(), memory_.data(), cursor, cell.bytes());
-                keep(packed.front());
-            });
-            ways.emplace_back([&] {
-                if (cell.get) return window_.get_bytes(route_.target, Offset{0}, packed);
-                window_.put_bytes(route_.target, Offset{0}, packed);
-                window_.flush(route_.target);
-            });
-        }
-        const bool raw = beside.raw && raw_window_.has_value() && cell.blocks() <= most_operations;
-        MPI_Datatype type = MPI_DATATYPE_NULL;
-        if (raw) {
-            type = mpi_type_of(cell);
-            ways.emplace_back([&] {
-                const int count = cell.target_strided ? 1 : static_cast<int>(cell.bytes());
-                const MPI_Datatype there_type = cell.target_strided ? type : MPI_BYTE;
-                if (cell.get)
-                    MPI_Get(memory_.data(), 1, type, route_.target.value, 0, count, there_type, raw_window_->handle());
-                else MPI_Put(memory_.data(), 1, type, route_.target.value, 0, count, there_type, raw_window_->handle());
-                raw_window_->flush(route_.target.value);
-            });
-        }
-        std::vector<std::vector<double>> all = times(ways);
-        // The planned transfer and the strategy that it chose do the same, which has been measured twice.
-        std::vector<double> planned = all[0];
-        const auto like_planned = [&](std::size_t i) { return same_steps(plans[i], plans.front(), cell.blocks()); };
-        for (std::size_t i = 1; i < plans.size(); ++i)
-            if (like_planned(i)) planned.insert(planned.end(), all[i].begin(), all[i].end());
-        for (std::size_t i = 0; i < plans.size(); ++i)
-            if (like_planned(i)) all[i] = planned;
-        result->planned = median(all[0]);
-        for (std::size_t i = 1; i < plans.size(); ++i)
-            result->forced.push_back(
-                {i < first_label ? std::string{name(plans[i].strategy())} : labels[i - first_label], median(all[i])});
-        if (beside.parts) {
-            result->packing = median(all[plans.size()]);
-            result->wire = median(all[plans.size() + 1]);
-        }
-        if (raw) {
-            result->raw = median(all.back());
-            MPI_Type_free(&type);
-        }
-    }
+    if (context_.rank() == 0) result = measure_all(cell, beside);
     runtime_.barrier();
     return result;
 }

@@ -15,7 +15,7 @@
 #include <string_view>
 #include <vector>
 
-/// Non-contiguous puts and gets of one shape, by every way there is.
+/// Non-contiguous puts and gets of one shape, by all available methods.
 namespace lapwing::bench {
 
 /// "4 KiB".
@@ -74,13 +74,25 @@ public:
         bool raw = false;       ///< MPI's derived datatypes
         bool paper = false;     ///< the pipelines with the paper's own sizes, FP(20 KB) and SP(20 KB, 1.3)
     };
-    /// All ways in turns; times on rank 0 only. Nothing where the cell's memory is more than was asked for, which is
-    /// counted.
+    /// Measures all ways in turns; times on rank 0 only. A cell that needs more memory than `most_extent` is counted in
+    /// left_out() and not measured.
     std::optional<StridedTimes> measure(const StridedCell& cell, const Beside& beside);
     [[nodiscard]] std::uint64_t left_out() const { return left_out_; }
 
 private:
-    /// Seconds of one call of each way, in each repetition; too slow ones are measured once.
+    struct NamedPlan {
+        std::string name;
+        Plan plan;
+    };
+
+    /// The automatic plan, and then those that it is compared with.
+    std::vector<NamedPlan> plans_of(const StridedCell& cell, const Beside& beside);
+    void execute(Plan& plan, bool get);
+    void pack_or_unpack(const StridedCell& cell, const Layout& here, std::span<std::byte> packed);
+    void transfer_contiguous(const StridedCell& cell, std::span<std::byte> packed);
+    void transfer_raw(const StridedCell& cell, MPI_Datatype type);
+    StridedTimes measure_all(const StridedCell& cell, const Beside& beside);
+    /// Seconds of one call of each way, in each repetition; slow ways are measured once.
     std::vector<std::vector<double>> times(const std::vector<std::function<void()>>& ways);
 
     Context& context_;

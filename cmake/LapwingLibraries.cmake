@@ -92,6 +92,16 @@ macro(lapwing_find_installed name module version)
     endif()
 endmacro()
 
+# By the library's own CMake package, whose target is named. Sets LAPWING_INSTALLED_name to it.
+macro(lapwing_find_package name package version title target)
+    set(LAPWING_WANTED_${name} "${title} ${version} or later")
+    find_package(${package} ${version} QUIET)
+    set(LAPWING_INSTALLED_${name} "")
+    if(${package}_FOUND)
+        set(LAPWING_INSTALLED_${name} ${target})
+    endif()
+endmacro()
+
 # Headers only: from a directory below the sources, or installed ones.
 function(lapwing_headers name)
     add_library(lapwing_${name} INTERFACE)
@@ -194,12 +204,7 @@ lapwing_code(hwy . ${hwy_files})
 
 # --- What the tools need in addition.
 if(LAPWING_BUILD_TOOLS)
-    set(LAPWING_WANTED_cli11 "CLI11 2.1 or later")
-    find_package(CLI11 2.1 QUIET)
-    set(LAPWING_INSTALLED_cli11 "")
-    if(CLI11_FOUND)
-        set(LAPWING_INSTALLED_cli11 CLI11::CLI11)
-    endif()
+    lapwing_find_package(cli11 CLI11 2.1 CLI11 CLI11::CLI11)
     lapwing_sources(
         cli11
         FILE include/CLI/CLI.hpp
@@ -208,12 +213,7 @@ if(LAPWING_BUILD_TOOLS)
         SHA256 73b7ec52261ce8fe980a29df6b4ceb66243bb0b779451dbd3d014cfec9fdbb58
     )
     lapwing_headers(cli11 include)
-    set(LAPWING_WANTED_json "JSON for Modern C++ 3.9 or later")
-    find_package(nlohmann_json 3.9 QUIET)
-    set(LAPWING_INSTALLED_json "")
-    if(nlohmann_json_FOUND)
-        set(LAPWING_INSTALLED_json nlohmann_json::nlohmann_json)
-    endif()
+    lapwing_find_package(json nlohmann_json 3.9 "JSON for Modern C++" nlohmann_json::nlohmann_json)
     lapwing_sources(
         json
         FILE include/nlohmann/json.hpp
