@@ -66,7 +66,7 @@ void gather_next(std::byte* packed, const std::byte* base, LayoutCursor& cursor,
     });
 }
 
-/// Whether two layouts are lists of short blocks of which hardly any two are alike in both.
+/// Whether two layouts are lists of short blocks, hardly any two of which have the same length in both.
 bool meet_in_odd_blocks(const Layout& a, const Layout& b) {
     constexpr std::uint64_t short_bytes = 256;
     const auto lists_short_blocks = [](const Layout& layout, const BlockRun& run) {
@@ -106,13 +106,13 @@ void copy(std::byte* to, const Layout& target, const std::byte* from, const Layo
         if (!source.empty()) std::memcpy(to + target.lower(), from + source.lower(), source.bytes());
         return;
     }
-    // What exceeds the last cache has left it before anyone reads it. Only where the target's lines are written as a
-    // whole, one after another or as those of a matrix that is transposed, is there code that goes around the caches:
-    // short blocks scattered so would write lines in parts.
+    // Data that exceeds the last-level cache has left it before anyone reads it. Code that goes around the caches
+    // exists only where the target's lines are written whole, one after another or like those of a transposed matrix:
+    // short blocks that are scattered would write lines in parts.
     const kernels::Reuse reuse =
         source.bytes() > kernels::copy_choices().limits().last_level ? kernels::Reuse::never : kernels::Reuse::soon;
     if (const CommonNest nest{target, source}; nest.transposes()) return nest.transpose(to, from, reuse);
-    // One side in one block: a list of blocks on the other goes through the kernels as when it is packed.
+    // One side is a single block: the list of blocks on the other goes through the kernels as when it is packed.
     if (target.is_contiguous() && source.bytes() == target.bytes()) {
         LayoutCursor cursor{source};
         return gather_next(to + target.lower(), from, cursor, source.bytes(), reuse);
@@ -121,7 +121,7 @@ void copy(std::byte* to, const Layout& target, const std::byte* from, const Layo
         LayoutCursor cursor{target};
         return unpack(to, cursor, from + source.lower(), target.bytes());
     }
-    // Through memory that stays in the first cache, each is copied as it is.
+    // Through memory that stays in the first-level cache.
     if (meet_in_odd_blocks(source, target)) {
         std::array<std::byte, 8192> packed; // not initialised: all that is read has been written
         LayoutCursor here{source};

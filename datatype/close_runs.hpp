@@ -12,10 +12,10 @@
 
 namespace lapwing::detail::datatype {
 
-/// Copies runs of equal blocks in the order in which they come, but for those that are close: whose blocks lie far
-/// apart on one side, and next to those of the run before, as the rows of a matrix that is transposed. One after the
-/// other, each of them would load all the lines of memory that the one before has loaded, if these have left the cache.
-/// They are gathered, and copied together, a few blocks of each at a time.
+/// Copies runs of equal blocks in the order in which they come, except for close ones: runs whose blocks are far apart
+/// on one side and next to those of the run before, like the rows of a transposed matrix. One after the other, each
+/// would load all the lines of memory that the one before has loaded, if these have left the cache. Close runs are
+/// collected and copied together, a few blocks of each at a time.
 class CloseRuns {
 public:
     explicit CloseRuns(kernels::Reuse reuse = kernels::Reuse::soon) noexcept : reuse_{reuse} {}
@@ -23,7 +23,7 @@ public:
     CloseRuns& operator=(const CloseRuns&) = delete;
     ~CloseRuns() { flush(); }
 
-    /// Whether runs like this one are worth a look: `side` has the stride that is far.
+    /// Whether runs like this one are worth collecting: `side` has the large stride.
     template <class Side>
     [[nodiscard]] static bool may_be_close(std::uint64_t count, std::uint64_t block_bytes, const Side& side) noexcept {
         return count >= least_blocks && block_bytes < static_cast<std::uint64_t>(line) && side.offsets == nullptr &&
@@ -51,7 +51,7 @@ public:
     void flush() noexcept {
         const std::size_t runs = std::exchange(count_, 0);
         if (runs == 0) return;
-        // A few runs do not repay it.
+        // Not worth it for a few runs.
         if (runs < least_runs) {
             for (std::size_t r = 0; r < runs; ++r) kernels::copy(to_[r], from_[r], run_, reuse_);
             return;
@@ -91,7 +91,7 @@ private:
                (std::abs(run.from.stride) < far || from_distance < line);
     }
 
-    /// The end of the runs from `begin` on that are equally far apart on both sides.
+    /// The end of the runs from `begin` on that are the same distance apart on both sides.
     [[nodiscard]] std::size_t end_of_steps(std::size_t begin, std::size_t runs) const noexcept {
         std::size_t end = begin + 1;
         while (end < runs && to_[end] - to_[end - 1] == to_[begin + 1] - to_[begin] &&
@@ -117,7 +117,7 @@ private:
     }
 
     /// A few runs at a time, in tiles: lines that are powers of two apart share few places of a cache, so a tile has as
-    /// many as it has blocks in a line.
+    /// many runs as a line has blocks.
     void copy_runs(std::size_t begin, std::size_t end) noexcept {
         for (; begin < end; begin += runs_of_tiles) {
             const std::size_t some = std::min(end, begin + runs_of_tiles);

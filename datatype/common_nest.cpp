@@ -120,8 +120,8 @@ void CommonNest::transpose_levels(std::byte* to, const std::byte* from, std::siz
     const Level& level = levels_[outer - 1];
     std::size_t inner = outer - 1;
     while (inner > 0 && (inner - 1 == along_to_ || inner - 1 == along_from_)) --inner;
-    // Two levels around the planes, as where blocks are dealt in both dimensions: in squares, so that the pages of both
-    // sides stay in the table of recent ones.
+    // Two levels around the planes, as when blocks are distributed cyclically in both dimensions: in squares, so that
+    // the pages of both sides stay in the TLB.
     std::size_t more = inner > 0 ? inner - 1 : 0;
     while (more > 0 && (more - 1 == along_to_ || more - 1 == along_from_)) --more;
     if (inner > 0 && more == 0) {

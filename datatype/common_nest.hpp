@@ -11,8 +11,8 @@
 
 namespace lapwing {
 
-/// Two layouts of the same number of bytes as one nest of loops around equal blocks, where both are whole and regular
-/// enough for that: no lists of different lengths, and levels that divide each other.
+/// Two layouts of the same number of bytes as one nest of loops around equal blocks, if both are whole and regular
+/// enough: no lists of different lengths, and levels that divide each other.
 class CommonNest {
 public:
     struct Level {
@@ -27,8 +27,8 @@ public:
     /// Without levels where there is no such nest. The layouts must outlive it.
     CommonNest(const Layout& target, const Layout& source) noexcept;
 
-    /// Whether the innermost dimension of one side is not that of the other, so that elements move as in a matrix that
-    /// is transposed; and whether there are kernels for that.
+    /// Whether the innermost dimensions of the two sides differ, so that elements move as in a transposed matrix, and
+    /// there are kernels for that.
     [[nodiscard]] bool transposes() const noexcept { return along_to_ != along_from_; }
     /// Copies all of it, where it transposes().
     void transpose(std::byte* to, const std::byte* from, detail::kernels::Reuse reuse) const noexcept;

@@ -17,9 +17,9 @@ struct EqualUnits {
     std::uint64_t unit_bytes = 0; ///< of each
 };
 
-/// A list of blocks with different lengths as runs of equal units, where it is not one that was cut when it was made:
-/// one whose blocks have a length in common for a while only. A copy that looks at the length of each takes four times
-/// as long as one that need not.
+/// A list of blocks with different lengths as runs of equal units, unless the list was divided into units when it was
+/// made: blocks may have a length in common only for a part of the list. A copy that looks at the length of each block
+/// takes four times as long as one that need not.
 ///
 /// Block i of `count` > 0 is at offsets[i] and has starts[i + 1] - starts[i] bytes. Writes the offsets of the first
 /// units, in the order of their bytes, to `room`.

@@ -12,7 +12,7 @@
 #include <numeric>
 #include <utility>
 
-// How layouts are made, and brought into canonical form. What they tell about themselves is in layout_query.cpp.
+// How layouts are made, and brought into canonical form. Their properties are in layout_query.cpp.
 
 namespace lapwing {
 
@@ -43,7 +43,7 @@ void check_listed(std::uint64_t blocks) {
                         blocks, Layout::max_listed_blocks)};
 }
 
-/// How many of the offsets from the first on have the distance of the first two.
+/// How many of the first offsets have the distance of the first two.
 std::size_t progression(const Layout::Offsets& offsets) {
     std::size_t length = 2;
     while (length < offsets.size() &&
@@ -52,7 +52,7 @@ std::size_t progression(const Layout::Offsets& offsets) {
     return length;
 }
 
-/// Whether the offsets are groups of this length that differ by a shift only.
+/// Whether the offsets are groups of this length that differ only by a shift.
 bool repeats(const Layout::Offsets& offsets, std::size_t group) {
     if (group >= offsets.size() || offsets.size() % group != 0) return false;
     for (std::size_t i = group; i < offsets.size(); ++i)

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <limits>
 
-// What layouts tell about themselves. All of it but overlaps() works on the levels, without a list of blocks.
+// The properties of layouts. All of them but overlaps() are computed from the levels, without a list of blocks.
 
 namespace lapwing {
 
@@ -103,7 +103,7 @@ Layout::Bounds Layout::bounds(std::size_t k, std::uint64_t begin, std::uint64_t 
     const Level& level = levels_[k];
     const std::uint64_t first = iteration_of(k, begin);
     const std::uint64_t last = iteration_of(k, end - 1);
-    // Whole iterations are known, so that only the two that are cut are looked into.
+    // Whole iterations are known, so only the two that are cut are examined.
     const auto part = [&](std::uint64_t iteration) -> Bounds {
         const std::uint64_t start = position_of(k, iteration);
         const std::uint64_t from = std::max(begin, start) - start;

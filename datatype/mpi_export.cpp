@@ -15,7 +15,7 @@ namespace {
 
 using detail::support::check_mpi;
 
-/// Counts of MPI 3 are ints: whatever is longer is made of several counts of this many.
+/// Counts of MPI 3 are ints: longer counts are made of several of this size.
 constexpr std::uint64_t largest_count = std::uint64_t{1} << 30;
 
 /// A type under construction, at a byte displacement.

@@ -36,9 +36,9 @@ std::string who() {
     return fmt::format("rank {} of {} of MPI_COMM_WORLD", rank, size);
 }
 
-/// A communicator whose errors come back as codes: the error handler of MPI_COMM_SELF, which ends the program unless it
-/// was changed, is the host program's. Made at the first use; freed by MPI_Finalize, which deletes the attributes of
-/// MPI_COMM_SELF while MPI still works (MPI 3.1, section 8.7.1).
+/// A communicator whose errors are returned as codes: the error handler of MPI_COMM_SELF, which ends the program unless
+/// it was changed, belongs to the program. Made at the first use; freed by MPI_Finalize, which deletes the attributes
+/// of MPI_COMM_SELF while MPI still works (MPI 3.1, section 8.7.1).
 class QuietSelf {
 public:
     [[nodiscard]] static MPI_Comm get() {

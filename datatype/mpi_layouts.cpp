@@ -19,10 +19,10 @@ struct Known {
     std::int64_t extent = 0;
 };
 
-/// The layouts of all datatypes that were asked for, by their handles. An attribute of each has MPI say when its handle
-/// comes free for another; predefined datatypes stay.
+/// The layouts of all datatypes that were asked for, by their handles. By an attribute of each, MPI reports when its
+/// handle may be used again; predefined datatypes stay.
 ///
-/// MPI calls forget() with locks of its own held, so that no call of MPI may be made under mutex_.
+/// MPI calls forget() with its own locks held, so no MPI call may be made under mutex_.
 class KnownTypes {
 public:
     [[nodiscard]] static KnownTypes& instance() {

@@ -67,7 +67,7 @@ struct Encoded {
 
 /// The first of equal blocks at `offsets` from record.offset, as many as the entries have room for.
 Encoded encode_offsets(Record record, std::span<const std::int64_t> offsets, std::span<std::byte> entries) noexcept {
-    // A record of its own for fewer would take more than it spares.
+    // A separate record for fewer would take more than it saves.
     constexpr std::uint64_t least_deltas = 64;
     const std::uint64_t deltas = encode_deltas(offsets, entries.size() / sizeof(std::uint16_t), entries.data());
     if (deltas >= std::min<std::uint64_t>(least_deltas, offsets.size())) {
@@ -95,7 +95,7 @@ Encoded encode_offsets(Record record, std::span<const std::int64_t> offsets, std
     return {record, record.count * entry_bytes(record.form), record.count * record.block_bytes};
 }
 
-/// The first of blocks with lengths of their own: equal units of them if there are, else the blocks before such.
+/// The first of blocks with different lengths: equal units of them if there are any, else the blocks up to such units.
 Encoded encode_list(Record record, const BlockRun& run, std::span<std::byte> entries) noexcept {
     UnitOffsets units;
     const auto equal_from = [&](std::uint64_t i) {
@@ -162,7 +162,7 @@ public:
     RunReader(std::span<const std::byte> table, std::uint64_t extent, std::uint64_t data_bytes, Copy& copy)
         : table_{table}, extent_{extent}, data_bytes_{data_bytes}, copy_{copy} {}
 
-    /// False if the table is none.
+    /// False if the table is not valid.
     [[nodiscard]] bool read() {
         while (!table_.empty()) {
             Record record;
@@ -179,8 +179,8 @@ public:
     }
 
 private:
-    /// Whether the data has as many bytes as the equal blocks of a record, which are not empty: any number of those
-    /// would have none.
+    /// Whether the data has as many bytes as the equal blocks of a record. The blocks must not be empty: any number of
+    /// empty blocks would fit.
     [[nodiscard]] bool holds(const Record& record) const {
         std::uint64_t bytes = 0;
         return record.count != 0 && record.block_bytes != 0 &&

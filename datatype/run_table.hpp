@@ -7,8 +7,8 @@
 #include <span>
 
 /// The part of a layout that one message moves, as bytes of that message: the other end packs or unpacks with it. A run
-/// of blocks with a stride takes 40 bytes however many it has; offsets take 2 bytes a block where they ascend in small
-/// steps, else mostly 4.
+/// of blocks with a stride takes 40 bytes, however many blocks it has; offsets take 2 bytes a block if they ascend in
+/// small steps, else mostly 4.
 namespace lapwing::detail::datatype {
 
 /// What encode_runs() has written.
@@ -26,12 +26,12 @@ inline constexpr std::uint64_t least_table_bytes = 64;
 [[nodiscard]] RunTable encode_runs(LayoutCursor& cursor, std::uint64_t limit, std::byte* table,
                                    std::uint64_t room) noexcept;
 
-/// Unpacks `data` to the places that a table names, relative to `base`, of which `extent` bytes may be written. Returns
-/// false, with nothing or the first runs written, when the table is none: it names bytes outside of the extent, or more
-/// or fewer than the data has. Allocates nothing.
+/// Unpacks `data` to the places that a table names, relative to `base`, where `extent` bytes may be written. Returns
+/// false, with nothing or the first runs written, when the table is not valid: it names bytes outside of the extent, or
+/// more or fewer than the data has. Allocates nothing.
 [[nodiscard]] bool scatter_runs(std::span<const std::byte> table, std::byte* base, std::uint64_t extent,
                                 std::span<const std::byte> data) noexcept;
-/// Packs into `data`, the other way round.
+/// Packs into `data`: the reverse.
 [[nodiscard]] bool gather_runs(std::span<const std::byte> table, const std::byte* base, std::uint64_t extent,
                                std::span<std::byte> data) noexcept;
 

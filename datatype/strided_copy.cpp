@@ -19,8 +19,8 @@ public:
     void copy(std::byte* to, const std::byte* from, std::span<const CopyLevel> levels) const noexcept {
         const CopyLevel& outer = levels[0];
         if (levels.size() == 1) return copy_run(to, from, outer, outer.count);
-        // A kernel looks at a run before it copies it, which few blocks do not repay: then the runs are those of the
-        // level around, a few lines of memory at a time.
+        // A kernel examines a run before it copies it, which is not worth it for few blocks: then the runs are those of
+        // the level around, a few lines of memory at a time.
         if (const CopyLevel& inner = levels[1];
             levels.size() == 2 && inner.count < short_run && inner.count < outer.count) {
             for (std::uint64_t k = 0; k < outer.count; k += strip)

@@ -8,14 +8,14 @@
 
 namespace lapwing::detail::datatype {
 
-/// One of nested loops over elements: how many, and how many elements apart at each end.
+/// One of nested loops over elements: the number of iterations, and their distance in elements at each end.
 struct CopyLevel {
     std::uint64_t count = 1;
     std::uint64_t to_stride = 1;
     std::uint64_t from_stride = 1;
 };
 
-/// Most levels of a copy: two for each dimension of an array whose blocks are dealt.
+/// The most levels of a copy: two for each dimension of an array that is distributed in blocks cyclically.
 inline constexpr std::size_t max_copy_levels = 2 * max_dimensions;
 
 /// Copies the elements that the nested levels (last one fastest, at most max_copy_levels) go through. The two sides do

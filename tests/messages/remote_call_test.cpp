@@ -128,7 +128,7 @@ TEST_CASE("a remote call with an answer brings it, in the order of the calls, an
     std::size_t refused = 0;
     std::uint64_t answered = 0;
     job.engine.register_handler(ask, [&](int origin, std::span<const std::byte> bytes, std::span<std::byte> to) {
-        // Every third one is asked twice, and what is left behind by the first time is nowhere.
+        // Every third one is asked twice, and nothing is left behind by the first time.
         if (answered % 3 == 0 && refused * 3 <= answered) {
             ++refused;
             std::ranges::fill(to, std::byte{0xee});

@@ -64,7 +64,7 @@ constexpr std::size_t words = 8192;
 
 std::int64_t value_at(int rank, std::size_t index) { return static_cast<std::int64_t>(index) * 10 + rank; }
 
-/// Gets, puts and barriers until something fails; how many words were read that are wrong. `told`: an error came.
+/// Gets, puts and barriers until something fails; returns how many words were read wrong. `told`: an error came.
 void use(Runtime& runtime, Window& window, std::size_t& wrong, bool& told) {
     const int own = runtime.rank().value;
     const int to = (own + 1) % runtime.size();

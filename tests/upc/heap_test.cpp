@@ -1,4 +1,4 @@
-// The shared heap: no two allocations overlap, whoever makes them, and what was freed is there again.
+// The shared heap: no two allocations overlap, whoever makes them, and freed memory can be allocated again.
 #include "support/mpi_test.hpp"
 #include "tests/distribution/random_maps.hpp"
 #include "tests/upc/upc_test.hpp"
@@ -34,7 +34,7 @@ bool holds(const Allocation& allocation) {
     return true;
 }
 
-/// Books in memory of this process, for themselves, with as many reads of them as there were.
+/// Metadata in memory of this process, separately, with the number of reads of them.
 struct CountedMemory {
     explicit CountedMemory(std::size_t bytes) : bytes(bytes) {}
     template <class T>

@@ -146,7 +146,7 @@ TEST_CASE("created, allocated and shared windows are adopted, locked by the host
                     use(runtime, window, bytes);
                     window.close();
                 }
-                // Lapwing has let go of it: the epoch that the host opens, or has kept, works.
+                // Lapwing has released it: the epoch that the host opens, or has kept, works.
                 if (!locked) MPI_Win_lock_all(0, host.get());
                 const std::int64_t value = 100 + runtime.rank().value;
                 MPI_Put(&value, 8, MPI_BYTE, test::next(runtime).value, 8 / unit, 8, MPI_BYTE, host.get());
@@ -217,8 +217,8 @@ TEST_CASE("windows that cannot be adopted are refused, and stay usable by the ho
     CHECK_THAT(message_of<UsageError>([&] { (void)Window::adopt(runtime, MPI_WIN_NULL); }),
                says({runtime.who(), "Window::adopt", "MPI_WIN_NULL"}));
     {
-        // This program is not linked to the library that tells of the program's calls: tests/src/transparent_test.cpp
-        // is.
+        // This program is not linked to the library that reports the program's calls;
+        // tests/transparent/transparent_test.cpp is.
         HostWindow host{Kind::created, 64, 1};
         CHECK_THAT(message_of<UsageError>([&] {
                        (void)Window::adopt(runtime, host.get(), false,

@@ -1,5 +1,5 @@
-// What a window tells copies beside its cache: of own writes by every kind of call, and of acquires. A mirror that does
-// what it is told must stay equal to the other ranks' segments, of which each byte has one writer.
+// What a window notifies copies beside its cache of: this rank's writes by every kind of call, and acquires. A mirror
+// that follows the notifications must stay equal to the other ranks' segments, where each byte has one writer.
 #include "pipeline/random_transfers.hpp"
 #include "support/catch.hpp"
 #include "support/mpi_test.hpp"

@@ -1,4 +1,4 @@
-// Memory of GPUs is refused, by what a runtime library says that happens to be loaded. Mock libraries say it here.
+// Memory of GPUs is refused, as reported by a runtime library that happens to be loaded. Here mock libraries report it.
 #include "support/catch.hpp"
 #include "support/mpi_test.hpp"
 #include "team/team_test.hpp"

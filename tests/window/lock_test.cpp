@@ -65,8 +65,8 @@ TEST_CASE("ranks and their threads exclude each other, wherever the lock is at h
 }
 
 TEST_CASE("no rank is overtaken forever by ranks that take the lock again at once") {
-    // Each rank goes on taking the lock until all have had their turns. Where who gives a lock up can take it again
-    // before those that wait, this does not end.
+    // Each rank goes on taking the lock until all have had their turns. This does not end if a rank that releases the
+    // lock can take it again before those that wait.
     Runtime runtime;
     Window window{runtime, 8 * static_cast<std::uint64_t>(runtime.size())};
     Lock lock{runtime};

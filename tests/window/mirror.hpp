@@ -1,4 +1,4 @@
-// Copies of whole segments, as the window tells of them: what tests of CoherentCopies compare with the segments
+// Copies of whole segments that follow a window's notifications: tests of CoherentCopies compare them with the segments
 // themselves.
 #pragma once
 
@@ -21,8 +21,8 @@
 
 namespace test {
 
-/// A mirror of all segments of a window in plain memory. It keeps to what it is told, and notes of which bytes it was
-/// told, so that a write that is not told shows, and so does one that is told of bytes that it did not write.
+/// A mirror of all segments of a window in plain memory. It follows the notifications and records their bytes, so that
+/// a missing notification shows, and so does one of bytes that were not written.
 class Mirror final : public lapwing::detail::window::CoherentCopies {
 public:
     /// Fills the mirror by gets.
@@ -78,8 +78,8 @@ public:
             for (std::uint64_t k = 0; k < count; ++k) bytes.emplace(target, offset + k);
         }
     };
-    /// "right" if since the last call exactly these bytes were told, but for own ones, and the mirror of them is what
-    /// gets find; else what is wrong.
+    /// "right" if exactly these bytes were notified since the last call, except for the rank's own, and the mirror of
+    /// them is what gets find; else what is wrong.
     [[nodiscard]] std::string check(const Expected& expected) {
         for (const auto& [rank, at] : expected.bytes)
             if (rank != window_->map().own_rank && segment(rank).told[at] == Told::nothing)
