@@ -5,8 +5,10 @@
 #include "src/mpi/agreement.hpp"
 #include "src/support/hash.hpp"
 #include "src/team/team_state.hpp"
+#include "src/transport/pending_transfer.hpp"
 #include "window/window_state.hpp"
 
+#include <lapwing/completion.hpp>
 #include <lapwing/detail/config.hpp>
 #include <lapwing/detail/layout_cursor.hpp>
 #include <lapwing/error.hpp>
@@ -18,6 +20,7 @@
 #include <algorithm>
 #include <cstring>
 #include <exception>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -87,6 +90,7 @@ class AssignmentState {
 public:
     std::vector<Item> items;
     std::optional<std::int64_t> number; ///< what ranks compare, once it is known
+    bool started = false;               ///< by start(), whose result has not been waited for
 
     /// The arrays of an item. Throws UsageError when one was closed.
     struct Arrays {
@@ -110,9 +114,12 @@ public:
     [[nodiscard]] std::string text() const;
     /// Collective: the barrier at the start, with what ranks compare if they do.
     void begin(const std::vector<Team*>& teams, bool compare);
-    /// Carries out those that may throw, or the others; `problem` is what has kept this rank from something, and what
-    /// keeps it from more.
-    void run(const std::vector<Team*>& teams, bool may_throw, std::exception_ptr& problem);
+    /// Starts those that may throw, or the others, and ends them; `problem` is what has kept this rank from something,
+    /// and what keeps it from more.
+    void start(bool may_throw, std::exception_ptr& problem);
+    void complete(const std::vector<Team*>& teams, bool may_throw, std::exception_ptr& problem);
+    /// Throws UsageError between start() and wait().
+    void require_idle(const char* call) const;
     /// Collective: all ranks are done with that, or throw what the first could not do.
     void end(const std::vector<Team*>& teams, const char* outcome, const std::exception_ptr& problem);
     void restore() noexcept;
@@ -232,29 +239,46 @@ void AssignmentState::begin(const std::vector<Team*>& teams, bool compare) {
     for (std::size_t k = 1; k < teams.size(); ++k) teams[k]->barrier();
 }
 
-void AssignmentState::run(const std::vector<Team*>& teams, bool may_throw, std::exception_ptr& problem) {
-    // A rank that fails goes on with the others, so that they do not wait for it.
-    const auto attempt = [&](auto step) {
-        if (problem != nullptr) return;
-        try {
-            for (Item& item : items)
-                if (item.may_throw == may_throw) step(item);
-        } catch (...) {
-            problem = std::current_exception();
-        }
-    };
-    attempt([](Item& item) {
+void AssignmentState::require_idle(const char* call) const {
+    if (started)
+        throw UsageError{
+            fmt::format("Assignment::{}: {} was started before, and is not complete; wait() for what start() "
+                        "returned first",
+                        call, text())};
+}
+
+namespace {
+
+/// A rank that fails goes on with the others, so that they do not wait for it.
+template <class Step>
+void attempt(std::vector<Item>& items, bool may_throw, std::exception_ptr& problem, Step step) {
+    if (problem != nullptr) return;
+    try {
+        for (Item& item : items)
+            if (item.may_throw == may_throw) step(item);
+    } catch (...) {
+        problem = std::current_exception();
+    }
+}
+
+} // namespace
+
+void AssignmentState::start(bool may_throw, std::exception_ptr& problem) {
+    attempt(items, may_throw, problem, [](Item& item) {
         if (item.exchange != nullptr) item.exchange->start();
         else if (!item.value.empty()) fill(item);
     });
-    attempt([](Item& item) {
+}
+
+void AssignmentState::complete(const std::vector<Team*>& teams, bool may_throw, std::exception_ptr& problem) {
+    attempt(items, may_throw, problem, [](Item& item) {
         if (item.exchange != nullptr) item.exchange->wait();
     });
     // From the slices alone, so that a rank without an exchange does the same.
     if (std::ranges::none_of(items, [&](const Item& item) { return item.may_throw == may_throw && item.through_copy; }))
         return;
     for (Team* team : teams) team->barrier();
-    attempt([](Item& item) {
+    attempt(items, may_throw, problem, [](Item& item) {
         if (item.exchange != nullptr) item.exchange->finish();
     });
 }
@@ -300,6 +324,95 @@ void require_same_ranks(Team& target, Team& source, const std::string& text) {
     }
 }
 
+/// An assignment between the barrier at its start and the one at its end.
+class PendingAssignment final : public transport::PendingTransfer {
+public:
+    explicit PendingAssignment(std::shared_ptr<AssignmentState> state) : state_{std::move(state)} {}
+    ~PendingAssignment() override {
+        if (!ended_) abandon();
+    }
+
+    /// Collective.
+    void start(bool compare);
+    bool test() override;
+    /// Collective.
+    void wait() override;
+
+private:
+    void carry_out();
+    /// Completes this rank's transfers, and no more than that.
+    void abandon() noexcept;
+
+    std::shared_ptr<AssignmentState> state_;
+    std::vector<Team*> teams_;
+    bool some_throw_ = false; ///< what may throw comes first: then nothing else has been assigned
+    bool all_throw_ = false;
+    bool ended_ = false;
+    std::exception_ptr problem_;
+    int exceptions_at_start_ = std::uncaught_exceptions();
+};
+
+void PendingAssignment::start(bool compare) {
+    std::vector<Item>& items = state_->items;
+    teams_ = state_->teams();
+    try {
+        for (Item& item : items) AssignmentState::prepare(item);
+    } catch (...) {
+        problem_ = std::current_exception();
+    }
+    state_->agree(*teams_.front(), problem_);
+    state_->begin(teams_, compare);
+    some_throw_ = std::ranges::any_of(items, &Item::may_throw);
+    all_throw_ = std::ranges::all_of(items, &Item::may_throw);
+    state_->started = true;
+    state_->start(some_throw_, problem_);
+}
+
+bool PendingAssignment::test() {
+    if (problem_ != nullptr) return false;
+    try {
+        for (Item& item : state_->items)
+            if (item.exchange != nullptr) (void)item.exchange->test();
+    } catch (...) { // wait() throws it on all ranks
+        problem_ = std::current_exception();
+    }
+    return false;
+}
+
+void PendingAssignment::wait() {
+    if (std::uncaught_exceptions() > exceptions_at_start_) return abandon();
+    try {
+        for (const Item& item : state_->items) (void)AssignmentState::arrays(item);
+        carry_out();
+    } catch (...) { // an array was closed, a rank has left, or something failed on one
+        abandon();
+        throw;
+    }
+    ended_ = true;
+    state_->started = false;
+    for (Item& item : state_->items)
+        if (item.exchange != nullptr) item.exchange->forget();
+}
+
+void PendingAssignment::carry_out() {
+    const trace::CallScope call{trace::Way::slice};
+    if (some_throw_) {
+        state_->complete(teams_, true, problem_);
+        state_->end(teams_, "all elements are what they were", problem_);
+        if (!all_throw_) state_->start(false, problem_);
+    }
+    if (!all_throw_) {
+        state_->complete(teams_, false, problem_);
+        state_->end(teams_, "some elements may have been assigned", problem_);
+    }
+}
+
+void PendingAssignment::abandon() noexcept {
+    if (std::exchange(ended_, true)) return;
+    state_->started = false;
+    for (Item& item : state_->items) item.exchange.reset();
+}
+
 } // namespace lapwing::detail::slices
 
 namespace lapwing {
@@ -307,13 +420,14 @@ namespace lapwing {
 using detail::slices::ArrayGeometry;
 using detail::slices::Item;
 
-Assignment::Assignment() : state_{std::make_unique<detail::slices::AssignmentState>()} {}
+Assignment::Assignment() : state_{std::make_shared<detail::slices::AssignmentState>()} {}
 Assignment::Assignment(Assignment&&) noexcept = default;
 Assignment& Assignment::operator=(Assignment&&) noexcept = default;
 Assignment::~Assignment() = default;
 
 void Assignment::add_slices(const detail::slices::SliceBase& target, const detail::slices::SliceBase& source,
                             detail::slices::ApplyValues apply, bool may_throw) {
+    state_->require_idle("add");
     const auto target_array = detail::slices::open_array(target, " = …");
     const auto source_array = detail::slices::open_array(source, " on the right of an assignment");
     // Arrays of two teams may have one number.
@@ -342,6 +456,7 @@ void Assignment::add_slices(const detail::slices::SliceBase& target, const detai
 }
 
 void Assignment::add_value(const detail::slices::SliceBase& target, const void* value) {
+    state_->require_idle("add_fill");
     const auto target_array = detail::slices::open_array(target, ".fill");
     Item& item = state_->items.emplace_back();
     item.target_array = target_array;
@@ -353,31 +468,21 @@ void Assignment::add_value(const detail::slices::SliceBase& target, const void* 
 }
 
 void Assignment::execute(bool compare) {
+    state_->require_idle("execute");
     if (state_->items.empty()) return;
     const detail::trace::CallScope call{detail::trace::Way::slice};
-    std::vector<Item>& items = state_->items;
-    const std::vector<Team*> teams = state_->teams();
-    std::exception_ptr problem;
-    try {
-        for (Item& item : items) state_->prepare(item);
-    } catch (...) {
-        problem = std::current_exception();
-    }
-    state_->agree(*teams.front(), problem);
-    state_->begin(teams, compare);
-    // What may throw comes first: then nothing else has been assigned.
-    const bool some_throw = std::ranges::any_of(items, &Item::may_throw);
-    const bool all_throw = std::ranges::all_of(items, &Item::may_throw);
-    if (some_throw) {
-        state_->run(teams, true, problem);
-        state_->end(teams, "all elements are what they were", problem);
-    }
-    if (!all_throw) {
-        state_->run(teams, false, problem);
-        state_->end(teams, "some elements may have been assigned", problem);
-    }
-    for (Item& item : items)
-        if (item.exchange != nullptr) item.exchange->forget();
+    detail::slices::PendingAssignment pending{state_};
+    pending.start(compare);
+    pending.wait();
+}
+
+Completion Assignment::start(bool compare) {
+    state_->require_idle("start");
+    if (state_->items.empty()) return {};
+    const detail::trace::CallScope call{detail::trace::Way::slice};
+    auto pending = std::make_unique<detail::slices::PendingAssignment>(state_);
+    pending->start(compare);
+    return Completion{std::move(pending)};
 }
 
 std::uint64_t Assignment::transfers() const {

@@ -246,6 +246,18 @@ void Exchange::wait() {
     for (Staged& staged : staged_) staged.completion.wait();
 }
 
+bool Exchange::test() {
+    std::erase_if(under_way_, [](Completion& transfer) { return transfer.test(); });
+    bool all = under_way_.empty();
+    for (Staged& staged : staged_) all = staged.completion.test() && all;
+    return all;
+}
+
+void Exchange::wait_after_close() {
+    for (Completion& transfer : under_way_) transfer.wait();
+    under_way_.clear();
+}
+
 void Exchange::finish() {
     for (const Staged& staged : staged_) apply(staged);
     staged_.clear();

@@ -44,6 +44,11 @@ public:
     void start();
     /// Completes what was started: values are at their place, or, of a put, the memory may be reused.
     void wait();
+    /// Makes progress on what was started; whether all of it has arrived, so that wait() only applies values. The array
+    /// may have been closed.
+    [[nodiscard]] bool test();
+    /// As wait(), of an exchange that applies nothing, and whose array was closed.
+    void wait_after_close();
     /// Of an exchange through a copy, when nobody reads the local part any more.
     void finish();
     /// Of one that is restorable, once it is complete or has failed: the local part is again what it was before

@@ -2,8 +2,10 @@
 
 #include "arrays/slices/exchange.hpp"
 #include "src/support/aligned_memory.hpp"
+#include "src/transport/pending_transfer.hpp"
 #include "window/window_state.hpp"
 
+#include <lapwing/completion.hpp>
 #include <lapwing/domain.hpp>
 #include <lapwing/error.hpp>
 #include <lapwing/team.hpp>
@@ -12,6 +14,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <memory>
+#include <utility>
 #include <vector>
 
 namespace lapwing::detail::slices {
@@ -167,25 +171,54 @@ void SliceBase::check_extents(const char* call, std::span<const std::int64_t> ex
 
 namespace {
 
-void move(const SliceBase& slice, const char* call, transport::Direction direction, std::byte* buffer,
-          std::span<const std::int64_t> strides) {
+/// A slice's transfers, between an array and a buffer.
+class PendingExchange final : public transport::PendingTransfer {
+public:
+    PendingExchange(transport::Direction direction, const SliceBase& slice,
+                    const std::shared_ptr<const ArrayGeometry>& array, std::byte* buffer,
+                    std::span<const std::int64_t> strides)
+        : array_{array},
+          exchange_{direction, Side::buffer(slice.shape(), strides, array->element_bytes, buffer),
+                    Side::of(*array, slice.shape())} {
+        exchange_.start();
+    }
+    bool test() override { return exchange_.test(); }
+    void wait() override {
+        if (const std::shared_ptr<const ArrayGeometry> open = array_.lock()) exchange_.wait();
+        else exchange_.wait_after_close();
+    }
+
+private:
+    std::weak_ptr<const ArrayGeometry> array_; ///< may be closed first
+    Exchange exchange_;
+};
+
+[[nodiscard]] Completion start(const SliceBase& slice, const char* call, transport::Direction direction,
+                               std::byte* buffer, std::span<const std::int64_t> strides) {
     const std::shared_ptr<const ArrayGeometry> array = open_array(slice, call);
-    if (slice.empty()) return;
+    if (slice.empty()) return {};
     array->window->require_memory(call);
-    Exchange exchange{direction, Side::buffer(slice.shape(), strides, array->element_bytes, buffer),
-                      Side::of(*array, slice.shape())};
-    exchange.start();
-    exchange.wait();
+    auto pending = std::make_unique<PendingExchange>(direction, slice, array, buffer, strides);
+    if (pending->test()) return {};
+    return Completion{std::move(pending)};
 }
 
 } // namespace
 
 void SliceBase::get(std::byte* buffer, std::span<const std::int64_t> strides) const {
-    move(*this, ".get", transport::Direction::get, buffer, strides);
+    start(*this, ".get", transport::Direction::get, buffer, strides).wait();
 }
 
 void SliceBase::put(const std::byte* buffer, std::span<const std::int64_t> strides) const {
-    move(*this, ".put", transport::Direction::put, const_cast<std::byte*>(buffer), strides); // only read
+    start(*this, ".put", transport::Direction::put, const_cast<std::byte*>(buffer), strides).wait(); // only read
+}
+
+Completion SliceBase::start_get(std::byte* buffer, std::span<const std::int64_t> strides) const {
+    return start(*this, ".start_get", transport::Direction::get, buffer, strides);
+}
+
+Completion SliceBase::start_put(const std::byte* buffer, std::span<const std::int64_t> strides) const {
+    return start(*this, ".start_put", transport::Direction::put, const_cast<std::byte*>(buffer), strides);
 }
 
 void SliceBase::put_slice(const SliceBase& source) const {

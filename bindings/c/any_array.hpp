@@ -89,6 +89,8 @@ public:
     using SliceBase::permute;
     using SliceBase::put;
     using SliceBase::put_slice;
+    using SliceBase::start_get;
+    using SliceBase::start_put;
 };
 
 /// A global array whose type and dimensions are known at run time. Indices begin at 0 here.

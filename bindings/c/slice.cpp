@@ -1,6 +1,7 @@
 // Slices, assignments and checkpoints.
 #include "bindings/c/array.hpp"
 #include "bindings/c/call.hpp"
+#include "bindings/c/completion.hpp"
 #include "bindings/c/convert.hpp"
 #include "bindings/c/layout.hpp"
 
@@ -203,6 +204,26 @@ int lapwing_slice_put(const lapwing_slice* slice, const void* buffer, const int6
     });
 }
 
+int lapwing_slice_start_get(const lapwing_slice* slice, void* buffer, const int64_t* strides,
+                            lapwing_completion** completion) {
+    return guarded("lapwing_slice_start_get", [&] {
+        const AnySlice& one = use(slice).slice;
+        require_memory(buffer, one.empty() ? 0 : 1, "buffer");
+        require_pointer(completion, "completion");
+        give(one.start_get(static_cast<std::byte*>(buffer), strides_of(one, strides)), completion);
+    });
+}
+
+int lapwing_slice_start_put(const lapwing_slice* slice, const void* buffer, const int64_t* strides,
+                            lapwing_completion** completion) {
+    return guarded("lapwing_slice_start_put", [&] {
+        const AnySlice& one = use(slice).slice;
+        require_memory(buffer, one.empty() ? 0 : 1, "buffer");
+        require_pointer(completion, "completion");
+        give(one.start_put(static_cast<const std::byte*>(buffer), strides_of(one, strides)), completion);
+    });
+}
+
 int lapwing_slice_copy(const lapwing_slice* target, const lapwing_slice* source) {
     return guarded("lapwing_slice_copy", [&] {
         const lapwing_slice& to = use(target);
@@ -274,6 +295,14 @@ int lapwing_assignment_add_fill(lapwing_assignment* assignment, const lapwing_sl
 
 int lapwing_assignment_execute(lapwing_assignment* assignment, int compare) {
     return guarded("lapwing_assignment_execute", [&] { use(assignment).assignment.execute(compare != 0); });
+}
+
+int lapwing_assignment_start(lapwing_assignment* assignment, int compare, lapwing_completion** completion) {
+    return guarded("lapwing_assignment_start", [&] {
+        lapwing::Assignment& one = use(assignment).assignment;
+        require_pointer(completion, "completion");
+        give(one.start(compare != 0), completion);
+    });
 }
 
 int lapwing_assignment_transfers(const lapwing_assignment* assignment, uint64_t* transfers, uint64_t* bytes) {

@@ -150,6 +150,16 @@ int move_slice(const char* name, const lapwing_slice* slice, lapwing_type type, 
     return code;
 }
 
+/// The memory itself must do, since the transfer ends after the call.
+template <class Call>
+int start_slice(const char* name, const lapwing_slice* slice, lapwing_type type, const CFI_cdesc_t& buffer,
+                Call&& call) {
+    Fitted fitted;
+    if (const int code = fit_slice(name, slice, type, buffer, fitted)) return code;
+    if (!fitted.contiguous && !fitted.whole) return refuse_start(name, buffer);
+    return call(fitted.first, fitted.contiguous ? nullptr : fitted.strides.data());
+}
+
 // --- reductions
 // -------------------------------------------------------------------------------------------------------
 
@@ -388,6 +398,18 @@ int lapwing_fortran_slice_get(const lapwing_slice* slice, lapwing_type type, CFI
 int lapwing_fortran_slice_put(const lapwing_slice* slice, lapwing_type type, const CFI_cdesc_t* buffer) {
     return move_slice("lapwing_slice_put", slice, type, *buffer, false, [&](void* memory, const std::int64_t* strides) {
         return lapwing_slice_put(slice, memory, strides);
+    });
+}
+int lapwing_fortran_slice_start_get(const lapwing_slice* slice, lapwing_type type, CFI_cdesc_t* buffer,
+                                    lapwing_completion** completion) {
+    return start_slice("lapwing_slice_start_get", slice, type, *buffer, [&](void* memory, const std::int64_t* strides) {
+        return lapwing_slice_start_get(slice, memory, strides, completion);
+    });
+}
+int lapwing_fortran_slice_start_put(const lapwing_slice* slice, lapwing_type type, const CFI_cdesc_t* buffer,
+                                    lapwing_completion** completion) {
+    return start_slice("lapwing_slice_start_put", slice, type, *buffer, [&](void* memory, const std::int64_t* strides) {
+        return lapwing_slice_start_put(slice, memory, strides, completion);
     });
 }
 int lapwing_fortran_slice_fill(const lapwing_slice* slice, lapwing_type type, const CFI_cdesc_t* value) {

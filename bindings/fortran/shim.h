@@ -247,6 +247,10 @@ int lapwing_fortran_slice_extents(const lapwing_slice* slice, int64_t* extents, 
 int lapwing_fortran_slice_dimensions(const lapwing_slice* slice, int* dimensions);
 int lapwing_fortran_slice_get(const lapwing_slice* slice, lapwing_type type, CFI_cdesc_t* buffer);
 int lapwing_fortran_slice_put(const lapwing_slice* slice, lapwing_type type, const CFI_cdesc_t* buffer);
+int lapwing_fortran_slice_start_get(const lapwing_slice* slice, lapwing_type type, CFI_cdesc_t* buffer,
+                                    lapwing_completion** completion);
+int lapwing_fortran_slice_start_put(const lapwing_slice* slice, lapwing_type type, const CFI_cdesc_t* buffer,
+                                    lapwing_completion** completion);
 int lapwing_fortran_slice_fill(const lapwing_slice* slice, lapwing_type type, const CFI_cdesc_t* value);
 int lapwing_fortran_assignment_add_fill(lapwing_assignment* assignment, const lapwing_slice* target, lapwing_type type,
                                         const CFI_cdesc_t* value);

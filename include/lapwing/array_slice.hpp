@@ -167,6 +167,31 @@ public:
         SliceBase::put(reinterpret_cast<const std::byte*>(buffer.data_handle()), buffer.strides());
     }
 
+    /// Non-blocking forms. Complete means: the elements are in the buffer, or the buffer may be reused; until then the
+    /// caller must not touch the memory of a get, nor change that of a put. Call test() of the result now and then in a
+    /// long computation: it takes transfers in chunks on. Throw as get() and put(); errors of a transfer are thrown by
+    /// wait().
+    [[nodiscard]] Completion start_get(std::span<value_type> buffer) const {
+        check_buffer("start_get", buffer.size());
+        return SliceBase::start_get(reinterpret_cast<std::byte*>(buffer.data()), dense_strides());
+    }
+    [[nodiscard]] Completion start_put(std::span<const value_type> buffer) const
+        requires(!std::is_const_v<T>)
+    {
+        check_buffer("start_put", buffer.size());
+        return SliceBase::start_put(reinterpret_cast<const std::byte*>(buffer.data()), dense_strides());
+    }
+    [[nodiscard]] Completion start_get(const LocalView<value_type, M>& buffer) const {
+        SliceBase::check_extents("start_get", buffer.extents().values());
+        return SliceBase::start_get(reinterpret_cast<std::byte*>(buffer.data_handle()), buffer.strides());
+    }
+    [[nodiscard]] Completion start_put(const LocalView<const value_type, M>& buffer) const
+        requires(!std::is_const_v<T>)
+    {
+        SliceBase::check_extents("start_put", buffer.extents().values());
+        return SliceBase::start_put(reinterpret_cast<const std::byte*>(buffer.data_handle()), buffer.strides());
+    }
+
     /// The calling rank alone copies the elements of another slice, of any array, to this one, through a buffer of 4
     /// MiB (more for overlapping slices of one array). Complete locally on return. Throws RangeError if the extents
     /// differ.

@@ -1,6 +1,7 @@
 // Room: slices
 #pragma once
 
+#include <lapwing/completion.hpp>
 #include <lapwing/detail/config.hpp>
 #include <lapwing/detail/slice_shape.hpp>
 
@@ -58,6 +59,10 @@ template <class T, class U, class Function>
 /// to_cyclic.add(x(all), a(all)).add(y(all), b(all));
 /// for (…) to_cyclic.execute();                       // both at a time, two barriers
 /// std::puts(to_cyclic.explain().c_str());
+///
+/// lapwing::Completion moved = to_cyclic.start();     // or: the elements travel
+/// compute();                                         // while the rank works on other arrays
+/// moved.wait();
 /// ```
 ///
 /// What a rank has of a target and another rank of the source is one transfer, with a layout on either side, that the
@@ -134,6 +139,21 @@ public:
     /// all targets are unchanged; after an error of a transfer, or of memory, the targets of copies are undefined. The
     /// first call plans; later ones reuse the plans, unless a rank has very many partners.
     void execute(bool compare = assertion_level >= 1);
+    /// The same in two halves, for work in between. Collective: the barrier at the start, and all transfers are
+    /// started, as far as there is memory for chunks; what the node shares is copied. wait() of the result is
+    /// collective, too: the rest of the transfers, and the barrier at the end. All ranks call it at the same place in
+    /// the order of the team's collective calls, of which others may come in between.
+    ///
+    /// From start() to wait() no rank may write an element of a source, nor read or write one of a target, nor execute,
+    /// start or extend this Assignment: it throws UsageError. It may be destroyed, and the arrays may be moved; wait()
+    /// throws UsageError if an array was closed, resized or redistributed.
+    ///
+    /// test() of the result makes progress on this rank's transfers, and takes their chunks on; call it now and then in
+    /// a long computation. It returns false, since the end is collective. Errors as in execute(): those of a transfer
+    /// or a function are thrown by wait(), on all ranks. A Completion that is destroyed waits as wait() does; while an
+    /// exception unwinds the stack, for this rank's transfers only, and without the barrier. Of an Assignment with
+    /// functions that may throw, only the parts with these start here, and the others in wait().
+    [[nodiscard]] Completion start(bool compare = assertion_level >= 1);
 
     /// This rank's transfers in each execution, to ranks of other nodes, and their bytes.
     [[nodiscard]] std::uint64_t transfers() const;
@@ -146,7 +166,7 @@ private:
                     detail::slices::ApplyValues apply, bool may_throw = false);
     void add_value(const detail::slices::SliceBase& target, const void* value);
 
-    std::unique_ptr<detail::slices::AssignmentState> state_;
+    std::shared_ptr<detail::slices::AssignmentState> state_; ///< shared with what start() returns
 };
 
 } // namespace lapwing

@@ -106,6 +106,24 @@ class Slice(Assignments):
         if values.size:
             check(lib.lapwing_slice_put(self._handle, address(values), ffi.NULL))
 
+    def start_get(self, out=None):
+        """As get(), without waiting: the result's .result() gives the NumPy array. Local."""
+        from ._array import Transfer
+
+        values, cell = target(out, self.dtype, self.shape), ffi.new("lapwing_completion**")
+        if values.size:
+            check(lib.lapwing_slice_start_get(self._handle, address(values), ffi.NULL, cell))
+        return Transfer(cell, values, (self,))
+
+    def start_put(self, values):
+        """As put(), without waiting: contiguous values of the dtype must stay as they are until .wait(). Local."""
+        from ._array import Transfer
+
+        values, cell = source(values, self.dtype, self.shape), ffi.new("lapwing_completion**")
+        if values.size:
+            check(lib.lapwing_slice_start_put(self._handle, address(values), ffi.NULL, cell))
+        return Transfer(cell, values, (self,))
+
     def copy_from(self, other):
         """The elements of another slice of the same dtype and shape, through 4 MiB of this rank's memory. Local."""
         other = as_slice(other)
@@ -207,6 +225,15 @@ class Assignment:
     def execute(self, compare=False):
         """Carries out all of them. `compare`: first checks that all ranks have the same slices. Collective."""
         check(lib.lapwing_assignment_execute(self._cell[0], compare))
+
+    def start(self, compare=False):
+        """Starts all of them, and returns a Transfer; its wait() is collective, too. Between them no rank may write to what is assigned from, nor
+        touch what is assigned to. Its done() makes progress and is never true before wait(). Collective."""
+        from ._array import Transfer
+
+        cell = ffi.new("lapwing_completion**")
+        check(lib.lapwing_assignment_start(self._cell[0], compare, cell))
+        return Transfer(cell, None, (self,))
 
     @property
     def transfers(self):

@@ -6,6 +6,7 @@
 #define LAPWING_C_SLICE_H
 
 #include <lapwing/c/array.h>
+#include <lapwing/c/completion.h>
 #include <lapwing/c/runtime.h>
 #include <lapwing/c/type.h>
 
@@ -52,6 +53,12 @@ int lapwing_slice_shape(const lapwing_slice* slice, int* dimensions, int64_t* ex
 /// thread. Cost: a planned transfer an owner.
 int lapwing_slice_get(const lapwing_slice* slice, void* buffer, const int64_t* strides);
 int lapwing_slice_put(const lapwing_slice* slice, const void* buffer, const int64_t* strides);
+/// The same without waiting: until the completion says so, the buffer of a get must not be touched, nor that of a put
+/// changed. Local, any thread.
+int lapwing_slice_start_get(const lapwing_slice* slice, void* buffer, const int64_t* strides,
+                            lapwing_completion** completion);
+int lapwing_slice_start_put(const lapwing_slice* slice, const void* buffer, const int64_t* strides,
+                            lapwing_completion** completion);
 /// One-sided: copies the elements of another slice of the same type and extents, through 4 MiB of this rank's memory.
 /// LAPWING_ERR_RANGE, LAPWING_ERR_USAGE. Local, any thread.
 int lapwing_slice_copy(const lapwing_slice* target, const lapwing_slice* source);
@@ -89,6 +96,12 @@ int lapwing_assignment_add_fill(lapwing_assignment* assignment, const lapwing_sl
 /// Collective, one thread: carries out all of them. `compare` nonzero: first checks that all ranks have the same
 /// slices. LAPWING_ERR_USAGE for arrays that no longer exist, _MISMATCH, _PEER_LEFT, _MPI.
 int lapwing_assignment_execute(lapwing_assignment* assignment, int compare);
+/// The same in two halves, for work on other arrays in between: the barrier at the start, and transfers that are
+/// started. lapwing_completion_wait() on all ranks, one thread, is the other half. Between them no rank may write to a
+/// source, nor touch a target, nor execute, start or extend the assignment. lapwing_completion_test() makes progress,
+/// and never finds it complete. Errors as lapwing_assignment_execute(); those of transfers and functions come from the
+/// wait.
+int lapwing_assignment_start(lapwing_assignment* assignment, int compare, lapwing_completion** completion);
 /// This rank's transfers to other nodes in each execution, and their bytes; a description as text. Local.
 int lapwing_assignment_transfers(const lapwing_assignment* assignment, uint64_t* transfers, uint64_t* bytes);
 int lapwing_assignment_explain(const lapwing_assignment* assignment, const char** text);

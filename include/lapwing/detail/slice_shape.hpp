@@ -1,6 +1,7 @@
 // Room: slices
 #pragma once
 
+#include <lapwing/completion.hpp>
 #include <lapwing/detail/array_geometry.hpp>
 #include <lapwing/extents.hpp>
 #include <lapwing/triplet.hpp>
@@ -95,6 +96,8 @@ protected:
     /// The elements, to or from a buffer whose positions are `strides` elements apart. One-sided.
     void get(std::byte* buffer, std::span<const std::int64_t> strides) const;
     void put(const std::byte* buffer, std::span<const std::int64_t> strides) const;
+    [[nodiscard]] Completion start_get(std::byte* buffer, std::span<const std::int64_t> strides) const;
+    [[nodiscard]] Completion start_put(const std::byte* buffer, std::span<const std::int64_t> strides) const;
     /// The elements of another slice.
     void put_slice(const SliceBase& source) const;
     /// Strides of a dense row-major buffer.

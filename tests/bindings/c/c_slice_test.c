@@ -111,6 +111,9 @@ static void assignments(void) {
     lapwing_slice *all_a, *all_b, *turned_b, *all_c, *all_raw;
     lapwing_assignment *both = NULL, *copy;
     double x = 0, five = 5;
+    double whole[42];
+    lapwing_completion* moved = NULL;
+    int done = 1;
     uint64_t transfers = 99, bytes = 99;
     const char* text = NULL;
     int64_t i, j;
@@ -170,6 +173,31 @@ static void assignments(void) {
     CHECK(x == 203);
     OK(lapwing_array_get_double_2(c, 3, 2, &x));
     CHECK(x == 5);
+    OK(lapwing_slice_fill(all_a, &five));
+    OK(lapwing_assignment_start(both, 1, &moved));
+    CHECK(moved != NULL);
+    FAILS(LAPWING_ERR_USAGE, "was started before", lapwing_assignment_execute(both, 0));
+    OK(lapwing_completion_test(&moved, &done));
+    CHECK(!done);
+    OK(lapwing_array_barrier(b));
+    OK(lapwing_completion_wait(&moved));
+    CHECK(moved == NULL);
+    OK(lapwing_slice_start_get(all_a, whole, NULL, &moved));
+    OK(lapwing_completion_wait(&moved));
+    CHECK(whole[3 * 6 + 2] == 203);
+    OK(lapwing_array_barrier(a));
+    for (i = 0; i < 42; ++i) whole[i] = (double)i;
+    if (rank == size - 1) {
+        OK(lapwing_slice_start_put(all_c, whole, NULL, &moved));
+        OK(lapwing_completion_wait(&moved));
+    }
+    OK(lapwing_array_barrier(c));
+    OK(lapwing_array_get_double_2(c, 3, 2, &x));
+    CHECK(x == 20);
+    FAILS(LAPWING_ERR_USAGE, "'completion'", lapwing_assignment_start(both, 0, NULL));
+    FAILS(LAPWING_ERR_USAGE, "'completion'", lapwing_slice_start_get(all_a, whole, NULL, NULL));
+    OK(lapwing_array_barrier(c));
+    OK(lapwing_slice_fill(all_c, &five));
     OK(lapwing_assignment_transfers(both, &transfers, &bytes));
     CHECK(size > 1 || transfers == 0);
     OK(lapwing_assignment_explain(both, &text));

@@ -187,7 +187,8 @@ contains
         type(lapwing_array) :: a, b
         type(lapwing_slice) :: from, to
         type(lapwing_assignment) :: both
-        integer(int64) :: one, transfers, bytes
+        type(lapwing_completion) :: moved
+        integer(int64) :: one, transfers, bytes, whole(4, 4)
 
         call a%create(runtime, LAPWING_INT64, [4, 4])
         call b%create(runtime, LAPWING_INT64, [4, 4], distribution=LAPWING_BLOCK_CYCLIC, block=[1, 2])
@@ -205,6 +206,21 @@ contains
         call both%execute(compare=.true.)
         call b%get_element([4, 3], one)
         call expect(one == 912, 'execute')
+        call b%barrier()
+        call both%start(completion=moved)
+        call moved%wait()
+        call to%start_get(whole, moved)
+        call moved%wait()
+        call expect(whole(4, 3) == 1216, 'start')
+        call b%barrier()
+        whole = 8
+        if (rank == 0) then
+            call to%start_put(whole, moved)
+            call moved%wait()
+        end if
+        call b%barrier()
+        call b%get_element([2, 3], one)
+        call expect(one == 8, 'start_put')
         call both%transfers(transfers, bytes)
         call expect(transfers >= 0 .and. len(both%explain()) > 0, 'explain')
         call b%barrier()

@@ -297,6 +297,18 @@ def test_assignments(rt, distribution):
         several = lapwing.Assignment().add(a.slice[0], b.slice[0, :6]).add(a.slice[1], 3).add(a.slice[2], b.slice[0, :6], "add")
         several.execute(compare=True)
         several.execute()
+        a.slice[1].fill(0)
+        moved = several.start()
+        assert not moved.done()
+        with pytest.raises(lapwing.UsageError):
+            several.execute()
+        rt.barrier()
+        moved.wait()
+        assert a.slice[1].start_get().result().tolist() == [3] * 6
+        rt.barrier()
+        if rt.rank == 0:
+            a.slice[1].start_put(np.full(6, 3)).wait()
+        rt.barrier()
         assert a[1].tolist() == [3] * 6 and isinstance(several.explain(), str) and len(several.transfers) == 2
         rt.barrier()
         for bad, error in (
