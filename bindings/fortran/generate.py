@@ -224,7 +224,7 @@ class Procedure:
         if self.thing == "slice" and self.name in ("create", "cut", "permute"):
             body.after.append({"create": "code = lapwing_fortran_array_type(array%handle, self%type)", "cut": "part%type = self%type",
                                "permute": "permuted%type = self%type"}[self.name])
-        if self.thing == "slice" and self.name in ("get", "put", "fill"):
+        if self.thing == "slice" and self.name in ("get", "put", "start_get", "start_put", "fill"):
             body.call.insert(1, "self%type")
         if self.name == "add_fill":
             body.call.insert(2, "target%type")
