@@ -40,6 +40,14 @@
 
 namespace lapwing {
 
+template <TriviallyCopyable T, std::size_t N, detail::arrays::Reducible R, class Combine>
+class DimensionReduction;
+
+namespace detail::arrays {
+template <class T, std::size_t N>
+class ViewTable;
+} // namespace detail::arrays
+
 /// An element and its index, as found by min_location() and max_location().
 template <class T, std::size_t N>
 struct LocatedValue {
@@ -598,10 +606,10 @@ private:
                                                                         bool node) const;
     void copy_rows(const std::vector<detail::arrays::IndexRun<N>>& runs);
     /// Memory for copies of `blocks`, or the given memory, in which each block has the shape `shape_of(block)`; null if
-    /// there are no blocks.
+    /// there are no blocks. `room`: the elements of that memory, if it has gaps.
     template <std::ranges::range Blocks, class ShapeOf>
     [[nodiscard]] std::byte* add_copies_of(const Blocks& blocks, std::uint64_t index_bytes, ShapeOf shape_of,
-                                           std::byte* memory = nullptr);
+                                           std::byte* memory = nullptr, std::uint64_t room = 0);
     /// The indices that have memory in the segment: local ones, and around them.
     [[nodiscard]] Domain<N> domain_with_halo() const;
     /// Where a block of these is in the segment.
@@ -612,6 +620,9 @@ private:
     /// Finds out how much of the local block and its halo can be read as one box.
     void note_reach(const PrefetchOptions& options);
     friend class PrefetchedView<T, N>;
+    friend class detail::arrays::ViewTable<T, N>;
+    template <TriviallyCopyable U, std::size_t M, detail::arrays::Reducible R, class Combine>
+    friend class DimensionReduction;
     /// The box around an element, for views: copies, or elements of a rank of this node. Throws RangeError.
     [[nodiscard]] detail::arrays::PlacedBox<N> box_around(const Index<N>& index) const;
     [[nodiscard]] bool is_of_node(int owner) const noexcept { return window_.map().base(owner) != nullptr; }

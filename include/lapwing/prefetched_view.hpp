@@ -2,6 +2,7 @@
 #pragma once
 
 #include <lapwing/detail/element_access.hpp>
+#include <lapwing/detail/element_table.hpp>
 #include <lapwing/domain.hpp>
 #include <lapwing/local_view.hpp>
 #include <lapwing/values.hpp>
@@ -25,6 +26,10 @@ class GlobalArray;
 /// for (auto [i, j] : inner) b.local(i, j) = 0.25 * (v(i - 1, j) + v(i + 1, j) + v(i, j - 1) + v(i, j + 1));
 /// ```
 ///
+/// Where an array of one dimension has many copies (a quarter of the own elements or more: AllToAll, or the columns of
+/// a sparse matrix), own elements and copies are found by one table, so that reads at random cost as much as any
+/// others.
+///
 /// It remembers what it read last: each thread needs a view of its own, which may be a copy.
 ///
 /// Its reads are not counted, since counting would cost more than they do. `row(index, count)` avoids the comparisons
@@ -35,8 +40,9 @@ public:
     using value_type = T;
 
     /// Made by GlobalArray::view().
-    PrefetchedView(const detail::arrays::PlacedBox<N>& own, const GlobalArray<T, N>& array) noexcept
-        : own_{own}, last_{own}, array_{&array} {}
+    PrefetchedView(const detail::arrays::PlacedBox<N>& own, const GlobalArray<T, N>& array,
+                   const typename detail::arrays::ElementTable<N>::Reader& table) noexcept
+        : own_{own}, last_{own}, array_{&array}, table_{table} {}
 
     /// The value of an element that is local, prefetched, or on the same node. Throws RangeError for others.
     template <IndexValue... I>
@@ -45,6 +51,11 @@ public:
         return (*this)(Index<N>{static_cast<std::int64_t>(indices)...});
     }
     [[nodiscard]] T operator()(const Index<N>& index) const {
+        if constexpr (N == 1) { // of more dimensions there is no table
+            if (!table_.empty())
+                if (const T* const element = table_.template find<T>(index)) [[likely]]
+                    return *element;
+        }
         if (const T* const element = own_.template find<T>(index)) return *element;
         return *find_other(index);
     }
@@ -76,6 +87,7 @@ private:
     detail::arrays::PlacedBox<N> own_;
     mutable detail::arrays::PlacedBox<N> last_; ///< where the last element was read that is not local
     const GlobalArray<T, N>* array_;
+    typename detail::arrays::ElementTable<N>::Reader table_; ///< for reads at random, or empty
 };
 
 } // namespace lapwing

@@ -1,4 +1,5 @@
 // Where copies are found: rectangles of a grid, many of them, against a table.
+#include <lapwing/detail/element_table.hpp>
 #include <lapwing/detail/prefetched_indices.hpp>
 #include <lapwing/domain.hpp>
 
@@ -65,6 +66,33 @@ void check_rectangles(std::int64_t rows, std::int64_t columns, unsigned seed) {
 }
 
 } // namespace
+
+TEST_CASE("a table has the elements that were added, and no others") {
+    using Table = lapwing::detail::arrays::ElementTable<2>;
+    const lapwing::Extents<2> extents{9, 50};
+    std::vector<double> memory(1000);
+    const auto bytes = [&](std::size_t k) { return reinterpret_cast<std::byte*>(&memory[k]); };
+    Table table{extents, 70, 400};
+    std::map<std::uint64_t, double*> expected;
+    const auto add = [&](std::uint64_t place, std::uint64_t count, std::size_t at) {
+        for (std::uint64_t k = 0; k < count; ++k) expected[place + k] = &memory[at + k];
+        return table.add(place, count, bytes(at), sizeof(double));
+    };
+    CHECK(add(70, 1, 6));
+    CHECK(add(75, 3, 11));                                      // as far behind the one before as their places are
+    CHECK(add(128, 64, 100));                                   // a whole group
+    CHECK(add(190, 200, 162));                                  // some of it, and several more
+    CHECK_FALSE(table.add(399, 1, bytes(900), sizeof(double))); // beside others of its group
+    std::size_t wrong = 0;
+    for (std::int64_t i = -2; i < 11; ++i)
+        for (std::int64_t j = -2; j < 60; ++j) {
+            const bool inside = i >= 0 && i < 9 && j >= 0 && j < 50;
+            const auto found = inside ? expected.find(Table::place(extents, {i, j})) : expected.end();
+            wrong += table.find<double>({i, j}) != (found == expected.end() ? nullptr : found->second);
+        }
+    CHECK(wrong == 0);
+    CHECK(Table{}.find<double>({0, 0}) == nullptr);
+}
 
 TEST_CASE("an element is found among rectangles, few and many, beside each other in one dimension or in two") {
     for (unsigned seed = 0; seed < 5; ++seed) {

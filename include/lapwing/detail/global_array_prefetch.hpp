@@ -87,6 +87,7 @@ void GlobalArray<T, N>::prefetch_domains(const std::vector<Domain<N>>& needed, c
     else copy_rows(rows_to_copy(rest, node));
     if (state_.prefetched->of_node) bind_near(false);
     note_reach(options);
+    state_.prefetched->near = detail::arrays::ViewTable<T, N>{*this}.table();
 }
 
 template <TriviallyCopyable T, std::size_t N>
@@ -255,7 +256,7 @@ void GlobalArray<T, N>::note_reach(const PrefetchOptions& options) {
 template <TriviallyCopyable T, std::size_t N>
 template <std::ranges::range Blocks, class ShapeOf>
 std::byte* GlobalArray<T, N>::add_copies_of(const Blocks& blocks, std::uint64_t index_bytes, ShapeOf shape_of,
-                                            std::byte* memory) {
+                                            std::byte* memory, std::uint64_t room) {
     detail::arrays::SliceCollector slices{sizeof(T)};
     std::uint64_t elements = 0;
     for (const Domain<N>& block : blocks) {
@@ -265,7 +266,7 @@ std::byte* GlobalArray<T, N>::add_copies_of(const Blocks& blocks, std::uint64_t 
     if (elements == 0) return nullptr;
     state_.prefetched->of_node |=
         std::ranges::any_of(slices.owners().take(), [this](int owner) { return is_of_node(owner); });
-    return this->add_copies(elements * sizeof(T), slices, index_bytes, memory);
+    return this->add_copies(std::max(elements, room) * sizeof(T), slices, index_bytes, memory);
 }
 
 template <TriviallyCopyable T, std::size_t N>
@@ -319,17 +320,139 @@ std::vector<detail::arrays::IndexRun<N>> GlobalArray<T, N>::rows_to_copy(const s
     return runs;
 }
 
+namespace detail::arrays {
+
+/// Where the copies of runs are put, in elements from the start of their memory: one after another, or, if there is to
+/// be a table, so that those of a group of 64 places lie as the places do.
+template <std::size_t N>
+class RunPlaces {
+public:
+    RunPlaces(const Extents<N>& extents, const std::vector<IndexRun<N>>& runs, std::size_t element_bytes) {
+        constexpr std::uint64_t group = ElementTable<N>::group_size;
+        std::uint64_t next_group = 0; // the first that has no memory yet
+        std::uint64_t packed = 0;
+        for (const IndexRun<N>& run : runs) {
+            const std::uint64_t place = ElementTable<N>::place(extents, run.first);
+            const std::uint64_t first = std::max(place / group, next_group);
+            const std::uint64_t end = (place + run.count - 1) / group + 1;
+            // Of a run that begins in the last group of the one before: the memory goes on behind that group's.
+            const std::uint64_t before = place / group < next_group ? 1 : 0;
+            offsets_.push_back((groups_ - before) * group + place % group);
+            groups_ += end - std::min(first, end);
+            next_group = std::max(next_group, end);
+            packed += run.count;
+        }
+        if (runs.empty()) return;
+        first_ = ElementTable<N>::place(extents, runs.front().first);
+        end_ = ElementTable<N>::place(extents, runs.back().first) + runs.back().count;
+        // Not where most of the memory would be gaps, or the table.
+        constexpr std::uint64_t most = 8;
+        const std::uint64_t table = ElementTable<N>::bytes_of(first_, end_);
+        has_table_ = groups_ * group <= most * packed + group && table <= most * packed * element_bytes + 1024;
+        if (has_table_) return;
+        std::uint64_t offset = 0;
+        for (std::size_t k = 0; k < runs.size(); ++k) offsets_[k] = std::exchange(offset, offset + runs[k].count);
+    }
+
+    [[nodiscard]] bool has_table() const noexcept { return has_table_; }
+    [[nodiscard]] std::uint64_t table_bytes() const noexcept {
+        return has_table_ ? ElementTable<N>::bytes_of(first_, end_) : 0;
+    }
+    [[nodiscard]] ElementTable<N> table(const Extents<N>& extents) const { return {extents, first_, end_}; }
+    [[nodiscard]] std::uint64_t offset(std::size_t run) const noexcept { return offsets_[run]; }
+    /// Of all copies, in elements, if it is more than there are.
+    [[nodiscard]] std::uint64_t room() const noexcept { return has_table_ ? groups_ * ElementTable<N>::group_size : 0; }
+
+private:
+    std::vector<std::uint64_t> offsets_; ///< by run
+    std::uint64_t groups_ = 0;           ///< that have some element of a run
+    std::uint64_t first_ = 0;            ///< places in the array
+    std::uint64_t end_ = 0;
+    bool has_table_ = false;
+};
+
+} // namespace detail::arrays
+
 template <TriviallyCopyable T, std::size_t N>
 void GlobalArray<T, N>::copy_rows(const std::vector<detail::arrays::IndexRun<N>>& runs) {
+    if (runs.empty()) return;
     detail::arrays::PrefetchedIndices<N>& indices = state_.prefetched->indices;
-    std::byte* copies = add_copies_of(std::views::transform(runs, &detail::arrays::IndexRun<N>::domain),
-                                      indices.bytes_of_runs(runs.size()), detail::arrays::OneBehindTheOther<N>{});
-    for (const detail::arrays::IndexRun<N>& run : runs) {
-        indices.add_run(run, copies, sizeof(T));
-        copies += run.count * sizeof(T);
+    const detail::arrays::RunPlaces<N> places{state_.extents, runs, sizeof(T)};
+    const auto shape_of = [&, k = std::size_t{0}](const Domain<N>& block) mutable {
+        detail::distribution::BufferShape<N> shape = detail::distribution::BufferShape<N>::row_major(block);
+        shape.offset = places.offset(k++);
+        return shape;
+    };
+    std::byte* const copies =
+        add_copies_of(std::views::transform(runs, &detail::arrays::IndexRun<N>::domain),
+                      indices.bytes_of_runs(runs.size()) + places.table_bytes(), shape_of, nullptr, places.room());
+    // One table: that of the first runs, which are most of them.
+    const bool tabulates = places.has_table() && !indices.has_runs();
+    detail::arrays::ElementTable<N> table =
+        tabulates ? places.table(state_.extents) : detail::arrays::ElementTable<N>{};
+    for (std::size_t k = 0; k < runs.size(); ++k) {
+        std::byte* const copy = copies + places.offset(k) * sizeof(T);
+        indices.add_run(runs[k], copy, sizeof(T));
+        if (tabulates)
+            table.add(detail::arrays::ElementTable<N>::place(state_.extents, runs[k].first), runs[k].count, copy,
+                      sizeof(T));
     }
+    if (tabulates) indices.add_table(std::move(table));
     indices.order();
 }
+
+namespace detail::arrays {
+
+/// Makes the table that a view of an array of one dimension reads own elements and copies by, if that is of use.
+template <class T, std::size_t N>
+class ViewTable {
+public:
+    explicit ViewTable(const GlobalArray<T, N>& array) noexcept : array_{array} {}
+
+    /// Empty where reads of neighbours are better off with boxes: where the array has more dimensions, or fewer than a
+    /// quarter as many copies as own elements, so that a loop can foresee where most elements are.
+    [[nodiscard]] ElementTable<N> table() {
+        if constexpr (N != 1) {
+            return {};
+        } else {
+            const auto& state = array_.state_;
+            if (state.prefetched->around.empty() && !state.near_box.empty()) add(state.near_box, state.near);
+            const std::uint64_t own = elements_;
+            state.prefetched->indices.for_each_part(
+                [this](const Domain<N>& part, std::byte* copies) { add(part.range(0).first(), part.size(), copies); });
+            if (own == 0 || elements_ - own < own / 4) return {};
+            ElementTable<N> table{state.extents, first_, end_};
+            for (const Part& part : parts_) table.add(part.first, part.count, part.address, sizeof(T));
+            return table;
+        }
+    }
+
+private:
+    struct Part {
+        std::uint64_t first = 0;
+        std::uint64_t count = 0;
+        std::byte* address = nullptr;
+    };
+
+    void add(const DenseBox<N>& box, T* address) {
+        add(box.first()[0], box.extent(0), reinterpret_cast<std::byte*>(address));
+    }
+    void add(std::int64_t first, std::uint64_t count, std::byte* address) {
+        const auto place = static_cast<std::uint64_t>(first);
+        parts_.push_back({place, count, address});
+        first_ = std::min(first_, place);
+        end_ = std::max(end_, place + count);
+        elements_ += count;
+    }
+
+    const GlobalArray<T, N>& array_;
+    std::vector<Part> parts_;
+    std::uint64_t first_ = ~std::uint64_t{0};
+    std::uint64_t end_ = 0;
+    std::uint64_t elements_ = 0;
+};
+
+} // namespace detail::arrays
 
 template <TriviallyCopyable T, std::size_t N>
 void GlobalArray<T, N>::evict() {
@@ -347,9 +470,14 @@ PrefetchedView<T, N> GlobalArray<T, N>::view() const {
     this->require_open(".view");
     if (state_.prefetched != nullptr)
         while (!state_.prefetched->state.is_fresh()) this->refresh_copies();
+    const auto near = state_.prefetched != nullptr
+                          ? typename detail::arrays::ElementTable<N>::Reader{state_.prefetched->near}
+                          : typename detail::arrays::ElementTable<N>::Reader{};
     if (state_.prefetched != nullptr && !state_.prefetched->around.empty())
-        return {state_.prefetched->around.front(), *this};
-    return {{state_.box, reinterpret_cast<std::byte*>(state_.own)}, *this};
+        return {state_.prefetched->around.front(), *this, near};
+    // All of the node, if that is one box.
+    if (!state_.near_box.empty()) return {{state_.near_box, reinterpret_cast<std::byte*>(state_.near)}, *this, near};
+    return {{state_.box, reinterpret_cast<std::byte*>(state_.own)}, *this, near};
 }
 
 template <TriviallyCopyable T, std::size_t N>

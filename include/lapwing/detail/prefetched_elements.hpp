@@ -3,6 +3,7 @@
 
 #include <lapwing/detail/copy_state.hpp>
 #include <lapwing/detail/element_access.hpp>
+#include <lapwing/detail/element_table.hpp>
 #include <lapwing/detail/needed_domains.hpp>
 #include <lapwing/detail/prefetched_indices.hpp>
 
@@ -19,7 +20,8 @@ struct PrefetchedElements {
     bool of_node = false; ///< there are copies of elements that could be loaded
     std::vector<PlacedBox<N>> around =
         {}; ///< the local block with what of its halo is here: boxes that hold nothing else, the largest first
-    PlacedBox<N> manual = {}; ///< of manual copies, which reads need no care for: what they look at first
+    PlacedBox<N> manual = {};  ///< of manual copies, which reads need no care for: what they look at first
+    ElementTable<N> near = {}; ///< for views: own elements and copies, where both are read at random; else empty
 };
 
 } // namespace lapwing::detail::arrays

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <lapwing/detail/element_access.hpp>
+#include <lapwing/detail/element_table.hpp>
 #include <lapwing/detail/reciprocal.hpp>
 #include <lapwing/domain.hpp>
 #include <lapwing/extents.hpp>
@@ -39,7 +40,8 @@ struct IndexRun {
 };
 
 /// Where the copies of prefetched elements are: rectangles of indices, each row-major in memory of its own; or, where
-/// the indices are too ragged for that, runs of a row, which a search finds. Whoever made the memory keeps it.
+/// the indices are too ragged for that, runs of a row, which a table finds, or a search if the runs are few and far
+/// between. Whoever made the memory keeps it.
 template <std::size_t N>
 class PrefetchedIndices {
 public:
@@ -63,6 +65,11 @@ public:
         others_ = true;
         run_element_bytes_ = element_bytes;
     }
+    /// A table of runs that have been added. It finds those first; others are searched for.
+    void add_table(ElementTable<N> table) {
+        table_ = std::move(table);
+        run_table_ = typename ElementTable<N>::Reader{table_};
+    }
     /// After the last add() and add_run(), before find().
     void order() {
         std::ranges::sort(runs_, {}, &Run::first);
@@ -75,7 +82,9 @@ public:
     [[nodiscard, gnu::always_inline]] T* find(const Index<N>& index) const noexcept {
         if (T* const copy = first_.template find<T>(index)) [[likely]]
             return copy;
-        return others_ ? find_other<T>(index) : nullptr;
+        if (!others_) return nullptr;
+        if (T* const copy = run_table_.template find<T>(index)) return copy;
+        return find_other<T>(index);
     }
 
     /// Whether there is a copy of an element, and for how many neighbours in its row, of `count` from it on, that is
@@ -118,6 +127,16 @@ public:
     }
     /// The first rectangle without strides, if there is any; else one that holds nothing.
     [[nodiscard]] const PlacedBox<N>& first() const noexcept { return first_; }
+    /// Calls `visit(part, copies)` for all that has no strides: neighbours in the last dimension lie one after another.
+    template <class Visit>
+    void for_each_part(Visit visit) const {
+        for (const PlacedBox<N>& one : dense_) {
+            std::array<Range, N> ranges;
+            for (std::size_t d = 0; d < N; ++d) ranges[d] = Range::strided(one.box.first()[d], one.box.extent(d), 1);
+            visit(Domain<N>{ranges}, one.first);
+        }
+        for (const Run& run : runs_) visit(run.domain(), run.copies);
+    }
     /// What is here, but for the runs, as domains.
     [[nodiscard]] const std::vector<Domain<N>>& domains() const noexcept { return domains_; }
     [[nodiscard]] bool has_runs() const noexcept { return !runs_.empty(); }
@@ -218,6 +237,8 @@ private:
     std::vector<Domain<N>> domains_;
     std::vector<Run> runs_;
     std::size_t run_element_bytes_ = 0;
+    ElementTable<N> table_; ///< of runs
+    typename ElementTable<N>::Reader run_table_;
 };
 
 } // namespace lapwing::detail::arrays

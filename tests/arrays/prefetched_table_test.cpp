@@ -1,0 +1,68 @@
+// Copies that are read at random: a table finds them, and with them the own elements of a view.
+#include "tests/arrays/array_test.hpp"
+
+#include <lapwing/patterns.hpp>
+#include <lapwing/prefetched_view.hpp>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+using namespace lapwing;
+
+TEST_CASE("elements that are read at random are found by a table, whether all are copied or scattered ones") {
+    Runtime runtime;
+    const std::int64_t n = 1500;
+    for (const bool consistent : {true, false})
+        for (const std::int64_t step : {1, 3, 40, 700}) { // all; many in each group of a table; some; too few
+            INFO("consistent " << consistent << ", every " << step);
+            GlobalArray<std::int32_t, 1> array{runtime, {n}, Block{}, {.name = "scattered"}};
+            GlobalArray<double, 2> plane{runtime, {50, n / 50}, Cyclic{}, {.name = "plane"}};
+            test::number_elements(array, 7);
+            test::number_elements(plane, 9);
+            const PrefetchOptions options{.consistent = consistent};
+            std::vector<Domain<1>> some;
+            std::vector<Domain<2>> some_of_plane;
+            for (std::int64_t i = 0; i < n; i += step) {
+                // Runs of one and of two; the plane's lie in all of its rows.
+                some.push_back(Domain<1>{Range{i, std::min(n, i + 1 + i % 2)}});
+                some_of_plane.push_back(
+                    Domain<2>{Range{i / (n / 50), i / (n / 50) + 1}, Range{i % (n / 50), i % (n / 50) + 1}});
+            }
+            if (step == 1) array.prefetch(AllToAll{}, options);
+            else array.prefetch([some](const Domain<1>&) { return some; }, options);
+            plane.prefetch([some_of_plane](const Domain<2>&) { return some_of_plane; }, options);
+            for (const std::uint64_t round : {7U, 30U}) {
+                if (round == 30) {
+                    test::number_elements(array, round);
+                    if (!consistent) array.update();
+                }
+                test::Mismatches wrong;
+                const auto view = array.view();
+                for (const Domain<1>& one : some)
+                    for (const Index<1>& index : one) {
+                        const auto value = test::value_of<std::int32_t>(round + static_cast<std::uint64_t>(index[0]));
+                        wrong.check(view(index) == value && std::as_const(array)(index) == value, index);
+                    }
+                for (const Index<1>& index : array.local_domain())
+                    wrong.check(view(index) ==
+                                    test::value_of<std::int32_t>(round + static_cast<std::uint64_t>(index[0])),
+                                index);
+                CHECK(wrong.text() == "none");
+                CHECK_THROWS_AS((void)view(n), RangeError);
+                CHECK_THROWS_AS((void)view(-1), RangeError);
+                array.barrier();
+            }
+            test::Mismatches wrong_in_plane;
+            for (const Domain<2>& one : some_of_plane)
+                for (const Index<2>& index : one)
+                    wrong_in_plane.check(std::as_const(plane)(index) ==
+                                             test::value_of<double>(9 + test::position_of(plane.extents(), index)),
+                                         index);
+            CHECK(wrong_in_plane.text() == "none");
+            plane.barrier();
+            array.close();
+            plane.close();
+        }
+    runtime.close();
+}
