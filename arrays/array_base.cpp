@@ -450,4 +450,17 @@ void require_same_map(Team& team, std::string_view name, std::span<const distrib
         "processes per dimension)");
 }
 
+void throw_no_dimension(const Team& team, std::size_t dimension, std::size_t dimensions) {
+    throw RangeError{fmt::format("{}: a reduction along dimension {}: the array has the dimensions [0, {})", team.who(),
+                                 dimension, dimensions)};
+}
+
+void throw_reduced_extents(const Team& team, std::size_t dimension, std::span<const std::int64_t> extents,
+                           std::span<const std::int64_t> target) {
+    throw RangeError{fmt::format(
+        "{}: a reduction along dimension {} of extents ({}): the target has extents ({}); it needs those of the other "
+        "dimensions, in their order",
+        team.who(), dimension, fmt::join(extents, ", "), fmt::join(target, ", "))};
+}
+
 } // namespace lapwing::detail::arrays

@@ -11,6 +11,7 @@
 #include <lapwing/completion.hpp>
 #include <lapwing/detail/config.hpp>
 #include <lapwing/detail/layout_cursor.hpp>
+#include <lapwing/dimension_reduction.hpp>
 #include <lapwing/distribution.hpp>
 #include <lapwing/domain.hpp>
 #include <lapwing/domain_array.hpp>
