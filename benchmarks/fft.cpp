@@ -6,6 +6,7 @@
 
 #include <lapwing/array_slice.hpp>
 #include <lapwing/assignment.hpp>
+#include <lapwing/completion.hpp>
 #include <lapwing/distribution.hpp>
 #include <lapwing/global_array.hpp>
 #include <lapwing/runtime.hpp>
@@ -98,22 +99,27 @@ public:
         fftw_complex* const values = raw(dealt.local_span().data());
         across_.reset(fftw_plan_many_dft(1, &all, static_cast<int>(strip_), values, nullptr, row, 1, values, nullptr,
                                          row, 1, FFTW_FORWARD, FFTW_MEASURE));
+        add_parts();
     }
 
     void run() {
         deal.execute();
         fftw_execute(of_own_.get());
         exchange.execute();
-        Complex* const values = dealt.local_span().data();
-        for (std::int64_t column = 0; column < columns_; column += strip_) {
-            for (std::int64_t r = 1; r < ranks_; ++r)
-                for (std::int64_t c = column; c < column + strip_; ++c) {
-                    Complex& value = values[r * columns_ + c];
-                    value = roots_.turned(value, r * (rank_ + ranks_ * c));
-                }
-            fftw_execute_dft(across_.get(), raw(values + column), raw(values + column));
-        }
+        transform_columns(0, columns_);
         gather.execute();
+    }
+    /// The same with the columns in parts: while one is transformed, the next ones arrive and those before it leave.
+    void run_overlapped() {
+        deal.execute();
+        fftw_execute(of_own_.get());
+        for (Part& part : parts_) part.arrives = part.exchange.start();
+        for (Part& part : parts_) {
+            part.arrives.wait();
+            transform_columns(part.begin, part.end);
+            part.leaves = part.gather.start();
+        }
+        for (Part& part : parts_) part.leaves.wait();
     }
     void move_only() {
         deal.execute();
@@ -128,7 +134,44 @@ public:
     Assignment deal, exchange, gather;
 
 private:
+    /// Columns [begin, end) of every row.
+    struct Part {
+        std::int64_t begin = 0;
+        std::int64_t end = 0;
+        Assignment exchange, gather;
+        Completion arrives, leaves;
+    };
+
+    void add_parts() {
+        const std::int64_t count = std::min<std::int64_t>(4, columns_ / strip_);
+        for (std::int64_t k = 0; k < count; ++k) {
+            Part& part = parts_.emplace_back();
+            part.begin = k * (columns_ / count);
+            part.end = k + 1 == count ? columns_ : part.begin + columns_ / count;
+            for (std::int64_t r = 0; r < ranks_; ++r) {
+                const Range range{(r * columns_ + part.begin) * ranks_, (r * columns_ + part.end) * ranks_};
+                part.exchange.add(dealt(range), std::as_const(result)(range));
+                part.gather.add(result(range), std::as_const(dealt)(range));
+            }
+        }
+    }
+    void transform_columns(std::int64_t begin, std::int64_t end) {
+        Complex* const values = dealt.local_span().data();
+        for (std::int64_t column = begin; column < end; column += strip_) {
+            for (std::int64_t r = 1; r < ranks_; ++r)
+                for (std::int64_t c = column; c < column + strip_; ++c) {
+                    Complex& value = values[r * columns_ + c];
+                    value = roots_.turned(value, r * (rank_ + ranks_ * c));
+                }
+            fftw_execute_dft(across_.get(), raw(values + column), raw(values + column));
+            for (Part& part : parts_) // under way only while the columns are transformed in parts
+                for (Completion* const moved : {&part.arrives, &part.leaves})
+                    if (!moved->known_complete()) (void)moved->test();
+        }
+    }
+
     std::int64_t ranks_, rank_, columns_, strip_ = 0;
+    std::vector<Part> parts_;
     Roots roots_;
     FftwPlan of_own_{nullptr, &fftw_destroy_plan};
     FftwPlan across_{nullptr, &fftw_destroy_plan};
@@ -199,6 +242,8 @@ void fft(Context& context) {
     for (std::size_t k = 0; k < input.size(); ++k) input[k] = value_at(first + static_cast<std::int64_t>(k));
     transform.run();
     require_right(error_of(runtime, transform.result.local_span(), first, n), "the result");
+    transform.run_overlapped();
+    require_right(error_of(runtime, transform.result.local_span(), first, n), "the result in parts");
 
     const auto rounds_of = [&](auto step) {
         return [&runtime, step](std::uint64_t rounds) {
@@ -214,6 +259,11 @@ void fft(Context& context) {
     baselines.push_back({.name = "FFTW over MPI", .run = rounds_of([&] { fftw.run(); })});
 #endif
     context.compare("2^20 complex numbers", milliseconds(), whole, baselines);
+    baselines.insert(baselines.begin(), whole);
+    context.compare("2^20 complex numbers, columns in parts", milliseconds(),
+                    {.name = "redistribution of some columns while others are transformed",
+                     .run = rounds_of([&] { transform.run_overlapped(); })},
+                    baselines);
     // Communication alone: each rank fetches or writes a sample of its own elements.
     constexpr std::int64_t sample = 500;
     const double share = static_cast<double>(sample) / static_cast<double>(n / ranks);

@@ -66,7 +66,7 @@ void check_every_distribution() {
             CHECK(differing(dealt, sums) == "none");
             dealt.barrier();
             dealt.close();
-            if constexpr (N > 2) continue; // the same with more windows
+            if (N > 2 || d == 0) continue; // the same with more windows
             auto everywhere = sum_along(array, d);
             CHECK(differing(everywhere, sums) == "none");
             auto few = sum_along(array, d, OnRanks{Block{}, {Rank{runtime.size() - 1}}});
