@@ -46,6 +46,21 @@ AccessRates access_rates(const MeasuredRates& rates, std::string_view path, bool
     return result;
 }
 
+void use_synchronisation(AccessPlatform& platform, const MeasuredRates& rates, std::string_view path, int threads) {
+    const auto of = [&](std::string_view key) -> const RateCurve& {
+        return rate_of(rates, fmt::format("{}.{}", path, key));
+    };
+    const auto ranks = static_cast<std::uint64_t>(std::max(1, threads));
+    platform.barrier_seconds = of("barrier").seconds(ranks);
+    platform.lock_seconds = of("lock").seconds(ranks);
+    platform.collective_seconds = of("sum").seconds(ranks);
+    platform.notify_seconds = of("notify").seconds(1);
+    // Of the threads one is the owner.
+    const RateCurve& one_owner = of("one_owner.read");
+    const double alone = one_owner.seconds(1);
+    platform.contention = ranks > 1 && alone > 0 ? std::max(1.0, one_owner.seconds(ranks - 1) / alone) : 1;
+}
+
 double AccessPlatform::concurrency(AccessPattern pattern, bool write, std::uint64_t accesses) const {
     if (!(private_seconds > 0))
         throw UsageError{"the rate of accesses to private memory is not known; measure it with lapwing-tune --rates"};

@@ -59,7 +59,9 @@ private:
 /// Rates as lapwing-tune measures them, keyed by words joined by points: `private.read`, `own.read` and `own.write` (a
 /// local element, through the array), and for each path `PATH.PATTERN.read`, `PATH.cached.PATTERN.read`
 /// (likewise write; with the pattern `hit` for an element that is cached), `PATH.list.read`, `PATH.update`,
-/// `PATH.atomic` and `PATH.barrier`.
+/// `PATH.atomic`, `PATH.notify` (a notified put and the wait for one). Where the number is that of ranks, not of
+/// accesses: `PATH.barrier`, `PATH.sum` and `PATH.broadcast` (collective calls with one value), `PATH.lock` (taken and
+/// released, when so many ranks want it), `PATH.one_owner.read` (when so many ranks read from one).
 using MeasuredRates = std::map<std::string, RateCurve, std::less<>>;
 /// Does not throw: what was not measured is an empty curve.
 [[nodiscard]] const RateCurve& rate_of(const MeasuredRates& rates, std::string_view key);
@@ -72,6 +74,11 @@ struct AccessPlatform {
     bool vectorises = false; ///< benefits when successive accesses have the same affinity
     bool coalesces = false;  ///< benefits when accesses are near each other
     double barrier_seconds = 0;
+    // The same for what else synchronises, each once; 0: not known.
+    double lock_seconds = 0;
+    double collective_seconds = 0;
+    double notify_seconds = 0;
+    double contention = 1;      ///< how much longer an access takes where all threads access one of them
     double private_seconds = 0; ///< an access to private memory
     /// A cache for remote accesses, as in section 7.2: hits cost what local accesses do.
     struct Cache {
@@ -86,6 +93,10 @@ struct AccessPlatform {
     /// access was measured.
     [[nodiscard]] double concurrency(AccessPattern pattern, bool write, std::uint64_t accesses) const;
 };
+
+/// Sets the times of barriers, locks, collective calls, notified puts and contention for one owner, for a number of
+/// threads, from what was measured for ranks that are connected by a path.
+void use_synchronisation(AccessPlatform& platform, const MeasuredRates& rates, std::string_view path, int threads);
 
 /// Accesses by any thread, for equation 6.2.
 struct AccessCounts {

@@ -162,9 +162,13 @@ private:
     }
     void read_interval() {
         DescribedInterval interval{.name = name("interval")};
-        for (const auto& [key, value] : values({"computation", "times", "barriers"})) {
+        for (const auto& [key, value] :
+             values({"computation", "times", "barriers", "locks", "collectives", "notifications"})) {
             if (key == "computation") interval.computation_seconds = number<double>(value);
             else if (key == "times") interval.times = number<std::uint64_t>(value);
+            else if (key == "locks") interval.locks = number<std::uint64_t>(value);
+            else if (key == "collectives") interval.collectives = number<std::uint64_t>(value);
+            else if (key == "notifications") interval.notifications = number<std::uint64_t>(value);
             else interval.barriers = number<std::uint64_t>(value);
         }
         program_.intervals.push_back(std::move(interval));

@@ -75,6 +75,10 @@ struct DescribedInterval {
     std::uint64_t times = 1;
     double computation_seconds = 0; ///< the same source on private memory, per execution
     std::uint64_t barriers = 1;     ///< at the end of the interval
+    // By each thread, per execution:
+    std::uint64_t locks = 0;         ///< taken and released, with all threads wanting the same
+    std::uint64_t collectives = 0;   ///< calls with one value
+    std::uint64_t notifications = 0; ///< notified puts, and waits for as many
     std::vector<Reference> references = {};
     std::vector<Dependence> dependences = {};
 

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
 
 namespace lapwing::detail::model {
 namespace {
@@ -51,11 +52,23 @@ namespace {
     return all == 0 ? 0 : hits / all;
 }
 
+/// Of so many operations, each of which takes so long.
+[[nodiscard]] double seconds_of(std::uint64_t count, double seconds, std::string_view what) {
+    if (count == 0) return 0;
+    if (!(seconds > 0))
+        throw UsageError{
+            fmt::format("the time of {} is needed, and was not measured; measure it with lapwing-tune --rates", what)};
+    return static_cast<double>(count) * seconds;
+}
+
 [[nodiscard]] IntervalCost cost_of(const ProgramDescription& program, const DescribedInterval& interval,
                                    const std::vector<Partition>& partitions, const AccessPlatform& platform,
                                    int thread) {
     IntervalCost cost{.computation_seconds = interval.computation_seconds,
                       .barrier_seconds = static_cast<double>(interval.barriers) * platform.barrier_seconds};
+    cost.synchronisation_seconds = seconds_of(interval.locks, platform.lock_seconds, "locks") +
+                                   seconds_of(interval.collectives, platform.collective_seconds, "collective calls") +
+                                   seconds_of(interval.notifications, platform.notify_seconds, "notified puts");
     std::vector<double> simulated;
     if (platform.cache) simulated = simulated_hit_rates(program, interval, thread, *platform.cache);
     for (const Partition& partition : partitions) {
@@ -63,9 +76,12 @@ namespace {
         if (platform.cache)
             cost.communication_seconds +=
                 through_cache(*platform.cache, hit_rate_of(interval, partition, simulated), accesses);
-        cost.communication_seconds += seconds_of(platform, partition.remote, false, accesses.remote_reads) +
-                                      seconds_of(platform, partition.remote, true, accesses.remote_writes) +
-                                      seconds_of(platform, AccessPattern::local, false, accesses.local_reads) +
+        // All threads access the memory of one at the same time.
+        const double contention = program.object(partition.object).block == 0 ? platform.contention : 1;
+        cost.communication_seconds +=
+            contention * (seconds_of(platform, partition.remote, false, accesses.remote_reads) +
+                          seconds_of(platform, partition.remote, true, accesses.remote_writes));
+        cost.communication_seconds += seconds_of(platform, AccessPattern::local, false, accesses.local_reads) +
                                       seconds_of(platform, AccessPattern::local, true, accesses.local_writes);
     }
     return cost;

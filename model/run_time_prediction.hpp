@@ -12,8 +12,9 @@ struct IntervalCost {
     double communication_seconds = 0; ///< equation 6.1
     double computation_seconds = 0;
     double barrier_seconds = 0;
+    double synchronisation_seconds = 0; ///< locks, collective calls, notified puts
     [[nodiscard]] double seconds() const noexcept {
-        return communication_seconds + computation_seconds + barrier_seconds;
+        return communication_seconds + computation_seconds + barrier_seconds + synchronisation_seconds;
     }
 };
 

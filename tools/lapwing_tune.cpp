@@ -85,7 +85,10 @@ void print_quotients(Path path, const detail::model::TransferModel& put, const d
 }
 
 void print_rates(Path path, const detail::model::MeasuredRates& rates) {
-    fmt::print("\n{}: us of an access, by the number of accesses\n", name(path));
+    fmt::print(
+        "\n{}: us of an access, by the number of accesses; of barriers, collective calls, locks and one owner, by that "
+        "of ranks\n",
+        name(path));
     for (const auto& [key, curve] : rates) {
         if (key.starts_with(name(path)) || key.starts_with("own.") || key.starts_with("private.")) {
             fmt::print("  {:<32}", key);
@@ -142,6 +145,8 @@ void tune(Path path, const Settings& settings, double seconds, const Options& op
     window.close();
     if (options.rates) {
         tools::measure_access_rates(*runtime, path, options.seconds, tables.rates);
+        constexpr double too_short = 5; // for medians
+        tools::measure_synchronisation(*runtime, path, options.seconds < too_short, tables.rates);
         if (runtime->rank() == Rank{0}) print_rates(path, tables.rates);
     }
     runtime->close();
@@ -230,8 +235,10 @@ int main(int argument_count, char** arguments) {
         ->check(CLI::Range(least_largest_bytes, most_largest_bytes))
         ->capture_default_str();
     app.add_option("--output", options.output, "file for the profile instead of the one that runtimes look for");
-    app.add_flag("--rates", options.rates,
-                 "also measure single accesses, for lapwing-advise: about ten seconds more for each path");
+    app.add_flag(
+        "--rates", options.rates,
+        "also measure single accesses, locks, notified puts, collective calls and contention, for lapwing-advise: "
+        "about ten seconds more for each path");
     app.add_flag("--print-only", options.print_only, "store nothing");
     CLI11_PARSE(app, argument_count, arguments);
     try {

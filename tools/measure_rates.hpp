@@ -19,6 +19,11 @@ namespace lapwing::tools {
 /// number of accesses. Ranks that reach nobody by the path access their own memory.
 void measure_access_rates(Team& team, Path path, double seconds, detail::model::MeasuredRates& rates);
 
+/// Collective. Barriers and collective calls of the first 2, 4, … ranks, and of all; a lock that more and more ranks
+/// want, notified puts, and elements of one rank that more and more read. Over MPI_COMM_WORLD. Stores the times in
+/// `rates`, on rank 0. `hasty`: without medians.
+void measure_synchronisation(Team& team, Path path, bool hasty, detail::model::MeasuredRates& rates);
+
 /// A measured loop: `accesses` accesses, which the calling rank makes in `run`.
 struct TimedLoop {
     std::uint64_t accesses = 0;

@@ -172,6 +172,39 @@ TEST_CASE("intervals, barriers, computation and the slowest thread") {
     CHECK(both.seconds_with_waits == Approx(2 * predicted.seconds));
 }
 
+TEST_CASE("locks, collective calls, notified puts, and threads that all access one owner") {
+    const MeasuredRates rates{{"service.barrier", RateCurve{{{2, 10 * us}, {8, 30 * us}}}},
+                              {"service.lock", RateCurve{{{1, 5 * us}, {4, 40 * us}}}},
+                              {"service.sum", RateCurve{{{2, 20 * us}, {4, 50 * us}}}},
+                              {"service.notify", RateCurve{{{1, 7 * us}}}},
+                              {"service.one_owner.read", RateCurve{{{1, 100 * us}, {3, 250 * us}}}}};
+    AccessPlatform on = platform();
+    use_synchronisation(on, rates, "service", 4);
+    CHECK(on.barrier_seconds == Approx(20 * us)); // halfway in the logarithm
+    CHECK(on.contention == Approx(2.5));
+
+    ProgramDescription program = parse_description("threads 4\nobject A elements=100 block=indefinite home=1\n"
+                                                   "interval i barriers=0 locks=3 collectives=2 notifications=10\n"
+                                                   "reference a read A count=100 affinity=home\n");
+    const RunTimePrediction predicted = predict_run_time(program, on);
+    const IntervalCost& cost = predicted.intervals.front().threads[0];
+    CHECK(cost.synchronisation_seconds == Approx(3 * 40 * us + 2 * 50 * us + 10 * 7 * us));
+    CHECK(cost.communication_seconds == Approx(2.5 * 100 * 100 * us));
+    // The owner's own accesses, and those of objects that all threads own, are no slower.
+    CHECK(predicted.intervals.front().threads[1].communication_seconds == Approx(100 * 0.1 * us));
+    program.objects.front().block = 1;
+    program.intervals.front().references.front().affinity = {ReferenceAffinity::Kind::whole};
+    CHECK(predict_run_time(program, on).intervals.front().threads[0].communication_seconds ==
+          Approx(75 * 100 * us + 25 * 0.1 * us));
+
+    // One thread contends with nobody; and what was not measured is no guess.
+    use_synchronisation(on, rates, "service", 1);
+    CHECK(on.contention == 1);
+    use_synchronisation(on, {}, "service", 4);
+    CHECK(on.contention == 1);
+    CHECK_THROWS_WITH(predict_run_time(program, on), Contains("time of locks") && Contains("lapwing-tune --rates"));
+}
+
 TEST_CASE("with a cache hits are local accesses, and misses take the penalty") {
     ProgramDescription program =
         one_interval({.name = "A", .elements = 1000, .block = 0, .home = 1},
