@@ -213,7 +213,11 @@ public:
         // Below MPI_THREAD_MULTIPLE, MPI itself requires that calls do not overlap.
         configuration.alone = mpi::thread_level(settings) != MPI_THREAD_MULTIPLE;
         Budget& budget = window.team_state().part<TeamBudget>().budget(memory_setting.get(settings));
-        return std::make_unique<WindowCache>(window, mode, scope_of(settings, options), configuration, budget);
+        const window::AdvisedWindow* const advice =
+            window::advice_for(window.team_state(), window.facts().name, window.number());
+        return std::make_unique<WindowCache>(window, mode, scope_of(settings, options), configuration, budget,
+                                             advice != nullptr ? advice->prefetch
+                                                               : std::vector<window::AdvisedWindow::Part>{});
     }
 };
 

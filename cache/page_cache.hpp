@@ -60,7 +60,8 @@ public:
     /// Complete locally on return, as all puts here are.
     void put(int rank, std::uint64_t offset, std::span<const std::byte> source);
     /// Starts to read what is expected to be read soon. A hint: does nothing when there is no room.
-    void prefetch(int rank, std::uint64_t offset, std::uint64_t bytes);
+    /// `many`: of any number of bytes, as whole pages, which travel together; else of no more than a read may cache.
+    void prefetch(int rank, std::uint64_t offset, std::uint64_t bytes, bool many = false);
 
     /// Puts all dirty bytes (of `rank`), and waits until no put reads from the cache's memory: the backend can
     /// then complete the puts.

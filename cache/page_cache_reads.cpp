@@ -106,7 +106,15 @@ void PageCache::overlay(int rank, std::uint64_t offset, std::span<std::byte> des
 
 // ---- reading ahead --------------------------------------------------------------------------------------------------
 
-void PageCache::prefetch(int rank, std::uint64_t offset, std::uint64_t bytes) {
+void PageCache::prefetch(int rank, std::uint64_t offset, std::uint64_t bytes, bool many) {
+    if (many) {
+        const std::uint64_t end = std::min(offset + bytes, backend_.part_bytes(rank));
+        const std::uint64_t first = offset - within_page(offset);
+        if (first >= end) return;
+        const std::uint64_t count = (end - first + page_bytes() - 1) / page_bytes();
+        const ReadAhead::Plan pages{.first = first, .step = page_bytes(), .count = count, .whole_pages = true};
+        return read_pages_ahead(pages, rank, no_frame);
+    }
     if (bytes > largest_cached_) return;
     while (bytes != 0) {
         const std::uint64_t here = std::min(page_bytes() - within_page(offset), bytes);

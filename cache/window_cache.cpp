@@ -19,8 +19,14 @@
 namespace lapwing::detail::cache {
 
 WindowCache::WindowCache(window::WindowState& window, CacheMode mode, CacheAcquire scope,
-                         const PageCacheConfiguration& configuration, Budget& budget)
-    : window_{window}, mode_{mode}, scope_{scope}, configuration_{configuration}, budget_{budget} {}
+                         const PageCacheConfiguration& configuration, Budget& budget,
+                         std::vector<window::AdvisedWindow::Part> recorded)
+    : window_{window},
+      mode_{mode},
+      scope_{scope},
+      configuration_{configuration},
+      budget_{budget},
+      recorded_{std::move(recorded)} {}
 
 WindowCache::~WindowCache() {
     if (!team::TeamRegistry::mpi_ended()) return;
@@ -136,7 +142,27 @@ void WindowCache::get(int target, std::uint64_t offset, std::span<std::byte> des
         }
     }
     const support::BiasedMutex::Guard guard{own->mutex};
+    if (!recorded_.empty()) [[unlikely]]
+        ask_for_recorded(*own);
     own->pages->get(target, offset, destination);
+}
+
+void WindowCache::ask_for_recorded(OfThread& own) {
+    const std::uint64_t epoch = (scope_ == CacheAcquire::rank ? epoch_ : own.epoch).load(std::memory_order_acquire);
+    constexpr unsigned most_in_vain = 2;
+    if (own.asked_in == epoch || own.in_vain == most_in_vain) return;
+    const StatisticsValues counts = window_.statistics().read();
+    const std::uint64_t issued = counts[Counter::read_ahead_issued];
+    const std::uint64_t used = counts[Counter::read_ahead_used];
+    if (own.asked_in != no_epoch)
+        own.in_vain = 2 * (used - own.used_before) < issued - own.issued_before ? own.in_vain + 1 : 0;
+    own.asked_in = epoch;
+    own.issued_before = issued;
+    own.used_before = used;
+    if (own.in_vain == most_in_vain) return;
+    for (const window::AdvisedWindow::Part& part : recorded_)
+        if (window_.map().base(part.owner) == nullptr)
+            own.pages->prefetch(part.owner, part.begin, part.end - part.begin, true);
 }
 
 void WindowCache::put(int target, std::uint64_t offset, std::span<const std::byte> source) {

@@ -5,6 +5,7 @@
 #include "cache/window_backend.hpp"
 #include "src/support/biased_mutex.hpp"
 #include "src/team/team_state.hpp"
+#include "window/advised_windows.hpp"
 #include "window/remote_cache.hpp"
 #include "window/window_state.hpp"
 
@@ -15,6 +16,7 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <vector>
 
 namespace lapwing::detail::cache {
 
@@ -42,7 +44,8 @@ private:
 class WindowCache final : public window::RemoteCache {
 public:
     WindowCache(window::WindowState& window, CacheMode mode, CacheAcquire scope,
-                const PageCacheConfiguration& configuration, Budget& budget);
+                const PageCacheConfiguration& configuration, Budget& budget,
+                std::vector<window::AdvisedWindow::Part> recorded);
     ~WindowCache() override;
 
     void get(int target, std::uint64_t offset, std::span<std::byte> destination) override;
@@ -77,10 +80,19 @@ private:
         std::atomic<std::uint32_t> dirty_pages{0};
         Budget::Share share;
         WindowBackend backend;
+        // Of what was recorded for this rank.
+        std::uint64_t asked_in = no_epoch; ///< the epoch in which it was asked for last
+        std::uint64_t issued_before = 0;   ///< read_ahead_issued of the window at that time
+        std::uint64_t used_before = 0;
+        unsigned in_vain = 0; ///< times in a row that less than half of it was read
         /// Null while the budget has no room for it. Only the owner may read it without the mutex.
         std::unique_ptr<PageCache> pages;
     };
 
+    static constexpr std::uint64_t no_epoch = ~std::uint64_t{0};
+    /// Asks for what an earlier run has read (LAPWING_ADVICE), once an epoch, unless it is not read again. Requires the
+    /// calling thread's mutex.
+    void ask_for_recorded(OfThread& own);
     static void begin_epoch(std::atomic<std::uint64_t>& epoch) noexcept {
         // Release order: whatever this thread has seen happens before what a thread does that sees the new epoch.
         epoch.fetch_add(1, std::memory_order_release);
@@ -104,6 +116,7 @@ private:
     CacheAcquire scope_;
     PageCacheConfiguration configuration_;
     Budget& budget_;
+    const std::vector<window::AdvisedWindow::Part> recorded_; ///< what this rank reads; nearly always empty
     std::atomic<std::uint64_t> epoch_{0};
     std::atomic<bool> inline_writes_{true};
     window::HotPageTables hot_pages_;

@@ -50,7 +50,7 @@ void collect(Collected& collected, const RecordedTrace::OfRank& rank, const trac
     of.within += record.within;
     of.over += record.over;
     of.intervals.insert(record.interval);
-    for (const trace::Record::Count& owner : record.owners)
+    for (const trace::Record::OwnerCount& owner : record.owners)
         if (owner.count != 0) of.owners.insert(static_cast<int>(owner.value));
     for (const trace::Record::Count& stride : record.strides) {
         of.strides[stride.value] += stride.count;

@@ -463,7 +463,7 @@ void store_profile(const std::string& file, std::string_view text) {
     }
 }
 
-std::optional<CostTables> load_profile(Team& team) {
+std::optional<CostTables> load_profile(Team& team, std::uint32_t* note) {
     std::string text;
     std::optional<CostTables> tables;
     const bool first = team.rank() == Rank{0};
@@ -487,10 +487,14 @@ std::optional<CostTables> load_profile(Team& team) {
         if (!problem.empty()) complain(file, problem);
     }
     if (team.size() == 1) return tables;
-    std::uint64_t bytes = text.size();
-    team.broadcast(std::as_writable_bytes(std::span{&bytes, 1}), Rank{0});
-    if (bytes == 0) return tables;
-    text.resize(bytes);
+    struct Head {
+        std::uint32_t bytes;
+        std::uint32_t note;
+    } head{static_cast<std::uint32_t>(text.size()), note == nullptr ? 0 : *note};
+    team.broadcast(std::as_writable_bytes(std::span{&head, 1}), Rank{0});
+    if (note != nullptr) *note = head.note;
+    if (head.bytes == 0) return tables;
+    text.resize(head.bytes);
     team.broadcast(std::as_writable_bytes(std::span{text}), Rank{0});
     if (first) return tables;
     // The other ranks use what rank 0 has found: all plan alike, even where one host's processor differs.

@@ -5,6 +5,7 @@
 #include <lapwing/settings.hpp>
 #include <lapwing/team.hpp>
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -47,7 +48,8 @@ struct ProfileKey {
 void store_profile(const std::string& file, std::string_view text);
 
 /// Collective. The tables of the team's profile, read by rank 0 and sent to all: one file access per job. Without a
-/// profile, or with one that cannot be used (rank 0 says why in one line), nullopt.
-[[nodiscard]] std::optional<CostTables> load_profile(Team& team);
+/// profile, or with one that cannot be used (rank 0 says why in one line), nullopt. `note`: what the others are to know
+/// of rank 0 at the same time, in the same message; it becomes rank 0's everywhere.
+[[nodiscard]] std::optional<CostTables> load_profile(Team& team, std::uint32_t* note = nullptr);
 
 } // namespace lapwing::detail::model

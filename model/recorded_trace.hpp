@@ -3,6 +3,7 @@
 #include "src/trace/recorder.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -61,6 +62,8 @@ struct RecordedTrace {
 
 /// The contents of a file of LAPWING_TRACE. Throws FileError that names `file` for anything else: other files, other
 /// versions, text that was cut off or changed.
-[[nodiscard]] RecordedTrace parse_trace(std::string_view text, std::string_view file);
+/// `progress`, if any, is called now and then with the fraction that has been read.
+[[nodiscard]] RecordedTrace parse_trace(std::string_view text, std::string_view file,
+                                        const std::function<void(double)>& progress = {});
 
 } // namespace lapwing::detail::model

@@ -4,8 +4,8 @@
 
 namespace lapwing::detail::model {
 
-void use_profile(Team& team) {
-    const std::optional<CostTables> tables = load_profile(team);
+void use_profile(Team& team, std::uint32_t* note) {
+    const std::optional<CostTables> tables = load_profile(team, note);
     if (!tables) return;
     TeamCosts::of(team).model().set(*tables, Source::profile);
     // The process has one table of copy kernels, since it describes the processor.

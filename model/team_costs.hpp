@@ -9,6 +9,7 @@
 #include <array>
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 
 namespace lapwing::detail::model {
 
@@ -28,7 +29,7 @@ private:
 };
 
 /// Collective. Gives the team's cost model what lapwing-tune has measured on this machine, MPI and network, if
-/// anything.
-void use_profile(Team& team);
+/// anything. `note`: as load_profile().
+void use_profile(Team& team, std::uint32_t* note = nullptr);
 
 } // namespace lapwing::detail::model

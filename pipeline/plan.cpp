@@ -6,6 +6,7 @@
 #include "pipeline/planned_transfer.hpp"
 #include "pipeline/production.hpp"
 #include "src/support/device_memory.hpp"
+#include "window/advised_windows.hpp"
 #include "window/window_state.hpp"
 
 #include <lapwing/detail/config.hpp>
@@ -82,6 +83,22 @@ const char* call_name(Direction direction) { return direction == Direction::put 
 
 } // namespace
 
+namespace {
+
+/// By LAPWING_STRATEGY, or else by LAPWING_ADVICE.
+[[nodiscard]] Strategy set_strategy(window::WindowState& window) {
+    const Settings& settings = window.team_state().settings();
+    const Strategy set = strategy_setting.get(settings);
+    if (!window::AdvisedWindows::any() || settings.origin(strategy_setting.info().name) != "default") return set;
+    const window::AdvisedWindow* const advice =
+        window::advice_for(window.team_state(), window.facts().name, window.number());
+    if (advice == nullptr || advice->strategy.empty()) return set;
+    const auto found = std::ranges::find(strategy_words, advice->strategy, &detail::support::Word<Strategy>::word);
+    return found == strategy_words.end() ? set : found->value;
+}
+
+} // namespace
+
 bool may_be_owner_packed(window::WindowState& window, int rank) {
     const Path path = window.facts().path(rank);
     return path == Path::service || (path == Path::rma && window.team_state().paths().progress == ProgressMode::thread);
@@ -99,7 +116,7 @@ PlanState::PlanState(window::WindowState& window_, Direction direction_, const L
       options{[&] {
           PlanOptions chosen = options_;
           if (chosen.strategy == Strategy::automatic) {
-              const auto set = strategy_setting.get(window.team_state().settings());
+              const auto set = set_strategy(window);
               if (possible(set, path)) chosen.strategy = set;
           }
           return chosen;

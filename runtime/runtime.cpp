@@ -1,8 +1,9 @@
 #include <lapwing/runtime.hpp>
 
 #include "model/team_costs.hpp"
+#include "runtime/advised_run.hpp"
 #include "runtime/open_runtimes.hpp"
-#include "runtime/trace_file.hpp"
+#include "runtime/recorded_run.hpp"
 #include "src/support/log.hpp"
 
 #include <lapwing/error.hpp>
@@ -26,14 +27,17 @@ namespace {
 
 constexpr std::string_view json_prefix = "json:";
 
-/// LAPWING_STATS: nothing, "text", or "json:FILE".
+/// LAPWING_STATS: nothing, "text", "lines" and its variants, or "json:FILE".
 class StatsSetting : public detail::support::TextSetting {
 public:
     using TextSetting::TextSetting;
     void check(std::string_view value, std::string_view where) const override {
-        if (value.empty() || value == "text" || (value.starts_with(json_prefix) && value.size() > json_prefix.size()))
+        if (value.empty() || value == "text" || detail::runtime::line_report(value) ||
+            (value.starts_with(json_prefix) && value.size() > json_prefix.size()))
             return;
-        throw SettingError{fmt::format("{}={} ({}): not allowed; give text, or json:FILE", info().name, value, where)};
+        throw SettingError{fmt::format("{}={} ({}): not allowed; give text, lines, lines:bytes, lines:50, "
+                                       "lines:bytes:50, or json:FILE",
+                                       info().name, value, where)};
     }
 };
 
@@ -41,9 +45,10 @@ public:
     {.name = "LAPWING_STATS",
      .default_value = "",
      .unit = "",
-     .help = "rank 0's: statistics of all ranks when a runtime closes: text, or json:FILE",
+     .help = "rank 0's: statistics of all ranks when a runtime closes: text, or json:FILE; lines: its accesses by "
+             "source line, those with most time first, or most bytes (lines:bytes), and how many lines (lines:50)",
      .choices = {},
-     .range = "empty, text or json:FILE"}};
+     .range = "empty, text, lines[:bytes][:N] or json:FILE"}};
 [[gnu::init_priority(detail::support::before_programs)]] const detail::support::ChoiceSetting<bool> verbose_setting{
     {.name = "LAPWING_VERBOSE",
      .default_value = "0",
@@ -89,8 +94,16 @@ void write_json(const std::string& file, const StatisticsValues& total, int rank
 
 Runtime::Runtime(MPI_Comm communicator, const Settings& settings)
     : detail::runtime::MpiUse{communicator, settings}, Team{communicator, settings} {
-    detail::model::use_profile(*this);
-    trace_ = std::make_unique<detail::runtime::TraceFile>(*this);
+    // Rank 0's LAPWING_STATS concerns all ranks if it asks for lines.
+    std::uint32_t lines = detail::runtime::as_number(detail::runtime::line_report(stats_setting.get(settings)));
+    detail::model::use_profile(*this, &lines);
+    try {
+        detail::runtime::use_advice(*this);
+        recorded_ = std::make_unique<detail::runtime::RecordedRun>(*this, detail::runtime::line_report_of(lines));
+    } catch (...) { // on all ranks
+        Team::close();
+        throw;
+    }
     if (rank().value == 0) {
         if (const std::string where = stats_setting.get(settings); where.starts_with(json_prefix))
             check_writable(where.substr(json_prefix.size()));
@@ -113,11 +126,16 @@ Runtime::~Runtime() {
 
 void Runtime::close() {
     if (closed()) return;
-    trace_->write();
+    const std::string lines = recorded_->end();
+    detail::runtime::report_unused_advice(*this);
     Team::close();
     const std::string where = stats_setting.get(settings());
     if (where.empty() || rank().value != 0) return;
-    // Only now: if the file cannot be written, the other ranks do not wait for this one.
+    // Only now: when the file cannot be written, or lines are looked up, the other ranks do not wait for this one.
+    if (detail::runtime::line_report(where)) {
+        if (!lines.empty()) detail::support::log_line(lines);
+        return;
+    }
     const StatisticsValues total = total_statistics();
     if (where == "text") detail::support::log_line(as_text(total));
     else write_json(where.substr(json_prefix.size()), total, size());

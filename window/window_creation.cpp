@@ -6,6 +6,7 @@
 #include "src/support/log.hpp"
 #include "src/support/mpi_error.hpp"
 #include "src/team/team_registry.hpp"
+#include "window/advised_windows.hpp"
 #include "window/creation_agreement.hpp"
 #include "window/host_calls.hpp"
 #include "window/recorded_calls.hpp"
@@ -173,6 +174,7 @@ WindowState::WindowState(Team& team, std::uint64_t bytes, WindowOptions options,
     agree_on_creation(facts_, what + ": it was not made", [&] { check_options(facts_, options); });
     // Before anything can fail, so that all ranks keep the same numbers.
     facts_.number = state.epoch().next_window_number();
+    if (listed == Listed::yes) options.cache = advised_cache(state, facts_.name, facts_.number, options.cache);
     const bool same_size = agree_on_memory(facts_, bytes, options);
     memory_ = std::make_unique<WindowMemory>(state, what, bytes, same_size, options.alignment,
                                              options.notification_counters, options.zeroed_bytes);

@@ -5,6 +5,7 @@
 #include "bindings/c/completion.hpp"
 
 #include <lapwing/detail/index_list.hpp>
+#include <lapwing/detail/trace.hpp>
 #include <lapwing/error.hpp>
 #include <lapwing/patch.hpp>
 
@@ -26,7 +27,8 @@ Offset offset_of(const AnyArray& array, const Location& location) {
 void get_element(ArrayInside& inside, const PaddedIndex& position, void* value) {
     AnyArray& array = inside.array;
     if (AnyPrefetch{array}.read_copy(position, span_at(value, array.element_bytes()))) return;
-    if (const std::byte* const memory = array.find_on_node(position)) {
+    const trace::CallScope call{trace::Way::element};
+    if (const std::byte* const memory = trace::on() ? nullptr : array.find_on_node(position)) {
         std::memcpy(value, memory, array.element_bytes());
         return;
     }
@@ -38,6 +40,7 @@ void get_element(ArrayInside& inside, const PaddedIndex& position, void* value) 
 void put_element(const ArrayInside& inside, const PaddedIndex& position, const void* value) {
     const AnyArray& array = inside.array;
     const Location location = array.checked_location(".put_element", position);
+    const trace::CallScope call{trace::Way::element};
     if (array.replicated()) return array.put_to_copies(offset_of(array, location), value);
     array.window_of(".put_element")
         .put_bytes(location.owner, offset_of(array, location), span_at(value, array.element_bytes()));

@@ -31,6 +31,7 @@
 #include <lapwing/c/settings.h>
 #include <lapwing/c/slice.h>
 #include <lapwing/c/statistics.h>
+#include <lapwing/c/tools.h>
 #include <lapwing/c/type.h>
 #include <lapwing/c/window.h>
 

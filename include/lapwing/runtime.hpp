@@ -24,7 +24,7 @@ private:
     int exceptions_at_start_;
 };
 
-class TraceFile;
+class RecordedRun;
 } // namespace detail::runtime
 
 /// The start of every Lapwing program: a team over the ranks of a communicator. It initialises MPI if the host program
@@ -57,7 +57,7 @@ public:
     void close();
 
 private:
-    std::unique_ptr<detail::runtime::TraceFile> trace_;
+    std::unique_ptr<detail::runtime::RecordedRun> recorded_;
 };
 
 } // namespace lapwing

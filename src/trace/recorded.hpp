@@ -1,7 +1,9 @@
 #pragma once
 
 #include "src/trace/recorder.hpp"
+#include "src/trace/tool_events.hpp"
 
+#include <deque>
 #include <map>
 #include <memory>
 #include <vector>
@@ -11,12 +13,19 @@ namespace lapwing::detail::trace {
 /// What one thread has recorded.
 class ThreadRecords {
 public:
+    explicit ThreadRecords(std::size_t number) noexcept : number_{number} {}
+
     void note(const Access& access, std::uint32_t interval);
     [[nodiscard]] bool begin_call(Way way, const void* site) noexcept;
     void end_call() noexcept;
     /// Of what was noted last, outside of a call.
     void add_time(std::chrono::steady_clock::time_point begin) noexcept;
-    void sequence_point() noexcept { reuse_.sequence_point(); }
+    void sequence_point(const CallSite& site) noexcept;
+    /// Tells tools that the last call has returned, if they are to know and it has begun anything.
+    void finish_call() noexcept;
+    void finish_outside_call() noexcept {
+        if (!in_call_) finish_call();
+    }
 
     [[nodiscard]] const std::vector<Record>& records() const noexcept { return records_; }
     [[nodiscard]] const std::map<std::uint64_t, CallSite>& sites() const noexcept { return sites_; }
@@ -24,6 +33,7 @@ public:
 private:
     [[nodiscard]] Record& record_of(const Access& access, std::uint32_t interval);
     [[nodiscard]] std::uint64_t site_of_call();
+    void tell(const Access& access, const Record& record);
 
     std::vector<Record> records_;
     std::vector<std::uint32_t> table_; ///< by hash: the number of a record plus one
@@ -38,12 +48,16 @@ private:
     bool timed_ = false;
     std::chrono::steady_clock::time_point begin_;
     std::uint64_t random_ = 0x2545f4914f6cdd1d;
+    // What tools have been told of it.
+    std::size_t number_;
+    bool told_ = false;
+    ToolEvent event_;
 };
 
 /// What the process has recorded.
 struct Recorded {
     std::vector<std::unique_ptr<ThreadRecords>> threads = {};
-    std::vector<Object> objects = {};
+    std::deque<Object> objects = {}; ///< which stay where they are
     /// Ranges that are objects of their own, the latest last.
     struct Range {
         ObjectNumber of = 0;
@@ -57,6 +71,8 @@ struct Recorded {
     std::chrono::steady_clock::time_point end = {};
 };
 
+/// After stop(), until the next start().
+[[nodiscard]] const Recorded& stopped_recording();
 [[nodiscard]] std::string to_text(const Recorded& recorded, int rank);
 
 } // namespace lapwing::detail::trace

@@ -18,6 +18,8 @@ Recorded& recorded() {
     return all;
 }
 std::atomic<std::uint32_t> current_interval{0};
+/// Whether there are tools to tell of accesses; constant while something is recorded.
+std::atomic<bool> telling{false};
 std::chrono::steady_clock::time_point interval_begin; // with the mutex
 
 /// Counts the recordings, so that a thread does not go on with its records of an earlier one.
@@ -28,9 +30,9 @@ thread_local constinit std::uint32_t mine_is_of = 0;
 [[nodiscard]] ThreadRecords& records_of_thread() {
     const std::uint32_t number = recording_number.load(std::memory_order_relaxed);
     if (mine == nullptr || mine_is_of != number) [[unlikely]] {
-        auto records = std::make_unique<ThreadRecords>();
         const std::lock_guard guard{mutex};
-        mine = recorded().threads.emplace_back(std::move(records)).get();
+        auto& threads = recorded().threads;
+        mine = threads.emplace_back(std::make_unique<ThreadRecords>(threads.size())).get();
         mine_is_of = number;
     }
     return *mine;
@@ -38,26 +40,29 @@ thread_local constinit std::uint32_t mine_is_of = 0;
 
 /// Counts a value among the most frequent ones (Misra and Gries, 1982): what has no room lowers all counts, so that a
 /// value of more than a ninth of them stays.
-void count_value(std::array<Record::Count, Record::most_counts>& counts, std::uint64_t& others, std::int64_t value,
-                 std::uint64_t amount) noexcept {
-    Record::Count* free = nullptr;
-    for (Record::Count& entry : counts) {
+/// Returns the value's entry; null: it has none.
+template <class Entry>
+Entry* count_value(std::array<Entry, Record::most_counts>& counts, std::uint64_t& others, std::int64_t value,
+                   std::uint64_t amount) noexcept {
+    Entry* free = nullptr;
+    for (Entry& entry : counts) {
         if (entry.count != 0 && entry.value == value) {
             entry.count += amount;
-            return;
+            return &entry;
         }
         if (entry.count == 0 && free == nullptr) free = &entry;
     }
     if (free != nullptr) {
         *free = {value, amount};
-        return;
+        return free;
     }
     others += amount;
-    for (Record::Count& entry : counts) {
+    for (Entry& entry : counts) {
         const std::uint64_t lost = std::min(entry.count, amount);
         entry.count -= lost;
         others += lost;
     }
+    return nullptr;
 }
 
 void add_place(Record& record, const Access& access) noexcept {
@@ -73,7 +78,10 @@ void add_place(Record& record, const Access& access) noexcept {
         count_value(record.strides, record.other_strides, static_cast<std::int64_t>(access.offset - record.last.offset),
                     1);
     else if (record.last.owner >= 0) ++record.owner_changes;
-    count_value(record.owners, record.other_owners, access.owner, access.accesses);
+    if (auto* const owner = count_value(record.owners, record.other_owners, access.owner, access.accesses)) {
+        owner->lowest = std::min(owner->lowest, access.offset);
+        owner->highest = std::max(owner->highest, access.offset + access.bytes);
+    }
     record.last.owner = access.owner;
     record.last.offset = access.offset;
     record.last.end = access.offset + access.bytes;
@@ -149,10 +157,54 @@ void ThreadRecords::note(const Access& access, std::uint32_t interval) {
         }
     }
     add_place(record, access);
+    if (telling.load(std::memory_order_relaxed)) tell(access, record);
+}
+
+void ThreadRecords::tell(const Access& access, const Record& record) {
+    if (!in_call_) finish_call();
+    ToolEvent event{.operation = access.operation,
+                    .way = record.way,
+                    .affinity = access.affinity,
+                    .owner = access.owner,
+                    .offset = access.offset,
+                    .bytes = access.bytes,
+                    .elements = access.accesses,
+                    .thread = number_};
+    if (access.object != 0) {
+        const std::lock_guard guard{mutex};
+        const Object& object = recorded().objects[access.object - 1];
+        event.object_number = object.number;
+        event.object_name = object.name;
+    }
+    if (const auto site = sites_.find(record.site); site != sites_.end())
+        event.site = {site->second.frames.data(), site->second.size};
+    tell_begin(event);
+    if (!told_) {
+        event_ = event;
+        told_ = true;
+        return;
+    }
+    event_.bytes += event.bytes;
+    event_.elements += event.elements;
+    ++event_.accesses;
+}
+
+void ThreadRecords::finish_call() noexcept {
+    if (!told_) return;
+    told_ = false;
+    tell_end(event_);
+}
+
+void ThreadRecords::sequence_point(const CallSite& site) noexcept {
+    reuse_.sequence_point();
+    if (!telling.load(std::memory_order_relaxed)) return;
+    finish_call();
+    tell_sequence_point(site, number_);
 }
 
 bool ThreadRecords::begin_call(Way way, const void* site) noexcept {
     if (in_call_) return false;
+    finish_call();
     in_call_ = true;
     way_ = way;
     address_ = site;
@@ -169,6 +221,7 @@ void ThreadRecords::end_call() noexcept {
     in_call_ = false;
     if (timed_) add_time(begin_);
     timed_record_ = SIZE_MAX;
+    finish_call();
 }
 
 void ThreadRecords::add_time(std::chrono::steady_clock::time_point begin) noexcept {
@@ -180,7 +233,9 @@ void ThreadRecords::add_time(std::chrono::steady_clock::time_point begin) noexce
 }
 
 void TimeOfLast::end() const noexcept {
-    if (mine != nullptr) mine->add_time(begin_);
+    if (mine == nullptr) return;
+    mine->add_time(begin_);
+    mine->finish_outside_call();
 }
 
 bool CallScope::begin(Way way, const void* site) noexcept {
@@ -206,6 +261,7 @@ bool start() {
     all.begin = interval_begin = std::chrono::steady_clock::now();
     current_interval.store(0, std::memory_order_relaxed);
     recording_number.fetch_add(1, std::memory_order_relaxed);
+    telling.store(any_listener() || probes_used(), std::memory_order_relaxed);
     recording.store(true, std::memory_order_relaxed);
     return true;
 }
@@ -233,9 +289,14 @@ std::string take_text(int rank) {
     return to_text(recorded(), rank);
 }
 
+const Recorded& stopped_recording() {
+    const std::lock_guard guard{mutex}; // with what stop() has written
+    return recorded();
+}
+
 ObjectNumber add_object(std::string_view kind, std::string_view name, std::uint64_t number, std::uint64_t bytes) {
     const std::lock_guard guard{mutex};
-    std::vector<Object>& objects = recorded().objects;
+    std::deque<Object>& objects = recorded().objects;
     objects.push_back({std::string{kind}, std::string{name}, number, bytes, CallSite::of_caller()});
     return static_cast<ObjectNumber>(objects.size());
 }
@@ -277,7 +338,7 @@ void note(const Access& access) noexcept {
 void sequence_point() noexcept {
     try {
         const CallSite site = CallSite::of_caller();
-        records_of_thread().sequence_point();
+        records_of_thread().sequence_point(site);
         const auto now = std::chrono::steady_clock::now();
         const std::lock_guard guard{mutex};
         if (!on()) return;

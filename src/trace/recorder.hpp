@@ -68,7 +68,14 @@ struct Record {
     };
     static constexpr std::size_t most_counts = 8;
     std::array<Count, most_counts> strides{};
-    std::array<Count, most_counts> owners{};
+    /// Accesses to the parts of the ranks with most, and between which offsets.
+    struct OwnerCount {
+        std::int64_t value = 0; ///< the rank
+        std::uint64_t count = 0;
+        std::uint64_t lowest = UINT64_MAX;
+        std::uint64_t highest = 0; ///< end
+    };
+    std::array<OwnerCount, most_counts> owners{};
     std::uint64_t other_strides = 0;
     std::uint64_t other_owners = 0;
     ReuseCounts within = {}; ///< caches that sequence points empty
@@ -102,7 +109,7 @@ struct Object {
 };
 
 /// Most records of a thread. Accesses of further call sites are counted together. With their sites and the sample of
-/// pages a thread's records take at most 4 MiB.
+/// pages a thread's records take at most 5 MiB.
 inline constexpr std::size_t most_records = 4096;
 
 /// Starts recording, for the whole process. Returns whether nobody had.

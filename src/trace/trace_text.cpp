@@ -1,5 +1,6 @@
 // What was recorded, as lines of text.
 #include "src/trace/recorded.hpp"
+#include "src/trace/words.hpp"
 
 #include <fmt/format.h>
 
@@ -8,18 +9,6 @@
 
 namespace lapwing::detail::trace {
 namespace {
-
-/// A word of a line: blanks and what is not printed are written as %20.
-[[nodiscard]] std::string word(std::string_view text) {
-    if (text.empty()) return "-";
-    std::string result;
-    for (const char c : text) {
-        const auto byte = static_cast<unsigned char>(c);
-        if (byte <= 0x20 || byte == '%' || byte == 0x7f) result += fmt::format("%{:02x}", byte);
-        else result += c;
-    }
-    return result;
-}
 
 [[nodiscard]] std::string text_of(const std::vector<LoadedFile>& files, const CallSite& site) {
     std::string text;
@@ -33,11 +22,21 @@ namespace {
     return text.empty() ? " -" : text;
 }
 
-void append_counts(std::string& text, std::string_view key,
-                   const std::array<Record::Count, Record::most_counts>& counts, std::uint64_t others) {
+template <class Counts>
+void append_counts(std::string& text, std::string_view key, const Counts& counts, std::uint64_t others) {
     fmt::format_to(std::back_inserter(text), " {}=others:{}", key, others);
-    for (const Record::Count& entry : counts)
+    for (const auto& entry : counts)
         if (entry.count != 0) fmt::format_to(std::back_inserter(text), ",{}:{}", entry.value, entry.count);
+}
+
+void append_parts(std::string& text, const Record& record) {
+    text += " parts=";
+    const char* separator = "";
+    for (const Record::OwnerCount& owner : record.owners) {
+        if (owner.count == 0) continue;
+        fmt::format_to(std::back_inserter(text), "{}{}:{}-{}", separator, owner.value, owner.lowest, owner.highest);
+        separator = ",";
+    }
 }
 
 void append_reuse(std::string& text, std::string_view key, const ReuseCounts& counts) {
@@ -57,6 +56,7 @@ void append_record(std::string& text, const Record& record, std::size_t thread) 
         record.timed_calls, record.timed_ns, record.runs, record.longest_run_bytes, record.lowest, record.highest,
         record.owner_changes);
     append_counts(text, "owners", record.owners, record.other_owners);
+    append_parts(text, record);
     append_counts(text, "strides", record.strides, record.other_strides);
     append_reuse(text, "within", record.within);
     append_reuse(text, "over", record.over);
@@ -71,11 +71,11 @@ std::string to_text(const Recorded& recorded, int rank) {
     std::string text = fmt::format("rank {} ns={}\n", rank, ns);
     for (std::size_t k = 0; k < files.size(); ++k)
         text += fmt::format("file {} bytes={} changed={} path={}\n", k, files[k].bytes, files[k].changed,
-                            word(files[k].path));
+                            escaped(files[k].path));
     for (std::size_t k = 0; k < recorded.objects.size(); ++k) {
         const Object& object = recorded.objects[k];
         text += fmt::format("object {} kind={} number={} bytes={} name={} at{}\n", k + 1, object.kind, object.number,
-                            object.bytes, word(object.name), text_of(files, object.made));
+                            object.bytes, escaped(object.name), text_of(files, object.made));
     }
     for (std::size_t k = 0; k < recorded.intervals.size(); ++k) {
         const Interval& interval = recorded.intervals[k];

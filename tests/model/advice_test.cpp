@@ -1,5 +1,6 @@
 // Traces as text, and the advice that follows from them.
 #include "model/advice.hpp"
+#include "model/advice_file.hpp"
 
 #include "support/catch.hpp"
 
@@ -25,7 +26,7 @@ std::string sealed(const std::string& text) {
     return text + line;
 }
 
-const std::string head = "lapwing trace 1\nranks 1\nnodes 2\nnetwork_path service\nmpi Some MPI\nprofile \n"
+const std::string head = "lapwing trace 2\nranks 1\nnodes 2\nnetwork_path service\nmpi Some MPI\nprofile \n"
                          "setting LAPWING_CACHE=off\nsetting LAPWING_CACHE_BYTES=2m\nsetting LAPWING_CACHE_PAGE=1k\n"
                          "rank 0 ns=2000000000\nfile 0 bytes=100 changed=5 path=/a%20program\n"
                          "object 1 kind=window number=3 bytes=80000 name=vector at -\n"
@@ -41,13 +42,13 @@ std::string access(const std::string& site, const std::string& operation, std::u
 /// Of 10,000 elements, in a row.
 const std::string in_a_row = access("ab", "read", 10000,
                                     " timed=100 timed_ns=2000000 runs=1 longest_run=80000 lowest=0 highest=80000 "
-                                    "owner_changes=0 owners=others:0,1:10000 strides=others:0,8:9999 "
+                                    "owner_changes=0 owners=others:0,1:10000 parts=1:0-80000 strides=others:0,8:9999 "
                                     "within=cold:79,sequential:78,0:9921 over=cold:79,sequential:78,0:9921\n");
 /// Anywhere in far more memory than a cache has.
 std::string anywhere(const std::string& site, const std::string& operation) {
     return access(site, operation, 10000,
                   " timed=100 timed_ns=2000000 runs=9990 longest_run=16 lowest=0 highest=800000000 "
-                  "owner_changes=0 owners=others:0,1:10000 strides=others:9990 "
+                  "owner_changes=0 owners=others:0,1:10000 parts=1:0-800000000 strides=others:9990 "
                   "within=cold:9900,sequential:0,13:100 over=cold:9900,sequential:0,13:100\n");
 }
 
@@ -85,6 +86,7 @@ TEST_CASE("a trace is read, and all else is refused with a reason") {
     CHECK(rank.records.front().record.calls == 10000);
     CHECK(rank.records.front().record.strides[0].value == 8);
     CHECK(rank.records.front().record.within.at[0] == 9921);
+    CHECK(rank.records.front().record.owners[0].highest == 80000);
 
     const std::string good = sealed(head + in_a_row);
     CHECK_THROWS_WITH(parse_trace("", "t"), Contains("t: it is not a trace of Lapwing"));
@@ -101,7 +103,34 @@ TEST_CASE("a trace is read, and all else is refused with a reason") {
     CHECK_THROWS_WITH(parse_trace(sealed(head + "surprise 1\n"), "t"), Contains("'surprise' is unknown"));
     CHECK_THROWS_WITH(parse_trace(sealed(head + "access thread=0 object=9 site=0 interval=0\n"), "t"),
                       Contains("object or interval is not there"));
-    CHECK_THROWS_WITH(parse_trace(sealed("lapwing trace 1\nranks 2\nrank 0 ns=1\n"), "t"), Contains("1 ranks of 2"));
+    CHECK_THROWS_WITH(parse_trace(sealed("lapwing trace 2\nranks 2\nrank 0 ns=1\n"), "t"), Contains("1 ranks of 2"));
+}
+
+TEST_CASE("what can be followed without a change is a cache that keeps its promises, and what is read densely") {
+    const auto followed = [](const std::string& accesses) {
+        const RecordedTrace trace = parse_trace(sealed(head + accesses), "t");
+        return advice_file(trace, advise(trace, nullptr));
+    };
+    const AdviceFile row = followed(in_a_row);
+    REQUIRE(row.windows.size() == 1);
+    CHECK(row.windows[0].name == "vector");
+    CHECK(row.windows[0].number == 3);
+    CHECK(row.windows[0].cached);
+    CHECK_FALSE(row.windows[0].cache_bytes.has_value());
+    REQUIRE(row.windows[0].prefetch.size() == 1);
+    CHECK(row.windows[0].prefetch[0].end == 80000);
+    // Nothing comes again; and of what lies between most is not read.
+    CHECK(followed(anywhere("ab", "read")).windows.empty());
+    // Pages come again after 4096 others at least, for which the default cache of 2048 is too small; half come at once.
+    const AdviceFile large = followed(access("ab", "read", 10000,
+                                             " timed=100 timed_ns=2000000 runs=9990 longest_run=16 lowest=0 "
+                                             "highest=800000000 owner_changes=0 owners=others:0,1:10000 "
+                                             "parts=1:0-800000000 strides=others:9990 "
+                                             "within=cold:100,sequential:0,0:5000,13:4900 "
+                                             "over=cold:100,sequential:0,0:5000,13:4900\n"));
+    REQUIRE(large.windows.size() == 1);
+    CHECK(large.windows[0].cache_bytes == std::uint64_t{8} << 20);
+    CHECK(large.windows[0].prefetch.empty());
 }
 
 TEST_CASE("without rates changes are ranked by the round trips that they save") {

@@ -45,6 +45,15 @@ def main():
         page = Path(directory, "page.html")
         run(advise, "--html", page, trace)
         expect(r"^<!DOCTYPE html>.*traced.cpp.*<svg.*</html>\s*$", page.read_text())
+        # What can be followed without a change, and that it is.
+        advice = Path(directory, "advice")
+        expect(r"LAPWING_ADVICE=", run(advise, "--advice", advice, trace))
+        expect(r'^lapwing advice 1\n.*ranks 2\n.*window name=vector number=\d+ cache=epoch\n.*end\n$', advice.read_text())
+        expect(r"y is 2 x.*cache_hits", run(*command, LAPWING_ADVICE=str(advice), LAPWING_STATS="text", LAPWING_PROFILE="none"))
+        # Counts by line at the end of a run.
+        expect(rf"accesses by line, of 2 ranks.* 50 [^\n]*examples/traced.cpp:{line} \(main\) read of \"vector\" \(element\)",
+               run(*command, LAPWING_STATS="lines", LAPWING_PROFILE="none"))
+        expect(r"(?=.*0 % of [^\n]* read).*What dominates", run(advise, "--progress", trace))
         # Damaged, foreign and missing.
         damaged = Path(directory, "damaged")
         damaged.write_text(trace.read_text().replace("calls=", "calls=1", 1))

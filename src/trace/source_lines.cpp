@@ -1,4 +1,4 @@
-#include "symbols.hpp"
+#include "src/trace/source_lines.hpp"
 
 #include <fmt/format.h>
 
@@ -11,10 +11,8 @@
 
 #include <sys/stat.h>
 
-namespace lapwing::advise {
+namespace lapwing::detail::trace {
 namespace {
-
-using detail::model::RecordedTrace;
 
 /// Whether a function is the program's, not of the library or the C++ library.
 [[nodiscard]] bool is_programs_own(std::string_view function, std::string_view line) {
@@ -38,31 +36,33 @@ using detail::model::RecordedTrace;
     return std::string{before == path.npos ? path : path.substr(before + 1)};
 }
 
-[[nodiscard]] std::uint64_t call_of(const RecordedTrace::Frame& frame) {
-    return frame.offset == 0 ? 0 : frame.offset - 1; // inside the call, not after it
+/// Inside the call, not after it.
+[[nodiscard]] CodePlace call_of(const CodePlace& place) {
+    return {place.file, place.offset == 0 ? 0 : place.offset - 1};
 }
 
 } // namespace
 
-void SourceLines::add(const RecordedTrace::OfRank& rank, const RecordedTrace::Frames& frames) {
-    for (const RecordedTrace::Frame& frame : frames) {
-        const RecordedTrace::File& file = rank.files[frame.file];
-        files_.try_emplace(file.path, file.bytes, file.changed);
-        places_.try_emplace({file.path, call_of(frame)});
-    }
+void SourceLines::add_file(const std::string& file, std::uint64_t bytes, std::int64_t changed) {
+    files_.try_emplace(file, bytes, changed);
+}
+
+void SourceLines::add(std::span<const CodePlace> places) {
+    for (const CodePlace& place : places) places_.try_emplace(call_of(place));
 }
 
 void SourceLines::look_up() {
     std::map<std::string, std::vector<std::uint64_t>> by_file;
-    for (const auto& [address, place] : places_) by_file[address.first].push_back(address.second);
+    for (const auto& [place, functions] : places_) by_file[place.file].push_back(place.offset);
     for (const auto& [file, offsets] : by_file) {
         struct stat status{};
         if (file.find('\'') != file.npos || stat(file.c_str(), &status) != 0) {
             notes_.push_back(fmt::format("{} is not here: its lines are not known", file));
             continue;
         }
-        const auto& [bytes, changed] = files_[file];
-        if (static_cast<std::uint64_t>(status.st_size) != bytes || status.st_mtime != changed)
+        const auto recorded = files_.find(file);
+        if (recorded != files_.end() &&
+            recorded->second != std::pair{static_cast<std::uint64_t>(status.st_size), std::int64_t{status.st_mtime}})
             notes_.push_back(fmt::format("{} has changed since the trace was recorded: its lines may be wrong", file));
         constexpr std::size_t at_once = 500;
         for (std::size_t begin = 0; begin < offsets.size(); begin += at_once)
@@ -77,7 +77,7 @@ void SourceLines::look_up(const std::string& file, const std::vector<std::uint64
     command += " 2>/dev/null";
     const std::unique_ptr<std::FILE, int (*)(std::FILE*)> output{popen(command.c_str(), "r"), pclose};
     if (output == nullptr) return;
-    std::vector<Place>* places = nullptr;
+    std::vector<Function>* places = nullptr;
     std::string function;
     bool line_is_next = false;
     std::array<char, 16384> buffer{};
@@ -85,7 +85,7 @@ void SourceLines::look_up(const std::string& file, const std::vector<std::uint64
         std::string_view text{buffer.data()};
         text = text.substr(0, text.find('\n'));
         if (!line_is_next && text.starts_with("0x")) {
-            const auto found = places_.find({file, std::stoull(std::string{text}, nullptr, 16)});
+            const auto found = places_.find(CodePlace{file, std::stoull(std::string{text}, nullptr, 16)});
             places = found == places_.end() ? nullptr : &found->second;
             continue;
         }
@@ -101,22 +101,20 @@ void SourceLines::look_up(const std::string& file, const std::vector<std::uint64
     }
 }
 
-std::string SourceLines::line(const RecordedTrace::OfRank& rank, const RecordedTrace::Frames& frames) const {
-    if (frames.empty()) return "several call sites";
-    for (const RecordedTrace::Frame& frame : frames) {
-        const auto found = places_.find({rank.files[frame.file].path, call_of(frame)});
+std::string SourceLines::line(std::span<const CodePlace> places) const {
+    if (places.empty()) return "several call sites";
+    const auto file_name = [](const CodePlace& place) { return std::filesystem::path{place.file}.filename().string(); };
+    for (const CodePlace& place : places) {
+        const auto found = places_.find(call_of(place));
         if (found == places_.end()) continue;
-        for (const Place& place : found->second) {
-            if (!is_programs_own(place.function, place.line)) continue;
-            const std::string function = name_of(place.function);
-            if (!place.line.empty()) return fmt::format("{} ({})", last_parts(place.line), function);
-            return fmt::format("{}() of {}, compiled without -g", function,
-                               std::filesystem::path{rank.files[frame.file].path}.filename().string());
+        for (const Function& function : found->second) {
+            if (!is_programs_own(function.name, function.line)) continue;
+            const std::string name = name_of(function.name);
+            if (!function.line.empty()) return fmt::format("{} ({})", last_parts(function.line), name);
+            return fmt::format("{}() of {}, compiled without -g", name, file_name(place));
         }
     }
-    const RecordedTrace::Frame& first = frames.front();
-    return fmt::format("{} {:#x}", std::filesystem::path{rank.files[first.file].path}.filename().string(),
-                       call_of(first));
+    return fmt::format("{} {:#x}", file_name(places.front()), call_of(places.front()).offset);
 }
 
-} // namespace lapwing::advise
+} // namespace lapwing::detail::trace

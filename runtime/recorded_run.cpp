@@ -1,0 +1,224 @@
+#include "runtime/recorded_run.hpp"
+
+#include "model/profile.hpp"
+#include "src/support/hash.hpp"
+#include "src/support/log.hpp"
+#include "src/team/block_collectives.hpp"
+#include "src/team/team_state.hpp"
+#include "src/trace/line_table.hpp"
+#include "src/trace/recorder.hpp"
+#include "src/trace/tool_events.hpp"
+
+#include <lapwing/error.hpp>
+#include <lapwing/settings.hpp>
+
+#include <fmt/format.h>
+#include <mpi.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <unistd.h>
+
+namespace lapwing::detail::support::settings_in {
+void runtime_recorded_run() {} // see cmake/LapwingSettings.cmake
+} // namespace lapwing::detail::support::settings_in
+
+namespace lapwing::detail::runtime {
+namespace {
+
+[[gnu::init_priority(support::before_programs)]] const support::TextSetting trace_setting{
+    {.name = "LAPWING_TRACE",
+     .default_value = "",
+     .unit = "",
+     .help = "file for a record of all accesses to arrays, windows and UPC's objects, for lapwing-advise",
+     .choices = {},
+     .collective = true,
+     .range = "empty or a path"}};
+
+constexpr std::string_view otf2_prefix = "otf2:";
+
+/// LAPWING_TOOLS: nothing, "probes", or "otf2:DIRECTORY".
+class ToolsSetting : public support::TextSetting {
+public:
+    using TextSetting::TextSetting;
+    void check(std::string_view value, std::string_view where) const override {
+        const auto refuse = [&](std::string_view why) {
+            throw SettingError{fmt::format("{}={} ({}): {}", info().name, value, where, why)};
+        };
+        if (value.empty()) return;
+        if (value == "probes") {
+            if (!trace::has_probes()) refuse("this library was built without sys/sdt.h; install it and build again");
+        } else if (value.starts_with(otf2_prefix) && value.size() > otf2_prefix.size()) {
+            if (!has_otf2()) refuse("this library was built without OTF2; install that and build again");
+        } else {
+            refuse("not allowed; give probes, or otf2:DIRECTORY");
+        }
+    }
+};
+[[gnu::init_priority(support::before_programs)]] const ToolsSetting tools_setting{
+    {.name = "LAPWING_TOOLS",
+     .default_value = "",
+     .unit = "",
+     .help = "for other tools: accesses pass static probes, or become an archive of OTF2",
+     .choices = {},
+     .collective = true,
+     .range = "empty, probes or otf2:DIRECTORY"}};
+
+constexpr std::string_view first_line = "lapwing trace 2\n";
+
+[[nodiscard]] std::string head_of(const Team& team) {
+    std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> version{};
+    int length = 0;
+    MPI_Get_library_version(version.data(), &length);
+    std::string_view library{version.data(), static_cast<std::size_t>(length)};
+    library = library.substr(0, library.find_first_of(std::string_view{"\n\r\0", 3}));
+    std::string text{first_line};
+    text += fmt::format("ranks {}\nnodes {}\nnetwork_path {}\nmpi {}\n", team.size(), team.nodes(),
+                        name(team.network_path()), library);
+    text += fmt::format("profile {}\n", model::profile_file(team.settings(), model::profile_key(team)));
+    for (const char* const setting : {"LAPWING_CACHE", "LAPWING_CACHE_BYTES", "LAPWING_CACHE_PAGE"})
+        text += fmt::format("setting {}={}\n", setting, team.settings().text(setting));
+    return text;
+}
+
+/// Collective. The texts of all ranks in their order, at rank 0.
+[[nodiscard]] std::string gathered(Team& team, const std::string& own) {
+    std::int64_t longest = static_cast<std::int64_t>(own.size());
+    team.max(std::span{&longest, 1});
+    const auto ranks = static_cast<std::size_t>(team.size());
+    // With its length in front, so that all blocks are alike.
+    std::string padded = fmt::format("{:016x}", own.size()) + own;
+    padded.resize(static_cast<std::size_t>(longest) + 16);
+    const std::size_t block = std::max<std::size_t>(1, std::min(padded.size(), team::largest_blocks / ranks));
+    std::vector<std::string> texts(team.rank() == Rank{0} ? ranks : 0);
+    std::vector<std::byte> all(texts.empty() ? 0 : block * ranks);
+    for (std::size_t begin = 0; begin < padded.size(); begin += block) {
+        std::string part = padded.substr(begin, block);
+        part.resize(block);
+        team::gather(team.state(), "LAPWING_TRACE", 0, std::as_bytes(std::span{part}), all);
+        for (std::size_t r = 0; r < texts.size(); ++r)
+            texts[r].append(reinterpret_cast<const char*>(all.data()) + r * block, block);
+    }
+    std::string joined;
+    for (const std::string& text : texts)
+        joined += std::string_view{text}.substr(16, std::stoull(text.substr(0, 16), nullptr, 16));
+    return joined;
+}
+
+void write_file(const std::string& file, std::string text) {
+    text += fmt::format("checksum {:016x}\n", support::checksum_of(text));
+    const std::string unfinished = fmt::format("{}.{}", file, getpid());
+    std::ofstream out{unfinished, std::ios::binary};
+    out << text;
+    out.close();
+    if (out && std::rename(unfinished.c_str(), file.c_str()) == 0) return;
+    const int reason = errno;
+    std::remove(unfinished.c_str());
+    support::log_line(
+        fmt::format("LAPWING_TRACE={}: the file cannot be written ({}), and the trace is lost; choose one "
+                    "that can",
+                    file, std::strerror(reason)));
+}
+
+/// At the start of a long run, not only at its end.
+void check_writable(const std::string& file) {
+    const std::string probe = fmt::format("{}.{}", file, getpid());
+    if (!std::ofstream{probe}.is_open())
+        support::log_line(fmt::format("LAPWING_TRACE={}: no file can be written there ({}); choose another place", file,
+                                      std::strerror(errno)));
+    std::remove(probe.c_str());
+}
+
+} // namespace
+
+RecordedRun::RecordedRun(Team& team, std::optional<LineReport> lines) : team_{team}, lines_{lines} {
+    const std::string file = trace_setting.get(team.settings());
+    start_tools();
+    const bool together = !file.empty() || lines_;
+    if (!together && !trace::any_listener() && !trace::probes_used()) return;
+    if (team.rank() == Rank{0} && !file.empty()) check_writable(file);
+    recording_ = trace::start();
+    if (!together) return;
+    // Ranks may have another runtime that is recorded, and then none of this one's is.
+    const bool everywhere = team.min(static_cast<std::int64_t>(recording_ ? 1 : 0)) != 0;
+    if (recording_ && !everywhere) trace::stop();
+    recording_ = everywhere;
+    if (!recording_ && team.rank() == Rank{0})
+        support::log_line("a runtime is not recorded (LAPWING_TRACE, LAPWING_STATS=lines), because another one of the "
+                          "process is; close that one first");
+}
+
+RecordedRun::~RecordedRun() {
+    if (recording_) trace::stop();
+    if (otf2_ != nullptr) trace::remove_listener(*otf2_);
+}
+
+void RecordedRun::start_tools() {
+    const std::string tools = tools_setting.get(team_.settings());
+    trace::use_probes(tools == "probes");
+    if (!tools.starts_with(otf2_prefix)) return;
+    // Of two runtimes the first one's accesses are written.
+    if (team_.max(static_cast<std::int64_t>(trace::on() ? 1 : 0)) != 0) return;
+    otf2_ = make_otf2_writer(team_, tools.substr(otf2_prefix.size()));
+    if (otf2_ != nullptr && !trace::add_listener(*otf2_)) // not reached: there is a place that no tool in C takes
+        throw UsageError{"LAPWING_TOOLS: there are too many tools; end one of them"};
+}
+
+void RecordedRun::end_tools() {
+    if (otf2_ == nullptr) return;
+    trace::remove_listener(*otf2_);
+    try {
+        otf2_->close();
+    } catch (const std::exception& error) { // the close goes on, and says it if it cannot
+        support::log_line(error.what());
+    }
+    otf2_.reset();
+}
+
+std::string RecordedRun::end() {
+    if (recording_) trace::stop();
+    end_tools();
+    if (!recording_) return {};
+    recording_ = false;
+    if (const std::string file = trace_setting.get(team_.settings()); !file.empty()) write_trace(file);
+    return lines_ ? report_lines() : std::string{};
+}
+
+void RecordedRun::write_trace(const std::string& file) {
+    try {
+        const std::string text = gathered(team_, trace::take_text(team_.rank().value));
+        if (team_.rank() == Rank{0}) write_file(file, head_of(team_) + text);
+    } catch (const std::exception& error) { // the close goes on, and says it if it cannot
+        support::log_line(fmt::format("LAPWING_TRACE={}: the trace is lost: {}", file, error.what()));
+    }
+}
+
+std::string RecordedRun::report_lines() {
+    try {
+        const auto table = std::make_unique<trace::LineTable>(trace::take_lines(team_.rank().value, lines_->order));
+        const auto combine = [](void*, void* left, const void* right) {
+            const auto other = std::make_unique<trace::LineTable>();
+            std::memcpy(static_cast<void*>(other.get()), right, sizeof *other);
+            static_cast<trace::LineTable*>(left)->add(*other);
+        };
+        team_.combine(std::as_writable_bytes(std::span{table.get(), 1}), combine, nullptr);
+        return team_.rank() == Rank{0} ? as_text(*table, *lines_, team_.size()) : std::string{};
+    } catch (const std::exception& error) {
+        support::log_line(fmt::format("LAPWING_STATS=lines: the counts are lost: {}", error.what()));
+        return {};
+    }
+}
+
+} // namespace lapwing::detail::runtime

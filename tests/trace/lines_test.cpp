@@ -1,0 +1,124 @@
+// What LAPWING_STATS=lines prints at the end of a run. tests/tools/advise_test.py looks at the lines themselves, in a
+// program with debugging information.
+#include "runtime/captured_stderr.hpp"
+#include "support/catch.hpp"
+#include "support/mpi_test.hpp"
+#include "team/team_test.hpp"
+
+#include <lapwing/lapwing.hpp>
+
+#include <array>
+#include <cstdint>
+#include <cstdio>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <utility>
+
+#include <unistd.h>
+
+using namespace lapwing;
+
+namespace {
+
+constexpr std::int64_t n = 100;
+
+/// Every rank reads all elements of one array one by one, and another one as a whole, three times.
+void use(Runtime& runtime) {
+    GlobalArray<double, 1> single{runtime, {n}, Block{}, {.name = "single"}};
+    GlobalArray<double, 1> whole{runtime, {n * 100}, Block{}, {.name = "whole"}};
+    runtime.barrier();
+    double sum = 0;
+    for (std::int64_t i = 0; i < n; ++i) sum += single(i);
+    std::vector<double> values(n * 100);
+    for (int k = 0; k < 3; ++k) whole.get(whole.domain(), values);
+    CHECK(sum + values[0] == 0);
+    runtime.barrier();
+}
+
+std::string printed(const Settings& settings) {
+    return test::captured_stderr([&] {
+        Runtime runtime{MPI_COMM_WORLD, settings};
+        use(runtime);
+        runtime.close();
+    });
+}
+
+/// The numbers of the row that ends so.
+struct Row {
+    double seconds = 0;
+    double slowest = 0;
+    int rank = -1;
+    unsigned long calls = 0;
+    int far = -1;
+    std::string text = {};
+};
+Row row_of(const std::string& report, const std::string& end) {
+    const auto at = report.find(end);
+    if (at == std::string::npos) return {};
+    const auto begin = report.rfind('\n', at) + 1;
+    Row row{.text = report.substr(begin, report.find('\n', at) - begin)};
+    std::sscanf(row.text.c_str(), "%lf %lf %d %lu %d", &row.seconds, &row.slowest, &row.rank, &row.calls, &row.far);
+    return row;
+}
+
+} // namespace
+
+TEST_CASE("the accesses of all ranks are printed once, by line") {
+    const std::string report = printed(Settings{{"LAPWING_STATS", "lines"}});
+    INFO(report);
+    if (test::world_rank() != 0) {
+        CHECK(report.find("accesses by line") == std::string::npos);
+        return;
+    }
+    const int ranks = test::world_size();
+    CHECK(report.find("lapwing: accesses by line, of " + std::to_string(ranks) +
+                      " ranks, those with most time first") != std::string::npos);
+    CHECK(report.find("accesses by line", report.find("accesses by line") + 1) == std::string::npos);
+    const Row single = row_of(report, "read of \"single\" (element)");
+    CHECK(single.calls == static_cast<unsigned long>(n * ranks));
+    CHECK(single.far == 100 - 100 / ranks);
+    CHECK(single.rank >= 0);
+    CHECK(single.rank < ranks);
+    CHECK(single.slowest <= single.seconds);
+    // A patch is an access to each owner.
+    const Row whole = row_of(report, "read of \"whole\" (patch)");
+    CHECK(whole.calls == static_cast<unsigned long>(3 * ranks * ranks));
+    CHECK(whole.seconds > 0);
+}
+
+TEST_CASE("lines are ordered by bytes, and as few as wanted") {
+    const std::string report = printed(Settings{{"LAPWING_STATS", "lines:bytes:1"}});
+    if (test::world_rank() != 0) return;
+    INFO(report);
+    CHECK(report.find("those with most bytes first") != std::string::npos);
+    CHECK(report.find("read of \"whole\" (patch)") != std::string::npos);
+    CHECK(report.find("read of \"single\" (element)") == std::string::npos);
+    CHECK(row_of(report, "all other lines").calls >= static_cast<unsigned long>(n * test::world_size()));
+}
+
+TEST_CASE("lines are counted if rank 0 wants it, whatever the others have set, and beside a trace") {
+    int number = static_cast<int>(getpid());
+    MPI_Bcast(&number, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    const std::string file = "lapwing-lines-" + std::to_string(number);
+    Settings settings{{"LAPWING_TRACE", file}};
+    settings.set("LAPWING_STATS", test::world_rank() == 0 ? "lines:bytes" : "");
+    const std::string report = printed(settings);
+    if (test::world_rank() != 0) return;
+    CHECK(row_of(report, "read of \"single\" (element)").calls == static_cast<unsigned long>(n * test::world_size()));
+    CHECK(std::filesystem::remove(file));
+    CHECK(std::filesystem::exists(file) == false);
+}
+
+TEST_CASE("of two runtimes at a time one is recorded, and the other says so") {
+    Runtime first{MPI_COMM_WORLD, Settings{{"LAPWING_STATS", "lines"}}};
+    std::string at_end;
+    const std::string at_start = test::captured_stderr([&] {
+        Runtime second{MPI_COMM_WORLD, Settings{{"LAPWING_STATS", "lines"}}};
+        at_end = test::captured_stderr([&] { second.close(); });
+    });
+    CHECK(at_end.find("accesses by line") == std::string::npos);
+    CHECK((at_start.find("another one of the process is") != std::string::npos) == (test::world_rank() == 0));
+    const std::string report = test::captured_stderr([&] { first.close(); });
+    CHECK((report.find("accesses by line") != std::string::npos) == (test::world_rank() == 0));
+}
