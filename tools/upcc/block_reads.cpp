@@ -1,8 +1,10 @@
-// Which loops can read shared elements in blocks: nothing in them waits, or may change what is read.
+// Which loops can read and write shared elements in blocks: nothing in them waits, or may change what is read.
 #include "block_reads.hpp"
 
 #include "forall.hpp"
 #include "loop_parts.hpp"
+
+#include <algorithm>
 
 using namespace clang;
 
@@ -29,7 +31,6 @@ public:
     std::string reason;
     std::vector<const Expr*> stores;
     std::vector<const Expr*> shared;
-    bool reads = false;
 
     bool VisitStmt(Stmt* statement) {
         if (isa<ForStmt, WhileStmt, DoStmt>(statement)) because("there is another loop in it");
@@ -56,10 +57,6 @@ public:
             because("its body has volatile objects");
         return true;
     }
-    bool VisitImplicitCastExpr(ImplicitCastExpr* cast) {
-        reads = reads || (cast->getCastKind() == CK_LValueToRValue && Types::is_shared(cast->getSubExpr()->getType()));
-        return true;
-    }
     bool VisitBinaryOperator(BinaryOperator* operation) {
         if (operation->isAssignmentOp()) stores.push_back(operation->getLHS()->IgnoreParens());
         return true;
@@ -75,10 +72,11 @@ private:
     }
 };
 
-/// Subscripts that every iteration evaluates.
+/// Reads and assignments that every iteration evaluates.
 class Always : public RecursiveASTVisitor<Always> {
 public:
-    std::vector<const ArraySubscriptExpr*> found;
+    std::vector<const Expr*> reads; ///< of members, the structure
+    std::vector<const ArraySubscriptExpr*> writes;
 
     bool TraverseIfStmt(IfStmt* choice) { return TraverseStmt(choice->getCond()); }
     bool TraverseConditionalOperator(ConditionalOperator* choice) { return TraverseStmt(choice->getCond()); }
@@ -89,16 +87,21 @@ public:
         if (operation->isLogicalOp()) return TraverseStmt(operation->getLHS());
         return RecursiveASTVisitor::TraverseBinaryOperator(operation);
     }
-    /// Reads alone: what is assigned to is no read.
+    bool VisitBinaryOperator(BinaryOperator* operation) {
+        const auto* const to = dyn_cast<ArraySubscriptExpr>(operation->getLHS()->IgnoreParens());
+        if (operation->getOpcode() == BO_Assign && to != nullptr && Types::is_shared(to->getType()))
+            writes.push_back(to);
+        return true;
+    }
     bool VisitImplicitCastExpr(ImplicitCastExpr* cast) {
         if (cast->getCastKind() != CK_LValueToRValue || !Types::is_shared(cast->getSubExpr()->getType())) return true;
         const Expr* place = cast->getSubExpr()->IgnoreParens();
-        for (;;) { // of a member, the structure
+        for (;;) {
             const auto* const member = dyn_cast<MemberExpr>(place);
             if (member != nullptr && !member->isArrow()) place = member->getBase()->IgnoreParens();
             else break;
         }
-        if (const auto* const subscript = dyn_cast<ArraySubscriptExpr>(place)) found.push_back(subscript);
+        reads.push_back(place);
         return true;
     }
 };
@@ -121,6 +124,16 @@ public:
         return operation->getOpcode() == BO_Add && number(operation->getLHS()) && follows(operation->getRHS());
     }
     [[nodiscard]] bool number(const Expr* expression) const { return Bound{in_loop_, in_function_}.stays(expression); }
+    /// A shared object that is the same one in all iterations.
+    [[nodiscard]] bool place(const Expr* expression) const {
+        if (const VarDecl* const one = variable(expression)) return Types::is_shared(one->getType());
+        if (const auto* const subscript = dyn_cast<ArraySubscriptExpr>(expression))
+            return number(subscript->getIdx()) && base(subscript->getBase());
+        const auto* const member = dyn_cast<MemberExpr>(expression);
+        if (member != nullptr && member->isArrow()) return base(member->getBase());
+        const auto* const content = dyn_cast<UnaryOperator>(expression);
+        return content != nullptr && content->getOpcode() == UO_Deref && base(content->getSubExpr());
+    }
     /// Of what a pointer, or an array, is found in.
     [[nodiscard]] bool base(const Expr* expression) const {
         expression = expression->IgnoreParenImpCasts();
@@ -188,13 +201,70 @@ private:
     }
 }
 
+/// Whether the two may be one object.
+[[nodiscard]] bool may_be_same(const Expr* a, const Expr* b) {
+    const VarDecl* const one = array_of(a);
+    const VarDecl* const other = array_of(b);
+    return one == nullptr || other == nullptr || one == other;
+}
+
+/// Whether it names a variable of the body, or one that has the name of such a variable.
+[[nodiscard]] bool names_own(const Expr* expression, const Changes& in_body) {
+    struct Names : RecursiveASTVisitor<Names> {
+        std::set<StringRef> found;
+        bool VisitDeclRefExpr(DeclRefExpr* reference) {
+            if (reference->getDecl()->getIdentifier() != nullptr) found.insert(reference->getDecl()->getName());
+            return true;
+        }
+    } names;
+    names.TraverseStmt(const_cast<Expr*>(expression));
+    for (const VarDecl* const one : in_body.declared)
+        if (one->getIdentifier() != nullptr && names.found.count(one->getName()) != 0) return true;
+    return false;
+}
+
+/// `for (…; i < end; i++)` with an end that stays; else the reason why not.
+[[nodiscard]] const char* counts_up(const ForStmt* loop, const Changes& in_body, const Changes& in_function,
+                                    ReadLoop& found) {
+    found.index = counted_up(loop->getInc());
+    if (!is_index(found.index, in_body, in_function)) return "it does not count up a local integer by one";
+    const auto* const test = dyn_cast_or_null<BinaryOperator>(loop->getCond());
+    if (test == nullptr || (test->getOpcode() != BO_LT && test->getOpcode() != BO_LE) ||
+        variable(test->getLHS()) != found.index)
+        return "its condition is none of i < n and i <= n";
+    found.end = test->getRHS();
+    found.inclusive = test->getOpcode() == BO_LE;
+    if (!Bound{in_body, in_function}.stays(found.end))
+        return "its bound is not made of constants and of local variables that the body leaves alone";
+    return nullptr;
+}
+
 } // namespace
+
+/// Whether it is of a kind of which a copy can be used.
+bool BlockReads::may_move(const Expr* place) const {
+    const QualType type = place->getType();
+    const RecordDecl* const record = type->getAsRecordDecl();
+    const auto* const member = dyn_cast<MemberExpr>(place);
+    if (member != nullptr && cast<FieldDecl>(member->getMemberDecl())->isBitField()) return false;
+    return !type->isArrayType() && !type->isIncompleteType() && !types_.holds_pointer_to_shared(type) &&
+           !(record != nullptr && record->isAnonymousStructOrUnion()) &&
+           context_.getTypeSizeInChars(type).getQuantity() <= largest_element;
+}
+
+/// Whether the array has blocks of several elements.
+bool BlockReads::in_runs(const ArraySubscriptExpr* subscript) const {
+    const Expr* const base = subscript->getBase();
+    const Layout layout = types_.layout(Types::points_to_shared(base->getType()) ? Types::pointee(base->getType())
+                                                                                 : subscript->getType());
+    return layout.kind != Layout::Kind::even && !(layout.kind == Layout::Kind::blocks && layout.block == 1);
+}
 
 ReadLoop BlockReads::find(const ForStmt* loop, const FunctionDecl* function,
                           const std::function<bool(const Expr*)>& is_strict, std::string& reason) const {
     PlainBody body;
     body.TraverseStmt(const_cast<Stmt*>(loop->getBody()));
-    if (!body.reads) return {};
+    if (body.shared.empty()) return {};
     reason = body.reason;
     if (!reason.empty()) return {};
     const auto no = [&](const char* text) {
@@ -206,16 +276,7 @@ ReadLoop BlockReads::find(const ForStmt* loop, const FunctionDecl* function,
     in_body.TraverseStmt(const_cast<Stmt*>(loop->getBody()));
     in_function.TraverseStmt(function->getBody());
     in_body.changed.insert(in_body.declared.begin(), in_body.declared.end());
-    found.index = counted_up(loop->getInc());
-    if (!is_index(found.index, in_body, in_function)) return no("it does not count up a local integer by one");
-    const auto* const test = dyn_cast_or_null<BinaryOperator>(loop->getCond());
-    if (test == nullptr || (test->getOpcode() != BO_LT && test->getOpcode() != BO_LE) ||
-        variable(test->getLHS()) != found.index)
-        return no("its condition is none of i < n and i <= n");
-    found.end = test->getRHS();
-    found.inclusive = test->getOpcode() == BO_LE;
-    if (!Bound{in_body, in_function}.stays(found.end))
-        return no("its bound is not made of constants and of local variables that the body leaves alone");
+    if (const char* const why = counts_up(loop, in_body, in_function, found)) return no(why);
     for (const Expr* const one : body.shared)
         if (is_strict(one)) return no("its body has strict accesses");
     std::vector<const Expr*> shared_stores;
@@ -233,22 +294,28 @@ ReadLoop BlockReads::find(const ForStmt* loop, const FunctionDecl* function,
     const Steady steady{in_body, in_function, found.index};
     reason =
         "no element is read in every iteration at an index that goes with the loop's, from a block of more than one";
-    for (const ArraySubscriptExpr* const read : always.found) {
-        const Expr* const base = read->getBase();
-        const QualType type = read->getType();
-        const Layout layout =
-            types_.layout(Types::points_to_shared(base->getType()) ? Types::pointee(base->getType()) : type);
-        const bool one = layout.kind == Layout::Kind::blocks && layout.block == 1;
-        if (one || layout.kind == Layout::Kind::even || type->isArrayType() || types_.holds_pointer_to_shared(type) ||
-            type->isIncompleteType() || context_.getTypeSizeInChars(type).getQuantity() > largest_element ||
-            !steady.follows(read->getIdx()) || !steady.base(base))
-            continue;
-        bool changes = false;
-        for (const Expr* const place : shared_stores)
-            changes =
-                changes || array_of(read) == nullptr || array_of(place) == nullptr || array_of(read) == array_of(place);
+    for (const Expr* const read : always.reads) {
+        if (!may_move(read) || names_own(read, in_body)) continue;
+        const auto* const subscript = dyn_cast<ArraySubscriptExpr>(read);
+        const bool follows =
+            subscript != nullptr && steady.follows(subscript->getIdx()) && steady.base(subscript->getBase());
+        const bool runs = follows && in_runs(subscript);
+        if (!follows && !steady.place(read)) continue;
+        const bool changes = std::any_of(shared_stores.begin(), shared_stores.end(),
+                                         [&](const Expr* place) { return may_be_same(read, place); });
         if (changes) reason = "it may store to what it reads";
-        else if (found.reads.size() < most_reads) found.reads.push_back(read);
+        else if (runs && optimisations_.block_reads && found.reads.size() < most_reads) found.reads.push_back(subscript);
+        else if (!runs && optimisations_.merged_reads) (follows ? found.repeated : found.steady).push_back(read);
+    }
+    for (const ArraySubscriptExpr* const write : always.writes) {
+        const bool alone = std::all_of(body.shared.begin(), body.shared.end(), [&](const Expr* other) {
+            // The name of an array is no access.
+            return other->getType()->isArrayType() || other->IgnoreParens() == write || !may_be_same(write, other);
+        });
+        if (optimisations_.block_writes && alone && may_move(write) && !names_own(write, in_body) &&
+            in_runs(write) && steady.follows(write->getIdx()) && steady.base(write->getBase()) &&
+            found.writes.size() < most_reads)
+            found.writes.push_back(write);
     }
     return found;
 }

@@ -44,7 +44,12 @@ void Checks::conversion(QualType to, const Expr* from, const std::string& what) 
         to = Types::pointee(to);
         source = Types::pointee(source);
     }
-    if (!Types::points_to_shared(to)) return;
+    if (!Types::points_to_shared(to)) {
+        const bool shares = source->isArrayType() ? Types::is_shared(source) : Types::points_to_shared(source);
+        if (shares && to->isIntegerType() && !to->isBooleanType())
+            error(from->getExprLoc(), what + " a pointer-to-shared to a number takes a cast");
+        return;
+    }
     if (source->isArrayType() && Types::is_shared(source))
         source = context_.getPointerType(context_.getAsArrayType(source)->getElementType());
     if (!Types::points_to_shared(source)) {
@@ -191,9 +196,25 @@ void Checks::operation(const BinaryOperator* operation) {
               "pointers-to-shared of different block sizes cannot be " + what + ": " + both);
 }
 
+/// `c ? p : q`
+void Checks::choice(const ConditionalOperator* choice) {
+    const auto pointee = [&](const Expr* value) {
+        value = value->IgnoreParenImpCasts();
+        const QualType type = value->getType();
+        if (is_null(value)) return QualType{};
+        if (type->isArrayType() && Types::is_shared(type)) return context_.getAsArrayType(type)->getElementType();
+        return Types::points_to_shared(type) ? Types::pointee(type) : QualType{};
+    };
+    const QualType a = pointee(choice->getTrueExpr()), b = pointee(choice->getFalseExpr());
+    if (a.isNull() || b.isNull() || types_.element(a)->isVoidType() || types_.element(b)->isVoidType()) return;
+    if (!same_layout(a, b))
+        error(choice->getQuestionLoc(), "a value that is of block size " + layout_text(types_.layout(a), a) + " or " +
+                                            layout_text(types_.layout(b), b) + " takes a cast of one of them");
+}
+
 void Checks::call(const CallExpr* call) {
     if (const FunctionDecl* const callee = call->getDirectCallee();
-        callee != nullptr && callee->getName().startswith("lapwing_upcc_") && call->getNumArgs() == 1) {
+        callee != nullptr && callee->getName().starts_with("lapwing_upcc_") && call->getNumArgs() == 1) {
         const Expr* const name = call->getArg(0)->IgnoreParenImpCasts();
         const std::string statement = "upc_" + callee->getName().drop_front(13).drop_back(1).str();
         if (!name->getType()->isIntegerType())
@@ -223,7 +244,11 @@ void Checks::call(const CallExpr* call) {
 void Checks::size(const UnaryExprOrTypeTraitExpr* size) {
     if (size->isArgumentType()) type(size->getArgumentTypeInfo()->getTypeLoc(), true);
     const auto found = prepared_.size_operators.find(offset(size->getOperatorLoc()));
-    if (found == prepared_.size_operators.end()) return;
+    if (found == prepared_.size_operators.end()) {
+        if (const QualType t = size->getTypeOfArgument(); Types::is_shared(t) && t->isVoidType())
+            error(size->getOperatorLoc(), "'shared void' has no size");
+        return;
+    }
     const std::string name = found->second == SizeOperator::local   ? "upc_localsizeof"
                              : found->second == SizeOperator::block ? "upc_blocksizeof"
                                                                     : "upc_elemsizeof";

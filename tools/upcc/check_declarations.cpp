@@ -16,7 +16,7 @@ void Checks::layouts() {
     struct Values : RecursiveASTVisitor<Values> {
         std::vector<const EnumConstantDecl*> found;
         bool VisitEnumConstantDecl(EnumConstantDecl* value) {
-            if (value->getName().startswith("lapwing_upcc_layout_")) found.push_back(value);
+            if (value->getName().starts_with("lapwing_upcc_layout_")) found.push_back(value);
             return true;
         }
     } values;
@@ -28,7 +28,10 @@ void Checks::layouts() {
         const std::size_t source = prepared_.layouts[number].source;
         const llvm::APSInt& block = value->getInitVal();
         const auto problem = [&](const std::string& text) { report_.add_at_source(Report::Kind::error, source, text); };
-        if (names_threads(value->getInitExpr()))
+        // Clang would take constant objects and commas, too.
+        if (!value->getInitExpr()->isIntegerConstantExpr(context_))
+            problem("the block size of a shared type must be a constant integer expression");
+        else if (names_threads(value->getInitExpr()))
             problem("THREADS is not a constant here, but a block size must be one; use [*], or compile for a fixed "
                     "number of threads (-T)");
         else if (block.isNegative())
@@ -65,7 +68,7 @@ void Checks::type(TypeLoc type, bool declares_array) {
             if (Types::is_shared(function.getReturnLoc().getType()))
                 error(type.getBeginLoc(),
                       "a function cannot return a shared object; it can return a pointer-to-shared");
-            return;
+            return this->type(function.getReturnLoc(), false);
         }
         const auto pointer = here.getAs<PointerTypeLoc>();
         if (!pointer) continue;
@@ -148,16 +151,39 @@ void Checks::name(const NamedDecl* declaration) {
     error(declaration->getLocation(), name->getName().str() + " is a keyword of UPC, and cannot name anything else");
 }
 
+namespace {
+
+/// As written: Clang merges the types of declarations of one object.
+[[nodiscard]] QualType written_type(const DeclaratorDecl* declaration) {
+    const TypeSourceInfo* const written = declaration->getTypeSourceInfo();
+    return written == nullptr ? declaration->getType() : written->getType();
+}
+
+} // namespace
+
+/// An object that has been declared before.
+void Checks::again(const VarDecl* variable, QualType before) {
+    QualType here = written_type(variable);
+    std::string what = "has the block size ";
+    if (Types::points_to_shared(here) && Types::points_to_shared(before)) {
+        here = Types::pointee(here);
+        before = Types::pointee(before);
+        what = "points to the block size ";
+    } else if (!Types::is_shared(here)) {
+        return;
+    }
+    if (!same_layout(here, before))
+        error(variable->getLocation(), "'" + variable->getName().str() + "' " + what +
+                                           layout_text(types_.layout(here), here) + " here, and " +
+                                           layout_text(types_.layout(before), before) + " in its previous declaration");
+}
+
 void Checks::variable(const VarDecl* variable) {
     const QualType t = variable->getType();
     if (const TypeSourceInfo* const written = variable->getTypeSourceInfo())
         type(written->getTypeLoc(), t->isArrayType());
     if (isa<ParmVarDecl>(variable)) return;
-    if (const VarDecl* const before = variable->getPreviousDecl();
-        before != nullptr && Types::is_shared(t) && !same_layout(t, before->getType()))
-        error(variable->getLocation(),
-              "'" + variable->getName().str() + "' has the block size " + layout_text(types_.layout(t), t) +
-                  " here, and " + layout_text(types_.layout(before->getType()), t) + " in its previous declaration");
+    if (const VarDecl* const before = variable->getPreviousDecl()) again(variable, written_type(before));
     if (Types::is_shared(t)) {
         if (variable->getTLSKind() != VarDecl::TLS_None)
             error(variable->getLocation(), "a shared object is common to all threads, and cannot be __thread");

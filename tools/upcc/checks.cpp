@@ -67,7 +67,7 @@ public:
         return true;
     }
     bool VisitEnumConstantDecl(EnumConstantDecl* constant) {
-        if (constant->getInitExpr() != nullptr && !constant->getName().startswith("lapwing_") &&
+        if (constant->getInitExpr() != nullptr && !constant->getName().starts_with("lapwing_") &&
             constant->getName() != "THREADS")
             checks_.constant(constant->getInitExpr(), "an enumeration constant");
         return true;
@@ -98,6 +98,10 @@ public:
     }
     bool VisitNamedDecl(NamedDecl* declaration) {
         checks_.name(declaration);
+        return true;
+    }
+    bool VisitConditionalOperator(ConditionalOperator* choice) {
+        checks_.choice(choice);
         return true;
     }
     bool VisitCallExpr(CallExpr* call) {

@@ -21,6 +21,7 @@ public:
     // check_declarations.cpp
     void layouts();
     void variable(const clang::VarDecl* variable);
+    void again(const clang::VarDecl* variable, clang::QualType before);
     /// Of private arrays in a type at file scope: constants.
     void sizes(clang::TypeLoc type);
     void type(clang::TypeLoc type, bool declares_array);
@@ -39,6 +40,7 @@ public:
     void operation(const clang::UnaryOperator* operation);
     void subscript(const clang::ArraySubscriptExpr* subscript);
     void call(const clang::CallExpr* call);
+    void choice(const clang::ConditionalOperator* choice);
     void size(const clang::UnaryExprOrTypeTraitExpr* size);
 
     // check_statements.cpp

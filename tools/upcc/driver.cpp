@@ -5,11 +5,49 @@
 #include "translate.hpp"
 
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <iostream>
 #include <sstream>
+#include <sys/time.h>
+#include <unistd.h>
+
+namespace {
+
+// What a signal handler may use.
+char progress_line[512];
+std::size_t progress_bytes = 0;
+extern "C" void tell_progress(int) {
+    if (write(STDERR_FILENO, progress_line, progress_bytes) < 0) progress_bytes = 0;
+}
+
+/// While it exists, a line names the source each time that so many seconds have passed.
+class Progress {
+public:
+    Progress(const std::string& source, double seconds) {
+        if (seconds <= 0) return;
+        const std::string line = "lapwing-upcc: " + source + " is being compiled\n";
+        progress_bytes = line.copy(progress_line, sizeof progress_line);
+        std::signal(SIGALRM, tell_progress);
+        every(seconds);
+    }
+    ~Progress() { every(0); }
+    Progress(const Progress&) = delete;
+    Progress& operator=(const Progress&) = delete;
+
+private:
+    static void every(double seconds) {
+        timeval time{};
+        time.tv_sec = static_cast<time_t>(seconds);
+        time.tv_usec = static_cast<suseconds_t>((seconds - static_cast<double>(time.tv_sec)) * 1e6);
+        const itimerval timer{time, time};
+        setitimer(ITIMER_REAL, &timer, nullptr);
+    }
+};
+
+} // namespace
 
 namespace upcc {
 
@@ -171,6 +209,7 @@ bool Driver::translate_file(const std::string& source, const std::string& prepro
 std::string Driver::object_of(const std::string& input) {
     ++files_;
     if (!is_source(input)) return input;
+    const Progress progress{input, options_.progress};
     if (!fs::exists(input)) {
         std::cerr << "lapwing-upcc: " << input << ": there is no such file\n";
         return {};

@@ -103,6 +103,7 @@ private:
     [[nodiscard]] std::string increment(const clang::UnaryOperator* operation);
     [[nodiscard]] std::string conditional(const clang::BinaryConditionalOperator* conditional);
     [[nodiscard]] std::string call(const clang::CallExpr* call);
+    [[nodiscard]] std::string compound_literal(const clang::CompoundLiteralExpr* literal);
     [[nodiscard]] bool touches_shared(const clang::Expr* expression) const;
 
     // emit_statements.cpp
@@ -124,7 +125,13 @@ private:
     void explain(const clang::Stmt* statement, const std::string& text);
 
     // emit_reads.cpp
+    struct BlockLoop;
     [[nodiscard]] std::string read_place(const clang::Expr* lvalue);
+    [[nodiscard]] std::string written_place(const clang::Expr* lvalue);
+    void add_run(const clang::ArraySubscriptExpr* element, bool writes, const std::string& number, BlockLoop& out);
+    void add_copies(const ReadLoop& found, const std::string& number, BlockLoop& out);
+    [[nodiscard]] std::string block_loop_text(const clang::ForStmt* loop, const ReadLoop& found, const BlockLoop& parts,
+                                              const std::string& body);
     [[nodiscard]] std::string block_read_loop(const clang::ForStmt* loop, const std::string& otherwise);
 
     // emit_declarations.cpp
@@ -152,6 +159,7 @@ private:
     [[nodiscard]] std::string function(const clang::FunctionDecl* function);
     [[nodiscard]] std::string function_head(const clang::FunctionDecl* function);
     [[nodiscard]] std::string attributes(const clang::Decl* declaration) const;
+    [[nodiscard]] bool is_only_inline(const clang::Decl* declaration) const;
     [[nodiscard]] std::string end_of_file();
     [[nodiscard]] std::string quoted(const std::string& text) const;
 
@@ -172,9 +180,11 @@ private:
     OwnLoops own_loops_;
     BlockReads block_reads_;
     std::map<std::string, std::string> reads_;      ///< what the loop that is being written has read already, and where
+    std::map<std::string, std::string> writes_;     ///< what it writes in blocks, and where
     const clang::FunctionDecl* function_ = nullptr; ///< that is being written
     std::optional<OwnLoop> own_loop_;               ///< whose body is being written
     std::vector<const clang::VarDecl*> own_arrays_; ///< whose own elements that body accesses
+    std::string inline_functions_;                  ///< declarations of functions that are only inline
 };
 
 } // namespace upcc

@@ -17,7 +17,7 @@ Emitter::Emitter(ASTContext& context, const Prepared& prepared, Types& types, Re
       file_{std::move(file)},
       optimisations_{optimisations},
       own_loops_{context, types, threads},
-      block_reads_{context, types} {}
+      block_reads_{context, types, optimisations} {}
 
 bool Emitter::must_be_written(const Decl* declaration) const {
     if (const auto* const variable = dyn_cast<VarDecl>(declaration)) {
@@ -187,7 +187,7 @@ std::string Emitter::shared_object(const VarDecl* variable) {
         QualType shape = types_.without_shared(t);
         if (const auto* const array = context_.getAsConstantArrayType(shape);
             array != nullptr && threads_ == 0 && array->getSize().getZExtValue() % any_threads == 0)
-            shape = context_.getIncompleteArrayType(array->getElementType(), ArrayType::Normal, 0);
+            shape = context_.getIncompleteArrayType(array->getElementType(), array->getSizeModifier(), 0);
         if (const auto count =
                 types_.elements(shape->isArrayType() ? context_.getAsArrayType(shape)->getElementType() : shape);
             threads_ == 0 && count && *count != 0 && *count % any_threads == 0)
@@ -311,8 +311,16 @@ std::string Emitter::function(const FunctionDecl* function) {
 // --- all
 // ---------------------------------------------------------------------------------------------------------------
 
+/// Whether it is inline and nothing else: by C it needs a definition elsewhere, which old programs do not have.
+bool Emitter::is_only_inline(const Decl* declaration) const {
+    const auto* const function = dyn_cast<FunctionDecl>(declaration);
+    return function != nullptr && function->isInlineSpecified() && function->doesThisDeclarationHaveABody() &&
+           function->getStorageClass() == SC_None && function->isExternallyVisible() &&
+           !function->hasAttr<GNUInlineAttr>() && !function->isMain();
+}
+
 std::string Emitter::end_of_file() {
-    std::string out = "\n";
+    std::string out = "\n" + inline_functions_;
     if (main_is_void_) out += "const char lapwing_upcc_main_is_void = 1;\n";
     std::string initialise = "0";
     if (!initialisers_.empty()) {
@@ -342,7 +350,14 @@ std::string Emitter::translation_unit() {
         const bool write =
             std::any_of(group.begin(), group.end(), [&](const Decl* one) { return must_be_written(one); });
         const std::size_t end = write && !body ? behind_semicolon(last) : last;
-        pieces.push_back({begin, end, this->group(group, begin, end)});
+        std::string text = this->group(group, begin, end);
+        if (is_only_inline(group.back())) {
+            // One definition of several sources' is then used.
+            const std::string name = cast<FunctionDecl>(group.back())->getName().str();
+            text.insert(0, "__attribute__((weak)) ");
+            inline_functions_ += "extern __typeof__(" + name + ") " + name + ";\n";
+        }
+        pieces.push_back({begin, end, text});
     }
     const std::string threads = threads_ == 0 ? "extern const int THREADS __asm__(\"lapwing_upc_thread_count\");\n"
                                               : "enum { THREADS = " + std::to_string(threads_) + " };\n";

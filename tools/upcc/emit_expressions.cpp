@@ -8,6 +8,14 @@ namespace {
 
 constexpr const char* null_pointer = "((lapwing_upc_pointer){0, 0, 0})";
 
+/// A shared object, or a part of a complex one, which has lost the address space.
+[[nodiscard]] bool is_shared_place(const Expr* lvalue) {
+    const auto* const part = dyn_cast<UnaryOperator>(lvalue->IgnoreParens());
+    if (part != nullptr && (part->getOpcode() == UO_Real || part->getOpcode() == UO_Imag))
+        return Types::is_shared(part->getSubExpr()->getType()) && part->getSubExpr()->isGLValue();
+    return Types::is_shared(lvalue->getType());
+}
+
 } // namespace
 
 bool Emitter::touches_shared(const Expr* expression) const {
@@ -140,7 +148,7 @@ std::string Emitter::binary(const BinaryOperator* operation) {
     const BinaryOperatorKind kind = operation->getOpcode();
     const bool left_points = Types::points_to_shared(left->getType());
     const bool right_points = Types::points_to_shared(right->getType());
-    if (operation->isAssignmentOp() && Types::is_shared(left->getType()))
+    if (operation->isAssignmentOp() && is_shared_place(left))
         return kind == BO_Assign ? put(left, expression(right)) : compound_assignment(operation);
     if (left_points && (kind == BO_AddAssign || kind == BO_SubAssign))
         return "({ lapwing_upc_pointer* lapwing_p = &(" + expression(left) +
@@ -168,7 +176,7 @@ std::string Emitter::increment(const UnaryOperator* operation) {
     const std::string value = value_type(inner->getType());
     const std::string next =
         pointer ? plus("lapwing_o", inner, up ? "1" : "-1") : std::string{"lapwing_o "} + (up ? "+ 1" : "- 1");
-    if (Types::is_shared(inner->getType())) {
+    if (is_shared_place(inner)) {
         if (const std::string own = own_place(inner); !own.empty() && !pointer)
             return before ? std::string{up ? "(++" : "(--"} + own + ")" : "(" + own + (up ? "++)" : "--)");
         const bool strict = is_strict(inner);
@@ -229,6 +237,14 @@ std::string Emitter::call(const CallExpr* call) {
     return splice(offset(call->getBeginLoc()), end_offset(call->getEndLoc()), pieces);
 }
 
+/// Its type may define a structure.
+std::string Emitter::compound_literal(const CompoundLiteralExpr* literal) {
+    Pieces pieces;
+    type_pieces(literal->getTypeSourceInfo()->getTypeLoc(), pieces);
+    add_expression(literal->getInitializer(), pieces);
+    return splice(offset(literal->getBeginLoc()), end_offset(literal->getEndLoc()), pieces);
+}
+
 std::string Emitter::expression(const Expr* e) {
     if (const auto* const one = dyn_cast<ImplicitCastExpr>(e)) return implicit_cast(one);
     if (const auto* const one = dyn_cast<CStyleCastExpr>(e)) return explicit_cast(one);
@@ -248,7 +264,9 @@ std::string Emitter::expression(const Expr* e) {
     if (const auto* const one = dyn_cast<CompoundLiteralExpr>(e))
         return types_.mentions_shared(one->getType())
                    ? "(" + type(one->getType()) + ")" + expression(one->getInitializer())
-                   : plain(one);
+                   : compound_literal(one);
+    if (const auto* const one = dyn_cast<TypeTraitExpr>(e)) // of types alone
+        return one->getValue() ? "1" : "0";
     if (const auto* const one = dyn_cast<VAArgExpr>(e); one != nullptr && types_.mentions_shared(e->getType()))
         return "__builtin_va_arg(" + expression(one->getSubExpr()) + ", " + type(e->getType()) + ")";
     if (const auto* const one = dyn_cast<StmtExpr>(e)) return "(" + statement(one->getSubStmt()) + ")";

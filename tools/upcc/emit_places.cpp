@@ -157,6 +157,8 @@ std::string Emitter::get(const Expr* lvalue) {
 
 std::string Emitter::put(const Expr* lvalue, const std::string& value) {
     if (const std::string own = own_place(lvalue); !own.empty()) return "(" + own + " = (" + value + "))";
+    if (const std::string gathered = written_place(lvalue); !gathered.empty())
+        return "(" + gathered + " = (" + value + "))";
     if (const MemberExpr* const member = bit_field(lvalue))
         return bit_field_update(member, "",
                                 "lapwing_s." + member->getMemberDecl()->getName().str() + " = (" + value + ");", "");

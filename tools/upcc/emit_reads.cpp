@@ -5,14 +5,11 @@ using namespace clang;
 
 namespace upcc {
 
-/// The C lvalue of an element that the loop has read already, or of a part of it; empty where there is none.
+/// The C lvalue of what the loop has read already, or of a part of it; empty where there is none.
 std::string Emitter::read_place(const Expr* lvalue) {
     if (reads_.empty()) return {};
     lvalue = lvalue->IgnoreParens();
-    if (const auto* const subscript = dyn_cast<ArraySubscriptExpr>(lvalue)) {
-        const auto known = reads_.find(source(subscript->getSourceRange()));
-        return known == reads_.end() ? std::string{} : known->second;
-    }
+    if (const auto known = reads_.find(source(lvalue->getSourceRange())); known != reads_.end()) return known->second;
     const auto* const member = dyn_cast<MemberExpr>(lvalue);
     if (member == nullptr || member->isArrow()) return {};
     const std::string base = read_place(member->getBase());
@@ -20,48 +17,108 @@ std::string Emitter::read_place(const Expr* lvalue) {
     return base.empty() || field->isAnonymousStructOrUnion() ? base : base + "." + field->getName().str();
 }
 
+/// The same of an element that the loop writes in a block.
+std::string Emitter::written_place(const Expr* lvalue) {
+    if (writes_.empty()) return {};
+    const auto known = writes_.find(source(lvalue->IgnoreParens()->getSourceRange()));
+    return known == writes_.end() ? std::string{} : known->second;
+}
+
+/// The parts of a loop by blocks: what is before all iterations, before those of a block, before each, and after those
+/// of a block.
+struct Emitter::BlockLoop {
+    std::string before, places, runs, fetches, each, after;
+    std::map<std::string, std::string> reads, writes;
+    int in_blocks = 0, once = 0;
+};
+
+/// A run of elements that is read, or written, in one piece.
+void Emitter::add_run(const ArraySubscriptExpr* element, bool writes, const std::string& number, BlockLoop& out) {
+    const std::string key = source(element->getSourceRange());
+    auto& known = writes ? out.writes : out.reads;
+    if (!own_place(element).empty() || known.count(key) != 0) return;
+    const std::string k = number + (writes ? "_w" : "_") + std::to_string(known.size());
+    const std::string bytes = element_bytes(element->getType());
+    const std::string type = value_type(element->getType());
+    out.places += "const lapwing_upc_pointer lapwing_p_" + k + " = " + place(element) + "; ";
+    out.runs += "lapwing_n = lapwing_upcc_run(lapwing_p_" + k + ", " + bytes + ", " +
+                block(Types::pointee(element->getBase()->getType()), element->getBase()) + ", lapwing_n); ";
+    out.fetches += "char lapwing_b_" + k + "[lapwing_upcc_run_bytes] __attribute__((aligned(16))); " +
+                   (writes ? "" : "const ") + type + "* const lapwing_r_" + k + " = " +
+                   (writes ? "lapwing_upcc_gather" : "lapwing_upcc_fetch") + "(lapwing_p_" + k +
+                   (writes ? "" : ", lapwing_n * " + bytes) + ", lapwing_b_" + k + "); ";
+    if (writes)
+        out.after += "lapwing_upcc_scatter(lapwing_p_" + k + ", lapwing_r_" + k + ", lapwing_b_" + k +
+                     ", lapwing_m_" + number + " * " + bytes + "); ";
+    known.emplace(key, "lapwing_r_" + k + "[lapwing_j_" + number + "]");
+    if (!writes) ++out.in_blocks;
+}
+
+/// What is read once: before all iterations, or in each.
+void Emitter::add_copies(const ReadLoop& found, const std::string& number, BlockLoop& out) {
+    const auto copy = [&](const Expr* read, std::string& where) {
+        const std::string name = "lapwing_c_" + number + "_" + std::to_string(out.once++);
+        const std::string type = value_type(read->getType());
+        where += "const " + type + " " + name + " = " + load(type, place(read), false) + "; ";
+        out.reads.emplace(source(read->getSourceRange()), name);
+    };
+    for (const Expr* const read : found.steady)
+        if (out.reads.count(source(read->getSourceRange())) == 0) copy(read, out.before);
+    std::map<std::string, int> times;
+    for (const Expr* const read : found.repeated)
+        if (own_place(read).empty() && ++times[source(read->getSourceRange())] == 2) copy(read, out.each);
+}
+
 /// The loop by blocks, and `otherwise` for where it stores to shared memory by a pointer-to-private; both without the
 /// loop's start. Empty where it must stay as it is.
 std::string Emitter::block_read_loop(const ForStmt* loop, const std::string& otherwise) {
-    if (!optimisations_.block_reads || function_ == nullptr || !reads_.empty()) return {};
+    const Optimisations& o = optimisations_;
+    if (!(o.block_reads || o.block_writes || o.merged_reads) || function_ == nullptr) return {};
+    if (!reads_.empty() || !writes_.empty()) return {};
     std::string reason;
     const ReadLoop found =
         block_reads_.find(loop, function_, [&](const Expr* lvalue) { return is_strict(lvalue); }, reason);
     const std::string number = std::to_string(offset(loop->getBeginLoc()));
-    std::string places, runs, fetches;
-    std::map<std::string, std::string> reads;
-    for (const ArraySubscriptExpr* const read : found.reads) {
-        const std::string key = source(read->getSourceRange());
-        if (!own_place(read).empty() || reads.count(key) != 0) continue;
-        const std::string k = number + "_" + std::to_string(reads.size());
-        const std::string bytes = element_bytes(read->getType());
-        places += "const lapwing_upc_pointer lapwing_p_" + k + " = " + place(read) + "; ";
-        runs += "lapwing_n = lapwing_upcc_run(lapwing_p_" + k + ", " + bytes + ", " +
-                block(Types::pointee(read->getBase()->getType()), read->getBase()) + ", lapwing_n); ";
-        fetches += "char lapwing_b_" + k + "[lapwing_upcc_run_bytes] __attribute__((aligned(16))); const " +
-                   value_type(read->getType()) + "* const lapwing_r_" + k + " = lapwing_upcc_fetch(lapwing_p_" + k +
-                   ", lapwing_n * " + bytes + ", lapwing_b_" + k + "); ";
-        reads.emplace(key, "lapwing_r_" + k + "[lapwing_j_" + number + "]");
-    }
-    if (reads.empty()) {
-        if (!reason.empty()) explain(loop, "loop reads element by element: " + reason);
+    BlockLoop parts;
+    for (const ArraySubscriptExpr* const read : found.reads) add_run(read, false, number, parts);
+    for (const ArraySubscriptExpr* const write : found.writes) add_run(write, true, number, parts);
+    add_copies(found, number, parts);
+    if (parts.reads.empty() && parts.writes.empty()) {
+        if (!reason.empty()) explain(loop, "loop accesses element by element: " + reason);
         return {};
     }
-    explain(loop, "loop reads in blocks: " + std::to_string(reads.size()) + " of its accesses");
-    reads_ = reads;
+    std::string what;
+    const auto add = [&](std::size_t count, const std::string& text) {
+        if (count > 0) what += (what.empty() ? "loop " : ", ") + text + ": " + std::to_string(count) + " of its accesses";
+    };
+    add(static_cast<std::size_t>(parts.in_blocks), "reads in blocks");
+    add(parts.writes.size(), "writes in blocks");
+    add(static_cast<std::size_t>(parts.once), "reads once");
+    explain(loop, what);
+    reads_ = parts.reads;
+    writes_ = parts.writes;
     const std::string body = statement(loop->getBody());
     reads_.clear();
-    const std::string index = found.index->getName().str(), j = "lapwing_j_" + number;
+    writes_.clear();
+    return block_loop_text(loop, found, parts, body) + line_marker(offset(loop->getBeginLoc())) + otherwise;
+}
+
+std::string Emitter::block_loop_text(const ForStmt* loop, const ReadLoop& found, const BlockLoop& parts,
+                                     const std::string& body) {
+    const std::string number = std::to_string(offset(loop->getBeginLoc()));
+    const std::string index = found.index->getName().str();
+    const std::string j = "lapwing_j_" + number, m = "lapwing_m_" + number;
     const std::string left =
         "(long long)(" + expression(found.end) + ")" + (found.inclusive ? " + 1" : "") + " - " + index;
     std::string guard;
-    for (const VarDecl* const pointer : found.targets)
-        guard += " && !lapwing_upcc_in_heap(" + pointer->getName().str() + ")";
-    return "if ((" + condition(loop->getCond()) + ") && " + index + " >= 0" + guard +
-           ") { do { size_t lapwing_n = (size_t)(" + left + "); " + places + runs + fetches + "for (size_t " + j +
-           " = 0, lapwing_m = lapwing_n; " + j + " < lapwing_m; ++" + j + ", ++" + index + ") " +
-           line_marker(offset(loop->getBody()->getBeginLoc())) + body + " } while (" + left + " > 0); } else " +
-           line_marker(offset(loop->getBeginLoc())) + otherwise;
+    if (!parts.reads.empty())
+        for (const VarDecl* const pointer : found.targets)
+            guard += " && !lapwing_upcc_in_heap(" + pointer->getName().str() + ")";
+    return "if ((" + condition(loop->getCond()) + ") && " + index + " >= 0" + guard + ") { " + parts.before +
+           "do { size_t lapwing_n = (size_t)(" + left + "); " + parts.places + parts.runs + "const size_t " + m +
+           " = lapwing_n; " + parts.fetches + "for (size_t " + j + " = 0; " + j + " < " + m + "; ++" + j + ", ++" +
+           index + ") { " + parts.each + line_marker(offset(loop->getBody()->getBeginLoc())) + body + " } " +
+           parts.after + "} while (" + left + " > 0); } else ";
 }
 
 } // namespace upcc

@@ -85,6 +85,8 @@ void Emitter::type_pieces(TypeLoc type, Pieces& pieces) {
         if (const auto array = type.getAs<ArrayTypeLoc>(); array && array.getSizeExpr() != nullptr)
             add_expression(array.getSizeExpr(), pieces);
         else if (const auto of = type.getAs<TypeOfExprTypeLoc>()) add_expression(of.getUnderlyingExpr(), pieces);
+        if (const auto tag = type.getAs<TagTypeLoc>(); tag && tag.isDefinition())
+            if (const auto* const record = dyn_cast<RecordDecl>(tag.getDecl())) record_pieces(record, pieces);
         if (type.getAs<FunctionTypeLoc>() || type.getAs<TypedefTypeLoc>()) return;
     }
 }

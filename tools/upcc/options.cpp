@@ -22,6 +22,8 @@ UPC), .o, .a, .so.
                          alone where it can, and loads and stores own elements
   -fno-upc-block-reads   at -O1 and above: leaves loops as they are; else those that read consecutive elements of
                          blocks, and wait for nothing, read them in blocks
+  -fno-upc-block-writes  the same of loops that write consecutive elements of blocks, after the iterations
+  -fno-upc-merged-reads  the same of what such a loop reads again and again without writing it: it is read once
   -explain               tells what was done with each upc_forall and each loop that reads shared elements, or why not
   -W… -w                 warnings, of the UPC source
   -l… -L… -Wl,… -s -static -rdynamic
@@ -29,6 +31,8 @@ UPC), .o, .a, .so.
   -Wc,… -Wp,…            more options for the C compiler, the preprocessor
   -shared-heap=SIZE      the default of LAPWING_UPC_HEAP and LAPWING_UPC_LOCAL_HEAP: bytes of each thread, with k, m, g
   -x upc                 all files are UPC
+  -progress=SECONDS      names the source that is being worked on, each time so many seconds have passed; 5 by default,
+                         0: never
   --save-temps           keeps FILE.i and FILE.trans.i beside the result
   -v                     prints the commands
   --version  --help
@@ -53,6 +57,8 @@ public:
             if (begins(word_of, "-O")) optimises_ = word_of != "-O0";
         options_.optimisations.own_loops = optimises_ && !no_own_loops_;
         options_.optimisations.block_reads = optimises_ && !no_block_reads_;
+        options_.optimisations.block_writes = optimises_ && !no_block_writes_;
+        options_.optimisations.merged_reads = optimises_ && !no_merged_reads_;
         if (options_.inputs.empty()) throw BadOption{"no files; lapwing-upcc --help"};
         return options_;
     }
@@ -80,6 +86,13 @@ private:
         options_.threads = static_cast<int>(number);
     }
 
+    void progress(const std::string& text) {
+        char* end = nullptr;
+        options_.progress = std::strtod(text.c_str(), &end);
+        if (text.empty() || *end != '\0' || !(options_.progress >= 0 && options_.progress <= 3600))
+            throw BadOption{"-progress is '" + text + "'; it must be a number of seconds, from 0 to 3600"};
+    }
+
     /// Passes a word on, with its value if that is in the next word.
     void pass(std::vector<std::string>& to, const std::string& name) {
         const bool separate = arguments_[at_] == name;
@@ -102,7 +115,12 @@ private:
         if (is("-opt")) return optimises_ = true;
         if (word == "-fupc-block-reads" || word == "-fno-upc-block-reads")
             return no_block_reads_ = word[2] == 'n', true;
+        if (word == "-fupc-block-writes" || word == "-fno-upc-block-writes")
+            return no_block_writes_ = word[2] == 'n', true;
+        if (word == "-fupc-merged-reads" || word == "-fno-upc-merged-reads")
+            return no_merged_reads_ = word[2] == 'n', true;
         if (word == "-fupc-own-loops" || word == "-fno-upc-own-loops") return no_own_loops_ = word[2] == 'n', true;
+        if (has_value("-progress")) return progress(value("-progress")), true;
         if (is("-save-temps")) return options_.save_temporaries = true;
         if (word == "-v" || is("-verbose") || word == "-vv") return options_.verbose = true;
         if (begins(word, "-fupc-threads-")) return threads(word.substr(14)), true;
@@ -181,6 +199,8 @@ private:
     bool optimises_ = false;
     bool no_own_loops_ = false;
     bool no_block_reads_ = false;
+    bool no_block_writes_ = false;
+    bool no_merged_reads_ = false;
     Options options_;
 };
 

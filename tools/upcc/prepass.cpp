@@ -97,8 +97,10 @@ private:
 
     /// A qualifier must be followed by the rest of a declaration.
     void no_name(std::string_view qualifier) {
-        const std::size_t behind = next(at_);
-        if (is_sign(behind, ';') || is_sign(behind, '='))
+        std::size_t behind = next(at_);
+        if (qualifier == "shared" && is_sign(behind, '[')) behind = next(closing(behind));
+        const std::string_view before = at_ == 0 ? std::string_view{} : word(previous(at_));
+        if (is_sign(behind, ';') || is_sign(behind, '=') || before == "struct" || before == "union" || before == "enum")
             problem(at_, std::string{qualifier} + " is a keyword of UPC, and cannot name anything else");
     }
 
@@ -332,6 +334,11 @@ private:
     }
 
     void barrier(const std::string& kind) {
+        const std::size_t before = at_ == 0 ? at_ : previous(at_);
+        if (tokens_[before].kind == TokenKind::sign ? std::string_view{"=(,+-*/<>&|!?[.~^%"}.find(
+                                                          source_[tokens_[before].begin]) != std::string_view::npos
+                                                    : word(before) == "return")
+            return problem(at_, "upc_" + kind + " is a statement, and has no value");
         std::size_t end = next(at_);
         int depth = 0;
         for (; end < tokens_.size() && !(depth == 0 && is_sign(end, ';')); ++end) {

@@ -9,7 +9,7 @@
 #include "target.hpp"
 #include "types.hpp"
 
-#include <llvm/Support/Host.h>
+#include <llvm/TargetParser/Host.h>
 
 using namespace clang;
 

@@ -25,6 +25,16 @@ typedef upc_tick_t bupc_tick_t;
 /* Sees what others have written, and lets them go on. */
 #define bupc_poll() upc_poll()
 
+/* Tracing and statistics: there are none, so that what programs say about them has no effect. */
+#define bupc_trace_printf(text_and_values) ((void)0)
+#define bupc_trace_setmask(mask) ((void)(mask))
+#define bupc_trace_getmask() ""
+#define bupc_trace_settracelocal(on) ((void)(on))
+#define bupc_trace_gettracelocal() (0)
+#define bupc_stats_setmask(mask) ((void)(mask))
+#define bupc_stats_getmask() ""
+#define bupc_stats_dump() ((void)0)
+
 #define BUPC_THREADS_SAME 0
 #define BUPC_THREADS_VERYNEAR 100
 #define BUPC_THREADS_NEAR 200

@@ -76,6 +76,15 @@ LAPWING_UPC_INLINE const void* lapwing_upcc_fetch(lapwing_upc_pointer p, size_t 
     lapwing_upc_get(buffer, p, bytes);
     return buffer;
 }
+/* Where they are written, and then put from, where that is a buffer. */
+LAPWING_UPC_INLINE void* lapwing_upcc_gather(lapwing_upc_pointer p, char* buffer) {
+    char* const place = lapwing_upc_near_place(p, 1);
+    return place != (char*)0 ? place : buffer;
+}
+LAPWING_UPC_INLINE void lapwing_upcc_scatter(lapwing_upc_pointer p, const void* from, const char* buffer,
+                                             size_t bytes) {
+    if (__builtin_expect((const char*)from == buffer, 0)) lapwing_upc_put(p, from, bytes);
+}
 /* Whether a pointer-to-private may point to shared memory. */
 LAPWING_UPC_INLINE int lapwing_upcc_in_heap(const void* p) {
     uint32_t k;

@@ -21,7 +21,7 @@ extern size_t upc_addrfield(shared const volatile void* ptr) __asm__("lapwing_up
 extern size_t upc_affinitysize(size_t totalsize, size_t nbytes, size_t threadid) __asm__("lapwing_upc_affinitysize");
 
 /* Locks. */
-typedef shared struct lapwing_upcc_lock upc_lock_t;
+typedef shared struct upc_lock_struct upc_lock_t;
 extern upc_lock_t* upc_global_lock_alloc(void) __asm__("lapwing_upc_global_lock_alloc");
 extern upc_lock_t* upc_all_lock_alloc(void) __asm__("lapwing_upc_all_lock_alloc");
 extern void upc_lock_free(upc_lock_t* ptr) __asm__("lapwing_upc_lock_free");

@@ -7,7 +7,7 @@
 #include <upc_types.h>
 
 typedef long long upc_off_t;
-typedef shared struct lapwing_upcc_file upc_file_t;
+typedef shared struct upc_file_struct upc_file_t;
 
 struct upc_hint {
     const char* key;
