@@ -304,7 +304,8 @@ ReadLoop BlockReads::find(const ForStmt* loop, const FunctionDecl* function,
         const bool changes = std::any_of(shared_stores.begin(), shared_stores.end(),
                                          [&](const Expr* place) { return may_be_same(read, place); });
         if (changes) reason = "it may store to what it reads";
-        else if (runs && optimisations_.block_reads && found.reads.size() < most_reads) found.reads.push_back(subscript);
+        else if (runs && optimisations_.block_reads && found.reads.size() < most_reads)
+            found.reads.push_back(subscript);
         else if (!runs && optimisations_.merged_reads) (follows ? found.repeated : found.steady).push_back(read);
     }
     for (const ArraySubscriptExpr* const write : always.writes) {
@@ -312,9 +313,8 @@ ReadLoop BlockReads::find(const ForStmt* loop, const FunctionDecl* function,
             // The name of an array is no access.
             return other->getType()->isArrayType() || other->IgnoreParens() == write || !may_be_same(write, other);
         });
-        if (optimisations_.block_writes && alone && may_move(write) && !names_own(write, in_body) &&
-            in_runs(write) && steady.follows(write->getIdx()) && steady.base(write->getBase()) &&
-            found.writes.size() < most_reads)
+        if (optimisations_.block_writes && alone && may_move(write) && !names_own(write, in_body) && in_runs(write) &&
+            steady.follows(write->getIdx()) && steady.base(write->getBase()) && found.writes.size() < most_reads)
             found.writes.push_back(write);
     }
     return found;

@@ -21,7 +21,7 @@ struct ReadLoop {
     std::vector<const clang::ArraySubscriptExpr*> writes;
     std::vector<const clang::Expr*> steady;   ///< read in every iteration, and the same in all of them
     std::vector<const clang::Expr*> repeated; ///< read several times in every iteration
-    std::set<const clang::VarDecl*> targets; ///< pointers-to-private that the loop stores through
+    std::set<const clang::VarDecl*> targets;  ///< pointers-to-private that the loop stores through
 };
 
 class BlockReads {

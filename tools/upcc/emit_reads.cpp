@@ -48,8 +48,8 @@ void Emitter::add_run(const ArraySubscriptExpr* element, bool writes, const std:
                    (writes ? "lapwing_upcc_gather" : "lapwing_upcc_fetch") + "(lapwing_p_" + k +
                    (writes ? "" : ", lapwing_n * " + bytes) + ", lapwing_b_" + k + "); ";
     if (writes)
-        out.after += "lapwing_upcc_scatter(lapwing_p_" + k + ", lapwing_r_" + k + ", lapwing_b_" + k +
-                     ", lapwing_m_" + number + " * " + bytes + "); ";
+        out.after += "lapwing_upcc_scatter(lapwing_p_" + k + ", lapwing_r_" + k + ", lapwing_b_" + k + ", lapwing_m_" +
+                     number + " * " + bytes + "); ";
     known.emplace(key, "lapwing_r_" + k + "[lapwing_j_" + number + "]");
     if (!writes) ++out.in_blocks;
 }
@@ -89,7 +89,8 @@ std::string Emitter::block_read_loop(const ForStmt* loop, const std::string& oth
     }
     std::string what;
     const auto add = [&](std::size_t count, const std::string& text) {
-        if (count > 0) what += (what.empty() ? "loop " : ", ") + text + ": " + std::to_string(count) + " of its accesses";
+        if (count > 0)
+            what += (what.empty() ? "loop " : ", ") + text + ": " + std::to_string(count) + " of its accesses";
     };
     add(static_cast<std::size_t>(parts.in_blocks), "reads in blocks");
     add(parts.writes.size(), "writes in blocks");

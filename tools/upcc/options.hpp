@@ -24,7 +24,7 @@ struct Options {
     std::string heap;                 ///< -shared-heap
     std::string standard = "gnu11";   ///< -std=
     Optimisations optimisations = {}; ///< -O1 and above, or -opt; -fno-upc-…
-    double progress = 5; ///< seconds after which a step that is under way is named; 0: never
+    double progress = 5;              ///< seconds after which a step that is under way is named; 0: never
     bool save_temporaries = false;
     bool verbose = false;
     bool all_are_upc = false; ///< -x upc

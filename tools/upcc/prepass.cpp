@@ -335,9 +335,9 @@ private:
 
     void barrier(const std::string& kind) {
         const std::size_t before = at_ == 0 ? at_ : previous(at_);
-        if (tokens_[before].kind == TokenKind::sign ? std::string_view{"=(,+-*/<>&|!?[.~^%"}.find(
-                                                          source_[tokens_[before].begin]) != std::string_view::npos
-                                                    : word(before) == "return")
+        if (tokens_[before].kind == TokenKind::sign
+                ? std::string_view{"=(,+-*/<>&|!?[.~^%"}.find(source_[tokens_[before].begin]) != std::string_view::npos
+                : word(before) == "return")
             return problem(at_, "upc_" + kind + " is a statement, and has no value");
         std::size_t end = next(at_);
         int depth = 0;
