@@ -7,6 +7,7 @@
 #include <lapwing/settings.hpp>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <bit>
