@@ -255,6 +255,9 @@ bool Driver::link(const std::vector<std::string>& objects) {
         words.push_back(source);
     }
     words.emplace_back("-Wl,--wrap=main");
+    // Functions are at the same place in all threads, so that pointers to them can be in shared memory.
+    const auto is_pie = [](const std::string& word) { return word == "-pie" || word == "-shared"; };
+    if (std::none_of(options_.linker.begin(), options_.linker.end(), is_pie)) words.emplace_back("-no-pie");
     for (const std::string& word : configuration_.list("link")) words.push_back(word);
     words.insert(words.end(), {"-o", options_.output.empty() ? "a.out" : options_.output});
     return command(words) == 0;
