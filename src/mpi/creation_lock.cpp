@@ -13,6 +13,7 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -162,6 +163,11 @@ CreationLock::CreationLock(MPI_Comm communicator, const Topology& topology)
                                   "same time may fail. `ss -xap | grep {}` shows the process; end it",
                                   rank, name_.text(), std::chrono::duration_cast<std::chrono::seconds>(timeout).count(),
                                   name_.text()));
+}
+
+std::chrono::milliseconds CreationLock::longest_wait(MPI_Comm communicator) {
+    if (!needs_lock(communicator)) return {};
+    return std::chrono::duration_cast<std::chrono::milliseconds>(timeout);
 }
 
 void CreationLock::end() {

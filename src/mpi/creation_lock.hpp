@@ -4,6 +4,7 @@
 
 #include <mpi.h>
 
+#include <chrono>
 #include <string>
 
 namespace lapwing::detail::mpi {
@@ -43,6 +44,9 @@ public:
     CreationLock(MPI_Comm communicator, const Topology& topology);
     CreationLock(const CreationLock&) = delete;
     CreationLock& operator=(const CreationLock&) = delete;
+
+    /// How long the constructor may wait for other teams. Alike on all ranks.
+    [[nodiscard]] static std::chrono::milliseconds longest_wait(MPI_Comm communicator);
 
     /// Collective. Releases the lock: the window exists on all ranks.
     void end();

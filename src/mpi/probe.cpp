@@ -2,6 +2,8 @@
 
 #include "src/mpi/agreement.hpp"
 #include "src/mpi/components.hpp"
+#include "src/mpi/creation_lock.hpp"
+#include "src/mpi/patient_probe.hpp"
 #include "src/mpi/trial_window.hpp"
 #include "src/mpi/watched_call.hpp"
 #include "src/mpi/window_trial.hpp"
@@ -48,21 +50,23 @@ void try_window(const ProbeRequest& request, WindowTrial& trial, ProbeResult& re
     if (result.atomics.bits() != TrustedAtomics::all().bits()) result.doubt = trial.first_problem();
 }
 
-TrialTerms terms_of(const ProbeRequest& request) {
-    return {.use = request.adopted        ? TrialTerms::Use::adopted
-                   : request.emulated_too ? TrialTerms::Use::asked_for
-                                          : TrialTerms::Use::if_faster,
-            .unit = request.unit,
-            .threads = request.thread_level == MPI_THREAD_MULTIPLE};
+TrialTerms::Use use_of(const ProbeRequest& request) {
+    if (request.adopted) return TrialTerms::Use::adopted;
+    return request.emulated_too ? TrialTerms::Use::asked_for : TrialTerms::Use::if_faster;
 }
 
-ProbeResult probe(const ProbeRequest& request) {
+TrialTerms terms_of(const ProbeRequest& request, TrialTerms::Use use) {
+    return {.use = use, .unit = request.unit, .threads = request.thread_level == MPI_THREAD_MULTIPLE};
+}
+
+ProbeResult probe(const ProbeRequest& request, TrialTerms::Use use) {
     TrialWindow window{request};
     ProbeResult result{.works = false, .reason = window.problem()};
     result.kind = window.kind();
     std::optional<WindowTrial> trial; // until the end of the epoch, which may still read and write its buffers
     if (result.reason.empty()) {
-        trial.emplace(request.communicator, *request.topology, window.window(), window.memory(), terms_of(request));
+        trial.emplace(request.communicator, *request.topology, window.window(), window.memory(),
+                      terms_of(request, use));
         try_window(request, *trial, result);
     }
     if (std::string problem = window.end(); !problem.empty() && result.works) {
@@ -72,15 +76,17 @@ ProbeResult probe(const ProbeRequest& request) {
     return result;
 }
 
-/// The same in a thread that is watched. Collective: if one rank does not end in time, or ends by an exception, the
-/// trial is over on all ranks, though others may still be in it.
-ProbeResult probe_watched(MPI_Comm communicator, const ProbeRequest& request) {
+/// The same in a thread that is watched. Collective: what keeps one rank from its end, by time or by an exception, ends
+/// the trial on all, though others may still be in it.
+ProbeResult probe_watched(MPI_Comm communicator, const ProbeRequest& request, TrialTerms::Use use) {
+    // Another job may hold the lock for as long as it is stopped in a debugger.
+    const std::chrono::milliseconds limit = longest + CreationLock::longest_wait(request.communicator);
     const auto found = std::make_shared<ProbeResult>();
     std::string problem;
     try {
-        if (!ends_within(longest, [found, request] { *found = probe(request); }))
+        if (!ends_within(limit, [found, request, use] { *found = probe(request, use); }))
             problem = fmt::format("{} had not returned after {} s", WindowTrial::call_under_way().load(),
-                                  std::chrono::duration_cast<std::chrono::seconds>(longest).count());
+                                  std::chrono::duration_cast<std::chrono::seconds>(limit).count());
     } catch (const std::exception& error) {
         problem = fmt::format("the trial failed: {}", error.what());
     }
@@ -89,9 +95,7 @@ ProbeResult probe_watched(MPI_Comm communicator, const ProbeRequest& request) {
     return {.works = false, .reason = fmt::format("on rank {} {}", first.rank, first.text), .hangs = true};
 }
 
-} // namespace
-
-ProbeResult probe_windows(const ProbeRequest& request) {
+ProbeResult probe_windows(const ProbeRequest& request, TrialTerms::Use use) {
     const Clock::time_point begin = Clock::now();
     if (!all_agree(request.communicator, !window_creation_would_print(request.thread_level)))
         return {.works = false,
@@ -103,13 +107,21 @@ ProbeResult probe_windows(const ProbeRequest& request) {
     if (request.kind == WindowKind::created_over_shared)
         check_mpi(MPI_Comm_dup(request.topology->node_communicator(), &own.node_communicator), "MPI_Comm_dup");
     ProbeResult result =
-        request.thread_level == MPI_THREAD_MULTIPLE ? probe_watched(request.communicator, own) : probe(own);
+        request.thread_level == MPI_THREAD_MULTIPLE ? probe_watched(request.communicator, own, use) : probe(own, use);
     if (!result.hangs) {
         MPI_Comm_free(&own.communicator);
         if (own.node_communicator != MPI_COMM_NULL) MPI_Comm_free(&own.node_communicator);
     }
     result.taken = std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - begin);
     return result;
+}
+
+} // namespace
+
+ProbeResult probe_windows(const ProbeRequest& request) { return probe_windows(request, use_of(request)); }
+
+ProbeResult probe_windows_without_threads(const ProbeRequest& request) {
+    return probe_windows(request, request.adopted ? TrialTerms::Use::adopted : TrialTerms::Use::no_threads);
 }
 
 bool probe_shared_windows(MPI_Comm node) {

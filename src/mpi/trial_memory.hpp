@@ -55,8 +55,13 @@ struct alignas(8) WindowTrial::Memory {
     Area read;
     Area put;
     Area put_with_request;
-    std::array<std::uint64_t, large_words> large;
+    Area put_before_local_flush;
+    Area put_before_flush_all;
+    Area put_before_flush_all_of_other; ///< by the rank that this one works on
 };
+
+/// In what a rank exposes: after the Memory, at a multiple of 16 (see WindowMemory), `large_words` of eight bytes.
+inline constexpr std::size_t large_place = (sizeof(WindowTrial::Memory) + 15) / 16 * 16;
 
 struct WindowTrial::Buffers {
     static constexpr std::size_t many = 64; ///< operations that are timed together
@@ -72,6 +77,7 @@ struct WindowTrial::Buffers {
     Slots there;
     Area source;
     Area source_of_requests;
+    Area source_of_others; ///< of puts that other flushes than MPI_Win_flush complete
     Area got;
     Area got_with_request;
     Area read_back;

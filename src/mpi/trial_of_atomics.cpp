@@ -16,7 +16,8 @@ WindowTrial::Atomics::Atomics(WindowTrial& trial, bool swaps, TrustedAtomics tru
     : trial_{trial}, swaps_{swaps}, trusted_{trusted}, end_{trial.end_}, slow_{Clock::duration::max()} {
     using namespace std::chrono_literals;
     fastest_.fill(Clock::duration::max());
-    // With the round trip: networks that need no help from the target take a few microseconds.
+    // With the round trip, which the networks that need no asking do in a few microseconds. Where messages cannot take
+    // their place nothing is too slow.
     if (trial.terms_.use == TrialTerms::Use::if_faster) slow_ = 200us;
     if (trial.terms_.use == TrialTerms::Use::asked_for) {
         slow_ = 1ms;

@@ -63,8 +63,13 @@ public:
     Data(WindowTrial& trial, Partners partners, bool with_large)
         : trial_{trial},
           partners_{partners},
-          large_expected_{with_large && partners.from != MPI_PROC_NULL},
-          with_large_{with_large && partners.to != MPI_PROC_NULL && trial.topology_.node_rank() == 0} {}
+          with_large_{with_large && partners.to != MPI_PROC_NULL && trial.topology_.node_rank() == 0} {
+        if (!with_large) return;
+        // Where nodes differ in size, the first rank of one may work on one that has no place for it.
+        const bool has_place = has_large(trial.terms_.use == TrialTerms::Use::adopted, trial.topology_);
+        with_large_ = trial.tell(partners.reversed(), has_place ? 1 : 0, 0) != 0 && with_large_;
+        large_expected_ = large_expected_ && has_place;
+    }
 
     [[nodiscard]] bool run() {
         fill();
@@ -81,7 +86,8 @@ public:
         if (told != failed) look(told == moved_large);
         const std::int64_t to_other = partners_.to == MPI_PROC_NULL ? failed : own; // nothing has been put there either
         if (other_flushes_used && trial_.tell(partners_.reversed(), to_other, failed) != failed)
-            check(trial_.memory_.after_flush_all_of_other == signature(partners_.to),
+            check(trial_.memory_.after_flush_all_of_other == signature(partners_.to) &&
+                      has_pieces_only(trial_.memory_.put_before_flush_all_of_other, partners_.to, trial_.terms_.unit),
                   "MPI_Win_flush_all returned before the operations were complete");
         return all_agree(trial_.communicator_, works_);
     }
@@ -106,9 +112,15 @@ private:
     bool moves() {
         // The other flushes come last: a call of MPI_Win_flush after them would complete what they have not.
         return reuses_sources() && moves_pieces() && (!with_large_ || moves_large()) &&
-               (!other_flushes_used || reuses_sources_of_other_flushes());
+               (!other_flushes_used || (gets_before_local_flushes() && reuses_sources_of_other_flushes()));
     }
     bool reuses_sources();
+    bool flush_local() {
+        return trial_.calls("MPI_Win_flush_local", [&] { return MPI_Win_flush_local(partners_.to, trial_.window_); });
+    }
+    bool gets_before_local_flushes();
+    bool puts_before_local_flushes();
+    bool puts_before_flush_all(int target, std::size_t area);
     bool reuses_sources_of_other_flushes();
     bool starts_pieces(std::span<MPI_Request> requests);
     bool moves_pieces();
@@ -125,17 +137,20 @@ private:
 void WindowTrial::Data::fill() {
     Buffers& own = *trial_.buffers_;
     Memory& memory = trial_.memory_;
-    for (Area* const area : {&own.source, &own.source_of_requests, &own.got, &own.got_with_request, &own.read_back,
-                             &memory.read, &memory.put, &memory.put_with_request})
+    for (Area* const area :
+         {&own.source, &own.source_of_requests, &own.source_of_others, &own.got, &own.got_with_request, &own.read_back,
+          &memory.read, &memory.put, &memory.put_with_request, &memory.put_before_local_flush,
+          &memory.put_before_flush_all, &memory.put_before_flush_all_of_other})
         area->fill(untouched);
     for (std::int64_t* const word : {&memory.after_flush, &memory.after_local_flush, &memory.after_flush_all,
                                      &memory.after_flush_all_of_other, &memory.after_wait})
         *word = 0;
     for_each_piece(trial_.terms_.unit, [&](std::size_t at, std::size_t size) {
         for (std::size_t i = at; i < at + size; ++i)
-            own.source[i] = own.source_of_requests[i] = memory.read[i] = pattern(trial_.rank_, i);
+            own.source[i] = own.source_of_requests[i] = own.source_of_others[i] = memory.read[i] =
+                pattern(trial_.rank_, i);
     });
-    if (large_expected_) memory.large.fill(0);
+    if (large_expected_) std::fill_n(trial_.large_, large_words, 0);
     if (!with_large_) return;
     for (std::size_t i = 0; i < large_words; ++i) own.large_source[i] = large_pattern(trial_.rank_, i);
 }
@@ -156,17 +171,56 @@ bool WindowTrial::Data::reuses_sources() {
     return works && trial_.flush(partners_.to);
 }
 
+/// One after another, as RmaTransport gets without progress threads.
+bool WindowTrial::Data::gets_before_local_flushes() {
+    Area& got = trial_.buffers_->got;
+    got.fill(untouched);
+    bool works = true;
+    for_each_piece(trial_.terms_.unit, [&](std::size_t at, std::size_t size) {
+        works = works && trial_.in_time() && trial_.get(&got[at], size, partners_.to, offsetof(Memory, read) + at) &&
+                flush_local();
+        // What comes last is looked at first.
+        for (std::size_t i = at + size; works && i-- > at;)
+            check(got[i] == pattern(partners_.to, i), "MPI_Win_flush_local returned before MPI_Get had read all bytes");
+        works = works && works_;
+    });
+    return works;
+}
+
+/// The same of puts, whose sources may be written again then.
+bool WindowTrial::Data::puts_before_local_flushes() {
+    Area& source = trial_.buffers_->source;
+    bool works = true;
+    for_each_piece(trial_.terms_.unit, [&](std::size_t at, std::size_t size) {
+        for (std::size_t i = at; i < at + size; ++i) source[i] = pattern(trial_.rank_, i);
+        works = works && trial_.in_time() &&
+                trial_.put(&source[at], size, partners_.to, offsetof(Memory, put_before_local_flush) + at) &&
+                flush_local();
+        std::fill_n(&source[at], size, overwritten);
+    });
+    return works;
+}
+
+bool WindowTrial::Data::puts_before_flush_all(int target, std::size_t area) {
+    bool works = true;
+    for_each_piece(trial_.terms_.unit, [&](std::size_t at, std::size_t size) {
+        works = works && trial_.put(&trial_.buffers_->source_of_others[at], size, target, area + at);
+    });
+    return works;
+}
+
 bool WindowTrial::Data::reuses_sources_of_other_flushes() {
     auto& words = trial_.buffers_->reused;
-    bool works = puts_word(2, partners_.to, offsetof(Memory, after_local_flush));
-    works =
-        works && trial_.calls("MPI_Win_flush_local", [&] { return MPI_Win_flush_local(partners_.to, trial_.window_); });
+    bool works = puts_word(2, partners_.to, offsetof(Memory, after_local_flush)) && flush_local();
     words[2] = -1;
-    works = works && puts_word(3, partners_.to, offsetof(Memory, after_flush_all));
+    works = works && puts_before_local_flushes() && puts_word(3, partners_.to, offsetof(Memory, after_flush_all)) &&
+            puts_before_flush_all(partners_.to, offsetof(Memory, put_before_flush_all));
     if (partners_.from != MPI_PROC_NULL)
-        works = works && puts_word(4, partners_.from, offsetof(Memory, after_flush_all_of_other));
+        works = works && puts_word(4, partners_.from, offsetof(Memory, after_flush_all_of_other)) &&
+                puts_before_flush_all(partners_.from, offsetof(Memory, put_before_flush_all_of_other));
     works = works && trial_.calls("MPI_Win_flush_all", [&] { return MPI_Win_flush_all(trial_.window_); });
     words[3] = words[4] = -1;
+    trial_.buffers_->source_of_others.fill(overwritten);
     return works;
 }
 
@@ -204,7 +258,8 @@ bool WindowTrial::Data::moves_pieces() {
     check(has_pieces_only(own.got_with_request, partners_.to, unit), "MPI_Rget read wrong bytes");
     own.source_of_requests.fill(overwritten);
     if (!trial_.flush(partners_.to)) return false;
-    check(has_pieces_only(own.got, partners_.to, unit), "MPI_Get read wrong bytes");
+    check(has_pieces_only(own.got, partners_.to, unit),
+          "MPI_Get read wrong bytes, or not before MPI_Win_flush returned");
     own.source.fill(overwritten);
     // What a flush has completed is read by the next get.
     if (!trial_.get(own.read_back.data(), own.read_back.size(), partners_.to, offsetof(Memory, put)) ||
@@ -218,12 +273,12 @@ bool WindowTrial::Data::moves_pieces() {
 bool WindowTrial::Data::moves_large() {
     Buffers& own = *trial_.buffers_;
     constexpr std::size_t bytes = sizeof own.large_source;
-    if (!trial_.in_time() || !trial_.put(own.large_source.data(), bytes, partners_.to, offsetof(Memory, large)) ||
+    if (!trial_.in_time() || !trial_.put(own.large_source.data(), bytes, partners_.to, large_place) ||
         !trial_.flush(partners_.to))
         return false;
     own.large_source.fill(0);
     own.large_back.fill(0);
-    if (!trial_.get(own.large_back.data(), bytes, partners_.to, offsetof(Memory, large)) || !trial_.flush(partners_.to))
+    if (!trial_.get(own.large_back.data(), bytes, partners_.to, large_place) || !trial_.flush(partners_.to))
         return false;
     check(has_large_pattern(own.large_back, trial_.rank_), "MPI_Put or MPI_Get of 1 MiB moved wrong bytes");
     return works_;
@@ -240,11 +295,13 @@ void WindowTrial::Data::look(bool large) {
     check(memory.after_flush == signature(previous), "MPI_Win_flush returned before the operations were complete");
     check(memory.after_wait == signature(previous),
           "MPI_Rput and MPI_Waitall: the wait returned before the source could be used again");
-    if (large) check(has_large_pattern(memory.large, previous), "MPI_Put of 1 MiB wrote wrong bytes");
+    if (large) check(has_large_pattern({trial_.large_, large_words}, previous), "MPI_Put of 1 MiB wrote wrong bytes");
     if (!other_flushes_used) return;
-    check(memory.after_local_flush == signature(previous),
+    check(memory.after_local_flush == signature(previous) &&
+              has_pieces_only(memory.put_before_local_flush, previous, trial_.terms_.unit),
           "MPI_Win_flush_local returned before the source could be used again");
-    check(memory.after_flush_all == signature(previous),
+    check(memory.after_flush_all == signature(previous) &&
+              has_pieces_only(memory.put_before_flush_all, previous, trial_.terms_.unit),
           "MPI_Win_flush_all returned before the operations were complete");
 }
 

@@ -70,9 +70,15 @@ private:
         return false;
     }
 
+    [[nodiscard]] bool starts_get(std::int64_t& word) {
+        return trial_.get(&word, bytes, target_, offsetof(Memory, rank));
+    }
+    [[nodiscard]] bool starts_put(std::int64_t& word) {
+        return trial_.put(&word, bytes, target_, offsetof(Memory, written));
+    }
     [[nodiscard]] bool starts(Batch batch, std::int64_t& word, MPI_Request& request) {
-        if (batch == Batch::gets) return trial_.get(&word, bytes, target_, offsetof(Memory, rank));
-        if (batch == Batch::puts) return trial_.put(&word, bytes, target_, offsetof(Memory, written));
+        if (batch == Batch::gets) return starts_get(word);
+        if (batch == Batch::puts) return starts_put(word);
         if (batch == Batch::gets_with_requests)
             return trial_.calls("MPI_Rget", [&] {
                 return MPI_Rget(&word, bytes, MPI_BYTE, target_, trial_.at(offsetof(Memory, rank)), bytes, MPI_BYTE,
@@ -86,8 +92,16 @@ private:
 
     [[nodiscard]] bool runs_other_flushes() {
         if (!other_flushes_used) return true;
-        return trial_.calls("MPI_Win_flush_local", [&] { return MPI_Win_flush_local(target_, trial_.window_); }) &&
-               trial_.calls("MPI_Win_flush_all", [&] { return MPI_Win_flush_all(trial_.window_); });
+        std::int64_t& word = trial_.buffers_->words[0];
+        word = -1;
+        if (!starts_get(word) ||
+            !trial_.calls("MPI_Win_flush_local", [&] { return MPI_Win_flush_local(target_, trial_.window_); }))
+            return false;
+        if (word != target_) {
+            trial_.note("MPI_Get of 8 bytes had read a wrong one when MPI_Win_flush_local returned");
+            return false;
+        }
+        return starts_put(word) && trial_.calls("MPI_Win_flush_all", [&] { return MPI_Win_flush_all(trial_.window_); });
     }
 
     WindowTrial& trial_;

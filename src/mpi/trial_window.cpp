@@ -13,13 +13,12 @@
 #include <cstring>
 
 #include <sys/mman.h>
+#include <sys/statvfs.h>
 
 namespace lapwing::detail::mpi {
 namespace {
 
 constexpr std::uintptr_t alignment = 64;
-
-MPI_Aint bytes() { return static_cast<MPI_Aint>(WindowTrial::memory_bytes); }
 
 std::string failure(int code, const char* call) {
     return code == MPI_SUCCESS ? "" : fmt::format("{} failed with {}", call, support::mpi_error_text(code));
@@ -29,11 +28,13 @@ bool is_aligned(const std::byte* memory) { return reinterpret_cast<std::uintptr_
 
 } // namespace
 
-TrialWindow::TrialWindow(const ProbeRequest& request) : request_{request}, kind_{request.kind} {
+TrialWindow::TrialWindow(const ProbeRequest& request)
+    : request_{request}, bytes_{WindowTrial::memory_bytes(request.adopted, *request.topology)}, kind_{request.kind} {
     if (!make()) return;
     // As WindowMemory does if MPI does not align its memory.
     if (kind_ == WindowKind::allocated && !request.adopted && !all_agree(request.communicator, is_aligned(memory_))) {
         MPI_Win_free(&window_);
+        made_ = false;
         kind_ = WindowKind::created;
         if (!make()) return;
     }
@@ -44,25 +45,26 @@ bool TrialWindow::make() {
     if (kind_ == WindowKind::created_over_shared && !share_memory()) return false;
     if (kind_ == WindowKind::created && !map_memory()) return false;
     if (request_.adopted) return make(MPI_INFO_NULL);
-    constexpr bool same_size = true;
+    const bool same_size = request_.topology->largest_node() == 1;
     return make(WindowInfo{same_size}.get());
 }
 
 bool TrialWindow::make(MPI_Info info) {
     CreationLock lock{request_.communicator, *request_.topology};
+    const auto bytes = static_cast<MPI_Aint>(bytes_);
     const char* call = "MPI_Win_create";
     int code = MPI_SUCCESS;
     if (kind_ == WindowKind::allocated) {
         call = "MPI_Win_allocate";
         WindowTrial::call_under_way() = call;
-        code = MPI_Win_allocate(bytes(), request_.unit, info, request_.communicator, &memory_, &window_);
+        code = MPI_Win_allocate(bytes, request_.unit, info, request_.communicator, &memory_, &window_);
     } else if (kind_ == WindowKind::shared) {
         call = "MPI_Win_allocate_shared";
         WindowTrial::call_under_way() = call;
-        code = MPI_Win_allocate_shared(bytes(), request_.unit, info, request_.communicator, &memory_, &window_);
+        code = MPI_Win_allocate_shared(bytes, request_.unit, info, request_.communicator, &memory_, &window_);
     } else {
         WindowTrial::call_under_way() = call;
-        code = MPI_Win_create(memory_, bytes(), request_.unit, info, request_.communicator, &window_);
+        code = MPI_Win_create(memory_, bytes, request_.unit, info, request_.communicator, &window_);
     }
     // A window that was created but cannot be used is kept: freeing it is collective.
     made_ = agrees(failure(code, call));
@@ -71,23 +73,37 @@ bool TrialWindow::make(MPI_Info info) {
 }
 
 bool TrialWindow::share_memory() {
+    if (!agrees(lack_of_memory())) return false;
     std::byte* start = nullptr;
     WindowTrial::call_under_way() = "MPI_Win_allocate_shared";
-    const int code = MPI_Win_allocate_shared(bytes() + static_cast<MPI_Aint>(alignment), 1, MPI_INFO_NULL,
+    const int code = MPI_Win_allocate_shared(static_cast<MPI_Aint>(bytes_ + alignment), 1, MPI_INFO_NULL,
                                              request_.node_communicator, &start, &shared_);
     if (code == MPI_SUCCESS)
         memory_ = start + (alignment - reinterpret_cast<std::uintptr_t>(start) % alignment) % alignment;
-    return agrees(failure(code, "MPI_Win_allocate_shared"));
+    return has_shared_ = agrees(failure(code, "MPI_Win_allocate_shared"));
+}
+
+/// Both MPIs put shared memory in files of /dev/shm. MPICH does not reserve it, and a write to what is not there is a
+/// SIGBUS; see memory_limit() of window/memory.cpp.
+std::string TrialWindow::lack_of_memory() const {
+    std::uint64_t needed = bytes_ + alignment;
+    support::check_mpi(MPI_Allreduce(MPI_IN_PLACE, &needed, 1, MPI_UINT64_T, MPI_SUM, request_.node_communicator),
+                       "MPI_Allreduce");
+    struct statvfs file_system{};
+    if (statvfs("/dev/shm", &file_system) != 0 || file_system.f_blocks == 0) return {};
+    const std::uint64_t available = static_cast<std::uint64_t>(file_system.f_bavail) * file_system.f_frsize;
+    if (needed <= available) return {};
+    return fmt::format(
+        "windows were not tried: its node needs {} bytes of /dev/shm for that, and {} are free; make it larger "
+        "(in a container: --shm-size; else mount -o remount,size=… /dev/shm), or set LAPWING_NODE=each",
+        needed, available);
 }
 
 bool TrialWindow::map_memory() {
-    void* const mapping =
-        mmap(nullptr, WindowTrial::memory_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void* const mapping = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     mapped_ = mapping != MAP_FAILED;
     memory_ = mapped_ ? static_cast<std::byte*>(mapping) : nullptr;
-    return agrees(mapped_ ? ""
-                          : fmt::format("{} bytes of memory cannot be mapped ({})", WindowTrial::memory_bytes,
-                                        std::strerror(errno)));
+    return agrees(mapped_ ? "" : fmt::format("{} bytes of memory cannot be mapped ({})", bytes_, std::strerror(errno)));
 }
 
 void TrialWindow::begin_epoch() {
@@ -112,14 +128,20 @@ bool TrialWindow::agrees(const std::string& problem) {
 }
 
 std::string TrialWindow::end() {
-    if (!made_) return "";
-    WindowTrial::call_under_way() = "MPI_Win_unlock_all";
-    const int code = locked_ ? MPI_Win_unlock_all(window_) : MPI_SUCCESS;
-    const bool unlocked = agrees(failure(code, "MPI_Win_unlock_all"));
+    bool unlocked = true;
+    if (made_) {
+        WindowTrial::call_under_way() = "MPI_Win_unlock_all";
+        const int code = locked_ ? MPI_Win_unlock_all(window_) : MPI_SUCCESS;
+        unlocked = agrees(failure(code, "MPI_Win_unlock_all"));
+        WindowTrial::call_under_way() = "MPI_Win_free";
+        MPI_Win_free(&window_);
+    }
     WindowTrial::call_under_way() = "MPI_Win_free";
-    MPI_Win_free(&window_);
-    if (shared_ != MPI_WIN_NULL) MPI_Win_free(&shared_);
-    if (mapped_) munmap(memory_, WindowTrial::memory_bytes);
+    if (window_ != MPI_WIN_NULL) unfreed_.fetch_add(1);
+    // Freeing is collective: a window that some ranks alone have stays, and its memory with it.
+    if (!all_agree(request_.communicator, window_ == MPI_WIN_NULL)) return "";
+    if (has_shared_) MPI_Win_free(&shared_);
+    if (mapped_) munmap(memory_, bytes_);
     return unlocked ? "" : problem_;
 }
 

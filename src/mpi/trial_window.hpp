@@ -4,6 +4,7 @@
 
 #include <mpi.h>
 
+#include <atomic>
 #include <cstddef>
 #include <string>
 
@@ -18,8 +19,11 @@ public:
     TrialWindow(const TrialWindow&) = delete;
     TrialWindow& operator=(const TrialWindow&) = delete;
 
-    /// Collective. Empty: nothing.
+    /// Collective. Gives back what was made, unless a window of some ranks alone keeps it. Empty: nothing.
     [[nodiscard]] std::string end();
+
+    /// Windows of this process that stay since the last call, since not all ranks have made them.
+    [[nodiscard]] static int take_unfreed() noexcept { return unfreed_.exchange(0); }
 
     /// Alike on all ranks.
     [[nodiscard]] const std::string& problem() const noexcept { return problem_; }
@@ -32,16 +36,22 @@ private:
     bool make();
     bool make(MPI_Info info);
     bool share_memory();
+    /// Collective over the node.
+    [[nodiscard]] std::string lack_of_memory() const;
     bool map_memory();
     void begin_epoch();
     /// Collective. Notes the first rank's problem, if there is one.
     bool agrees(const std::string& problem);
 
+    static inline std::atomic<int> unfreed_{0};
+
     const ProbeRequest& request_;
+    std::size_t bytes_;
     WindowKind kind_;
     MPI_Win window_ = MPI_WIN_NULL;
     MPI_Win shared_ = MPI_WIN_NULL; ///< that the memory is of
     std::byte* memory_ = nullptr;
+    bool has_shared_ = false; ///< on all ranks of all nodes
     bool mapped_ = false;
     bool made_ = false; ///< on all ranks
     bool locked_ = false;

@@ -21,8 +21,9 @@ constexpr std::chrono::seconds longest_if_wanted{8};
 
 } // namespace
 
-// A multiple of 16, see WindowMemory.
-const std::size_t WindowTrial::memory_bytes = (sizeof(Memory) + 15) / 16 * 16;
+std::size_t WindowTrial::memory_bytes(bool adopted, const Topology& topology) noexcept {
+    return large_place + (has_large(adopted, topology) ? large_words * sizeof(std::uint64_t) : 0);
+}
 
 WindowTrial::WindowTrial(MPI_Comm communicator, const Topology& topology, MPI_Win window, std::byte* memory,
                          TrialTerms terms)
@@ -31,6 +32,7 @@ WindowTrial::WindowTrial(MPI_Comm communicator, const Topology& topology, MPI_Wi
       window_{window},
       terms_{terms},
       memory_{*new(memory) Memory},
+      large_{reinterpret_cast<std::uint64_t*>(memory + large_place)},
       buffers_{std::make_unique_for_overwrite<Buffers>()},
       partners_{find_trial_partners(communicator, topology)} {
     check_mpi(MPI_Comm_rank(communicator, &rank_), "MPI_Comm_rank");

@@ -26,7 +26,9 @@ struct TrialTerms {
         if_faster, ///< nobody, if anything is in doubt: 50 ms in each direction, what has not been tried then counts as
                    ///< wrong
         asked_for, ///< the program asks for them: eight seconds, of which the atomics 0.1
-        adopted    ///< the program has them: eight seconds, and slow atomics are atomics
+        no_threads, ///< no progress thread answers messages: eight seconds, and slow atomics are atomics, since
+                    ///< messages in their place wait for the target's next call of Lapwing
+        adopted     ///< the program has them: as without progress threads
     };
     Use use = Use::if_faster;
     int unit = 1;         ///< of displacements
@@ -43,7 +45,7 @@ class WindowTrial {
 public:
     /// What a rank exposes: memory of this size, aligned to 8 bytes.
     struct Memory;
-    static const std::size_t memory_bytes;
+    [[nodiscard]] static std::size_t memory_bytes(bool adopted, const Topology& topology) noexcept;
 
     /// `window` is in an epoch of MPI_Win_lock_all, `memory` this rank's part of it. Both must stay until this has
     /// ended.
@@ -87,6 +89,10 @@ public:
 
 private:
     struct Buffers;
+    /// Whether this rank's memory has a place for pieces of 1 MiB: the memory that a node shares may be short.
+    [[nodiscard]] static bool has_large(bool adopted, const Topology& topology) noexcept {
+        return adopted || topology.node_rank() == 0;
+    }
     class Speed;
     class Data;
     class Atomics;
@@ -125,6 +131,7 @@ private:
     MPI_Win window_;
     TrialTerms terms_;
     Memory& memory_;
+    std::uint64_t* large_; ///< after it, see has_large()
     std::unique_ptr<Buffers>
         buffers_; ///< of this rank's own operations, some of which may outlive the call that failed
     TrialPartners partners_;

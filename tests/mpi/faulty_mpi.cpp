@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include <fcntl.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 using lapwing::detail::mpi::AtomicOperation;
@@ -24,6 +26,8 @@ namespace {
 
 Fault fault;
 std::atomic<bool> in_place{false};
+std::atomic<int> windows{0};
+std::atomic<long> shared_memory_left{-1}; ///< bytes; negative: what there is
 
 bool is_faulty(Call call, MPI_Op operation = MPI_OP_NULL, MPI_Datatype type = MPI_DATATYPE_NULL) {
     return in_place.load() && fault.call == call && (fault.rank < 0 || fault.rank == test::world_rank()) &&
@@ -67,6 +71,16 @@ int collective_call(Call which, Mpi&& mpi) {
     return fault.how == How::fails ? MPI_ERR_OTHER : code;
 }
 
+/// The same, of a call that makes a window.
+template <class Mpi>
+int creating_call(Call which, Mpi&& mpi) {
+    return collective_call(which, [&] {
+        const int code = mpi();
+        if (code == MPI_SUCCESS) windows.fetch_add(1);
+        return code;
+    });
+}
+
 // ---- what is completed too early ------------------------------------------------------------------------------------
 
 /// A put or get that MPI is given later.
@@ -89,9 +103,13 @@ std::vector<Postponed>& postponed() {
 
 bool is_flush(Call call) { return call == Call::flush || call == Call::flush_local || call == Call::flush_all; }
 
-/// Whether a put is postponed that a faulty flush does not complete.
-bool postpones_puts() {
-    return is_flush(fault.call) && is_faulty(fault.call) && (fault.how == How::early || fault.how == How::undelivered);
+/// Whether a put or get is postponed that a faulty flush does not complete.
+bool postpones_puts(int bytes) {
+    return is_flush(fault.call) && is_faulty(fault.call) && bytes >= fault.least_bytes &&
+           (fault.how == How::early || fault.how == How::undelivered);
+}
+bool postpones_gets(int bytes) {
+    return is_flush(fault.call) && is_faulty(fault.call) && bytes >= fault.least_bytes && fault.how == How::early_gets;
 }
 bool postpones(Call call) { return fault.how == How::early && is_faulty(call); }
 
@@ -139,12 +157,14 @@ std::array<std::int64_t, 2> nobody_looks_here{};
 extern "C" {
 int MPI_Get(void* to, int count, MPI_Datatype type, int target, MPI_Aint at, int there, MPI_Datatype type_there,
             MPI_Win window) {
+    if (postpones_gets(count))
+        return postpone({.gets = true, .memory = to, .bytes = count, .target = target, .at = at, .window = window});
     return call(Call::get,
                 [&](MPI_Aint by) { return PMPI_Get(to, count, type, target, at + by, there, type_there, window); });
 }
 int MPI_Put(const void* from, int count, MPI_Datatype type, int target, MPI_Aint at, int there, MPI_Datatype type_there,
             MPI_Win window) {
-    if (postpones_puts())
+    if (postpones_puts(count))
         return postpone(
             {.memory = const_cast<void*>(from), .bytes = count, .target = target, .at = at, .window = window});
     return call(Call::put,
@@ -215,19 +235,37 @@ int MPI_Win_unlock_all(MPI_Win window) {
     return is_faulty(Call::unlock_all) ? before_call() : code;
 }
 int MPI_Win_allocate(MPI_Aint bytes, int unit, MPI_Info info, MPI_Comm communicator, void* memory, MPI_Win* window) {
-    return collective_call(Call::allocate,
-                           [&] { return PMPI_Win_allocate(bytes, unit, info, communicator, memory, window); });
+    return creating_call(Call::allocate,
+                         [&] { return PMPI_Win_allocate(bytes, unit, info, communicator, memory, window); });
 }
 int MPI_Win_create(void* memory, MPI_Aint bytes, int unit, MPI_Info info, MPI_Comm communicator, MPI_Win* window) {
-    return collective_call(Call::create,
-                           [&] { return PMPI_Win_create(memory, bytes, unit, info, communicator, window); });
+    return creating_call(Call::create,
+                         [&] { return PMPI_Win_create(memory, bytes, unit, info, communicator, window); });
 }
 int MPI_Win_allocate_shared(MPI_Aint bytes, int unit, MPI_Info info, MPI_Comm communicator, void* memory,
                             MPI_Win* window) {
-    return collective_call(Call::allocate_shared,
-                           [&] { return PMPI_Win_allocate_shared(bytes, unit, info, communicator, memory, window); });
+    return creating_call(Call::allocate_shared,
+                         [&] { return PMPI_Win_allocate_shared(bytes, unit, info, communicator, memory, window); });
+}
+int MPI_Win_free(MPI_Win* window) {
+    windows.fetch_sub(1);
+    return PMPI_Win_free(window);
+}
+int statvfs(const char* path, struct statvfs* found) noexcept {
+    const int directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (directory < 0) return -1;
+    const int code = fstatvfs(directory, found);
+    close(directory);
+    if (const long left = shared_memory_left.load(); code == 0 && left >= 0)
+        found->f_bavail = static_cast<fsblkcnt_t>(left) / found->f_frsize;
+    return code;
 }
 }
+
+int test::living_windows() { return windows.load(); }
+
+test::SharedMemoryLeft::SharedMemoryLeft(unsigned long bytes) { shared_memory_left.store(static_cast<long>(bytes)); }
+test::SharedMemoryLeft::~SharedMemoryLeft() { shared_memory_left.store(-1); }
 
 test::FaultInPlace::FaultInPlace(const Fault& what) {
     world_barrier();
@@ -264,10 +302,11 @@ std::string test::name_of(Call call) {
 
 std::string test::name_of(const Fault& what) {
     constexpr std::array ways{"wrong", "wrong result", "slow",  "ends slowly", "spins",
-                              "fails", "hangs",        "early", "undelivered"};
+                              "fails", "hangs",        "early", "early gets",  "undelivered"};
     std::string name = name_of(what.call) + ", " + ways[static_cast<std::size_t>(what.how)];
     if (what.operation) name += ", operation " + std::to_string(static_cast<int>(*what.operation));
     if (what.type) name += ", type " + std::to_string(static_cast<int>(*what.type));
+    if (what.least_bytes > 0) name += ", of " + std::to_string(what.least_bytes) + " bytes or more";
     if (what.rank >= 0) name += ", on rank " + std::to_string(what.rank);
     return name;
 }
@@ -284,7 +323,12 @@ std::vector<Fault> test::faults_of_windows() {
         flushes.insert(flushes.end(), {Call::flush_local, Call::flush_all});
     for (const Call call : flushes) {
         for (const How how : {How::slow, How::fails, How::early}) faults.push_back({call, how});
+        // What MPI sends in one go with its description, and what it does not.
+        faults.push_back({.call = call, .how = How::early, .least_bytes = 9});
         if (call != Call::flush_local) faults.push_back({call, How::undelivered});
+        if (call == Call::flush_all) continue; // Lapwing gets nothing before it
+        faults.push_back({call, How::early_gets});
+        faults.push_back({.call = call, .how = How::early_gets, .least_bytes = 9});
     }
     for (const Call call : {Call::rget, Call::rput}) faults.push_back({call, How::early});
     for (const Call call : {Call::lock_all, Call::unlock_all, Call::allocate}) faults.push_back({call, How::fails});

@@ -36,8 +36,10 @@ enum class How {
     spins,       ///< takes a microsecond more
     fails,
     hangs,
-    early,      ///< of a flush or wait: puts before it are still read from their sources after it, and gets written
-    undelivered ///< of a flush: puts before it arrive after the next one
+    early,       ///< of a flush or wait: puts before it are still read from their sources after it, and of a wait gets
+                 ///< written
+    early_gets,  ///< of a flush: gets before it are carried out after it
+    undelivered, ///< of a flush: puts before it arrive after the next one
 };
 
 struct Fault {
@@ -45,7 +47,8 @@ struct Fault {
     How how = How::wrong;
     std::optional<lapwing::detail::mpi::AtomicOperation> operation = std::nullopt; ///< of an atomic; by default all
     std::optional<lapwing::detail::mpi::AtomicType> type = std::nullopt;           ///< the same
-    int rank = -1; ///< of the process that has it, in MPI_COMM_WORLD; -1: all have
+    int rank = -1;       ///< of the process that has it, in MPI_COMM_WORLD; -1: all have
+    int least_bytes = 0; ///< of a flush: of the puts or gets that it does not complete
 };
 
 /// As a failed check names it: "MPI_Fetch_and_op, wrong, operation 3 of type 2".
@@ -61,6 +64,18 @@ public:
     ~FaultInPlace();
     FaultInPlace(const FaultInPlace&) = delete;
     FaultInPlace& operator=(const FaultInPlace&) = delete;
+};
+
+/// How many windows this process has created and not freed.
+int living_windows();
+
+/// While it lives, so many bytes are free in /dev/shm for whoever asks.
+class SharedMemoryLeft {
+public:
+    explicit SharedMemoryLeft(unsigned long bytes);
+    ~SharedMemoryLeft();
+    SharedMemoryLeft(const SharedMemoryLeft&) = delete;
+    SharedMemoryLeft& operator=(const SharedMemoryLeft&) = delete;
 };
 
 /// MPI's calls again, also before the fault's end: for what an abandoned thread is in.

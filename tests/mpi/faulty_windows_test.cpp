@@ -2,8 +2,12 @@
 // whichever it is, and programs get the right values.
 #include "mpi/faulty_mpi.hpp"
 #include "src/mpi/components.hpp"
+#include "src/mpi/creation_lock.hpp"
+#include "src/mpi/patient_probe.hpp"
 #include "src/mpi/probe.hpp"
+#include "src/mpi/topology.hpp"
 #include "src/support/mpi_kind.hpp"
+#include "src/team/team_registry.hpp"
 #include "src/team/team_state.hpp"
 #include "support/catch.hpp"
 #include "support/mpi_test.hpp"
@@ -13,11 +17,17 @@
 #include <lapwing/window.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <memory>
+#include <optional>
 #include <string>
+#include <thread>
 #include <vector>
+
+#include <unistd.h>
 
 namespace {
 
@@ -153,6 +163,95 @@ TEST_CASE("windows that are hardly faster than messages are left to them each ti
             const Runtime runtime{MPI_COMM_WORLD, any_path()};
             CHECK(runtime.network_path() == Path::service);
         }
+}
+
+TEST_CASE("without progress threads no atomic is too slow, since messages would wait for their target") {
+    namespace mpi = lapwing::detail::mpi;
+    const mpi::ProbeRequest request{
+        .communicator = MPI_COMM_WORLD,
+        .topology = std::make_shared<mpi::Topology>(MPI_COMM_WORLD, mpi::NodeMode::each),
+        .thread_level = MPI_THREAD_MULTIPLE,
+        .sleep_outside_mpi = [](std::chrono::microseconds time, std::int64_t*) { std::this_thread::sleep_for(time); },
+        .emulated_too = true};
+    const bool crashes = mpi::compare_and_swap_crashes();
+    Settings settings = any_path();
+    settings.set("LAPWING_PROGRESS", "caller");
+    for (const Call call : {Call::fetch, Call::swap})
+        for (const How how : {How::slow, How::ends_slowly, How::wrong}) {
+            if (call == Call::swap && crashes) continue;
+            const Fault fault{call, how, std::nullopt, AtomicType::int64};
+            INFO(test::name_of(fault));
+            const FaultInPlace faulty{fault};
+            const auto trusts = [call](const mpi::TrustedAtomics& atomics) {
+                return call == Call::swap ? atomics.swaps(AtomicType::int64)
+                                          : atomics.fetches(AtomicOperation::add, AtomicType::int64);
+            };
+            CHECK(trusts(mpi::probe_windows_without_threads(request).atomics) == (how != How::wrong));
+            if (crashes) continue; // and a team uses no atomic of MPI's
+            const Runtime runtime{MPI_COMM_WORLD, settings};
+            CHECK(runtime.network_path() == Path::rma);
+            CHECK(trusts(runtime.state().paths().atomics) == (how != How::wrong));
+        }
+}
+
+TEST_CASE("a trial whose window cannot be created gives back its node's memory", "[ranks]") {
+    Settings pairs = any_path();
+    pairs.set("LAPWING_NODE", "pair");
+    const int before = test::living_windows();
+    {
+        const FaultInPlace faulty{{Call::create, How::fails}};
+        Runtime runtime{MPI_COMM_WORLD, pairs};
+        CHECK(runtime.network_path() == Path::service);
+        use(runtime);
+    }
+    CHECK(test::living_windows() == before);
+    // Others stop in MPI_Finalize where a window was not freed.
+    if (lapwing::detail::support::mpi_kind != lapwing::detail::support::MpiKind::open_mpi) return;
+    const int unfreed = lapwing::detail::team::TeamRegistry::unfreed_windows().load();
+    {
+        const FaultInPlace faulty{{.call = Call::create, .how = How::fails, .rank = 1}};
+        Runtime runtime{MPI_COMM_WORLD, pairs};
+        CHECK(runtime.network_path() == Path::service);
+        CHECK(lapwing::detail::team::TeamRegistry::unfreed_windows().load() == unfreed + 1);
+        use(runtime);
+    }
+}
+
+TEST_CASE("windows are not tried where /dev/shm has no room for it", "[ranks]") {
+    Settings pairs = any_path();
+    pairs.set("LAPWING_NODE", "pair");
+    {
+        const test::SharedMemoryLeft little{100'000};
+        const Runtime runtime{MPI_COMM_WORLD, pairs};
+        CHECK(runtime.network_path() == Path::service);
+        CHECK_THAT(runtime.report(), test::says({"windows were not tried", "bytes of /dev/shm"}));
+        pairs.set("LAPWING_PATH", "rma");
+        CHECK_THAT(test::message_of<lapwing::SettingError>([&] { const Runtime other{MPI_COMM_WORLD, pairs}; }),
+                   test::says({"LAPWING_PATH=rma, but MPI windows do not work here", "windows were not tried"}));
+    }
+    // Only the first rank of a node has a place for large pieces.
+    constexpr unsigned long of_a_node = 2'500'000;
+    const test::SharedMemoryLeft enough{of_a_node};
+    const Runtime runtime{MPI_COMM_WORLD, pairs};
+    CHECK(runtime.network_path() == Path::rma);
+}
+
+// By name, since it takes longer than a trial is watched for, where it waits for nobody.
+TEST_CASE("a trial waits its turn to create a window while another job has it", "[.turn]") {
+    MPI_Comm team = MPI_COMM_NULL;
+    const bool in_team = test::world_rank() + 1 < test::world_size();
+    MPI_Comm_split(MPI_COMM_WORLD, in_team ? 0 : 1, 0, &team);
+    lapwing::detail::mpi::MachineName name{"lapwing-window-creation-" + std::to_string(getuid())};
+    if (!in_team) CHECK(name.take());
+    test::world_barrier();
+    if (in_team) {
+        Runtime runtime{team, windows()};
+        CHECK(runtime.network_path() == Path::rma);
+    } else {
+        std::this_thread::sleep_for(std::chrono::seconds{12});
+        name.give_back();
+    }
+    MPI_Comm_free(&team);
 }
 
 TEST_CASE("a fault on one rank is found by all", "[ranks]") {
@@ -294,17 +393,31 @@ TEST_CASE("without compare-and-swap all atomics are messages") {
 // call.
 TEST_CASE("a call that never returns keeps nobody", "[.hangs]") {
     const char* const name = std::getenv("TEST_HANGS");
+    const char* const on = std::getenv("TEST_HANGS_ON");
+    const int rank = on != nullptr ? std::atoi(on) : -1;
+    Settings by_messages = any_path();
+    by_messages.set("LAPWING_PATH", "service");
+    Settings by_windows = windows();
+    by_windows.set("LAPWING_PROGRESS", "caller"); // or there might be no time for atomics
     for (const Call what :
-         {Call::get, Call::put, Call::flush, Call::fetch, Call::swap, Call::lock_all, Call::allocate}) {
+         {Call::get, Call::put, Call::rget, Call::rput, Call::fetch, Call::swap, Call::accumulate, Call::flush,
+          Call::flush_local, Call::flush_all, Call::lock_all, Call::allocate, Call::create}) {
         if (name == nullptr || test::name_of(what) != name) continue;
         if (what == Call::swap && lapwing::detail::mpi::compare_and_swap_crashes()) return test::skip();
-        const FaultInPlace faulty{{what, How::hangs}};
-        // Asked for, since on a busy machine the trial may end before it comes to the call.
-        CHECK_THAT(test::message_of<lapwing::SettingError>([&] { const Runtime runtime{MPI_COMM_WORLD, windows()}; }),
-                   test::says({test::name_of(what), "had not returned after"}));
+        const FaultInPlace faulty{{.call = what, .how = How::hangs, .rank = rank}};
+        // Where one rank alone hangs, the first one says what it waits for.
+        const std::string call = rank > 0 ? "" : test::name_of(what);
+        if (what == Call::create) { // by the kind, since MPI may have aligned what it has allocated
+            const Runtime runtime{MPI_COMM_WORLD, by_messages};
+            const auto found = runtime.state().try_windows(WindowKind::created, true);
+            CHECK(found.hangs);
+            CHECK_THAT(found.reason, test::says({call, "had not returned after"}));
+        } else {
+            CHECK_THAT(
+                test::message_of<lapwing::SettingError>([&] { const Runtime runtime{MPI_COMM_WORLD, by_windows}; }),
+                test::says({call, "had not returned after"}));
+        }
         test::repair_mpi();
-        Settings by_messages = any_path();
-        by_messages.set("LAPWING_PATH", "service");
         Runtime runtime{MPI_COMM_WORLD, by_messages};
         use(runtime);
         return;
