@@ -63,13 +63,7 @@ public:
     Data(WindowTrial& trial, Partners partners, bool with_large)
         : trial_{trial},
           partners_{partners},
-          with_large_{with_large && partners.to != MPI_PROC_NULL && trial.topology_.node_rank() == 0} {
-        if (!with_large) return;
-        // Where nodes differ in size, the first rank of one may work on one that has no place for it.
-        const bool has_place = has_large(trial.terms_.use == TrialTerms::Use::adopted, trial.topology_);
-        with_large_ = trial.tell(partners.reversed(), has_place ? 1 : 0, 0) != 0 && with_large_;
-        large_expected_ = large_expected_ && has_place;
-    }
+          with_large_{with_large && partners.to != MPI_PROC_NULL && trial.topology_.node_rank() == 0} {}
 
     [[nodiscard]] bool run() {
         fill();

@@ -28,8 +28,7 @@ bool is_aligned(const std::byte* memory) { return reinterpret_cast<std::uintptr_
 
 } // namespace
 
-TrialWindow::TrialWindow(const ProbeRequest& request)
-    : request_{request}, bytes_{WindowTrial::memory_bytes(request.adopted, *request.topology)}, kind_{request.kind} {
+TrialWindow::TrialWindow(const ProbeRequest& request) : request_{request}, kind_{request.kind} {
     if (!make()) return;
     // As WindowMemory does if MPI does not align its memory.
     if (kind_ == WindowKind::allocated && !request.adopted && !all_agree(request.communicator, is_aligned(memory_))) {
@@ -45,13 +44,13 @@ bool TrialWindow::make() {
     if (kind_ == WindowKind::created_over_shared && !share_memory()) return false;
     if (kind_ == WindowKind::created && !map_memory()) return false;
     if (request_.adopted) return make(MPI_INFO_NULL);
-    const bool same_size = request_.topology->largest_node() == 1;
+    constexpr bool same_size = true;
     return make(WindowInfo{same_size}.get());
 }
 
 bool TrialWindow::make(MPI_Info info) {
     CreationLock lock{request_.communicator, *request_.topology};
-    const auto bytes = static_cast<MPI_Aint>(bytes_);
+    const auto bytes = static_cast<MPI_Aint>(WindowTrial::memory_bytes);
     const char* call = "MPI_Win_create";
     int code = MPI_SUCCESS;
     if (kind_ == WindowKind::allocated) {
@@ -76,8 +75,8 @@ bool TrialWindow::share_memory() {
     if (!agrees(lack_of_memory())) return false;
     std::byte* start = nullptr;
     WindowTrial::call_under_way() = "MPI_Win_allocate_shared";
-    const int code = MPI_Win_allocate_shared(static_cast<MPI_Aint>(bytes_ + alignment), 1, MPI_INFO_NULL,
-                                             request_.node_communicator, &start, &shared_);
+    const int code = MPI_Win_allocate_shared(static_cast<MPI_Aint>(WindowTrial::memory_bytes + alignment), 1,
+                                             MPI_INFO_NULL, request_.node_communicator, &start, &shared_);
     if (code == MPI_SUCCESS)
         memory_ = start + (alignment - reinterpret_cast<std::uintptr_t>(start) % alignment) % alignment;
     return has_shared_ = agrees(failure(code, "MPI_Win_allocate_shared"));
@@ -86,7 +85,7 @@ bool TrialWindow::share_memory() {
 /// Both MPIs put shared memory in files of /dev/shm. MPICH does not reserve it, and a write to what is not there is a
 /// SIGBUS; see memory_limit() of window/memory.cpp.
 std::string TrialWindow::lack_of_memory() const {
-    std::uint64_t needed = bytes_ + alignment;
+    std::uint64_t needed = WindowTrial::memory_bytes + alignment;
     support::check_mpi(MPI_Allreduce(MPI_IN_PLACE, &needed, 1, MPI_UINT64_T, MPI_SUM, request_.node_communicator),
                        "MPI_Allreduce");
     struct statvfs file_system{};
@@ -100,10 +99,13 @@ std::string TrialWindow::lack_of_memory() const {
 }
 
 bool TrialWindow::map_memory() {
-    void* const mapping = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void* const mapping =
+        mmap(nullptr, WindowTrial::memory_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     mapped_ = mapping != MAP_FAILED;
     memory_ = mapped_ ? static_cast<std::byte*>(mapping) : nullptr;
-    return agrees(mapped_ ? "" : fmt::format("{} bytes of memory cannot be mapped ({})", bytes_, std::strerror(errno)));
+    return agrees(mapped_ ? ""
+                          : fmt::format("{} bytes of memory cannot be mapped ({})", WindowTrial::memory_bytes,
+                                        std::strerror(errno)));
 }
 
 void TrialWindow::begin_epoch() {
@@ -141,7 +143,7 @@ std::string TrialWindow::end() {
     // Freeing is collective: a window that some ranks alone have stays, and its memory with it.
     if (!all_agree(request_.communicator, window_ == MPI_WIN_NULL)) return "";
     if (has_shared_) MPI_Win_free(&shared_);
-    if (mapped_) munmap(memory_, bytes_);
+    if (mapped_) munmap(memory_, WindowTrial::memory_bytes);
     return unlocked ? "" : problem_;
 }
 

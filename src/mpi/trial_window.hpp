@@ -46,7 +46,6 @@ private:
     static inline std::atomic<int> unfreed_{0};
 
     const ProbeRequest& request_;
-    std::size_t bytes_;
     WindowKind kind_;
     MPI_Win window_ = MPI_WIN_NULL;
     MPI_Win shared_ = MPI_WIN_NULL; ///< that the memory is of

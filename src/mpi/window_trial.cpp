@@ -21,9 +21,7 @@ constexpr std::chrono::seconds longest_if_wanted{8};
 
 } // namespace
 
-std::size_t WindowTrial::memory_bytes(bool adopted, const Topology& topology) noexcept {
-    return large_place + (has_large(adopted, topology) ? large_words * sizeof(std::uint64_t) : 0);
-}
+const std::size_t WindowTrial::memory_bytes = large_place + large_words * sizeof(std::uint64_t);
 
 WindowTrial::WindowTrial(MPI_Comm communicator, const Topology& topology, MPI_Win window, std::byte* memory,
                          TrialTerms terms)

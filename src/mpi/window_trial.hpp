@@ -45,7 +45,7 @@ class WindowTrial {
 public:
     /// What a rank exposes: memory of this size, aligned to 8 bytes.
     struct Memory;
-    [[nodiscard]] static std::size_t memory_bytes(bool adopted, const Topology& topology) noexcept;
+    static const std::size_t memory_bytes;
 
     /// `window` is in an epoch of MPI_Win_lock_all, `memory` this rank's part of it. Both must stay until this has
     /// ended.
@@ -89,10 +89,6 @@ public:
 
 private:
     struct Buffers;
-    /// Whether this rank's memory has a place for pieces of 1 MiB: the memory that a node shares may be short.
-    [[nodiscard]] static bool has_large(bool adopted, const Topology& topology) noexcept {
-        return adopted || topology.node_rank() == 0;
-    }
     class Speed;
     class Data;
     class Atomics;
@@ -131,7 +127,7 @@ private:
     MPI_Win window_;
     TrialTerms terms_;
     Memory& memory_;
-    std::uint64_t* large_; ///< after it, see has_large()
+    std::uint64_t* large_; ///< after it
     std::unique_ptr<Buffers>
         buffers_; ///< of this rank's own operations, some of which may outlive the call that failed
     TrialPartners partners_;
