@@ -347,6 +347,7 @@ private:
     std::vector<Team*> teams_;
     bool some_throw_ = false; ///< what may throw comes first: then nothing else has been assigned
     bool all_throw_ = false;
+    bool put_back_ = false; ///< the transfers are complete: what failed on some rank is what it was on all
     bool ended_ = false;
     std::exception_ptr problem_;
     int exceptions_at_start_ = std::uncaught_exceptions();
@@ -384,8 +385,12 @@ void PendingAssignment::wait() {
     try {
         for (const Item& item : state_->items) (void)AssignmentState::arrays(item);
         carry_out();
-    } catch (...) { // an array was closed, a rank has left, or something failed on one
-        abandon();
+    } catch (...) {
+        // What failed on one rank was put back on all, and the assignment may be executed again with its plans and
+        // functions. An array that was closed and a rank that has left end it.
+        if (!put_back_) abandon();
+        ended_ = true;
+        state_->started = false;
         throw;
     }
     ended_ = true;
@@ -396,14 +401,19 @@ void PendingAssignment::wait() {
 
 void PendingAssignment::carry_out() {
     const trace::CallScope call{trace::Way::slice};
+    const auto end = [&](const char* outcome) {
+        put_back_ = true;
+        state_->end(teams_, outcome, problem_);
+        put_back_ = false;
+    };
     if (some_throw_) {
         state_->complete(teams_, true, problem_);
-        state_->end(teams_, "all elements are what they were", problem_);
+        end("all elements are what they were");
         if (!all_throw_) state_->start(false, problem_);
     }
     if (!all_throw_) {
         state_->complete(teams_, false, problem_);
-        state_->end(teams_, "some elements may have been assigned", problem_);
+        end("some elements may have been assigned");
     }
 }
 

@@ -30,18 +30,21 @@ namespace detail::arrays {
 
 /// Operations whose order does not matter, so that a loop may combine several values at a time.
 struct Sum {
+    /// The sum.
     template <class R>
     [[nodiscard]] R operator()(const R& a, const R& b) const noexcept(noexcept(static_cast<R>(a + b))) {
         return static_cast<R>(a + b);
     }
 };
 struct Smaller {
+    /// The smaller one.
     template <class R>
     [[nodiscard]] R operator()(R a, R b) const noexcept {
         return b < a ? b : a; // not a NaN
     }
 };
 struct Larger {
+    /// The larger one.
     template <class R>
     [[nodiscard]] R operator()(R a, R b) const noexcept {
         return a < b ? b : a;

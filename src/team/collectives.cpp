@@ -139,9 +139,6 @@ void Team::all_reduce(void* values, std::uint64_t count, MPI_Datatype type, MPI_
     MPI_Aint zero = 0;
     MPI_Aint extent = 0;
     check_mpi(MPI_Type_get_extent(type, &zero, &extent), "MPI_Type_get_extent", state_->who());
-    if (state_->synchronisation().checks() >= 3)
-        require_same(std::array<std::int64_t, 2>{static_cast<std::int64_t>(count), extent}, "Team::all_reduce",
-                     "the number of elements, and their bytes,");
     if (count == 0) return;
     if (lower < 0 || true_extent + lower > extent || extent <= 0)
         throw UsageError{fmt::format(

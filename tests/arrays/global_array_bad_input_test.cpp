@@ -164,7 +164,8 @@ namespace {
 
 struct Mistake {
     std::uint64_t contiguous = 1;  ///< what locate() says
-    std::int64_t domain_shift = 0; ///< of what domain() lists
+    std::int64_t domain_shift = 0; ///< of what domain() lists; downwards at rank `last`
+    int last = -1;
 };
 
 /// Ten elements a rank, with a mistake.
@@ -181,7 +182,8 @@ struct Mistaken {
         [[nodiscard]] std::uint64_t local_capacity() const { return 10; }
         [[nodiscard]] std::uint64_t domain_count(Rank) const { return 1; }
         [[nodiscard]] Domain<1> domain(Rank rank, std::uint64_t) const {
-            const std::int64_t first = 10 * rank.value + mistake.domain_shift;
+            const std::int64_t shift = rank.value == mistake.last ? -mistake.domain_shift : mistake.domain_shift;
+            const std::int64_t first = 10 * rank.value + shift;
             return Domain<1>{Range{first, first + 10}};
         }
     };
@@ -222,8 +224,8 @@ TEST_CASE("a program's own distribution that lists elements of other ranks, or n
     const std::int64_t n = 10 * runtime.size();
     for (const std::int64_t shift : {std::int64_t{5}, std::int64_t{10}, n}) {
         // Downwards at the last rank, where there are elements of others or none at all.
-        const std::int64_t down = runtime.rank().value == runtime.size() - 1 ? -shift : shift;
-        GlobalArray<double, 1> array{runtime, {n}, Mistaken{{.domain_shift = down}}, {.name = "mistaken"}};
+        const Mistake mistake{.domain_shift = shift, .last = runtime.size() - 1};
+        GlobalArray<double, 1> array{runtime, {n}, Mistaken{mistake}, {.name = "mistaken"}};
         CHECK_THAT(test::message_of<RangeError>([&] { array.fill(7); }),
                    test::says({"rank ", "mistaken", "domain()", "locate()"}));
         CHECK_THAT(test::message_of<RangeError>(
