@@ -17,6 +17,8 @@ MISSING = {
     "lapwing_cache_options_default": "the type's own values are those",
     "lapwing_window_local": "memory() of this rank",
     "lapwing_array_block_at": "get_element() reads copies, and a halo is a pointer",
+    "lapwing_tool_register": "tracing tools are C libraries, which see a Fortran program's accesses, too",
+    "lapwing_tool_unregister": "the same",
 }
 # Procedures that only a program that ends can call: (object, name).
 UNTESTED = {("runtime", "leave"), ("window", "leave"), ("array", "leave")}

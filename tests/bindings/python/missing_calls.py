@@ -22,6 +22,7 @@ MISSING = {
     "prefetch_options_default": "the options are arguments with defaults",
     "relabelling_runtime": "arrays that are redistributed by it are the only ones on it",
     "window_start_get_mpi": "Window.start_get() with a NumPy array, or with Layout.from_mpi()",
+    "tool_register": "tracing tools are C libraries, which see a Python program's accesses, too", "tool_unregister": "the same",
     "window_start_put_mpi": "Window.start_put() with a NumPy array, or with Layout.from_mpi()",
 }  # fmt: skip
 # getattr(lib, f"lapwing_{kind}_free") and its like.
