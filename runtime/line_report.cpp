@@ -70,7 +70,7 @@ struct Row {
 
 [[nodiscard]] std::string numbers_text(const SiteCounts& counts) {
     const auto calls = static_cast<double>(std::max<std::uint64_t>(1, counts.all_calls()));
-    return fmt::format("{:>10.3f} {:>10.3f} {:>6} {:>12} {:>5.0f} {:>12}", counts.seconds, counts.slowest_seconds,
+    return fmt::format("{:>10.6f} {:>10.6f} {:>6} {:>12} {:>5.0f} {:>12}", counts.seconds, counts.slowest_seconds,
                        counts.slowest_rank, counts.all_calls(), 100 * static_cast<double>(counts.calls[2]) / calls,
                        bytes_text(counts.all_bytes()));
 }
