@@ -36,6 +36,7 @@ struct Sum {
         return static_cast<R>(a + b);
     }
 };
+/// As above.
 struct Smaller {
     /// The smaller one.
     template <class R>
@@ -43,6 +44,7 @@ struct Smaller {
         return b < a ? b : a; // not a NaN
     }
 };
+/// As above.
 struct Larger {
     /// The larger one.
     template <class R>
