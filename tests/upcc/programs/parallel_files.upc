@@ -34,6 +34,15 @@ static void opening(void) {
     CHECK(upc_all_fopen(name, UPC_RDWR | UPC_CREATE, 0, NULL) == NULL && errno == EINVAL);
     CHECK(upc_all_fopen(name, UPC_RDWR | UPC_WRONLY | UPC_CREATE | UPC_COMMON_FP, 0, NULL) == NULL);
     CHECK(upc_all_fopen(name, UPC_RDWR | UPC_EXCL | UPC_COMMON_FP, 0, NULL) == NULL);
+    if (THREADS > 1) { // different names, or flags
+        char other[80];
+        sprintf(other, "%s%d", name, MYTHREAD);
+        errno = 0;
+        CHECK(upc_all_fopen(other, UPC_RDWR | UPC_CREATE | UPC_COMMON_FP, 0, NULL) == NULL && errno == EINVAL);
+        const int flags = UPC_RDWR | UPC_CREATE | UPC_COMMON_FP | (MYTHREAD == 0 ? UPC_TRUNC : 0);
+        errno = 0;
+        CHECK(upc_all_fopen(name, flags, 0, NULL) == NULL && errno == EINVAL);
+    }
     struct upc_hint hints[2] = {{"access_style", "sequential,read_mostly"}, {"file_perm", "600"}};
     upc_file_t *f = upc_all_fopen(name, UPC_RDWR | UPC_CREATE | UPC_EXCL | UPC_COMMON_FP, 2, hints), *same = f;
     CHECK(f != NULL && f == same && upc_all_fget_size(f) == 0 && upc_all_fseek(f, 0, UPC_SEEK_CUR) == 0);
