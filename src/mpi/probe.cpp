@@ -3,7 +3,6 @@
 #include "src/mpi/agreement.hpp"
 #include "src/mpi/components.hpp"
 #include "src/mpi/creation_lock.hpp"
-#include "src/mpi/patient_probe.hpp"
 #include "src/mpi/trial_window.hpp"
 #include "src/mpi/watched_call.hpp"
 #include "src/mpi/window_trial.hpp"
@@ -52,21 +51,21 @@ void try_window(const ProbeRequest& request, WindowTrial& trial, ProbeResult& re
 
 TrialTerms::Use use_of(const ProbeRequest& request) {
     if (request.adopted) return TrialTerms::Use::adopted;
+    if (!request.progress_threads) return TrialTerms::Use::no_threads;
     return request.emulated_too ? TrialTerms::Use::asked_for : TrialTerms::Use::if_faster;
 }
 
-TrialTerms terms_of(const ProbeRequest& request, TrialTerms::Use use) {
-    return {.use = use, .unit = request.unit, .threads = request.thread_level == MPI_THREAD_MULTIPLE};
+TrialTerms terms_of(const ProbeRequest& request) {
+    return {.use = use_of(request), .unit = request.unit, .threads = request.thread_level == MPI_THREAD_MULTIPLE};
 }
 
-ProbeResult probe(const ProbeRequest& request, TrialTerms::Use use) {
+ProbeResult probe(const ProbeRequest& request) {
     TrialWindow window{request};
     ProbeResult result{.works = false, .reason = window.problem()};
     result.kind = window.kind();
     std::optional<WindowTrial> trial; // until the end of the epoch, which may still read and write its buffers
     if (result.reason.empty()) {
-        trial.emplace(request.communicator, *request.topology, window.window(), window.memory(),
-                      terms_of(request, use));
+        trial.emplace(request.communicator, *request.topology, window.window(), window.memory(), terms_of(request));
         try_window(request, *trial, result);
     }
     if (std::string problem = window.end(); !problem.empty() && result.works) {
@@ -78,13 +77,13 @@ ProbeResult probe(const ProbeRequest& request, TrialTerms::Use use) {
 
 /// The same in a thread that is watched. Collective: what keeps one rank from its end, by time or by an exception, ends
 /// the trial on all, though others may still be in it.
-ProbeResult probe_watched(MPI_Comm communicator, const ProbeRequest& request, TrialTerms::Use use) {
+ProbeResult probe_watched(MPI_Comm communicator, const ProbeRequest& request) {
     // Another job may hold the lock for as long as it is stopped in a debugger.
     const std::chrono::milliseconds limit = longest + CreationLock::longest_wait(request.communicator);
     const auto found = std::make_shared<ProbeResult>();
     std::string problem;
     try {
-        if (!ends_within(limit, [found, request, use] { *found = probe(request, use); }))
+        if (!ends_within(limit, [found, request] { *found = probe(request); }))
             problem = fmt::format("{} had not returned after {} s", WindowTrial::call_under_way().load(),
                                   std::chrono::duration_cast<std::chrono::seconds>(limit).count());
     } catch (const std::exception& error) {
@@ -95,7 +94,9 @@ ProbeResult probe_watched(MPI_Comm communicator, const ProbeRequest& request, Tr
     return {.works = false, .reason = fmt::format("on rank {} {}", first.rank, first.text), .hangs = true};
 }
 
-ProbeResult probe_windows(const ProbeRequest& request, TrialTerms::Use use) {
+} // namespace
+
+ProbeResult probe_windows(const ProbeRequest& request) {
     const Clock::time_point begin = Clock::now();
     if (!all_agree(request.communicator, !window_creation_would_print(request.thread_level)))
         return {.works = false,
@@ -107,21 +108,13 @@ ProbeResult probe_windows(const ProbeRequest& request, TrialTerms::Use use) {
     if (request.kind == WindowKind::created_over_shared)
         check_mpi(MPI_Comm_dup(request.topology->node_communicator(), &own.node_communicator), "MPI_Comm_dup");
     ProbeResult result =
-        request.thread_level == MPI_THREAD_MULTIPLE ? probe_watched(request.communicator, own, use) : probe(own, use);
+        request.thread_level == MPI_THREAD_MULTIPLE ? probe_watched(request.communicator, own) : probe(own);
     if (!result.hangs) {
         MPI_Comm_free(&own.communicator);
         if (own.node_communicator != MPI_COMM_NULL) MPI_Comm_free(&own.node_communicator);
     }
     result.taken = std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - begin);
     return result;
-}
-
-} // namespace
-
-ProbeResult probe_windows(const ProbeRequest& request) { return probe_windows(request, use_of(request)); }
-
-ProbeResult probe_windows_without_threads(const ProbeRequest& request) {
-    return probe_windows(request, request.adopted ? TrialTerms::Use::adopted : TrialTerms::Use::no_threads);
 }
 
 bool probe_shared_windows(MPI_Comm node) {

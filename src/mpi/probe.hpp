@@ -49,6 +49,10 @@ struct ProbeRequest {
     WindowKind kind = WindowKind::allocated;
     /// The windows will be used even where messages are faster; else the trial ends as soon as it finds that they are.
     bool emulated_too = false;
+    /// Without them an atomic is distrusted for wrong answers alone, not for the time it takes: messages in its place
+    /// would wait for the target's next call of Lapwing, so that a program might hang on a slow day that runs on
+    /// others.
+    bool progress_threads = true;
     /// The windows are the program's own: without Lapwing's info keys, and of one kind, wherever MPI puts the memory.
     /// No atomic is distrusted because it is slow: the program may use it beside Lapwing's.
     bool adopted = false;

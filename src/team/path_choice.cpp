@@ -2,7 +2,6 @@
 
 #include "src/messages/progress_thread.hpp"
 #include "src/mpi/agreement.hpp"
-#include "src/mpi/patient_probe.hpp"
 #include "src/mpi/thread_level.hpp"
 #include "src/mpi/trial_window.hpp"
 #include "src/support/mpi_error.hpp"
@@ -182,17 +181,6 @@ Network network_of(const PathFacts& facts) {
     return {Path::rma, "windows work between the nodes"};
 }
 
-mpi::ProbeResult try_windows(mpi::ProbeRequest request, bool with_threads) {
-    request.sleep_outside_mpi = [](std::chrono::microseconds time, std::int64_t* asleep) {
-        messages::ProgressThread::instance().sleep_outside_mpi(time, asleep); // that of other teams
-    };
-    mpi::ProbeResult result = with_threads ? mpi::probe_windows(request) : mpi::probe_windows_without_threads(request);
-    // A window stays, and where it hangs, a thread in MPI.
-    const int unfreed = mpi::TrialWindow::take_unfreed() + (result.hangs ? 1 : 0);
-    if (unfreed > 0) TeamRegistry::unfreed_windows().fetch_add(unfreed, std::memory_order_relaxed);
-    return result;
-}
-
 } // namespace
 
 int checks_asked(const Settings& settings) { return checks_setting.get(settings); }
@@ -249,8 +237,8 @@ ChosenPaths choose_paths(MPI_Comm communicator, const Settings& settings, const 
                                    .topology = topology,
                                    .thread_level = facts.thread_level,
                                    .kind = shares ? mpi::WindowKind::created_over_shared : mpi::WindowKind::allocated,
-                                   .emulated_too = !leaves_emulated_windows(facts)},
-                                  has_threads(facts));
+                                   .emulated_too = !leaves_emulated_windows(facts),
+                                   .progress_threads = has_threads(facts)});
     }
     PathChoice choice = choose(facts);
     if (facts.probe)
@@ -259,6 +247,15 @@ ChosenPaths choose_paths(MPI_Comm communicator, const Settings& settings, const 
     return {std::move(topology), std::move(choice)};
 }
 
-mpi::ProbeResult try_windows(mpi::ProbeRequest request) { return try_windows(std::move(request), true); }
+mpi::ProbeResult try_windows(mpi::ProbeRequest request) {
+    request.sleep_outside_mpi = [](std::chrono::microseconds time, std::int64_t* asleep) {
+        messages::ProgressThread::instance().sleep_outside_mpi(time, asleep); // that of other teams
+    };
+    mpi::ProbeResult result = mpi::probe_windows(request);
+    // A window stays, and where it hangs, a thread in MPI.
+    const int unfreed = mpi::TrialWindow::take_unfreed() + (result.hangs ? 1 : 0);
+    if (unfreed > 0) TeamRegistry::unfreed_windows().fetch_add(unfreed, std::memory_order_relaxed);
+    return result;
+}
 
 } // namespace lapwing::detail::team

@@ -3,7 +3,6 @@
 #include "mpi/faulty_mpi.hpp"
 #include "src/mpi/components.hpp"
 #include "src/mpi/creation_lock.hpp"
-#include "src/mpi/patient_probe.hpp"
 #include "src/mpi/probe.hpp"
 #include "src/mpi/topology.hpp"
 #include "src/support/mpi_kind.hpp"
@@ -172,7 +171,8 @@ TEST_CASE("without progress threads no atomic is too slow, since messages would 
         .topology = std::make_shared<mpi::Topology>(MPI_COMM_WORLD, mpi::NodeMode::each),
         .thread_level = MPI_THREAD_MULTIPLE,
         .sleep_outside_mpi = [](std::chrono::microseconds time, std::int64_t*) { std::this_thread::sleep_for(time); },
-        .emulated_too = true};
+        .emulated_too = true,
+        .progress_threads = false};
     const bool crashes = mpi::compare_and_swap_crashes();
     Settings settings = any_path();
     settings.set("LAPWING_PROGRESS", "caller");
@@ -186,7 +186,7 @@ TEST_CASE("without progress threads no atomic is too slow, since messages would 
                 return call == Call::swap ? atomics.swaps(AtomicType::int64)
                                           : atomics.fetches(AtomicOperation::add, AtomicType::int64);
             };
-            CHECK(trusts(mpi::probe_windows_without_threads(request).atomics) == (how != How::wrong));
+            CHECK(trusts(mpi::probe_windows(request).atomics) == (how != How::wrong));
             if (crashes) continue; // and a team uses no atomic of MPI's
             const Runtime runtime{MPI_COMM_WORLD, settings};
             CHECK(runtime.network_path() == Path::rma);
