@@ -9,7 +9,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <type_traits>
 
 namespace lapwing {
@@ -34,7 +33,7 @@ class GlobalArray;
 /// It identifies the element and does not hold its value, so `auto x = a(i, j)` is a reference and `double x = a(i, j)`
 /// a value. It must not outlive the array, nor a move of it. A read is a load, or a blocking get; a write is a store,
 /// or a put that is complete locally (see the consistency table). Compound assignments, ++ and -- are a read and a
-/// write, not atomic.
+/// write, between which another rank may write: add() and fetch_add() are atomic. ++ and -- return values.
 ///
 /// In expressions it acts as its value: all operators that take a `const T&` accept it, and so do the mathematical
 /// functions that are called without `std::` (`abs(a(0))`, `conj(a(0))`, `pow(a(0), 2)`), also those of complex and
@@ -42,7 +41,8 @@ class GlobalArray;
 /// the value, `std::abs(+a(0))` or `a(0).get()`, and likewise `std::printf("%g", +a(0))` and `std::max(a(0).get(),
 /// 1.0)`.
 template <class T, std::size_t N>
-class ElementReference : public detail::arrays::ElementExpressions<ElementReference<T, N>, T> {
+class ElementReference : public detail::support::ElementExpressions<ElementReference<T, N>, T>,
+                         public detail::support::ElementAssignments<ElementReference<T, N>, T> {
 public:
     using value_type = T;
 
@@ -82,80 +82,6 @@ public:
     const ElementReference& operator=(const ElementReference<U, M>& other) const {
         set(static_cast<T>(other.get()));
         return *this;
-    }
-
-    /// A read and a write, between which another rank may write: add() and fetch_add() are atomic.
-    template <class U>
-    const ElementReference& operator+=(const U& operand) const {
-        set(static_cast<T>(get() + operand));
-        return *this;
-    }
-    template <class U>
-    const ElementReference& operator-=(const U& operand) const {
-        set(static_cast<T>(get() - operand));
-        return *this;
-    }
-    template <class U>
-    const ElementReference& operator*=(const U& operand) const {
-        set(static_cast<T>(get() * operand));
-        return *this;
-    }
-    template <class U>
-    const ElementReference& operator/=(const U& operand) const {
-        set(static_cast<T>(get() / operand));
-        return *this;
-    }
-    template <class U>
-    const ElementReference& operator%=(const U& operand) const {
-        update(operand, std::modulus<>{});
-        return *this;
-    }
-    template <class U>
-    const ElementReference& operator&=(const U& operand) const {
-        update(operand, std::bit_and<>{});
-        return *this;
-    }
-    template <class U>
-    const ElementReference& operator|=(const U& operand) const {
-        update(operand, std::bit_or<>{});
-        return *this;
-    }
-    template <class U>
-    const ElementReference& operator^=(const U& operand) const {
-        update(operand, std::bit_xor<>{});
-        return *this;
-    }
-    template <class U>
-    const ElementReference& operator<<=(const U& operand) const {
-        set(static_cast<T>(get() << operand));
-        return *this;
-    }
-    template <class U>
-    const ElementReference& operator>>=(const U& operand) const {
-        set(static_cast<T>(get() >> operand));
-        return *this;
-    }
-    /// A read and a write, as operator+=().
-    const ElementReference& operator++() const {
-        T value = get();
-        set(++value);
-        return *this;
-    }
-    const ElementReference& operator--() const {
-        T value = get();
-        set(--value);
-        return *this;
-    }
-    /// Returns the previous value, not a reference.
-    T operator++(int) const {
-        const T before = get();
-        ++*this;
-        return before;
-    }
-    T operator--(int) const {
-        const T before = get();
-        --*this;
-        return before;
     }
 
     /// A hint that the calling thread will soon read the element: see Window::prefetch. An element that is reached by
@@ -238,17 +164,6 @@ public:
     }
 
 private:
-    /// Converts integers to their common type first, as the language does, but without a compiler warning about signs.
-    template <class U, class Operator>
-    void update(const U& operand, Operator operate) const {
-        if constexpr (std::is_integral_v<T> && std::is_integral_v<U>) {
-            using Common = std::common_type_t<T, U>;
-            set(static_cast<T>(operate(static_cast<Common>(get()), static_cast<Common>(operand))));
-        } else {
-            set(static_cast<T>(operate(get(), operand)));
-        }
-    }
-
     const GlobalArray<T, N>* array_;
     T* address_;
     Index<N> index_;

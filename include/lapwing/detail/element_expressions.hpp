@@ -1,46 +1,39 @@
-// Room: arrays
+// Room: support
 #pragma once
 
-/// What lets elements stand in expressions where their values may: see ElementReference.
+/// What lets the elements of arrays, and UPC's shared objects, stand in expressions where their values may.
 
 #include <cmath>
 #include <concepts>
-#include <cstddef>
 #include <functional>
 #include <type_traits>
 #include <utility>
 
 namespace lapwing {
 
-template <class T, std::size_t N>
-class ElementReference;
+namespace detail::support {
 
-namespace detail::arrays {
-
+/// An object that stands for a value of type E::stands_for, which get() returns: see ElementExpressions.
 template <class E>
-inline constexpr bool is_element = false;
-template <class T, std::size_t N>
-inline constexpr bool is_element<ElementReference<T, N>> = true;
+inline constexpr bool is_element = requires { typename E::stands_for; };
 
 /// The value of an operand, which may be an element.
 template <class V>
 struct ValueOf {
     using type = V;
 };
-template <class T, std::size_t N>
-struct ValueOf<ElementReference<T, N>> {
-    using type = T;
+template <class E>
+    requires is_element<E>
+struct ValueOf<E> {
+    using type = typename E::stands_for;
 };
 template <class V>
 using value_of_t = typename ValueOf<std::remove_cvref_t<V>>::type;
 
 template <class V>
-[[nodiscard, gnu::always_inline]] constexpr const V& value_of(const V& value) noexcept {
-    return value;
-}
-template <class T, std::size_t N>
-[[nodiscard, gnu::always_inline]] inline T value_of(const ElementReference<T, N>& element) {
-    return element.get();
+[[nodiscard, gnu::always_inline]] constexpr decltype(auto) value_of(const V& operand) {
+    if constexpr (is_element<V>) return operand.get();
+    else return (operand);
 }
 
 /// Of numbers, pointers and the like a conversion to the value is all that an operator needs. Those of class types may
@@ -99,19 +92,19 @@ LAPWING_BINARY_FUNCTIONS(LAPWING_FUNCTION)
 #undef LAPWING_FUNCTION
 } // namespace standard_functions
 
-/// The operators and functions of `Reference`, which stands for an element of type T: what its value may be given to,
+/// The operators and functions of `Object`, which stands for a value of type T: what its value may be given to,
 /// the element may. They are found by their arguments alone, and return values.
-template <class Reference, class T>
+template <class Object, class T>
 class ElementExpressions {
 #define LAPWING_BINARY(sign)                                                                        \
     template <class R>                                                                              \
         requires NeedsOperators<T, R> && requires(const T& a, const value_of_t<R>& b) { a sign b; } \
-    friend auto operator sign(const Reference& left, const R& right) {                              \
+    friend auto operator sign(const Object& left, const R& right) {                                 \
         return value_of(left) sign value_of(right);                                                 \
     }                                                                                               \
     template <class L>                                                                              \
         requires LeftOf<L, T> && requires(const L& a, const T& b) { a sign b; }                     \
-    friend auto operator sign(const L& left, const Reference& right) {                              \
+    friend auto operator sign(const L& left, const Object& right) {                                 \
         return left sign value_of(right);                                                           \
     }
     LAPWING_BINARY(+)
@@ -127,12 +120,12 @@ class ElementExpressions {
 #define LAPWING_COMPARISON(sign)                                                                    \
     template <class R>                                                                              \
         requires Comparable<T, R> && requires(const T& a, const value_of_t<R>& b) { a sign b; }     \
-    friend auto operator sign(const Reference& left, const R& right) {                              \
+    friend auto operator sign(const Object& left, const R& right) {                                 \
         return value_of(left) sign value_of(right);                                                 \
     }                                                                                               \
     template <class L>                                                                              \
         requires LeftOf<L, T> && Comparable<T, L> && requires(const L& a, const T& b) { a sign b; } \
-    friend auto operator sign(const L& left, const Reference& right) {                              \
+    friend auto operator sign(const L& left, const Object& right) {                                 \
         return left sign value_of(right);                                                           \
     }
     LAPWING_COMPARISON(==)
@@ -148,29 +141,29 @@ class ElementExpressions {
     template <class L>
         requires LeftOf<L, T> && std::is_class_v<L> && (!ReturnsReference<L, T>) &&
                  requires(L& a, const T& b) { a << b; }
-    friend auto operator<<(L& left, const Reference& right) {
+    friend auto operator<<(L& left, const Object& right) {
         return left << value_of(right);
     }
     template <class L>
         requires LeftOf<L, T> && std::is_class_v<L> && ReturnsReference<L, T>
-    friend auto& operator<<(L& left, const Reference& right) {
+    friend auto& operator<<(L& left, const Object& right) {
         return left << value_of(right);
     }
     template <class R>
         requires NeedsOperators<T, R> && requires(const T& a, const value_of_t<R>& b) { a << b; }
-    friend auto operator<<(const Reference& left, const R& right) {
+    friend auto operator<<(const Object& left, const R& right) {
         return value_of(left) << value_of(right);
     }
     template <class R>
         requires NeedsOperators<T, R> && requires(const T& a, const value_of_t<R>& b) { a >> b; }
-    friend auto operator>>(const Reference& left, const R& right) {
+    friend auto operator>>(const Object& left, const R& right) {
         return value_of(left) >> value_of(right);
     }
 
 #define LAPWING_COMPOUND(sign)                                                                     \
     template <class L>                                                                             \
         requires LeftOf<L, T> && (!std::is_const_v<L>) && requires(L& a, const T& b) { a sign b; } \
-    friend L& operator sign(L & left, const Reference & right) {                                   \
+    friend L& operator sign(L & left, const Object & right) {                                      \
         left sign right.get();                                                                     \
         return left;                                                                               \
     }
@@ -186,21 +179,8 @@ class ElementExpressions {
     LAPWING_COMPOUND(>>=)
 #undef LAPWING_COMPOUND
 
-#define LAPWING_UNARY(sign)                                       \
-    friend auto operator sign(const Reference& element)           \
-        requires ClassLike<T> && requires(const T& a) { sign a; } \
-    {                                                             \
-        return sign element.get();                                \
-    }
-    LAPWING_UNARY(+)
-    LAPWING_UNARY(-)
-    LAPWING_UNARY(!)
-    LAPWING_UNARY(~)
-    LAPWING_UNARY(*)
-#undef LAPWING_UNARY
-
 #define LAPWING_FUNCTION(name)                                           \
-    friend auto name(const Reference& element)                           \
+    friend auto name(const Object& element)                              \
         requires std::invocable<standard_functions::name##_of, const T&> \
     {                                                                    \
         return standard_functions::name##_of{}(value_of(element));       \
@@ -212,12 +192,12 @@ class ElementExpressions {
 #define LAPWING_FUNCTION(name)                                                                        \
     template <class R>                                                                                \
         requires std::invocable<standard_functions::name##_of, const T&, const value_of_t<R>&>        \
-    friend auto name(const Reference& first, const R& second) {                                       \
+    friend auto name(const Object& first, const R& second) {                                          \
         return standard_functions::name##_of{}(value_of(first), value_of(second));                    \
     }                                                                                                 \
     template <class L>                                                                                \
         requires(!is_element<L>) && std::invocable<standard_functions::name##_of, const L&, const T&> \
-    friend auto name(const L& first, const Reference& second) {                                       \
+    friend auto name(const L& first, const Object& second) {                                          \
         return standard_functions::name##_of{}(first, value_of(second));                              \
     }
     LAPWING_BINARY_FUNCTIONS(LAPWING_FUNCTION)
@@ -225,7 +205,22 @@ class ElementExpressions {
 #undef LAPWING_BINARY_FUNCTIONS
 
 public:
-    /// Of elements that have one: a value.
+    using stands_for = T;
+
+    // Members, which those of the object hide.
+#define LAPWING_UNARY(sign)                                       \
+    auto operator sign() const                                    \
+        requires ClassLike<T> && requires(const T& a) { sign a; } \
+    {                                                             \
+        return sign self().get();                                 \
+    }
+    LAPWING_UNARY(+)
+    LAPWING_UNARY(-)
+    LAPWING_UNARY(!)
+    LAPWING_UNARY(~)
+    LAPWING_UNARY(*)
+#undef LAPWING_UNARY
+    /// Of values that have one: a value.
     template <class I>
         requires ClassLike<T> && requires(const T& value, const I& index) { value[index]; }
     [[nodiscard]] auto operator[](const I& index) const {
@@ -244,8 +239,70 @@ public:
     }
 
 private:
-    [[nodiscard]] const Reference& self() const noexcept { return static_cast<const Reference&>(*this); }
+    [[nodiscard]] const Object& self() const noexcept { return static_cast<const Object&>(*this); }
 };
 
-} // namespace detail::arrays
+/// The compound assignments, ++ and -- of `Object`, which stands for a value of type T: a read, get(), and a write by
+/// operator=(), between which others may write. Each computes as the language does.
+template <class Object, class T>
+class ElementAssignments {
+public:
+#define LAPWING_COMPOUND(sign, converted)                                                       \
+    template <class U = T>                                                                      \
+    [[gnu::always_inline]] const Object& operator sign##=(const U & operand) const {            \
+        T value = self().get();                                                                 \
+        const value_of_t<U>& right = value_of(operand);                                         \
+        if constexpr (ClassLike<T> && requires { value sign## = right; }) value sign## = right; \
+        else value = static_cast<T>(converted(value, right) sign converted(right, value));      \
+        return self() = value;                                                                  \
+    }
+    LAPWING_COMPOUND(+, in_common)
+    LAPWING_COMPOUND(-, in_common)
+    LAPWING_COMPOUND(*, in_common)
+    LAPWING_COMPOUND(/, in_common)
+    LAPWING_COMPOUND(%, in_common)
+    LAPWING_COMPOUND(&, in_common)
+    LAPWING_COMPOUND(|, in_common)
+    LAPWING_COMPOUND(^, in_common)
+    LAPWING_COMPOUND(<<, as_it_is)
+    LAPWING_COMPOUND(>>, as_it_is)
+#undef LAPWING_COMPOUND
+
+    /// These return values: what was written, or read.
+    [[gnu::always_inline]] T operator++() const { return step<1>().after; }
+    [[gnu::always_inline]] T operator--() const { return step<-1>().after; }
+    [[gnu::always_inline]] T operator++(int) const { return step<1>().before; }
+    [[gnu::always_inline]] T operator--(int) const { return step<-1>().before; }
+
+private:
+    [[nodiscard, gnu::always_inline]] const Object& self() const noexcept { return static_cast<const Object&>(*this); }
+    struct Step {
+        T before;
+        T after;
+    };
+    template <int By>
+    [[nodiscard, gnu::always_inline]] Step step() const {
+        const T before = self().get();
+        T after = before;
+        if constexpr (!requires { ++after; }) after = static_cast<T>(before + By); // bool, unscoped enumerations
+        else if constexpr (By > 0) ++after;
+        else --after;
+        self() = after;
+        return {before, after};
+    }
+    /// The operand of two; integers in their common type, as the language converts them, but without a compiler warning
+    /// about signs.
+    template <class A, class B>
+    [[nodiscard, gnu::always_inline]] static constexpr decltype(auto) in_common(const A& operand, const B&) noexcept {
+        if constexpr (std::is_integral_v<A> && std::is_integral_v<B>)
+            return static_cast<std::common_type_t<A, B>>(operand);
+        else return (operand);
+    }
+    template <class A, class B>
+    [[nodiscard, gnu::always_inline]] static constexpr const A& as_it_is(const A& operand, const B&) noexcept {
+        return operand;
+    }
+};
+
+} // namespace detail::support
 } // namespace lapwing

@@ -316,7 +316,8 @@ private:
 
 /// `shared T s`: one object, at thread 0.
 template <Shareable T>
-class Shared {
+class Shared : public detail::ExpressionsOf<Shared<T>, std::remove_const_t<ValueOf<T>>>,
+               public lapwing::detail::support::ElementAssignments<Shared<T>, std::remove_const_t<ValueOf<T>>> {
 public:
     using value_type = std::remove_const_t<ValueOf<T>>; ///< type of the value
 
@@ -324,9 +325,11 @@ public:
     Shared() : array_{1} {}
 
     /// The value, which is fetched if thread 0 is on another node.
-    [[nodiscard]] operator value_type() const { return array_[0].get(); }
+    [[nodiscard]] value_type get() const { return array_[0].get(); }
+    /// As above.
+    [[nodiscard]] operator value_type() const { return get(); }
     /// As above, where the type of a value is deduced.
-    [[nodiscard]] value_type operator+() const { return array_[0].get(); }
+    [[nodiscard]] value_type operator+() const { return get(); }
     /// A write by one thread.
     const Shared& operator=(const value_type& value) const {
         array_[0].put(value);
@@ -337,7 +340,7 @@ public:
         array_[0].put(+other);
         return *this;
     }
-    /// The object, for all other accesses: `*s += 1`.
+    /// The object, for all other accesses: `*s->*&S::member`.
     [[nodiscard]] Reference<T> operator*() const noexcept(assertion_level < 2) {
         return Reference<T>{array_[0].place()};
     }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <lapwing/detail/config.hpp>
+#include <lapwing/detail/element_expressions.hpp>
 #include <lapwing/upc/program.hpp>
 #include <lapwing/values.hpp>
 
@@ -87,9 +88,12 @@ class MemberArray;
 namespace detail {
 
 template <class T>
-inline constexpr bool is_pointer = std::is_pointer_v<T> && !std::is_void_v<std::remove_pointer_t<T>>;
+inline constexpr bool is_pointer_to_shared = false;
 template <class T, std::size_t B>
-inline constexpr bool is_pointer<Pointer<T, B>> = true;
+inline constexpr bool is_pointer_to_shared<Pointer<T, B>> = true;
+template <class T>
+inline constexpr bool is_pointer =
+    is_pointer_to_shared<T> || (std::is_pointer_v<T> && !std::is_void_v<std::remove_pointer_t<T>>);
 
 /// T with the qualifier of Q.
 template <class T, class Q>
@@ -112,12 +116,35 @@ template <class M, class Q>
     else return Reference<typename QualifiedAs<M, Q>::type>{place};
 }
 
+/// The target of a pointer that is itself a shared object: UPC's `*a[i]` and `a[i][j]`. The pointer is fetched first.
+template <class Object>
+class TargetOfPointer {
+public:
+    [[nodiscard, gnu::always_inline]] decltype(auto) operator*() const { return *object().get(); }
+    [[nodiscard, gnu::always_inline]] decltype(auto) operator[](std::ptrdiff_t i) const { return object().get()[i]; }
+
+private:
+    [[nodiscard, gnu::always_inline]] const Object& object() const noexcept {
+        return static_cast<const Object&>(*this);
+    }
+};
+
+/// What lets an object stand for its value, of type T, in expressions. A pointer needs no more than a conversion.
+template <class Object, class T>
+using ExpressionsOf =
+    std::conditional_t<is_pointer<T>, TargetOfPointer<Object>, lapwing::detail::support::ElementExpressions<Object, T>>;
+
 } // namespace detail
 
 /// The operations of programs on a shared object, in terms of get(), put() and place() of Object, which is a Reference
-/// or an element of an array: a value is fetched where one is needed, and stored by an assignment.
+/// or an element of an array: a value is fetched where one is needed, and stored by an assignment. Compound
+/// assignments, ++ and -- are a get and a put: not atomic, as in UPC.
+///
+/// In expressions the object acts as its value: all operators that take a `const T&` accept it, and so do the
+/// mathematical functions that are called without `std::`, also those of complex and user-defined types.
 template <class Object, Shareable Q>
-class SharedObject {
+class SharedObject : public detail::ExpressionsOf<Object, std::remove_const_t<ValueOf<Q>>>,
+                     public lapwing::detail::support::ElementAssignments<Object, std::remove_const_t<ValueOf<Q>>> {
 public:
     using value_type = std::remove_const_t<ValueOf<Q>>; ///< type of the value
 
@@ -125,102 +152,15 @@ public:
     [[gnu::always_inline]] operator value_type() const { return object().get(); }
     /// As above.
     [[gnu::always_inline]] value_type operator+() const { return object().get(); }
-    /// A get and a put: not atomic, as in UPC.
-    [[gnu::always_inline]] const Object& operator+=(const value_type& value) const {
-        object().put(static_cast<value_type>(object().get() + value));
-        return object();
-    }
-    /// As above.
-    [[gnu::always_inline]] const Object& operator-=(const value_type& value) const {
-        object().put(static_cast<value_type>(object().get() - value));
-        return object();
-    }
-    /// As above.
-    [[gnu::always_inline]] const Object& operator*=(const value_type& value) const {
-        object().put(static_cast<value_type>(object().get() * value));
-        return object();
-    }
-    /// As above.
-    [[gnu::always_inline]] const Object& operator/=(const value_type& value) const {
-        object().put(static_cast<value_type>(object().get() / value));
-        return object();
-    }
-    /// As above, for integers.
-    [[gnu::always_inline]] const Object& operator^=(const value_type& value) const
-        requires std::is_integral_v<value_type>
-    {
-        object().put(static_cast<value_type>(object().get() ^ value));
-        return object();
-    }
-    /// As above.
-    [[gnu::always_inline]] const Object& operator|=(const value_type& value) const
-        requires std::is_integral_v<value_type>
-    {
-        object().put(static_cast<value_type>(object().get() | value));
-        return object();
-    }
-    /// As above.
-    [[gnu::always_inline]] const Object& operator&=(const value_type& value) const
-        requires std::is_integral_v<value_type>
-    {
-        object().put(static_cast<value_type>(object().get() & value));
-        return object();
-    }
-    /// As above; the results are the previous value, or the new one.
-    [[gnu::always_inline]] value_type operator++(int) const {
-        const value_type before = object().get();
-        object().put(static_cast<value_type>(before + 1));
-        return before;
-    }
-    /// As above.
-    [[gnu::always_inline]] value_type operator++() const {
-        const auto after = static_cast<value_type>(object().get() + 1);
-        object().put(after);
-        return after;
-    }
-    /// As above.
-    [[gnu::always_inline]] value_type operator--(int) const {
-        const value_type before = object().get();
-        object().put(static_cast<value_type>(before - 1));
-        return before;
-    }
-    /// As above.
-    [[gnu::always_inline]] value_type operator--() const {
-        const auto after = static_cast<value_type>(object().get() - 1);
-        object().put(after);
-        return after;
-    }
 
     /// A member of a structure: `points[i]->*&Point::x` is UPC's `points[i].x`. If it is an array, the result is a
-    /// MemberArray.
-    template <class M, std::same_as<value_type> C>
-    [[nodiscard, gnu::always_inline]] auto operator->*(M C::* member) const noexcept(assertion_level < 2) {
-        const lapwing_upc_pointer whole = object().place();
-        lapwing_upc_pointer place{whole.address + detail::offset_of(member), whole.thread, 0};
-        // Members of a null pointer are before the heap, where accesses detect that; those of so large a structure may
-        // not be.
-        if constexpr (sizeof(value_type) > detail::least_heap_begin)
-            if (whole.address == 0) place.address = 0;
-        return detail::member_at<M, Q>(place);
-    }
-    /// The target of a pointer that is itself a shared object: UPC's `*a[i]`, `a[i][j]` and `a[i]->x`, which is
-    /// `a[i]->*&Node::x`. The pointer is fetched first.
-    [[nodiscard, gnu::always_inline]] decltype(auto) operator*() const
-        requires detail::is_pointer<value_type>
-    {
-        return *object().get();
-    }
-    /// As above.
-    [[nodiscard, gnu::always_inline]] decltype(auto) operator[](std::ptrdiff_t i) const
-        requires detail::is_pointer<value_type>
-    {
-        return object().get()[i];
-    }
-    /// As above.
+    /// MemberArray. Of an object that is a pointer: UPC's `a[i]->x`, for which the pointer is fetched.
     template <class M, class C>
-        requires(detail::is_pointer<value_type> && !std::is_pointer_v<value_type>)
-    [[nodiscard, gnu::always_inline]] auto operator->*(M C::* member) const {
-        return object().get()->*member;
+        requires(std::same_as<C, value_type> || detail::is_pointer_to_shared<value_type>)
+    [[nodiscard, gnu::always_inline]] auto operator->*(M C::* member) const
+        noexcept(assertion_level < 2 && std::same_as<C, value_type>) {
+        if constexpr (detail::is_pointer_to_shared<value_type>) return object().get()->*member;
+        else return member_of(member);
     }
 
     /// The same accesses, explicitly strict (with a fence on both sides) or relaxed, whatever the object and the
@@ -251,6 +191,16 @@ protected:
 private:
     [[nodiscard, gnu::always_inline]] const Object& object() const noexcept {
         return static_cast<const Object&>(*this);
+    }
+    template <class M, class C>
+    [[nodiscard, gnu::always_inline]] auto member_of(M C::* member) const noexcept(assertion_level < 2) {
+        const lapwing_upc_pointer whole = object().place();
+        lapwing_upc_pointer place{whole.address + detail::offset_of(member), whole.thread, 0};
+        // Members of a null pointer are before the heap, where accesses detect that; those of so large a structure may
+        // not be.
+        if constexpr (sizeof(value_type) > detail::least_heap_begin)
+            if (whole.address == 0) place.address = 0;
+        return detail::member_at<M, Q>(place);
     }
 };
 
