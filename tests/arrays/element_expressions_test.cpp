@@ -10,8 +10,8 @@ namespace elements = test::elements;
 
 namespace {
 
-/// test(k ↦ element k, array) of an array whose elements 0 and 1 have two values of this kind, and stay with one rank and
-/// the other.
+/// test(k ↦ element k, array) of an array whose elements 0 and 1 have two values of this kind, and stay with one rank
+/// and the other.
 template <class T, class Test>
 void with_elements(Runtime& runtime, const T& first, const T& second, Test test) {
     GlobalArray<T, 1> array{runtime, {2}, Cyclic{}};

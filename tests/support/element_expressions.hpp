@@ -1,5 +1,5 @@
-// What elements of arrays and shared objects must do in expressions in place of their values: numbers, complex numbers, and
-// class types whose operators are templates. at(0) and at(1) are two elements.
+// What elements of arrays and shared objects must do in expressions in place of their values: numbers, complex numbers,
+// and class types whose operators are templates. at(0) and at(1) are two elements.
 #pragma once
 
 #include "tests/support/catch.hpp"

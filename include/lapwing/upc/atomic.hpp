@@ -16,9 +16,9 @@ namespace lapwing::upc {
 namespace detail {
 
 template <class T>
-inline constexpr bool is_pointer_to_shared = false;
+inline constexpr bool is_pointer_of_fixed_blocks = false;
 template <class T, std::size_t B>
-inline constexpr bool is_pointer_to_shared<Pointer<T, B>> = B != dynamic_block;
+inline constexpr bool is_pointer_of_fixed_blocks<Pointer<T, B>> = B != dynamic_block;
 
 /// Frees this thread's data of a domain.
 void forget(lapwing_upc_atomicdomain* domain) noexcept;
@@ -32,7 +32,7 @@ template <class T>
         return std::is_signed_v<T> ? LAPWING_UPC_INT32 : LAPWING_UPC_UINT32;
     else if constexpr (std::is_integral_v<T> && sizeof(T) == 8)
         return std::is_signed_v<T> ? LAPWING_UPC_INT64 : LAPWING_UPC_UINT64;
-    else if constexpr (std::is_same_v<T, lapwing_upc_pointer> || is_pointer_to_shared<T>) return LAPWING_UPC_PTS;
+    else if constexpr (std::is_same_v<T, lapwing_upc_pointer> || is_pointer_of_fixed_blocks<T>) return LAPWING_UPC_PTS;
     else
         static_assert(sizeof(T) == 0, "atomics work on integers and floating-point numbers of 4 or 8 bytes, and on "
                                       "pointers-to-shared whose block size is not dynamic");
