@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <optional>
 #include <unistd.h>
@@ -55,6 +56,16 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
                                    nearest.empty() ? "" : fmt::format("did you mean {}? ", nearest))};
 }
 
+/// Variables of the environment that are for whoever builds programs: module files, CMake and package managers set
+/// them.
+bool names_an_installation(std::string_view name) {
+    static constexpr std::array<std::string_view, 14> names{
+        "LAPWING_BASE",    "LAPWING_BIN",     "LAPWING_DIR",  "LAPWING_HOME",   "LAPWING_INC",
+        "LAPWING_INCLUDE", "LAPWING_INC_DIR", "LAPWING_LIB",  "LAPWING_LIBDIR", "LAPWING_LIB_DIR",
+        "LAPWING_LIBRARY", "LAPWING_PREFIX",  "LAPWING_ROOT", "LAPWING_VERSION"};
+    return std::ranges::find(names, name) != names.end();
+}
+
 const detail::support::Setting& find(std::string_view name, std::string_view where) {
     const auto found = registry().find(name);
     if (found == registry().end()) throw_unknown(name, where);
@@ -77,6 +88,7 @@ Settings::Settings() {
         const auto equals = line.find('=');
         const std::string_view name = line.substr(0, equals);
         const std::string_view value = equals == std::string_view::npos ? "" : line.substr(equals + 1);
+        if (names_an_installation(name)) continue;
         find(name, "environment").check(value, "environment");
         environment_.insert_or_assign(std::string{name}, std::string{value});
     }

@@ -74,6 +74,11 @@ def main():
             for line in (f"setenv LAPWING_ROOT {name}", f"prepend-path PATH {name}/bin", f"prepend-path PKG_CONFIG_PATH {name}/lib/pkgconfig", f"prepend-path PYTHONPATH {name}/lib/python"):
                 if line not in said.stdout.splitlines():
                     wrong.append(f"packaging/modulefile.in: no '{line}' in {said.stdout}{said.stderr}")
+        # What it sets must not be taken for a setting of the library.
+        no_settings = re.search(r"bool names_an_installation.*?^}", (root / "src/support/settings.cpp").read_text(), re.MULTILINE | re.DOTALL)[0]
+        for variable in re.findall(r"^setenv\s+(LAPWING_\w+)", text, re.MULTILINE):
+            if f'"{variable}"' not in no_settings:
+                wrong.append(f"packaging/modulefile.in: programs take {variable} for a setting, and end")
 
     # The version script has the interface and not the inside, and is a script that the linker takes.
     with tempfile.TemporaryDirectory() as name:
