@@ -13,6 +13,7 @@
                                      // [end], and every such part is shown
   check_docs.py counters             the table in docs/troubleshooting.md has the counters of all rooms, in the order in which
                                      they are printed
+  check_docs.py bars                 the table of docs/bars.md is what `scripts/bench bars` prints
   check_docs.py pictures             docs/pictures/*.svg show the words of the texts that they are made from
   check_docs.py claims               programs that the pages name are built, what they say is formatted is checked, and numbers of
                                      counters, litmus tests and settings are right
@@ -248,6 +249,11 @@ def counters(root):
                                              "docs/troubleshooting.md", "include/lapwing/detail/counters/all.inc")
 
 
+def bars(root):
+    printed = subprocess.run([sys.executable, root / "scripts" / "bench", "bars"], check=True, stdout=subprocess.PIPE, text=True).stdout
+    return same(part((root / "docs" / "bars.md").read_text(), "bars", "docs/bars.md"), printed, "docs/bars.md", "scripts/bench bars")
+
+
 def pictures(root):
     right = True
     texts = sorted((root / "docs" / "pictures").glob("*.dot"))
@@ -298,7 +304,7 @@ def claims(root):
 
 OF_PROGRAM = {"settings": settings, "scale": scale}
 CHECKS = {"example": example, "litmus": litmus, "links": links, "walks": walks, "snippets": snippets, "counters": counters,
-          "pictures": pictures, "claims": claims}
+          "bars": bars, "pictures": pictures, "claims": claims}
 
 
 def main():
