@@ -36,8 +36,8 @@ UPC), .o, .a, .so.
   --save-temps           keeps FILE.i and FILE.trans.i beside the result
   -v                     prints the commands
   --version  --help
-Accepted for makefiles of other compilers: -network=… (Lapwing chooses by itself), -nopthreads, -lines, -uses-mpi,
--norc, -q.
+Accepted without effect, for makefiles of other compilers: -network=… (Lapwing chooses by itself), -nopthreads, -lines,
+-uses-mpi, -norc, -q, -extern-main (main may be in any source), -inst, -trace and -stats (LAPWING_TRACE, LAPWING_STATS).
 Refused: -pthreads. A UPC thread is a process of MPI: start as many as there are cores.
 )";
 }

@@ -40,7 +40,7 @@ typedef upc_tick_t bupc_tick_t;
 #define BUPC_THREADS_NEAR 200
 #define BUPC_THREADS_FAR 300
 #define BUPC_THREADS_VERYFAR 400
-/* Of two threads neither of which is the caller: NEAR where it has both on its node, else FAR. */
+/* VERYNEAR where both threads share the caller's memory, else FAR, also where they share another node's. */
 static inline unsigned int bupc_thread_distance(int a, int b) {
     if (a == b) return BUPC_THREADS_SAME;
     return upc_thread_info((size_t)a).guaranteedCastable && upc_thread_info((size_t)b).guaranteedCastable
