@@ -159,6 +159,7 @@ lapwing_upc_pointer lapwing_upc_global_lock_alloc(void);
  * may be waiting for it. From then on it is not a lock any more, also for its holder. */
 void lapwing_upc_lock_free(lapwing_upc_pointer lock);
 void lapwing_upc_all_lock_free(lapwing_upc_pointer lock);
+/* A thread may hold, or wait for, 1024 locks at a time; one more is an error. */
 void lapwing_upc_lock(lapwing_upc_pointer lock);
 /* Whether the lock was free and is now the caller's. Attempts that fail repeatedly wait longer and longer, up to some
  * hundreds of microseconds. */
