@@ -37,7 +37,8 @@ class GlobalArray;
 ///
 /// In expressions it acts as its value: all operators that take a `const T&` accept it, and so do the mathematical
 /// functions that are called without `std::` (`abs(a(0))`, `conj(a(0))`, `pow(a(0), 2)`), also those of complex and
-/// user-defined types. Functions that deduce their argument's type, and are called with their namespace, do not: pass
+/// user-defined types. An operator of the program's that is a template for any type is as good a match: pass it the
+/// value, `v * +d(0)`. Functions that deduce their argument's type, and are called with their namespace, do not: pass
 /// the value, `std::abs(+a(0))` or `a(0).get()`, and likewise `std::printf("%g", +a(0))` and `std::max(a(0).get(),
 /// 1.0)`.
 template <class T, std::size_t N>

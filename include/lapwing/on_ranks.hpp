@@ -65,9 +65,10 @@ private:
 /// its collective calls.
 ///
 /// ```cpp
-/// lapwing::GlobalArray<double, 2> few{runtime, {n, n}, lapwing::OnRanks{lapwing::Block{}, {lapwing::Rank{0},
-/// lapwing::Rank{4}}}}; few.slice() = all.slice();                    // from all ranks to two, and back with
-/// all.slice() = few.slice()
+/// const std::vector ranks{lapwing::Rank{0}, lapwing::Rank{4}};
+/// lapwing::GlobalArray<double, 2> few{runtime, {n, n}, lapwing::OnRanks{lapwing::Block{}, ranks}};
+/// few.slice() = all.slice(); // from all ranks to two
+/// all.slice() = few.slice(); // and back
 /// ```
 ///
 /// Process p of the distribution is rank ranks[p]. Every rank allocates memory for the largest part. Such arrays are

@@ -50,6 +50,9 @@ TEST_CASE("elements act in expressions as their values") {
         using namespace numbers;
         with_elements(runtime, Big<double>{2}, Big<double>{8}, [](auto at) { elements::check_templates(at); });
         with_elements(runtime, Vector{{1, 2, 3}}, Vector{{4, 5, 6}}, [](auto at) { elements::check_vectors(at); });
+        with_elements(runtime, Lazy{1}, Lazy{2}, [](auto at) { elements::check_lazy(at); });
+        with_elements(runtime, Money{5}, Money{7}, [](auto at) { elements::check_money(at); });
+        with_elements(runtime, false, true, [&](auto at) { alone([&] { elements::check_bool_assignments(at); }); });
         with_elements(runtime, Flags::one, Flags::two, [](auto at) { elements::check_flags(at); });
     }
     fours.close();

@@ -127,8 +127,8 @@ TEST_CASE("compound assignments of bits and counts, for elements of every rank")
         CHECK((array(k) <<= 3).get() == (expected <<= 3));
         CHECK((array(k) >>= 1).get() == (expected >>= 1));
         CHECK((array(k) %= 1000).get() == (expected %= 1000));
-        CHECK((++array(k)).get() == ++expected);
-        CHECK((--array(k)).get() == --expected);
+        CHECK(++array(k) == ++expected);
+        CHECK(--array(k) == --expected);
         CHECK(array(k)++ == expected++);
         CHECK(array(k)-- == expected--);
         CHECK(array(k) == expected);

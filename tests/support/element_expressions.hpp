@@ -65,6 +65,25 @@ struct Vector {
     friend bool operator==(const Vector&, const Vector&) = default;
 };
 
+/// As in libraries of expression templates: an operator gives what refers to its operands, until it is a value.
+struct Lazy {
+    double value = 0;
+
+    struct Sum {
+        const Lazy& a;
+        const Lazy& b;
+        operator Lazy() const { return {a.value + b.value}; }
+    };
+    friend Sum operator+(const Lazy& a, const Lazy& b) { return {a, b}; }
+};
+
+/// Compared with numbers that do not become one.
+struct Money {
+    long cents = 0;
+
+    friend bool operator==(const Money& a, long b) { return a.cents == b; }
+};
+
 enum class Flags : std::uint8_t { none = 0, one = 1, two = 2 };
 template <class E>
     requires std::same_as<E, Flags>
@@ -220,6 +239,34 @@ void check_vectors(At at) {
     CHECK(at(0) * Vector{{1, 0, 0}} == 1);
     CHECK((2.0 * at(0))[2] == 6);
     CHECK((at(0) == Vector{{1, 2, 3}}));
+}
+
+/// Of numbers::Lazy: 1 and 2.
+template <class At>
+void check_lazy(At at) {
+    static_assert(std::same_as<decltype(at(0) + at(1)), numbers::Lazy>);
+    CHECK((at(0) + at(1)).value == 3);
+    CHECK((at(0) + numbers::Lazy{5}).value == 6);
+    CHECK((numbers::Lazy{5} + at(0)).value == 6);
+}
+
+/// Of numbers::Money: 5 and 7.
+template <class At>
+void check_money(At at) {
+    CHECK((at(0) == 5L));
+    CHECK((7L == at(1)));
+    CHECK((at(0) != 6));
+}
+
+/// Of false and true, by one rank.
+template <class At>
+void check_bool_assignments(At at) {
+    CHECK_FALSE(at(0)++);
+    CHECK(at(0));
+    at(0) &= at(1);
+    at(1) ^= true;
+    CHECK(at(0));
+    CHECK_FALSE(at(1));
 }
 
 /// Of numbers::Flags: one and two.

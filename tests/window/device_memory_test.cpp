@@ -72,6 +72,10 @@ void check_refusals(const MockDevice& device) {
     CHECK_THAT(message_of<UsageError>([&] { array.put({{0, 64}}, gpu); }), refused);
     const std::vector<std::int64_t> indices{1, 5, 60};
     CHECK_THAT(message_of<UsageError>([&] { array.gather(indices, std::span{gpu}.first(3)); }), refused);
+    const std::vector<Offset> offsets(2, Offset{0});
+    CHECK_THAT(message_of<UsageError>(
+                   [&] { window.fetch(lapwing::Atomic::add, target, offsets, 1.0, std::span{gpu}.first(2)); }),
+               refused);
     // Memory of the host goes as ever, and what the library says of it is no error of the program's.
     window.put(target, Offset{0}, host);
     CHECK(window.get<double>(target, Offset{8}) == 2);

@@ -4,6 +4,7 @@
 /// What lets the elements of arrays, and UPC's shared objects, stand in expressions where their values may.
 
 #include <cmath>
+#include <compare>
 #include <concepts>
 #include <functional>
 #include <type_traits>
@@ -44,12 +45,30 @@ concept ClassLike = std::is_class_v<V> || std::is_union_v<V> || std::is_enum_v<V
 template <class A, class B>
 concept NeedsOperators = ClassLike<value_of_t<A>> || ClassLike<value_of_t<B>>;
 
-/// What may be compared: values that have one type, or get it. Test frameworks have classes that are compared with
-/// anything, and keep the element.
+/// What may be compared: numbers and pointers, and classes of which one can be made from the other. Test frameworks
+/// have classes that hold an element, and are compared with anything: they keep the element.
 template <class A, class B>
-concept Comparable = NeedsOperators<A, B> &&
-                     (is_element<std::remove_cvref_t<B>> || std::convertible_to<const value_of_t<A>&, value_of_t<B>> ||
-                      std::convertible_to<const value_of_t<B>&, value_of_t<A>>);
+concept Comparable = NeedsOperators<A, B> && (is_element<std::remove_cvref_t<B>> || !std::is_class_v<value_of_t<B>> ||
+                                              std::constructible_from<value_of_t<B>, const value_of_t<A>&> ||
+                                              std::constructible_from<value_of_t<A>, const value_of_t<B>&>);
+
+/// What a comparison of values gives: nothing of a test framework's.
+template <class V>
+concept Compared = std::same_as<V, bool> || std::same_as<V, std::partial_ordering> ||
+                   std::same_as<V, std::weak_ordering> || std::same_as<V, std::strong_ordering>;
+
+/// The result of an operator on an A and a B. A class that is neither, but becomes one, may be an expression that
+/// refers to operands which end with the operator (expression templates): it is evaluated.
+template <class A, class B, class V>
+[[nodiscard, gnu::always_inline]] constexpr auto evaluated(V&& result) {
+    using Result = std::remove_cvref_t<V>;
+    constexpr bool own = std::is_same_v<Result, A> || std::is_same_v<Result, B> || !std::is_class_v<Result>;
+    if constexpr (!own && std::convertible_to<V, A> && !std::convertible_to<const A&, Result>)
+        return A(std::forward<V>(result));
+    else if constexpr (!own && std::convertible_to<V, B> && !std::convertible_to<const B&, Result>)
+        return B(std::forward<V>(result));
+    else return Result(std::forward<V>(result));
+}
 
 /// What is on the left of an element: no element, whose own operator it is then.
 template <class L, class T>
@@ -100,12 +119,12 @@ class ElementExpressions {
     template <class R>                                                                              \
         requires NeedsOperators<T, R> && requires(const T& a, const value_of_t<R>& b) { a sign b; } \
     friend auto operator sign(const Object& left, const R& right) {                                 \
-        return value_of(left) sign value_of(right);                                                 \
+        return evaluated<T, value_of_t<R>>(value_of(left) sign value_of(right));                    \
     }                                                                                               \
     template <class L>                                                                              \
         requires LeftOf<L, T> && requires(const L& a, const T& b) { a sign b; }                     \
     friend auto operator sign(const L& left, const Object& right) {                                 \
-        return left sign value_of(right);                                                           \
+        return evaluated<L, T>(left sign value_of(right));                                          \
     }
     LAPWING_BINARY(+)
     LAPWING_BINARY(-)
@@ -117,16 +136,20 @@ class ElementExpressions {
     LAPWING_BINARY(^)
 #undef LAPWING_BINARY
 
-#define LAPWING_COMPARISON(sign)                                                                    \
-    template <class R>                                                                              \
-        requires Comparable<T, R> && requires(const T& a, const value_of_t<R>& b) { a sign b; }     \
-    friend auto operator sign(const Object& left, const R& right) {                                 \
-        return value_of(left) sign value_of(right);                                                 \
-    }                                                                                               \
-    template <class L>                                                                              \
-        requires LeftOf<L, T> && Comparable<T, L> && requires(const L& a, const T& b) { a sign b; } \
-    friend auto operator sign(const L& left, const Object& right) {                                 \
-        return left sign value_of(right);                                                           \
+#define LAPWING_COMPARISON(sign)                                                        \
+    template <class R>                                                                  \
+        requires Comparable<T, R> && requires(const T& a, const value_of_t<R>& b) {     \
+            { a sign b } -> Compared;                                                   \
+        }                                                                               \
+    friend auto operator sign(const Object& left, const R& right) {                     \
+        return value_of(left) sign value_of(right);                                     \
+    }                                                                                   \
+    template <class L>                                                                  \
+        requires LeftOf<L, T> && Comparable<T, L> && requires(const L& a, const T& b) { \
+            { a sign b } -> Compared;                                                   \
+        }                                                                               \
+    friend auto operator sign(const L& left, const Object& right) {                     \
+        return left sign value_of(right);                                               \
     }
     LAPWING_COMPARISON(==)
     LAPWING_COMPARISON(!=)
@@ -142,7 +165,7 @@ class ElementExpressions {
         requires LeftOf<L, T> && std::is_class_v<L> && (!ReturnsReference<L, T>) &&
                  requires(L& a, const T& b) { a << b; }
     friend auto operator<<(L& left, const Object& right) {
-        return left << value_of(right);
+        return evaluated<L, T>(left << value_of(right));
     }
     template <class L>
         requires LeftOf<L, T> && std::is_class_v<L> && ReturnsReference<L, T>
@@ -152,12 +175,12 @@ class ElementExpressions {
     template <class R>
         requires NeedsOperators<T, R> && requires(const T& a, const value_of_t<R>& b) { a << b; }
     friend auto operator<<(const Object& left, const R& right) {
-        return value_of(left) << value_of(right);
+        return evaluated<T, value_of_t<R>>(value_of(left) << value_of(right));
     }
     template <class R>
         requires NeedsOperators<T, R> && requires(const T& a, const value_of_t<R>& b) { a >> b; }
     friend auto operator>>(const Object& left, const R& right) {
-        return value_of(left) >> value_of(right);
+        return evaluated<T, value_of_t<R>>(value_of(left) >> value_of(right));
     }
 
 #define LAPWING_COMPOUND(sign)                                                                     \
@@ -179,26 +202,26 @@ class ElementExpressions {
     LAPWING_COMPOUND(>>=)
 #undef LAPWING_COMPOUND
 
-#define LAPWING_FUNCTION(name)                                           \
-    friend auto name(const Object& element)                              \
-        requires std::invocable<standard_functions::name##_of, const T&> \
-    {                                                                    \
-        return standard_functions::name##_of{}(value_of(element));       \
+#define LAPWING_FUNCTION(name)                                                      \
+    friend auto name(const Object& element)                                         \
+        requires std::invocable<standard_functions::name##_of, const T&>            \
+    {                                                                               \
+        return evaluated<T, T>(standard_functions::name##_of{}(value_of(element))); \
     }
     LAPWING_UNARY_FUNCTIONS(LAPWING_FUNCTION)
 #undef LAPWING_FUNCTION
 #undef LAPWING_UNARY_FUNCTIONS
 
-#define LAPWING_FUNCTION(name)                                                                        \
-    template <class R>                                                                                \
-        requires std::invocable<standard_functions::name##_of, const T&, const value_of_t<R>&>        \
-    friend auto name(const Object& first, const R& second) {                                          \
-        return standard_functions::name##_of{}(value_of(first), value_of(second));                    \
-    }                                                                                                 \
-    template <class L>                                                                                \
-        requires(!is_element<L>) && std::invocable<standard_functions::name##_of, const L&, const T&> \
-    friend auto name(const L& first, const Object& second) {                                          \
-        return standard_functions::name##_of{}(first, value_of(second));                              \
+#define LAPWING_FUNCTION(name)                                                                                  \
+    template <class R>                                                                                          \
+        requires std::invocable<standard_functions::name##_of, const T&, const value_of_t<R>&>                  \
+    friend auto name(const Object& first, const R& second) {                                                    \
+        return evaluated<T, value_of_t<R>>(standard_functions::name##_of{}(value_of(first), value_of(second))); \
+    }                                                                                                           \
+    template <class L>                                                                                          \
+        requires(!is_element<L>) && std::invocable<standard_functions::name##_of, const L&, const T&>           \
+    friend auto name(const L& first, const Object& second) {                                                    \
+        return evaluated<L, T>(standard_functions::name##_of{}(first, value_of(second)));                       \
     }
     LAPWING_BINARY_FUNCTIONS(LAPWING_FUNCTION)
 #undef LAPWING_FUNCTION
@@ -212,7 +235,7 @@ public:
     auto operator sign() const                                    \
         requires ClassLike<T> && requires(const T& a) { sign a; } \
     {                                                             \
-        return sign self().get();                                 \
+        return evaluated<T, T>(sign self().get());                \
     }
     LAPWING_UNARY(+)
     LAPWING_UNARY(-)
@@ -220,9 +243,11 @@ public:
     LAPWING_UNARY(~)
     LAPWING_UNARY(*)
 #undef LAPWING_UNARY
-    /// Of values that have one: a value.
+    /// Of values that have one: a value, and no address in this one, which ends here.
     template <class I>
-        requires ClassLike<T> && requires(const T& value, const I& index) { value[index]; }
+        requires ClassLike<T> && requires(const T& value, const I& index) {
+            requires !std::is_pointer_v<std::decay_t<decltype(value[index])>>;
+        }
     [[nodiscard]] auto operator[](const I& index) const {
         return self().get()[index];
     }

@@ -77,12 +77,16 @@ public:
     /// A copy refers to the same element.
     ArrayElement(const ArrayElement&) = default;
     /// put(): of a value, or of another element's value.
-    [[gnu::always_inline]] const ArrayElement& operator=(const value_type& value) const {
+    [[gnu::always_inline]] const ArrayElement& operator=(const value_type& value) const
+        requires(!std::is_const_v<ValueOf<T>>)
+    {
         put(value);
         return *this;
     }
     /// As above.
-    [[gnu::always_inline]] const ArrayElement& operator=(const ArrayElement& other) const {
+    [[gnu::always_inline]] const ArrayElement& operator=(const ArrayElement& other) const
+        requires(!std::is_const_v<ValueOf<T>>)
+    {
         put(other.get());
         return *this;
     }
@@ -149,7 +153,7 @@ private:
 /// `a[i][j]`.
 template <Shareable T, std::size_t B = 1, std::size_t N = 1>
 class SharedArray {
-    static_assert(alignof(T) <= 64, "shared memory is aligned to 64 bytes: alignof(T) is larger");
+    static_assert(alignof(ValueOf<T>) <= 64, "shared memory is aligned to 64 bytes: alignof(T) is larger");
     static_assert(B == dynamic_block || B <= UINT32_MAX, "a block has at most 2^32 - 1 elements (UPC_MAX_BLOCK_SIZE)");
 
 public:

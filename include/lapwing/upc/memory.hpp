@@ -12,16 +12,19 @@ namespace lapwing::upc {
 /// in turn; the pointer has the block size B, which equals `block_size` in most programs. Not cleared.
 template <class T, std::size_t B = 1>
 [[nodiscard]] Pointer<T, B> all_alloc(std::size_t blocks, std::size_t block_size = B) {
+    static_assert(alignof(ValueOf<T>) <= 64, "shared memory is aligned to 64 bytes: alignof(T) is larger");
     return Pointer<T, B>{lapwing_upc_all_alloc(blocks, block_size * sizeof(ValueOf<T>))};
 }
 /// As above.
 template <class T, std::size_t B = 1>
 [[nodiscard]] Pointer<T, B> global_alloc(std::size_t blocks, std::size_t block_size = B) {
+    static_assert(alignof(ValueOf<T>) <= 64, "shared memory is aligned to 64 bytes: alignof(T) is larger");
     return Pointer<T, B>{lapwing_upc_global_alloc(blocks, block_size * sizeof(ValueOf<T>))};
 }
 /// upc_alloc: `count` elements with affinity to the calling thread; the pointer has an indefinite block size.
 template <class T>
 [[nodiscard]] Pointer<T, indefinite> alloc(std::size_t count) {
+    static_assert(alignof(ValueOf<T>) <= 64, "shared memory is aligned to 64 bytes: alignof(T) is larger");
     return Pointer<T, indefinite>{lapwing_upc_alloc(count * sizeof(ValueOf<T>))};
 }
 /// upc_free, by any thread, and upc_all_free, collective: of a pointer that one of these returned, or null.

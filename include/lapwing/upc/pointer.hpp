@@ -278,6 +278,42 @@ template <class T, std::size_t B>
 [[nodiscard]] std::size_t elemsizeof(const Pointer<T, B>& /*p*/) noexcept {
     return sizeof(ValueOf<T>);
 }
+/// The same of a shared object whose value is a pointer: `threadof(p[i])`.
+template <class E>
+    requires lapwing::detail::support::is_element<E>
+[[nodiscard]] int threadof(const E& object) {
+    return threadof(object.get());
+}
+/// As above.
+template <class E>
+    requires lapwing::detail::support::is_element<E>
+[[nodiscard]] std::size_t phaseof(const E& object) {
+    return phaseof(object.get());
+}
+/// As above.
+template <class E>
+    requires lapwing::detail::support::is_element<E>
+[[nodiscard]] std::size_t addrfield(const E& object) {
+    return addrfield(object.get());
+}
+/// As above.
+template <class E>
+    requires lapwing::detail::support::is_element<E>
+[[nodiscard]] auto resetphase(const E& object) {
+    return resetphase(object.get());
+}
+/// As above.
+template <class E>
+    requires lapwing::detail::support::is_element<E>
+[[nodiscard]] auto cast(const E& object) {
+    return cast(object.get());
+}
+/// As above.
+template <class E>
+    requires lapwing::detail::support::is_element<E>
+[[nodiscard]] std::size_t blocksizeof(const E& object) {
+    return blocksizeof(object.get());
+}
 /// upc_affinitysize: bytes with affinity to a thread in an object of total_bytes in blocks of block_bytes (0:
 /// indefinite).
 [[nodiscard]] inline std::size_t affinitysize(std::size_t total_bytes, std::size_t block_bytes, int thread) {

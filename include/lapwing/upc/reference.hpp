@@ -91,9 +91,6 @@ template <class T>
 inline constexpr bool is_pointer_to_shared = false;
 template <class T, std::size_t B>
 inline constexpr bool is_pointer_to_shared<Pointer<T, B>> = true;
-template <class T>
-inline constexpr bool is_pointer =
-    is_pointer_to_shared<T> || (std::is_pointer_v<T> && !std::is_void_v<std::remove_pointer_t<T>>);
 
 /// T with the qualifier of Q.
 template <class T, class Q>
@@ -101,12 +98,16 @@ struct QualifiedAs {
     using type = T;
 };
 template <class T, class Q>
+struct QualifiedAs<T, const Q> {
+    using type = const T;
+};
+template <class T, class Q>
 struct QualifiedAs<T, strict<Q>> {
-    using type = strict<T>;
+    using type = strict<typename QualifiedAs<T, Q>::type>;
 };
 template <class T, class Q>
 struct QualifiedAs<T, relaxed<Q>> {
-    using type = relaxed<T>;
+    using type = relaxed<typename QualifiedAs<T, Q>::type>;
 };
 
 /// A member of type M, or an element of such a member, of a structure of type Q.
@@ -116,10 +117,12 @@ template <class M, class Q>
     else return Reference<typename QualifiedAs<M, Q>::type>{place};
 }
 
-/// The target of a pointer that is itself a shared object: UPC's `*a[i]` and `a[i][j]`. The pointer is fetched first.
-template <class Object>
+/// What a shared object has whose value is a pointer to memory of one thread's: `*a[i]` and `a[i][j]`.
+template <class Object, class T>
 class TargetOfPointer {
 public:
+    using stands_for = T;
+
     [[nodiscard, gnu::always_inline]] decltype(auto) operator*() const { return *object().get(); }
     [[nodiscard, gnu::always_inline]] decltype(auto) operator[](std::ptrdiff_t i) const { return object().get()[i]; }
 
@@ -129,10 +132,11 @@ private:
     }
 };
 
-/// What lets an object stand for its value, of type T, in expressions. A pointer needs no more than a conversion.
+/// What lets an object stand for its value, of type T, in expressions.
 template <class Object, class T>
 using ExpressionsOf =
-    std::conditional_t<is_pointer<T>, TargetOfPointer<Object>, lapwing::detail::support::ElementExpressions<Object, T>>;
+    std::conditional_t<std::is_pointer_v<T> && !std::is_void_v<std::remove_pointer_t<T>>, TargetOfPointer<Object, T>,
+                       lapwing::detail::support::ElementExpressions<Object, T>>;
 
 } // namespace detail
 
@@ -253,13 +257,25 @@ public:
         detail::put(place_, &value, sizeof(value_type), order);
     }
     /// put(): of a value, or of another object's value.
-    [[gnu::always_inline]] const Reference& operator=(const value_type& value) const {
+    [[gnu::always_inline]] const Reference& operator=(const value_type& value) const
+        requires(!std::is_const_v<ValueOf<Q>>)
+    {
         put(value);
         return *this;
     }
     /// As above.
-    [[gnu::always_inline]] const Reference& operator=(const Reference& other) const {
+    [[gnu::always_inline]] const Reference& operator=(const Reference& other) const
+        requires(!std::is_const_v<ValueOf<Q>>)
+    {
         put(other.get());
+        return *this;
+    }
+    /// As above: elements of arrays are both references and values, of which neither is to be preferred.
+    template <class E>
+        requires(lapwing::detail::support::is_element<E> && !std::is_same_v<E, Reference> &&
+                 !std::is_const_v<ValueOf<Q>>)
+    [[gnu::always_inline]] const Reference& operator=(const E& other) const {
+        put(static_cast<value_type>(other.get()));
         return *this;
     }
 

@@ -48,12 +48,16 @@ public:
     /// A copy refers to the same element.
     ViewElement(const ViewElement&) = default;
     /// put(): of a value, or of another element's value.
-    [[gnu::always_inline]] const ViewElement& operator=(const value_type& value) const {
+    [[gnu::always_inline]] const ViewElement& operator=(const value_type& value) const
+        requires(!std::is_const_v<ValueOf<T>>)
+    {
         put(value);
         return *this;
     }
     /// As above.
-    [[gnu::always_inline]] const ViewElement& operator=(const ViewElement& other) const {
+    [[gnu::always_inline]] const ViewElement& operator=(const ViewElement& other) const
+        requires(!std::is_const_v<ValueOf<T>>)
+    {
         put(other.get());
         return *this;
     }
