@@ -63,6 +63,8 @@ public:
 
     /// Collective. As GlobalArray's.
     void close() { array_.close(); }
+    /// Whether it is closed, or was never opened.
+    [[nodiscard]] bool closed() const noexcept { return array_.closed(); }
 
     /// The indices.
     [[nodiscard]] const Domain<N>& domain() const noexcept { return domain_; }

@@ -54,10 +54,13 @@ TEST_CASE("elements are read and written by the indices of the domain") {
         CHECK_THROWS_AS(array(0, 33), RangeError);
         CHECK_THROWS_AS(array.owner(8, 1), RangeError);
         array.barrier();
+        CHECK_FALSE(array.closed());
         array.close();
+        CHECK(array.closed());
         CHECK_THROWS_AS(array(0, 1), UsageError);
     }
     DomainArray<double, 2> closed;
+    CHECK(closed.closed());
     CHECK_THROWS_AS(closed(0, 1), UsageError);
 }
 

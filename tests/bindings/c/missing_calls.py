@@ -21,7 +21,7 @@ OBJECTS = {
 ELSEWHERE = {
     "close": "free",  # of every class
     "Team::reduce": "runtime_all_reduce", "Team::settings": "runtime_setting",
-    "Team::closed": "runtime_free", "Window::closed": "window_free", "Lock::closed": "lock_free", "ArrayBase::closed": "array_free",  # a freed handle is an error
+    "Team::closed": "runtime_free", "Window::closed": "window_free", "Lock::closed": "lock_free", "ArrayBase::closed": "array_free", "DomainArray::closed": "array_free",  # a freed handle is an error
     "Window::local_as": "window_local", "Window::reachable": "window_memory", "Window::team": "runtime_rank",
     "Window::get_bytes": "window_get", "Window::put_bytes": "window_put", "Window::start_get_bytes": "window_start_get",
     "Window::start_put_bytes": "window_start_put", "Window::put_notify_bytes": "window_put_notify",
