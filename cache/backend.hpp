@@ -1,14 +1,17 @@
 #pragma once
 
-#include "window/remote_cache.hpp"
-
 #include <cstddef>
 #include <cstdint>
 #include <span>
 
 namespace lapwing::detail::cache {
 
-using window::DirtyRun;
+/// Bytes of one rank's part that are to be written, and where they are now.
+struct DirtyRun {
+    std::uint64_t offset = 0;
+    const std::byte* source = nullptr;
+    std::uint64_t bytes = 0;
+};
 
 /// Remote memory, as the cache sees it.
 ///

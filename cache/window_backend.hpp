@@ -11,17 +11,13 @@
 
 namespace lapwing::detail::cache {
 
-/// A window's paths to other nodes, below its cache.
+/// A window's transports, below its cache.
 class WindowBackend final : public Backend {
 public:
     explicit WindowBackend(window::WindowState& window) : window_{window} {}
 
-    Token start_get(int rank, std::uint64_t offset, std::span<std::byte> destination) override {
-        return keep(window_.puts_and_gets().begin_get(rank, offset, destination, transport::Access::Starter::cache));
-    }
-    Token start_put(int rank, std::uint64_t offset, std::span<const std::byte> source) override {
-        return keep(window_.puts_and_gets().begin_put(rank, offset, source, transport::Access::Starter::cache));
-    }
+    Token start_get(int rank, std::uint64_t offset, std::span<std::byte> destination) override;
+    Token start_put(int rank, std::uint64_t offset, std::span<const std::byte> source) override;
     bool test(Token token) override {
         try {
             if (!transfers_[token - 1]->test()) return false;
@@ -37,15 +33,9 @@ public:
         const std::unique_ptr<transport::PendingTransfer> transfer = drop(token); // not waited for again if it throws
         transfer->wait();
     }
-    void get(int rank, std::uint64_t offset, std::span<std::byte> destination) override {
-        window_.puts_and_gets().get_uncached(rank, offset, destination, transport::Access::Starter::cache);
-    }
-    void put(int rank, std::uint64_t offset, std::span<const std::byte> source) override {
-        window_.puts_and_gets().put_uncached(rank, offset, source, transport::Access::Starter::cache);
-    }
-    void put_runs(int rank, std::span<const DirtyRun> runs) override {
-        window_.puts_and_gets().put_runs_uncached(rank, runs);
-    }
+    void get(int rank, std::uint64_t offset, std::span<std::byte> destination) override;
+    void put(int rank, std::uint64_t offset, std::span<const std::byte> source) override;
+    void put_runs(int rank, std::span<const DirtyRun> runs) override;
     std::uint64_t part_bytes(int rank) const override { return window_.map().bytes(rank); }
     bool has_left(int rank) override {
         team::Membership& membership = window_.team_state().membership();
@@ -54,6 +44,13 @@ public:
     void note_lost(int rank, std::uint64_t bytes) override { window_.order().lost_writes().note(rank, bytes); }
 
 private:
+    /// Copies beside the cache are not notified: they were when the program wrote what is put.
+    [[nodiscard]] transport::BegunAccess begin(const transport::Access& access) {
+        return window_.order().begin_for_cache(access);
+    }
+    [[nodiscard]] transport::BegunAccess begin_place(int rank, const transport::Place& place, bool continues);
+    /// Completes what conflicts with the places of the runs.
+    void begin_places(int rank, std::span<const DirtyRun> runs);
     Token keep(std::unique_ptr<transport::PendingTransfer> transfer) {
         if (transfer == nullptr) return complete;
         if (free_.empty()) {

@@ -132,19 +132,20 @@ void WindowCache::invalidate() {
     for_each_thread([](OfThread& thread) { begin_epoch(thread.epoch); });
 }
 
-void WindowCache::get(int target, std::uint64_t offset, std::span<std::byte> destination) {
+bool WindowCache::get(int target, std::uint64_t offset, std::span<std::byte> destination) {
     OfThread* const own = mine();
-    if (own == nullptr) return window_.puts_and_gets().get_uncached(target, offset, destination);
+    if (own == nullptr) return false;
     if (destination.size() == 8 && offset % 8 == 0) {
         if (const auto* value = own->pages->hot_pages().find<std::uint64_t>(target, offset)) {
             std::memcpy(destination.data(), value, 8);
-            return;
+            return true;
         }
     }
     const support::BiasedMutex::Guard guard{own->mutex};
     if (!recorded_.empty()) [[unlikely]]
         ask_for_recorded(*own);
     own->pages->get(target, offset, destination);
+    return true;
 }
 
 void WindowCache::ask_for_recorded(OfThread& own) {
@@ -165,11 +166,12 @@ void WindowCache::ask_for_recorded(OfThread& own) {
             own.pages->prefetch(part.owner, part.begin, part.end - part.begin, true);
 }
 
-void WindowCache::put(int target, std::uint64_t offset, std::span<const std::byte> source) {
+bool WindowCache::put(int target, std::uint64_t offset, std::span<const std::byte> source) {
     OfThread* const own = mine();
-    if (own == nullptr) return window_.puts_and_gets().put_uncached(target, offset, source);
+    if (own == nullptr) return false;
     const support::BiasedMutex::Guard guard{own->mutex};
     own->pages->put(target, offset, source);
+    return true;
 }
 
 void WindowCache::prefetch(int target, std::uint64_t offset, std::uint64_t bytes) {

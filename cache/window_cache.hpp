@@ -48,8 +48,8 @@ public:
                 std::vector<window::AdvisedWindow::Part> recorded);
     ~WindowCache() override;
 
-    void get(int target, std::uint64_t offset, std::span<std::byte> destination) override;
-    void put(int target, std::uint64_t offset, std::span<const std::byte> source) override;
+    bool get(int target, std::uint64_t offset, std::span<std::byte> destination) override;
+    bool put(int target, std::uint64_t offset, std::span<const std::byte> source) override;
     void prefetch(int target, std::uint64_t offset, std::uint64_t bytes) override;
     void before_read(int target, std::uint64_t offset, std::uint64_t bytes) override;
     void before_write(int target, std::uint64_t offset, std::uint64_t bytes) override;

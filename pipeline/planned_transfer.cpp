@@ -123,10 +123,9 @@ void PlannedTransfer::start_operation(std::uint64_t slot, std::uint64_t offset, 
     window::WindowState& window = plan_->window;
     auto& under_way = buffers_->under_way[slot];
     if (under_way.size() >= blocks_under_way) (void)slot_complete(slot, true); // many blocks there, and a large chunk
-    constexpr auto program = transport::Access::Starter::program;
-    under_way.emplace_back(plan_->direction == Direction::put
-                               ? window.puts_and_gets().begin_put(plan_->rank, offset, {memory, bytes}, program)
-                               : window.puts_and_gets().begin_get(plan_->rank, offset, {memory, bytes}, program));
+    under_way.push_back(plan_->direction == Direction::put
+                            ? window.puts_and_gets().start_put_part(plan_->rank, offset, {memory, bytes})
+                            : window.puts_and_gets().start_get(plan_->rank, offset, {memory, bytes}));
 }
 
 void PlannedTransfer::pack_next(std::byte* packed, std::uint64_t bytes) {
@@ -147,9 +146,15 @@ void PlannedTransfer::start_packed(std::uint64_t slot, std::uint64_t bytes) {
 std::uint64_t PlannedTransfer::start_owner_packed(std::uint64_t slot, std::uint64_t bytes) {
     window::WindowState& window = plan_->window;
     const bool put = plan_->direction == Direction::put;
-    const std::int64_t lower = plan_->remote.lower();
-    const transport::Touched touched{
-        .offset = static_cast<std::uint64_t>(lower), .bytes = plan_->remote.span(), .first = started_ == 0};
+    transport::MessageTransport& messages = window.transports().messages;
+    const auto begin = [&] {
+        return window.order().begin({.target = plan_->rank,
+                                     .offset = static_cast<std::uint64_t>(plan_->remote.lower()),
+                                     .bytes = plan_->remote.span(),
+                                     .kind = put ? transport::Access::Kind::update : transport::Access::Kind::read,
+                                     .call = put ? "Window::put" : "Window::get",
+                                     .continues = started_ != 0});
+    };
     std::byte* const table = slot_memory(slot);
     const bool one_block = plan_->remote.is_contiguous();
     datatype::RunTable runs{.table_bytes = 0, .data_bytes = bytes};
@@ -159,8 +164,7 @@ std::uint64_t PlannedTransfer::start_owner_packed(std::uint64_t slot, std::uint6
     if (put && !one_block) {
         std::byte* const data = table + runs.table_bytes;
         pack_next(data, bytes);
-        under_way.push_back(window.puts_and_gets().start_scatter(plan_->rank, touched,
-                                                                 {table, runs.table_bytes + bytes}, runs.table_bytes));
+        under_way.emplace_back(messages.start_scatter(begin(), {table, runs.table_bytes + bytes}, runs.table_bytes));
         return bytes;
     }
     // Directly from or to the memory if it is one block.
@@ -168,14 +172,12 @@ std::uint64_t PlannedTransfer::start_owner_packed(std::uint64_t slot, std::uint6
     if (one_block_here()) data = memory_ + local_.next(bytes).offset;
     else if (put) pack_next(data, bytes);
     if (!one_block) {
-        under_way.push_back(
-            window.puts_and_gets().start_gather(plan_->rank, touched, {table, runs.table_bytes}, {data, bytes}));
+        under_way.emplace_back(messages.start_gather(begin(), {table, runs.table_bytes}, {data, bytes}));
         return bytes;
     }
     const auto offset = static_cast<std::uint64_t>(remote_.next(bytes).offset);
-    under_way.push_back(
-        put ? window.puts_and_gets().start_put_by_messages(plan_->rank, touched, offset, {data, bytes})
-            : window.puts_and_gets().start_get_by_messages(plan_->rank, touched, offset, {data, bytes}));
+    under_way.emplace_back(put ? messages.start_put_part(begin(), offset, {data, bytes})
+                               : messages.start_get_part(begin(), offset, {data, bytes}));
     return bytes;
 }
 

@@ -248,7 +248,7 @@ void EntryBuffer::repair() {
                              [&](std::byte* copy, std::uint64_t offset, std::uint64_t bytes) {
                                  if (const std::byte* const segment = window_.map().base(lost.target))
                                      std::memcpy(copy, segment + offset, bytes);
-                                 else window_.puts_and_gets().get_uncached(lost.target, offset, {copy, bytes});
+                                 else window_.puts_and_gets().get_past_cache(lost.target, offset, {copy, bytes});
                              });
         });
     lost_.clear();

@@ -15,7 +15,7 @@ namespace lapwing::detail::window {
 
 // ---- before an access -----------------------------------------------------------------------------------------------
 
-void AccessOrder::complete_before(const transport::Access& access) {
+void AccessOrder::complete_entered_before(const transport::Access& access) {
     bool conflict = false;
     bool full = false;
     {
@@ -23,44 +23,40 @@ void AccessOrder::complete_before(const transport::Access& access) {
         conflict = ledger_.conflicts(access) || ledger_.conflicts_with_adds(access);
         full = ledger_.full();
     }
-    if (conflict) complete_conflicting(access.target);
-    else if (full) complete_started();
-}
-
-void AccessOrder::complete_conflicting(int target) {
-    facts_.statistics.add(Counter::conflicts);
-    complete_started(target);
+    if (conflict) {
+        facts_.statistics.add(Counter::conflicts);
+        complete_started(access.target);
+    } else if (full) {
+        complete_started();
+    }
 }
 
 transport::BegunAccess AccessOrder::begin(const transport::Access& whole, std::span<const mpi::ListedAtomic> values,
                                           std::uint64_t value_bytes) {
+    enter(whole);
     for (const mpi::ListedAtomic& one : values)
         cache_before({.target = whole.target, .offset = one.offset, .bytes = value_bytes, .kind = whole.kind});
-    transport::Access access = whole;
-    access.past_cache = true; // by now
-    return begin(access);
+    complete_before(whole);
+    return begun(whole);
 }
 
 // ---- adds -----------------------------------------------------------------------------------------------------------
 
 void AccessOrder::add(const transport::Access& access, transport::AddKind kind, const void* operand) {
     enter(access);
+    cache_before(access);
     adds_.add(access.target, access.offset, kind, operand); // begins as send_adds()
 }
 
 AddSender::Limits AccessOrder::add_limits() const {
-    return {.message = messages_.inline_limit() / sizeof(messages::AddPayload),
+    return {.message = transports_.messages.inline_limit() / sizeof(messages::AddPayload),
             .bytes = add_memory(facts_.state.settings()),
             .ranks = static_cast<std::size_t>(facts_.state.size())};
 }
 
 void AccessOrder::send_adds(int target, transport::AddKind kind, std::uint64_t begin, std::uint64_t end,
                             std::span<const messages::AddPayload> adds) {
-    const transport::Access access{.target = target,
-                                   .offset = begin,
-                                   .bytes = end - begin,
-                                   .kind = transport::Access::Kind::update,
-                                   .call = "Window::add"};
+    const transport::Access access{target, begin, end - begin, transport::Access::Kind::update, "Window::add"};
     facts_.state.check_reachable(access.call, target);
     bool conflict = false;
     bool full = false;
@@ -69,9 +65,12 @@ void AccessOrder::send_adds(int target, transport::AddKind kind, std::uint64_t b
         conflict = ledger_.conflicts(access);
         full = ledger_.full_of_adds();
     }
-    if (conflict) complete_conflicting(target);
+    if (conflict) {
+        facts_.statistics.add(Counter::conflicts);
+        complete_started(target);
+    }
     if (full) complete_sent_adds();
-    messages_.adds(begun(access), kind, adds);
+    transports_.messages.adds(begun(access), kind, adds);
 }
 
 void AccessOrder::complete_sent_adds() {
@@ -86,7 +85,7 @@ void AccessOrder::complete_sent_adds() {
     // elsewhere.
     if (facts_.state.membership().broken())
         std::erase_if(targets, [this](int target) { return facts_.state.membership().has_left(target); });
-    messages_.flush(targets);
+    transports_.messages.flush(targets);
     const support::BiasedMutex::Guard guard{ledger_.mutex()};
     for (const int target : targets) ledger_.complete_adds(target, reached);
 }
@@ -215,24 +214,24 @@ void AccessOrder::complete_started(int target) {
         // Asked under the mutex: a message of another thread that is in the ledger has been counted.
         if (!ledger_.messages_under_way()) [[likely]] {
             if (ledger_.outstanding().touches(target)) {
-                rma_.flush(target);
+                transports_.rma.flush(target);
                 ledger_.complete(target, reached);
             }
         } else {
             const bool by_window = ledger_.outstanding().touches_by_window(target);
             guard.unlock();
             // Both are under way at a time.
-            const messages::Engine::FlushTicket ticket = messages_.start_flush(target);
+            const messages::Engine::FlushTicket ticket = transports_.messages.start_flush(target);
             if (by_window) {
                 guard.lock();
-                rma_.flush(target);
+                transports_.rma.flush(target);
                 guard.unlock();
             }
-            messages_.finish_flush(target, ticket);
+            transports_.messages.finish_flush(target, ticket);
             guard.lock();
             ledger_.complete(target, reached);
             guard.unlock();
-            messages_.check_dropped("Window::flush");
+            transports_.messages.check_dropped("Window::flush");
         }
     }
     // Release and acquire, for the accesses of that rank and this one to each other's memory. Where memory is not
@@ -245,17 +244,17 @@ void AccessOrder::complete_started(int target) {
 void AccessOrder::complete_started() {
     if (ledger_.empty() && !ledger_.messages_under_way()) return;
     support::BiasedMutex::Guard guard{ledger_.mutex()};
-    rma_.flush();
+    transports_.rma.flush();
     const transport::AccessLedger::Versions reached = ledger_.versions();
-    if (ledger_.messages_under_way() && messages_.busy()) {
+    if (ledger_.messages_under_way() && transports_.messages.busy()) {
         guard.unlock();
         // Operations to ranks that left are over, too; nobody who continues with other ranks is held up by them.
-        for (const int target : messages_.flush()) lost_.note_under_way(target);
+        for (const int target : transports_.messages.flush()) lost_.note_under_way(target);
         guard.lock();
     }
     ledger_.complete(transport::AccessLedger::any_rank, reached);
     guard.unlock();
-    messages_.check_dropped("Window::flush");
+    transports_.messages.check_dropped("Window::flush");
 }
 
 void AccessOrder::detach_transfers() {

@@ -2,8 +2,7 @@
 
 #include "src/mpi/atomics.hpp"
 #include "src/transport/access_ledger.hpp"
-#include "src/transport/message_transport.hpp"
-#include "src/transport/rma_transport.hpp"
+#include "src/transport/transports.hpp"
 #include "window/chunked_transfer.hpp"
 #include "window/copy_registry.hpp"
 #include "window/gathered_adds.hpp"
@@ -21,28 +20,31 @@ namespace lapwing::detail::window {
 /// adds, and what transports have started.
 class AccessOrder final : private transport::AccessGate, private AddSender {
 public:
-    AccessOrder(transport::AccessLedger& ledger, transport::RmaTransport& rma, transport::MessageTransport& messages,
-                CopiesObserver& observer) noexcept
-        : facts_{ledger.facts()}, ledger_{ledger}, rma_{rma}, messages_{messages}, copies_{facts_, observer} {}
+    AccessOrder(transport::AccessLedger& ledger, transport::Transports& transports, CopiesObserver& observer) noexcept
+        : facts_{ledger.facts()}, ledger_{ledger}, transports_{transports}, copies_{facts_, observer} {}
     AccessOrder(const AccessOrder&) = delete;
     AccessOrder& operator=(const AccessOrder&) = delete;
 
     /// Throws if the target has left. Completes what is under way there if the access conflicts with it, or everything
-    /// if too much is under way to tell. Puts and gets that the cache serves come here when the cache starts its own,
-    /// with its mutex held, and so must not wait for chunked transfers: a thread that moves those on holds their lock,
-    /// and may need the cache. They need not wait: plans on cached windows are carried out at once; the only chunked
-    /// transfers beside a cache are gets past it (pipeline::start_past_cache), whose bytes nobody writes before they
-    /// are complete.
+    /// if too much is under way to tell.
     [[nodiscard]] transport::BegunAccess begin(const transport::Access& access) {
         enter(access);
-        if (access.continues) return begun(access);
-        if (!adds_.empty()) adds_.before(access.target, access.offset, access.bytes);
-        if (!ledger_.empty() || ledger_.has_adds_that_may_be_overtaken()) complete_before(access);
+        cache_before(access);
+        complete_before(access);
         return begun(access);
     }
     /// The same for values in a range, at these offsets: the cache loses no more than these.
     [[nodiscard]] transport::BegunAccess begin(const transport::Access& whole,
                                                std::span<const mpi::ListedAtomic> values, std::uint64_t value_bytes);
+    /// The same for what the cache starts, with its mutex held. It must not wait for chunked transfers: a thread that
+    /// moves those on holds their lock, and may need the cache. It need not wait: plans on cached windows are carried
+    /// out at once; the only chunked transfers beside a cache are gets past it (pipeline::start_past_cache), whose
+    /// bytes nobody writes before they are complete.
+    [[nodiscard]] transport::BegunAccess begin_for_cache(const transport::Access& access) {
+        facts_.state.check_reachable(access.call, access.target);
+        complete_before(access);
+        return begun_for_cache(access);
+    }
 
     /// An atomic without a result, which is sent together with others.
     void add(const transport::Access& access, transport::AddKind kind, const void* operand);
@@ -88,30 +90,31 @@ public:
     [[nodiscard]] CopyRegistry& copies() noexcept { return copies_; }
 
 private:
-    /// The beginning of all accesses; aggregated adds wait for nothing else before they are sent.
+    /// The beginning of all accesses but the cache's; aggregated adds wait for nothing else before they are sent.
     void enter(const transport::Access& access) {
         facts_.state.check_reachable(access.call, access.target);
-        if (!access.continues && access.starter != transport::Access::Starter::cache && !chunked_transfers_.empty())
-            [[unlikely]]
+        if (!access.continues && !chunked_transfers_.empty()) [[unlikely]]
             chunked_transfers_.before(access.target, access.offset, access.bytes, access.writes());
-        // Every part of a write comes here: lines may have been read since the last one.
-        if (!access.continues || access.writes()) cache_before(access);
     }
     /// The program's own accesses come after its cached writes, and cached bytes must not hide them later.
     void cache_before(const transport::Access& access) {
-        if (cache_ == nullptr || access.past_cache || access.starter == transport::Access::Starter::cache ||
-            access.bytes == 0 || facts_.map.base(access.target) != nullptr)
-            return;
+        if (cache_ == nullptr || access.bytes == 0 || facts_.map.base(access.target) != nullptr) return;
+        // Every part of a write: lines may have been read since the last one.
+        if (access.continues && !access.writes()) return;
         if (access.kind != transport::Access::Kind::write)
             cache_->before_read(access.target, access.offset, access.bytes);
         if (access.kind != transport::Access::Kind::read)
             cache_->before_write(access.target, access.offset, access.bytes);
     }
-    void complete_before(const transport::Access& access);
-    /// The operations that an access to `target` has been found to conflict with.
-    void complete_conflicting(int target);
-    /// The same for what transports have started: the rest of a chunked transfer conflicts with nothing that is under
-    /// way, and may ask for this.
+    /// Completes what has been started, and conflicts with it.
+    void complete_before(const transport::Access& access) {
+        if (access.continues) return;
+        if (!adds_.empty()) adds_.before(access.target, access.offset, access.bytes);
+        if (!ledger_.empty() || ledger_.has_adds_that_may_be_overtaken()) complete_entered_before(access);
+    }
+    void complete_entered_before(const transport::Access& access);
+    /// Completes what transports have started: the rest of a chunked transfer conflicts with nothing that is under way,
+    /// and may ask for this.
     void complete_started(int target);
     void complete_started();
     /// Completes the adds on their way to all ranks that have not left.
@@ -130,8 +133,7 @@ private:
 
     transport::WindowFacts& facts_;
     transport::AccessLedger& ledger_;
-    transport::RmaTransport& rma_;
-    transport::MessageTransport& messages_;
+    transport::Transports& transports_;
     ChunkedTransfers chunked_transfers_;
     GatheredAdds adds_{*this};
     LostWrites lost_;

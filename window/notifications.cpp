@@ -18,7 +18,7 @@ void Notifications::check(unsigned counter, const char* call) const {
 }
 
 void Notifications::raise_by_message(int target, unsigned counter) {
-    messages_.put(
+    transports_.messages.put_notify(
         order_.begin({.target = target, .kind = transport::Access::Kind::write, .call = "Window::put_notify"}), {},
         counter + 1);
 }
@@ -45,15 +45,11 @@ void Notifications::put_here(std::byte* place, int target, std::span<const std::
 }
 
 void Notifications::put_there(int target, std::uint64_t offset, std::span<const std::byte> source, unsigned counter) {
-    const transport::BegunAccess access = order_.begin({.target = target,
-                                                        .offset = offset,
-                                                        .bytes = source.size(),
-                                                        .kind = transport::Access::Kind::write,
-                                                        .call = "Window::put_notify"});
-    if (facts_.network != Path::rma || source.size() <= messages_.inline_limit())
-        return messages_.put(access, source, counter + 1);
-    if (rma_.carries(target, offset, source.size())) rma_.put(access, source);
-    else messages_.put(access, source, 0);
+    const transport::BegunAccess access =
+        order_.begin({target, offset, source.size(), transport::Access::Kind::write, "Window::put_notify"});
+    if (facts_.network != Path::rma || source.size() <= transports_.messages.inline_limit())
+        return transports_.messages.put_notify(access, source, counter + 1);
+    transports_.route(access).put(access, source);
     order_.complete(target);
     raise_by_message(target, counter);
 }

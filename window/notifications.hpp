@@ -18,9 +18,9 @@ inline constexpr unsigned most_counters = 4096;
 /// The notification counters of a window, and the puts that raise those of other ranks.
 class Notifications {
 public:
-    Notifications(transport::WindowFacts& facts, AccessOrder& order, transport::RmaTransport& rma,
-                  transport::MessageTransport& messages, unsigned counters)
-        : facts_{facts}, order_{order}, rma_{rma}, messages_{messages}, last_seen_(std::min(counters, most_counters)) {}
+    Notifications(transport::WindowFacts& facts, AccessOrder& order, transport::Transports& transports,
+                  unsigned counters)
+        : facts_{facts}, order_{order}, transports_{transports}, last_seen_(std::min(counters, most_counters)) {}
 
     [[nodiscard]] unsigned count() const noexcept { return static_cast<unsigned>(last_seen_.size()); }
     /// Of a window with memory of its own, which holds the counters of the node's ranks; or else of this rank's alone.
@@ -48,8 +48,7 @@ private:
 
     transport::WindowFacts& facts_;
     AccessOrder& order_;
-    transport::RmaTransport& rma_;
-    transport::MessageTransport& messages_;
+    transport::Transports& transports_;
     const WindowMemory* memory_ = nullptr;
     std::vector<std::atomic<std::uint64_t>> private_;   ///< of adopted windows
     std::atomic<std::uint64_t>* own_ = nullptr;         ///< this rank's

@@ -16,23 +16,17 @@ namespace lapwing::detail::window {
 
 class WindowState;
 
-/// Bytes of one rank's part that are to be written, and where they are now.
-struct DirtyRun {
-    std::uint64_t offset = 0;
-    const std::byte* source = nullptr;
-    std::uint64_t bytes = 0;
-};
-
-/// Between a window's calls and its paths to other nodes, if the window is cached. The room above implements it; the
-/// window asks a CacheFactory for one.
+/// Between a window's calls and its transports, if the window is cached: it starts its own accesses by
+/// AccessOrder::begin_for_cache. The room above implements it; the window asks a CacheFactory for one.
 ///
 /// Ranges have been checked, and are never of ranks that are reached by load and store.
 class RemoteCache {
 public:
     virtual ~RemoteCache() = default;
 
-    virtual void get(int target, std::uint64_t offset, std::span<std::byte> destination) = 0;
-    virtual void put(int target, std::uint64_t offset, std::span<const std::byte> source) = 0;
+    // False: nothing was done, since the calling thread is not cached.
+    [[nodiscard]] virtual bool get(int target, std::uint64_t offset, std::span<std::byte> destination) = 0;
+    [[nodiscard]] virtual bool put(int target, std::uint64_t offset, std::span<const std::byte> source) = 0;
     virtual void prefetch(int target, std::uint64_t offset, std::uint64_t bytes) = 0;
 
     /// Before a read or write that the window makes itself: it must come after this rank's earlier writes, and cached

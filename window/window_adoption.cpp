@@ -307,7 +307,7 @@ void share_units(transport::WindowFacts& facts, bool same) {
 
 WindowState::WindowState(Team& team, MPI_Win window, bool locked, WindowOptions options)
     : facts_{team, std::move(options.name)},
-      notifications_{facts_, order_, rma_, messages_, options.notification_counters} {
+      notifications_{facts_, order_, transports_, options.notification_counters} {
     team::TeamState& state = facts_.state;
     facts_.adopted = true;
     state.require_open("Window::adopt");

@@ -95,16 +95,13 @@ Completion WindowAtomics::start_there(mpi::AtomicOperation operation, mpi::Atomi
     const bool swaps = list.front().expected != nullptr;
     const std::uint64_t bytes = mpi::size_of(type);
     const auto [lowest, highest] = std::ranges::minmax(list, {}, &mpi::ListedAtomic::offset);
-    const transport::BegunAccess access = order_.begin({.target = target,
-                                                        .offset = lowest.offset,
-                                                        .bytes = highest.offset + bytes - lowest.offset,
-                                                        .kind = transport::Access::Kind::update,
-                                                        .call = "Window::fetch"},
+    const transport::BegunAccess access = order_.begin({target, lowest.offset, highest.offset + bytes - lowest.offset,
+                                                        transport::Access::Kind::update, "Window::fetch"},
                                                        list, bytes);
 
     auto pending = std::make_unique<PendingAtomics>(list, bytes);
     const std::uint64_t entry = swaps ? sizeof(messages::ListedSwap) : sizeof(messages::AddPayload);
-    const std::size_t most = std::max<std::size_t>(1, messages_.inline_limit() / entry);
+    const std::size_t most = std::max<std::size_t>(1, transports_.messages.inline_limit() / entry);
     std::vector<std::byte> payload;
     for (std::size_t at = 0; at < list.size(); at += most) {
         const auto now = list.subspan(at, std::min(list.size() - at, most));
@@ -123,7 +120,7 @@ Completion WindowAtomics::start_there(mpi::AtomicOperation operation, mpi::Atomi
                                         .is_compare_swap = static_cast<std::uint8_t>(swaps ? 1 : 0),
                                         .window = facts_.number,
                                         .size = payload.size()};
-        pending->add(Completion{messages_.start_atomics(access, request, payload, pending->answer(at))},
+        pending->add(Completion{transports_.messages.start_atomics(access, request, payload, pending->answer(at))},
                      at + now.size());
     }
     facts_.statistics.add(Counter::service_atomics, list.size());

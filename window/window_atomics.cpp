@@ -32,7 +32,7 @@ void WindowAtomics::check(mpi::AtomicType type, int target, std::uint64_t offset
             "{}: the value has {} bytes, and the program's memory begins at a multiple of no more than {} bytes "
             "on some rank; atomics need aligned values: align the memory of the window on all ranks",
             facts_.who(call), mpi::size_of(type), facts_.alignment)};
-    if (facts_.mpi_atomics && !rma_.displacement(target, offset))
+    if (facts_.mpi_atomics && !transports_.rma.displacement(target, offset))
         throw RangeError{
             fmt::format("{}: offset {} is not a multiple of the displacement unit of the adopted window; atomics "
                         "need one (make the window with displacement unit 1)",
@@ -52,36 +52,13 @@ void WindowAtomics::fetch(mpi::AtomicOperation operation, mpi::AtomicType type, 
 
 void WindowAtomics::fetch_untold(mpi::AtomicOperation operation, mpi::AtomicType type, int target, std::uint64_t offset,
                                  const void* operand, void* result) {
-    if (facts_.mpi_atomics && !facts_.trusted.fetches(operation, type)) {
-        fetch_by_swaps(operation, type, target, offset, operand, result);
-    } else if (std::byte* const base = processor_base(target)) {
-        mpi::processor_fetch(operation, type, base + offset, operand, result);
-    } else {
-        const transport::BegunAccess access = order_.begin({.target = target,
-                                                            .offset = offset,
-                                                            .bytes = mpi::size_of(type),
-                                                            .kind = transport::Access::Kind::update,
-                                                            .call = "Window::fetch"});
-        if (facts_.mpi_atomics) {
-            rma_.fetch(access, operation, type, operand, result);
-        } else {
-            messages::AtomicPayload payload;
-            std::memcpy(&payload.operand, operand, mpi::size_of(type));
-            const messages::Request request{.kind = messages::RequestKind::atomic,
-                                            .operation = operation,
-                                            .type = type,
-                                            .window = facts_.number,
-                                            .offset = offset};
-            fetch_by_message(access, request, payload, result);
-        }
-    }
-}
-
-void WindowAtomics::fetch_by_message(const transport::BegunAccess& access, const messages::Request& request,
-                                     const messages::AtomicPayload& payload, void* result) {
-    std::array<std::byte, 8> before{};
-    messages_.atomic(access, request, std::as_bytes(std::span{&payload, 1}), before);
-    std::memcpy(result, before.data(), mpi::size_of(request.type));
+    if (facts_.mpi_atomics && !facts_.trusted.fetches(operation, type))
+        return fetch_by_swaps(operation, type, target, offset, operand, result);
+    if (std::byte* const base = processor_base(target))
+        return mpi::processor_fetch(operation, type, base + offset, operand, result);
+    const transport::BegunAccess access =
+        order_.begin({target, offset, mpi::size_of(type), transport::Access::Kind::update, "Window::fetch"});
+    transports_.route_of_atomics().fetch(access, operation, type, operand, result);
 }
 
 void WindowAtomics::notify_copies(mpi::AtomicOperation operation, mpi::AtomicType type, int target,
@@ -105,11 +82,7 @@ void WindowAtomics::update(mpi::AtomicOperation operation, mpi::AtomicType type,
         facts_.state.progress_driver().serve_now_and_then();
         fetch_untold(operation, type, target, offset, operand, &before);
     } else {
-        order_.add({.target = target,
-                    .offset = offset,
-                    .bytes = mpi::size_of(type),
-                    .kind = transport::Access::Kind::update,
-                    .call = "Window::add"},
+        order_.add({target, offset, mpi::size_of(type), transport::Access::Kind::update, "Window::add"},
                    {operation, type}, operand);
     }
     // Its result at the owner is known on the node only: copies get the same everywhere.
@@ -141,28 +114,11 @@ void WindowAtomics::compare_swap(mpi::AtomicType type, int target, std::uint64_t
 
 void WindowAtomics::swap_untold(mpi::AtomicType type, int target, std::uint64_t offset, const void* expected,
                                 const void* desired, void* result) {
-    if (std::byte* const base = processor_base(target)) {
-        mpi::processor_compare_swap(type, base + offset, expected, desired, result);
-    } else {
-        const transport::BegunAccess access = order_.begin({.target = target,
-                                                            .offset = offset,
-                                                            .bytes = mpi::size_of(type),
-                                                            .kind = transport::Access::Kind::update,
-                                                            .call = "Window::compare_swap"});
-        if (facts_.mpi_atomics) {
-            rma_.compare_swap(access, type, expected, desired, result);
-        } else {
-            messages::AtomicPayload payload;
-            std::memcpy(&payload.operand, desired, mpi::size_of(type));
-            std::memcpy(&payload.expected, expected, mpi::size_of(type));
-            const messages::Request request{.kind = messages::RequestKind::atomic,
-                                            .type = type,
-                                            .is_compare_swap = 1,
-                                            .window = facts_.number,
-                                            .offset = offset};
-            fetch_by_message(access, request, payload, result);
-        }
-    }
+    if (std::byte* const base = processor_base(target))
+        return mpi::processor_compare_swap(type, base + offset, expected, desired, result);
+    const transport::BegunAccess access =
+        order_.begin({target, offset, mpi::size_of(type), transport::Access::Kind::update, "Window::compare_swap"});
+    transports_.route_of_atomics().compare_swap(access, type, expected, desired, result);
 }
 
 WideValue WindowAtomics::wide(const WideAtomic& atomic, int target, std::uint64_t offset, const WideValue& operand,
@@ -182,12 +138,9 @@ WideValue WindowAtomics::wide(const WideAtomic& atomic, int target, std::uint64_
     const std::uint64_t mark = order_.copies().mark();
     const messages::WidePayload payload{.operand = operand.bytes, .expected = expected.bytes};
     WideValue before;
-    messages_.atomic(order_.begin({.target = target,
-                                   .offset = offset,
-                                   .bytes = sizeof before,
-                                   .kind = transport::Access::Kind::update,
-                                   .call = call.c_str()}),
-                     request, std::as_bytes(std::span{&payload, 1}), std::as_writable_bytes(std::span{before.bytes}));
+    transports_.messages.atomic(
+        order_.begin({target, offset, sizeof before, transport::Access::Kind::update, call.c_str()}), request,
+        std::as_bytes(std::span{&payload, 1}), std::as_writable_bytes(std::span{before.bytes}));
     const bool changed = !reads && (!swaps || std::memcmp(&before, &expected, atomic.compared) == 0);
     if (!reads && order_.copies().concerns(target))
         order_.copies().atomic_result(target, offset, changed ? operand.bytes : before.bytes, mark);

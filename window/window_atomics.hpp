@@ -16,9 +16,8 @@ namespace lapwing::detail::window {
 /// The atomics of a window, on any rank: the processor's, MPI's, or by messages to the owner.
 class WindowAtomics {
 public:
-    WindowAtomics(transport::WindowFacts& facts, AccessOrder& order, transport::RmaTransport& rma,
-                  transport::MessageTransport& messages) noexcept
-        : facts_{facts}, order_{order}, rma_{rma}, messages_{messages} {}
+    WindowAtomics(transport::WindowFacts& facts, AccessOrder& order, transport::Transports& transports) noexcept
+        : facts_{facts}, order_{order}, transports_{transports} {}
 
     /// Throws RangeError when an adopted window cannot have such an atomic: its displacement unit cannot express the
     /// offset, or a rank's part does not begin at a multiple of the value's size.
@@ -71,8 +70,6 @@ private:
     void look_again(mpi::AtomicType type, int target, std::uint64_t offset, const void* before, const void* after,
                     const char* call);
     void look_again(int target, std::uint64_t offset, std::uint64_t value, const char* call);
-    void fetch_by_message(const transport::BegunAccess& access, const messages::Request& request,
-                          const messages::AtomicPayload& payload, void* result);
     /// Where the processor's atomics are used for that rank; else null.
     [[nodiscard]] std::byte* processor_base(int target) const noexcept {
         return facts_.mpi_atomics ? nullptr : facts_.map.base(target);
@@ -97,8 +94,7 @@ private:
 
     transport::WindowFacts& facts_;
     AccessOrder& order_;
-    transport::RmaTransport& rma_;
-    transport::MessageTransport& messages_;
+    transport::Transports& transports_;
 };
 
 } // namespace lapwing::detail::window

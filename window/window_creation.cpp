@@ -168,7 +168,7 @@ void describe(transport::WindowFacts& facts, const WindowMemory& memory, std::ui
 
 WindowState::WindowState(Team& team, std::uint64_t bytes, WindowOptions options, Listed listed)
     : facts_{team, std::move(options.name)},
-      notifications_{facts_, order_, rma_, messages_, options.notification_counters} {
+      notifications_{facts_, order_, transports_, options.notification_counters} {
     team::TeamState& state = facts_.state;
     const std::string what = fmt::format("{}: {}", state.who(), label());
     agree_on_creation(facts_, what + ": it was not made", [&] { check_options(facts_, options); });

@@ -51,11 +51,11 @@ struct MpiTransfer {
     MpiTransfer(Window& window, const char* call, std::int64_t count, MPI_Datatype type, Rank target,
                 MPI_Aint displacement, std::int64_t target_count, MPI_Datatype target_type) {
         (void)window.size(target); // says if the window is closed, or the rank none
-        const detail::window::WindowState& state = window.state();
+        detail::window::WindowState& state = window.state();
         if (count < 0 || target_count < 0)
             throw RangeError{fmt::format("{}: the count is {} here and {} at rank {}; counts are 0 or more",
                                          state.who(call), count, target_count, target.value)};
-        const int unit = state.displacement_unit(target.value);
+        const int unit = state.transports().rma.unit(target.value);
         std::int64_t bytes = 0;
         if (displacement < 0 || __builtin_mul_overflow(std::int64_t{displacement}, std::int64_t{unit}, &bytes))
             throw RangeError{fmt::format(

@@ -2,8 +2,7 @@
 
 #include "src/team/epoch_member.hpp"
 #include "src/transport/access_ledger.hpp"
-#include "src/transport/message_transport.hpp"
-#include "src/transport/rma_transport.hpp"
+#include "src/transport/transports.hpp"
 #include "src/transport/window_facts.hpp"
 #include "window/access_order.hpp"
 #include "window/memory.hpp"
@@ -43,10 +42,9 @@ public:
     [[nodiscard]] support::Statistics& statistics() noexcept { return facts_.statistics; }
     /// "rank 2 of 4: Window("a").get", the start of a message.
     [[nodiscard]] std::string who(const char* call) const { return facts_.who(call); }
-    /// Of displacements: that of the program's window, 1 if the window is Lapwing's.
-    [[nodiscard]] int displacement_unit(int target) const noexcept { return rma_.unit(target); }
 
     [[nodiscard]] AccessOrder& order() noexcept { return order_; }
+    [[nodiscard]] transport::Transports& transports() noexcept { return transports_; }
     [[nodiscard]] PutsAndGets& puts_and_gets() noexcept { return puts_and_gets_; }
     [[nodiscard]] WindowAtomics& atomics() noexcept { return atomics_; }
     [[nodiscard]] Notifications& notifications() noexcept { return notifications_; }
@@ -103,11 +101,10 @@ private:
 
     transport::WindowFacts facts_;
     transport::AccessLedger ledger_{facts_};
-    transport::RmaTransport rma_{ledger_};
-    transport::MessageTransport messages_{ledger_};
-    AccessOrder order_{ledger_, rma_, messages_, *this};
-    PutsAndGets puts_and_gets_{facts_, order_, rma_, messages_};
-    WindowAtomics atomics_{facts_, order_, rma_, messages_};
+    transport::Transports transports_{ledger_};
+    AccessOrder order_{ledger_, transports_, *this};
+    PutsAndGets puts_and_gets_{order_, transports_};
+    WindowAtomics atomics_{facts_, order_, transports_};
     Notifications notifications_;
 
     std::unique_ptr<WindowMemory> memory_; ///< null: adopted

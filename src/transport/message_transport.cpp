@@ -6,6 +6,7 @@
 #include <lapwing/error.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <utility>
 #include <vector>
@@ -27,8 +28,7 @@ void MessageTransport::throw_dropped(const char* call) {
 }
 
 void MessageTransport::nudge_progress(const BegunAccess& access, std::uint64_t bytes) const noexcept {
-    if (bytes > inline_limit() && access.starter == Access::Starter::program)
-        return messages::ProgressThread::instance().nudge();
+    if (bytes > inline_limit() && !access.is_for_cache()) return messages::ProgressThread::instance().nudge();
     facts_.state.progress_driver().streams(bytes);
     messages::ProgressThread::instance().nudge_seldom();
 }
@@ -78,8 +78,8 @@ void MessageTransport::get(const BegunAccess& access, std::span<std::byte> desti
     facts_.statistics.add(Counter::service_gets, Counter::service_get_bytes, destination.size());
 }
 
-void MessageTransport::put(const BegunAccess& access, std::span<const std::byte> source,
-                           std::uint32_t counter_plus_one) {
+void MessageTransport::put_notify(const BegunAccess& access, std::span<const std::byte> source,
+                                  std::uint32_t counter_plus_one) {
     messages::Operation operation;
     start_noted(access, source.size(), nullptr, [&] {
         return engine().try_put(operation, access.target, facts_.number, access.offset, source.data(), source.size(),
@@ -89,8 +89,7 @@ void MessageTransport::put(const BegunAccess& access, std::span<const std::byte>
     facts_.statistics.add(Counter::service_puts, Counter::service_put_bytes, source.size());
 }
 
-void MessageTransport::put_runs(const BegunAccess& access, std::span<const Touched> places,
-                                messages::RunsMessage& runs) {
+void MessageTransport::put_runs(const BegunAccess& access, std::span<const Place> places, messages::RunsMessage& runs) {
     const std::span<const std::byte> payload = runs.payload();
     const messages::Request request = runs.request(facts_.number, payload.size());
     start_counted(
@@ -98,17 +97,24 @@ void MessageTransport::put_runs(const BegunAccess& access, std::span<const Touch
         [&] { return engine().try_post(access.target, request, payload); },
         [&] {
             Access place = access;
-            for (const Touched& touched : places) {
-                place.offset = touched.offset;
-                place.bytes = touched.bytes;
+            for (const Place& one : places) {
+                place.offset = one.offset;
+                place.bytes = one.bytes;
                 ledger_.enter(place, nullptr, AccessLedger::Carrier::messages);
             }
         });
     facts_.statistics.add(Counter::service_puts, Counter::service_put_bytes, runs.data_bytes());
 }
 
-std::unique_ptr<ServiceTransfer> MessageTransport::start_get(const BegunAccess& access, std::uint64_t offset,
-                                                             std::span<std::byte> destination) {
+std::unique_ptr<PendingTransfer> MessageTransport::start_put(const BegunAccess& access,
+                                                             std::span<const std::byte> source) {
+    if (source.size() > inline_limit()) return start_put_part(access, access.offset, source);
+    put(access, source);
+    return {};
+}
+
+std::unique_ptr<ServiceTransfer> MessageTransport::start_get_part(const BegunAccess& access, std::uint64_t offset,
+                                                                  std::span<std::byte> destination) {
     auto transfer = start_transfer(access, destination.size(), destination.data(), [&](messages::Operation& operation) {
         return engine().try_get(operation, access.target, facts_.number, offset, destination.size(), false);
     });
@@ -116,8 +122,8 @@ std::unique_ptr<ServiceTransfer> MessageTransport::start_get(const BegunAccess& 
     return transfer;
 }
 
-std::unique_ptr<ServiceTransfer> MessageTransport::start_put(const BegunAccess& access, std::uint64_t offset,
-                                                             std::span<const std::byte> source) {
+std::unique_ptr<ServiceTransfer> MessageTransport::start_put_part(const BegunAccess& access, std::uint64_t offset,
+                                                                  std::span<const std::byte> source) {
     auto transfer = start_transfer(access, source.size(), nullptr, [&](messages::Operation& operation) {
         return engine().try_put(operation, access.target, facts_.number, offset, source.data(), source.size());
     });
@@ -154,6 +160,38 @@ void MessageTransport::atomic(const BegunAccess& access, const messages::Request
     start(access, [&] { return engine().try_atomics(waiting, access.target, request, payload); });
     wait(waiting, access);
     facts_.statistics.add(Counter::service_atomics);
+}
+
+void MessageTransport::atomic(const BegunAccess& access, const messages::Request& request,
+                              const messages::AtomicPayload& payload, void* before) {
+    std::array<std::byte, 8> bytes{};
+    atomic(access, request, std::as_bytes(std::span{&payload, 1}), bytes);
+    std::memcpy(before, bytes.data(), mpi::size_of(request.type));
+}
+
+void MessageTransport::fetch(const BegunAccess& access, mpi::AtomicOperation operation, mpi::AtomicType type,
+                             const void* operand, void* result) {
+    messages::AtomicPayload payload;
+    std::memcpy(&payload.operand, operand, mpi::size_of(type));
+    const messages::Request request{.kind = messages::RequestKind::atomic,
+                                    .operation = operation,
+                                    .type = type,
+                                    .window = facts_.number,
+                                    .offset = access.offset};
+    atomic(access, request, payload, result);
+}
+
+void MessageTransport::compare_swap(const BegunAccess& access, mpi::AtomicType type, const void* expected,
+                                    const void* desired, void* result) {
+    messages::AtomicPayload payload;
+    std::memcpy(&payload.operand, desired, mpi::size_of(type));
+    std::memcpy(&payload.expected, expected, mpi::size_of(type));
+    const messages::Request request{.kind = messages::RequestKind::atomic,
+                                    .type = type,
+                                    .is_compare_swap = 1,
+                                    .window = facts_.number,
+                                    .offset = access.offset};
+    atomic(access, request, payload, result);
 }
 
 std::unique_ptr<ServiceTransfer> MessageTransport::start_atomics(const BegunAccess& access,

@@ -4,6 +4,7 @@
 #include "src/messages/put_runs.hpp"
 #include "src/transport/access_ledger.hpp"
 #include "src/transport/add_kind.hpp"
+#include "src/transport/transport.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -15,27 +16,35 @@ namespace lapwing::detail::transport {
 
 /// A window's operations as messages to the owner, whose progress thread carries them out: all of them on the path
 /// service, and on the path rma those that are faster as messages, or that MPI's windows cannot do.
-class MessageTransport {
+class MessageTransport final : public Transport {
 public:
     explicit MessageTransport(AccessLedger& ledger) noexcept : ledger_{ledger}, facts_{ledger.facts()} {}
 
     /// The data of larger ones moves on its own; that of smaller ones is copied.
     [[nodiscard]] std::uint64_t inline_limit() const noexcept { return engine().inline_limit(); }
 
-    void get(const BegunAccess& access, std::span<std::byte> destination);
-    /// Returns when the source may be reused. `counter_plus_one`: the notification counter that is raised after it, or
-    /// 0.
-    void put(const BegunAccess& access, std::span<const std::byte> source, std::uint32_t counter_plus_one);
+    void get(const BegunAccess& access, std::span<std::byte> destination) override;
+    void put(const BegunAccess& access, std::span<const std::byte> source) override { put_notify(access, source, 0); }
+    /// `counter_plus_one`: the notification counter that is raised after it, or 0.
+    void put_notify(const BegunAccess& access, std::span<const std::byte> source, std::uint32_t counter_plus_one);
+    std::unique_ptr<PendingTransfer> start_get(const BegunAccess& access, std::span<std::byte> destination) override {
+        return start_get_part(access, access.offset, destination);
+    }
+    std::unique_ptr<PendingTransfer> start_put(const BegunAccess& access, std::span<const std::byte> source) override;
+    void fetch(const BegunAccess& access, mpi::AtomicOperation operation, mpi::AtomicType type, const void* operand,
+               void* result) override;
+    void compare_swap(const BegunAccess& access, mpi::AtomicType type, const void* expected, const void* desired,
+                      void* result) override;
 
     /// Writes bytes, which are copied, to many places in one message. All are among those of `places`, whose accesses
     /// have begun; the access is the first of these.
-    void put_runs(const BegunAccess& access, std::span<const Touched> places, messages::RunsMessage& runs);
+    void put_runs(const BegunAccess& access, std::span<const Place> places, messages::RunsMessage& runs);
 
     // Non-blocking. The bytes at `offset` are among those of the access, which may be more.
-    [[nodiscard]] std::unique_ptr<ServiceTransfer> start_get(const BegunAccess& access, std::uint64_t offset,
-                                                             std::span<std::byte> destination);
-    [[nodiscard]] std::unique_ptr<ServiceTransfer> start_put(const BegunAccess& access, std::uint64_t offset,
-                                                             std::span<const std::byte> source);
+    [[nodiscard]] std::unique_ptr<ServiceTransfer> start_get_part(const BegunAccess& access, std::uint64_t offset,
+                                                                  std::span<std::byte> destination);
+    [[nodiscard]] std::unique_ptr<ServiceTransfer> start_put_part(const BegunAccess& access, std::uint64_t offset,
+                                                                  std::span<const std::byte> source);
     /// The owner unpacks: `message` is a datatype::RunTable of `table_bytes` and the bytes for its places, at most
     /// Engine::largest_staged() together. It stays until the transfer is complete.
     [[nodiscard]] std::unique_ptr<ServiceTransfer>
@@ -45,7 +54,7 @@ public:
     [[nodiscard]] std::unique_ptr<ServiceTransfer>
     start_gather(const BegunAccess& access, std::span<const std::byte> table, std::span<std::byte> destination);
 
-    /// One atomic; `before` gets what was there.
+    /// One atomic of any size; `before` gets what was there.
     void atomic(const BegunAccess& access, const messages::Request& request, std::span<const std::byte> payload,
                 std::span<std::byte> before);
     /// A list of them in one message. The payload is copied; the answers go to `answers` as 8 bytes each.
@@ -91,6 +100,9 @@ private:
     template <class Try>
     [[nodiscard]] std::unique_ptr<ServiceTransfer>
     start_transfer(const BegunAccess& access, std::uint64_t message_bytes, std::byte* destination, Try&& attempt);
+    /// An atomic on one value, of the request's type.
+    void atomic(const BegunAccess& access, const messages::Request& request, const messages::AtomicPayload& payload,
+                void* before);
     /// Until the operation, which the caller's memory must outlive, is done.
     void wait(messages::Operation& operation, const BegunAccess& access);
     void throw_dropped(const char* call);

@@ -104,7 +104,7 @@ std::unique_ptr<RmaTransfer> RmaTransport::start_transfer(const BegunAccess& acc
     return transfer;
 }
 
-std::unique_ptr<RmaTransfer> RmaTransport::start_get(const BegunAccess& access, std::span<std::byte> destination) {
+std::unique_ptr<PendingTransfer> RmaTransport::start_get(const BegunAccess& access, std::span<std::byte> destination) {
     auto transfer = start_transfer(access, [&](std::uint64_t begin, int bytes, MPI_Aint at, MPI_Request* request) {
         check(MPI_Rget(destination.data() + begin, bytes, MPI_BYTE, access.target, at, bytes, MPI_BYTE, facts_.remote,
                        request),
@@ -114,7 +114,11 @@ std::unique_ptr<RmaTransfer> RmaTransport::start_get(const BegunAccess& access, 
     return transfer;
 }
 
-std::unique_ptr<RmaTransfer> RmaTransport::start_put(const BegunAccess& access, std::span<const std::byte> source) {
+std::unique_ptr<PendingTransfer> RmaTransport::start_put(const BegunAccess& access, std::span<const std::byte> source) {
+    if (source.size() <= largest_staged_bytes) {
+        put(access, source);
+        return {};
+    }
     auto transfer = start_transfer(access, [&](std::uint64_t begin, int bytes, MPI_Aint at, MPI_Request* request) {
         check(MPI_Rput(source.data() + begin, bytes, MPI_BYTE, access.target, at, bytes, MPI_BYTE, facts_.remote,
                        request),

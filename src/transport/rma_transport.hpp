@@ -2,6 +2,7 @@
 
 #include "src/mpi/pieces.hpp"
 #include "src/transport/access_ledger.hpp"
+#include "src/transport/transport.hpp"
 
 #include <lapwing/detail/atomic.hpp>
 
@@ -17,7 +18,7 @@
 namespace lapwing::detail::transport {
 
 /// A window's operations through MPI's one-sided calls, where the path is rma.
-class RmaTransport {
+class RmaTransport final : public Transport {
 public:
     explicit RmaTransport(AccessLedger& ledger) noexcept
         : ledger_{ledger}, facts_{ledger.facts()}, least_bytes_{facts_.state.least_rma_bytes()} {}
@@ -26,15 +27,18 @@ public:
     static constexpr std::size_t largest_staged_bytes = 512;
 
     /// Whether a get or put goes this way.
-    [[nodiscard]] bool carries(int target, std::uint64_t offset, std::uint64_t bytes) const noexcept {
-        if (bytes < least_bytes_) return false; // faster as a message
+    [[nodiscard]] bool carries(const Access& access) const noexcept {
+        if (access.bytes < least_bytes_) return false; // faster as a message
         if (facts_.plain_rma) [[likely]]
             return true;
         if (facts_.network != Path::rma) return false;
         // Pieces begin at displacements.
-        const bool cut = static_cast<std::uint64_t>(unit(target)) <= mpi::largest_piece_bytes;
-        return displacement(target, offset).has_value() && (cut || bytes <= mpi::largest_piece_bytes);
+        const bool cut = static_cast<std::uint64_t>(unit(access.target)) <= mpi::largest_piece_bytes;
+        return displacement(access.target, access.offset).has_value() &&
+               (cut || access.bytes <= mpi::largest_piece_bytes);
     }
+    /// Whether the atomics of all ranks go this way.
+    [[nodiscard]] bool carries_atomics() const noexcept { return facts_.mpi_atomics; }
     /// The displacement of `offset` in the MPI window of `target`; nothing if its displacement unit cannot express it.
     [[nodiscard]] std::optional<MPI_Aint> displacement(int target, std::uint64_t offset) const noexcept {
         if (facts_.plain_rma) [[likely]]
@@ -48,16 +52,14 @@ public:
         return facts_.units.empty() ? facts_.unit : facts_.units[static_cast<std::size_t>(target)];
     }
 
-    void get(const BegunAccess& access, std::span<std::byte> destination);
-    /// Returns when the source may be reused.
-    void put(const BegunAccess& access, std::span<const std::byte> source);
-    [[nodiscard]] std::unique_ptr<RmaTransfer> start_get(const BegunAccess& access, std::span<std::byte> destination);
-    [[nodiscard]] std::unique_ptr<RmaTransfer> start_put(const BegunAccess& access, std::span<const std::byte> source);
-
+    void get(const BegunAccess& access, std::span<std::byte> destination) override;
+    void put(const BegunAccess& access, std::span<const std::byte> source) override;
+    std::unique_ptr<PendingTransfer> start_get(const BegunAccess& access, std::span<std::byte> destination) override;
+    std::unique_ptr<PendingTransfer> start_put(const BegunAccess& access, std::span<const std::byte> source) override;
     void fetch(const BegunAccess& access, mpi::AtomicOperation operation, mpi::AtomicType type, const void* operand,
-               void* result);
+               void* result) override;
     void compare_swap(const BegunAccess& access, mpi::AtomicType type, const void* expected, const void* desired,
-                      void* result);
+                      void* result) override;
 
     /// With the ledger's mutex held: everything to `target`, or to all ranks with accesses under way, is complete
     /// there.

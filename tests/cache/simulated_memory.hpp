@@ -83,14 +83,14 @@ public:
         ++puts;
         (void)start({.rank = rank, .offset = offset, .snapshot = {source.begin(), source.end()}, .copied = true});
     }
-    void put_runs(int rank, std::span<const lapwing::detail::window::DirtyRun> runs) override {
+    void put_runs(int rank, std::span<const lapwing::detail::cache::DirtyRun> runs) override {
         check_left(rank);
         if (rank == unreachable) throw Unreachable{};
         may_fail();
         ++puts;
         for (std::size_t k = 0; k < runs.size(); ++k) {
             if (k == (runs.size() + 1) / 2) may_fail(); // in a second message
-            const lapwing::detail::window::DirtyRun& run = runs[k];
+            const lapwing::detail::cache::DirtyRun& run = runs[k];
             (void)start(
                 {.rank = rank, .offset = run.offset, .snapshot = {run.source, run.source + run.bytes}, .copied = true});
         }
