@@ -16,6 +16,7 @@ AccessUse::Amount& AccessUse::Amount::operator+=(const Amount& other) noexcept {
     accesses += other.accesses;
     bytes += other.bytes;
     runs += other.runs;
+    program_calls += other.program_calls;
     timed_calls += other.timed_calls;
     timed_seconds += other.timed_seconds;
     return *this;
@@ -42,8 +43,13 @@ using UseKey = std::tuple<std::string, std::uint64_t, std::vector<std::pair<std:
 
 void collect(Collected& collected, const RecordedTrace::OfRank& rank, const trace::Record& record) {
     Collected::OfRank& of = collected.ranks[rank.rank];
-    const AccessUse::Amount amount{record.calls, record.accesses,    record.bytes,
-                                   record.runs,  record.timed_calls, 1e-9 * static_cast<double>(record.timed_ns)};
+    const AccessUse::Amount amount{.calls = record.calls,
+                                   .accesses = record.accesses,
+                                   .bytes = record.bytes,
+                                   .runs = record.runs,
+                                   .program_calls = record.program_calls,
+                                   .timed_calls = record.timed_calls,
+                                   .timed_seconds = 1e-9 * static_cast<double>(record.timed_ns)};
     of.by_affinity[static_cast<std::size_t>(record.affinity)] += amount;
     collected.use.all[static_cast<std::size_t>(record.affinity)] += amount;
     if (record.affinity == trace::Affinity::own) return;

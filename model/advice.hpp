@@ -19,10 +19,13 @@ struct AccessUse {
         std::uint64_t accesses = 0;
         std::uint64_t bytes = 0;
         std::uint64_t runs = 0; ///< of calls that continue where the previous one ended
-        std::uint64_t timed_calls = 0;
+        std::uint64_t program_calls = 0; ///< that made them: one may make many
+        std::uint64_t timed_calls = 0;   ///< a sample of those
         double timed_seconds = 0;
         [[nodiscard]] double seconds() const noexcept {
-            return timed_calls == 0 ? 0 : timed_seconds / static_cast<double>(timed_calls) * static_cast<double>(calls);
+            return timed_calls == 0
+                       ? 0
+                       : timed_seconds / static_cast<double>(timed_calls) * static_cast<double>(program_calls);
         }
         Amount& operator+=(const Amount& other) noexcept;
     };

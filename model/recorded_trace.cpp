@@ -13,7 +13,7 @@ namespace lapwing::detail::model {
 namespace {
 
 constexpr std::string_view format_word = "lapwing trace ";
-constexpr std::string_view first_line = "lapwing trace 2\n";
+constexpr std::string_view first_line = "lapwing trace 3\n";
 
 using trace::Words;
 
@@ -163,6 +163,7 @@ private:
         record.calls = line.number_of("calls");
         record.accesses = line.number_of("accesses");
         record.bytes = line.number_of("bytes");
+        record.program_calls = line.number_of("program_calls");
         record.timed_calls = line.number_of("timed");
         record.timed_ns = line.number_of("timed_ns");
         record.runs = line.number_of("runs");

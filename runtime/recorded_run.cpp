@@ -76,7 +76,7 @@ public:
      .collective = true,
      .range = "empty, probes or otf2:DIRECTORY"}};
 
-constexpr std::string_view first_line = "lapwing trace 2\n";
+constexpr std::string_view first_line = "lapwing trace 3\n";
 
 [[nodiscard]] std::string head_of(const Team& team) {
     std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> version{};

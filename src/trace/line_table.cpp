@@ -25,7 +25,7 @@ namespace {
     counts.bytes[affinity] = record.bytes;
     if (record.timed_calls != 0)
         counts.seconds = counts.slowest_seconds = 1e-9 * static_cast<double>(record.timed_ns) *
-                                                  static_cast<double>(record.calls) /
+                                                  static_cast<double>(record.program_calls) /
                                                   static_cast<double>(record.timed_calls);
     return counts;
 }

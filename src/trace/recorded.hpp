@@ -3,6 +3,7 @@
 #include "src/trace/recorder.hpp"
 #include "src/trace/tool_events.hpp"
 
+#include <array>
 #include <deque>
 #include <map>
 #include <memory>
@@ -18,7 +19,7 @@ public:
     void note(const Access& access, std::uint32_t interval);
     [[nodiscard]] bool begin_call(Way way, const void* site) noexcept;
     void end_call() noexcept;
-    /// Of what was noted last, outside of a call.
+    /// Of the call that has ended, or of what was noted last outside of one.
     void add_time(std::chrono::steady_clock::time_point begin) noexcept;
     void sequence_point(const CallSite& site) noexcept;
     /// Tells tools that the last call has returned, if they are to know and it has begun anything.
@@ -34,6 +35,14 @@ private:
     [[nodiscard]] Record& record_of(const Access& access, std::uint32_t interval);
     [[nodiscard]] std::uint64_t site_of_call();
     void tell(const Access& access, const Record& record);
+    void add_part(std::size_t record, std::uint64_t bytes) noexcept;
+
+    /// What a call has accessed of one record.
+    struct Part {
+        std::size_t record = 0;
+        std::uint64_t bytes = 0;
+    };
+    static constexpr std::size_t most_parts = 8;
 
     std::vector<Record> records_;
     std::vector<std::uint32_t> table_; ///< by hash: the number of a record plus one
@@ -44,7 +53,8 @@ private:
     Way way_ = Way::window;
     const void* address_ = nullptr; ///< null: not known yet, or site_ says it
     std::uint64_t site_ = 0;
-    std::size_t timed_record_ = SIZE_MAX;
+    std::array<Part, most_parts> parts_{}; ///< the last one takes what has no room
+    std::size_t part_count_ = 0;
     bool timed_ = false;
     std::chrono::steady_clock::time_point begin_;
     std::uint64_t random_ = 0x2545f4914f6cdd1d;

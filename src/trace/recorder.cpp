@@ -141,7 +141,7 @@ std::uint64_t ThreadRecords::site_of_call() {
 
 void ThreadRecords::note(const Access& access, std::uint32_t interval) {
     Record& record = record_of(access, interval);
-    if (!in_call_ || timed_record_ == SIZE_MAX) timed_record_ = static_cast<std::size_t>(&record - records_.data());
+    add_part(static_cast<std::size_t>(&record - records_.data()), access.bytes);
     ++record.calls;
     record.accesses += access.accesses;
     record.bytes += access.bytes;
@@ -158,6 +158,17 @@ void ThreadRecords::note(const Access& access, std::uint32_t interval) {
     }
     add_place(record, access);
     if (telling.load(std::memory_order_relaxed)) tell(access, record);
+}
+
+void ThreadRecords::add_part(std::size_t record, std::uint64_t bytes) noexcept {
+    if (!in_call_) part_count_ = 0; // a call of its own
+    for (std::size_t k = 0; k < part_count_; ++k)
+        if (parts_[k].record == record || k + 1 == most_parts) {
+            parts_[k].bytes += bytes;
+            return;
+        }
+    parts_[part_count_++] = {record, bytes};
+    ++records_[record].program_calls;
 }
 
 void ThreadRecords::tell(const Access& access, const Record& record) {
@@ -209,7 +220,7 @@ bool ThreadRecords::begin_call(Way way, const void* site) noexcept {
     way_ = way;
     address_ = site;
     site_ = 0;
-    timed_record_ = SIZE_MAX;
+    part_count_ = 0;
     // To look at the clock takes longer than many an access to an element: a sixteenth of them, at random.
     random_ = random_ * 6364136223846793005 + 1442695040888963407;
     timed_ = way != Way::element && way != Way::upc ? true : random_ >> 60 == 0;
@@ -220,16 +231,23 @@ bool ThreadRecords::begin_call(Way way, const void* site) noexcept {
 void ThreadRecords::end_call() noexcept {
     in_call_ = false;
     if (timed_) add_time(begin_);
-    timed_record_ = SIZE_MAX;
+    part_count_ = 0;
     finish_call();
 }
 
 void ThreadRecords::add_time(std::chrono::steady_clock::time_point begin) noexcept {
-    if (in_call_ || timed_record_ >= records_.size()) return;
-    Record& record = records_[timed_record_];
-    ++record.timed_calls;
-    record.timed_ns += static_cast<std::uint64_t>(
+    if (in_call_ || part_count_ == 0) return;
+    const auto ns = static_cast<double>(
         std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - begin).count());
+    double bytes = 0;
+    for (std::size_t k = 0; k < part_count_; ++k) bytes += static_cast<double>(parts_[k].bytes);
+    for (std::size_t k = 0; k < part_count_; ++k) {
+        Record& record = records_[parts_[k].record];
+        ++record.timed_calls;
+        record.timed_ns += static_cast<std::uint64_t>(
+            bytes > 0 ? ns * static_cast<double>(parts_[k].bytes) / bytes : ns / static_cast<double>(part_count_));
+    }
+    part_count_ = 0; // its time is taken
 }
 
 void TimeOfLast::end() const noexcept {

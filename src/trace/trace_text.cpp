@@ -49,11 +49,11 @@ void append_record(std::string& text, const Record& record, std::size_t thread) 
     fmt::format_to(
         std::back_inserter(text),
         "access thread={} object={} site={:x} interval={} way={} operation={} affinity={} calls={} accesses={} "
-        "bytes={} timed={} timed_ns={} runs={} longest_run={} lowest={} highest={} owner_changes={}",
+        "bytes={} program_calls={} timed={} timed_ns={} runs={} longest_run={} lowest={} highest={} owner_changes={}",
         thread, record.object, record.site, record.interval, way_words[static_cast<std::size_t>(record.way)],
         operation_words[static_cast<std::size_t>(record.operation)],
         affinity_words[static_cast<std::size_t>(record.affinity)], record.calls, record.accesses, record.bytes,
-        record.timed_calls, record.timed_ns, record.runs, record.longest_run_bytes, record.lowest, record.highest,
+        record.program_calls, record.timed_calls, record.timed_ns, record.runs, record.longest_run_bytes, record.lowest, record.highest,
         record.owner_changes);
     append_counts(text, "owners", record.owners, record.other_owners);
     append_parts(text, record);

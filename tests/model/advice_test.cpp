@@ -26,7 +26,7 @@ std::string sealed(const std::string& text) {
     return text + line;
 }
 
-const std::string head = "lapwing trace 2\nranks 1\nnodes 2\nnetwork_path service\nmpi Some MPI\nprofile \n"
+const std::string head = "lapwing trace 3\nranks 1\nnodes 2\nnetwork_path service\nmpi Some MPI\nprofile \n"
                          "setting LAPWING_CACHE=off\nsetting LAPWING_CACHE_BYTES=2m\nsetting LAPWING_CACHE_PAGE=1k\n"
                          "rank 0 ns=2000000000\nfile 0 bytes=100 changed=5 path=/a%20program\n"
                          "object 1 kind=window number=3 bytes=80000 name=vector at -\n"
@@ -36,7 +36,7 @@ std::string access(const std::string& site, const std::string& operation, std::u
                    const std::string& rest) {
     return "access thread=0 object=1 site=" + site + " interval=0 way=element operation=" + operation +
            " affinity=far calls=" + std::to_string(calls) + " accesses=" + std::to_string(calls) +
-           " bytes=" + std::to_string(8 * calls) + rest;
+           " bytes=" + std::to_string(8 * calls) + " program_calls=" + std::to_string(calls) + rest;
 }
 
 /// Of 10,000 elements, in a row.
@@ -103,7 +103,7 @@ TEST_CASE("a trace is read, and all else is refused with a reason") {
     CHECK_THROWS_WITH(parse_trace(sealed(head + "surprise 1\n"), "t"), Contains("'surprise' is unknown"));
     CHECK_THROWS_WITH(parse_trace(sealed(head + "access thread=0 object=9 site=0 interval=0\n"), "t"),
                       Contains("object or interval is not there"));
-    CHECK_THROWS_WITH(parse_trace(sealed("lapwing trace 2\nranks 2\nrank 0 ns=1\n"), "t"), Contains("1 ranks of 2"));
+    CHECK_THROWS_WITH(parse_trace(sealed("lapwing trace 3\nranks 2\nrank 0 ns=1\n"), "t"), Contains("1 ranks of 2"));
 }
 
 TEST_CASE("what can be followed without a change is a cache that keeps its promises, and what is read densely") {
@@ -145,6 +145,15 @@ TEST_CASE("without rates changes are ranked by the round trips that they save") 
     CHECK(change_of(advice, "cache")->messages_saved == 9921);
     CHECK(change_of(advice, "cache")->setting == "LAPWING_CACHE=epoch");
     CHECK(change_of(advice, "list") == nullptr);
+}
+
+TEST_CASE("the time of a call is counted once, however many places it accesses") {
+    std::string list = anywhere("ab", "read");
+    list.replace(list.find("way=element"), 11, "way=list");
+    list.replace(list.find("program_calls=10000 timed=100"), 29, "program_calls=2 timed=2");
+    const Advice advice = advise(parse_trace(sealed(head + list), "t"), nullptr);
+    REQUIRE(advice.uses.size() == 1);
+    CHECK(advice.uses.front().heaviest[2].seconds() == Approx(2e-3));
 }
 
 TEST_CASE("elements in a row: patches and the cache, with their gains") {

@@ -1,4 +1,5 @@
 // What LAPWING_TRACE records: which accesses, by whom, to what, between which sequence points.
+#include "model/advice.hpp"
 #include "model/recorded_trace.hpp"
 #include "support/catch.hpp"
 #include "support/mpi_test.hpp"
@@ -6,11 +7,13 @@
 #include <lapwing/lapwing.hpp>
 #include <lapwing/upc.hpp>
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <iterator>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -146,6 +149,37 @@ TEST_CASE("patches, lists, windows and atomics are recorded") {
     CHECK(sum_of(rank, "w", trace::Way::window, atomic, far).calls == 1);
     CHECK(sum_of(rank, "w", trace::Way::window, update, far).calls == 1);
     CHECK(sum_of(rank, "w", trace::Way::window, notify, far).calls == 1);
+}
+
+TEST_CASE("calls that access many places take no longer than the program waits for them") {
+    constexpr std::int64_t n = 3000;
+    std::int64_t list = 0;
+    std::int64_t patch = 0;
+    const RecordedTrace found = traced([&](Runtime& runtime) {
+        GlobalArray<double, 1> a{runtime, {n}, Cyclic{}, {.name = "a"}};
+        std::vector<Index<1>> indices;
+        for (std::int64_t i = 0; i < n; ++i) indices.push_back({i});
+        std::vector<double> values(n);
+        runtime.barrier();
+        const auto ns_of = [&](auto call) {
+            const auto begin = std::chrono::steady_clock::now();
+            call();
+            const std::chrono::nanoseconds taken = std::chrono::steady_clock::now() - begin;
+            return runtime.max(static_cast<std::int64_t>(taken.count()));
+        };
+        list = ns_of([&] { a.gather(indices, std::span<double>{values}); });
+        patch = ns_of([&] { a.get(a.domain(), values); });
+    });
+    if (test::world_rank() != 0) return;
+    for (const AccessUse& use : advise(found, nullptr).uses) {
+        if (use.object_name != "a") continue;
+        double seconds = 0;
+        for (const AccessUse::Amount& amount : use.heaviest) seconds += amount.seconds();
+        CHECK(seconds > 0);
+        CHECK(seconds <= 1e-9 * static_cast<double>(use.way == trace::Way::list ? list : patch));
+        // Shared among own and other elements: half of the bytes each.
+        CHECK(use.heaviest[2].seconds() == Approx(seconds / 2).epsilon(0.01));
+    }
 }
 
 TEST_CASE("UPC's accesses are recorded, each array by itself") {
