@@ -19,14 +19,14 @@
 namespace lapwing::detail::cache {
 
 WindowCache::WindowCache(window::WindowState& window, CacheMode mode, CacheAcquire scope,
-                         const PageCacheConfiguration& configuration, Budget& budget,
-                         std::vector<window::AdvisedWindow::Part> recorded)
+                         const PageCacheConfiguration& configuration, Budget& budget, Advised advised)
     : window_{window},
       mode_{mode},
       scope_{scope},
       configuration_{configuration},
       budget_{budget},
-      recorded_{std::move(recorded)} {}
+      advised_{std::move(advised)},
+      inline_writes_{inline_writes_allowed(true)} {}
 
 WindowCache::~WindowCache() {
     if (!team::TeamRegistry::mpi_ended()) return;
@@ -40,6 +40,56 @@ void WindowCache::for_each_thread(Function&& function) const {
     const unsigned count = thread_count_.load(std::memory_order_acquire);
     for (unsigned thread = 0; thread < count; ++thread)
         if (OfThread* const found = threads_[thread].load(std::memory_order_acquire)) function(*found);
+}
+
+bool WindowCache::inline_writes_allowed(bool wanted) const noexcept {
+    // Another thread that gives up the cache could not stop them, unless no two threads call at a time.
+    return wanted && (!advised_.mode || (configuration_.alone && !given_up_.load(std::memory_order_relaxed)));
+}
+
+bool WindowCache::becomes_user() noexcept {
+    unsigned user = no_thread;
+    const unsigned thread = support::thread_number();
+    return thread < threads_.size() && user_.compare_exchange_strong(user, thread, std::memory_order_seq_cst);
+}
+
+void WindowCache::give_up() {
+    if (given_up_.load(std::memory_order_acquire)) return;
+    static std::once_flag said;
+    std::call_once(said, [this] {
+        support::log_line(fmt::format(
+            "{}: LAPWING_ADVICE is not followed any more: a second thread accesses the window, and threads share the "
+            "order of accesses only without a cache. If they hand data over by release and acquire, choose the cache "
+            "in the program (CacheOptions::mode)",
+            window_.who("cache")));
+    });
+    user_.store(several_threads, std::memory_order_seq_cst);
+    // A thread that makes its cache at this moment sees that it is not the only one, or is seen here: see make_mine().
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    // Several threads may do so at a time: each must not go on before all is written back.
+    for_each_thread([this](OfThread& thread) {
+        const support::BiasedMutex::Guard guard{thread.mutex};
+        if (thread.pages == nullptr) return;
+        if (configuration_.alone) thread.pages->allow_inline_writes(false);
+        thread.pages->write_back_for_another_thread();
+    });
+    invalidate();
+    given_up_.store(true, std::memory_order_release);
+}
+
+template <class Access>
+bool WindowCache::through_cache(Access&& access) {
+    if (for_this_thread()) [[likely]] {
+        OfThread* const own = mine();
+        if (own == nullptr) return false;
+        const support::BiasedMutex::Guard guard{own->mutex};
+        if (for_this_thread()) [[likely]] { // still
+            access(*own);
+            return true;
+        }
+    }
+    give_up();
+    return false;
 }
 
 WindowCache::OfThread* WindowCache::existing() const noexcept {
@@ -78,6 +128,7 @@ WindowCache::OfThread* WindowCache::make_mine(unsigned thread) {
         unsigned count = thread_count_.load(std::memory_order_relaxed);
         while (count <= thread && !thread_count_.compare_exchange_weak(count, thread + 1, std::memory_order_release)) {
         }
+        std::atomic_thread_fence(std::memory_order_seq_cst); // see give_up()
     }
     const support::BiasedMutex::Guard guard{own->mutex};
     fit(*own);
@@ -133,19 +184,17 @@ void WindowCache::invalidate() {
 }
 
 bool WindowCache::get(int target, std::uint64_t offset, std::span<std::byte> destination) {
-    OfThread* const own = mine();
-    if (own == nullptr) return false;
     if (destination.size() == 8 && offset % 8 == 0) {
-        if (const auto* value = own->pages->hot_pages().find<std::uint64_t>(target, offset)) {
+        if (const auto* value = hot_pages_.mine().find<std::uint64_t>(target, offset)) {
             std::memcpy(destination.data(), value, 8);
             return true;
         }
     }
-    const support::BiasedMutex::Guard guard{own->mutex};
-    if (!recorded_.empty()) [[unlikely]]
-        ask_for_recorded(*own);
-    own->pages->get(target, offset, destination);
-    return true;
+    return through_cache([&](OfThread& own) {
+        if (!advised_.reads.empty()) [[unlikely]]
+            ask_for_recorded(own);
+        own.pages->get(target, offset, destination);
+    });
 }
 
 void WindowCache::ask_for_recorded(OfThread& own) {
@@ -161,27 +210,21 @@ void WindowCache::ask_for_recorded(OfThread& own) {
     own.issued_before = issued;
     own.used_before = used;
     if (own.in_vain == most_in_vain) return;
-    for (const window::AdvisedWindow::Part& part : recorded_)
+    for (const window::AdvisedWindow::Part& part : advised_.reads)
         if (window_.map().base(part.owner) == nullptr)
             own.pages->prefetch(part.owner, part.begin, part.end - part.begin, true);
 }
 
 bool WindowCache::put(int target, std::uint64_t offset, std::span<const std::byte> source) {
-    OfThread* const own = mine();
-    if (own == nullptr) return false;
-    const support::BiasedMutex::Guard guard{own->mutex};
-    own->pages->put(target, offset, source);
-    return true;
+    return through_cache([&](OfThread& own) { own.pages->put(target, offset, source); });
 }
 
 void WindowCache::prefetch(int target, std::uint64_t offset, std::uint64_t bytes) {
-    OfThread* const own = mine();
-    if (own == nullptr) return;
-    const support::BiasedMutex::Guard guard{own->mutex};
-    own->pages->prefetch(target, offset, bytes);
+    (void)through_cache([&](OfThread& own) { own.pages->prefetch(target, offset, bytes); });
 }
 
 void WindowCache::before_read(int target, std::uint64_t offset, std::uint64_t bytes) {
+    if (!for_this_thread()) return give_up();
     OfThread* const own = existing();
     if (own == nullptr || !own->pages->may_be_dirty()) return;
     const support::BiasedMutex::Guard guard{own->mutex};
@@ -189,6 +232,7 @@ void WindowCache::before_read(int target, std::uint64_t offset, std::uint64_t by
 }
 
 void WindowCache::before_write(int target, std::uint64_t offset, std::uint64_t bytes) {
+    if (!for_this_thread()) return give_up();
     OfThread* const own = existing();
     if (own == nullptr) return;
     const support::BiasedMutex::Guard guard{own->mutex};
@@ -247,7 +291,8 @@ void WindowCache::validate_mine() {
     own->pages->validate();
 }
 
-void WindowCache::allow_inline_writes(bool allowed) {
+void WindowCache::allow_inline_writes(bool wanted) {
+    const bool allowed = inline_writes_allowed(wanted);
     inline_writes_.store(allowed, std::memory_order_relaxed);
     for_each_thread([allowed](OfThread& thread) {
         const support::BiasedMutex::Guard guard{thread.mutex};

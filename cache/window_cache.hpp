@@ -41,11 +41,19 @@ private:
 /// so a program whose threads meet before one of them calls barrier() needs nothing more. Threads
 /// without a number of their own (support::numbered_threads) bypass the cache, and so do those for which the
 /// budget has no room.
+///
+/// A cache that advice has chosen (LAPWING_ADVICE) must promise as much as none: the threads of a rank share the order
+/// of a window that is not cached. So it is for one thread. When another one comes, what is dirty is written back, and
+/// from then on all threads bypass it.
 class WindowCache final : public window::RemoteCache {
 public:
+    /// What LAPWING_ADVICE says.
+    struct Advised {
+        bool mode = false; ///< that there is a cache at all, which neither the program nor a setting has chosen
+        std::vector<window::AdvisedWindow::Part> reads = {}; ///< of this rank
+    };
     WindowCache(window::WindowState& window, CacheMode mode, CacheAcquire scope,
-                const PageCacheConfiguration& configuration, Budget& budget,
-                std::vector<window::AdvisedWindow::Part> recorded);
+                const PageCacheConfiguration& configuration, Budget& budget, Advised advised);
     ~WindowCache() override;
 
     bool get(int target, std::uint64_t offset, std::span<std::byte> destination) override;
@@ -64,7 +72,7 @@ public:
         if (OfThread* const own = existing()) begin_epoch(own->epoch);
     }
     void invalidate() override;
-    void allow_inline_writes(bool allowed) override;
+    void allow_inline_writes(bool wanted) override;
     void collect_statistics() override;
     [[nodiscard]] const window::HotPageTables& hot_pages() const noexcept override { return hot_pages_; }
 
@@ -97,6 +105,20 @@ private:
         // Release order: whatever this thread has seen happens before what a thread does that sees the new epoch.
         epoch.fetch_add(1, std::memory_order_release);
     }
+    static constexpr unsigned no_thread = ~0U;
+    static constexpr unsigned several_threads = ~0U - 1;
+    /// Whether the calling thread may use the cache now. To rely on the answer, hold the mutex of the thread's cache.
+    [[nodiscard]] bool for_this_thread() noexcept {
+        return !advised_.mode || user_.load(std::memory_order_relaxed) == support::thread_number() || becomes_user();
+    }
+    [[nodiscard]] bool becomes_user() noexcept;
+    [[nodiscard]] bool inline_writes_allowed(bool wanted) const noexcept;
+    /// On return all bytes are written back that any thread had written when this was called, and all threads bypass
+    /// the cache.
+    void give_up();
+    /// Calls `access(thread)` with the calling thread's mutex held; false: the thread bypasses the cache.
+    template <class Access>
+    [[nodiscard]] bool through_cache(Access&& access);
     /// Null if the calling thread has none and cannot get one now.
     [[nodiscard]] OfThread* mine();
     /// Null if the calling thread has none.
@@ -116,9 +138,11 @@ private:
     CacheAcquire scope_;
     PageCacheConfiguration configuration_;
     Budget& budget_;
-    const std::vector<window::AdvisedWindow::Part> recorded_; ///< what this rank reads; nearly always empty
+    const Advised advised_;
+    std::atomic<unsigned> user_{no_thread}; ///< with an advised mode: the one thread that uses the cache
+    std::atomic<bool> given_up_{false};
     std::atomic<std::uint64_t> epoch_{0};
-    std::atomic<bool> inline_writes_{true};
+    std::atomic<bool> inline_writes_;
     window::HotPageTables hot_pages_;
     /// Each is written once, by the thread with that number.
     std::array<std::atomic<OfThread*>, support::numbered_threads> threads_{};

@@ -40,6 +40,16 @@ std::vector<AdvisedWindow> AdvisedWindows::unused() const {
     return result;
 }
 
+void AdvisedWindows::note_chosen_mode(std::uint64_t number) {
+    const std::lock_guard guard{mutex_};
+    chosen_modes_.insert(number);
+}
+
+bool AdvisedWindows::take_chosen_mode(std::uint64_t number) {
+    const std::lock_guard guard{mutex_};
+    return chosen_modes_.erase(number) != 0;
+}
+
 CacheOptions advised_cache(team::TeamState& state, std::string_view name, std::uint64_t number,
                            const CacheOptions& options) {
     const AdvisedWindow* const advice = advice_for(state, name, number);
@@ -60,6 +70,7 @@ CacheOptions advised_cache(team::TeamState& state, std::string_view name, std::u
                                           name, error.what()));
         return options;
     }
+    if (advised.mode != options.mode) state.part<AdvisedWindows>().note_chosen_mode(number);
     return advised;
 }
 

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -42,6 +43,10 @@ public:
     [[nodiscard]] const AdvisedWindow* find(std::string_view name, std::uint64_t number);
     /// Those that no window has been found for.
     [[nodiscard]] std::vector<AdvisedWindow> unused() const;
+    /// The window of that number, which is being made, has its cache by advice alone.
+    void note_chosen_mode(std::uint64_t number);
+    /// Whether note_chosen_mode() was called for it; forgets it.
+    [[nodiscard]] bool take_chosen_mode(std::uint64_t number);
 
     /// Whether any team of the process has advice: else nobody need look.
     [[nodiscard]] static bool any() noexcept { return any_.load(std::memory_order_relaxed); }
@@ -50,6 +55,7 @@ private:
     static inline constinit std::atomic<bool> any_{false};
     mutable support::Mutex mutex_{support::LockRank::leaf};
     std::vector<AdvisedWindow> windows_;
+    std::set<std::uint64_t> chosen_modes_;
 };
 
 /// Null: nothing is said of it. Without advice a load and a comparison.

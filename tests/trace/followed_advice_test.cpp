@@ -15,6 +15,7 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <unistd.h>
@@ -135,6 +136,48 @@ TEST_CASE("what the program or a setting chooses is not changed by advice") {
     write(recorded.advice, "lapwing advice 1\nwindow name=a number=1 cache=epoch page_bytes=65536\nend\n");
     const std::string text = test::captured_stderr([&] { (void)run(advised, {.bytes = 4096}); });
     CHECK((text.find("line 2: not followed") != std::string::npos) == (test::world_rank() == 0));
+}
+
+TEST_CASE("threads share the order of a window whose cache was advised") {
+    if (!test::many_threads_allowed()) return;
+    const std::string file = file_name("threads");
+    write(file, "lapwing advice 1\nranks 2\nwindow name=a number=1 cache=epoch\n"
+                "prefetch rank=0 owner=1 bytes=0-400\nend\n");
+    const auto wrong_reads = [&](const Settings& settings) {
+        Runtime runtime{MPI_COMM_WORLD, settings};
+        GlobalArray<double, 1> a{runtime, {n}, Block{}, {.name = "a"}};
+        std::vector<double> row(8);
+        int wrong = 0;
+        if (runtime.rank() == 0) {
+            const std::int64_t i = n - 1;
+            const auto in_another_thread = [](auto call) { std::thread{call}.join(); };
+            a(i) = 1;
+            wrong += a(i) != 1;
+            a(i) = 2; // into the page that has just been read and written
+            in_another_thread([&] {
+                wrong += a(i) != 2;
+                a(i) = 3;
+            });
+            wrong += a(i) != 3;
+            a(i - 1) = 4;
+            in_another_thread([&] {
+                a.get({{n - 8, n}}, row);
+                wrong += row[6] != 4;
+            });
+        }
+        runtime.barrier();
+        wrong += a(n - 1) != 3;
+        a.close();
+        runtime.close();
+        return wrong;
+    };
+    CHECK(wrong_reads(Settings{}) == 0);
+    const std::string text =
+        test::captured_stderr([&] { CHECK(wrong_reads(Settings{{"LAPWING_ADVICE", file}}) == 0); });
+    if (test::world_rank() == 0) {
+        CHECK_THAT(text, says({"Window(\"a\")", "LAPWING_ADVICE is not followed any more", "CacheOptions::mode"}));
+        std::filesystem::remove(file);
+    }
 }
 
 TEST_CASE("recorded reads that do not come again are not asked for any more") {
