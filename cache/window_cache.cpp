@@ -167,6 +167,7 @@ void WindowCache::fit(OfThread& own) {
             "process (LAPWING_CACHE_MEMORY), or do without (LAPWING_CACHE=off)",
             window_.who("cache"), configuration.bytes, granted)};
     }
+    own.bytes = configuration.bytes;
     own.pages->allow_inline_writes(inline_writes_.load(std::memory_order_relaxed));
     hot_pages_.set_mine(own.pages->hot_pages());
 }
@@ -210,9 +211,17 @@ void WindowCache::ask_for_recorded(OfThread& own) {
     own.issued_before = issued;
     own.used_before = used;
     if (own.in_vain == most_in_vain) return;
-    for (const window::AdvisedWindow::Part& part : advised_.reads)
-        if (window_.map().base(part.owner) == nullptr)
-            own.pages->prefetch(part.owner, part.begin, part.end - part.begin, true);
+    // Not more than half of the cache, which may be smaller than the one of the recorded run, or of the advice.
+    const std::uint64_t page = own.pages->page_bytes();
+    std::uint64_t room = own.bytes / 2 / page;
+    for (const window::AdvisedWindow::Part& part : advised_.reads) {
+        if (window_.map().base(part.owner) != nullptr) continue;
+        const std::uint64_t first = part.begin / page;
+        const std::uint64_t pages = std::min((part.end - 1) / page - first + 1, room);
+        if (pages == 0) continue;
+        own.pages->prefetch(part.owner, part.begin, std::min(part.end, (first + pages) * page) - part.begin, true);
+        room -= pages;
+    }
 }
 
 bool WindowCache::put(int target, std::uint64_t offset, std::span<const std::byte> source) {

@@ -104,34 +104,83 @@ void read_cache(AdviceFile::Window& window, std::string_view mode) {
     return object.kind != "upc" && object.name == window.name && object.number == window.number;
 }
 
-/// Adds what a rank reads in a record, if most of what lies between is read: else more would be fetched than is used.
-void add_prefetch(AdviceFile::Window& window, const RecordedTrace::OfRank& rank, const trace::Record& record) {
-    constexpr std::uint64_t least_calls = 16;
-    const bool single = record.calls == record.accesses && record.calls >= least_calls;
-    if (!single || record.operation != trace::Operation::read || record.affinity != trace::Affinity::far ||
-        record.other_owners != 0)
-        return;
-    std::uint64_t between = 0;
-    for (const trace::Record::OwnerCount& owner : record.owners)
-        if (owner.count != 0) between += owner.highest - owner.lowest;
-    constexpr std::uint64_t page = std::uint64_t{1} << trace::ReuseSample::page_bits;
-    const std::uint64_t times = std::max<std::uint64_t>(1, rank.intervals[record.interval].times);
-    const std::uint64_t distinct = std::min(record.bytes, record.within.cold * page) / times;
-    const std::uint64_t room = window.cache_bytes.value_or(std::uint64_t{2} << 20) / 2;
-    if (2 * distinct < between || between > room) return;
-    for (const trace::Record::OwnerCount& owner : record.owners) {
-        if (owner.count == 0) continue;
-        const auto known = std::ranges::find_if(window.prefetch, [&](const AdviceFile::Prefetch& other) {
-            return other.rank == rank.rank && other.owner == owner.value;
-        });
-        if (known == window.prefetch.end()) {
-            window.prefetch.push_back({rank.rank, static_cast<int>(owner.value), owner.lowest, owner.highest});
-            continue;
-        }
-        known->begin = std::min(known->begin, owner.lowest);
-        known->end = std::max(known->end, owner.highest);
+/// What ranks read of others, as ranges that do not touch, so dense that at least half of what is asked for is read.
+class Reads {
+public:
+    explicit Reads(std::uint64_t room) : room_{room} {}
+
+    /// Adds what a rank reads in a record, if that is dense, and a cache has room for it beside what it reads otherwise.
+    void add(const RecordedTrace::OfRank& rank, const trace::Record& record, int ranks) {
+        constexpr std::uint64_t least_calls = 16;
+        const bool single = record.calls == record.accesses && record.calls >= least_calls;
+        if (!single || record.operation != trace::Operation::read || record.affinity != trace::Affinity::far ||
+            record.other_owners != 0)
+            return;
+        std::uint64_t between = 0;
+        for (const trace::Record::OwnerCount& owner : record.owners)
+            if (owner.count != 0) between += owner.highest - owner.lowest;
+        constexpr std::uint64_t page = std::uint64_t{1} << trace::ReuseSample::page_bits;
+        const std::uint64_t times = std::max<std::uint64_t>(1, rank.intervals[record.interval].times);
+        const std::uint64_t distinct = std::min(record.bytes, record.within.cold * page) / times;
+        if (2 * distinct < between || between > room_) return;
+        for (const trace::Record::OwnerCount& owner : record.owners)
+            if (owner.count != 0 && owner.value >= 0 && owner.value < ranks && owner.lowest < owner.highest) {
+                // Each owner's part counts as dense as all together.
+                const double share = static_cast<double>(owner.highest - owner.lowest) / static_cast<double>(between);
+                add(rank.rank, static_cast<int>(owner.value),
+                    {owner.lowest, owner.highest,
+                     static_cast<std::uint64_t>(share * static_cast<double>(std::min(distinct, between)))});
+            }
     }
-}
+
+    [[nodiscard]] std::vector<AdviceFile::Prefetch> prefetches() const {
+        std::vector<AdviceFile::Prefetch> result;
+        for (const auto& [of, ranges] : ranges_)
+            for (const Range& range : ranges) result.push_back({of.first, of.second, range.begin, range.end});
+        return result;
+    }
+
+private:
+    struct Range {
+        std::uint64_t begin = 0;
+        std::uint64_t end = 0;
+        std::uint64_t distinct = 0; ///< bytes that are read, at least
+        [[nodiscard]] std::uint64_t bytes() const noexcept { return end - begin; }
+    };
+
+    /// Two ranges in one; null if they are apart, and too little of what lies between would be read.
+    [[nodiscard]] static std::optional<Range> joined(const Range& a, const Range& b) {
+        const bool overlap = a.begin < b.end && b.begin < a.end;
+        const bool apart = a.end < b.begin || b.end < a.begin;
+        const Range both{std::min(a.begin, b.begin), std::max(a.end, b.end),
+                         overlap ? std::max(a.distinct, b.distinct) : a.distinct + b.distinct};
+        return apart && 2 * both.distinct < both.bytes() ? std::nullopt : std::optional{both};
+    }
+    void add(int rank, int owner, Range added) {
+        std::vector<Range> ranges = ranges_[{rank, owner}];
+        std::uint64_t all = bytes_[rank];
+        for (std::size_t k = 0; k < ranges.size();) {
+            const std::optional<Range> both = joined(ranges[k], added);
+            if (!both) {
+                ++k;
+                continue;
+            }
+            all -= ranges[k].bytes();
+            ranges.erase(ranges.begin() + static_cast<std::ptrdiff_t>(k));
+            added = *both;
+            k = 0; // it may meet others now
+        }
+        all += added.bytes();
+        if (all > room_) return;
+        ranges.insert(std::ranges::upper_bound(ranges, added.begin, {}, &Range::begin), added);
+        ranges_[{rank, owner}] = std::move(ranges);
+        bytes_[rank] = all;
+    }
+
+    std::uint64_t room_;
+    std::map<std::pair<int, int>, std::vector<Range>> ranges_; ///< by rank and owner, in ascending order
+    std::map<int, std::uint64_t> bytes_;                       ///< by rank
+};
 
 /// The size from which on a larger cache has hardly more hits, from the default on.
 [[nodiscard]] std::optional<std::uint64_t> enough_bytes(const std::vector<const AccessUse*>& uses) {
@@ -223,10 +272,12 @@ AdviceFile advice_file(const RecordedTrace& trace, const Advice& advice) {
         if (hits < 0.2 * all) continue;
         AdviceFile::Window window{.name = object.first, .number = object.second, .cached = true};
         window.cache_bytes = enough_bytes(uses);
+        Reads reads{window.cache_bytes.value_or(std::uint64_t{2} << 20) / 2};
         for (const RecordedTrace::OfRank& rank : trace.of_ranks)
             for (const RecordedTrace::OfRecord& of : rank.records)
                 if (of.record.object != 0 && same_object(rank.objects[of.record.object - 1], window))
-                    add_prefetch(window, rank, of.record);
+                    reads.add(rank, of.record, trace.ranks);
+        window.prefetch = reads.prefetches();
         result.windows.push_back(std::move(window));
     }
     return result;

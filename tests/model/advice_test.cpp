@@ -10,6 +10,8 @@
 #include <cstdint>
 #include <cstdio>
 #include <string>
+#include <utility>
+#include <vector>
 
 using namespace lapwing;
 using namespace lapwing::detail::model;
@@ -131,6 +133,39 @@ TEST_CASE("what can be followed without a change is a cache that keeps its promi
     REQUIRE(large.windows.size() == 1);
     CHECK(large.windows[0].cache_bytes == std::uint64_t{8} << 20);
     CHECK(large.windows[0].prefetch.empty());
+}
+
+TEST_CASE("what is read densely in several places is several ranges, and never what lies between") {
+    const auto dense = [](std::uint64_t begin, std::uint64_t bytes) {
+        const std::string end = std::to_string(begin + bytes);
+        const std::string from = std::to_string(begin);
+        const std::string reads = std::to_string(bytes / 8);
+        const std::string pages = std::to_string((bytes + 1023) / 1024);
+        const std::string again = std::to_string(bytes / 8 - (bytes + 1023) / 1024);
+        return access("ab", "read", bytes / 8,
+                      " timed=1 timed_ns=2000 runs=1 longest_run=8 lowest=" + from + " highest=" + end +
+                          " owner_changes=0 owners=others:0,1:" + reads + " parts=1:" + from + "-" + end +
+                          " strides=others:0,8:9 within=cold:" + pages + ",sequential:0,0:" + again +
+                          " over=cold:" + pages + ",sequential:0,0:" + again + "\n");
+    };
+    const auto ranges = [&](const std::string& accesses) {
+        std::string two = head;
+        two.replace(two.find("ranks 1"), 7, "ranks 2");
+        const RecordedTrace trace = parse_trace(sealed(two + accesses + "rank 1 ns=1\n"), "t");
+        const AdviceFile advice = advice_file(trace, advise(trace, nullptr));
+        std::vector<std::pair<std::uint64_t, std::uint64_t>> result;
+        if (!advice.windows.empty())
+            for (const AdviceFile::Prefetch& part : advice.windows[0].prefetch) result.emplace_back(part.begin, part.end);
+        return result;
+    };
+    using Ranges = std::vector<std::pair<std::uint64_t, std::uint64_t>>;
+    CHECK(ranges(dense(0, 8192) + dense(80'000'000, 8192)) == Ranges{{0, 8192}, {80'000'000, 80'008'192}});
+    CHECK(ranges(dense(80'000'000, 8192) + dense(0, 8192)) == Ranges{{0, 8192}, {80'000'000, 80'008'192}});
+    // Joined: they meet, or at least half of the whole is read.
+    CHECK(ranges(dense(8192, 8192) + dense(0, 8192)) == Ranges{{0, 16384}});
+    CHECK(ranges(dense(0, 8192) + dense(20480, 8192) + dense(10240, 8192)) == Ranges{{0, 28672}});
+    // No more than half of the default cache together.
+    CHECK(ranges(dense(0, 800'000) + dense(8'000'000, 800'000)) == Ranges{{0, 800'000}});
 }
 
 TEST_CASE("without rates changes are ranked by the round trips that they save") {

@@ -201,6 +201,26 @@ TEST_CASE("recorded reads that do not come again are not asked for any more") {
     if (test::world_rank() == 0) std::filesystem::remove(file);
 }
 
+TEST_CASE("recorded reads take no more than half of the cache that there is") {
+    const std::string file = file_name("small");
+    write(file, "lapwing advice 1\nranks 2\nwindow name=a number=1 cache=epoch cache_bytes=64k\n"
+                "prefetch rank=0 owner=1 bytes=0-200000\nprefetch rank=0 owner=1 bytes=300000-400000\n"
+                "prefetch rank=1 owner=0 bytes=0-200000\nprefetch rank=1 owner=0 bytes=300000-400000\nend\n");
+    {
+        Runtime runtime{MPI_COMM_WORLD, Settings{{"LAPWING_ADVICE", file},
+                                                 {"LAPWING_CACHE_ADAPT", "off"},
+                                                 {"LAPWING_CACHE_READ_AHEAD", "0"}}};
+        GlobalArray<double, 1> a{runtime, {100000}, Block{}, {.name = "a"}};
+        CHECK(a(runtime.rank() == 0 ? 99999 : 0) == 0);
+        CHECK(a.statistics()[Counter::read_ahead_issued] <= 32);
+        CHECK(a.statistics()[Counter::read_ahead_issued] >= 16);
+        runtime.barrier();
+        a.close();
+        runtime.close();
+    }
+    if (test::world_rank() == 0) std::filesystem::remove(file);
+}
+
 TEST_CASE("an advised strategy is used for the window's transfers that leave it open") {
     const std::string file = file_name("strategy");
     write(file, "lapwing advice 1\nwindow name=w number=1 strategy=per-block\nend\n");
