@@ -84,6 +84,14 @@ void read_cache(AdviceFile::Window& window, std::string_view mode) {
     return window;
 }
 
+void read_ranks(std::string_view text, AdviceFile& advice) {
+    // What follows is checked against it.
+    if (advice.ranks != 0) throw UsageError{"'ranks' comes for the second time"};
+    if (!advice.windows.empty()) throw UsageError{"'ranks' comes after a window, and belongs before the first"};
+    advice.ranks = Words::number<int>(text);
+    if (advice.ranks < 1) throw UsageError{fmt::format("ranks {} is not at least 1", advice.ranks)};
+}
+
 [[nodiscard]] AdviceFile::Prefetch read_prefetch(Words words, const AdviceFile& advice) {
     if (advice.windows.empty()) throw UsageError{"prefetch belongs to no window; a line 'window …' comes before it"};
     AdviceFile::Prefetch found{.rank = words.number_of<int>("rank"), .owner = words.number_of<int>("owner")};
@@ -234,7 +242,7 @@ AdviceFile parse_advice(std::string_view text, std::string_view file) {
             if (ended) throw UsageError{fmt::format("'{}' comes after 'end'", line)};
             Words words{line};
             const std::string_view what = words.next();
-            if (what == "ranks") advice.ranks = Words::number<int>(words.rest());
+            if (what == "ranks") read_ranks(words.rest(), advice);
             else if (what == "window") advice.windows.push_back(read_window(words, number));
             else if (what == "prefetch") {
                 const AdviceFile::Prefetch prefetch = read_prefetch(words, advice);

@@ -87,7 +87,8 @@ template <class Make>
         // Which rank has what depends on their number.
         if (advice.ranks == team.size())
             for (const model::AdviceFile::Prefetch& part : of.prefetch)
-                if (part.rank == team.rank().value && part.owner != part.rank)
+                if (part.rank == team.rank().value && part.owner != part.rank && part.owner >= 0 &&
+                    part.owner < team.size())
                     window.prefetch.push_back({part.owner, part.begin, part.end});
         windows.push_back(std::move(window));
     }

@@ -259,6 +259,9 @@ TEST_CASE("advice that cannot be used is refused with the file, the line and the
     refused(head + "\nprefetch rank=0 owner=1 bytes=0-8\nend\n", "4", "belongs to no window");
     refused(head + "window name=a number=1\nprefetch rank=0 owner=2 bytes=0-8\nend\n", "4", "not below 'ranks 2'");
     refused(head + "window name=a number=1\nprefetch rank=0 owner=1 bytes=8-8\nend\n", "4", "none");
+    refused(head + "ranks 2\nend\n", "3", "second time");
+    refused("lapwing advice 1\nranks 0\nend\n", "2", "not at least 1");
+    refused("lapwing advice 1\nwindow name=a number=1\nranks 2\nend\n", "3", "before the first");
     refused(head + "wind name=a\nend\n", "3", "'wind' is unknown");
     refused(head + "end\nranks 2\n", "4", "after 'end'");
 }
