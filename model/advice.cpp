@@ -39,7 +39,16 @@ struct Collected {
     std::map<int, OfRank> ranks;
 };
 
-using UseKey = std::tuple<std::string, std::uint64_t, std::vector<std::pair<std::string, std::uint64_t>>, int, int>;
+/// Name, number, and whether it is of another team than the runtime's.
+using ObjectKey = std::tuple<std::string, std::uint64_t, bool>;
+using UseKey = std::tuple<ObjectKey, std::vector<std::pair<std::string, std::uint64_t>>, int, int>;
+
+[[nodiscard]] ObjectKey key_of(const RecordedTrace::OfObject& object) {
+    return {object.name, object.number, object.other_team};
+}
+[[nodiscard]] ObjectKey object_key_of(const AccessUse& use) {
+    return {use.object_name, use.object_number, use.object_of_other_team};
+}
 
 void collect(Collected& collected, const RecordedTrace::OfRank& rank, const trace::Record& record) {
     Collected::OfRank& of = collected.ranks[rank.rank];
@@ -91,9 +100,9 @@ void finish(Collected& collected, const RecordedTrace& trace) {
 
 [[nodiscard]] std::vector<AccessUse> uses_of(const RecordedTrace& trace) {
     std::map<UseKey, Collected> all;
-    std::map<std::pair<std::string, std::uint64_t>, std::uint64_t> bytes; // by object
+    std::map<ObjectKey, std::uint64_t> bytes;
     for (const RecordedTrace::OfRank& rank : trace.of_ranks) {
-        for (const RecordedTrace::OfObject& object : rank.objects) bytes[{object.name, object.number}] += object.bytes;
+        for (const RecordedTrace::OfObject& object : rank.objects) bytes[key_of(object)] += object.bytes;
         for (const RecordedTrace::OfRecord& of : rank.records) {
             const trace::Record& record = of.record;
             static const auto& none = *new RecordedTrace::OfObject{.kind = "several"};
@@ -103,12 +112,13 @@ void finish(Collected& collected, const RecordedTrace& trace) {
             std::vector<std::pair<std::string, std::uint64_t>> place;
             for (const RecordedTrace::Frame& frame : frames)
                 place.emplace_back(rank.files[frame.file].path, frame.offset);
-            Collected& collected = all[{object.name, object.number, std::move(place), static_cast<int>(record.way),
+            Collected& collected = all[{key_of(object), std::move(place), static_cast<int>(record.way),
                                         static_cast<int>(record.operation)}];
             if (collected.ranks.empty()) {
                 collected.use.object_kind = object.kind;
                 collected.use.object_name = object.name;
                 collected.use.object_number = object.number;
+                collected.use.object_of_other_team = object.other_team;
                 collected.use.object_site = object.made;
                 collected.use.site = frames;
                 collected.use.site_rank = rank.rank;
@@ -121,7 +131,7 @@ void finish(Collected& collected, const RecordedTrace& trace) {
     std::vector<AccessUse> uses;
     for (auto& [key, collected] : all) {
         finish(collected, trace);
-        collected.use.object_bytes = bytes[{collected.use.object_name, collected.use.object_number}];
+        collected.use.object_bytes = bytes[object_key_of(collected.use)];
         uses.push_back(std::move(collected.use));
     }
     std::ranges::stable_sort(uses, [](const AccessUse& a, const AccessUse& b) {
@@ -223,10 +233,10 @@ public:
 
     void run() {
         advice_.rated = costs_.known();
-        std::map<std::pair<std::string, std::uint64_t>, std::vector<std::size_t>> by_object;
+        std::map<ObjectKey, std::vector<std::size_t>> by_object;
         for (std::size_t u = 0; u < advice_.uses.size(); ++u) {
             const AccessUse& use = advice_.uses[u];
-            if (use.object_kind != "several") by_object[{use.object_name, use.object_number}].push_back(u);
+            if (use.object_kind != "several") by_object[object_key_of(use)].push_back(u);
             if (is_single(use)) in_bulk(u);
             if (use.operation == trace::Operation::atomic && use.heaviest[2].calls >= 16) without_result(u);
             own_as_memory(u);

@@ -34,6 +34,7 @@ struct AccessUse {
     std::string object_name = {};
     std::uint64_t object_number = 0;
     std::uint64_t object_bytes = 0;         ///< of all parts
+    bool object_of_other_team = false;      ///< owners are numbers in another team than the runtime's
     RecordedTrace::Frames object_site = {}; ///< where it is created
     std::string object_made = {};           ///< the same as text, if it was looked up
     /// Where, with the files of the first rank that has it. Empty: call sites that had no room.

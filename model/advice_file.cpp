@@ -30,8 +30,8 @@ constexpr std::string_view trace_word = "lapwing trace ";
 constexpr std::string_view upc_window = "UPC's shared heap";
 
 [[noreturn]] void refuse(std::string_view file, std::size_t line, std::string_view why) {
-    throw FileError{fmt::format("{}, line {}: {}; correct it, or write a new one: `lapwing-advise TRACE --advice {}`",
-                                file, line, why, file)};
+    throw FileError{fmt::format(
+        "{}, line {}: {}; correct it, or write a new one: `lapwing-advise TRACE --advice FILE`", file, line, why)};
 }
 
 /// With k, m or g, powers of 1024.
@@ -109,7 +109,7 @@ void read_ranks(std::string_view text, AdviceFile& advice) {
 }
 
 [[nodiscard]] bool same_object(const RecordedTrace::OfObject& object, const AdviceFile::Window& window) {
-    return object.kind != "upc" && object.name == window.name && object.number == window.number;
+    return object.kind != "upc" && !object.other_team && object.name == window.name && object.number == window.number;
 }
 
 /// What ranks read of others, as ranges that do not touch, so dense that at least half of what is asked for is read.
@@ -264,6 +264,7 @@ AdviceFile advice_file(const RecordedTrace& trace, const Advice& advice) {
         if (change.kind != "cache") continue;
         for (const std::size_t u : change.uses) {
             const AccessUse& use = advice.uses[u];
+            if (use.object_of_other_team) continue; // windows are found by what the runtime's team calls them
             const bool of_upc = use.object_kind == "upc";
             cached[{of_upc ? std::string{upc_window} : use.object_name, of_upc ? 0 : use.object_number}].push_back(
                 &use);

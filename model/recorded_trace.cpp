@@ -124,6 +124,7 @@ private:
         RecordedTrace::OfObject object{.kind = std::string{line.value("kind")}};
         object.number = line.number_of("number");
         object.bytes = line.number_of("bytes");
+        object.other_team = number_of_word(trace::team_words, line.value("team")) != 0;
         object.name = trace::unescaped(line.value("name"));
         object.made = read_frames(line);
         rank().objects.push_back(std::move(object));
@@ -186,7 +187,7 @@ private:
 
 RecordedTrace parse_trace(std::string_view text, std::string_view file, const std::function<void(double)>& progress) {
     const auto refuse = [&](std::string_view why) {
-        throw FileError{fmt::format("{}: {}; record a new one with LAPWING_TRACE={}", file, why, file)};
+        throw FileError{fmt::format("{}: {}; record a new one with LAPWING_TRACE=FILE", file, why)};
     };
     if (!text.starts_with(first_line))
         refuse(text.starts_with(format_word) ? "it is a trace of another version of Lapwing"

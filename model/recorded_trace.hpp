@@ -30,6 +30,7 @@ struct RecordedTrace {
         std::string name = {}; ///< empty: none
         std::uint64_t number = 0;
         std::uint64_t bytes = 0; ///< of the rank's part
+        bool other_team = false; ///< owners are numbers in another team than the runtime's
         Frames made = {};        ///< where the program creates it
     };
     struct OfInterval {

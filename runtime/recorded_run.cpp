@@ -8,6 +8,7 @@
 #include "src/trace/line_table.hpp"
 #include "src/trace/recorder.hpp"
 #include "src/trace/tool_events.hpp"
+#include "window/recorded_calls.hpp"
 
 #include <lapwing/error.hpp>
 #include <lapwing/settings.hpp>
@@ -147,14 +148,18 @@ RecordedRun::RecordedRun(Team& team, std::optional<LineReport> lines) : team_{te
     const std::string file = trace_setting.get(team.settings());
     start_tools();
     const bool together = !file.empty() || lines_;
+    auto& recorded_team = team.state().part<window::RecordedTeam>();
+    recorded_team.set(window::RecordedTeam::Of::another_runtime);
     if (!together && !trace::any_listener() && !trace::probes_used()) return;
     if (team.rank() == Rank{0} && !file.empty()) check_writable(file);
     recording_ = trace::start();
+    if (recording_) recorded_team.set(window::RecordedTeam::Of::recording);
     if (!together) return;
     // Ranks may have another runtime that is recorded, and then none of this one's is.
     const bool everywhere = team.min(static_cast<std::int64_t>(recording_ ? 1 : 0)) != 0;
     if (recording_ && !everywhere) trace::stop();
     recording_ = everywhere;
+    if (!recording_) recorded_team.set(window::RecordedTeam::Of::another_runtime);
     if (!recording_ && team.rank() == Rank{0})
         support::log_line("a runtime is not recorded (LAPWING_TRACE, LAPWING_STATS=lines), because another one of the "
                           "process is; close that one first");

@@ -1,6 +1,8 @@
 // Which of a window's accesses are recorded (LAPWING_TRACE).
 #include "window/recorded_calls.hpp"
 
+#include "src/trace/tool_events.hpp"
+
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -8,7 +10,10 @@
 namespace lapwing::detail::window {
 
 void record_accesses(transport::WindowFacts& window, bool cached) {
-    window.traced = trace::add_object(cached ? "cached" : "window", window.name, window.number, window.map.own_bytes);
+    const RecordedTeam::Of team = window.state.part<RecordedTeam>().get();
+    if (team == RecordedTeam::Of::another_runtime && !trace::any_listener() && !trace::probes_used()) return;
+    window.traced = trace::add_object(cached ? "cached" : "window", window.name, window.number, window.map.own_bytes,
+                                      team != RecordedTeam::Of::recording);
     window.map.inline_ranks = 0;
 }
 

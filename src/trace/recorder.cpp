@@ -186,6 +186,7 @@ void ThreadRecords::tell(const Access& access, const Record& record) {
         const Object& object = recorded().objects[access.object - 1];
         event.object_number = object.number;
         event.object_name = object.name;
+        event.other_team = object.other_team;
     }
     if (const auto site = sites_.find(record.site); site != sites_.end())
         event.site = {site->second.frames.data(), site->second.size};
@@ -312,10 +313,11 @@ const Recorded& stopped_recording() {
     return recorded();
 }
 
-ObjectNumber add_object(std::string_view kind, std::string_view name, std::uint64_t number, std::uint64_t bytes) {
+ObjectNumber add_object(std::string_view kind, std::string_view name, std::uint64_t number, std::uint64_t bytes,
+                        bool other_team) {
     const std::lock_guard guard{mutex};
     std::deque<Object>& objects = recorded().objects;
-    objects.push_back({std::string{kind}, std::string{name}, number, bytes, CallSite::of_caller()});
+    objects.push_back({std::string{kind}, std::string{name}, number, bytes, CallSite::of_caller(), other_team});
     return static_cast<ObjectNumber>(objects.size());
 }
 

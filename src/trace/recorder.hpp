@@ -23,6 +23,8 @@ inline constexpr std::array<std::string_view, 7> way_words{"element", "window", 
                                                            "slice",   "prefetch", "upc"};
 inline constexpr std::array<std::string_view, 5> operation_words{"read", "write", "atomic", "update", "notify"};
 inline constexpr std::array<std::string_view, 3> affinity_words{"own", "node", "far"};
+/// Whether an object is of the runtime that is recorded.
+inline constexpr std::array<std::string_view, 2> team_words{"runtime", "other"};
 
 /// Numbers windows that are traced; 0: none.
 using ObjectNumber = std::uint32_t;
@@ -107,6 +109,7 @@ struct Object {
     std::uint64_t number = 0;
     std::uint64_t bytes = 0; ///< of this rank's part
     CallSite made = {};      ///< where the program makes it
+    bool other_team = false; ///< not of the runtime that is recorded: its ranks have other numbers
 };
 
 /// Most records of a thread. Accesses of further call sites are counted together. With their sites and the sample of
@@ -121,7 +124,7 @@ void stop();
 [[nodiscard]] std::string take_text(int rank);
 
 [[nodiscard]] ObjectNumber add_object(std::string_view kind, std::string_view name, std::uint64_t number,
-                                      std::uint64_t bytes);
+                                      std::uint64_t bytes, bool other_team = false);
 /// A range of offsets in an object's parts that is an object of its own, the same on all ranks. One that has been freed
 /// gives way to those that are added later.
 void add_range(ObjectNumber of, std::string_view kind, std::uint64_t begin, std::uint64_t end);

@@ -23,6 +23,7 @@ struct ToolEvent {
     std::uint64_t accesses = 1; ///< at the end of a call: those that it began
     std::uint64_t object_number = 0;
     std::string_view object_name = {};      ///< ends with a zero byte
+    bool other_team = false;                ///< the owner is a number in another team than the runtime's
     std::span<const void* const> site = {}; ///< return addresses, from the inside out
     std::size_t thread = 0;                 ///< of the recording, from 0 on
 };

@@ -74,8 +74,9 @@ std::string to_text(const Recorded& recorded, int rank) {
                             escaped(files[k].path));
     for (std::size_t k = 0; k < recorded.objects.size(); ++k) {
         const Object& object = recorded.objects[k];
-        text += fmt::format("object {} kind={} number={} bytes={} name={} at{}\n", k + 1, object.kind, object.number,
-                            object.bytes, escaped(object.name), text_of(files, object.made));
+        text += fmt::format("object {} kind={} number={} bytes={} team={} name={} at{}\n", k + 1, object.kind,
+                            object.number, object.bytes, team_words[object.other_team ? 1 : 0], escaped(object.name),
+                            text_of(files, object.made));
     }
     for (std::size_t k = 0; k < recorded.intervals.size(); ++k) {
         const Interval& interval = recorded.intervals[k];

@@ -31,7 +31,7 @@ std::string sealed(const std::string& text) {
 const std::string head = "lapwing trace 3\nranks 1\nnodes 2\nnetwork_path service\nmpi Some MPI\nprofile \n"
                          "setting LAPWING_CACHE=off\nsetting LAPWING_CACHE_BYTES=2m\nsetting LAPWING_CACHE_PAGE=1k\n"
                          "rank 0 ns=2000000000\nfile 0 bytes=100 changed=5 path=/a%20program\n"
-                         "object 1 kind=window number=3 bytes=80000 name=vector at -\n"
+                         "object 1 kind=window number=3 bytes=80000 team=runtime name=vector at -\n"
                          "interval 0 times=1 ns=2000000000 at -\nsite ab at 0+10\nsite cd at 0+20 0+30\n";
 
 std::string access(const std::string& site, const std::string& operation, std::uint64_t calls,
@@ -68,6 +68,13 @@ CostTables tables() {
     result.transfers(Path::service, Direction::get) = TransferModel{line};
     result.transfers(Path::service, Direction::put) = TransferModel{line};
     return result;
+}
+
+/// Of two ranks, the second of which has recorded nothing.
+RecordedTrace of_two_ranks(const std::string& accesses) {
+    std::string two = head;
+    two.replace(two.find("ranks 1"), 7, "ranks 2");
+    return parse_trace(sealed(two + accesses + "rank 1 ns=1\n"), "t");
 }
 
 const AdvisedChange* change_of(const Advice& advice, const std::string& kind) {
@@ -110,7 +117,7 @@ TEST_CASE("a trace is read, and all else is refused with a reason") {
 
 TEST_CASE("what can be followed without a change is a cache that keeps its promises, and what is read densely") {
     const auto followed = [](const std::string& accesses) {
-        const RecordedTrace trace = parse_trace(sealed(head + accesses), "t");
+        const RecordedTrace trace = of_two_ranks(accesses);
         return advice_file(trace, advise(trace, nullptr));
     };
     const AdviceFile row = followed(in_a_row);
@@ -121,6 +128,15 @@ TEST_CASE("what can be followed without a change is a cache that keeps its promi
     CHECK_FALSE(row.windows[0].cache_bytes.has_value());
     REQUIRE(row.windows[0].prefetch.size() == 1);
     CHECK(row.windows[0].prefetch[0].end == 80000);
+    // Windows of other teams have other numbers, and their ranks too.
+    std::string other = head;
+    other.replace(other.find("team=runtime"), 12, "team=other");
+    const RecordedTrace of_other = parse_trace(sealed(other + in_a_row), "t");
+    CHECK(advice_file(of_other, advise(of_other, nullptr)).windows.empty());
+    // Nor is there an owner beyond the ranks: here 1 of 1.
+    const RecordedTrace alone = parse_trace(sealed(head + in_a_row), "t");
+    REQUIRE(advice_file(alone, advise(alone, nullptr)).windows.size() == 1);
+    CHECK(advice_file(alone, advise(alone, nullptr)).windows[0].prefetch.empty());
     // Nothing comes again; and of what lies between most is not read.
     CHECK(followed(anywhere("ab", "read")).windows.empty());
     // Pages come again after 4096 others at least, for which the default cache of 2048 is too small; half come at once.
@@ -149,9 +165,7 @@ TEST_CASE("what is read densely in several places is several ranges, and never w
                           " over=cold:" + pages + ",sequential:0,0:" + again + "\n");
     };
     const auto ranges = [&](const std::string& accesses) {
-        std::string two = head;
-        two.replace(two.find("ranks 1"), 7, "ranks 2");
-        const RecordedTrace trace = parse_trace(sealed(two + accesses + "rank 1 ns=1\n"), "t");
+        const RecordedTrace trace = of_two_ranks(accesses);
         const AdviceFile advice = advice_file(trace, advise(trace, nullptr));
         std::vector<std::pair<std::uint64_t, std::uint64_t>> result;
         if (!advice.windows.empty())

@@ -243,7 +243,7 @@ TEST_CASE("an advised strategy is used for the window's transfers that leave it 
 TEST_CASE("advice that cannot be used is refused with the file, the line and the remedy") {
     const auto refused = [](const std::string& text, const std::string& line, const std::string& why) {
         CHECK_THAT(message_of<FileError>([&] { (void)model::parse_advice(text, "f"); }),
-                   says({"f, line " + line + ": ", why, "lapwing-advise TRACE --advice f"}));
+                   says({"f, line " + line + ": ", why, "lapwing-advise TRACE --advice FILE"}));
     };
     const std::string head = "lapwing advice 1\nranks 2\n";
     refused("threads 2\n", "1", "neither advice nor a trace");

@@ -7,6 +7,7 @@
 #include <lapwing/lapwing.hpp>
 #include <lapwing/upc.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
@@ -207,6 +208,36 @@ TEST_CASE("UPC's accesses are recorded, each array by itself") {
         far_reads.push_back(record.calls);
     }
     CHECK(far_reads == std::vector<std::uint64_t>{50, 20});
+}
+
+TEST_CASE("windows of other teams are told apart, and those of another runtime are not recorded") {
+    const RecordedTrace found = traced([&](Runtime& runtime) {
+        MPI_Comm reversed = MPI_COMM_NULL;
+        MPI_Comm_split(MPI_COMM_WORLD, 0, -test::world_rank(), &reversed);
+        {
+            Team team{reversed, runtime.settings()};
+            Runtime second{MPI_COMM_WORLD, Settings{}};
+            Window of_runtime{runtime, 64, {.name = "w"}};
+            Window of_team{team, 64, {.name = "t"}};
+            Window of_second{second, 64, {.name = "s"}};
+            for (Window* const window : {&of_runtime, &of_team, &of_second}) window->put(Rank{0}, Offset{8}, 1.5);
+            runtime.barrier();
+            team.barrier();
+            second.barrier();
+        }
+        MPI_Comm_free(&reversed);
+    });
+    if (test::world_rank() != 0) return;
+    for (const RecordedTrace::OfRank& rank : found.of_ranks) {
+        const auto find = [&](const std::string& name) {
+            return std::ranges::find(rank.objects, name, &RecordedTrace::OfObject::name);
+        };
+        REQUIRE(find("w") != rank.objects.end());
+        CHECK_FALSE(find("w")->other_team);
+        REQUIRE(find("t") != rank.objects.end());
+        CHECK(find("t")->other_team);
+        CHECK(find("s") == rank.objects.end());
+    }
 }
 
 TEST_CASE("what has no trace after one that had is not recorded") {

@@ -89,7 +89,7 @@ constexpr std::array<std::string_view, 8> colours{"#4477aa", "#ee6677", "#228833
         for (const RecordedTrace::OfRecord& of : rank.records) {
             if (of.record.object == 0) continue;
             const RecordedTrace::OfObject& object = rank.objects[of.record.object - 1];
-            if (object.name != name || object.number != number) continue;
+            if (object.name != name || object.number != number || object.other_team) continue;
             for (const auto& owner : of.record.owners)
                 if (owner.count != 0 && owner.value >= 0 && static_cast<std::size_t>(owner.value) < ranks)
                     counts[static_cast<std::size_t>(rank.rank) * ranks + static_cast<std::size_t>(owner.value)] +=
@@ -191,7 +191,7 @@ std::string as_html(const Report& report) {
     for (std::size_t u = 0; u < uses; ++u) {
         const AccessUse& use = report.advice.uses[u];
         const std::pair<std::string, std::uint64_t> object{use.object_name, use.object_number};
-        if (use.object_kind == "several" || std::ranges::find(seen, object) != seen.end()) continue;
+        if (use.object_kind == "several" || use.object_of_other_team || std::ranges::find(seen, object) != seen.end()) continue;
         seen.push_back(object);
         text += fmt::format("<h3>{}</h3>\n", escaped(object_text(use))) +
                 access_map(report, use.object_name, use.object_number);

@@ -21,6 +21,7 @@
 #include <iterator>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include <unistd.h>
@@ -157,8 +158,12 @@ void run(const Options& options) {
     const std::string profile = options.profile.empty() ? trace.profile : options.profile;
     if (!options.profile.empty() || std::filesystem::exists(profile)) tables = costs(profile);
     model::Advice advice = model::advise(trace, tables ? &*tables : nullptr);
-    if (!options.advice.empty())
+    if (!options.advice.empty()) {
+        std::error_code none;
+        if (std::filesystem::equivalent(options.advice, options.trace, none))
+            throw UsageError{fmt::format("--advice {} would overwrite the trace; name another file", options.advice)};
         return write_advice(options.advice, to_text(advice_file(trace, advice), options.trace));
+    }
     if (!advice.rated)
         notes.push_back("the rates of this MPI, network and path are not known, so gains are counted in round trips; "
                         "measure them once with `mpirun … lapwing-tune --rates`, with the options of the run");
