@@ -60,18 +60,20 @@ public:
             check(OTF2_ERROR_FILE_INTERACTION, directory);
         archive_ = OTF2_Archive_Open(directory.c_str(), "traces", OTF2_FILEMODE_WRITE, chunk_bytes, chunk_bytes,
                                      OTF2_SUBSTRATE_POSIX, OTF2_COMPRESSION_NONE);
-        const bool opened = archive_ != nullptr;
-        if (team.min(static_cast<std::int64_t>(opened ? 1 : 0)) == 0) check(OTF2_ERROR_FILE_CAN_NOT_OPEN, directory);
-        check(OTF2_Archive_SetFlushCallbacks(archive_, &flush_callbacks, nullptr), directory);
-        check(OTF2_MPI_Archive_SetCollectiveCallbacks(archive_, team.state().communicator(), MPI_COMM_NULL), directory);
-        const OTF2_ErrorCode files = OTF2_Archive_OpenEvtFiles(archive_);
-        if (team.max(static_cast<std::int64_t>(files)) != OTF2_SUCCESS) check(OTF2_ERROR_FILE_CAN_NOT_OPEN, directory);
+        keep(archive_ != nullptr ? OTF2_SUCCESS : OTF2_ERROR_FILE_CAN_NOT_OPEN);
+        refuse_together();
+        keep(OTF2_Archive_SetFlushCallbacks(archive_, &flush_callbacks, nullptr));
+        keep(OTF2_MPI_Archive_SetCollectiveCallbacks(archive_, team.state().communicator(), MPI_COMM_NULL));
+        refuse_together();
+        keep(OTF2_Archive_OpenEvtFiles(archive_));
+        refuse_together();
         team.barrier();
         begin_ = std::chrono::steady_clock::now(); // at about the same time everywhere: clocks of hosts differ
     }
 
     void begin(const trace::ToolEvent& access) noexcept override {
         const std::lock_guard guard{mutex_};
+        if (access.other_team) return; // the archive knows the runtime's ranks alone
         OfThread* const thread = of_thread(access.thread);
         if (thread == nullptr) return;
         const std::uint64_t time = now();
@@ -111,28 +113,29 @@ public:
     void sequence_point(const trace::CallSite&, std::size_t) noexcept override {}
 
     void close() override {
-        // Nobody asks this rank for anything while it is in MPI's collective calls.
+        // Nobody asks this rank for anything while it is in MPI's collective calls. All ranks make all of those, also
+        // those on which something has failed, or the others would wait.
         team_.barrier();
         const std::uint64_t length = now();
         std::array<std::uint64_t, most_threads> events{};
         for (std::size_t k = 0; k < threads_.size(); ++k) {
             if (threads_[k].writer == nullptr) continue;
-            check(OTF2_EvtWriter_GetNumberOfEvents(threads_[k].writer, &events[k]), directory_);
-            check(OTF2_Archive_CloseEvtWriter(archive_, threads_[k].writer), directory_);
+            keep(OTF2_EvtWriter_GetNumberOfEvents(threads_[k].writer, &events[k]));
+            keep(OTF2_Archive_CloseEvtWriter(archive_, threads_[k].writer));
         }
-        check(OTF2_Archive_CloseEvtFiles(archive_), directory_);
-        check(OTF2_Archive_OpenDefFiles(archive_), directory_);
+        keep(OTF2_Archive_CloseEvtFiles(archive_));
+        keep(OTF2_Archive_OpenDefFiles(archive_));
         for (std::size_t k = 0; k < threads_.size(); ++k)
             if (events[k] != 0)
-                check(OTF2_Archive_CloseDefWriter(
-                          archive_, OTF2_Archive_GetDefWriter(archive_, location_of(team_.rank().value, k))),
-                      directory_);
-        check(OTF2_Archive_CloseDefFiles(archive_), directory_);
+                keep(OTF2_Archive_CloseDefWriter(
+                    archive_, OTF2_Archive_GetDefWriter(archive_, location_of(team_.rank().value, k))));
+        keep(OTF2_Archive_CloseDefFiles(archive_));
         std::vector<std::uint64_t> all(most_threads * static_cast<std::size_t>(team_.size()));
         team_.all_gather(std::as_bytes(std::span{events}), std::as_writable_bytes(std::span{all}));
         if (team_.rank() == Rank{0}) write_definitions(all, length);
         team_.barrier();
-        check(OTF2_Archive_Close(archive_), directory_);
+        keep(OTF2_Archive_Close(archive_));
+        refuse_together();
     }
 
 private:
@@ -142,6 +145,18 @@ private:
         std::uint64_t operations = 0; ///< complete
         std::uint64_t begun = 0;
     };
+
+    void keep(OTF2_ErrorCode code) noexcept {
+        if (error_ == OTF2_SUCCESS) error_ = code;
+    }
+    /// Collective. Throws FileError on every rank if any has failed.
+    void refuse_together() {
+        const auto own = static_cast<std::int64_t>(error_);
+        std::array<std::int64_t, 2> codes{own, -own}; // warnings are negative
+        team_.max(std::span<std::int64_t>{codes});
+        if (codes[0] == 0 && codes[1] == 0) return;
+        check(static_cast<OTF2_ErrorCode>(codes[0] != 0 ? codes[0] : -codes[1]), directory_);
+    }
 
     [[nodiscard]] std::uint64_t now() const noexcept {
         return static_cast<std::uint64_t>(
@@ -159,64 +174,59 @@ private:
         OTF2_GlobalDefWriter* const out = OTF2_Archive_GetGlobalDefWriter(archive_);
         OTF2_StringRef strings = 0;
         const auto text = [&](const std::string& value) {
-            check(OTF2_GlobalDefWriter_WriteString(out, strings, value.c_str()), directory_);
+            keep(OTF2_GlobalDefWriter_WriteString(out, strings, value.c_str()));
             return strings++;
         };
         constexpr std::uint64_t ticks = 1'000'000'000;
-        check(OTF2_GlobalDefWriter_WriteClockProperties(out, ticks, 0, length, OTF2_UNDEFINED_TIMESTAMP), directory_);
+        keep(OTF2_GlobalDefWriter_WriteClockProperties(out, ticks, 0, length, OTF2_UNDEFINED_TIMESTAMP));
         const OTF2_StringRef none = text("");
         for (std::size_t way = 0; way < trace::way_words.size(); ++way)
             for (std::size_t operation = 0; operation < trace::operation_words.size(); ++operation) {
                 const OTF2_StringRef name =
                     text(fmt::format("lapwing {} {}", trace::way_words[way], trace::operation_words[operation]));
-                check(OTF2_GlobalDefWriter_WriteRegion(
+                keep(OTF2_GlobalDefWriter_WriteRegion(
                           out, region_of(static_cast<trace::Way>(way), static_cast<trace::Operation>(operation)), name,
                           name, none, OTF2_REGION_ROLE_DATA_TRANSFER, OTF2_PARADIGM_MPI, OTF2_REGION_FLAG_NONE, none, 0,
-                          0),
-                      directory_);
+                          0));
             }
-        check(OTF2_GlobalDefWriter_WriteSystemTreeNode(out, 0, text("machine"), text("machine"),
-                                                       OTF2_UNDEFINED_SYSTEM_TREE_NODE),
-              directory_);
+        keep(OTF2_GlobalDefWriter_WriteSystemTreeNode(out, 0, text("machine"), text("machine"),
+                                                       OTF2_UNDEFINED_SYSTEM_TREE_NODE));
         std::vector<std::uint64_t> locations;
         for (int rank = 0; rank < team_.size(); ++rank) {
-            check(OTF2_GlobalDefWriter_WriteLocationGroup(
+            keep(OTF2_GlobalDefWriter_WriteLocationGroup(
                       out, static_cast<OTF2_LocationGroupRef>(rank), text(fmt::format("rank {}", rank)),
-                      OTF2_LOCATION_GROUP_TYPE_PROCESS, 0, OTF2_UNDEFINED_LOCATION_GROUP),
-                  directory_);
+                      OTF2_LOCATION_GROUP_TYPE_PROCESS, 0, OTF2_UNDEFINED_LOCATION_GROUP));
             for (std::size_t thread = 0; thread < most_threads; ++thread) {
                 const std::uint64_t count = events[static_cast<std::size_t>(rank) * most_threads + thread];
                 if (count == 0 && thread != 0) continue;
-                check(OTF2_GlobalDefWriter_WriteLocation(
+                keep(OTF2_GlobalDefWriter_WriteLocation(
                           out, location_of(rank, thread), text(fmt::format("thread {}", thread)),
-                          OTF2_LOCATION_TYPE_CPU_THREAD, count, static_cast<OTF2_LocationGroupRef>(rank)),
-                      directory_);
+                          OTF2_LOCATION_TYPE_CPU_THREAD, count, static_cast<OTF2_LocationGroupRef>(rank)));
             }
             locations.push_back(location_of(rank, 0));
         }
         write_window(out, text("ranks"), text("lapwing"), locations);
-        check(OTF2_Archive_CloseGlobalDefWriter(archive_, out), directory_);
+        keep(OTF2_Archive_CloseGlobalDefWriter(archive_, out));
     }
 
     /// All windows of the team, as one.
     void write_window(OTF2_GlobalDefWriter* out, OTF2_StringRef ranks, OTF2_StringRef name,
                       const std::vector<std::uint64_t>& locations) {
         const auto size = static_cast<std::uint32_t>(locations.size());
-        check(OTF2_GlobalDefWriter_WriteGroup(out, 0, ranks, OTF2_GROUP_TYPE_COMM_LOCATIONS, OTF2_PARADIGM_MPI,
-                                              OTF2_GROUP_FLAG_NONE, size, locations.data()),
-              directory_);
+        keep(OTF2_GlobalDefWriter_WriteGroup(out, 0, ranks, OTF2_GROUP_TYPE_COMM_LOCATIONS, OTF2_PARADIGM_MPI,
+                                              OTF2_GROUP_FLAG_NONE, size, locations.data()));
         std::vector<std::uint64_t> members(locations.size());
         std::iota(members.begin(), members.end(), std::uint64_t{0});
-        check(OTF2_GlobalDefWriter_WriteGroup(out, 1, ranks, OTF2_GROUP_TYPE_COMM_GROUP, OTF2_PARADIGM_MPI,
-                                              OTF2_GROUP_FLAG_NONE, size, members.data()),
-              directory_);
-        check(OTF2_GlobalDefWriter_WriteComm(out, 0, name, 1, OTF2_UNDEFINED_COMM, OTF2_COMM_FLAG_NONE), directory_);
-        check(OTF2_GlobalDefWriter_WriteRmaWin(out, 0, name, 0, OTF2_RMA_WIN_FLAG_NONE), directory_);
+        keep(OTF2_GlobalDefWriter_WriteGroup(out, 1, ranks, OTF2_GROUP_TYPE_COMM_GROUP, OTF2_PARADIGM_MPI,
+                                              OTF2_GROUP_FLAG_NONE, size, members.data()));
+        keep(OTF2_GlobalDefWriter_WriteComm(out, 0, name, 1, OTF2_UNDEFINED_COMM, OTF2_COMM_FLAG_NONE));
+        keep(OTF2_GlobalDefWriter_WriteRmaWin(out, 0, name, 0, OTF2_RMA_WIN_FLAG_NONE));
     }
 
     Team& team_;
     std::string directory_;
     OTF2_Archive* archive_ = nullptr;
+    OTF2_ErrorCode error_ = OTF2_SUCCESS; ///< the first one of this rank
     std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
     /// Guards the archive and what follows: it is one for all threads.
     support::Mutex mutex_{support::LockRank::leaf};

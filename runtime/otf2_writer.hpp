@@ -14,7 +14,8 @@ namespace lapwing::detail::runtime {
 class Otf2Writer : public trace::ToolListener {
 public:
     virtual ~Otf2Writer() = default;
-    /// Collective, when nothing is recorded any more: writes what all ranks have in common. Throws FileError.
+    /// Collective, when nothing is recorded any more: writes what all ranks have in common. Throws FileError on every
+    /// rank if any of them has failed.
     virtual void close() = 0;
 };
 

@@ -186,6 +186,8 @@ void RecordedRun::end_tools() {
     trace::remove_listener(*otf2_);
     try {
         otf2_->close();
+    } catch (const FileError& error) { // of all ranks
+        if (team_.rank() == Rank{0}) support::log_line(error.what());
     } catch (const std::exception& error) { // the close goes on, and says it if it cannot
         support::log_line(error.what());
     }
