@@ -28,6 +28,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <unistd.h>
@@ -94,43 +95,72 @@ constexpr std::string_view first_line = "lapwing trace 3\n";
     return text;
 }
 
-/// Collective. The texts of all ranks in their order, at rank 0.
-[[nodiscard]] std::string gathered(Team& team, const std::string& own) {
-    std::int64_t longest = static_cast<std::int64_t>(own.size());
-    team.max(std::span{&longest, 1});
-    const auto ranks = static_cast<std::size_t>(team.size());
-    // With its length in front, so that all blocks are alike.
-    std::string padded = fmt::format("{:016x}", own.size()) + own;
-    padded.resize(static_cast<std::size_t>(longest) + 16);
-    const std::size_t block = std::max<std::size_t>(1, std::min(padded.size(), team::largest_blocks / ranks));
-    std::vector<std::string> texts(team.rank() == Rank{0} ? ranks : 0);
-    std::vector<std::byte> all(texts.empty() ? 0 : block * ranks);
-    for (std::size_t begin = 0; begin < padded.size(); begin += block) {
-        std::string part = padded.substr(begin, block);
-        part.resize(block);
-        team::gather(team.state(), "LAPWING_TRACE", 0, std::as_bytes(std::span{part}), all);
-        for (std::size_t r = 0; r < texts.size(); ++r)
-            texts[r].append(reinterpret_cast<const char*>(all.data()) + r * block, block);
+/// Rank 0's file, while it is written: the head, the text of each rank, and a checksum.
+class TraceFile {
+public:
+    TraceFile(const std::string& file, const std::string& head, std::span<const std::uint64_t> bytes)
+        : file_{file}, unfinished_{fmt::format("{}.{}", file, getpid())}, out_{unfinished_, std::ios::binary} {
+        out_ << head;
+        std::uint64_t at = head.size();
+        for (const std::uint64_t of_rank : bytes) begins_.push_back(std::exchange(at, at + of_rank));
     }
-    std::string joined;
-    for (const std::string& text : texts)
-        joined += std::string_view{text}.substr(16, std::stoull(text.substr(0, 16), nullptr, 16));
-    return joined;
-}
+    void write(std::size_t rank, std::uint64_t offset, std::string_view text) {
+        out_.seekp(static_cast<std::streamoff>(begins_[rank] + offset));
+        out_ << text;
+    }
+    void finish() {
+        out_.close();
+        if (out_ && seal() && std::rename(unfinished_.c_str(), file_.c_str()) == 0) return;
+        const int reason = errno;
+        std::remove(unfinished_.c_str());
+        support::log_line(fmt::format("LAPWING_TRACE={}: the file cannot be written ({}), and the trace is lost; "
+                                      "choose one that can",
+                                      file_, std::strerror(reason)));
+    }
 
-void write_file(const std::string& file, std::string text) {
-    text += fmt::format("checksum {:016x}\n", support::checksum_of(text));
-    const std::string unfinished = fmt::format("{}.{}", file, getpid());
-    std::ofstream out{unfinished, std::ios::binary};
-    out << text;
-    out.close();
-    if (out && std::rename(unfinished.c_str(), file.c_str()) == 0) return;
-    const int reason = errno;
-    std::remove(unfinished.c_str());
-    support::log_line(
-        fmt::format("LAPWING_TRACE={}: the file cannot be written ({}), and the trace is lost; choose one "
-                    "that can",
-                    file, std::strerror(reason)));
+private:
+    /// Adds the checksum of what is there.
+    [[nodiscard]] bool seal() const {
+        std::ifstream in{unfinished_, std::ios::binary};
+        std::vector<char> piece(std::size_t{1} << 20);
+        support::Fnv1a hash;
+        while (in.read(piece.data(), static_cast<std::streamsize>(piece.size())), in.gcount() > 0)
+            hash.add(std::span<const char>{piece}.first(static_cast<std::size_t>(in.gcount())));
+        std::ofstream end{unfinished_, std::ios::binary | std::ios::app};
+        end << fmt::format("checksum {:016x}\n", hash.value());
+        end.close();
+        return !in.bad() && end;
+    }
+
+    std::string file_;
+    std::string unfinished_;
+    std::ofstream out_;
+    std::vector<std::uint64_t> begins_;
+};
+
+/// Collective. Rank 0 writes the texts of all ranks, in their order, and holds a block of each at a time.
+void write_together(Team& team, const std::string& file, const std::string& head, const std::string& own) {
+    constexpr const char* call = "LAPWING_TRACE";
+    const auto ranks = static_cast<std::size_t>(team.size());
+    const bool first = team.rank() == Rank{0};
+    const std::uint64_t bytes = own.size();
+    std::vector<std::uint64_t> all_bytes(first ? ranks : 0);
+    team::gather(team.state(), call, 0, std::as_bytes(std::span{&bytes, 1}),
+                 std::as_writable_bytes(std::span{all_bytes}));
+    const auto longest = static_cast<std::size_t>(team.max(static_cast<std::int64_t>(bytes)));
+    std::optional<TraceFile> out;
+    if (first) out.emplace(file, head, all_bytes);
+    const std::size_t block = std::max<std::size_t>(1, std::min(longest, team::largest_blocks / ranks));
+    std::vector<char> all(first ? block * ranks : 0);
+    for (std::size_t begin = 0; begin < longest; begin += block) {
+        std::string part = begin < own.size() ? own.substr(begin, block) : std::string{};
+        part.resize(block);
+        team::gather(team.state(), call, 0, std::as_bytes(std::span{part}), std::as_writable_bytes(std::span{all}));
+        for (std::size_t r = 0; r < all_bytes.size(); ++r)
+            if (begin < all_bytes[r])
+                out->write(r, begin, {all.data() + r * block, std::min<std::size_t>(block, all_bytes[r] - begin)});
+    }
+    if (first) out->finish();
 }
 
 /// At the start of a long run, not only at its end.
@@ -205,8 +235,7 @@ std::string RecordedRun::end() {
 
 void RecordedRun::write_trace(const std::string& file) {
     try {
-        const std::string text = gathered(team_, trace::take_text(team_.rank().value));
-        if (team_.rank() == Rank{0}) write_file(file, head_of(team_) + text);
+        write_together(team_, file, head_of(team_), trace::take_text(team_.rank().value));
     } catch (const std::exception& error) { // the close goes on, and says it if it cannot
         support::log_line(fmt::format("LAPWING_TRACE={}: the trace is lost: {}", file, error.what()));
     }

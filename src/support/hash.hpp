@@ -7,13 +7,26 @@
 
 namespace lapwing::detail::support {
 
-/// FNV-1a (Fowler, Noll and Vo), of bytes or characters. It detects accidental changes, not deliberate ones.
+/// FNV-1a (Fowler, Noll and Vo), of bytes or characters, piece by piece. It detects accidental changes, not deliberate
+/// ones.
+class Fnv1a {
+public:
+    template <class Byte>
+        requires(sizeof(Byte) == 1)
+    constexpr void add(std::span<const Byte> bytes) noexcept {
+        for (const Byte byte : bytes) value_ = (value_ ^ static_cast<unsigned char>(byte)) * 0x100000001b3;
+    }
+    [[nodiscard]] constexpr std::uint64_t value() const noexcept { return value_; }
+
+private:
+    std::uint64_t value_ = 0xcbf29ce484222325;
+};
 template <class Byte>
     requires(sizeof(Byte) == 1)
 [[nodiscard]] constexpr std::uint64_t fnv1a(std::span<const Byte> bytes) noexcept {
-    std::uint64_t hash = 0xcbf29ce484222325;
-    for (const Byte byte : bytes) hash = (hash ^ static_cast<unsigned char>(byte)) * 0x100000001b3;
-    return hash;
+    Fnv1a hash;
+    hash.add(bytes);
+    return hash.value();
 }
 /// The same for files, to detect damaged text.
 [[nodiscard]] constexpr std::uint64_t checksum_of(std::string_view text) noexcept {

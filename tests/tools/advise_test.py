@@ -25,6 +25,26 @@ def expect(pattern, text):
         raise SystemExit(f"'{pattern}' is missing in:\n{text}")
 
 
+def sealed(text):
+    checksum = 0xCBF29CE484222325
+    for byte in text.encode():
+        checksum = (checksum ^ byte) * 0x100000001B3 % 2**64
+    return f"{text}checksum {checksum:016x}\n"
+
+
+def ring(ranks):
+    """A trace in which each rank reads 16 elements of the next one."""
+    lines = ["lapwing trace 3", f"ranks {ranks}", f"nodes {ranks}", "network_path service", "mpi M", "profile ", "setting LAPWING_CACHE=off"]
+    for rank in range(ranks):
+        owner = (rank + 1) % ranks
+        lines += [f"rank {rank} ns=1000", "file 0 bytes=1 changed=1 path=/p", "object 1 kind=window number=1 bytes=800 team=runtime name=a at -",
+                  "interval 0 times=1 ns=1000 at -", "site ab at 0+10",
+                  "access thread=0 object=1 site=ab interval=0 way=element operation=read affinity=far calls=16 accesses=16 bytes=128 "
+                  "program_calls=16 timed=1 timed_ns=10 runs=1 longest_run=128 lowest=0 highest=128 owner_changes=0 "
+                  f"owners=others:0,{owner}:16 parts={owner}:0-128 strides=others:0,8:15 within=cold:1,sequential:0,0:15 over=cold:1,sequential:0,0:15"]
+    return "\n".join(lines) + "\n"
+
+
 def main():
     advise, source, *command = sys.argv[1:]
     line = next(n for n, text in enumerate(Path(source).read_text().splitlines(), 1) if "x(j); //" in text)
@@ -45,6 +65,12 @@ def main():
         page = Path(directory, "page.html")
         run(advise, "--html", page, trace)
         expect(r"^<!DOCTYPE html>.*traced.cpp.*<svg.*</html>\s*$", page.read_text())
+        # Of many ranks: neighbours share a cell, so that the page does not grow with their square.
+        many = Path(directory, "many")
+        many.write_text(sealed(ring(1000)))
+        run(advise, "--html", page, many)
+        expect(r"<title>ranks 0 to 4 to ranks 5 to 9: 16 accesses</title>", page.read_text())
+        assert page.read_text().count(" accesses</title>") == 400, page.read_text().count(" accesses</title>")
         # What can be followed without a change, and that it is.
         advice = Path(directory, "advice")
         expect(r"LAPWING_ADVICE=", run(advise, "--advice", advice, trace))

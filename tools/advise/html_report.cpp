@@ -81,10 +81,14 @@ constexpr std::array<std::string_view, 8> colours{"#4477aa", "#ee6677", "#228833
     return text + "</ul>\n";
 }
 
-/// Which rank accesses whose memory how often: darker is more, on a logarithmic scale.
+/// Which rank accesses whose memory how often: darker is more, on a logarithmic scale. With many ranks a cell is of
+/// several neighbouring ones.
 [[nodiscard]] std::string access_map(const Report& report, const std::string& name, std::uint64_t number) {
+    constexpr std::size_t most_cells = 200;
     const auto ranks = static_cast<std::size_t>(report.trace.ranks);
-    std::vector<std::uint64_t> counts(ranks * ranks);
+    const std::size_t of_cell = (ranks + most_cells - 1) / most_cells;
+    const std::size_t cells = (ranks + of_cell - 1) / of_cell;
+    std::vector<std::uint64_t> counts(cells * cells);
     for (const RecordedTrace::OfRank& rank : report.trace.of_ranks)
         for (const RecordedTrace::OfRecord& of : rank.records) {
             if (of.record.object == 0) continue;
@@ -92,31 +96,36 @@ constexpr std::array<std::string_view, 8> colours{"#4477aa", "#ee6677", "#228833
             if (object.name != name || object.number != number || object.other_team) continue;
             for (const auto& owner : of.record.owners)
                 if (owner.count != 0 && owner.value >= 0 && static_cast<std::size_t>(owner.value) < ranks)
-                    counts[static_cast<std::size_t>(rank.rank) * ranks + static_cast<std::size_t>(owner.value)] +=
-                        owner.count;
+                    counts[static_cast<std::size_t>(rank.rank) / of_cell * cells +
+                           static_cast<std::size_t>(owner.value) / of_cell] += owner.count;
         }
+    const auto label = [&](std::size_t k) {
+        const std::size_t first = k * of_cell;
+        const std::size_t last = std::min(first + of_cell, ranks) - 1;
+        return first == last ? fmt::format("rank {}", first) : fmt::format("ranks {} to {}", first, last);
+    };
     const auto most = static_cast<double>(*std::ranges::max_element(counts));
-    const double cell = std::clamp(600.0 / static_cast<double>(ranks), 5.0, 40.0);
-    const double side = cell * static_cast<double>(ranks);
+    const double cell = std::clamp(600.0 / static_cast<double>(cells), 5.0, 40.0);
+    const double side = cell * static_cast<double>(cells);
     std::string text =
         fmt::format("<div class=wide><svg width={:.0f} height={:.0f} role=img aria-label=\"accesses, rank by rank\">",
                     side + 70, side + 40);
     text += fmt::format("<rect x=50 y=20 width={:.1f} height={:.1f} fill=none stroke=\"#bbb\" />", side, side);
-    for (std::size_t from = 0; from < ranks; ++from)
-        for (std::size_t to = 0; to < ranks; ++to) {
-            const std::uint64_t count = counts[from * ranks + to];
+    for (std::size_t from = 0; from < cells; ++from)
+        for (std::size_t to = 0; to < cells; ++to) {
+            const std::uint64_t count = counts[from * cells + to];
             if (count == 0) continue;
             const double shade = 0.15 + 0.85 * std::log1p(static_cast<double>(count)) / std::log1p(most);
-            text +=
-                fmt::format("<rect x={:.1f} y={:.1f} width={:.1f} height={:.1f} fill=\"rgba(68,119,170,{:.2f})\" "
-                            "stroke=\"#ddd\" stroke-width=0.5><title>rank {} to rank {}: {} accesses</title></rect>",
-                            50 + cell * static_cast<double>(to), 20 + cell * static_cast<double>(from), cell, cell,
-                            shade, from, to, count);
+            text += fmt::format("<rect x={:.1f} y={:.1f} width={:.1f} height={:.1f} fill=\"rgba(68,119,170,{:.2f})\" "
+                                "stroke=\"#ddd\" stroke-width=0.5><title>{} to {}: {} accesses</title></rect>",
+                                50 + cell * static_cast<double>(to), 20 + cell * static_cast<double>(from), cell, cell,
+                                shade, label(from), label(to), count);
         }
     const std::size_t step = cell >= 14 ? 1 : 10;
-    for (std::size_t r = 0; r < ranks; r += step)
+    for (std::size_t k = 0; k < cells; k += step)
         text += fmt::format("<text x=0 y={:.1f}>rank {}</text><text x={:.1f} y=14>{}</text>",
-                            20 + cell * (static_cast<double>(r) + 0.7), r, 50 + cell * static_cast<double>(r), r);
+                            20 + cell * (static_cast<double>(k) + 0.7), k * of_cell, 50 + cell * static_cast<double>(k),
+                            k * of_cell);
     return text + "</svg></div>\n";
 }
 
