@@ -2,6 +2,7 @@
 
 #if LAPWING_HAS_OTF2
 
+#include "src/support/log.hpp"
 #include "src/support/mutex.hpp"
 #include "src/team/team_state.hpp"
 
@@ -136,6 +137,10 @@ public:
         team_.barrier();
         keep(OTF2_Archive_Close(archive_));
         refuse_together();
+        if (team_.max(left_out_) != 0 && team_.rank() == Rank{0})
+            support::log_line(fmt::format("LAPWING_TOOLS=otf2:{}: the archive has {} threads of each rank, and not "
+                                          "the accesses of those beyond",
+                                          directory_, most_threads));
     }
 
 private:
@@ -163,7 +168,10 @@ private:
             std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - begin_).count());
     }
     [[nodiscard]] OfThread* of_thread(std::size_t number) noexcept {
-        if (number >= most_threads) return nullptr;
+        if (number >= most_threads) {
+            ++left_out_;
+            return nullptr;
+        }
         OfThread& thread = threads_[number];
         if (thread.writer == nullptr)
             thread.writer = OTF2_Archive_GetEvtWriter(archive_, location_of(team_.rank().value, number));
@@ -227,6 +235,7 @@ private:
     std::string directory_;
     OTF2_Archive* archive_ = nullptr;
     OTF2_ErrorCode error_ = OTF2_SUCCESS; ///< the first one of this rank
+    std::int64_t left_out_ = 0;           ///< calls' beginnings and ends of threads that have no room
     std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
     /// Guards the archive and what follows: it is one for all threads.
     support::Mutex mutex_{support::LockRank::leaf};

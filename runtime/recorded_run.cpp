@@ -12,8 +12,10 @@
 
 #include <lapwing/error.hpp>
 #include <lapwing/settings.hpp>
+#include <lapwing/statistics.hpp>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <mpi.h>
 
 #include <algorithm>
@@ -229,8 +231,28 @@ std::string RecordedRun::end() {
     end_tools();
     if (!recording_) return {};
     recording_ = false;
+    report_losses();
     if (const std::string file = trace_setting.get(team_.settings()); !file.empty()) write_trace(file);
     return lines_ ? report_lines() : std::string{};
+}
+
+void RecordedRun::report_losses() {
+    const trace::Losses own = trace::losses();
+    std::array<std::int64_t, 4> most{own.accesses, own.objects, own.ranges, own.threads};
+    const bool together = lines_ || !trace_setting.get(team_.settings()).empty();
+    if (together) team_.max(std::span<std::int64_t>{most});
+    if (together && team_.rank() != Rank{0}) return;
+    std::vector<std::string> lost;
+    const auto add = [&](std::int64_t count, const std::string& what) {
+        if (count != 0) lost.push_back(fmt::format("{} {}", count, what));
+    };
+    add(most[0], fmt::format("accesses of call sites beyond {} of a thread, counted as 'several'", trace::most_records));
+    add(most[1], fmt::format("windows or arrays beyond {}, counted as 'several'", trace::most_objects));
+    add(most[2], "UPC arrays beyond 1024, counted as the shared heap");
+    add(most[3], fmt::format("accesses of threads beyond {} at a time, not recorded", numbered_threads));
+    if (!lost.empty())
+        support::log_line(fmt::format("the recording had no room for all, on the rank with most: {}. Totals are {}",
+                                      fmt::join(lost, "; "), most[3] == 0 ? "right" : "too low"));
 }
 
 void RecordedRun::write_trace(const std::string& file) {

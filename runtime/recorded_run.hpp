@@ -31,6 +31,7 @@ public:
 private:
     void start_tools();
     void end_tools();
+    void report_losses();
     void write_trace(const std::string& file);
     [[nodiscard]] std::string report_lines();
 

@@ -33,6 +33,7 @@ namespace {
 void name_object(SiteCounts& counts, const Recorded& recorded, ObjectNumber number) noexcept {
     if (number == 0 || number > recorded.objects.size()) return;
     const Object& object = recorded.objects[number - 1];
+    if (object.kind == "several") return;
     counts.has_object = true;
     counts.object_number = object.number;
     std::copy_n(object.name.begin(), std::min(object.name.size(), SiteCounts::longest_name - 1), counts.object.begin());

@@ -3,10 +3,14 @@
 #include "src/trace/recorder.hpp"
 #include "src/trace/tool_events.hpp"
 
+#include <lapwing/statistics.hpp>
+
 #include <array>
 #include <deque>
 #include <map>
 #include <memory>
+#include <string>
+#include <tuple>
 #include <vector>
 
 namespace lapwing::detail::trace {
@@ -30,6 +34,8 @@ public:
 
     [[nodiscard]] const std::vector<Record>& records() const noexcept { return records_; }
     [[nodiscard]] const std::map<std::uint64_t, CallSite>& sites() const noexcept { return sites_; }
+    /// Accesses of call sites that had no room.
+    [[nodiscard]] std::uint64_t without_room() const noexcept { return without_room_; }
 
 private:
     [[nodiscard]] Record& record_of(const Access& access, std::uint32_t interval);
@@ -47,6 +53,7 @@ private:
     std::vector<Record> records_;
     std::vector<std::uint32_t> table_; ///< by hash: the number of a record plus one
     std::map<std::uint64_t, CallSite> sites_;
+    std::uint64_t without_room_ = 0;
     ReuseSample reuse_;
     // The call that is going on.
     bool in_call_ = false;
@@ -67,7 +74,16 @@ private:
 /// What the process has recorded.
 struct Recorded {
     std::vector<std::unique_ptr<ThreadRecords>> threads = {};
+    /// By support::thread_number(): one that has ended leaves its records to the next thread with its number.
+    std::array<ThreadRecords*, numbered_threads> by_number = {};
     std::deque<Object> objects = {}; ///< which stay where they are
+    /// Those of the same kind, name and place.
+    struct Alike {
+        std::size_t count = 0;
+        ObjectNumber last = 0;
+    };
+    std::map<std::tuple<std::string, std::string, std::uint64_t, bool>, Alike> alike = {};
+    Losses lost = {}; ///< without those that the threads count
     /// Ranges that are objects of their own, the latest last.
     struct Range {
         ObjectNumber of = 0;

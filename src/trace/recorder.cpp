@@ -26,16 +26,25 @@ std::chrono::steady_clock::time_point interval_begin; // with the mutex
 std::atomic<std::uint32_t> recording_number{0};
 thread_local constinit ThreadRecords* mine = nullptr;
 thread_local constinit std::uint32_t mine_is_of = 0;
+thread_local constinit unsigned mine_is_of_thread = 0;
 
-[[nodiscard]] ThreadRecords& records_of_thread() {
+/// Null for threads beyond those that have numbers.
+[[nodiscard]] ThreadRecords* records_of_thread() {
     const std::uint32_t number = recording_number.load(std::memory_order_relaxed);
-    if (mine == nullptr || mine_is_of != number) [[unlikely]] {
+    const unsigned thread = support::thread_number();
+    if (mine == nullptr || mine_is_of != number || mine_is_of_thread != thread) [[unlikely]] {
         const std::lock_guard guard{mutex};
-        auto& threads = recorded().threads;
-        mine = threads.emplace_back(std::make_unique<ThreadRecords>(threads.size())).get();
+        mine = nullptr;
+        Recorded& all = recorded();
+        if (thread >= all.by_number.size()) return nullptr;
+        if (all.by_number[thread] == nullptr)
+            all.by_number[thread] =
+                all.threads.emplace_back(std::make_unique<ThreadRecords>(all.threads.size())).get();
+        mine = all.by_number[thread];
         mine_is_of = number;
+        mine_is_of_thread = thread;
     }
-    return *mine;
+    return mine;
 }
 
 /// Counts a value among the most frequent ones (Misra and Gries, 1982): what has no room lowers all counts, so that a
@@ -123,6 +132,7 @@ Record& ThreadRecords::record_of(const Access& access, std::uint32_t interval) {
             return records_.back();
         }
         // The call sites beyond share a few records.
+        ++without_room_;
         key.site = 0;
         key.object = 0;
         key.interval = 0;
@@ -259,7 +269,8 @@ void TimeOfLast::end() const noexcept {
 
 bool CallScope::begin(Way way, const void* site) noexcept {
     try {
-        return records_of_thread().begin_call(way, site);
+        ThreadRecords* const records = records_of_thread();
+        return records != nullptr && records->begin_call(way, site);
     } catch (const std::exception&) { // no memory: the call is not recorded
         return false;
     }
@@ -274,8 +285,11 @@ bool start() {
     if (on()) return false;
     Recorded& all = recorded();
     all.threads.clear();
+    all.by_number.fill(nullptr);
     all.objects.clear();
+    all.alike.clear();
     all.ranges.clear();
+    all.lost = {};
     all.intervals.assign(1, Interval{.times = 1});
     all.begin = interval_begin = std::chrono::steady_clock::now();
     current_interval.store(0, std::memory_order_relaxed);
@@ -313,12 +327,30 @@ const Recorded& stopped_recording() {
     return recorded();
 }
 
+Losses losses() {
+    const std::lock_guard guard{mutex};
+    Losses lost = recorded().lost;
+    for (const auto& thread : recorded().threads) lost.accesses += static_cast<std::int64_t>(thread->without_room());
+    return lost;
+}
+
 ObjectNumber add_object(std::string_view kind, std::string_view name, std::uint64_t number, std::uint64_t bytes,
                         bool other_team) {
     const std::lock_guard guard{mutex};
-    std::deque<Object>& objects = recorded().objects;
-    objects.push_back({std::string{kind}, std::string{name}, number, bytes, CallSite::of_caller(), other_team});
-    return static_cast<ObjectNumber>(objects.size());
+    const CallSite made = CallSite::of_caller();
+    Recorded& all = recorded();
+    const auto known = all.alike.find({std::string{kind}, std::string{name}, made.key(), other_team});
+    if (known != all.alike.end() && known->second.count == most_alike) return known->second.last;
+    std::deque<Object>& objects = all.objects;
+    if (objects.size() + 1 >= most_objects) {
+        ++all.lost.objects;
+        if (objects.size() + 1 == most_objects) objects.push_back({.kind = "several"});
+        return static_cast<ObjectNumber>(objects.size());
+    }
+    objects.push_back({std::string{kind}, std::string{name}, number, bytes, made, other_team});
+    Recorded::Alike& alike = all.alike[{std::string{kind}, std::string{name}, made.key(), other_team}];
+    ++alike.count;
+    return alike.last = static_cast<ObjectNumber>(objects.size());
 }
 
 namespace {
@@ -340,8 +372,18 @@ std::atomic<bool> has_ranges{false};
 
 void add_range(ObjectNumber of, std::string_view kind, std::uint64_t begin, std::uint64_t end) {
     constexpr std::size_t most_ranges = 1024;
-    if (of == 0 || begin == end || recorded().ranges.size() == most_ranges) return;
-    const ObjectNumber object = add_object(kind, {}, begin, end - begin);
+    if (of == 0 || begin == end) return;
+    bool other_team = false;
+    {
+        const std::lock_guard guard{mutex};
+        Recorded& all = recorded();
+        if (all.ranges.size() >= most_ranges) {
+            ++all.lost.ranges;
+            return;
+        }
+        other_team = all.objects[of - 1].other_team;
+    }
+    const ObjectNumber object = add_object(kind, {}, begin, end - begin, other_team);
     const std::lock_guard guard{mutex};
     recorded().ranges.push_back({of, object, begin, end});
     has_ranges.store(true, std::memory_order_relaxed);
@@ -349,8 +391,13 @@ void add_range(ObjectNumber of, std::string_view kind, std::uint64_t begin, std:
 
 void note(const Access& access) noexcept {
     try {
-        records_of_thread().note(has_ranges.load(std::memory_order_relaxed) ? in_range(access) : access,
-                                 current_interval.load(std::memory_order_relaxed));
+        if (ThreadRecords* const records = records_of_thread()) {
+            records->note(has_ranges.load(std::memory_order_relaxed) ? in_range(access) : access,
+                          current_interval.load(std::memory_order_relaxed));
+            return;
+        }
+        const std::lock_guard guard{mutex};
+        ++recorded().lost.threads;
     } catch (const std::exception&) { // no memory
     }
 }
@@ -358,7 +405,7 @@ void note(const Access& access) noexcept {
 void sequence_point() noexcept {
     try {
         const CallSite site = CallSite::of_caller();
-        records_of_thread().sequence_point(site);
+        if (ThreadRecords* const records = records_of_thread()) records->sequence_point(site);
         const auto now = std::chrono::steady_clock::now();
         const std::lock_guard guard{mutex};
         if (!on()) return;

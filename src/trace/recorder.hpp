@@ -104,7 +104,7 @@ struct Interval {
 
 /// An object that is accessed.
 struct Object {
-    std::string kind = {}; ///< a word: window, upc or cached
+    std::string kind = {}; ///< a word: window, upc, cached, or several: all that have no room
     std::string name = {}; ///< empty: none
     std::uint64_t number = 0;
     std::uint64_t bytes = 0; ///< of this rank's part
@@ -115,6 +115,20 @@ struct Object {
 /// Most records of a thread. Accesses of further call sites are counted together. With their sites and the sample of
 /// pages a thread's records take at most 5 MiB.
 inline constexpr std::size_t most_records = 4096;
+/// Most objects of a process; those beyond are one. Of those with the same name that are made at the same place of the
+/// program, so many have records of their own, and the last one has those of all that follow.
+inline constexpr std::size_t most_objects = 4096;
+inline constexpr std::size_t most_alike = 64;
+
+/// What a recording had no room for, in this process.
+struct Losses {
+    std::int64_t accesses = 0; ///< of call sites beyond most_records, which are counted together
+    std::int64_t objects = 0;  ///< beyond most_objects, which are counted together
+    std::int64_t ranges = 0;   ///< which are counted as the object that they are in
+    std::int64_t threads = 0;  ///< accesses of threads beyond numbered_threads at a time, which are not recorded
+};
+/// After stop(), until the next start().
+[[nodiscard]] Losses losses();
 
 /// Starts recording, for the whole process. Returns whether nobody had.
 [[nodiscard]] bool start();

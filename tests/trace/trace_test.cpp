@@ -1,8 +1,10 @@
 // What LAPWING_TRACE records: which accesses, by whom, to what, between which sequence points.
 #include "model/advice.hpp"
 #include "model/recorded_trace.hpp"
+#include "runtime/captured_stderr.hpp"
 #include "support/catch.hpp"
 #include "support/mpi_test.hpp"
+#include "team/team_test.hpp"
 
 #include <lapwing/lapwing.hpp>
 #include <lapwing/upc.hpp>
@@ -16,6 +18,7 @@
 #include <iterator>
 #include <span>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <unistd.h>
@@ -208,6 +211,45 @@ TEST_CASE("UPC's accesses are recorded, each array by itself") {
         far_reads.push_back(record.calls);
     }
     CHECK(far_reads == std::vector<std::uint64_t>{50, 20});
+}
+
+TEST_CASE("many arrays of one place, and many threads one after another, take bounded room") {
+    constexpr int arrays = 200;
+    constexpr int threads = 40;
+    const RecordedTrace found = traced([&](Runtime& runtime) {
+        for (int k = 0; k < arrays; ++k) {
+            GlobalArray<double, 1> a{runtime, {8}, Block{}, {.name = "a"}};
+            a(7) = 1;
+            a.close();
+        }
+        GlobalArray<double, 1> shared{runtime, {8}, Block{}, {.name = "shared"}};
+        if (test::many_threads_allowed())
+            for (int k = 0; k < threads; ++k) std::thread{[&] { (void)shared(runtime.rank() == 0 ? 7 : 0); }}.join();
+        runtime.barrier();
+    });
+    if (test::world_rank() != 0) return;
+    const RecordedTrace::OfRank& rank = found.of_ranks[0];
+    CHECK(std::ranges::count(rank.objects, "a", &RecordedTrace::OfObject::name) == trace::most_alike);
+    CHECK(sum_of(rank, "a", trace::Way::element, trace::Operation::write, trace::Affinity::far).calls == arrays);
+    if (!test::many_threads_allowed()) return;
+    CHECK(sum_of(rank, "shared", trace::Way::element, trace::Operation::read, trace::Affinity::far).calls == threads);
+    std::uint32_t last = 0;
+    for (const RecordedTrace::OfRecord& of : rank.records) last = std::max(last, of.thread);
+    CHECK(last <= 2); // the main thread, and the one after another
+}
+
+TEST_CASE("objects beyond those that have room are one, and it is said") {
+    const std::string report = test::captured_stderr([&] {
+        const RecordedTrace found = traced([&](Runtime& runtime) {
+            for (std::size_t k = 0; k < trace::most_objects + 10; ++k)
+                (void)trace::add_object("window", "object " + std::to_string(k), k, 8);
+            runtime.barrier();
+        });
+        if (test::world_rank() != 0) return;
+        CHECK(found.of_ranks[0].objects.size() == trace::most_objects);
+        CHECK(found.of_ranks[0].objects.back().kind == "several");
+    });
+    CHECK((report.find("windows or arrays beyond 4096") != std::string::npos) == (test::world_rank() == 0));
 }
 
 TEST_CASE("windows of other teams are told apart, and those of another runtime are not recorded") {
