@@ -52,7 +52,7 @@ void notify_stores(Window& window, std::span<const ListedPlace> places, std::uin
 /// Records the list, where accesses are.
 void note(const Window& window, Direction direction, std::span<const ListedPlace> places, std::uint64_t bytes) {
     if (!trace::on()) return;
-    const trace::CallScope call{trace::Way::list};
+    const trace::NotTimed own;
     const trace::Operation operation = direction == Direction::get ? trace::Operation::read : trace::Operation::write;
     for (const ListedPlace& place : places)
         window::note(window.state().facts(), operation, place.owner, place.offset, bytes);
@@ -80,6 +80,7 @@ Completion start_list(Window& window, Direction direction, std::span<const Liste
                       std::uint64_t element_bytes, std::byte* values) {
     support::require_host_memory(
         values, [&] { return window.state().who(direction == Direction::get ? "gather" : "scatter"); });
+    const trace::CallScope call{trace::Way::list};
     note(window, direction, places, element_bytes);
     const transport::MemoryMap& map = window.map();
     std::vector<Listed> far;

@@ -26,7 +26,9 @@ struct Row {
 [[nodiscard]] std::string object_text(const SiteCounts& counts) {
     if (!counts.has_object) return "several";
     const std::string_view name{counts.object.data()};
-    return name.empty() ? fmt::format("window {}", counts.object_number) : fmt::format("\"{}\"", name);
+    if (!name.empty()) return fmt::format("\"{}\"", name);
+    return counts.way == trace::Way::upc ? fmt::format("UPC's memory from {:#x} on", counts.object_number)
+                                         : fmt::format("window {}", counts.object_number);
 }
 
 /// Where the files of this process are, by their numbers.
@@ -36,7 +38,8 @@ struct Row {
     return files;
 }
 
-[[nodiscard]] std::vector<Row> rows_of(const trace::LineTable& table) {
+/// `notes`: why lines may be missing.
+[[nodiscard]] std::vector<Row> rows_of(const trace::LineTable& table, std::vector<std::string>& notes) {
     const std::map<std::uint64_t, trace::LoadedFile> files = files_here();
     trace::SourceLines lines;
     std::vector<std::vector<trace::CodePlace>> places;
@@ -48,6 +51,7 @@ struct Row {
         lines.add(of);
     }
     lines.look_up();
+    notes = lines.notes();
     std::map<std::tuple<std::string, std::string, trace::Way, trace::Operation>, SiteCounts> rows;
     for (std::size_t k = 0; k < places.size(); ++k) {
         const SiteCounts& counts = table.sites()[k];
@@ -70,9 +74,11 @@ struct Row {
 
 [[nodiscard]] std::string numbers_text(const SiteCounts& counts) {
     const auto calls = static_cast<double>(std::max<std::uint64_t>(1, counts.all_calls()));
-    return fmt::format("{:>10.6f} {:>10.6f} {:>6} {:>12} {:>5.0f} {:>12}", counts.seconds, counts.slowest_seconds,
-                       counts.slowest_rank, counts.all_calls(), 100 * static_cast<double>(counts.calls[2]) / calls,
-                       bytes_text(counts.all_bytes()));
+    const std::string times = counts.timed ? fmt::format("{:>10.6f} {:>10.6f} {:>6}", counts.seconds,
+                                                         counts.slowest_seconds, counts.slowest_rank)
+                                           : fmt::format("{:>10} {:>10} {:>6}", "-", "-", "-");
+    return fmt::format("{} {:>12} {:>5.0f} {:>12}", times, counts.all_calls(),
+                       100 * static_cast<double>(counts.calls[2]) / calls, bytes_text(counts.all_bytes()));
 }
 
 } // namespace
@@ -99,7 +105,8 @@ std::optional<LineReport> line_report(std::string_view value) {
 }
 
 std::string as_text(const trace::LineTable& table, const LineReport& report, int ranks) {
-    std::vector<Row> rows = rows_of(table);
+    std::vector<std::string> notes;
+    std::vector<Row> rows = rows_of(table, notes);
     std::ranges::stable_sort(rows, [&](const Row& a, const Row& b) {
         if (report.order == trace::LineOrder::bytes) return a.counts.all_bytes() > b.counts.all_bytes();
         return a.counts.seconds > b.counts.seconds;
@@ -121,6 +128,7 @@ std::string as_text(const trace::LineTable& table, const LineReport& report, int
     }
     if (rows.empty()) text += "\n(none)";
     if (rest.all_calls() != 0) text += fmt::format("\n{}  all other lines", numbers_text(rest));
+    for (const std::string& note : notes) text += "\nnote: " + note;
     return text;
 }
 

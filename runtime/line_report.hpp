@@ -28,7 +28,8 @@ struct LineReport {
 /// Of `lines`, `lines:bytes`, `lines:50`, `lines:bytes:50`; nullopt for anything else.
 [[nodiscard]] std::optional<LineReport> line_report(std::string_view value);
 
-/// The table as text: a line of the program's source each, those with most first.
+/// The table as text: a line of the program's source each, those with most first. Looks up lines, which takes a second
+/// and more: when no other rank waits for this one.
 [[nodiscard]] std::string as_text(const trace::LineTable& table, const LineReport& report, int ranks);
 
 } // namespace lapwing::detail::runtime

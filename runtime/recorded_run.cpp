@@ -226,14 +226,14 @@ void RecordedRun::end_tools() {
     otf2_.reset();
 }
 
-std::string RecordedRun::end() {
+std::unique_ptr<trace::LineTable> RecordedRun::end() {
     if (recording_) trace::stop();
     end_tools();
     if (!recording_) return {};
     recording_ = false;
     report_losses();
     if (const std::string file = trace_setting.get(team_.settings()); !file.empty()) write_trace(file);
-    return lines_ ? report_lines() : std::string{};
+    return lines_ ? join_lines() : nullptr;
 }
 
 void RecordedRun::report_losses() {
@@ -249,7 +249,7 @@ void RecordedRun::report_losses() {
     add(most[0], fmt::format("accesses of call sites beyond {} of a thread, counted as 'several'", trace::most_records));
     add(most[1], fmt::format("windows or arrays beyond {}, counted as 'several'", trace::most_objects));
     add(most[2], "UPC arrays beyond 1024, counted as the shared heap");
-    add(most[3], fmt::format("accesses of threads beyond {} at a time, not recorded", numbered_threads));
+    add(most[3], fmt::format("accesses of threads beyond {} at a time, not recorded", support::numbered_threads));
     if (!lost.empty())
         support::log_line(fmt::format("the recording had no room for all, on the rank with most: {}. Totals are {}",
                                       fmt::join(lost, "; "), most[3] == 0 ? "right" : "too low"));
@@ -263,16 +263,17 @@ void RecordedRun::write_trace(const std::string& file) {
     }
 }
 
-std::string RecordedRun::report_lines() {
+std::unique_ptr<trace::LineTable> RecordedRun::join_lines() {
     try {
-        const auto table = std::make_unique<trace::LineTable>(trace::take_lines(team_.rank().value, lines_->order));
+        auto table = std::make_unique<trace::LineTable>(trace::take_lines(team_.rank().value, lines_->order));
         const auto combine = [](void*, void* left, const void* right) {
             const auto other = std::make_unique<trace::LineTable>();
             std::memcpy(static_cast<void*>(other.get()), right, sizeof *other);
             static_cast<trace::LineTable*>(left)->add(*other);
         };
         team_.combine(std::as_writable_bytes(std::span{table.get(), 1}), combine, nullptr);
-        return team_.rank() == Rank{0} ? as_text(*table, *lines_, team_.size()) : std::string{};
+        if (team_.rank() != Rank{0}) table.reset();
+        return table;
     } catch (const std::exception& error) {
         support::log_line(fmt::format("LAPWING_STATS=lines: the counts are lost: {}", error.what()));
         return {};

@@ -24,16 +24,16 @@ public:
     RecordedRun& operator=(const RecordedRun&) = delete;
 
     /// Collective. Ends it, and rank 0 writes LAPWING_TRACE's file with what all ranks have recorded. A file that
-    /// cannot be written is reported in one line, and the run goes on. Returns rank 0's report by lines, if it asks for
-    /// one; else nothing.
-    [[nodiscard]] std::string end();
+    /// cannot be written is reported in one line, and the run goes on. Returns rank 0's table of call sites, if it asks
+    /// for a report by lines; else null.
+    [[nodiscard]] std::unique_ptr<trace::LineTable> end();
 
 private:
     void start_tools();
     void end_tools();
     void report_losses();
     void write_trace(const std::string& file);
-    [[nodiscard]] std::string report_lines();
+    [[nodiscard]] std::unique_ptr<trace::LineTable> join_lines();
 
     Team& team_;
     std::optional<LineReport> lines_;

@@ -2,6 +2,7 @@
 
 #include "model/team_costs.hpp"
 #include "runtime/advised_run.hpp"
+#include "runtime/line_report.hpp"
 #include "runtime/open_runtimes.hpp"
 #include "runtime/recorded_run.hpp"
 #include "src/support/log.hpp"
@@ -126,14 +127,14 @@ Runtime::~Runtime() {
 
 void Runtime::close() {
     if (closed()) return;
-    const std::string lines = recorded_->end();
+    const std::unique_ptr<detail::trace::LineTable> lines = recorded_->end();
     detail::runtime::report_unused_advice(*this);
     Team::close();
     const std::string where = stats_setting.get(settings());
     if (where.empty() || rank().value != 0) return;
     // Only now: when the file cannot be written, or lines are looked up, the other ranks do not wait for this one.
-    if (detail::runtime::line_report(where)) {
-        if (!lines.empty()) detail::support::log_line(lines);
+    if (const auto report = detail::runtime::line_report(where)) {
+        if (lines != nullptr) detail::support::log_line(as_text(*lines, *report, size()));
         return;
     }
     const StatisticsValues total = total_statistics();

@@ -143,6 +143,7 @@ Completion Window::start_get_bytes(Rank target, Offset offset, std::span<std::by
         copy_in(destination.data(), source, destination.size());
         return {};
     }
+    const detail::trace::TimeOfLast time;
     return state_->puts_and_gets().start_get(target.value, offset.bytes, destination);
 }
 
@@ -152,6 +153,7 @@ Completion Window::start_put_bytes(Rank target, Offset offset, std::span<const s
         copy_out(destination, target, offset, source);
         return {};
     }
+    const detail::trace::TimeOfLast time;
     return state_->puts_and_gets().start_put(target.value, offset.bytes, source);
 }
 
@@ -191,6 +193,7 @@ void Window::atomic_fetch(detail::mpi::AtomicOperation operation, detail::mpi::A
 void Window::atomic_update(detail::mpi::AtomicOperation operation, detail::mpi::AtomicType type, Rank target,
                            Offset offset, const void* operand) {
     check_atomic(type, target, offset, detail::mpi::update_name(operation));
+    const detail::trace::TimeOfLast time;
     state_->atomics().update(operation, type, target.value, offset.bytes, operand);
 }
 
@@ -206,12 +209,14 @@ detail::window::WideValue Window::wide_atomic(const detail::window::WideAtomic& 
                                               const detail::window::WideValue& operand,
                                               const detail::window::WideValue& expected, std::memory_order order) {
     (void)checked_address(target, offset, sizeof operand, atomic.call);
+    const detail::trace::TimeOfLast time;
     return state_->atomics().wide(atomic, target.value, offset.bytes, operand, expected, order);
 }
 
 void Window::put_notify_bytes(Rank target, Offset offset, std::span<const std::byte> source, unsigned counter) {
     require_host_memory(source.data(), "put_notify");
     (void)checked_address(target, offset, source.size(), "put_notify");
+    const detail::trace::TimeOfLast time;
     state_->notifications().put(target.value, offset.bytes, source, counter);
 }
 

@@ -135,9 +135,13 @@ void Exchange::start_transfer(int rank, const Pairing::Partner& partner) {
     under_way_.push_back(direction_ == Direction::get ? pipeline::start_past_cache(transfer, here_.memory())
                                                       : pipeline::start_plan(transfer, here_.memory()));
     array().window->statistics().add(Counter::assign_transfers, Counter::assign_bytes, transfer->shape.bytes);
+    note(rank, transfer->shape.bytes);
+}
+
+void Exchange::note(int rank, std::uint64_t bytes) {
     window::note(array().window->facts(),
-                 direction_ == Direction::get ? trace::Operation::read : trace::Operation::write, rank, 0,
-                 transfer->shape.bytes, transfer->shape.bytes / array().element_bytes, trace::Way::slice);
+                 direction_ == Direction::get ? trace::Operation::read : trace::Operation::write, rank, 0, bytes,
+                 bytes / array().element_bytes, trace::Way::slice);
 }
 
 void Exchange::start_staged(int rank, const Pairing::Partner& partner) {
@@ -153,6 +157,7 @@ void Exchange::start_staged(int rank, const Pairing::Partner& partner) {
             pipeline::start_past_cache(make_plan(rank, Layout::contiguous(there.bytes()), there), staged.values);
     });
     array().window->statistics().add(Counter::assign_transfers, Counter::assign_bytes, pair.there.bytes());
+    note(rank, pair.there.bytes());
 }
 
 void Exchange::copy(int rank, const Pairing::Partner& partner) {

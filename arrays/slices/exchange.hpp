@@ -90,6 +90,8 @@ private:
     void start_transfer(int rank, const Pairing::Partner& partner);
     /// The values of a transfer, into memory of their own, piece by piece.
     void start_staged(int rank, const Pairing::Partner& partner);
+    /// Records a transfer, where accesses are recorded.
+    void note(int rank, std::uint64_t bytes);
     void copy(int rank, const Pairing::Partner& partner);
     void copy_staged(int rank, const LayoutPair& pair);
     /// Waits until at most `left` transfers are under way.

@@ -23,7 +23,8 @@ namespace {
     const auto affinity = static_cast<std::size_t>(record.affinity);
     counts.calls[affinity] = record.calls;
     counts.bytes[affinity] = record.bytes;
-    if (record.timed_calls != 0)
+    counts.timed = record.timed_calls != 0;
+    if (counts.timed)
         counts.seconds = counts.slowest_seconds = 1e-9 * static_cast<double>(record.timed_ns) *
                                                   static_cast<double>(record.program_calls) /
                                                   static_cast<double>(record.timed_calls);
@@ -61,6 +62,7 @@ void SiteCounts::add(const SiteCounts& other) noexcept {
         calls[k] += other.calls[k];
         bytes[k] += other.bytes[k];
     }
+    timed = timed || other.timed;
     seconds += other.seconds;
     if (other.slowest_seconds > slowest_seconds) {
         slowest_seconds = other.slowest_seconds;

@@ -34,6 +34,7 @@ struct SiteCounts {
 
     std::array<std::uint64_t, 3> calls{}; ///< by affinity
     std::array<std::uint64_t, 3> bytes{};
+    bool timed = false;         ///< any of them was
     double seconds = 0;         ///< of all ranks, extrapolated from the calls that were timed
     double slowest_seconds = 0; ///< of the rank that took longest
     int slowest_rank = 0;

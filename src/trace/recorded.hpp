@@ -21,10 +21,14 @@ public:
     explicit ThreadRecords(std::size_t number) noexcept : number_{number} {}
 
     void note(const Access& access, std::uint32_t interval);
-    [[nodiscard]] bool begin_call(Way way, const void* site) noexcept;
+    [[nodiscard]] bool begin_call(Way way, const void* site);
     void end_call() noexcept;
     /// Of the call that has ended, or of what was noted last outside of one.
     void add_time(std::chrono::steady_clock::time_point begin) noexcept;
+    /// The time since then is not the call's.
+    void leave_out(std::chrono::steady_clock::time_point begin) noexcept {
+        if (in_call_) begin_ += std::chrono::steady_clock::now() - begin;
+    }
     void sequence_point(const CallSite& site) noexcept;
     /// Tells tools that the last call has returned, if they are to know and it has begun anything.
     void finish_call() noexcept;
@@ -75,7 +79,7 @@ private:
 struct Recorded {
     std::vector<std::unique_ptr<ThreadRecords>> threads = {};
     /// By support::thread_number(): one that has ended leaves its records to the next thread with its number.
-    std::array<ThreadRecords*, numbered_threads> by_number = {};
+    std::array<ThreadRecords*, support::numbered_threads> by_number = {};
     std::deque<Object> objects = {}; ///< which stay where they are
     /// Those of the same kind, name and place.
     struct Alike {

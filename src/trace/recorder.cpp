@@ -46,6 +46,10 @@ thread_local constinit unsigned mine_is_of_thread = 0;
     }
     return mine;
 }
+/// Null for one that has recorded nothing, or only in an earlier recording.
+[[nodiscard]] ThreadRecords* existing_records() noexcept {
+    return mine_is_of == recording_number.load(std::memory_order_relaxed) ? mine : nullptr;
+}
 
 /// Counts a value among the most frequent ones (Misra and Gries, 1982): what has no room lowers all counts, so that a
 /// value of more than a ninth of them stays.
@@ -224,10 +228,9 @@ void ThreadRecords::sequence_point(const CallSite& site) noexcept {
     tell_sequence_point(site, number_);
 }
 
-bool ThreadRecords::begin_call(Way way, const void* site) noexcept {
+bool ThreadRecords::begin_call(Way way, const void* site) {
     if (in_call_) return false;
     finish_call();
-    in_call_ = true;
     way_ = way;
     address_ = site;
     site_ = 0;
@@ -235,7 +238,11 @@ bool ThreadRecords::begin_call(Way way, const void* site) noexcept {
     // To look at the clock takes longer than many an access to an element: a sixteenth of them, at random.
     random_ = random_ * 6364136223846793005 + 1442695040888963407;
     timed_ = way != Way::element && way != Way::upc ? true : random_ >> 60 == 0;
+    // Before the clock is looked at: it takes longer than many a call. For all calls, or those that are timed would have
+    // other sites than the rest.
+    if (site == nullptr) site_ = site_of_call();
     if (timed_) begin_ = std::chrono::steady_clock::now();
+    in_call_ = true;
     return true;
 }
 
@@ -262,9 +269,10 @@ void ThreadRecords::add_time(std::chrono::steady_clock::time_point begin) noexce
 }
 
 void TimeOfLast::end() const noexcept {
-    if (mine == nullptr) return;
-    mine->add_time(begin_);
-    mine->finish_outside_call();
+    ThreadRecords* const records = existing_records();
+    if (records == nullptr) return;
+    records->add_time(begin_);
+    records->finish_outside_call();
 }
 
 bool CallScope::begin(Way way, const void* site) noexcept {
@@ -276,8 +284,12 @@ bool CallScope::begin(Way way, const void* site) noexcept {
     }
 }
 
+NotTimed::~NotTimed() {
+    if (ThreadRecords* const records = existing_records()) records->leave_out(begin_);
+}
+
 void CallScope::end() noexcept {
-    if (mine != nullptr) mine->end_call();
+    if (ThreadRecords* const records = existing_records()) records->end_call();
 }
 
 bool start() {

@@ -161,6 +161,18 @@ private:
     std::chrono::steady_clock::time_point begin_;
 };
 
+/// What a scope does is the recording's own work: the call around it takes no longer.
+class NotTimed {
+public:
+    NotTimed() noexcept = default;
+    ~NotTimed();
+    NotTimed(const NotTimed&) = delete;
+    NotTimed& operator=(const NotTimed&) = delete;
+
+private:
+    std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
+
 /// The calling thread has come to a point that its accesses do not pass: the next interval begins.
 void sequence_point() noexcept;
 

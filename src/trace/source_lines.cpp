@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 namespace lapwing::detail::trace {
 namespace {
@@ -75,8 +76,8 @@ void SourceLines::look_up(const std::string& file, const std::vector<std::uint64
     std::string command = fmt::format("addr2line -a -f -i -C -e '{}'", file);
     for (const std::uint64_t offset : offsets) command += fmt::format(" {:#x}", offset);
     command += " 2>/dev/null";
-    const std::unique_ptr<std::FILE, int (*)(std::FILE*)> output{popen(command.c_str(), "r"), pclose};
-    if (output == nullptr) return;
+    std::unique_ptr<std::FILE, int (*)(std::FILE*)> output{popen(command.c_str(), "r"), pclose};
+    if (output == nullptr) return note_missing();
     std::vector<Function>* places = nullptr;
     std::string function;
     bool line_is_next = false;
@@ -99,6 +100,14 @@ void SourceLines::look_up(const std::string& file, const std::vector<std::uint64
         const bool known = !text.starts_with("??") && !text.ends_with(":?") && !text.ends_with(":0");
         if (places != nullptr) places->push_back({function, known ? std::string{text} : ""});
     }
+    constexpr int not_found = 127; // of the shell
+    const int status = pclose(output.release());
+    if (WIFEXITED(status) && WEXITSTATUS(status) == not_found) note_missing();
+}
+
+void SourceLines::note_missing() {
+    const std::string note = "addr2line is not there, so that lines are not known; install binutils";
+    if (std::ranges::find(notes_, note) == notes_.end()) notes_.push_back(note);
 }
 
 std::string SourceLines::line(std::span<const CodePlace> places) const {

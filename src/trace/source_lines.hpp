@@ -38,6 +38,7 @@ private:
     };
 
     void look_up(const std::string& file, const std::vector<std::uint64_t>& offsets);
+    void note_missing();
 
     std::map<std::string, std::pair<std::uint64_t, std::int64_t>> files_; ///< size and modification time
     std::map<CodePlace, std::vector<Function>> places_; ///< with inlined functions, innermost first; its offset is

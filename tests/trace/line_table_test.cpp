@@ -4,6 +4,7 @@
 
 #include "support/catch.hpp"
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -68,6 +69,30 @@ TEST_CASE("a table has room for so many call sites, and loses no call of others"
         const double last = all.sites().back().seconds;
         CHECK((order == LineOrder::time ? last >= 60 : last <= 40));
     }
+}
+
+TEST_CASE("the recording's own work is not in a call's time") {
+    REQUIRE(start());
+    using Clock = std::chrono::steady_clock;
+    Clock::duration own{};
+    const auto begin = Clock::now();
+    {
+        const CallScope call{Way::list};
+        {
+            const NotTimed not_timed;
+            const auto since = Clock::now();
+            while (Clock::now() - since < std::chrono::milliseconds{2}) {
+            }
+            own = Clock::now() - since;
+        }
+        note({.operation = Operation::read, .affinity = Affinity::far, .owner = 1, .bytes = 8});
+    }
+    const std::chrono::duration<double> all = Clock::now() - begin - own;
+    stop();
+    const LineTable table = take_lines(0, LineOrder::time);
+    REQUIRE(table.sites().size() == 1);
+    CHECK(table.sites()[0].timed);
+    CHECK(table.sites()[0].seconds <= all.count());
 }
 
 TEST_CASE("what LAPWING_STATS=lines allows") {

@@ -6,12 +6,17 @@
 #include "team/team_test.hpp"
 
 #include <lapwing/lapwing.hpp>
+#include <lapwing/upc.hpp>
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <functional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -34,16 +39,48 @@ void use(Runtime& runtime) {
     std::vector<double> values(n * 100);
     for (int k = 0; k < 3; ++k) whole.get(whole.domain(), values);
     CHECK(sum + values[0] == 0);
+    std::vector<Index<1>> indices;
+    for (std::int64_t i = 0; i < n * 100; i += 3) indices.push_back({i});
+    whole.gather(indices, std::span<double>{values}.first(indices.size()));
+    Window window{runtime, 64, {.name = "own"}};
+    window.put(runtime.rank(), Offset{8}, 1.5);
     runtime.barrier();
 }
 
-std::string printed(const Settings& settings) {
+std::string printed(const Settings& settings, const std::function<void(Runtime&)>& program = use) {
     return test::captured_stderr([&] {
         Runtime runtime{MPI_COMM_WORLD, settings};
-        use(runtime);
+        program(runtime);
         runtime.close();
     });
 }
+
+/// A directory for all ranks; rank 0's PATH begins with it, or is it.
+class Programs {
+public:
+    explicit Programs(bool alone) {
+        int number = static_cast<int>(getpid());
+        MPI_Bcast(&number, 1, MPI_INT, 0, MPI_COMM_WORLD);
+        directory_ = std::filesystem::absolute("lapwing-programs-" + std::to_string(number));
+        if (test::world_rank() != 0) return;
+        std::filesystem::create_directory(directory_);
+        setenv("PATH", (directory_.string() + (alone ? "" : ":" + path_)).c_str(), 1);
+    }
+    ~Programs() {
+        test::world_barrier();
+        if (test::world_rank() != 0) return;
+        setenv("PATH", path_.c_str(), 1);
+        std::filesystem::remove_all(directory_);
+    }
+    Programs(const Programs&) = delete;
+    Programs& operator=(const Programs&) = delete;
+
+    [[nodiscard]] std::filesystem::path file(const char* name) const { return directory_ / name; }
+
+private:
+    std::string path_ = std::getenv("PATH");
+    std::filesystem::path directory_;
+};
 
 /// The numbers of the row that ends so.
 struct Row {
@@ -66,7 +103,9 @@ Row row_of(const std::string& report, const std::string& end) {
 } // namespace
 
 TEST_CASE("the accesses of all ranks are printed once, by line") {
+    const auto begin = std::chrono::steady_clock::now();
     const std::string report = printed(Settings{{"LAPWING_STATS", "lines"}});
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     INFO(report);
     if (test::world_rank() != 0) {
         CHECK(report.find("accesses by line") == std::string::npos);
@@ -86,6 +125,45 @@ TEST_CASE("the accesses of all ranks are printed once, by line") {
     const Row whole = row_of(report, "read of \"whole\" (patch)");
     CHECK(whole.calls == static_cast<unsigned long>(3 * ranks * ranks));
     CHECK(whole.seconds > 0);
+    // A list is one call, though it accesses many places; calls that are never timed have no time.
+    const Row list = row_of(report, "read of \"whole\" (list)");
+    CHECK(list.calls == static_cast<unsigned long>((n * 100 + 2) / 3 * ranks));
+    CHECK(list.slowest <= seconds);
+    CHECK(row_of(report, "write of \"own\" (window)").text.starts_with("         -          -      -"));
+}
+
+TEST_CASE("lines are looked up when the other ranks have closed, and what is missing is said") {
+    {
+        const Programs programs{false};
+        if (test::world_rank() == 0) {
+            // Waits for another rank's file, and notes it if that does not come.
+            std::ofstream{programs.file("addr2line")}
+                << "#!/bin/sh\nk=0\nwhile [ ! -e " << programs.file("closed") << " ] && [ $k -lt 100 ]; do\n"
+                << "sleep 0.1\nk=$((k + 1))\ndone\n[ -e " << programs.file("closed") << " ] || : > "
+                << programs.file("late") << "\n";
+            std::filesystem::permissions(programs.file("addr2line"), std::filesystem::perms::owner_all);
+        }
+        test::world_barrier();
+        const std::string report = printed(Settings{{"LAPWING_STATS", "lines"}});
+        if (test::world_rank() == 1) std::ofstream{programs.file("closed")} << "\n";
+        CHECK((report.find("accesses by line") != std::string::npos) == (test::world_rank() == 0));
+        if (test::world_rank() == 0) CHECK_FALSE(std::filesystem::exists(programs.file("late")));
+    }
+    const Programs none{true};
+    const std::string report = printed(Settings{{"LAPWING_STATS", "lines"}});
+    if (test::world_rank() == 0) CHECK(report.find("note: addr2line is not there") != std::string::npos);
+}
+
+TEST_CASE("UPC's objects are named as such") {
+    const std::string report = printed(Settings{{"LAPWING_STATS", "lines"}}, [](Runtime& runtime) {
+        const upc::Program program{runtime};
+        upc::SharedArray<double> dealt{100};
+        double sum = 0;
+        for (std::int64_t i = 0; i < 100; ++i) sum += dealt[i];
+        CHECK(sum == 0);
+        upc::barrier();
+    });
+    if (test::world_rank() == 0) CHECK(report.find("read of UPC's memory from 0x") != std::string::npos);
 }
 
 TEST_CASE("lines are ordered by bytes, and as few as wanted") {

@@ -61,6 +61,7 @@ trace::Record sum_of(const RecordedTrace::OfRank& rank, const std::string& objec
         sum.accesses += record.accesses;
         sum.bytes += record.bytes;
         sum.runs += record.runs;
+        sum.timed_calls += record.timed_calls;
         sum.within += record.within;
         sum.over += record.over;
     }
@@ -153,6 +154,32 @@ TEST_CASE("patches, lists, windows and atomics are recorded") {
     CHECK(sum_of(rank, "w", trace::Way::window, atomic, far).calls == 1);
     CHECK(sum_of(rank, "w", trace::Way::window, update, far).calls == 1);
     CHECK(sum_of(rank, "w", trace::Way::window, notify, far).calls == 1);
+    for (const trace::Operation operation : {write, read, atomic, update, notify})
+        CHECK(sum_of(rank, "w", trace::Way::window, operation, far).timed_calls == 1);
+}
+
+TEST_CASE("assignments between nodes are recorded, those that go through a copy too") {
+    constexpr std::int64_t n = 64;
+    const RecordedTrace found = traced([&](Runtime& runtime) {
+        GlobalArray<double, 1> from{runtime, {n}, Block{}, {.name = "from"}};
+        GlobalArray<double, 1> to{runtime, {n}, Cyclic{}, {.name = "to"}};
+        GlobalArray<double, 1> moved{runtime, {n}, Block{}, {.name = "moved"}};
+        runtime.barrier();
+        to(Range{0, n}) = from(Range{0, n});
+        moved(Range{0, n - 1}) = moved(Range{1, n}); // overlaps
+        runtime.barrier();
+    });
+    if (test::world_rank() != 0) return;
+    using enum trace::Operation;
+    const auto bytes = [&](const std::string& name) {
+        std::uint64_t sum = 0;
+        for (const RecordedTrace::OfRank& rank : found.of_ranks)
+            for (const trace::Operation operation : {read, write})
+                sum += sum_of(rank, name, trace::Way::slice, operation, trace::Affinity::far).bytes;
+        return sum;
+    };
+    CHECK(bytes("from") + bytes("to") == 8 * n / 2);
+    CHECK(bytes("moved") == 8);
 }
 
 TEST_CASE("calls that access many places take no longer than the program waits for them") {
