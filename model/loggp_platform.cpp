@@ -26,6 +26,15 @@ AccessPlatform loggp_platform(const LogGpNetwork& network, int threads, const Ac
     }
     const auto rounds = std::bit_width(static_cast<unsigned>(threads) - 1);
     platform.barrier_seconds = static_cast<double>(rounds) * message;
+    // Up a tree and down again.
+    platform.collective_seconds = 2 * platform.barrier_seconds;
+    platform.notify_seconds = message;
+    // By way of its home, from each thread that wants it to the next one.
+    platform.lock_seconds = static_cast<double>(threads) * 2 * message;
+    // An owner serves one access after another, and all other threads want one of it.
+    const double served = std::max(network.gap, network.overhead);
+    const double alone = read.seconds(1);
+    if (alone > 0) platform.contention = std::max(1.0, static_cast<double>(threads - 1) * served / alone);
     platform.private_seconds = private_seconds;
     return platform;
 }

@@ -256,6 +256,11 @@ TEST_CASE("a network by its LogGP parameters, up to 100,000 threads") {
     CHECK(on.rates.of(AccessPattern::vector, true).seconds(1) == Approx(2.008 * us));
     CHECK(on.barrier_seconds == Approx(17 * 7 * us)); // 2^17 threads
     CHECK(loggp_platform(network, 1, local, 1e-9).barrier_seconds == 0);
+    CHECK(loggp_platform(network, 1, local, 1e-9).contention == 1);
+    CHECK(on.collective_seconds == Approx(2 * 17 * 7 * us));
+    CHECK(on.notify_seconds == Approx(7 * us));
+    CHECK(on.lock_seconds == Approx(100'000 * 14 * us));
+    CHECK(on.contention == Approx(99'999 * 2 / 14.008)); // one access in each gap
     CHECK_THROWS_WITH(loggp_platform({.latency = -1}, 2, local, 1e-9), Contains("none of these may be negative"));
     ProgramDescription program =
         one_interval({.name = "A", .elements = 100'000'000, .block = 1000}, {{.object = "A", .count = 1000}}, 100'000);

@@ -88,6 +88,7 @@ def main():
         expect("cannot be read", run(advise, Path(directory, "none"), code=1))
         program = Path(directory, "program")
         program.write_text("threads 2\nobject a elements=10\ninterval i\nreference r read a count=5\n")
+        expect("leave one of them out", run(advise, "--describe", program, "--cached", "--loggp", "5,1,2,1", code=1))
         expect("needs measured rates", run(advise, "--describe", program, code=1))
 
 

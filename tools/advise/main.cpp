@@ -61,6 +61,9 @@ std::optional<model::CostTables> costs(const std::string& file) {
 
 /// A description, and the model's prediction for it.
 void predict(const Options& options) {
+    if (options.cached && !options.loggp.empty())
+        throw UsageError{"--cached has the rates of a cache that were measured on this network, and --loggp describes "
+                         "another one; leave one of them out"};
     model::ProgramDescription program = model::parse_description(contents_of(options.describe));
     if (options.threads != 0) program.threads = options.threads;
     if (options.profile.empty())
