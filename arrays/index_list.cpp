@@ -58,6 +58,21 @@ void note(const Window& window, Direction direction, std::span<const ListedPlace
         window::note(window.state().facts(), operation, place.owner, place.offset, bytes);
 }
 
+/// In ascending order the description of elements is short, and the owner reads its memory forwards. Of those that are
+/// written several times the last one stays.
+void sort(std::vector<Listed>& elements, Direction direction) {
+    const auto key = [](const Listed& element) {
+        return std::tuple{element.place.owner, element.place.offset, element.k};
+    };
+    std::ranges::sort(elements, {}, key);
+    if (direction != Direction::put) return;
+    const auto same = [](const Listed& a, const Listed& b) {
+        return a.place.owner == b.place.owner && a.place.offset == b.place.offset;
+    };
+    // Backwards, so that it is the last one of each that stays.
+    elements.erase(elements.begin(), std::unique(elements.rbegin(), elements.rend(), same).base());
+}
+
 /// The places of a list by their owners, in the order of the list where they have the same.
 std::vector<std::size_t> by_owner(std::span<const ListedPlace> places, int ranks) {
     std::vector<std::size_t> order(places.size());
@@ -95,18 +110,7 @@ Completion start_list(Window& window, Direction direction, std::span<const Liste
     if (direction == Direction::put && !window.state().order().copies().empty()) [[unlikely]]
         notify_stores(window, places, element_bytes, values);
     if (far.empty()) return {};
-    // In ascending order their description is short, and the owner reads its memory forwards.
-    const auto key = [](const Listed& element) {
-        return std::tuple{element.place.owner, element.place.offset, element.k};
-    };
-    std::ranges::sort(far, {}, key);
-    if (direction == Direction::put) {
-        const auto same = [](const Listed& a, const Listed& b) {
-            return a.place.owner == b.place.owner && a.place.offset == b.place.offset;
-        };
-        // Backwards, so that it is the last one of each that stays.
-        far.erase(far.begin(), std::unique(far.rbegin(), far.rend(), same).base());
-    }
+    sort(far, direction);
     // Where the owner's progress thread packs and unpacks, a message holds as many elements as fit; without one the
     // cost model chooses among what asks nothing of the owner.
     PlanOptions options;

@@ -93,7 +93,7 @@ private:
         std::uint64_t issued_before = 0;   ///< read_ahead_issued of the window at that time
         std::uint64_t used_before = 0;
         std::uint64_t bytes = 0; ///< of the cache's pages
-        unsigned in_vain = 0; ///< times in a row that less than half of it was read
+        unsigned in_vain = 0;    ///< times in a row that less than half of it was read
         /// Null while the budget has no room for it. Only the owner may read it without the mutex.
         std::unique_ptr<PageCache> pages;
     };

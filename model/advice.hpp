@@ -18,7 +18,7 @@ struct AccessUse {
         std::uint64_t calls = 0;
         std::uint64_t accesses = 0;
         std::uint64_t bytes = 0;
-        std::uint64_t runs = 0; ///< of calls that continue where the previous one ended
+        std::uint64_t runs = 0;          ///< of calls that continue where the previous one ended
         std::uint64_t program_calls = 0; ///< that made them: one may make many
         std::uint64_t timed_calls = 0;   ///< a sample of those
         double timed_seconds = 0;

@@ -30,8 +30,8 @@ constexpr std::string_view trace_word = "lapwing trace ";
 constexpr std::string_view upc_window = "UPC's shared heap";
 
 [[noreturn]] void refuse(std::string_view file, std::size_t line, std::string_view why) {
-    throw FileError{fmt::format(
-        "{}, line {}: {}; correct it, or write a new one: `lapwing-advise TRACE --advice FILE`", file, line, why)};
+    throw FileError{fmt::format("{}, line {}: {}; correct it, or write a new one: `lapwing-advise TRACE --advice FILE`",
+                                file, line, why)};
 }
 
 /// With k, m or g, powers of 1024.
@@ -117,7 +117,8 @@ class Reads {
 public:
     explicit Reads(std::uint64_t room) : room_{room} {}
 
-    /// Adds what a rank reads in a record, if that is dense, and a cache has room for it beside what it reads otherwise.
+    /// Adds what a rank reads in a record, if that is dense, and a cache has room for it beside what it reads
+    /// otherwise.
     void add(const RecordedTrace::OfRank& rank, const trace::Record& record, int ranks) {
         constexpr std::uint64_t least_calls = 16;
         const bool single = record.calls == record.accesses && record.calls >= least_calls;

@@ -193,23 +193,22 @@ private:
                 const OTF2_StringRef name =
                     text(fmt::format("lapwing {} {}", trace::way_words[way], trace::operation_words[operation]));
                 keep(OTF2_GlobalDefWriter_WriteRegion(
-                          out, region_of(static_cast<trace::Way>(way), static_cast<trace::Operation>(operation)), name,
-                          name, none, OTF2_REGION_ROLE_DATA_TRANSFER, OTF2_PARADIGM_MPI, OTF2_REGION_FLAG_NONE, none, 0,
-                          0));
+                    out, region_of(static_cast<trace::Way>(way), static_cast<trace::Operation>(operation)), name, name,
+                    none, OTF2_REGION_ROLE_DATA_TRANSFER, OTF2_PARADIGM_MPI, OTF2_REGION_FLAG_NONE, none, 0, 0));
             }
         keep(OTF2_GlobalDefWriter_WriteSystemTreeNode(out, 0, text("machine"), text("machine"),
-                                                       OTF2_UNDEFINED_SYSTEM_TREE_NODE));
+                                                      OTF2_UNDEFINED_SYSTEM_TREE_NODE));
         std::vector<std::uint64_t> locations;
         for (int rank = 0; rank < team_.size(); ++rank) {
             keep(OTF2_GlobalDefWriter_WriteLocationGroup(
-                      out, static_cast<OTF2_LocationGroupRef>(rank), text(fmt::format("rank {}", rank)),
-                      OTF2_LOCATION_GROUP_TYPE_PROCESS, 0, OTF2_UNDEFINED_LOCATION_GROUP));
+                out, static_cast<OTF2_LocationGroupRef>(rank), text(fmt::format("rank {}", rank)),
+                OTF2_LOCATION_GROUP_TYPE_PROCESS, 0, OTF2_UNDEFINED_LOCATION_GROUP));
             for (std::size_t thread = 0; thread < most_threads; ++thread) {
                 const std::uint64_t count = events[static_cast<std::size_t>(rank) * most_threads + thread];
                 if (count == 0 && thread != 0) continue;
                 keep(OTF2_GlobalDefWriter_WriteLocation(
-                          out, location_of(rank, thread), text(fmt::format("thread {}", thread)),
-                          OTF2_LOCATION_TYPE_CPU_THREAD, count, static_cast<OTF2_LocationGroupRef>(rank)));
+                    out, location_of(rank, thread), text(fmt::format("thread {}", thread)),
+                    OTF2_LOCATION_TYPE_CPU_THREAD, count, static_cast<OTF2_LocationGroupRef>(rank)));
             }
             locations.push_back(location_of(rank, 0));
         }
@@ -222,11 +221,11 @@ private:
                       const std::vector<std::uint64_t>& locations) {
         const auto size = static_cast<std::uint32_t>(locations.size());
         keep(OTF2_GlobalDefWriter_WriteGroup(out, 0, ranks, OTF2_GROUP_TYPE_COMM_LOCATIONS, OTF2_PARADIGM_MPI,
-                                              OTF2_GROUP_FLAG_NONE, size, locations.data()));
+                                             OTF2_GROUP_FLAG_NONE, size, locations.data()));
         std::vector<std::uint64_t> members(locations.size());
         std::iota(members.begin(), members.end(), std::uint64_t{0});
         keep(OTF2_GlobalDefWriter_WriteGroup(out, 1, ranks, OTF2_GROUP_TYPE_COMM_GROUP, OTF2_PARADIGM_MPI,
-                                              OTF2_GROUP_FLAG_NONE, size, members.data()));
+                                             OTF2_GROUP_FLAG_NONE, size, members.data()));
         keep(OTF2_GlobalDefWriter_WriteComm(out, 0, name, 1, OTF2_UNDEFINED_COMM, OTF2_COMM_FLAG_NONE));
         keep(OTF2_GlobalDefWriter_WriteRmaWin(out, 0, name, 0, OTF2_RMA_WIN_FLAG_NONE));
     }

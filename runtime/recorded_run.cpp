@@ -246,7 +246,8 @@ void RecordedRun::report_losses() {
     const auto add = [&](std::int64_t count, const std::string& what) {
         if (count != 0) lost.push_back(fmt::format("{} {}", count, what));
     };
-    add(most[0], fmt::format("accesses of call sites beyond {} of a thread, counted as 'several'", trace::most_records));
+    add(most[0],
+        fmt::format("accesses of call sites beyond {} of a thread, counted as 'several'", trace::most_records));
     add(most[1], fmt::format("windows or arrays beyond {}, counted as 'several'", trace::most_objects));
     add(most[2], "UPC arrays beyond 1024, counted as the shared heap");
     add(most[3], fmt::format("accesses of threads beyond {} at a time, not recorded", support::numbered_threads));

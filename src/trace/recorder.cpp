@@ -38,8 +38,7 @@ thread_local constinit unsigned mine_is_of_thread = 0;
         Recorded& all = recorded();
         if (thread >= all.by_number.size()) return nullptr;
         if (all.by_number[thread] == nullptr)
-            all.by_number[thread] =
-                all.threads.emplace_back(std::make_unique<ThreadRecords>(all.threads.size())).get();
+            all.by_number[thread] = all.threads.emplace_back(std::make_unique<ThreadRecords>(all.threads.size())).get();
         mine = all.by_number[thread];
         mine_is_of = number;
         mine_is_of_thread = thread;
@@ -238,8 +237,8 @@ bool ThreadRecords::begin_call(Way way, const void* site) {
     // To look at the clock takes longer than many an access to an element: a sixteenth of them, at random.
     random_ = random_ * 6364136223846793005 + 1442695040888963407;
     timed_ = way != Way::element && way != Way::upc ? true : random_ >> 60 == 0;
-    // Before the clock is looked at: it takes longer than many a call. For all calls, or those that are timed would have
-    // other sites than the rest.
+    // Before the clock is looked at: it takes longer than many a call. For all calls, or those that are timed would
+    // have other sites than the rest.
     if (site == nullptr) site_ = site_of_call();
     if (timed_) begin_ = std::chrono::steady_clock::now();
     in_call_ = true;
@@ -262,8 +261,8 @@ void ThreadRecords::add_time(std::chrono::steady_clock::time_point begin) noexce
     for (std::size_t k = 0; k < part_count_; ++k) {
         Record& record = records_[parts_[k].record];
         ++record.timed_calls;
-        record.timed_ns += static_cast<std::uint64_t>(
-            bytes > 0 ? ns * static_cast<double>(parts_[k].bytes) / bytes : ns / static_cast<double>(part_count_));
+        record.timed_ns += static_cast<std::uint64_t>(bytes > 0 ? ns * static_cast<double>(parts_[k].bytes) / bytes
+                                                                : ns / static_cast<double>(part_count_));
     }
     part_count_ = 0; // its time is taken
 }

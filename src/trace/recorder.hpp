@@ -59,7 +59,7 @@ struct Record {
     std::uint64_t program_calls = 0; ///< that made them
     std::uint64_t timed_calls = 0;   ///< a sample of those
     std::uint64_t timed_ns = 0;      ///< with this record's share of their time, by bytes
-    std::uint64_t runs = 0; ///< of calls that each begin where the one before ended
+    std::uint64_t runs = 0;          ///< of calls that each begin where the one before ended
     std::uint64_t longest_run_bytes = 0;
     std::uint64_t lowest = UINT64_MAX; ///< offset in any part
     std::uint64_t highest = 0;         ///< end

@@ -53,8 +53,8 @@ void append_record(std::string& text, const Record& record, std::size_t thread) 
         thread, record.object, record.site, record.interval, way_words[static_cast<std::size_t>(record.way)],
         operation_words[static_cast<std::size_t>(record.operation)],
         affinity_words[static_cast<std::size_t>(record.affinity)], record.calls, record.accesses, record.bytes,
-        record.program_calls, record.timed_calls, record.timed_ns, record.runs, record.longest_run_bytes, record.lowest, record.highest,
-        record.owner_changes);
+        record.program_calls, record.timed_calls, record.timed_ns, record.runs, record.longest_run_bytes, record.lowest,
+        record.highest, record.owner_changes);
     append_counts(text, "owners", record.owners, record.other_owners);
     append_parts(text, record);
     append_counts(text, "strides", record.strides, record.other_strides);

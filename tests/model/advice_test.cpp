@@ -169,7 +169,8 @@ TEST_CASE("what is read densely in several places is several ranges, and never w
         const AdviceFile advice = advice_file(trace, advise(trace, nullptr));
         std::vector<std::pair<std::uint64_t, std::uint64_t>> result;
         if (!advice.windows.empty())
-            for (const AdviceFile::Prefetch& part : advice.windows[0].prefetch) result.emplace_back(part.begin, part.end);
+            for (const AdviceFile::Prefetch& part : advice.windows[0].prefetch)
+                result.emplace_back(part.begin, part.end);
         return result;
     };
     using Ranges = std::vector<std::pair<std::uint64_t, std::uint64_t>>;

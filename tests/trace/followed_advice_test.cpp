@@ -207,9 +207,9 @@ TEST_CASE("recorded reads take no more than half of the cache that there is") {
                 "prefetch rank=0 owner=1 bytes=0-200000\nprefetch rank=0 owner=1 bytes=300000-400000\n"
                 "prefetch rank=1 owner=0 bytes=0-200000\nprefetch rank=1 owner=0 bytes=300000-400000\nend\n");
     {
-        Runtime runtime{MPI_COMM_WORLD, Settings{{"LAPWING_ADVICE", file},
-                                                 {"LAPWING_CACHE_ADAPT", "off"},
-                                                 {"LAPWING_CACHE_READ_AHEAD", "0"}}};
+        Runtime runtime{
+            MPI_COMM_WORLD,
+            Settings{{"LAPWING_ADVICE", file}, {"LAPWING_CACHE_ADAPT", "off"}, {"LAPWING_CACHE_READ_AHEAD", "0"}}};
         GlobalArray<double, 1> a{runtime, {100000}, Block{}, {.name = "a"}};
         CHECK(a(runtime.rank() == 0 ? 99999 : 0) == 0);
         CHECK(a.statistics()[Counter::read_ahead_issued] <= 32);

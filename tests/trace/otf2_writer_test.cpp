@@ -1,6 +1,6 @@
 // Archives of OTF2 that cannot be written. tests/tools/otf2_test.py reads those that can.
-#include "runtime/otf2_writer.hpp"
 #include "runtime/captured_stderr.hpp"
+#include "runtime/otf2_writer.hpp"
 #include "support/catch.hpp"
 #include "support/mpi_test.hpp"
 

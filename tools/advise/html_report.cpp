@@ -200,7 +200,8 @@ std::string as_html(const Report& report) {
     for (std::size_t u = 0; u < uses; ++u) {
         const AccessUse& use = report.advice.uses[u];
         const std::pair<std::string, std::uint64_t> object{use.object_name, use.object_number};
-        if (use.object_kind == "several" || use.object_of_other_team || std::ranges::find(seen, object) != seen.end()) continue;
+        if (use.object_kind == "several" || use.object_of_other_team || std::ranges::find(seen, object) != seen.end())
+            continue;
         seen.push_back(object);
         text += fmt::format("<h3>{}</h3>\n", escaped(object_text(use))) +
                 access_map(report, use.object_name, use.object_number);
