@@ -5,8 +5,13 @@
 #include <lapwing/path.hpp>
 #include <lapwing/team.hpp>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
+#include <span>
+#include <utility>
 #include <vector>
 
 namespace lapwing::tools {
@@ -19,10 +24,25 @@ namespace lapwing::tools {
 /// number of accesses. Ranks that reach nobody by the path access their own memory.
 void measure_access_rates(Team& team, Path path, double seconds, detail::model::MeasuredRates& rates);
 
-/// Collective. Barriers and collective calls of the first 2, 4, … ranks, and of all; a lock that more and more ranks
-/// want, notified puts, and elements of one rank that more and more read. Over MPI_COMM_WORLD. Stores the times in
-/// `rates`, on rank 0. `hasty`: without medians.
+/// Collective. Barriers and collective calls of 2, 4, … ranks that the path joins, and of all; a lock that more and
+/// more ranks want, notified puts, and elements of one rank that more and more read. Over MPI_COMM_WORLD. Stores the
+/// times in `rates`, on rank 0. `hasty`: without medians.
 void measure_synchronisation(Team& team, Path path, bool hasty, detail::model::MeasuredRates& rates);
+
+/// The order in which more and more ranks take part in a measurement of a path, given the lowest rank of each one's
+/// node: for memory that is shared those of rank 0's node; else the first of each node, then the second of each, and so
+/// on, so that few of them are joined by it as well.
+[[nodiscard]] inline std::vector<int> order_of_ranks(std::span<const int> nodes, bool within_node) {
+    std::map<int, int> seen; // of each node
+    std::vector<std::pair<int, int>> order;
+    for (std::size_t rank = 0; rank < nodes.size(); ++rank)
+        if (const int on_node = seen[nodes[rank]]++; !within_node || nodes[rank] == nodes[0])
+            order.emplace_back(on_node, static_cast<int>(rank));
+    std::ranges::sort(order);
+    std::vector<int> ranks;
+    for (const auto& [on_node, rank] : order) ranks.push_back(rank);
+    return ranks;
+}
 
 /// A measured loop: `accesses` accesses, which the calling rank makes in `run`.
 struct TimedLoop {

@@ -39,17 +39,38 @@ volatile double sink; // keeps the reads from being optimised away
 class Measurement {
 public:
     Measurement(Team& team, Path path, bool hasty, MeasuredRates& rates)
-        : team_{team}, path_{name(path)}, repeats_{hasty ? 1 : 9}, turns_{hasty ? 5 : 20}, rates_{rates} {}
+        : team_{team}, path_{name(path)}, repeats_{hasty ? 1 : 9}, turns_{hasty ? 5 : 20}, rates_{rates} {
+        int node = team.rank().value;
+        for (int rank = node - 1; rank >= 0; --rank)
+            if (team.path(Rank{rank}) == Path::direct) node = rank;
+        std::vector<int> nodes(static_cast<std::size_t>(team.size()));
+        team.all_gather(std::as_bytes(std::span{&node, 1}), std::as_writable_bytes(std::span{nodes}));
+        const bool within_node = path == Path::direct;
+        const std::vector<int> order = order_of_ranks(nodes, within_node);
+        members_ = static_cast<int>(order.size());
+        place_ = place_in(order);
+        // Those that reach rank 0 by the path, and then the others.
+        std::vector<int> askers = order;
+        const auto others = std::ranges::stable_partition(askers, [&](int rank) {
+            return rank != 0 && (nodes[static_cast<std::size_t>(rank)] == nodes[0]) == within_node;
+        });
+        reaching_ = members_ - static_cast<int>(others.size());
+        asker_ = place_in(askers);
+    }
 
     void run(Path path) {
-        for (const int ranks : rank_counts(team_.size())) of_first(ranks);
+        for (const int ranks : rank_counts(members_)) of_first(ranks);
         locks();
         notifications(path);
-        one_owner(path);
+        one_owner();
         for (auto& [key, points] : points_) rates_[key] = RateCurve{std::move(points)};
     }
 
 private:
+    [[nodiscard]] int place_in(const std::vector<int>& ranks) const {
+        const auto found = std::ranges::find(ranks, team_.rank().value);
+        return found == ranks.end() ? team_.size() : static_cast<int>(found - ranks.begin());
+    }
     void add(std::string_view key, int ranks, double seconds) {
         points_[fmt::format("{}.{}", path_, key)].push_back({static_cast<std::uint64_t>(ranks), seconds / turns_});
     }
@@ -63,11 +84,11 @@ private:
                                repeats_);
     }
 
-    /// The first ranks make collective calls, as a team of their own; the others wait.
+    /// The first of the members make collective calls, as a team of their own; the others wait.
     void of_first(int ranks) {
         MPI_Comm some = MPI_COMM_NULL;
-        const bool takes_part = team_.rank().value < ranks;
-        MPI_Comm_split(MPI_COMM_WORLD, takes_part ? 0 : MPI_UNDEFINED, team_.rank().value, &some);
+        const bool takes_part = place_ < ranks;
+        MPI_Comm_split(MPI_COMM_WORLD, takes_part ? 0 : MPI_UNDEFINED, place_, &some);
         if (takes_part) {
             Team first{some, team_.settings()};
             add("barrier", ranks, seconds_of(first, [&] { first.barrier(); }));
@@ -84,12 +105,11 @@ private:
     /// A lock whose home is the first rank, wanted by as many.
     void locks() {
         Lock lock{team_};
-        std::vector<int> counts = rank_counts(team_.size());
+        std::vector<int> counts = rank_counts(members_);
         counts.insert(counts.begin(), 1);
         for (const int ranks : counts)
-            // The last ones: the home takes part only where all do.
             add("lock", ranks, seconds_of(team_, [&] {
-                    if (team_.rank().value < team_.size() - ranks) return;
+                    if (asker_ >= ranks) return;
                     lock.lock();
                     lock.unlock();
                 }));
@@ -113,19 +133,17 @@ private:
         team_.barrier();
     }
 
-    /// The last ranks read elements of the first one, at the same time.
-    void one_owner(Path path) {
+    /// More and more ranks that reach the first one by the path read its elements, at the same time.
+    void one_owner() {
         constexpr std::int64_t elements = 1 << 12;
         GlobalArray<double, 1> a{team_, {elements * team_.size()}};
-        const int others = team_.size() - 1;
         std::vector<int> counts;
-        for (int count = 1; count < others; count *= 2) counts.push_back(count);
-        counts.push_back(others);
-        const bool reaches = team_.rank() != Rank{0} && team_.path(Rank{0}) == path;
+        for (int count = 1; count < reaching_; count *= 2) counts.push_back(count);
+        if (reaching_ > 0) counts.push_back(reaching_);
         std::int64_t place = 17 * team_.rank().value;
         for (const int readers : counts)
             add("one_owner.read", readers, seconds_of(team_, [&] {
-                    if (!reaches || team_.rank().value < team_.size() - readers) return;
+                    if (asker_ >= readers) return;
                     place = (place + 1021) % elements;
                     sink = a(place);
                 }));
@@ -134,6 +152,10 @@ private:
 
     Team& team_;
     std::string path_;
+    int members_ = 0; ///< ranks that take part where all do
+    int place_ = 0;   ///< this rank's among them
+    int reaching_ = 0;
+    int asker_ = 0; ///< its place where all ask rank 0
     int repeats_;
     int turns_;
     MeasuredRates& rates_;

@@ -2,12 +2,14 @@
 #include "model/loggp_platform.hpp"
 #include "model/run_time_prediction.hpp"
 #include "model/simulated_cache.hpp"
+#include "tools/measure_rates.hpp"
 
 #include "support/catch.hpp"
 
 #include <lapwing/error.hpp>
 
 #include <string>
+#include <vector>
 
 using namespace lapwing;
 using namespace lapwing::detail::model;
@@ -246,6 +248,15 @@ TEST_CASE("the speed-up follows from degrees of concurrency alone") {
     // 1000 accesses of the sequential program; of a thread 50 private ones, 10 local, 0.01 of a remote one each.
     CHECK(predicted_speed_up(on, {.sequential = 1000, .private_accesses = 50, .local = 10, .vector = 0.5}) ==
           Approx(1000 / (50 + 10 * 10 + 0.5 * 100)));
+}
+
+TEST_CASE("ranks that measure a path are joined by it") {
+    using lapwing::tools::order_of_ranks;
+    const std::vector<int> in_blocks{0, 0, 0, 3, 3, 3};
+    CHECK(order_of_ranks(in_blocks, false) == std::vector<int>{0, 3, 1, 4, 2, 5});
+    CHECK(order_of_ranks(in_blocks, true) == std::vector<int>{0, 1, 2});
+    CHECK(order_of_ranks(std::vector<int>{0, 1, 0, 1, 0}, false) == std::vector<int>{0, 1, 2, 3, 4});
+    CHECK(order_of_ranks(std::vector<int>{0}, true) == std::vector<int>{0});
 }
 
 TEST_CASE("a network by its LogGP parameters, up to 100,000 threads") {
