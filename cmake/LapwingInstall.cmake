@@ -33,16 +33,7 @@ install(
     DIRECTORY "${PROJECT_SOURCE_DIR}/docs" "${PROJECT_SOURCE_DIR}/examples" "${PROJECT_SOURCE_DIR}/benchmarks"
     DESTINATION ${CMAKE_INSTALL_DOCDIR}
     COMPONENT documentation
-    FILES_MATCHING
-    PATTERN "*.md"
-    PATTERN "*.svg"
-    PATTERN "*.c"
-    PATTERN "*.cpp"
-    PATTERN "*.f90"
-    PATTERN "*.upc"
-    PATTERN "*.hpp"
-    PATTERN "*.json"
-    PATTERN "CMakeLists.txt"
+    PATTERN "__pycache__" EXCLUDE
 )
 # To be read beside the pages that name them; they run in a clone.
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/scripts" DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT documentation)
