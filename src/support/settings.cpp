@@ -59,10 +59,11 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 /// Variables of the environment that are for whoever builds programs: module files, CMake and package managers set
 /// them.
 bool names_an_installation(std::string_view name) {
-    static constexpr std::array<std::string_view, 14> names{
-        "LAPWING_BASE",    "LAPWING_BIN",     "LAPWING_DIR",  "LAPWING_HOME",   "LAPWING_INC",
-        "LAPWING_INCLUDE", "LAPWING_INC_DIR", "LAPWING_LIB",  "LAPWING_LIBDIR", "LAPWING_LIB_DIR",
-        "LAPWING_LIBRARY", "LAPWING_PREFIX",  "LAPWING_ROOT", "LAPWING_VERSION"};
+    static constexpr std::array<std::string_view, 16> names{
+        "LAPWING_BASE",   "LAPWING_BIN",    "LAPWING_CMAKE_OPTIONS", "LAPWING_DIR",
+        "LAPWING_HOME",   "LAPWING_INC",    "LAPWING_INCLUDE",       "LAPWING_INC_DIR",
+        "LAPWING_LIB",    "LAPWING_LIBDIR", "LAPWING_LIBRARY",       "LAPWING_LIB_DIR",
+        "LAPWING_MIRROR", "LAPWING_PREFIX", "LAPWING_ROOT",          "LAPWING_VERSION"};
     return std::ranges::find(names, name) != names.end();
 }
 
