@@ -60,7 +60,7 @@ void note(const Window& window, Direction direction, std::span<const ListedPlace
 
 /// In ascending order the description of elements is short, and the owner reads its memory forwards. Of those that are
 /// written several times the last one stays.
-void sort(std::vector<Listed>& elements, Direction direction) {
+void sort_by_place(std::vector<Listed>& elements, Direction direction) {
     const auto key = [](const Listed& element) {
         return std::tuple{element.place.owner, element.place.offset, element.k};
     };
@@ -110,7 +110,7 @@ Completion start_list(Window& window, Direction direction, std::span<const Liste
     if (direction == Direction::put && !window.state().order().copies().empty()) [[unlikely]]
         notify_stores(window, places, element_bytes, values);
     if (far.empty()) return {};
-    sort(far, direction);
+    sort_by_place(far, direction);
     // Where the owner's progress thread packs and unpacks, a message holds as many elements as fit; without one the
     // cost model chooses among what asks nothing of the owner.
     PlanOptions options;
