@@ -252,8 +252,7 @@ TEST_CASE("many arrays of one place, and many threads one after another, take bo
         GlobalArray<double, 1> shared{runtime, {8}, Block{}, {.name = "shared"}};
         double sum = 0;
         if (test::many_threads_allowed())
-            for (int k = 0; k < threads; ++k)
-                std::thread{[&] { sum += shared(runtime.rank() == 0 ? 7 : 0); }}.join();
+            for (int k = 0; k < threads; ++k) std::thread{[&] { sum += shared(runtime.rank() == 0 ? 7 : 0); }}.join();
         CHECK(sum == 0);
         runtime.barrier();
     });
