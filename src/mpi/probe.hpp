@@ -68,8 +68,8 @@ struct ProbeRequest {
 /// Unless the windows are adopted, memory that MPI allocates must begin at multiples of 64 on all ranks; else a created
 /// window is tried in its place, as WindowMemory makes one then.
 ///
-/// Under MPI_THREAD_MULTIPLE a trial that has not ended after ten seconds is abandoned, together with its thread; with
-/// a lower level nothing can watch it.
+/// Under MPI_THREAD_MULTIPLE a trial that has not ended after ten seconds, and 20 more for 100,000 ranks, is abandoned,
+/// together with its thread; with a lower level it is reported.
 [[nodiscard]] ProbeResult probe_windows(const ProbeRequest& request);
 
 /// Collective over the ranks of a node. Whether they can share memory through MPI.

@@ -66,6 +66,8 @@ public:
           with_large_{with_large && partners.to != MPI_PROC_NULL && trial.topology_.node_rank() == 0} {}
 
     [[nodiscard]] bool run() {
+        constexpr std::int64_t large = 1;
+        large_expected_ = trial_.tell(partners_, with_large_ ? large : 0, 0) == large;
         fill();
         trial_.meet();
         works_ = partners_.to == MPI_PROC_NULL || (trial_.in_time() && moves());
@@ -123,7 +125,7 @@ private:
 
     WindowTrial& trial_;
     Partners partners_;
-    bool large_expected_; ///< if the other is the first of its node
+    bool large_expected_ = false; ///< if the other is the first of its node
     bool with_large_;
     bool works_ = true;
 };
@@ -341,6 +343,7 @@ private:
 };
 
 bool WindowTrial::moves_data() {
+    problem_.clear();
     const auto tries = [&](Partners partners, bool large) { return Data{*this, partners, large}.run(); };
     const AtomicsMeanwhile meanwhile{*this};
     bool works = true;

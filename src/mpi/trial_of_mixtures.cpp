@@ -5,6 +5,8 @@
 
 #include <array>
 #include <cstring>
+#include <string>
+#include <utility>
 
 namespace lapwing::detail::mpi {
 
@@ -119,6 +121,7 @@ bool WindowTrial::keeps_all_changes(Partners partners, TrustedAtomics trusted) {
 }
 
 TrustedAtomics WindowTrial::try_atomics(bool swaps) {
+    problem_.clear();
     Atomics atomics{*this, swaps, TrustedAtomics::all()};
     atomics.try_at(partners_.between_nodes, true);
     if (partners_.both_ways) atomics.try_at(partners_.between_nodes.reversed(), false);
@@ -126,6 +129,8 @@ TrustedAtomics WindowTrial::try_atomics(bool swaps) {
     if (in_nodes) atomics.try_at(partners_.in_node, false);
     const TrustedAtomics trusted = atomics.agreed();
     if (!trusted.suffice()) return trusted;
+    // What is wrong with all of them together is reported before what is wrong with one.
+    std::string of_one = std::exchange(problem_, {});
     bool right = keeps_order(trusted);
     if (wrong_beside_data_ && trusted.fetches(AtomicOperation::add, AtomicType::int64)) {
         note("MPI_Fetch_and_op of another thread was wrong while this one put and got");
@@ -133,7 +138,9 @@ TrustedAtomics WindowTrial::try_atomics(bool swaps) {
     }
     if (topology_.nodes() > 1) right = keeps_all_changes(partners_.between_nodes, trusted) && right;
     if (in_nodes) right = keeps_all_changes(partners_.in_node, trusted) && right;
-    return all_agree(communicator_, right) ? trusted : TrustedAtomics{};
+    if (!all_agree(communicator_, right)) return {};
+    problem_ = std::move(of_one);
+    return trusted;
 }
 
 } // namespace lapwing::detail::mpi

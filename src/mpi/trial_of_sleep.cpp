@@ -28,6 +28,7 @@ WindowTrial::WithoutTarget WindowTrial::tries_sleeping_targets(SleepOutsideMpi s
                                                                TrustedAtomics& trusted) {
     constexpr int rounds = 3;
     const Partners partners = partners_.between_nodes;
+    problem_.clear();
     Atomics atomics{*this, trusted.suffice(), trusted};
     atomics.fill_for_sleep();
     memory_.written = 0;

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <iterator>
 
 namespace lapwing::detail::mpi {
@@ -15,37 +16,40 @@ class WindowTrial::Speed {
 public:
     Speed(WindowTrial& trial, int target) : trial_{trial}, target_{target} {}
 
-    /// A batch that cannot be measured is not fast.
-    [[nodiscard]] bool measure() {
-        return std::ranges::all_of(std::array{Batch::gets, Batch::puts, Batch::gets_with_requests,
-                                              Batch::puts_with_requests, Batch::other_flushes},
-                                   [&](Batch batch) { return measure(batch); });
+    enum class Found : std::uint8_t {
+        fast,
+        slow,   ///< or not to be measured
+        unsure, ///< slow in few rounds: a process that waits for a processor looks the same
+    };
+    [[nodiscard]] Found measure() {
+        for (const Batch batch :
+             {Batch::gets, Batch::puts, Batch::gets_with_requests, Batch::puts_with_requests, Batch::other_flushes})
+            if (const Found found = measure(batch); found != Found::fast) return found;
+        return Found::fast;
     }
 
 private:
     enum class Batch : std::uint8_t { gets, puts, gets_with_requests, puts_with_requests, other_flushes };
     static constexpr int bytes = sizeof(std::int64_t);
-    /// The limit includes the round trip that all operations of a batch wait for. It is far from real values on both
-    /// sides, so that jobs do not differ from one another: an emulation takes at least twice as long, an adapter half
-    /// as long.
-    static constexpr std::chrono::nanoseconds longest_operation{800};
-    static constexpr Clock::duration longest_batch = Buffers::many * longest_operation;
 
-    [[nodiscard]] bool measure(Batch batch) {
+    [[nodiscard]] Found measure(Batch batch) {
         constexpr int rounds = 8;
-        constexpr int first_rounds = 2;
-        constexpr int hopeless = 4; // in the first rounds: so many times too slow is given up
+        constexpr int enough_rounds = 3;
+        constexpr int hopeless = 4; // after those: so many times too slow is given up
         constexpr std::chrono::milliseconds longest{10};
+        // The first establishes the connection, which may take longer than all others.
+        if (!runs(batch)) return Found::slow;
         Clock::duration best = Clock::duration::max();
         const Clock::time_point end = std::min(Clock::now() + longest, trial_.end_);
-        // The first round establishes the connection.
-        for (int round = 0; round <= rounds && best > longest_batch && (round == 0 || Clock::now() < end); ++round) {
+        int round = 0;
+        while (round < rounds && best > longest_batch_ && (round == 0 || Clock::now() < end)) {
             const Clock::time_point begin = Clock::now();
-            if (!runs(batch) || Clock::now() >= trial_.end_) return false;
+            if (!runs(batch) || Clock::now() >= trial_.end_) return Found::slow;
             best = std::min(best, Clock::now() - begin);
-            if (round >= first_rounds && best > hopeless * longest_batch) break;
+            if (++round >= enough_rounds && best > hopeless * longest_batch_) break;
         }
-        return best <= longest_batch;
+        if (best <= longest_batch_) return Found::fast;
+        return round < enough_rounds ? Found::unsure : Found::slow;
     }
 
     /// False: a call failed, or a get read something else.
@@ -106,12 +110,20 @@ private:
 
     WindowTrial& trial_;
     int target_;
+    Clock::duration longest_batch_ = Buffers::many * longest_operation().load();
     std::array<MPI_Request, Buffers::many> requests_;
 };
 
 bool WindowTrial::operations_are_fast() {
     const bool measures = partners_.between_nodes.to != MPI_PROC_NULL && topology_.node_rank() == 0;
-    return all_agree(communicator_, !measures || Speed{*this, partners_.between_nodes.to}.measure());
+    using Found = Speed::Found;
+    const auto measure = [&] { return Speed{*this, partners_.between_nodes.to}.measure(); };
+    Found found = measures ? measure() : Found::fast;
+    if (all_agree(communicator_, found == Found::fast)) return true;
+    // Of many nodes one may have been interrupted. That must not decide for all.
+    if (!all_agree(communicator_, found != Found::slow)) return false;
+    if (found == Found::unsure) found = measure();
+    return all_agree(communicator_, found == Found::fast);
 }
 
 } // namespace lapwing::detail::mpi

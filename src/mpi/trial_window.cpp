@@ -3,6 +3,7 @@
 #include "src/mpi/agreement.hpp"
 #include "src/mpi/creation_lock.hpp"
 #include "src/mpi/window_info.hpp"
+#include "src/mpi/window_targets.hpp"
 #include "src/mpi/window_trial.hpp"
 #include "src/support/mpi_error.hpp"
 
@@ -110,10 +111,20 @@ bool TrialWindow::map_memory() {
 
 void TrialWindow::begin_epoch() {
     MPI_Win_set_errhandler(window_, MPI_ERRORS_RETURN);
-    WindowTrial::call_under_way() = "MPI_Win_lock_all";
-    const int code = MPI_Win_lock_all(MPI_MODE_NOCHECK, window_);
-    locked_ = code == MPI_SUCCESS;
-    if (!agrees(failure(code, "MPI_Win_lock_all"))) return;
+    int ranks = 0;
+    int rank = 0;
+    MPI_Comm_size(request_.communicator, &ranks);
+    MPI_Comm_rank(request_.communicator, &rank);
+    const char* call = "MPI_Win_lock";
+    WindowTrial::call_under_way() = call;
+    int code = WindowTargets::enter(window_, ranks, rank);
+    if (code == MPI_SUCCESS) {
+        call = "MPI_Win_lock_all";
+        WindowTrial::call_under_way() = call;
+        code = MPI_Win_lock_all(MPI_MODE_NOCHECK, window_);
+        locked_ = code == MPI_SUCCESS;
+    }
+    if (!agrees(failure(code, call))) return;
     // With two copies of the memory, a rank's loads and stores would need calls around them that others cannot make.
     void* model = nullptr;
     int has_model = 0;

@@ -3,6 +3,7 @@
 #include "src/support/mutex.hpp"
 #include "src/support/signals_blocked.hpp"
 
+#include <atomic>
 #include <condition_variable>
 #include <exception>
 #include <memory>
@@ -12,12 +13,20 @@
 #include <utility>
 
 namespace lapwing::detail::mpi {
+namespace {
+
+std::atomic<int> abandoned{0};
+
+} // namespace
+
+int abandoned_calls() noexcept { return abandoned.load(std::memory_order_acquire); }
 
 bool ends_within(std::chrono::milliseconds longest, std::function<void()> work) {
     struct Shared {
         support::Mutex mutex{support::LockRank::leaf};
         std::condition_variable_any ended;
         bool done = false;
+        bool abandoned = false;
         std::exception_ptr failure;
         std::function<void()> work;
     };
@@ -36,6 +45,7 @@ bool ends_within(std::chrono::milliseconds longest, std::function<void()> work) 
             const std::lock_guard guard{shared->mutex};
             shared->failure = failure;
             shared->done = true;
+            if (shared->abandoned) abandoned.fetch_sub(1, std::memory_order_release);
             shared->ended.notify_one();
         }}.detach();
     } catch (const std::system_error&) {
@@ -44,7 +54,11 @@ bool ends_within(std::chrono::milliseconds longest, std::function<void()> work) 
         return true;
     }
     std::unique_lock guard{shared->mutex};
-    if (!shared->ended.wait_for(guard, longest, [&] { return shared->done; })) return false;
+    if (!shared->ended.wait_for(guard, longest, [&] { return shared->done; })) {
+        shared->abandoned = true;
+        abandoned.fetch_add(1, std::memory_order_relaxed);
+        return false;
+    }
     if (shared->failure) std::rethrow_exception(shared->failure);
     return true;
 }

@@ -81,11 +81,19 @@ public:
     /// longer.
     [[nodiscard]] WithoutTarget tries_sleeping_targets(SleepOutsideMpi sleep_outside_mpi, TrustedAtomics& atomics);
 
-    /// The first thing that was wrong, on the lowest rank that saw any; empty if nothing was. Collective.
+    /// The first thing that was wrong in the last part of the trial, on the lowest rank that saw any; empty if nothing
+    /// was. Collective.
     [[nodiscard]] std::string first_problem() const;
 
     /// The MPI call that this rank is in, for reports. Outlives the trial.
     [[nodiscard]] static std::atomic<const char*>& call_under_way() noexcept { return call_; }
+
+    /// The longest time for one of many operations that is found fast; tests set another. It includes the round trip
+    /// that all operations of a batch wait for, and is far from real values on both sides, so that jobs do not differ
+    /// from one another: an emulation takes at least twice as long, an adapter half as long.
+    [[nodiscard]] static std::atomic<std::chrono::nanoseconds>& longest_operation() noexcept {
+        return longest_operation_;
+    }
 
 private:
     struct Buffers;
@@ -137,6 +145,7 @@ private:
     bool wrong_beside_data_ = false; ///< atomics of another thread, while this one moved data
 
     static inline std::atomic<const char*> call_{"MPI_Win_allocate"};
+    static inline std::atomic<std::chrono::nanoseconds> longest_operation_{std::chrono::nanoseconds{800}};
 };
 
 template <class Call>

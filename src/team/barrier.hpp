@@ -35,9 +35,9 @@ enum class CollectiveCall : std::int32_t {
 /// The identity of a collective call on a window, made by a room above: its name, of at most nine small letters and
 /// underscores, and the window's number modulo 2^16.
 [[nodiscard]] std::int64_t identity_on_window(std::string_view call, std::uint64_t window) noexcept;
-/// It in words.
+/// The identity in words.
 [[nodiscard]] std::string text_on_window(std::int64_t identity);
-/// Its call alone, of which it has the first letters.
+/// Only its call, by the first letters.
 [[nodiscard]] std::string call_on_window(std::int64_t identity);
 
 /// The identity of the creation and the close of a lock: the number of its slot, and its home.
@@ -105,9 +105,9 @@ public:
     [[nodiscard]] bool notified() const noexcept { return notified_.load(std::memory_order_relaxed); }
     void end() noexcept;
 
-    /// This rank has waited for a while: so the ranks that have not arrived can be told from it.
+    /// This rank has waited for a while; marks it, so that ranks that have not arrived can be recognised.
     void mark_waiting() noexcept;
-    /// Whom this rank waits for, in words, as far as it is known.
+    /// The rank that this one waits for, in words, as far as it is known.
     [[nodiscard]] std::optional<std::string> missing();
 
     /// A rank that waits in the close of this team, which this rank has not notified; -1 if none is known.

@@ -17,11 +17,11 @@ public:
     void close_others() noexcept;
     void close() noexcept;
 
-    /// Of collective calls and windows.
+    /// For collective calls and windows.
     [[nodiscard]] MPI_Comm collectives() const noexcept { return collectives_; }
-    /// Of broadcasts, so that they cannot match a reduction of a rank that is in another call.
+    /// For broadcasts, so that they cannot match a reduction of a rank that is in another call.
     [[nodiscard]] MPI_Comm broadcasts() const noexcept { return broadcasts_; }
-    /// Of the engine's messages alone.
+    /// For the engine's messages alone.
     [[nodiscard]] MPI_Comm engine() const noexcept { return engine_; }
 
 private:

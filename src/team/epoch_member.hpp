@@ -16,12 +16,12 @@ public:
     [[nodiscard]] virtual TeamState& team_state() const noexcept = 0;
     /// The number that all ranks know it by.
     [[nodiscard]] virtual std::uint64_t number() const noexcept = 0;
-    /// What it is called in messages.
+    /// Its name in messages.
     [[nodiscard]] virtual std::string label() const = 0;
 
     /// Whether a release has to start something here: writes that have not been sent yet.
     [[nodiscard]] virtual bool holds_back() const noexcept = 0;
-    /// Starts to send them, and need not wait for any.
+    /// Starts to send those writes; need not wait for any.
     virtual void start_release() = 0;
     /// Whether something has been sent that is not known to be complete.
     [[nodiscard]] virtual bool under_way() const noexcept = 0;

@@ -6,7 +6,7 @@ namespace lapwing::detail::team {
 
 class TeamState;
 
-/// The program's own blocking calls of MPI, in which a process without a progress thread would serve nobody. The
+/// The program's own blocking calls of MPI, in which a process without a progress thread would serve no other rank. The
 /// library lapwing::transparent turns them into non-blocking ones, and serves the teams of this process until they are
 /// complete.
 class HostWaits {

@@ -3,6 +3,7 @@
 #include "src/mpi/agreement.hpp"
 #include "src/support/mpi_error.hpp"
 #include "src/team/team_state.hpp"
+#include "src/trace/recorder.hpp"
 
 #include <lapwing/error.hpp>
 
@@ -80,6 +81,7 @@ Attendance Synchronisation::wait_for_all(CollectiveCall call) {
 void Synchronisation::wait(CollectiveCall call, std::optional<std::int64_t> identity) {
     (void)wait_for_all(call);
     check_attendance(call, identity);
+    const trace::AtBarrier point{call == CollectiveCall::barrier};
     team_.epoch().acquire();
 }
 

@@ -1,6 +1,7 @@
 #include "src/team/team_registry.hpp"
 
 #include "src/messages/progress_thread.hpp"
+#include "src/mpi/watched_call.hpp"
 #include "src/support/log.hpp"
 #include "src/support/mpi_error.hpp"
 #include "src/support/mpi_kind.hpp"
@@ -15,12 +16,15 @@
 #include <atomic>
 #include <chrono>
 #include <exception>
+#include <string_view>
 #include <thread>
 
 namespace lapwing::detail::team {
 namespace {
 
 std::atomic<bool> finalize_begun{false};
+
+constexpr std::string_view without_trial = "LAPWING_PATH=service starts without it";
 
 int comm_self_hook(MPI_Comm, int, void*, void*) { return TeamRegistry::on_finalize(); }
 
@@ -136,7 +140,8 @@ std::atomic<int>& TeamRegistry::unfreed_windows() noexcept {
 bool TeamRegistry::left_windows() noexcept { return unfreed_windows().load(std::memory_order_relaxed) > 0; }
 
 bool TeamRegistry::can_finalize() noexcept {
-    if (support::mpi_kind != support::MpiKind::mpich || !left_windows()) return true;
+    const bool ends_with_windows = support::mpi_kind != support::MpiKind::mpich;
+    if (!left_windows() || (ends_with_windows && mpi::abandoned_calls() == 0)) return true;
     std::vector<MPI_Request> requests;
     const std::lock_guard guard{mutex_};
     for (const auto& team : retained_teams_) {
@@ -150,6 +155,9 @@ bool TeamRegistry::can_finalize() noexcept {
         if (MPI_Testall(static_cast<int>(requests.size()), requests.data(), &all_here, MPI_STATUSES_IGNORE) !=
             MPI_SUCCESS)
             break;
+    if (mpi::abandoned_calls() == 0) return ends_with_windows;
+    support::log_line(
+        fmt::format("a trial of MPI's windows is still in MPI, so that MPI_Finalize is not called; {}", without_trial));
     return false;
 }
 
@@ -195,6 +203,9 @@ int TeamRegistry::on_finalize() {
     finalize_begun.store(true, std::memory_order_release);
     // Before the first team frees its resources: MPICH 4.0.2 takes no lock any more.
     messages::ProgressThread::instance().stop();
+    if (mpi::abandoned_calls() > 0)
+        support::log_line(
+            fmt::format("a trial of MPI's windows is still in MPI: MPI_Finalize may hang or crash; {}", without_trial));
     TeamRegistry& registry = instance();
     const std::lock_guard guard{registry.mutex_};
     for (TeamState* team : registry.teams_) team->lifecycle().on_finalize();

@@ -54,7 +54,8 @@ public:
     /// Whether this process has MPI windows that will never be freed.
     [[nodiscard]] static bool left_windows() noexcept;
     /// For the exit of the program: whether MPI may be finalized. MPICH 4.0.2 over UCX ends the program in MPI_Finalize
-    /// while there are windows (left_windows()). Before it says no, it meets the other ranks of the teams that were
+    /// while there are windows (left_windows()), and no MPI can end while a thread is in it for good
+    /// (mpi::abandoned_calls()). Before it says no, it meets the other ranks of the teams that were
     /// left, for ten seconds at most: launchers end all ranks with the first that exits without MPI_Finalize, and the
     /// others may still have something to report.
     [[nodiscard]] bool can_finalize() noexcept;

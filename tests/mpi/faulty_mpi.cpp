@@ -8,10 +8,13 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <functional>
 #include <mutex>
 #include <utility>
 #include <vector>
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -38,6 +41,7 @@ bool is_faulty(Call call, MPI_Op operation = MPI_OP_NULL, MPI_Datatype type = MP
 bool is_atomic(Call call) { return call == Call::fetch || call == Call::swap || call == Call::accumulate; }
 
 std::atomic<bool> next_flush_is_slow{false};
+std::atomic<int> calls{0}; ///< of the faulty one
 
 /// What a faulty call does before MPI's: it takes its time, or does not come to it.
 int before_call() {
@@ -49,7 +53,8 @@ int before_call() {
         while (std::chrono::steady_clock::now() < end) {
         }
     }
-    while (fault.how == How::hangs) pause();
+    if (fault.how == How::pauses_once && calls.fetch_add(1) == fault.calls_before) usleep(12'000);
+    while (fault.how == How::hangs && in_place.load()) usleep(1000);
     return fault.how == How::fails ? MPI_ERR_OTHER : MPI_SUCCESS;
 }
 
@@ -143,14 +148,41 @@ void give_to_mpi(Call call, int target, MPI_Win window) {
     postponed() = std::move(kept);
 }
 
+/// Accumulates that others pass.
+std::vector<std::function<void()>>& passed() {
+    static auto& all = *new std::vector<std::function<void()>>;
+    return all;
+}
+
+void accumulate_what_was_passed() {
+    const std::lock_guard guard{postponed_mutex};
+    for (const auto& accumulate : std::exchange(passed(), {})) accumulate();
+}
+
 template <class Mpi>
 int flush_call(Call which, int target, MPI_Win window, Mpi&& mpi) {
+    accumulate_what_was_passed();
     if (next_flush_is_slow.exchange(false)) usleep(1500);
     give_to_mpi(which, target, window);
     return call(which, [&](MPI_Aint) { return mpi(); });
 }
 
 std::array<std::int64_t, 2> nobody_looks_here{};
+
+/// Of the MPI library. Owners of lists of atomics call MPI by its profiling interface, so that those have faults, too.
+template <class Function>
+Function* of_mpi(const char* name) {
+    return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
+}
+
+int torn_addition(const void* operand, void* before, int target, MPI_Aint at, MPI_Win window) {
+    PMPI_Get(before, 8, MPI_BYTE, target, at, 8, MPI_BYTE, window);
+    PMPI_Win_flush(target, window);
+    const std::int64_t after = *static_cast<std::int64_t*>(before) + *static_cast<const std::int64_t*>(operand);
+    usleep(20);
+    PMPI_Put(&after, 8, MPI_BYTE, target, at, 8, MPI_BYTE, window);
+    return PMPI_Win_flush(target, window);
+}
 
 } // namespace
 
@@ -191,30 +223,53 @@ int MPI_Rput(const void* from, int count, MPI_Datatype type, int target, MPI_Ain
         return PMPI_Rput(from, count, type, target, at + by, there, type_there, window, request);
     });
 }
-int MPI_Fetch_and_op(const void* operand, void* before, MPI_Datatype type, int target, MPI_Aint at, MPI_Op operation,
-                     MPI_Win window) {
+int PMPI_Fetch_and_op(const void* operand, void* before, MPI_Datatype type, int target, MPI_Aint at, MPI_Op operation,
+                      MPI_Win window) {
+    static auto* const mpi = of_mpi<decltype(PMPI_Fetch_and_op)>("PMPI_Fetch_and_op");
     if (is_faulty(Call::fetch, operation, type)) {
         if (const int code = before_call(); code != MPI_SUCCESS) return code;
         if (fault.how == How::wrong) operation = operation == MPI_NO_OP ? MPI_REPLACE : MPI_NO_OP;
         if (fault.how == How::wrong_result) before = nobody_looks_here.data();
+        if (fault.how == How::torn) return torn_addition(operand, before, target, at, window);
     }
+    return mpi(operand, before, type, target, at, operation, window);
+}
+int MPI_Fetch_and_op(const void* operand, void* before, MPI_Datatype type, int target, MPI_Aint at, MPI_Op operation,
+                     MPI_Win window) {
     return PMPI_Fetch_and_op(operand, before, type, target, at, operation, window);
 }
-int MPI_Compare_and_swap(const void* desired, const void* expected, void* before, MPI_Datatype type, int target,
-                         MPI_Aint at, MPI_Win window) {
+int PMPI_Compare_and_swap(const void* desired, const void* expected, void* before, MPI_Datatype type, int target,
+                          MPI_Aint at, MPI_Win window) {
+    static auto* const mpi = of_mpi<decltype(PMPI_Compare_and_swap)>("PMPI_Compare_and_swap");
     if (is_faulty(Call::swap, MPI_OP_NULL, type)) {
         if (const int code = before_call(); code != MPI_SUCCESS) return code;
         if (fault.how == How::wrong) expected = desired;
         if (fault.how == How::wrong_result) before = nobody_looks_here.data();
     }
+    return mpi(desired, expected, before, type, target, at, window);
+}
+int MPI_Compare_and_swap(const void* desired, const void* expected, void* before, MPI_Datatype type, int target,
+                         MPI_Aint at, MPI_Win window) {
     return PMPI_Compare_and_swap(desired, expected, before, type, target, at, window);
 }
-int MPI_Accumulate(const void* operand, int count, MPI_Datatype type, int target, MPI_Aint at, int there,
-                   MPI_Datatype type_there, MPI_Op operation, MPI_Win window) {
+int PMPI_Accumulate(const void* operand, int count, MPI_Datatype type, int target, MPI_Aint at, int there,
+                    MPI_Datatype type_there, MPI_Op operation, MPI_Win window) {
+    static auto* const mpi = of_mpi<decltype(PMPI_Accumulate)>("PMPI_Accumulate");
     if (is_faulty(Call::accumulate, operation, type)) {
         if (const int code = before_call(); code != MPI_SUCCESS) return code;
         if (fault.how == How::wrong) return MPI_SUCCESS;
+        if (fault.how == How::passed) {
+            std::array<std::byte, 8> copy{};
+            std::memcpy(copy.data(), operand, copy.size());
+            const std::lock_guard guard{postponed_mutex};
+            passed().emplace_back([=] { mpi(copy.data(), 1, type, target, at, 1, type_there, operation, window); });
+            return MPI_SUCCESS;
+        }
     }
+    return mpi(operand, count, type, target, at, there, type_there, operation, window);
+}
+int MPI_Accumulate(const void* operand, int count, MPI_Datatype type, int target, MPI_Aint at, int there,
+                   MPI_Datatype type_there, MPI_Op operation, MPI_Win window) {
     return PMPI_Accumulate(operand, count, type, target, at, there, type_there, operation, window);
 }
 int MPI_Win_flush(int target, MPI_Win window) {
@@ -270,6 +325,7 @@ test::SharedMemoryLeft::~SharedMemoryLeft() { shared_memory_left.store(-1); }
 test::FaultInPlace::FaultInPlace(const Fault& what) {
     world_barrier();
     fault = what;
+    calls.store(0);
     in_place.store(true);
 }
 
@@ -301,8 +357,8 @@ std::string test::name_of(Call call) {
 }
 
 std::string test::name_of(const Fault& what) {
-    constexpr std::array ways{"wrong", "wrong result", "slow",  "ends slowly", "spins",
-                              "fails", "hangs",        "early", "early gets",  "undelivered"};
+    constexpr std::array ways{"wrong", "wrong result", "slow",       "ends slowly", "spins", "pauses once", "fails",
+                              "hangs", "early",        "early gets", "undelivered", "torn",  "passed"};
     std::string name = name_of(what.call) + ", " + ways[static_cast<std::size_t>(what.how)];
     if (what.operation) name += ", operation " + std::to_string(static_cast<int>(*what.operation));
     if (what.type) name += ", type " + std::to_string(static_cast<int>(*what.type));
@@ -335,27 +391,47 @@ std::vector<Fault> test::faults_of_windows() {
     return faults;
 }
 
+namespace {
+
+constexpr std::array types_of_atomics{AtomicType::int32,  AtomicType::uint32,  AtomicType::int64,
+                                      AtomicType::uint64, AtomicType::float32, AtomicType::float64};
+
+/// Whether MPI has the operation on the type.
+bool exists(AtomicOperation operation, AtomicType type) {
+    const bool of_bits = operation == AtomicOperation::bit_and || operation == AtomicOperation::bit_or ||
+                         operation == AtomicOperation::bit_xor;
+    return !of_bits || (type != AtomicType::float32 && type != AtomicType::float64);
+}
+
+} // namespace
+
 std::vector<Fault> test::faults_of_fetches() {
     constexpr std::array operations{AtomicOperation::add,     AtomicOperation::bit_and, AtomicOperation::bit_or,
                                     AtomicOperation::bit_xor, AtomicOperation::min,     AtomicOperation::max,
                                     AtomicOperation::replace, AtomicOperation::read};
-    constexpr std::array types{AtomicType::int32,  AtomicType::uint32,  AtomicType::int64,
-                               AtomicType::uint64, AtomicType::float32, AtomicType::float64};
     std::vector<Fault> faults;
     const auto add = [&](How how, AtomicOperation operation, AtomicType type) {
         faults.push_back({Call::fetch, how, operation, type});
     };
-    for (const AtomicType type : types)
+    for (const AtomicType type : types_of_atomics)
         for (const AtomicOperation operation : operations) {
-            const bool of_bits = operation == AtomicOperation::bit_and || operation == AtomicOperation::bit_or ||
-                                 operation == AtomicOperation::bit_xor;
-            if (of_bits && (type == AtomicType::float32 || type == AtomicType::float64)) continue;
+            if (!exists(operation, type)) continue;
             add(How::wrong, operation, type);
             // Both values of a pair may be the result of the other operation: one of the two ways is enough to see.
             if (type == AtomicType::uint64) add(How::wrong_result, operation, type);
         }
     for (const How how : {How::fails, How::slow, How::ends_slowly})
         add(how, AtomicOperation::bit_or, AtomicType::int64);
+    return faults;
+}
+
+std::vector<Fault> test::faults_of_accumulates() {
+    std::vector<Fault> faults;
+    for (const AtomicType type : types_of_atomics)
+        for (const AtomicOperation operation : {AtomicOperation::add, AtomicOperation::bit_and, AtomicOperation::bit_or,
+                                                AtomicOperation::bit_xor, AtomicOperation::min, AtomicOperation::max})
+            if (exists(operation, type)) faults.push_back({Call::accumulate, How::wrong, operation, type});
+    faults.push_back({Call::accumulate, How::fails, AtomicOperation::add, AtomicType::int64});
     return faults;
 }
 

@@ -27,5 +27,6 @@ TEST_CASE("random programs beside a fault of windows", "[windows]") { run_with(t
 
 TEST_CASE("random programs beside a fault of an atomic", "[atomics]") {
     run_with(test::faults_of_fetches());
+    run_with(test::faults_of_accumulates());
     run_with(test::faults_of_swaps());
 }

@@ -5,6 +5,8 @@
 #include "src/mpi/creation_lock.hpp"
 #include "src/mpi/probe.hpp"
 #include "src/mpi/topology.hpp"
+#include "src/mpi/watched_call.hpp"
+#include "src/mpi/window_trial.hpp"
 #include "src/support/mpi_kind.hpp"
 #include "src/team/team_registry.hpp"
 #include "src/team/team_state.hpp"
@@ -16,6 +18,7 @@
 #include <lapwing/window.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -24,6 +27,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <tuple>
 #include <vector>
 
 #include <unistd.h>
@@ -125,6 +129,32 @@ void use(Runtime& runtime) {
 
 } // namespace
 
+namespace {
+
+/// While it lives, windows over shared memory are fast enough for a program that leaves the path open.
+class WindowsFoundFast {
+public:
+    WindowsFoundFast() { longest_ = limit().exchange(std::chrono::microseconds{100}); }
+    ~WindowsFoundFast() { limit() = longest_; }
+    WindowsFoundFast(const WindowsFoundFast&) = delete;
+    WindowsFoundFast& operator=(const WindowsFoundFast&) = delete;
+
+    /// In one of several starts: a busy machine interrupts as well.
+    [[nodiscard]] static bool chosen() {
+        for (int start = 0; start < 10; ++start)
+            if (Runtime{MPI_COMM_WORLD, any_path()}.network_path() == Path::rma) return true;
+        return false;
+    }
+
+private:
+    static std::atomic<std::chrono::nanoseconds>& limit() {
+        return lapwing::detail::mpi::WindowTrial::longest_operation();
+    }
+    std::chrono::nanoseconds longest_;
+};
+
+} // namespace
+
 TEST_CASE("without a fault the path rma works, and its atomics are found right") {
     Runtime runtime{MPI_COMM_WORLD, windows()};
     CHECK(runtime.network_path() == Path::rma);
@@ -153,6 +183,28 @@ TEST_CASE("where the program leaves it open, messages take the place of windows 
     }
 }
 
+TEST_CASE("fast windows are chosen where they do what they should") {
+    const WindowsFoundFast fast;
+    CHECK(WindowsFoundFast::chosen());
+    for (const Fault& fault : chosen(test::faults_of_windows())) {
+        if (fault.how == How::slow) continue; // but not for this limit
+        INFO(test::name_of(fault));
+        const FaultInPlace faulty{fault};
+        Runtime runtime{MPI_COMM_WORLD, any_path()};
+        CHECK(runtime.network_path() == Path::service);
+        use(runtime);
+    }
+    for (const How how : {How::wrong, How::slow}) {
+        const Fault fault{Call::fetch, how, AtomicOperation::bit_and, AtomicType::uint64};
+        INFO(test::name_of(fault));
+        const FaultInPlace faulty{fault};
+        CHECK(WindowsFoundFast::chosen());
+        Runtime runtime{MPI_COMM_WORLD, any_path()};
+        CHECK_FALSE(runtime.state().paths().atomics.fetches(*fault.operation, *fault.type));
+        use(runtime);
+    }
+}
+
 TEST_CASE("windows that are hardly faster than messages are left to them each time") {
     for (const Call call : {Call::get, Call::put, Call::rget, Call::rput})
         for (int time = 0; time < 3; ++time) {
@@ -161,6 +213,22 @@ TEST_CASE("windows that are hardly faster than messages are left to them each ti
             const FaultInPlace faulty{fault};
             const Runtime runtime{MPI_COMM_WORLD, any_path()};
             CHECK(runtime.network_path() == Path::service);
+        }
+}
+
+TEST_CASE("a connection that takes its time, or one interruption, does not leave fast windows to messages",
+          "[.interrupted]") {
+    const WindowsFoundFast fast;
+    constexpr int of_a_batch = 64;
+    for (const Call call : {Call::get, Call::put, Call::rget, Call::rput})
+        for (const int before : {0, of_a_batch + 5}) {
+            bool chosen = false;
+            for (int start = 0; start < 10 && !chosen; ++start) {
+                const FaultInPlace faulty{{.call = call, .how = How::pauses_once, .rank = 0, .calls_before = before}};
+                chosen = Runtime{MPI_COMM_WORLD, any_path()}.network_path() == Path::rma;
+            }
+            INFO(test::name_of(call) << ", " << before << " calls before the pause");
+            CHECK(chosen);
         }
 }
 
@@ -372,6 +440,26 @@ TEST_CASE("an atomic that does not add at its owner is not used") {
     use(runtime);
 }
 
+TEST_CASE("atomics that lose each other's changes, or pass each other, are not used") {
+    if (lapwing::detail::mpi::compare_and_swap_crashes()) return; // and none is used
+    Runtime runtime{MPI_COMM_WORLD, windows()};
+    CHECK(runtime.state().paths().atomics.suffice());
+    for (const auto& [call, how, doubt] :
+         {std::tuple{Call::fetch, How::torn, "lost each other's changes"},
+          std::tuple{Call::accumulate, How::passed, "did not come one after another"}}) {
+        const Fault fault{call, how, AtomicOperation::add, AtomicType::int64};
+        INFO(test::name_of(fault));
+        const FaultInPlace faulty{fault};
+        // As a program's own, whose atomics may be slow. On a busy machine the ranks may work on the value one after
+        // the other.
+        const auto try_again = [&] { return runtime.state().try_windows(WindowKind::allocated, true); };
+        auto found = try_again();
+        for (int time = 1; time < 20 && found.atomics.suffice(); ++time) found = try_again();
+        CHECK_FALSE(found.atomics.suffice());
+        CHECK_THAT(found.doubt, test::says({doubt}));
+    }
+}
+
 TEST_CASE("without compare-and-swap all atomics are messages") {
     Runtime runtime{MPI_COMM_WORLD, windows()};
     for (const Fault& fault : chosen(test::faults_of_swaps())) {
@@ -414,9 +502,20 @@ TEST_CASE("a call that never returns keeps nobody", "[.hangs]") {
                 test::message_of<lapwing::SettingError>([&] { const Runtime runtime{MPI_COMM_WORLD, by_windows}; }),
                 test::says({call, "had not returned after"}));
         }
+        if (rank < 0 || rank == test::world_rank()) {
+            CHECK(lapwing::detail::mpi::abandoned_calls() == 1);
+            CHECK_FALSE(lapwing::detail::team::TeamRegistry::instance().can_finalize()); // that thread is in MPI
+        }
         test::repair_mpi();
-        Runtime runtime{MPI_COMM_WORLD, by_messages};
-        use(runtime);
+        {
+            Runtime runtime{MPI_COMM_WORLD, by_messages};
+            use(runtime);
+        }
+        const auto end = std::chrono::steady_clock::now() + std::chrono::seconds{60};
+        while (lapwing::detail::mpi::abandoned_calls() > 0 && std::chrono::steady_clock::now() < end)
+            std::this_thread::sleep_for(std::chrono::milliseconds{1});
+        CHECK(lapwing::detail::mpi::abandoned_calls() == 0);
+        CHECK(lapwing::detail::team::TeamRegistry::instance().can_finalize());
         return;
     }
     FAIL("TEST_HANGS is none of the calls");
