@@ -35,7 +35,7 @@ struct AdvisedWindow {
     bool used = false;               ///< there has been such a window
 };
 
-/// Of a team: filled before it has any window, and constant from then on but for `used`.
+/// A team's advice: filled before the team has any window, and constant from then on except for `used`.
 class AdvisedWindows final : public team::TeamPart {
 public:
     void set(std::vector<AdvisedWindow> windows);
@@ -48,7 +48,7 @@ public:
     /// Whether note_chosen_mode() was called for it; forgets it.
     [[nodiscard]] bool take_chosen_mode(std::uint64_t number);
 
-    /// Whether any team of the process has advice: else nobody need look.
+    /// Whether any team of the process has advice; if not, there is nothing to look up.
     [[nodiscard]] static bool any() noexcept { return any_.load(std::memory_order_relaxed); }
 
 private:

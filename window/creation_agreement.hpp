@@ -16,8 +16,7 @@ class Team;
 namespace lapwing::detail::window {
 
 /// Collective, with a barrier: a step of the creation of a window that may fail on some ranks only. Throws on every
-/// rank then: what `step` has thrown here, elsewhere a UsageError that
-/// begins with `outcome`.
+/// rank then: what `step` has thrown here, elsewhere a UsageError that begins with `outcome`.
 template <class Step>
 void agree_on_creation(const transport::WindowFacts& facts, const std::string& outcome, Step&& step) {
     std::exception_ptr failure;

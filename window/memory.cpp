@@ -3,6 +3,7 @@
 #include "src/mpi/agreement.hpp"
 #include "src/mpi/creation_lock.hpp"
 #include "src/mpi/window_info.hpp"
+#include "src/mpi/window_targets.hpp"
 #include "src/support/mpi_error.hpp"
 #include "src/team/team_registry.hpp"
 #include "src/team/team_state.hpp"
@@ -33,9 +34,12 @@ constexpr std::uint64_t page = 4096;
 
 constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) { return (value + unit - 1) / unit * unit; }
 
+void return_errors(MPI_Win window, const std::string& who) {
+    check_mpi(MPI_Win_set_errhandler(window, MPI_ERRORS_RETURN), "MPI_Win_set_errhandler", who);
+}
+
 /// One passive epoch from the window's creation to its end.
 void open_epoch(MPI_Win window, const std::string& who) {
-    check_mpi(MPI_Win_set_errhandler(window, MPI_ERRORS_RETURN), "MPI_Win_set_errhandler", who);
     check_mpi(MPI_Win_lock_all(MPI_MODE_NOCHECK, window), "MPI_Win_lock_all", who);
 }
 
@@ -124,7 +128,11 @@ WindowMemory::WindowMemory(team::TeamState& team, const std::string& who, std::u
         own_counters_ = std::vector<std::atomic<std::uint64_t>>(counters);
         counters_ = own_counters_.data();
     }
-    if (rma) open_epoch(remote_, who);
+    if (rma) {
+        return_errors(remote_, who);
+        check_mpi(mpi::WindowTargets::enter(remote_, team.size(), team.rank()), "MPI_Win_lock", who);
+        open_epoch(remote_, who);
+    }
     if (!mapped_) std::memset(own_, 0, std::min(zeroed_bytes, total_bytes_)); // a mapping is zero already
 }
 
@@ -178,6 +186,7 @@ void WindowMemory::share_parts(const std::string& who, std::uint64_t bytes) {
     const int code = MPI_Win_allocate_shared(first ? static_cast<MPI_Aint>(front) + size : size, 1, MPI_INFO_NULL,
                                              topology.node_communicator(), &start, &shared_);
     agree(who, mpi_problem(code, "MPI_Win_allocate_shared"), bytes);
+    return_errors(shared_, who);
     open_epoch(shared_, who);
     bases_.resize(ranks);
     for (std::size_t i = 0; i < ranks; ++i) {

@@ -352,6 +352,8 @@ WindowState::WindowState(Team& team, MPI_Win window, bool locked, WindowOptions 
     if (!transparent) {
         begin_epochs(where, state, window, locked);
         own_epoch_ = !locked;
+        // Its targets cannot be entered before: the program may have begun an epoch.
+        facts_.keep_targets_apart();
         facts_.remote = window; // a transparent one's memory is ordered by the program's own calls
     }
     share_units(facts_, common.unit);

@@ -153,6 +153,7 @@ void describe(transport::WindowFacts& facts, const WindowMemory& memory, std::ui
     facts.plain_rma = facts.network == Path::rma;
     facts.mpi_atomics = facts.plain_rma && facts.trusted.suffice() && !facts.state.paths().small_by_messages;
     facts.remote = memory.remote_window();
+    if (facts.state.size() > mpi::WindowTargets::few) facts.keep_targets_apart();
     facts.shared = memory.shared_window();
     facts.map.own = memory.own();
     facts.map.own_bytes = bytes;
@@ -207,13 +208,14 @@ void WindowState::open(const CacheOptions& cache, Listed listed, MPI_Win host) {
 
 WindowState::~WindowState() = default;
 
-messages::ExposedMemory WindowState::exposed() const noexcept {
+messages::ExposedMemory WindowState::exposed() noexcept {
     const transport::MemoryMap& map = facts_.map;
     return {map.own,
             map.own_bytes,
             notifications_.own(),
             notifications_.count(),
             facts_.mpi_atomics ? facts_.remote : MPI_WIN_NULL,
+            &facts_.targets,
             facts_.trusted,
             facts_.unit,
             map.own_rank};

@@ -11,7 +11,7 @@
 #include "src/messages/reply_queue.hpp"
 #include "src/messages/request.hpp"
 #include "src/messages/target_side.hpp"
-#include "src/support/mutex.hpp"
+#include "src/support/polled_mutex.hpp"
 
 #include <lapwing/statistics.hpp>
 
@@ -157,7 +157,7 @@ public:
     [[nodiscard]] std::uint64_t wakes() const noexcept { return target_side_.wakes(); }
 
     /// For calls "from the listener" that are made elsewhere, and for the listener's own state.
-    [[nodiscard]] support::Mutex& mutex() noexcept { return mutex_; }
+    [[nodiscard]] support::PolledMutex& mutex() noexcept { return mutex_; }
     /// Makes progress; true when everything queued here has been acknowledged and every answer owed has left.
     [[nodiscard]] bool idle();
     /// Takes back the posted receives. Nothing may be sent to this rank any more (or it will stay unread).
@@ -173,7 +173,7 @@ private:
 
     const EngineLimits limits_;
     EngineListener& listener_;
-    support::Mutex mutex_{support::LockRank::engine};
+    support::PolledMutex mutex_{support::LockRank::engine};
     Endpoint endpoint_;
     PacketStream request_packets_;
     PacketStream reply_packets_;

@@ -7,8 +7,8 @@
 
 namespace lapwing::detail::messages {
 
-/// What the engine tells its team. Called with the engine's mutex held: must not block, and may call the engine only
-/// where it says "from the listener or a handler".
+/// What the engine reports to its team. Called with the engine's mutex held: must not block, and may call the engine
+/// only where it says "from the listener or a handler".
 class EngineListener {
 public:
     virtual ~EngineListener() = default;

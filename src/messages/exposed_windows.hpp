@@ -2,6 +2,7 @@
 
 #include "src/messages/endpoint.hpp"
 #include "src/mpi/trusted_atomics.hpp"
+#include "src/mpi/window_targets.hpp"
 
 #include <mpi.h>
 
@@ -22,7 +23,8 @@ struct ExposedMemory {
     /// The MPI window whose atomics are used on the memory, with its displacement unit and this rank's number in it;
     /// null: the processor's atomics are used.
     MPI_Win atomics = MPI_WIN_NULL;
-    mpi::TrustedAtomics trusted = {}; ///< of that window's
+    mpi::WindowTargets* targets = nullptr; ///< that window's, if there is one
+    mpi::TrustedAtomics trusted = {};      ///< of that window's
     int unit = 1;
     int rank = 0;
 };

@@ -247,7 +247,7 @@ void OriginSide::receive(const MPI_Status& status) {
     if (packet.size() < sizeof header || header.acknowledged < from.packets_acknowledged ||
         header.acknowledged > from.packets_sent) {
         endpoint_.note_problem(
-            fmt::format("rank {} sent {} bytes in the place of replies, which acknowledge nothing of what it was "
+            fmt::format("rank {} sent {} bytes instead of replies, which acknowledge nothing of what it was "
                         "sent: they were dropped; {}",
                         from.rank, packet.size(), fault_of_builds));
         return reply_packets_.read();
@@ -269,9 +269,8 @@ bool OriginSide::read_reply(std::span<const std::byte>& packet, Reply& reply, in
         packet = packet.subspan(sizeof reply);
         if (has_right_size(reply) && reply.size <= packet.size() && padded(reply.size) <= packet.size()) return true;
     }
-    endpoint_.note_problem(
-        fmt::format("rank {} sent {} bytes in the place of replies, which are none: they were dropped; {}", origin,
-                    left, fault_of_builds));
+    endpoint_.note_problem(fmt::format("rank {} sent {} bytes that are not valid replies: they were dropped; {}",
+                                       origin, left, fault_of_builds));
     return false;
 }
 

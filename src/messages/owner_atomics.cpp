@@ -1,4 +1,4 @@
-// MPI is called past the profiling interface: the program may have its own in the place of its calls
+// MPI is called past the profiling interface: the program may have replaced its calls
 // (lapwing::transparent, or a tool), which would enter Lapwing with the engine's mutex held.
 #include "src/messages/owner_atomics.hpp"
 
@@ -39,6 +39,7 @@ FailedMpiCall compare_swap_by_mpi(const ExposedMemory& memory, mpi::AtomicType t
     const MPI_Datatype bits = type == mpi::AtomicType::float32   ? MPI_UINT32_T
                               : type == mpi::AtomicType::float64 ? MPI_UINT64_T
                                                                  : mpi::mpi_type(type);
+    const mpi::WindowTargets::IssuedOperation issued{*memory.targets, memory.rank};
     return {PMPI_Compare_and_swap(desired, expected, before, bits, memory.rank, displacement(memory, offset),
                                   memory.atomics),
             "MPI_Compare_and_swap"};
@@ -46,6 +47,7 @@ FailedMpiCall compare_swap_by_mpi(const ExposedMemory& memory, mpi::AtomicType t
 
 FailedMpiCall fetch_and_op(const ExposedMemory& memory, mpi::AtomicOperation operation, mpi::AtomicType type,
                            std::uint64_t offset, const void* operand, void* before) {
+    const mpi::WindowTargets::IssuedOperation issued{*memory.targets, memory.rank};
     return {PMPI_Fetch_and_op(operand, before, mpi::mpi_type(type), memory.rank, displacement(memory, offset),
                               mpi::mpi_operation(operation), memory.atomics),
             "MPI_Fetch_and_op"};
@@ -68,6 +70,7 @@ FailedMpiCall add_by_mpi(const ExposedMemory& memory, mpi::AtomicOperation opera
         return fetch_by_mpi(memory, operation, type, offset, operand, &before);
     }
     const MPI_Datatype mpi_type = mpi::mpi_type(type);
+    const mpi::WindowTargets::IssuedOperation issued{*memory.targets, memory.rank};
     return {PMPI_Accumulate(operand, 1, mpi_type, memory.rank, displacement(memory, offset), 1, mpi_type,
                             mpi::mpi_operation(operation), memory.atomics),
             "MPI_Accumulate"};

@@ -2,6 +2,8 @@
 
 #include "src/support/signals_blocked.hpp"
 
+#include <lapwing/statistics.hpp>
+
 #include <cstdint>
 #include <cstdlib>
 
@@ -52,13 +54,6 @@ ProgressThread& ProgressThread::instance() {
     return *thread;
 }
 
-std::unique_lock<support::Mutex> ProgressThread::lock_teams() {
-    teams_wanted_.fetch_add(1, std::memory_order_relaxed); // a hint: the mutex orders what matters
-    std::unique_lock guard{teams_mutex_};
-    teams_wanted_.fetch_sub(1, std::memory_order_relaxed);
-    return guard;
-}
-
 void ProgressThread::add(Progressing& team, const Options& options) {
     const std::lock_guard start_stop{start_stop_mutex_};
     if (!thread_.joinable()) {
@@ -72,7 +67,7 @@ void ProgressThread::add(Progressing& team, const Options& options) {
         thread_ = std::thread{[this] { run(); }};
     }
     {
-        const auto guard = lock_teams();
+        const std::lock_guard guard{teams_mutex_};
         teams_.push_back(&team);
     }
     sleeper_.nudge(); // without teams it sleeps
@@ -81,7 +76,7 @@ void ProgressThread::add(Progressing& team, const Options& options) {
 void ProgressThread::remove(Progressing& team) {
     const std::lock_guard start_stop{start_stop_mutex_};
     {
-        const auto guard = lock_teams();
+        const std::lock_guard guard{teams_mutex_};
         std::erase(teams_, &team);
         if (!teams_.empty()) return;
     }
@@ -101,7 +96,7 @@ void ProgressThread::stop_locked() {
 }
 
 void ProgressThread::sleep_outside_mpi(std::chrono::microseconds time, std::int64_t* asleep) {
-    const auto guard = lock_teams();
+    const std::lock_guard guard{teams_mutex_};
     if (asleep != nullptr) std::atomic_ref{*asleep}.store(1);
     std::this_thread::sleep_for(time);
     if (asleep != nullptr) std::atomic_ref{*asleep}.store(0);
@@ -146,11 +141,13 @@ Clock::time_point ProgressThread::look_at_clock() {
 }
 
 void ProgressThread::run() {
+    // Before a thread of the program can end and leave it its number, and with that its caches.
+    (void)support::thread_number();
     prepare_thread();
     Clock::time_point now = Clock::now();
     PollingPolicy policy{{options_.spin, options_.longest_sleep}, options_.share, now};
     while (!stop_.load(std::memory_order_relaxed)) {
-        while (teams_wanted_.load(std::memory_order_relaxed) != 0) sched_yield();
+        while (teams_mutex_.wanted()) sched_yield();
         if (policy.rounds() % rounds_per_look == 0) now = look_at_clock();
         Progressing::Waits waits;
         const Progressing::Round found = round(now, waits);

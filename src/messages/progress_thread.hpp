@@ -3,7 +3,7 @@
 #include "src/messages/polling_policy.hpp"
 #include "src/messages/sleeper.hpp"
 #include "src/support/backoff.hpp"
-#include "src/support/mutex.hpp"
+#include "src/support/polled_mutex.hpp"
 
 #include <atomic>
 #include <chrono>
@@ -88,13 +88,11 @@ private:
     /// Advances the tick.
     Progressing::Clock::time_point look_at_clock();
     Progressing::Round round(Progressing::Clock::time_point now, Progressing::Waits& waits);
-    /// Waits for the end of a round at most: the thread, which would take the mutex again at once, yields.
-    [[nodiscard]] std::unique_lock<support::Mutex> lock_teams();
 
     /// Held while the thread is started or joined: so a second caller finds it done.
     support::Mutex start_stop_mutex_{support::LockRank::progress_start};
-    support::Mutex teams_mutex_{support::LockRank::progress_teams}; ///< held during a round
-    std::atomic<int> teams_wanted_{0};                              ///< threads that wait for teams_mutex_
+    /// Held during a round. Others wait for its end at most: the thread gives way.
+    support::PolledMutex teams_mutex_{support::LockRank::progress_teams};
     std::vector<Progressing*> teams_;
     Options options_;
     std::thread thread_;

@@ -16,18 +16,16 @@ namespace lapwing::detail::messages {
 enum class HandlerNumber : std::uint32_t {};
 
 /// What a remote call runs at its target: gets the rank that called, and the bytes that it sent, which begin at a
-/// multiple of 8 and are gone when the handler returns. Calls of one rank run in the order in which it queued them.
+/// multiple of 8 and are valid until the handler returns. Calls of one rank run in the order in which it queued them.
 ///
 /// It runs in the middle of a round of progress, on whichever thread makes it, with the engine's mutex held. So:
-/// - It must be short and must not block, nor wait for anything of Lapwing's: nobody else is served meanwhile.
-/// - Of the engine it may call only what is marked "from the listener or a handler". Where Engine::try_call_locked()
-/// finds no room,
-///   what it is to send must be kept and sent later, by a thread or EngineListener::on_progress(): room comes only when
-///   this rank reads on.
+/// - It must be short and must neither block nor wait for anything of Lapwing's: no other rank is served meanwhile.
+/// - Of the engine it may call only what is marked "from the listener or a handler".
+/// - If Engine::try_call_locked() finds no room, the message must be kept and sent later, by a thread or by
+///   EngineListener::on_progress(): room becomes free only when this rank reads on.
 /// - A call has no reply of its own; an answer is a call back.
-/// - It should not throw. What it throws ends the team as an MPI call that fails does: EngineListener::on_failed()
-/// hears the text,
-///   and the call counts as handled.
+/// - It should not throw. An exception ends the team, as an MPI call that fails does: EngineListener::on_failed() is
+///   notified with its text, and the call counts as handled.
 using RemoteCallHandler = std::function<void(int origin, std::span<const std::byte> bytes)>;
 
 /// The same for a remote call with an answer: the caller waits for it, one message for the question and one back.

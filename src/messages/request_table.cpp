@@ -7,7 +7,7 @@ namespace lapwing::detail::messages {
 std::string fault_of(std::span<const std::byte> packet, int origin) {
     std::string what;
     if (packet.size() < sizeof(Request)) {
-        what = fmt::format("{} bytes in the place of a request, whose head has {}", packet.size(), sizeof(Request));
+        what = fmt::format("{} bytes instead of a request, whose head has {}", packet.size(), sizeof(Request));
     } else {
         const Request head = read_request(packet).head;
         const std::uint64_t left = packet.size() - sizeof head;

@@ -109,7 +109,7 @@ struct RequestTable {
     };
 };
 
-/// Whether each kind has its row, in the place of its number. (Every row that can be made has a handler.)
+/// Whether the row of each kind is at the place of its number. (Every row that can be made has a handler.)
 [[nodiscard]] constexpr bool is_complete(std::span<const RequestRow> rows) {
     for (std::size_t i = 0; i < rows.size(); ++i)
         if (rows[i].kind != static_cast<RequestKind>(i)) return false;

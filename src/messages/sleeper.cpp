@@ -58,22 +58,19 @@ void Sleeper::watch_new_sockets() noexcept {
 }
 
 int Sleeper::wait_for_events(std::span<epoll_event> found, const timespec& timeout, bool watch_sockets) noexcept {
-    if (watch_sockets && !sockets_unsupported_) {
-        const int count = epoll_pwait2(events_, found.data(), static_cast<int>(found.size()), &timeout, nullptr);
-        if (count >= 0 || errno == EINTR) return count;
-        // Linux before 5.11 does not have it (ENOSYS), and older container runtimes forbid it (EPERM). Another attempt
-        // would end every sleep at once.
-        sockets_unsupported_ = true;
-    }
-    pollfd nudge{.fd = nudges_, .events = POLLIN, .revents = 0}; // a negative descriptor is passed over
-    const int count = ppoll(&nudge, 1, &timeout, nullptr);
-    if (count > 0) found[0].data.fd = nudges_;
+    // Not epoll_pwait2, which has times as short: glibc before 2.35 and Linux before 5.11 do not have it.
+    pollfd waited{
+        .fd = watch_sockets ? events_ : nudges_, .events = POLLIN, .revents = 0}; // a negative one is passed over
+    const int count = ppoll(&waited, 1, &timeout, nullptr);
     if (count < 0 && errno != EINTR) nanosleep(&timeout, nullptr);
+    if (count <= 0) return count;
+    if (watch_sockets) return epoll_wait(events_, found.data(), static_cast<int>(found.size()), 0);
+    found[0].data.fd = nudges_;
     return count;
 }
 
 Sleeper::Woken Sleeper::sleep(std::chrono::microseconds time, bool watch_sockets) noexcept {
-    if (watch_sockets && !sockets_unsupported_ && sleeps_until_scan_-- == 0) {
+    if (watch_sockets && sleeps_until_scan_-- == 0) {
         sleeps_until_scan_ = sleeps_per_scan;
         watch_new_sockets();
     }

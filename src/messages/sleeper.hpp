@@ -14,8 +14,7 @@ namespace lapwing::detail::messages {
 /// that blocks until something arrives.
 ///
 /// Sockets are watched edge-triggered, so that data which nobody reads wakes the thread once. The program's own sockets
-/// wake it too; after several wakes in a row that brought nothing the caller sleeps without sockets for a while. Where
-/// the system has no epoll_pwait2, or does not permit it, sockets wake nobody.
+/// wake it too; after several wakes in a row that brought nothing the caller sleeps without sockets for a while.
 class Sleeper {
 public:
     Sleeper();
@@ -44,7 +43,6 @@ private:
     int events_ = -1; ///< epoll: sockets and nudges
     int nudges_ = -1; ///< eventfd
     unsigned sleeps_until_scan_ = 0;
-    bool sockets_unsupported_ = false;
     alignas(64) std::atomic<bool> asleep_{false};
     std::atomic<bool> nudged_{false};
 };

@@ -60,9 +60,8 @@ void TargetSide::receive(const MPI_Status& status) {
     bool read_to_its_end = false;
     problem.attempt([&] {
         if (packet.size() < sizeof(PacketHeader)) {
-            endpoint_.note_problem(
-                fmt::format("rank {} sent {} bytes in the place of requests, which begin with {}; {}", origin.rank,
-                            packet.size(), sizeof(PacketHeader), fault_of_builds));
+            endpoint_.note_problem(fmt::format("rank {} sent {} bytes instead of requests, which begin with {}; {}",
+                                               origin.rank, packet.size(), sizeof(PacketHeader), fault_of_builds));
             packet = {};
         } else {
             packet = packet.subspan(sizeof(PacketHeader));

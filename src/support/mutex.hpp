@@ -20,6 +20,7 @@ enum class LockRank : std::uint8_t {
     copy_registry,     ///< held while the copies beside a cache are notified
     prefetch_buffer,   ///< held while copies are filled
     chunked_transfers, ///< held while chunked transfers are moved on
+    cache_registry,    ///< held while caches of ended threads are dropped
     cache,             ///< of one thread; held while the cache gets and puts
     gathered_adds,     ///< held while adds are sent
     access_ledger,     ///< held while an operation is started and entered

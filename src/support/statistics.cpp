@@ -1,8 +1,10 @@
+#include "src/support/ended_threads.hpp"
 #include "src/support/mutex.hpp"
 
 #include <lapwing/statistics.hpp>
 
 #include <array>
+#include <atomic>
 #include <bitset>
 #include <cstdint>
 #include <mutex>
@@ -30,12 +32,14 @@ namespace {
 /// The numbers that threads have.
 support::Mutex numbers_mutex{support::LockRank::innermost};
 std::bitset<numbered_threads> taken_numbers;
+std::atomic<std::uint64_t> ended{0};
 
 /// Returns the number of a thread that ends: `value` is it plus one.
 void return_number(void* value) {
     thread_number_plus_one = 0; // what runs later on this thread gets a number again, and returns it
     const std::lock_guard guard{numbers_mutex};
     taken_numbers.reset(reinterpret_cast<std::uintptr_t>(value) - 1);
+    ended.fetch_add(1, std::memory_order_relaxed);
 }
 
 /// Its destructor runs after those of all thread_local objects of the thread, which may be runtimes, and never for the
@@ -60,6 +64,20 @@ unsigned take_thread_number() noexcept {
         (void)pthread_setspecific(ends.key, reinterpret_cast<void*>(static_cast<std::uintptr_t>(number) + 1));
     thread_number_plus_one = number + 1;
     return number;
+}
+
+std::uint64_t ended_threads() noexcept { return ended.load(std::memory_order_relaxed); }
+
+NumberOfEndedThread::NumberOfEndedThread(unsigned number) noexcept : number_{number} {
+    const std::lock_guard guard{numbers_mutex};
+    holds_ = !taken_numbers.test(number);
+    if (holds_) taken_numbers.set(number);
+}
+
+NumberOfEndedThread::~NumberOfEndedThread() {
+    if (!holds_) return;
+    const std::lock_guard guard{numbers_mutex};
+    taken_numbers.reset(number_);
 }
 
 StatisticsValues Statistics::read() const noexcept {

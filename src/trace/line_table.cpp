@@ -24,10 +24,7 @@ namespace {
     counts.calls[affinity] = record.calls;
     counts.bytes[affinity] = record.bytes;
     counts.timed = record.timed_calls != 0;
-    if (counts.timed)
-        counts.seconds = counts.slowest_seconds = 1e-9 * static_cast<double>(record.timed_ns) *
-                                                  static_cast<double>(record.program_calls) /
-                                                  static_cast<double>(record.timed_calls);
+    if (counts.timed) counts.seconds = counts.slowest_seconds = record.seconds();
     return counts;
 }
 

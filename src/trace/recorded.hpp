@@ -69,7 +69,7 @@ private:
     bool timed_ = false;
     std::chrono::steady_clock::time_point begin_;
     std::uint64_t random_ = 0x2545f4914f6cdd1d;
-    // What tools have been told of it.
+    // What has been reported to tools.
     std::size_t number_;
     bool told_ = false;
     ToolEvent event_;

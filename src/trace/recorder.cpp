@@ -27,6 +27,7 @@ std::atomic<std::uint32_t> recording_number{0};
 thread_local constinit ThreadRecords* mine = nullptr;
 thread_local constinit std::uint32_t mine_is_of = 0;
 thread_local constinit unsigned mine_is_of_thread = 0;
+thread_local constinit bool at_barrier = false;
 
 /// Null for threads beyond those that have numbers.
 [[nodiscard]] ThreadRecords* records_of_thread() {
@@ -94,6 +95,8 @@ void add_place(Record& record, const Access& access) noexcept {
         owner->lowest = std::min(owner->lowest, access.offset);
         owner->highest = std::max(owner->highest, access.offset + access.bytes);
     }
+    const auto number = static_cast<std::size_t>(access.owner) % Record::OwnersSeen::bits;
+    record.seen.words[number / 64] |= std::uint64_t{1} << (number % 64);
     record.last.owner = access.owner;
     record.last.offset = access.offset;
     record.last.end = access.offset + access.bytes;
@@ -382,7 +385,6 @@ std::atomic<bool> has_ranges{false};
 } // namespace
 
 void add_range(ObjectNumber of, std::string_view kind, std::uint64_t begin, std::uint64_t end) {
-    constexpr std::size_t most_ranges = 1024;
     if (of == 0 || begin == end) return;
     bool other_team = false;
     {
@@ -421,7 +423,9 @@ void sequence_point() noexcept {
         const std::lock_guard guard{mutex};
         if (!on()) return;
         std::vector<Interval>& intervals = recorded().intervals;
-        intervals[current_interval.load(std::memory_order_relaxed)].ns += ns_since(interval_begin, now);
+        Interval& ended = intervals[current_interval.load(std::memory_order_relaxed)];
+        ended.ns += ns_since(interval_begin, now);
+        if (at_barrier) ++ended.barriers;
         interval_begin = now;
         auto found = std::ranges::find(intervals, site.key(), &Interval::key);
         if (found == intervals.end()) {
@@ -435,5 +439,8 @@ void sequence_point() noexcept {
     } catch (const std::exception&) { // no memory
     }
 }
+
+AtBarrier::AtBarrier(bool barrier) noexcept { at_barrier = barrier; }
+AtBarrier::~AtBarrier() { at_barrier = false; }
 
 } // namespace lapwing::detail::trace

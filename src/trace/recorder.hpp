@@ -26,6 +26,10 @@ inline constexpr std::array<std::string_view, 3> affinity_words{"own", "node", "
 /// Whether an object is of the runtime that is recorded.
 inline constexpr std::array<std::string_view, 2> team_words{"runtime", "other"};
 
+/// The first line of a trace: that it is one, and the number of its format.
+inline constexpr std::string_view trace_word = "lapwing trace ";
+inline constexpr std::string_view first_line_of_trace = "lapwing trace 4\n";
+
 /// Numbers windows that are traced; 0: none.
 using ObjectNumber = std::uint32_t;
 
@@ -80,7 +84,14 @@ struct Record {
     };
     std::array<OwnerCount, most_counts> owners{};
     std::uint64_t other_strides = 0;
-    std::uint64_t other_owners = 0;
+    std::uint64_t other_owners = 0; ///< accesses to others than those, or not known to which
+    /// How many owners there are, whether they have room above or not: by their numbers modulo the bits.
+    struct OwnersSeen {
+        static constexpr std::size_t bits = 512;
+        std::array<std::uint64_t, bits / 64> words{};
+        std::uint64_t distinct = 0; ///< bits that are set, once it has ended; 0: not known
+    };
+    OwnersSeen seen = {};
     ReuseCounts within = {}; ///< caches that sequence points empty
     ReuseCounts over = {};   ///< those that keep what they have
 
@@ -92,6 +103,12 @@ struct Record {
         std::uint64_t run_bytes = 0;
     };
     Last last = {};
+
+    /// The time of all its program calls, as the timed ones took; some must be.
+    [[nodiscard]] double seconds() const noexcept {
+        return 1e-9 * static_cast<double>(timed_ns) * static_cast<double>(program_calls) /
+               static_cast<double>(timed_calls);
+    }
 };
 
 /// A place where intervals between sequence points begin, in the order of their first.
@@ -99,6 +116,7 @@ struct Interval {
     CallSite site = {};    ///< of the sequence point; none: the start of the recording
     std::uint64_t key = 0; ///< the site's
     std::uint64_t times = 0;
+    std::uint64_t barriers = 0; ///< ended so many of them
     std::uint64_t ns = 0;
 };
 
@@ -129,6 +147,9 @@ struct Losses {
 };
 /// After stop(), until the next start().
 [[nodiscard]] Losses losses();
+
+/// Most ranges that are objects of their own, at a time.
+inline constexpr std::size_t most_ranges = 1024;
 
 /// Starts recording, for the whole process. Returns whether nobody had.
 [[nodiscard]] bool start();
@@ -175,5 +196,13 @@ private:
 
 /// The calling thread has come to a point that its accesses do not pass: the next interval begins.
 void sequence_point() noexcept;
+/// The calling thread's sequence points in its scope are barriers of the program.
+class AtBarrier {
+public:
+    explicit AtBarrier(bool barrier) noexcept;
+    ~AtBarrier();
+    AtBarrier(const AtBarrier&) = delete;
+    AtBarrier& operator=(const AtBarrier&) = delete;
+};
 
 } // namespace lapwing::detail::trace

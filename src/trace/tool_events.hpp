@@ -11,7 +11,7 @@
 
 namespace lapwing::detail::trace {
 
-/// What tools are told of an access.
+/// What tools learn about an access.
 struct ToolEvent {
     Operation operation = Operation::read;
     Way way = Way::window;

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <iterator>
 
 namespace lapwing::detail::trace {
@@ -60,6 +61,11 @@ void append_record(std::string& text, const Record& record, std::size_t thread) 
     append_counts(text, "strides", record.strides, record.other_strides);
     append_reuse(text, "within", record.within);
     append_reuse(text, "over", record.over);
+    if (record.other_owners != 0) {
+        int distinct = 0;
+        for (const std::uint64_t word : record.seen.words) distinct += std::popcount(word);
+        fmt::format_to(std::back_inserter(text), " distinct_owners={}", distinct);
+    }
     text += '\n';
 }
 
@@ -80,8 +86,8 @@ std::string to_text(const Recorded& recorded, int rank) {
     }
     for (std::size_t k = 0; k < recorded.intervals.size(); ++k) {
         const Interval& interval = recorded.intervals[k];
-        text += fmt::format("interval {} times={} ns={} at{}\n", k, interval.times, interval.ns,
-                            text_of(files, interval.site));
+        text += fmt::format("interval {} times={} barriers={} ns={} at{}\n", k, interval.times, interval.barriers,
+                            interval.ns, text_of(files, interval.site));
     }
     std::map<std::uint64_t, CallSite> sites;
     for (const auto& thread : recorded.threads) sites.insert(thread->sites().begin(), thread->sites().end());

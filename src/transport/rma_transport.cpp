@@ -29,6 +29,7 @@ void RmaTransport::throw_error(int code, const char* mpi_call, const Access& acc
 template <class Piece>
 [[gnu::always_inline]] inline void RmaTransport::for_each_piece(const BegunAccess& access, Piece piece) {
     const MPI_Aint at = *displacement(access.target, access.offset);
+    const mpi::WindowTargets::IssuedOperation issued{facts_.targets, access.target};
     if (access.bytes <= mpi::largest_piece_bytes) [[likely]]
         return piece(0, static_cast<int>(access.bytes), at);
     const auto unit = static_cast<std::uint64_t>(this->unit(access.target)); // small enough: see carries()
@@ -133,10 +134,14 @@ std::unique_ptr<PendingTransfer> RmaTransport::start_put(const BegunAccess& acce
 void RmaTransport::fetch(const BegunAccess& access, mpi::AtomicOperation operation, mpi::AtomicType type,
                          const void* operand, void* result) {
     facts_.state.progress_driver().keep_awake(access.target);
-    finish_atomic(MPI_Fetch_and_op(operand, result, mpi::mpi_type(type), access.target,
-                                   *displacement(access.target, access.offset), mpi::mpi_operation(operation),
-                                   facts_.remote),
-                  "MPI_Fetch_and_op", access);
+    int code = MPI_SUCCESS;
+    {
+        const mpi::WindowTargets::IssuedOperation issued{facts_.targets, access.target};
+        code =
+            MPI_Fetch_and_op(operand, result, mpi::mpi_type(type), access.target,
+                             *displacement(access.target, access.offset), mpi::mpi_operation(operation), facts_.remote);
+    }
+    finish_atomic(code, "MPI_Fetch_and_op", access);
 }
 
 void RmaTransport::compare_swap(const BegunAccess& access, mpi::AtomicType type, const void* expected,
@@ -147,9 +152,13 @@ void RmaTransport::compare_swap(const BegunAccess& access, mpi::AtomicType type,
     const MPI_Datatype bits = type == mpi::AtomicType::float32   ? MPI_UINT32_T
                               : type == mpi::AtomicType::float64 ? MPI_UINT64_T
                                                                  : mpi::mpi_type(type);
-    finish_atomic(MPI_Compare_and_swap(desired, expected, result, bits, access.target,
-                                       *displacement(access.target, access.offset), facts_.remote),
-                  "MPI_Compare_and_swap", access);
+    int code = MPI_SUCCESS;
+    {
+        const mpi::WindowTargets::IssuedOperation issued{facts_.targets, access.target};
+        code = MPI_Compare_and_swap(desired, expected, result, bits, access.target,
+                                    *displacement(access.target, access.offset), facts_.remote);
+    }
+    finish_atomic(code, "MPI_Compare_and_swap", access);
 }
 
 void RmaTransport::finish_atomic(int code, const char* mpi_call, const BegunAccess& access) {

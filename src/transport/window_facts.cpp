@@ -1,5 +1,6 @@
 #include "src/transport/window_facts.hpp"
 
+#include "src/mpi/thread_level.hpp"
 #include "src/support/mpi_error.hpp"
 
 #include <lapwing/error.hpp>
@@ -16,6 +17,12 @@ std::string WindowFacts::label() const {
 }
 
 std::string WindowFacts::who(const char* call) const { return fmt::format("{}: {}.{}", state.who(), label(), call); }
+
+void WindowFacts::keep_targets_apart() {
+    if (network == Path::rma && mpi::WindowTargets::needs_care() &&
+        mpi::thread_level(state.settings()) == MPI_THREAD_MULTIPLE)
+        targets.keep_apart(state.size());
+}
 
 void WindowFacts::order_memory() const {
     // Sequentially consistent: of two ranks that store, flush and load what the other stores, one must see it.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "src/mpi/window_targets.hpp"
 #include "src/team/team_state.hpp"
 
 #include <lapwing/detail/memory_map.hpp>
@@ -37,6 +38,7 @@ struct WindowFacts {
     mpi::TrustedAtomics trusted = {}; ///< of MPI's
     std::uint64_t alignment = 8;      ///< of all ranks' parts, as far as atomics need it
     MPI_Win remote = MPI_WIN_NULL;    ///< over all ranks
+    mpi::WindowTargets targets;       ///< of `remote`
     MPI_Win shared = MPI_WIN_NULL;    ///< over those of the node
     int unit = 1;                     ///< of displacements in `remote`
     std::vector<int> units;           ///< of each rank, where they differ
@@ -57,6 +59,8 @@ struct WindowFacts {
         if (target == map.own_rank) return Path::self;
         return map.base(target) != nullptr ? Path::direct : network;
     }
+    /// If MPI needs it (mpi::WindowTargets), on a window whose targets have not all been entered.
+    void keep_targets_apart();
     /// Own accesses to the memory of this node, before and after, are seen in that order.
     void order_memory() const;
 };

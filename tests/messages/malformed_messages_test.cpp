@@ -418,9 +418,9 @@ TEST_CASE("a reply that is not what was asked for is reported, and writes nothin
                            Case{"data, of 16 bytes", ReplyKind::data, asked - 8, true},
                            Case{"done, of 0 bytes", ReplyKind::done, 0, true},
                            Case{"data, of 24 bytes", ReplyKind::data, asked, false},
-                           Case{"which are none", ReplyKind::acknowledgement, 0, true},
-                           Case{"which are none", ReplyKind::dropped, 0, true},
-                           Case{"which are none", static_cast<ReplyKind>(9), 8, true},
+                           Case{"that are not valid replies", ReplyKind::acknowledgement, 0, true},
+                           Case{"that are not valid replies", ReplyKind::dropped, 0, true},
+                           Case{"that are not valid replies", static_cast<ReplyKind>(9), 8, true},
                            Case{"barrier, of 64 bytes", ReplyKind::barrier, sizeof(BarrierToken), true}};
     for (const Case& one : cases) {
         INFO(one.text << ", kind " << static_cast<int>(one.kind));

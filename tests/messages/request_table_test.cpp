@@ -105,5 +105,5 @@ TEST_CASE("what is no request of a known kind, or no whole one, is an error with
         CHECK(mentions(fault(packet_of({.kind = RequestKind::remote_call, .size = size}, 64)), std::to_string(size)));
 
     const std::string short_head = fault(std::vector<std::byte>(sizeof(Request) - 8));
-    CHECK(mentions(short_head, "rank 5 sent 40 bytes in the place of a request, whose head has 48"));
+    CHECK(mentions(short_head, "rank 5 sent 40 bytes instead of a request, whose head has 48"));
 }

@@ -275,7 +275,7 @@ TEST_CASE("a file that cannot be used is an error of all ranks, and the next run
     CHECK_THAT(message(file), says({"LAPWING_ADVICE=" + file + ", line 2: 'wind' is unknown", "lapwing-advise TRACE"}));
     test::world_barrier();
     // A trace that was cut off says so as lapwing-advise does.
-    write(file, "lapwing trace 3\nranks 2\n");
+    write(file, "lapwing trace 4\nranks 2\n");
     CHECK_THAT(message(file), says({"LAPWING_ADVICE=" + file, "its end is missing", "record a new one"}));
     test::world_barrier();
     if (test::world_rank() == 0) std::filesystem::remove(file);

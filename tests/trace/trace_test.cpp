@@ -111,6 +111,9 @@ TEST_CASE("elements are recorded with their owners, and read and written as with
         CHECK(sum_of(rank, "copies", trace::Way::element, read, own).calls == 1);
         // Each call site by itself: the start, after the two barriers of the program, and those of the library.
         CHECK(rank.intervals.size() >= 3);
+        std::uint64_t barriers = 0;
+        for (const RecordedTrace::OfInterval& interval : rank.intervals) barriers += interval.barriers;
+        CHECK(barriers == 2); // the program's
         for (const auto& of : rank.records) CHECK(rank.sites.contains(of.record.site));
     }
 }

@@ -71,7 +71,7 @@ public:
 
     /// Bytes that an operation has written.
     struct Expected {
-        bool may_be_lost = false;                           ///< the copies need not hear their values
+        bool may_be_lost = false;                           ///< the copies need not be notified of the values
         std::set<std::pair<int, std::uint64_t>> bytes = {}; ///< rank and offset
 
         void add(int target, std::uint64_t offset, std::uint64_t count) {

@@ -1,7 +1,8 @@
 // What operations cost a rank where there are very many: counted by running Lapwing itself on as many simulated ranks.
 //
 // With --markdown it prints the tables of docs/architecture.md, which takes ten seconds and 2 GB. With --markdown and a
-// number it prints them for so many ranks instead of ten thousand.
+// number it prints them for so many ranks instead of ten thousand. With --tables FILE it runs the tests and writes the
+// tables without the rows of ten thousand ranks.
 #include "tests/support/session.hpp"
 #include "tests/window/simulated_job.hpp"
 
@@ -226,40 +227,41 @@ std::string in_table(std::uint64_t value) {
     return value < 1000 ? fmt::format("{}", value) : fmt::format("{},{:03}", in_table(value / 1000), value % 1000);
 }
 
-void print_row(const Results& results, const char* name, const char* remark = "") {
+void print_row(std::FILE* file, const Results& results, const char* name, const char* remark = "") {
     const Measured* const one = results.find(name);
     if (one == nullptr) return;
     const auto with_bytes = [](std::uint64_t count, std::uint64_t bytes) {
         return bytes == 0 ? in_table(count) : fmt::format("{} ({})", in_table(count), in_table(bytes));
     };
     const std::string collectives = with_bytes(one->most.collectives, one->most.collective_bytes);
-    std::puts(
-        fmt::format(
-            "| {} | {}{} | {} | {} | {} | {}{} |", name, in_table(static_cast<std::uint64_t>(results.ranks())), remark,
-            in_table(one->steps), with_bytes(one->most.sent, one->most.sent_bytes),
-            with_bytes(one->most.received, one->most.received_bytes), collectives,
-            one->most.handles == 0 ? "" : fmt::format(", {} of them for communicators or windows", one->most.handles))
-            .c_str());
+    fmt::print(
+        file, "| {} | {}{} | {} | {} | {} | {}{} |\n", name, in_table(static_cast<std::uint64_t>(results.ranks())),
+        remark, in_table(one->steps), with_bytes(one->most.sent, one->most.sent_bytes),
+        with_bytes(one->most.received, one->most.received_bytes), collectives,
+        one->most.handles == 0 ? "" : fmt::format(", {} of them for communicators or windows", one->most.handles));
 }
 
-void print_tables(int many) {
-    const Results most{{.machines = {.ranks = many},
-                        .ends = Ends::by_leaving,
-                        .leaves_out = {uneven_creation, window_close, all_leave}}};
-    std::puts(
-        "| operation | ranks | steps | messages sent (bytes) | received (bytes) | MPI's collective calls (bytes) |");
-    std::puts("|---|---|---|---|---|---|");
+/// What takes too long with ten thousand ranks.
+const std::set<std::string_view> not_of_most{uneven_creation, window_close, all_leave};
+
+/// Without `most`: without its rows.
+void print_tables(std::FILE* file, const Results* most) {
+    fmt::print(
+        file,
+        "| operation | ranks | steps | messages sent (bytes) | received (bytes) | MPI's collective calls (bytes) |\n"
+        "|---|---|---|---|---|---|\n");
     for (const char* const name : {start_up, barrier, creation, uneven_creation, release_few, release_one, lock_alone,
                                    lock_by_all, window_close, team_close, one_leaves, all_leave}) {
-        print_row(hundred(), name);
-        print_row(most.find(name) == nullptr ? thousand() : most, name);
+        print_row(file, hundred(), name);
+        if (not_of_most.contains(name)) print_row(file, thousand(), name);
+        else if (most != nullptr) print_row(file, *most, name);
         if (std::set<std::string_view>{start_up, barrier, creation, team_close}.contains(name))
-            print_row(nodes(), name, ", 16 a node");
+            print_row(file, nodes(), name, ", 16 a node");
         if (std::set<std::string_view>{start_up, creation, release_few, team_close}.contains(name))
-            print_row(windows_of_mpi(), name, ", path rma");
+            print_row(file, windows_of_mpi(), name, ", path rma");
     }
-    std::puts("\n| a rank keeps | bytes |\n|---|---|");
-    const auto keeps = [](const char* what, long bytes) { std::puts(fmt::format("| {} | {} |", what, bytes).c_str()); };
+    fmt::print(file, "\n| a rank keeps | bytes |\n|---|---|\n");
+    const auto keeps = [&](const char* what, long bytes) { fmt::print(file, "| {} | {} |\n", what, bytes); };
     keeps("for each rank of the team", growth(hundred(), thousand(), start_up));
     keeps("... where the ranks of a node are no run of numbers", growth_where_dealt());
     keeps("for each rank of the team and window", growth(hundred(), thousand(), creation));
@@ -271,9 +273,20 @@ void print_tables(int many) {
 
 int main(int argc, char** argv) {
     set_environment();
-    if (argc < 2 || std::string_view{argv[1]} != "--markdown") return test::run_test_cases(argc, argv);
-    print_tables(argc > 2 ? std::atoi(argv[2]) : 10000);
-    return 0;
+    const std::string_view option = argc > 1 ? argv[1] : "";
+    if (option == "--markdown") {
+        const Results most{{.machines = {.ranks = argc > 2 ? std::atoi(argv[2]) : 10000},
+                            .ends = Ends::by_leaving,
+                            .leaves_out = {not_of_most.begin(), not_of_most.end()}}};
+        print_tables(stdout, &most);
+        return 0;
+    }
+    if (option != "--tables" || argc < 3) return test::run_test_cases(argc, argv);
+    const int failed = test::run_test_cases(1, argv);
+    std::FILE* const file = std::fopen(argv[2], "w");
+    if (file == nullptr) return 2;
+    print_tables(file, nullptr);
+    return std::fclose(file) == 0 ? failed : 2;
 }
 
 TEST_CASE("messages and steps grow with the logarithm of the number of ranks") {

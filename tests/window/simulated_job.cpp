@@ -949,7 +949,7 @@ int MPI_Request_free(MPI_Request* request) {
     return MPI_SUCCESS;
 }
 
-// The tools interface is not to be had.
+// There is no tools interface.
 int MPI_T_init_thread(int, int*) { return MPI_ERR_OTHER; }
 
 // Types.
@@ -1007,6 +1007,8 @@ int MPI_Win_get_attr(MPI_Win, int, void* value, int* found) {
     return MPI_SUCCESS;
 }
 int MPI_Win_set_errhandler(MPI_Win, MPI_Errhandler) { return MPI_SUCCESS; }
+int MPI_Win_lock(int, int, int, MPI_Win) { return MPI_SUCCESS; }
+int MPI_Win_unlock(int, MPI_Win) { return MPI_SUCCESS; }
 int MPI_Win_lock_all(int, MPI_Win) { return MPI_SUCCESS; }
 int MPI_Win_unlock_all(MPI_Win) { return MPI_SUCCESS; }
 int MPI_Win_sync(MPI_Win) { return MPI_SUCCESS; }
@@ -1065,6 +1067,8 @@ int MPI_Compare_and_swap(const void* desired, const void* expected, void* before
 }
 
 /// There are no threads here.
+int lapwing::detail::mpi::abandoned_calls() noexcept { return 0; }
+
 bool lapwing::detail::mpi::ends_within(std::chrono::milliseconds, std::function<void()> work) {
     work();
     return true;
