@@ -1,16 +1,40 @@
 #include "cache/budget.hpp"
 
 #include "src/support/assert.hpp"
+#include "src/support/ended_threads.hpp"
 
 #include <algorithm>
 
 namespace lapwing::detail::cache {
 
-Budget::Share::~Share() {
+void Budget::enter(Caches& caches) {
+    const std::lock_guard guard{caches_mutex_};
+    caches_.push_back(&caches);
+}
+
+void Budget::remove(Caches& caches) {
+    const std::lock_guard guard{caches_mutex_};
+    std::erase(caches_, &caches);
+}
+
+void Budget::drop_ended() {
+    const std::lock_guard guard{caches_mutex_};
+    const std::uint64_t ended = support::ended_threads();
+    if (ended == ended_before_) return;
+    bool all = true;
+    for (Caches* const caches : caches_) all = caches->drop_ended() && all;
+    if (all) ended_before_ = ended;
+}
+
+Budget::Share::~Share() { give_up(); }
+
+void Budget::Share::give_up() {
     if (wanted_ == 0) return;
     const std::lock_guard guard{budget_.mutex_};
     budget_.used_ -= held_;
+    held_ = 0;
     budget_.leave(wanted_);
+    wanted_ = 0;
 }
 
 std::uint64_t Budget::Share::claim(std::uint64_t wanted, std::uint64_t least) {

@@ -20,8 +20,8 @@ class BypassPredictor {
 public:
     explicit BypassPredictor(bool adapt, const BypassLimits& limits = {}) noexcept : adapt_{adapt}, limits_{limits} {}
 
-    /// Whether a read of `page`, which the hot-page table did not serve, should bypass the cache. Consecutive reads of
-    /// neighbouring pages end the bypass at once.
+    /// Whether an access to `page`, which the hot-page table did not serve, should bypass the cache. Consecutive
+    /// accesses to neighbouring pages end the bypass at once.
     [[nodiscard]] bool pass(std::uint64_t page) noexcept {
         if (passing_ == 0) [[likely]]
             return false;
@@ -34,8 +34,8 @@ public:
         return true;
     }
 
-    /// The outcome of a read; `hot_hits` is the total number of reads that the hot-page table has served. True when
-    /// reads bypass the cache from now on.
+    /// The outcome of an access; `hot_hits` is the number of accesses of its kind, reads or writes, that the hot-page
+    /// table has served so far. True when such accesses bypass the cache from now on.
     bool judge(bool hit, std::uint64_t hot_hits) noexcept {
         hits_ += hit ? 1U : 0U;
         misses_ += hit ? 0U : 1U;

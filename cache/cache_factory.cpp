@@ -215,12 +215,12 @@ public:
         Budget& budget = window.team_state().part<TeamBudget>().budget(memory_setting.get(settings));
         const window::AdvisedWindow* const advice =
             window::advice_for(window.team_state(), window.facts().name, window.number());
-        if (advice == nullptr)
-            return std::make_unique<WindowCache>(window, mode, scope_of(settings, options), configuration, budget,
-                                                 WindowCache::Advised{});
-        const bool chosen = window.team_state().part<window::AdvisedWindows>().take_chosen_mode(window.number());
+        WindowCache::Advised advised;
+        if (advice != nullptr)
+            advised = {.mode = window.team_state().part<window::AdvisedWindows>().take_chosen_mode(window.number()),
+                       .reads = advice->prefetch};
         return std::make_unique<WindowCache>(window, mode, scope_of(settings, options), configuration, budget,
-                                             WindowCache::Advised{chosen, advice->prefetch});
+                                             std::move(advised));
     }
 };
 

@@ -97,6 +97,23 @@ public:
         return page.rank == rank && page.start < offset + bytes && offset < page.start + page_bytes_;
     }
 
+    /// Calls use(frame) for the dirty pages that contain any of these bytes. Few bytes take few look-ups, however many
+    /// pages are dirty, and many bytes no more than there are dirty pages.
+    template <class Use>
+    void for_each_dirty(int rank, std::uint64_t offset, std::uint64_t bytes, Use use) const {
+        if (bytes == 0) return;
+        const std::uint64_t first = offset & ~(page_bytes_ - 1);
+        if (offset + bytes - first <= dirty_.count() * page_bytes_) {
+            for (std::uint64_t start = first; start < offset + bytes; start += page_bytes_) {
+                const Frame frame = find(number_of(rank, start));
+                if (frame != no_frame && pages_[frame].dirty != DirtyPages::none) use(frame);
+            }
+            return;
+        }
+        for (DirtyPages::Mask mask = dirty_.oldest(); mask != DirtyPages::none; mask = dirty_.after(mask))
+            if (meets(pages_[dirty_.frame(mask)], rank, offset, bytes)) use(dirty_.frame(mask));
+    }
+
     [[nodiscard]] std::span<const std::uint64_t> valid(Frame frame) const noexcept {
         return {valid_.data() + frame * valid_words_, valid_words_};
     }

@@ -25,7 +25,9 @@ public:
     /// Drops all masks, and makes room for those of the layout.
     void lay_out(const PageCacheLayout& layout);
 
-    [[nodiscard]] bool any() const noexcept { return count_.load(std::memory_order_acquire) != 0; }
+    [[nodiscard]] bool any() const noexcept { return count() != 0; }
+    /// Of dirty pages.
+    [[nodiscard]] std::uint32_t count() const noexcept { return count_.load(std::memory_order_acquire); }
     [[nodiscard]] bool full() const noexcept { return free_ == none; }
     /// The number of masks.
     [[nodiscard]] std::size_t room() const noexcept { return links_.size(); }

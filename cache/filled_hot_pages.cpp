@@ -92,8 +92,9 @@ bool FilledHotPages::take_reads(std::uint64_t page) noexcept {
 }
 
 void FilledHotPages::collect_hits(support::Statistics& statistics) noexcept {
-    statistics.add(Counter::cache_hits, hits_ - collected_hits_);
-    collected_hits_ = hits_;
+    const std::uint64_t hits = hits_ + write_hits_;
+    statistics.add(Counter::cache_hits, hits - collected_hits_);
+    collected_hits_ = hits;
 }
 
 std::uint64_t FilledHotPages::bytes_of(std::size_t reads, std::size_t writes) noexcept {

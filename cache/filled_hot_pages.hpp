@@ -53,8 +53,9 @@ public:
     /// otherwise, in builds with internal assertions.
     void validate(const CachedPages& pages) const;
 
-    [[nodiscard]] std::uint64_t hits() const noexcept { return hits_; }
-    /// Adds the hits since the last call to the statistics.
+    [[nodiscard]] std::uint64_t read_hits() const noexcept { return hits_; }
+    [[nodiscard]] std::uint64_t write_hits() const noexcept { return write_hits_; }
+    /// Adds the hits of both since the last call to the statistics.
     void collect_hits(support::Statistics& statistics) noexcept;
 
     [[nodiscard]] std::uint64_t memory_bytes() const noexcept;

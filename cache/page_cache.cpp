@@ -67,7 +67,7 @@ void PageCache::lay_out(std::uint64_t page_bytes) {
 
 void PageCache::adapt_page_size() {
     if (may_be_dirty()) return; // a release has failed: the next one puts what it could not
-    const std::uint64_t bytes = page_size_.choose(slow_reads_ + pages_.hot_pages().hits());
+    const std::uint64_t bytes = page_size_.choose(slow_reads_ + pages_.hot_pages().read_hits());
     if (bytes == page_bytes()) return;
     finish_all();
     try {

@@ -62,7 +62,7 @@ void PageCache::read(int rank, std::uint64_t offset, std::span<std::byte> destin
     statistics_.add(hit ? Counter::cache_hits : Counter::cache_misses);
     ++slow_reads_;
     if (!hit) page_size_.missed();
-    if (bypass_.judge(hit, pages_.hot_pages().hits())) collect_hits();
+    if (bypass_.judge(hit, pages_.hot_pages().read_hits())) collect_hits();
     under_way_.finish_for_read(pages_[frame]);
     replacement_->used(frame);
     std::memcpy(destination.data(), pages_.data(frame) + within, destination.size());
@@ -90,18 +90,15 @@ void PageCache::read_around(int rank, std::uint64_t offset, std::span<std::byte>
 }
 
 void PageCache::overlay(int rank, std::uint64_t offset, std::span<std::byte> destination) const {
-    const DirtyPages& dirty = pages_.dirty();
-    for (DirtyPages::Mask mask = dirty.oldest(); mask != DirtyPages::none; mask = dirty.after(mask)) {
-        const Frame frame = dirty.frame(mask);
+    pages_.for_each_dirty(rank, offset, destination.size(), [&](Frame frame) {
         const Page& page = pages_[frame];
-        if (!pages_.meets(page, rank, offset, destination.size())) continue;
-        bits::for_each_run(dirty.bits(mask), [&](std::uint64_t begin, std::uint64_t end) {
+        bits::for_each_run(pages_.dirty().bits(page.dirty), [&](std::uint64_t begin, std::uint64_t end) {
             const std::uint64_t from = std::max(page.start + begin, offset);
             const std::uint64_t to = std::min(page.start + end, offset + destination.size());
             if (from < to)
                 std::memcpy(destination.data() + (from - offset), pages_.data(frame) + (from - page.start), to - from);
         });
-    }
+    });
 }
 
 // ---- reading ahead --------------------------------------------------------------------------------------------------

@@ -34,7 +34,7 @@ void PageCache::write(int rank, std::uint64_t offset, std::span<const std::byte>
         return;
     }
     const bool again = frame != no_frame && pages_[frame].dirty != DirtyPages::none;
-    if (write_bypass_.judge(again, pages_.hot_pages().hits())) collect_hits();
+    if (write_bypass_.judge(again, pages_.hot_pages().write_hits())) collect_hits();
     if (frame == no_frame) {
         // In the frame after the preceding page if that only passes through: both then leave in one message.
         const Frame before = pages_.find(number - 1);

@@ -1,5 +1,6 @@
 #include "cache/window_cache.hpp"
 
+#include "src/support/ended_threads.hpp"
 #include "src/support/log.hpp"
 #include "src/team/team_registry.hpp"
 
@@ -26,9 +27,12 @@ WindowCache::WindowCache(window::WindowState& window, CacheMode mode, CacheAcqui
       configuration_{configuration},
       budget_{budget},
       advised_{std::move(advised)},
-      inline_writes_{inline_writes_allowed(true)} {}
+      inline_writes_{inline_writes_allowed(true)} {
+    budget_.enter(*this);
+}
 
 WindowCache::~WindowCache() {
+    budget_.remove(*this);
     if (!team::TeamRegistry::mpi_ended()) return;
     for_each_thread([](OfThread& thread) {
         if (thread.pages != nullptr) thread.pages->abandon();
@@ -130,9 +134,41 @@ WindowCache::OfThread* WindowCache::make_mine(unsigned thread) {
         }
         std::atomic_thread_fence(std::memory_order_seq_cst); // see give_up()
     }
-    const support::BiasedMutex::Guard guard{own->mutex};
-    fit(*own);
+    const auto fit_mine = [&] {
+        const support::BiasedMutex::Guard guard{own->mutex};
+        fit(*own);
+    };
+    fit_mine();
+    if (own->share.held() < PageCache::memory_for(configuration_)) {
+        budget_.drop_ended();
+        if (own->share.outdated()) fit_mine();
+    }
     return own->pages != nullptr ? own.get() : nullptr;
+}
+
+bool WindowCache::drop_ended() {
+    bool all = true;
+    const unsigned count = thread_count_.load(std::memory_order_acquire);
+    for (unsigned thread = 0; thread < count; ++thread) {
+        OfThread* const found = threads_[thread].load(std::memory_order_acquire);
+        if (found == nullptr) continue;
+        const support::NumberOfEndedThread number{thread};
+        if (!number.holds()) continue;
+        const support::BiasedMutex::Guard guard{found->mutex};
+        if (found->pages != nullptr) {
+            try {
+                found->pages->release();
+                found->pages->finish_all();
+            } catch (...) { // of another thread: this one goes on
+                all = false;
+                continue;
+            }
+            hot_pages_.drop(thread);
+            found->pages.reset();
+        }
+        found->share.give_up();
+    }
+    return all;
 }
 
 void WindowCache::fit(OfThread& own) {
@@ -260,11 +296,15 @@ void WindowCache::start_write_back() {
 void WindowCache::finish_write_back() {
     OfThread* const own = existing();
     if (own == nullptr) return;
-    const support::BiasedMutex::Guard guard{own->mutex};
-    own->pages->finish_release();
-    // After a failed release the cache keeps what it could not put, and the next release returns memory.
-    if (own->share.outdated() && !own->pages->may_be_dirty()) [[unlikely]]
+    {
+        const support::BiasedMutex::Guard guard{own->mutex};
+        own->pages->finish_release();
+        // After a failed release the cache keeps what it could not put, and the next release returns memory.
+        if (!own->share.outdated() || own->pages->may_be_dirty()) [[likely]]
+            return;
         fit(*own);
+    }
+    budget_.drop_ended(); // memory is short
 }
 
 void WindowCache::write_back(int target) {

@@ -45,7 +45,7 @@ private:
 /// A cache that advice has chosen (LAPWING_ADVICE) must promise as much as none: the threads of a rank share the order
 /// of a window that is not cached. So it is for one thread. When another one comes, what is dirty is written back, and
 /// from then on all threads bypass it.
-class WindowCache final : public window::RemoteCache {
+class WindowCache final : public window::RemoteCache, Budget::Caches {
 public:
     /// What LAPWING_ADVICE says.
     struct Advised {
@@ -128,6 +128,7 @@ private:
     /// Resizes the calling thread's cache to what the budget permits now. Requires its mutex, and no dirty bytes.
     void fit(OfThread& own);
     void write_back_others(const OfThread* mine);
+    bool drop_ended() override;
     /// Validates the calling thread's cache, if it has one.
     void validate_mine();
     /// Calls `function(thread)` for each thread that has had a cache.

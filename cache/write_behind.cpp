@@ -161,12 +161,14 @@ void WriteBehind::clean_if(Wanted&& wanted) {
 }
 
 void WriteBehind::write_back(int rank, std::uint64_t offset, std::uint64_t bytes) {
-    clean_if([&](const Page& page) {
-        if (!pages_.meets(page, rank, offset, bytes)) return false;
+    to_clean_.clear();
+    pages_.for_each_dirty(rank, offset, bytes, [&](Frame frame) {
+        const Page& page = std::as_const(pages_)[frame];
         const std::uint64_t begin = std::max(offset, page.start) - page.start;
         const std::uint64_t end = std::min(offset + bytes, page.start + pages_.page_bytes()) - page.start;
-        return pages_.dirty().any(page.dirty, begin, end);
+        if (pages_.dirty().any(page.dirty, begin, end)) to_clean_.push_back(frame);
     });
+    if (!to_clean_.empty()) clean_sorted();
 }
 
 void WriteBehind::write_early(int rank, std::uint64_t offset, std::uint64_t bytes) {

@@ -24,8 +24,8 @@ struct ChunkBuffers {
 /// The chunk buffers of a team: at most `limit` bytes, kept for the next execution that needs as many or fewer.
 class ChunkPool final : public team::TeamPart {
 public:
-    /// Buffers of at least `bytes`, or of what the limit leaves beside those that other executions hold; none if that
-    /// is less than `least`. Much larger ones are taken only if the limit leaves no others.
+    /// Buffers of at least `bytes`, or as large as the limit permits beside those that other executions hold; none if
+    /// that is less than `least`. Much larger ones are taken only if the limit leaves no others.
     [[nodiscard]] std::unique_ptr<ChunkBuffers> take(std::uint64_t bytes, std::uint64_t least, std::uint64_t limit);
     void give_back(std::unique_ptr<ChunkBuffers> buffers) noexcept;
     /// In place of returning buffers that something under way to a rank that has left may still read: their memory

@@ -62,7 +62,7 @@ bool PlannedTransfer::take_buffers(bool must) {
                 chunks_.largest = data_room_;
                 chunks_.first = std::min(chunks_.first, chunks_.largest);
             }
-        } else if (source_ != nullptr) { // nowhere else to be
+        } else if (source_ != nullptr) { // the bytes are nowhere else
             own_memory_ = support::allocate_aligned(slots_ * slot_space());
         } else { // block by block works without
             way_ = Way::in_place;

@@ -91,8 +91,8 @@ public:
                     ByteSource* source = nullptr);
     ~PlannedTransfer() override;
 
-    /// For a transfer that the window does not know of: only the first `bytes` of its bytes are there yet. Chunks that
-    /// need more are not started.
+    /// For a transfer that is not registered with the window: only the first `bytes` of its bytes are there yet. Chunks
+    /// that need more are not started.
     void limit(std::uint64_t bytes) noexcept { ready_ = bytes; }
     /// How many must be there before the next chunk can be started.
     [[nodiscard]] std::uint64_t next_chunk_end() const noexcept {

@@ -146,7 +146,7 @@ void execute_filled(const std::shared_ptr<PlanState>& plan, std::uint64_t granul
     plan->refresh();
     finish_earlier(*plan);
     FilledBytes source{fill, granule};
-    UnknownWrite write{*plan}; // nowhere else are these bytes
+    UnknownWrite write{*plan}; // these bytes exist nowhere else
     write.begin();
     if (!copies_directly(*plan)) {
         PlannedTransfer transfer{plan, nullptr, plan->produced(), &source};

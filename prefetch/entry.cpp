@@ -8,8 +8,8 @@
 namespace lapwing::detail::prefetching {
 namespace {
 
-/// Owners pack what they are asked for if the array may change, and where they can: on the network, and by a thread of
-/// their own or where messages are all there is. One block needs no packing.
+/// Owners pack if the array may change its extents and if they can: between nodes, by a progress thread or where all
+/// transfers are messages. One block needs no packing.
 Strategy strategy(window::WindowState& window, const Slice& slice, const PrefetchOptions& options) {
     if (options.static_domain || slice.there.is_contiguous()) return Strategy::automatic;
     return pipeline::may_be_owner_packed(window, slice.owner) ? Strategy::owner_packed : Strategy::automatic;

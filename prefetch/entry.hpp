@@ -37,10 +37,10 @@ public:
     [[nodiscard]] std::uint64_t bytes() const noexcept;
     /// What this object, its plan and its layouts take.
     [[nodiscard]] std::uint64_t memory() const noexcept;
-    /// Whether a fill has come to its end: else nothing is known of the copies.
+    /// Whether a fill has completed; until then the copies are undefined.
     [[nodiscard]] bool filled() const noexcept { return filled_; }
     void set_filled(bool filled) noexcept { filled_ = filled; }
-    /// Starts to fill them. Passes by the window's cache, but for own writes that it holds back.
+    /// Starts to fill them. Bypasses the window's cache, except for this rank's writes, which it writes back first.
     [[nodiscard]] Completion start_fill();
     /// Before for_copies(): finds out where the copies are. Returns how much memory that has taken.
     std::uint64_t list_runs();

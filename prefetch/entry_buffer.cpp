@@ -19,7 +19,7 @@
 
 namespace lapwing::detail::prefetching {
 
-/// Stands for the fill that start_fill() has started.
+/// The fill that start_fill() has started.
 class EntryBuffer::FillUnderWay final : public transport::PendingTransfer {
 public:
     explicit FillUnderWay(std::shared_ptr<EntryBuffer> buffer) noexcept
@@ -53,7 +53,7 @@ void EntryBuffer::detach() noexcept {
     if (!attached_) return;
     try {
         evict();
-    } catch (const Error&) { // of the fill that was under way: nobody is to get its copies any more
+    } catch (const Error&) { // of the fill that was under way: its copies are not wanted any more
         const support::BiasedMutex::Guard lock{mutex_};
         clear();
     }
@@ -65,7 +65,7 @@ void EntryBuffer::window_closes() noexcept {
     const support::BiasedMutex::Guard lock{mutex_};
     filling_ = 0;
     completed_ = 0;
-    collect_statistics();
+    count_hits();
     clear();
     attached_ = false;
 }
@@ -77,6 +77,7 @@ void EntryBuffer::clear() noexcept {
     by_owner_.clear();
     memory_.clear();
     lost_.clear();
+    count_memory(static_cast<std::int64_t>(state_.take_index_bytes())); // for the peak
     count_memory(-static_cast<std::int64_t>(memory_bytes_));
 }
 
@@ -176,7 +177,7 @@ bool EntryBuffer::test_all() {
 }
 
 void EntryBuffer::finish_all() {
-    // Whatever becomes of it, there is no fill any more.
+    // Whether it succeeds or not, the fill is over.
     const std::uint64_t number = std::exchange(filling_, 0);
     std::vector<Completion> under_way = std::exchange(under_way_, {});
     pipeline::wait_round_robin(window_.team_state(), std::span{under_way}.subspan(std::exchange(completed_, 0)));
@@ -236,7 +237,7 @@ void EntryBuffer::renew() {
 void EntryBuffer::repair() {
     if (lost_.empty()) return;
     write_back_cache();
-    // An atomic list may have lost the same value many times.
+    // A list of atomics may have made the same value unknown many times.
     const auto key = [](const Lost& lost) { return std::tuple{lost.target, lost.offset, lost.bytes}; };
     std::ranges::sort(lost_, {}, key);
     lost_.erase(
@@ -263,15 +264,24 @@ void EntryBuffer::note_fill() noexcept { filled_at_ = window_.order().copies().c
 void EntryBuffer::evict() {
     const support::BiasedMutex::Guard lock{mutex_};
     finish_under_way();
-    collect_statistics();
+    count_hits();
     clear();
 }
 
-void EntryBuffer::collect_statistics() {
+void EntryBuffer::count_hits() noexcept {
     if (attached_) window_.statistics().add(Counter::prefetch_hits, state_.take_hits());
 }
 
-// ---- own writes -----------------------------------------------------------------------------------------------------
+void EntryBuffer::collect_statistics() {
+    count_hits();
+    if (!attached_) return;
+    if (const std::uint64_t bytes = state_.take_index_bytes()) {
+        const support::BiasedMutex::Guard lock{mutex_};
+        count_memory(static_cast<std::int64_t>(bytes));
+    }
+}
+
+// ---- writes of this rank --------------------------------------------------------------------------------------------
 
 template <class Function>
 void EntryBuffer::of_owner(int owner, Function&& function) {

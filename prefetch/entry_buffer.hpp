@@ -23,11 +23,12 @@ namespace lapwing::detail::prefetching {
 /// Ferguson and El-Ghazawi, 2018), which knows ranks, offsets and bytes. It consists of entries, one for each owner and
 /// request; each keeps the plan of its transfer. All are filled together, so that their round trips overlap.
 ///
-/// Automatic copies are filled again by the first read after an acquire (refresh()); manual ones by fill() only. Own
-/// writes, which the window tells of, go to the copies, too. Memory: the copies; for each entry its two layouts and its
-/// plan; and from the first own write to an owner on, 24 bytes for each contiguous run of its copies.
+/// Automatic copies are filled again by the first read after an acquire (refresh()); manual ones by fill() only. The
+/// window notifies the buffer of this rank's writes, which go to the copies, too. Memory: the copies; for each entry
+/// its two layouts and its plan; and once this rank has written to an owner, 24 bytes for each contiguous run of its
+/// copies.
 ///
-/// Calls may come from several threads, but for add() and evict(), which nobody may read beside.
+/// Several threads may call this at the same time, except add() and evict(), during which no thread may read.
 class EntryBuffer final : public window::CoherentCopies, public std::enable_shared_from_this<EntryBuffer> {
 public:
     EntryBuffer(Window& window, const PrefetchOptions& options);
@@ -41,8 +42,8 @@ public:
     [[nodiscard]] bool attached() const noexcept { return attached_; }
     [[nodiscard]] window::WindowState& window() noexcept { return window_; }
 
-    /// Memory of `bytes` bytes for `slices`, whose copies lie where their layouts say from its start. What comes from
-    /// one owner becomes one entry. `place`: memory of the caller's instead, of which the copies take `bytes`.
+    /// Memory of `bytes` bytes for `slices`, whose copies are where their layouts say, relative to its start. What
+    /// comes from one owner becomes one entry. `place`: memory of the caller's to use instead.
     /// `index_bytes`: what the caller keeps to find them, for the statistics. Nothing is moved yet: the copies are
     /// stale. Throws RangeError when a slice leaves its owner's segment.
     std::byte* add(std::uint64_t bytes, std::vector<Slice> slices, std::uint64_t index_bytes,
@@ -52,17 +53,18 @@ public:
     void fill();
     /// Of manual copies those that no fill has completed yet; others stay as they are.
     void fill_new();
-    /// Starts to. The copies must not be read, nor what they are of be written by this rank, until the completion says
-    /// so; reads of automatic ones wait for it.
+    /// Starts a fill. Until it completes, this rank must neither read the copies nor write the elements they mirror;
+    /// reads of automatic copies wait for it.
     [[nodiscard]] Completion start_fill();
-    /// What a read does that finds the copies stale: fills them, unless another thread has. Of manual copies: only what
-    /// is new, and what an own write has left unknown. Throws UsageError when the window is closed.
+    /// Called by a read that finds the copies stale: fills them, unless another thread has. Manual copies: fills only
+    /// new ones, and those whose value is unknown after a write of this rank. Throws UsageError if the window is
+    /// closed.
     void refresh();
     /// Forgets all entries, and frees their memory.
     void evict();
-    /// Adds the hits of all threads to the window's statistics.
+    /// Adds to the window's statistics what the state has counted: the hits of all threads, and memory of views.
     void collect_statistics();
-    /// Before the window goes: evicts, and is not notified any more.
+    /// Before the window is closed: evicts, and ends the notifications.
     void detach() noexcept;
 
     // CoherentCopies
@@ -85,14 +87,15 @@ private:
         std::uint64_t bytes = 0;
     };
 
+    void count_hits() noexcept;
     // With mutex_ held.
     enum class Which : std::uint8_t { all, unfilled };
     void start(Which which);
     void finish_all();
-    /// What start_fill() has begun, if it has, is over.
+    /// Ends the fill that start_fill() has begun, if there is one.
     void finish_under_way();
     void fill(Which which);
-    /// Of manual copies: what is new is filled, and what an own write has left unknown is asked for.
+    /// Of manual copies: fills new ones, and fetches those whose value is unknown after a write of this rank.
     void renew();
     void repair();
     /// Whether what start_all() has started is complete; makes progress.
@@ -101,12 +104,12 @@ private:
     template <class Function>
     void of_owner(int owner, Function&& function);
     // With mutex_ held, too.
-    /// Own writes that the caches of any threads hold back are at their owners before copies are fetched from there, or
-    /// a fill by one thread would undo those of another in the copies.
+    /// Writes back what the caches of this rank's threads hold before copies are fetched from the owners: otherwise a
+    /// fill by one thread would undo another thread's writes in the copies.
     void write_back_cache();
     void note_fill() noexcept;
     void write(int target, std::uint64_t offset, std::span<const std::byte> bytes);
-    /// What is there is not known any more.
+    /// The values there are no longer known.
     void note_lost(const Lost& lost);
     void lose(int target, std::uint64_t offset, std::uint64_t bytes);
     /// Whether something has come since `mark` that an atomic on this value does not know of, so that what it has left
@@ -119,7 +122,7 @@ private:
     window::WindowState& window_;
     const PrefetchOptions options_;
     CopyState state_;
-    /// Held while copies are filled, so that no own write gets between a transfer and its end.
+    /// Held while copies are filled, so that no write of this rank gets between a transfer and its end.
     support::BiasedMutex mutex_{support::LockRank::prefetch_buffer};
     std::vector<Entry> entries_;          ///< in the order in which they are filled
     std::vector<std::uint32_t> by_owner_; ///< places in entries_, ordered by owner

@@ -9,6 +9,7 @@
 
 #include <array>
 #include <bit>
+#include <chrono>
 #include <numeric>
 #include <string>
 
@@ -711,6 +712,97 @@ TEST_CASE("writes at random pass by after a while, and come back for neighbours"
     CHECK(cached.count(Counter::cache_passed) - before < 50);
     cached.release();
     CHECK((cached.memory.part(0) == expected));
+}
+
+TEST_CASE("hits of writes do not keep reads at random in the cache, nor hits of reads such writes") {
+    constexpr std::uint64_t part = 64U << 20;
+    constexpr std::uint64_t accesses = 20000;
+    const auto at_random = [](bool reads) {
+        Cached cached{{part}, {}};
+        std::mt19937_64 random{7};
+        cached.write<std::uint64_t>(0, 0, 1);
+        (void)cached.read<std::uint64_t>(0, 8);
+        const std::uint64_t gets = cached.memory.gets;
+        const std::uint64_t puts = cached.memory.puts;
+        for (std::uint64_t i = 0; i < accesses; ++i) {
+            const std::uint64_t at = (512 + random() % (part / 8 - 512)) * 8;
+            if (reads) (void)cached.read<std::uint64_t>(0, at);
+            else cached.write<std::uint64_t>(0, at, i);
+            for (int k = 0; k < 4; ++k) {
+                if (reads) cached.write<std::uint64_t>(0, 0, i);
+                else (void)cached.read<std::uint64_t>(0, 8);
+            }
+        }
+        INFO((reads ? "reads, " : "writes, ")
+             << cached.memory.gets - gets << " gets, " << cached.memory.puts - puts << " puts");
+        CHECK(cached.count(Counter::cache_passed) > accesses / 2);
+        CHECK(cached.memory.gets - gets + cached.memory.puts - puts <= accesses + accesses / 5);
+    };
+    at_random(true);
+    at_random(false);
+}
+
+TEST_CASE("a read that passes by, and what an atomic does, take as long beside many dirty pages as beside one") {
+    constexpr std::uint64_t part = 64U << 20;
+    // The shortest of many: whatever else the machine does disturbs some of them.
+    const auto shortest = [](std::uint64_t dirty_pages, auto access) {
+        Cached cached{{part}, {.bytes = 4U << 20}, 1, 0};
+        std::mt19937_64 random{3};
+        for (int i = 0; i < 5000; ++i) (void)cached.read<std::uint64_t>(0, part / 2 + random() % (part / 16) * 8);
+        for (std::uint64_t page = 0; page < dirty_pages; ++page) cached.write<std::uint64_t>(0, page * 1024, page);
+        REQUIRE(cached.dirty_pages.load() == dirty_pages);
+        auto best = std::chrono::steady_clock::duration::max();
+        for (int trial = 0; trial < 40; ++trial) {
+            const auto start = std::chrono::steady_clock::now();
+            for (int i = 0; i < 50; ++i) access(cached, part / 2 + random() % (part / 16) * 8);
+            best = std::min(best, std::chrono::steady_clock::now() - start);
+        }
+        REQUIRE(cached.dirty_pages.load() == dirty_pages);
+        return std::chrono::duration<double>{best}.count();
+    };
+    const auto read = [](Cached& cached, std::uint64_t at) { (void)cached.read<std::uint64_t>(0, at); };
+    CHECK(shortest(900, read) < 3 * shortest(1, read));
+    const auto atomic = [](Cached& cached, std::uint64_t at) {
+        cached.cache->write_back(0, at, 8);
+        cached.cache->invalidate(0, at, 8);
+    };
+    CHECK(shortest(900, atomic) < 3 * shortest(1, atomic));
+}
+
+TEST_CASE("a large get finds this thread's writes in few and in many dirty pages") {
+    Cached cached{{1U << 20}, {.bytes = 1U << 18, .dirty_pages = 128}};
+    number(cached.memory.part(0));
+    const auto written = [](std::uint64_t value) { return value < 40960 && value % 640 == 7; };
+    const auto get = [&](std::uint64_t first, std::uint64_t count) {
+        std::vector<std::uint64_t> values(count);
+        cached.cache->get(0, 8 * first, std::as_writable_bytes(std::span{values}));
+        std::uint64_t wrong = 0;
+        for (std::uint64_t k = 0; k < count; ++k)
+            wrong += values[k] != (written(first + k) ? 1000000 + first + k : first + k) ? 1 : 0;
+        return wrong;
+    };
+    // Every fifth page, of 64.
+    for (std::uint64_t value = 7; value < 40960; value += 640) cached.write(0, 8 * value, 1000000 + value);
+    REQUIRE(cached.dirty_pages.load() == 64);
+    const std::uint64_t passed = cached.count(Counter::cache_passed);
+    CHECK(get(100, 5000) == 0);     // fewer pages than are dirty
+    CHECK(get(3, 60000) == 0);      // more
+    CHECK(get(7, 131072 - 7) == 0); // to the end of the part
+    REQUIRE(cached.dirty_pages.load() == 64);
+    CHECK(cached.count(Counter::cache_passed) == passed + 3);
+    // A large put first puts what it would else overwrite later.
+    std::vector<std::uint64_t> zeros(5000);
+    cached.cache->put(0, 8 * 100, std::as_bytes(std::span{zeros}));
+    CHECK(cached.dirty_pages.load() == 64 - 7);
+    cached.release();
+    std::uint64_t wrong = 0;
+    for (std::uint64_t k = 0; k < 131072; ++k) {
+        std::uint64_t value = 0;
+        std::memcpy(&value, cached.memory.part(0).data() + 8 * k, 8);
+        const bool zero = k >= 100 && k < 5100;
+        wrong += value != (zero ? 0 : written(k) ? 1000000 + k : k) ? 1 : 0;
+    }
+    CHECK(wrong == 0);
 }
 
 TEST_CASE("pages that are used again stay, whatever passes through") {

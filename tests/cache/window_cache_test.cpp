@@ -372,13 +372,62 @@ TEST_CASE("the caches of all windows and threads stay within the memory that the
     if (cached(arrays[0]->window()) && runtime.size() > 1 &&
         arrays[0]->window().path(next(runtime)) != lapwing::Path::direct) {
         // All got something.
-        for (const auto& array : arrays) {
-            const auto values = array->statistics();
-            CHECK(values[Counter::cache_hits] > 0);
+        for (int w = 0; w < windows; ++w) {
+            INFO("window " << w);
+            CHECK(arrays[static_cast<std::size_t>(w)]->statistics()[Counter::cache_hits] > 0);
         }
         CHECK(bytes() > std::uint64_t{1} << 19);
     }
     while (!arrays.empty()) arrays.pop_back();
+}
+
+TEST_CASE("caches of threads that have ended give their memory to others, and no written byte is lost") {
+    if (!test::many_threads_allowed()) return;
+    const test::ScopedEnvironment bound{"LAPWING_CACHE_MEMORY", "4m"};
+    Runtime runtime;
+    const std::int64_t each = 6000;
+    const auto make = [&] {
+        return std::make_unique<GlobalArray<std::int64_t, 1>>(runtime, lapwing::Extents<1>{each * runtime.size()},
+                                                              Block{}, lapwing::GlobalArrayOptions{.cache = epoch()});
+    };
+    const auto first = make();
+    const auto second = make();
+    for (const auto [i] : first->local_domain()) first->local(i) = second->local(i) = i;
+    runtime.barrier();
+    const auto memory = [](GlobalArray<std::int64_t, 1>& array) {
+        return dynamic_cast<lapwing::detail::cache::WindowCache&>(*array.window().state().cache()).memory_bytes();
+    };
+    const std::int64_t begin = next(runtime).value * each;
+    constexpr int count = 8;
+    std::atomic<std::int64_t> wrong{0};
+    {
+        std::barrier all_alive{count};
+        std::vector<std::thread> threads;
+        for (int t = 0; t < count; ++t)
+            threads.emplace_back([&, t] {
+                for (std::int64_t i = begin + count; i < begin + each; ++i) wrong += (*first)(i) != i;
+                (*first)(begin + t) = -t; // written back by another thread's release
+                all_alive.arrive_and_wait();
+            });
+        for (std::thread& thread : threads) thread.join();
+    }
+    CHECK(wrong == 0);
+    const bool uses_cache =
+        cached(first->window()) && runtime.size() > 1 && first->window().path(next(runtime)) != lapwing::Path::direct;
+    if (uses_cache) CHECK(memory(*first) > std::uint64_t{3} << 20);
+    first->release();
+    CHECK((*second)(begin + 1) == begin + 1);
+    CHECK((*second)(begin + 1) == begin + 1);
+    if (uses_cache) {
+        CHECK(memory(*first) == 0);
+        CHECK(memory(*second) > std::uint64_t{2} << 20); // all that a cache wants
+    }
+    runtime.barrier();
+    for (std::int64_t i = 0; i < each; ++i) {
+        const std::int64_t own = runtime.rank().value * each + i;
+        wrong += first->local(own) != (i < count && runtime.size() > 1 ? -i : own);
+    }
+    CHECK(wrong == 0);
 }
 
 TEST_CASE("a cache that there is no memory for is an error with window, bytes and settings, and the program goes on") {

@@ -115,7 +115,7 @@ TEST_CASE("block-cyclic matrices are transposed, on either side, whatever else i
                     const std::int64_t first = sign < 0 ? (rows - 1) * e : 0;
                     const Layout dense = Layout::strided(by_rows, element);
                     const Layout dealt = Layout::strided(transposed, element, first);
-                    // The same with offsets in the place of a stride.
+                    // The same with offsets instead of a stride.
                     std::vector<std::int64_t> plane_offsets;
                     for (std::uint64_t k = planes; k-- > 0;)
                         plane_offsets.push_back(static_cast<std::int64_t>(k) * dealt_plane);
