@@ -67,7 +67,7 @@ void ArrayBase::require_same_ranks(const char* call, Team& team) const {
 
 namespace {
 
-/// Collective. The first rank that has a failure, and its text; nobody has one: the text is empty.
+/// Collective. The first rank that has a failure, and its text; empty if no rank has one.
 [[nodiscard]] mpi::Problem first_failure(Team& team, const std::exception_ptr& failure) {
     if (team.max(failure == nullptr ? 0 : 1) == 0) return {};
     return mpi::first_problem(team.state().communicator(), mpi::text_of(failure));

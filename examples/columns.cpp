@@ -18,7 +18,7 @@ int main() {
     const std::int64_t n = rows * ranks;
     const auto value = [n](std::int64_t i, std::int64_t j) { return static_cast<double>(i * n + j); };
 
-    // The own rows of the matrix, and a window for those of its transpose.
+    // This rank's rows of the matrix, and a window for its rows of the transpose.
     const std::int64_t first = runtime.rank().value * rows;
     std::vector<double> matrix(static_cast<std::size_t>(rows * n));
     for (std::int64_t i = 0; i < rows; ++i)

@@ -3,12 +3,12 @@
 #include <cstdio>
 
 int main() {
-    lapwing::Runtime runtime; // starts MPI if nobody has
+    lapwing::Runtime runtime; // starts MPI if the program has not
 
-    // A thousand numbers in one block a rank; own elements are plain memory.
+    // A thousand numbers, a block for each rank; a rank's own elements are plain memory.
     lapwing::GlobalArray<double, 1> a{runtime, {1000}, lapwing::Block{}};
     for (auto [i] : a.local_domain()) a.local(i) = 0.5 * static_cast<double>(i);
-    runtime.barrier(); // what was written before is seen by all ranks after
+    runtime.barrier(); // from here on all ranks see what was written before
 
     // Any element, whoever owns it, and a patch of them in one transfer.
     double row[10];

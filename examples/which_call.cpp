@@ -57,7 +57,7 @@ bool list(lapwing::Runtime& runtime) {
     std::vector<std::int64_t> indices;
     for (std::int64_t i = 0; i < 100; ++i) indices.push_back(place(i));
     std::vector<double> values(indices.size());
-    a.gather(indices, values); // a message an owner
+    a.gather(indices, values); // one message for each owner
 
     for (const std::int64_t i : indices) counts(i).add(1); // no result is waited for: hundreds in a message
     runtime.barrier();

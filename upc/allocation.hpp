@@ -79,7 +79,7 @@ public:
     }
 
     /// Throws RangeError unless the bytes are in one allocated object, whose part it returns. Cost: reads the
-    /// books of a heap, from its begin on for an object that is met for the first time.
+    /// metadata of a heap, from its beginning for an object that has not been seen before.
     Region require_object(const char* call, const lapwing_upc_pointer& pointer, std::size_t bytes);
     /// Throws RangeError unless both are in one object, of which the end counts.
     void require_same_object(const char* call, const lapwing_upc_pointer& from, const lapwing_upc_pointer& to);

@@ -2,6 +2,7 @@
 
 #include "arrays/slices/compared.hpp"
 #include "arrays/slices/exchange.hpp"
+#include "arrays/slices/promotion.hpp"
 #include "src/mpi/agreement.hpp"
 #include "src/support/hash.hpp"
 #include "src/team/team_state.hpp"
@@ -33,19 +34,24 @@ using transport::Direction;
 
 namespace {
 
+struct Source {
+    std::weak_ptr<const ArrayGeometry> array;
+    SliceShape shape;
+};
+
 /// One of the assignments, and what this rank does for it.
 struct Item {
     std::weak_ptr<const ArrayGeometry> target_array;
-    std::weak_ptr<const ArrayGeometry> source_array; ///< of no array for a fill
     SliceShape target;
-    SliceShape source;
-    ApplyValues apply;
+    std::vector<Source> sources;  ///< none for a fill
+    ApplyValues apply;            ///< of one source
+    ApplySources apply_sources;   ///< of several
     std::vector<std::byte> value; ///< of a fill
     bool to_itself = false;       ///< each element is assigned its own value
     bool through_copy = false;    ///< both slices are of one array, and overlap
     bool may_throw = false;       ///< what is applied
     std::string text;             ///< of both slices
-    std::unique_ptr<Exchange> exchange;
+    std::unique_ptr<Movement> movement;
 };
 
 [[nodiscard]] bool same_elements(const SliceShape& a, const SliceShape& b, std::size_t dimensions) {
@@ -95,11 +101,16 @@ public:
     /// The arrays of an item. Throws UsageError when one was closed.
     struct Arrays {
         std::shared_ptr<const ArrayGeometry> target;
-        std::shared_ptr<const ArrayGeometry> source;
+        std::vector<std::shared_ptr<const ArrayGeometry>> sources;
     };
     [[nodiscard]] static Arrays arrays(const Item& item) {
-        Arrays arrays{item.target_array.lock(), item.source_array.lock()};
-        if (arrays.target == nullptr || (arrays.source == nullptr && item.value.empty()))
+        Arrays arrays{item.target_array.lock(), {}};
+        bool open = arrays.target != nullptr;
+        for (const Source& source : item.sources) {
+            arrays.sources.push_back(source.array.lock());
+            open = open && arrays.sources.back() != nullptr;
+        }
+        if (!open)
             throw UsageError{fmt::format(
                 "Assignment::execute: an array of {} was closed, or got other extents or another distribution; make "
                 "another Assignment",
@@ -132,9 +143,19 @@ public:
 
 void AssignmentState::prepare(Item& item) {
     const Arrays arrays = AssignmentState::arrays(item);
-    if (item.exchange != nullptr || item.to_itself || !item.value.empty()) return;
+    if (item.movement != nullptr || item.to_itself || !item.value.empty()) return;
+    if (item.apply_sources) {
+        std::vector<SliceOfArray> sources;
+        for (std::size_t k = 0; k < arrays.sources.size(); ++k)
+            sources.push_back({arrays.sources[k].get(), item.sources[k].shape});
+        item.movement = std::make_unique<Promotion>(SliceOfArray{arrays.target.get(), item.target}, std::move(sources),
+                                                    PromotionOptions{.apply = item.apply_sources,
+                                                                     .through_copy = item.through_copy,
+                                                                     .restorable = item.may_throw});
+        return;
+    }
     Side target = Side::of(*arrays.target, item.target);
-    Side source = Side::of(*arrays.source, item.source);
+    Side source = Side::of(*arrays.sources.front(), item.sources.front().shape);
     ExchangeOptions options{.apply = item.apply,
                             .through_copy = item.through_copy,
                             .keep = true,
@@ -145,10 +166,10 @@ void AssignmentState::prepare(Item& item) {
                          !source.is_user_defined() && !target.is_replicated() && !source.is_replicated() &&
                          arrays.target->window->cache() == nullptr;
     if (may_put && run_there(target, source) > run_there(source, target))
-        item.exchange =
+        item.movement =
             std::make_unique<Exchange>(Direction::put, std::move(source), std::move(target), std::move(options));
     else
-        item.exchange =
+        item.movement =
             std::make_unique<Exchange>(Direction::get, std::move(target), std::move(source), std::move(options));
 }
 
@@ -180,8 +201,8 @@ std::int64_t AssignmentState::compared_number() {
             add_to_compared(description, shape, array.dimensions);
         };
         describe(*arrays.target, item.target);
-        if (arrays.source != nullptr) describe(*arrays.source, item.source);
-        description.push_back(item.apply ? 1 : 0);
+        for (std::size_t k = 0; k < item.sources.size(); ++k) describe(*arrays.sources[k], item.sources[k].shape);
+        description.push_back(item.apply || item.apply_sources ? 1 : 0);
     }
     number = static_cast<std::int64_t>(support::hash_of(std::as_bytes(std::span{description})));
     return *number;
@@ -201,7 +222,7 @@ std::vector<Team*> AssignmentState::teams() const {
     for (const Item& item : items) {
         const Arrays arrays = AssignmentState::arrays(item);
         add(arrays.target->team);
-        if (arrays.source != nullptr) add(arrays.source->team);
+        for (const auto& source : arrays.sources) add(source->team);
     }
     return teams;
 }
@@ -209,7 +230,8 @@ std::vector<Team*> AssignmentState::teams() const {
 void AssignmentState::agree(Team& team, const std::exception_ptr& problem) const {
     const bool user_defined = std::ranges::any_of(items, [](const Item& item) {
         const Arrays arrays = AssignmentState::arrays(item);
-        return arrays.target->user_map != nullptr || (arrays.source != nullptr && arrays.source->user_map != nullptr);
+        return arrays.target->user_map != nullptr ||
+               std::ranges::any_of(arrays.sources, [](const auto& source) { return source->user_map != nullptr; });
     });
     if (!user_defined) {
         if (problem != nullptr) std::rethrow_exception(problem);
@@ -265,27 +287,27 @@ void attempt(std::vector<Item>& items, bool may_throw, std::exception_ptr& probl
 
 void AssignmentState::start(bool may_throw, std::exception_ptr& problem) {
     attempt(items, may_throw, problem, [](Item& item) {
-        if (item.exchange != nullptr) item.exchange->start();
+        if (item.movement != nullptr) item.movement->start();
         else if (!item.value.empty()) fill(item);
     });
 }
 
 void AssignmentState::complete(const std::vector<Team*>& teams, bool may_throw, std::exception_ptr& problem) {
     attempt(items, may_throw, problem, [](Item& item) {
-        if (item.exchange != nullptr) item.exchange->wait();
+        if (item.movement != nullptr) item.movement->wait();
     });
     // From the slices alone, so that a rank without an exchange does the same.
     if (std::ranges::none_of(items, [&](const Item& item) { return item.may_throw == may_throw && item.through_copy; }))
         return;
     for (Team* team : teams) team->barrier();
     attempt(items, may_throw, problem, [](Item& item) {
-        if (item.exchange != nullptr) item.exchange->finish();
+        if (item.movement != nullptr) item.movement->finish();
     });
 }
 
 void AssignmentState::restore() noexcept {
     for (Item& item : items)
-        if (item.exchange != nullptr) item.exchange->restore();
+        if (item.movement != nullptr) item.movement->restore();
 }
 
 void AssignmentState::end(const std::vector<Team*>& teams, const char* outcome, const std::exception_ptr& problem) {
@@ -373,7 +395,7 @@ bool PendingAssignment::test() {
     if (problem_ != nullptr) return false;
     try {
         for (Item& item : state_->items)
-            if (item.exchange != nullptr) (void)item.exchange->test();
+            if (item.movement != nullptr) (void)item.movement->test();
     } catch (...) { // wait() throws it on all ranks
         problem_ = std::current_exception();
     }
@@ -396,7 +418,7 @@ void PendingAssignment::wait() {
     ended_ = true;
     state_->started = false;
     for (Item& item : state_->items)
-        if (item.exchange != nullptr) item.exchange->forget();
+        if (item.movement != nullptr) item.movement->forget();
 }
 
 void PendingAssignment::carry_out() {
@@ -420,7 +442,7 @@ void PendingAssignment::carry_out() {
 void PendingAssignment::abandon() noexcept {
     if (std::exchange(ended_, true)) return;
     state_->started = false;
-    for (Item& item : state_->items) item.exchange.reset();
+    for (Item& item : state_->items) item.movement.reset();
 }
 
 } // namespace lapwing::detail::slices
@@ -435,33 +457,67 @@ Assignment::Assignment(Assignment&&) noexcept = default;
 Assignment& Assignment::operator=(Assignment&&) noexcept = default;
 Assignment::~Assignment() = default;
 
+namespace {
+
+/// An assignment of slices that belong together, which are `sources` in the texts of errors. Throws UsageError and
+/// RangeError.
+[[nodiscard]] Item checked_item(const detail::slices::SliceBase& target,
+                                std::span<const detail::slices::SliceBase* const> sources) {
+    const auto target_array = detail::slices::open_array(target, " = …");
+    std::vector<std::shared_ptr<const ArrayGeometry>> arrays;
+    for (const detail::slices::SliceBase* source : sources)
+        arrays.push_back(detail::slices::open_array(*source, " on the right of an assignment"));
+    // Arrays of two teams may have one number.
+    const bool one_team = std::ranges::all_of(
+        arrays, [&](const std::shared_ptr<const ArrayGeometry>& array) { return array->team == target_array->team; });
+    const auto text_of = [&](const ArrayGeometry& array, const detail::slices::SliceBase& slice) {
+        const std::string text = detail::slices::text_of(array, slice.shape());
+        return one_team ? text : fmt::format("{} of the team of {} ranks", text, array.team->size());
+    };
+    Item item;
+    item.target_array = target_array;
+    item.target = target.shape();
+    for (std::size_t k = 0; k < sources.size(); ++k) {
+        item.sources.push_back({arrays[k], sources[k]->shape()});
+        item.text += (k == 0 ? "" : ", ") + text_of(*arrays[k], *sources[k]);
+    }
+    if (sources.size() > 1) item.text = fmt::format("f({})", item.text);
+    item.text = fmt::format("{} = {}", text_of(*target_array, target), item.text);
+    for (std::size_t k = 0; k < sources.size(); ++k) {
+        detail::slices::require_same_extents(*target_array, target.shape(), *arrays[k], sources[k]->shape());
+        detail::slices::require_same_ranks(*target_array->team, *arrays[k]->team, item.text);
+        const bool own = arrays[k] == target_array &&
+                         detail::slices::same_elements(item.target, sources[k]->shape(), target_array->dimensions);
+        item.to_itself = own && sources.size() == 1;
+        item.through_copy = item.through_copy || (arrays[k] == target_array && !own &&
+                                                  item.target.overlaps(sources[k]->shape(), target_array->dimensions));
+    }
+    return item;
+}
+
+} // namespace
+
 void Assignment::add_slices(const detail::slices::SliceBase& target, const detail::slices::SliceBase& source,
                             detail::slices::ApplyValues apply, bool may_throw) {
     state_->require_idle("add");
-    const auto target_array = detail::slices::open_array(target, " = …");
-    const auto source_array = detail::slices::open_array(source, " on the right of an assignment");
-    // Arrays of two teams may have one number.
-    const auto text_of = [&](const ArrayGeometry& array, const detail::slices::SliceBase& slice) {
-        const std::string text = detail::slices::text_of(array, slice.shape());
-        return target_array->team == source_array->team
-                   ? text
-                   : fmt::format("{} of the team of {} ranks", text, array.team->size());
-    };
-    const std::string text = fmt::format("{} = {}", text_of(*target_array, target), text_of(*source_array, source));
-    detail::slices::require_same_extents(*target_array, target.shape(), *source_array, source.shape());
-    detail::slices::require_same_ranks(*target_array->team, *source_array->team, text);
-    Item& item = state_->items.emplace_back();
-    item.target_array = target_array;
-    item.source_array = source_array;
-    item.target = target.shape();
-    item.source = source.shape();
-    item.to_itself = !apply && target_array == source_array &&
-                     detail::slices::same_elements(item.target, item.source, target_array->dimensions);
-    item.through_copy =
-        target_array == source_array && !item.to_itself && item.target.overlaps(item.source, target_array->dimensions);
+    const detail::slices::SliceBase* const sources[] = {&source};
+    Item item = checked_item(target, sources);
+    item.to_itself = item.to_itself && !apply;
     item.apply = std::move(apply);
     item.may_throw = may_throw;
-    item.text = text;
+    state_->items.push_back(std::move(item));
+    state_->number.reset();
+}
+
+void Assignment::add_sources(const detail::slices::SliceBase& target,
+                             std::span<const detail::slices::SliceBase* const> sources,
+                             detail::slices::ApplySources apply, bool may_throw) {
+    state_->require_idle("add");
+    Item item = checked_item(target, sources);
+    item.to_itself = false;
+    item.apply_sources = std::move(apply);
+    item.may_throw = may_throw;
+    state_->items.push_back(std::move(item));
     state_->number.reset();
 }
 
@@ -499,7 +555,7 @@ std::uint64_t Assignment::transfers() const {
     std::uint64_t transfers = 0;
     for (Item& item : state_->items) {
         state_->prepare(item);
-        if (item.exchange != nullptr) transfers += item.exchange->transfers();
+        if (item.movement != nullptr) transfers += item.movement->transfers();
     }
     return transfers;
 }
@@ -508,7 +564,7 @@ std::uint64_t Assignment::bytes() const {
     std::uint64_t bytes = 0;
     for (Item& item : state_->items) {
         state_->prepare(item);
-        if (item.exchange != nullptr) bytes += item.exchange->bytes();
+        if (item.movement != nullptr) bytes += item.movement->bytes();
     }
     return bytes;
 }
@@ -518,7 +574,7 @@ std::string Assignment::explain() const {
     for (Item& item : state_->items) {
         state_->prepare(item);
         text += item.text + "\n";
-        if (item.exchange != nullptr) text += item.exchange->explain();
+        if (item.movement != nullptr) text += item.movement->explain();
     }
     return text;
 }

@@ -57,7 +57,7 @@ namespace {
 
 constexpr std::uint64_t header_bytes = 4096;
 constexpr std::uint64_t least_block_bytes = std::uint64_t{1} << 20;
-/// Of a rank and round: enough for disks, and a bound of the memory, but for an element that is larger.
+/// Bytes of a rank in a round: enough for disks, and the limit of its memory unless an element is larger.
 constexpr std::uint64_t most_blocks_at_a_time = 8;
 constexpr std::uint64_t bytes_at_a_time = most_blocks_at_a_time * least_block_bytes;
 /// Of a call of MPI's, which counts in int.
@@ -505,7 +505,7 @@ void write_elements(SharedFile& file, const ArrayGeometry& array, const SliceSha
 
 /// The complete file gets its name.
 void give_name(const std::string& partial, const std::string& path, std::uint64_t bytes, const Team& team) {
-    // An earlier save that was killed may have left more behind.
+    // An earlier save that was killed may have left a longer file.
     if (truncate(partial.c_str(), static_cast<off_t>(bytes)) != 0 || std::rename(partial.c_str(), path.c_str()) != 0)
         throw FileError{
             fmt::format("{}: {}: {}; the complete file is {}", team.who(), path, std::strerror(errno), partial)};

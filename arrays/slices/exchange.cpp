@@ -64,16 +64,16 @@ template <class Visit>
 void Exchange::for_each_transfer(Visit visit) const {
     const std::span<const Pairing::Partner> partners = pairing_.partners();
     const int own = there_.own_rank();
-    if (there_.is_replicated() && direction_ == Direction::put) { // one partner, which stands for every rank
+    if (there_.is_replicated() && direction_ == Direction::put) { // one partner, which represents every rank
         const int ranks = array().team->size();
         for (const Pairing::Partner& partner : partners)
             for (int step = 1; step <= ranks; ++step) visit((own + step) % ranks, partner);
         return;
     }
-    const auto behind = static_cast<std::size_t>(std::ranges::upper_bound(partners, own, {}, &Pairing::Partner::rank) -
-                                                 partners.begin());
+    const auto next = static_cast<std::size_t>(std::ranges::upper_bound(partners, own, {}, &Pairing::Partner::rank) -
+                                               partners.begin());
     for (std::size_t k = 0; k < partners.size(); ++k) {
-        const Pairing::Partner& partner = partners[(behind + k) % partners.size()];
+        const Pairing::Partner& partner = partners[(next + k) % partners.size()];
         visit(partner.rank, partner);
     }
 }
@@ -95,11 +95,14 @@ std::shared_ptr<pipeline::PlanState> Exchange::plan(int rank, const Pairing::Par
     return plan;
 }
 
-void Exchange::start() {
-    // What an execution that failed has left.
+void Exchange::stop() noexcept {
     under_way_.clear();
     staged_.clear();
     staged_bytes_ = 0;
+}
+
+void Exchange::start() {
+    stop(); // what an execution that failed has left
     if (options_.restorable) save_target();
     for_each_transfer([&](int rank, const Pairing::Partner& partner) {
         if (mapped(rank) == nullptr) start_transfer(rank, partner);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "arrays/slices/movement.hpp"
 #include "arrays/slices/pairing.hpp"
 #include "src/support/aligned_memory.hpp"
 
@@ -26,41 +27,34 @@ struct ExchangeOptions {
     bool keep = false;         ///< the plans, for the next start
     bool pass_over = false;    ///< what `there` does not store, instead of an error
     bool restorable = false;   ///< of gets that apply: restore() brings back what the target was
-    bool collective = false; ///< of puts: this rank's part of an assignment of all, of which manual copies do not hear
+    bool collective = false;   ///< of puts in a collective assignment: manual copies are not notified
 };
 
 /// The transfers of this rank between its part of one slice and those of another slice's ranks: one for each of these
 /// ranks, all under way together. Local calls.
-class Exchange {
+class Exchange final : public Movement {
 public:
     /// `here` is what this rank has, `there` an array. Direction::put: to there.
     Exchange(transport::Direction direction, Side here, Side there, ExchangeOptions options = {});
-    Exchange(const Exchange&) = delete;
-    Exchange& operator=(const Exchange&) = delete;
-    /// Waits for what was started, reporting nothing.
-    ~Exchange();
+    ~Exchange() override;
 
-    /// Starts the transfers of other nodes, as far as there is room, and then copies what is on this one.
-    void start();
-    /// Completes what was started: values are at their place, or, of a put, the memory may be reused.
-    void wait();
-    /// Makes progress on what was started; whether all of it has arrived, so that wait() only applies values. The array
-    /// may have been closed.
-    [[nodiscard]] bool test();
+    void start() override;
+    void wait() override;
+    [[nodiscard]] bool test() override;
     /// As wait(), of an exchange that applies nothing, and whose array was closed.
     void wait_after_close();
-    /// Of an exchange through a copy, when nobody reads the local part any more.
-    void finish();
-    /// Of one that is restorable, once it is complete or has failed: the local part is again what it was before
-    /// start(), or will not be asked for that any more.
-    void restore();
-    void forget() noexcept { saved_.clear(); }
+    /// Waits for what was started, reporting nothing.
+    void stop() noexcept;
+    void finish() override;
+    void restore() override;
+    void forget() noexcept override { saved_.clear(); }
+    /// Where what is here begins from now on. Only while nothing is under way.
+    void move_to(std::byte* memory) noexcept { here_.move_to(memory); }
+    [[nodiscard]] std::uint64_t element_bytes_here() const noexcept { return here_.element_bytes(); }
 
-    /// Transfers to other nodes, and their bytes.
-    [[nodiscard]] std::uint64_t transfers() const;
-    [[nodiscard]] std::uint64_t bytes() const;
-    [[nodiscard]] std::string explain() const;
-    [[nodiscard]] bool through_copy() const noexcept { return options_.through_copy; }
+    [[nodiscard]] std::uint64_t transfers() const override;
+    [[nodiscard]] std::uint64_t bytes() const override;
+    [[nodiscard]] std::string explain() const override;
 
 private:
     /// What was started into memory of its own, and what is done with it then.

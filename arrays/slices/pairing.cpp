@@ -56,8 +56,28 @@ Side Side::buffer(const SliceShape& shape, std::span<const std::int64_t> strides
     return side;
 }
 
+std::uint64_t DealtPositions::before(std::uint64_t position) const noexcept {
+    const std::uint64_t at = first + position;
+    const std::uint64_t round = block * processes;
+    const std::uint64_t in_round = at % round;
+    const std::uint64_t begin = process * block;
+    return at / round * block + (in_round < begin ? 0 : std::min(in_round - begin, block));
+}
+
+void Side::deal(std::size_t d, const DealtPositions& positions) {
+    dealt_.resize(shape_.count);
+    DealtDimension& dealt = dealt_[d].emplace();
+    dealt.map.by_block = distribution::Reciprocal{positions.block};
+    dealt.map.by_processes = distribution::Reciprocal{positions.processes};
+    dealt.process = static_cast<int>(positions.process);
+    dealt.first_place = positions.before(0);
+    Triplet& indices = shape_.dimensions[d].indices;
+    indices = Triplet::strided(static_cast<std::int64_t>(positions.first), indices.size(), 1);
+}
+
 const distribution::DimensionMap& Side::map(std::size_t d) const noexcept {
-    return array_ == nullptr ? undivided : array_->maps[shape_.dimensions[d].of_array];
+    if (array_ != nullptr) return array_->maps[shape_.dimensions[d].of_array];
+    return d < dealt_.size() && dealt_[d] ? dealt_[d]->map : undivided;
 }
 
 distribution::IndexSequence Side::indices(std::size_t d, bool reversed) const noexcept {
@@ -68,7 +88,10 @@ distribution::IndexSequence Side::indices(std::size_t d, bool reversed) const no
 
 int Side::rank_stride(std::size_t d) const noexcept { return is_replicated() ? 0 : map(d).rank_stride; }
 
-int Side::process_of(std::size_t d, int rank) const noexcept { return array_ == nullptr ? 0 : map(d).process_of(rank); }
+int Side::process_of(std::size_t d, int rank) const noexcept {
+    if (array_ != nullptr) return map(d).process_of(rank);
+    return d < dealt_.size() && dealt_[d] ? dealt_[d]->process : 0;
+}
 
 bool Side::has_fixed(int rank) const noexcept {
     if (array_ == nullptr) return true;
@@ -93,6 +116,8 @@ Side::Placement Side::placement(int rank) const noexcept {
     const auto bytes = static_cast<std::int64_t>(element_bytes_);
     if (array_ == nullptr) {
         for (std::size_t d = 0; d < shape_.count; ++d) placement.strides[d] = strides_[d] * bytes;
+        for (std::size_t d = 0; d < dealt_.size(); ++d)
+            if (dealt_[d]) placement.offset -= static_cast<std::int64_t>(dealt_[d]->first_place) * placement.strides[d];
         return placement;
     }
     std::array<std::int64_t, max_dimensions> by_array{};
@@ -222,6 +247,15 @@ void Side::for_own_positions(Visit visit) const {
         while (d > 0 && ++k[d - 1] == counts[d - 1]) k[--d] = 0;
         if (d == 0) return;
     }
+}
+
+std::vector<std::array<Triplet, max_dimensions>> Side::own_boxes() const {
+    std::vector<std::array<Triplet, max_dimensions>> boxes;
+    for_own_positions([&](std::span<const Triplet> positions) {
+        auto& box = boxes.emplace_back();
+        std::ranges::copy(positions, box.begin());
+    });
+    return boxes;
 }
 
 // Pairings.

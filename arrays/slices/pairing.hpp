@@ -10,11 +10,30 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
 /// What the ranks have in common of two slices, and where it lies in their memory.
 namespace lapwing::detail::slices {
+
+/// What a buffer has of a dimension whose blocks are dealt to processes in rounds: those of one process, without gaps.
+struct DealtPositions {
+    std::uint64_t block = 1; ///< in positions
+    std::uint64_t processes = 1;
+    std::uint64_t process = 0;
+    std::uint64_t first = 0; ///< position 0 is this one of the dimension that is dealt
+
+    /// How many of the positions before this one the process has.
+    [[nodiscard]] std::uint64_t before(std::uint64_t position) const noexcept;
+};
+
+/// Such a dimension.
+struct DealtDimension {
+    distribution::DimensionMap map;
+    int process = 0;
+    std::uint64_t first_place = 0; ///< where the buffer begins
+};
 
 /// One of two slices: of an array, which must stay open, or a buffer of this rank's that has the slice's positions.
 class Side {
@@ -24,6 +43,10 @@ public:
     /// `strides`: elements from a position to the next, by dimension of the slice.
     [[nodiscard]] static Side buffer(const SliceShape& shape, std::span<const std::int64_t> strides,
                                      std::uint64_t element_bytes, std::byte* memory);
+
+    /// Of a buffer: of dimension d it has only these positions.
+    void deal(std::size_t d, const DealtPositions& positions);
+    void move_to(std::byte* memory) noexcept { memory_ = memory; }
 
     [[nodiscard]] const ArrayGeometry* array() const noexcept { return array_; }
     [[nodiscard]] std::uint64_t element_bytes() const noexcept { return element_bytes_; }
@@ -60,6 +83,8 @@ public:
     /// Calls `visit(positions)` for each box of positions that this rank has: a triplet a dimension.
     template <class Visit>
     void for_own_positions(Visit visit) const;
+    /// These boxes, each in ascending order.
+    [[nodiscard]] std::vector<std::array<Triplet, max_dimensions>> own_boxes() const;
     /// Whether neighbours in the last dimension of the slice are neighbours in memory, if in one block.
     [[nodiscard]] bool has_rows() const noexcept;
 
@@ -69,6 +94,7 @@ private:
     const ArrayGeometry* array_ = nullptr; ///< null: a buffer
     SliceShape shape_;
     std::array<std::int64_t, max_dimensions> strides_{}; ///< of a buffer, in elements
+    std::vector<std::optional<DealtDimension>> dealt_;   ///< by dimension of a buffer; empty if none is
     std::uint64_t element_bytes_ = 0;
     std::byte* memory_ = nullptr;
     int own_rank_ = 0;

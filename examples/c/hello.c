@@ -17,7 +17,7 @@ int main(void) {
     lapwing_runtime_rank(runtime, &rank);
     lapwing_runtime_size(runtime, &size);
 
-    /* A thousand numbers in one block a rank; own elements are plain memory. */
+    /* A thousand numbers, a block for each rank; a rank's own elements are plain memory. */
     lapwing_array_create(runtime, LAPWING_DOUBLE, 1, &n, NULL, NULL, &a);
     lapwing_array_domain_count(a, rank, &domains);
     if (domains > 0) {

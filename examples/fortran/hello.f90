@@ -11,7 +11,7 @@ program hello
 
     call runtime%create(MPI_COMM_WORLD)
 
-    ! A thousand numbers in one block a rank; the rank's own elements are plain memory, by their global indices.
+    ! A thousand numbers, a block for each rank; a rank's own elements are plain memory, by their global indices.
     call a%create(runtime, LAPWING_REAL64, [1000])
     call a%local(own)
     do i = lbound(own, 1), ubound(own, 1)

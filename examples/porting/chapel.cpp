@@ -61,6 +61,11 @@ bool slices(lapwing::Runtime& runtime) {
     // C[0.. by 2, 0..9] = A[1.. by 2, 10..19];
     const lapwing::Range odd = lapwing::Range{1, n}.by(2);
     c(lapwing::Range{0, n}.by(2), lapwing::Range{0, 10}) = a(odd, lapwing::Range{10, 20});
+    // C[.., 30..] = sqrt(A[.., 30..]) + 2 * C[.., 30..];   promotion
+    const lapwing::Range right_part{30, m};
+    c(lapwing::all, right_part)
+        .assign([](double x, double y) { return std::sqrt(x) + 2 * y; }, a(lapwing::all, right_part),
+                c(lapwing::all, right_part));
     // const odd_rows = A[1.. by 2, 10..19];   a local array of them
     const auto wanted = a(odd, lapwing::Range{10, 20});
     std::vector<double> odd_rows(wanted.size());
@@ -70,8 +75,8 @@ bool slices(lapwing::Runtime& runtime) {
     std::size_t k = 0;
     for (auto [i, j] : lapwing::Domain<2>{odd, {10, 20}})
         right = right && odd_rows[k++] == start(i, j) && c(i - 1, j - 10) == start(i, j);
-    for (auto [i, j] : lapwing::Domain<2>{odd, {10, m}})
-        right = right && c(i, j) == start(i, j); // all but what was assigned
+    for (auto [i, j] : lapwing::Domain<2>{odd, {10, m}}) // all but what was assigned
+        right = right && c(i, j) == (j < 30 ? start(i, j) : std::sqrt(start(i, j)) + 2 * start(i, j));
     runtime.barrier();
     return right;
 }

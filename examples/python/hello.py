@@ -1,12 +1,12 @@
 import lapwing
 
-runtime = lapwing.runtime()  # starts MPI if nobody has
+runtime = lapwing.runtime()  # starts MPI if it is not running
 
-# A thousand numbers in one block a rank; own elements are a NumPy array.
+# A thousand numbers, a block for each rank; a rank's own elements are a NumPy array.
 a = lapwing.zeros(1000)
 (own,) = a.local_indices
 a.local[:] = 0.5 * own
-runtime.barrier()  # what was written before is seen by all ranks after
+runtime.barrier()  # from here on all ranks see what was written before
 
 # Any element, whoever owns it, and a patch of them in one transfer.
 row = a[990:1000]

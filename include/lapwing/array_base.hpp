@@ -41,7 +41,7 @@ class CopyState;
 class EntryBuffer;
 } // namespace detail::prefetching
 
-/// Options of a GlobalArray beside its extents and distribution.
+/// Options of a GlobalArray besides its extents and distribution.
 struct GlobalArrayOptions {
     std::string name = {};   ///< for messages and statistics
     CacheOptions cache = {}; ///< for elements on other nodes; the same on all ranks
@@ -61,7 +61,7 @@ inline constexpr std::size_t max_alignment = 64;
 [[nodiscard]] int checks(const Team& team) noexcept;
 
 /// Collective, in a handler of an exception: other ranks are about to make an array's window, which this one cannot.
-/// Throws the exception here; the others' creation throws a UsageError that tells of it.
+/// Throws the exception here; the others' creation throws a UsageError with its text.
 [[noreturn]] void refuse_creation(Team& team);
 
 /// What each rank computes for itself before all of them make an array's window. An error on one rank is one of all.

@@ -94,14 +94,14 @@ public:
     const ArraySlice& operator=(const ArraySlice& source) const
         requires(!std::is_const_v<T>)
     {
-        assign(source);
+        assign_elements(source);
         return *this;
     }
     /// The same from arrays of other types, converted by static_cast.
     template <class U>
         requires(!std::is_const_v<T> && std::convertible_to<U, T>)
     const ArraySlice& operator=(const ArraySlice<U, M>& source) const {
-        assign(source);
+        assign_elements(source);
         return *this;
     }
     /// Combines each element with that of the source, at the owner, without a race.
@@ -129,6 +129,16 @@ public:
     template <class U, class Function>
     const ArraySlice& combine(const ArraySlice<U, M>& source, Function function) const {
         Assignment{}.add(*this, source, std::move(function)).execute();
+        return *this;
+    }
+    /// Each element becomes `function(element of the first source, element of the second, …)`, of any number of slices
+    /// with the same extents, whatever their types and distributions: `a(x).assign(std::plus{}, b(y), c(z))`. The owner
+    /// calls the function once for each element; if it throws, as combine(). The target may be a source. Cost and
+    /// memory: see Assignment.
+    template <class Function, class... U>
+        requires(sizeof...(U) > 0 && detail::slices::ElementFunction<Function, T, U...>)
+    const ArraySlice& assign(Function function, const ArraySlice<U, M>&... sources) const {
+        Assignment{}.add(*this, std::move(function), sources...).execute();
         return *this;
     }
     /// Each element becomes `value`.
@@ -223,7 +233,7 @@ private:
     }
 
     template <class U>
-    void assign(const ArraySlice<U, M>& source) const {
+    void assign_elements(const ArraySlice<U, M>& source) const {
         Assignment{}.add(*this, source).execute();
     }
 };

@@ -11,7 +11,9 @@
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 
@@ -34,6 +36,8 @@ struct ElementRun {
 };
 /// What is done with elements and the values for them, unless they are copied.
 using ApplyValues = std::function<void(const ElementRun&)>;
+/// The same with values of several sources, each contiguous, in place of those of the run.
+using ApplySources = std::function<void(const ElementRun&, std::span<const std::byte* const>)>;
 
 template <class T, class U, class Function>
 [[nodiscard]] ApplyValues apply_values(Function function) {
@@ -48,6 +52,26 @@ template <class T, class U, class Function>
         }
     };
 }
+
+template <class T, class... U, class Function>
+[[nodiscard]] ApplySources apply_sources(Function function) {
+    return [function = std::move(function)](const ElementRun& run, std::span<const std::byte* const> values) mutable {
+        [&]<std::size_t... K>(std::index_sequence<K...>) {
+            std::tuple<const U*...> next{reinterpret_cast<const U*>(values[K])...};
+            for (std::uint64_t b = 0; b < run.blocks; ++b) {
+                T* const target = reinterpret_cast<T*>(run.target + static_cast<std::int64_t>(b) * run.stride);
+                for (std::uint64_t k = 0; k < run.block; ++k)
+                    target[k] = static_cast<T>(function(std::get<K>(next)[k]...));
+                ((std::get<K>(next) += run.block), ...);
+            }
+        }(std::index_sequence_for<U...>{});
+    };
+}
+
+/// What may be assigned to elements of T from elements of these types.
+template <class Function, class T, class... U>
+concept ElementFunction = !std::is_const_v<T> && std::invocable<Function&, const std::remove_const_t<U>&...> &&
+                          std::convertible_to<std::invoke_result_t<Function&, const std::remove_const_t<U>&...>, T>;
 
 } // namespace detail::slices
 
@@ -109,6 +133,35 @@ public:
                    may_throw);
         return *this;
     }
+    /// `target = function(first, others…)`: each element becomes the function's value of the elements at its place in
+    /// the sources, which may be of any types and distributions; Chapel calls it promotion. The target may be a source,
+    /// too. Throws as above. The owner calls the function once for each of its elements, in any order.
+    ///
+    /// Each source is moved as above, with a transfer for each pair of ranks, for pieces of the rank's part of the
+    /// target: the values of all sources for a piece are at most 4 MiB, and those of at most 16 MiB are under way. If a
+    /// source is of the target's array, and overlaps the target with other elements, the rank needs memory for all
+    /// values. If the function may throw, as above. Of a target under a user-defined distribution each local domain is
+    /// at least one piece.
+    template <class T, std::size_t M, class Function, class U, class... V>
+        requires detail::slices::ElementFunction<Function, T, U, V...>
+    Assignment& add(const ArraySlice<T, M>& target, Function function, const ArraySlice<U, M>& first,
+                    const ArraySlice<V, M>&... others) {
+        constexpr bool may_throw = !std::is_nothrow_invocable_r_v<T, Function&, const std::remove_const_t<U>&,
+                                                                  const std::remove_const_t<V>&...>;
+        if constexpr (sizeof...(V) == 0) { // applied as the values arrive
+            return add(
+                target, first,
+                [function = std::move(function)](T& element, const std::remove_const_t<U>& value) mutable noexcept(
+                    !may_throw) { element = static_cast<T>(function(value)); });
+        } else {
+            const detail::slices::SliceBase* const sources[] = {&first, &others...};
+            add_sources(target, sources,
+                        detail::slices::apply_sources<T, std::remove_const_t<U>, std::remove_const_t<V>...>(
+                            std::move(function)),
+                        may_throw);
+            return *this;
+        }
+    }
     /// Each element of the target becomes `value`.
     template <class T, std::size_t M>
         requires(!std::is_const_v<T>)
@@ -118,12 +171,18 @@ public:
     }
 
     /// The same for slices whose types are known only at run time: `apply` is called with runs of elements. If it is
-    /// empty the elements are copied, and must have the same size. It may throw. `value` has as many bytes as an
-    /// element of the target.
+    /// empty the elements are copied, and must have the same size. `value` has as many bytes as an element of the
+    /// target.
     Assignment& add_untyped(const detail::slices::SliceBase& target, const detail::slices::SliceBase& source,
-                            detail::slices::ApplyValues apply) {
-        const bool may_throw = apply != nullptr;
+                            detail::slices::ApplyValues apply, bool may_throw = true) {
+        may_throw = may_throw && apply != nullptr;
         add_slices(target, source, std::move(apply), may_throw);
+        return *this;
+    }
+    Assignment& add_untyped_sources(const detail::slices::SliceBase& target,
+                                    std::span<const detail::slices::SliceBase* const> sources,
+                                    detail::slices::ApplySources apply, bool may_throw = true) {
+        add_sources(target, sources, std::move(apply), may_throw);
         return *this;
     }
     Assignment& add_untyped_fill(const detail::slices::SliceBase& target, const void* value) {
@@ -164,6 +223,8 @@ public:
 private:
     void add_slices(const detail::slices::SliceBase& target, const detail::slices::SliceBase& source,
                     detail::slices::ApplyValues apply, bool may_throw = false);
+    void add_sources(const detail::slices::SliceBase& target, std::span<const detail::slices::SliceBase* const> sources,
+                     detail::slices::ApplySources apply, bool may_throw);
     void add_value(const detail::slices::SliceBase& target, const void* value);
 
     std::shared_ptr<detail::slices::AssignmentState> state_; ///< shared with what start() returns

@@ -256,13 +256,11 @@ private:
     Assignment last_;
 };
 
-/// Collective. Reduces an array along one dimension into a slice with the other dimensions, of any distribution and
-/// type: see DimensionReduction, which is made for one execution.
-template <TriviallyCopyable T, std::size_t N, class U, detail::arrays::Reducible R, class Combine>
-    requires(N >= 2)
-void reduce_along(const GlobalArray<T, N>& array, std::size_t dimension, const ArraySlice<U, N - 1>& target, R identity,
-                  Combine combine) {
-    DimensionReduction<T, N, R, Combine> reduction{array, dimension, target, std::move(identity), std::move(combine)};
+namespace detail::arrays {
+
+/// Executes a reduction along a dimension that is made for this alone.
+template <class Reduction>
+void execute_once(Reduction& reduction) {
     try {
         reduction.execute();
     } catch (...) { // on every rank
@@ -270,6 +268,18 @@ void reduce_along(const GlobalArray<T, N>& array, std::size_t dimension, const A
         throw;
     }
     reduction.close();
+}
+
+} // namespace detail::arrays
+
+/// Collective. Reduces an array along one dimension into a slice with the other dimensions, of any distribution and
+/// type: see DimensionReduction, which is made for one execution.
+template <TriviallyCopyable T, std::size_t N, class U, detail::arrays::Reducible R, class Combine>
+    requires(N >= 2)
+void reduce_along(const GlobalArray<T, N>& array, std::size_t dimension, const ArraySlice<U, N - 1>& target, R identity,
+                  Combine combine) {
+    DimensionReduction<T, N, R, Combine> reduction{array, dimension, target, std::move(identity), std::move(combine)};
+    detail::arrays::execute_once(reduction);
 }
 
 /// Collective. The sum, the smallest or the largest along one dimension: `sum_along(a, 1, totals.slice())` sets

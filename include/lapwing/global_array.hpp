@@ -96,8 +96,8 @@ public:
     /// A closed array.
     GlobalArray() noexcept = default;
 
-    /// Collective. All ranks must pass the same extents and the same distribution: compared, but for user-defined
-    /// distributions, which are at assertion level 3.
+    /// Collective. All ranks must pass the same extents and the same distribution. They are compared, samples
+    /// of a user-defined one.
     /// Memory: every rank allocates the size of the largest part, with the halo of the options, and a few hundred
     /// bytes. Throws RangeError if a size overflows 64 bits or cannot be allocated, or a process grid does not fit the
     /// team; UsageError for a halo around more than one block, or if only another rank had an error, such as one in its

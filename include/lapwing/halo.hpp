@@ -22,8 +22,8 @@ namespace lapwing {
 /// lapwing::Halo halo{a, 1};
 /// for (int step = 0; step < steps; ++step) {
 ///     halo.exchange();                                       // the current values of the local block and around it
-///     for (auto [i, j] : inner) a.local(i, j) = 0.25 * (halo(i - 1, j) + halo(i + 1, j) + halo(i, j - 1) + halo(i, j +
-///     1));
+///     for (auto [i, j] : inner)
+///         a.local(i, j) = 0.25 * (halo(i - 1, j) + halo(i + 1, j) + halo(i, j - 1) + halo(i, j + 1));
 /// }
 /// ```
 ///
@@ -31,8 +31,8 @@ namespace lapwing {
 /// dimension wraps around, and these elements are those of the other side:
 ///
 /// ```cpp
-/// lapwing::Halo ring{a, 1, {true, false}}; // a torus in the first dimension: ring(-1, j) on the rank with row 0 is
-/// a's last row
+/// lapwing::Halo ring{a, 1, {true, false}}; // wraps around in the first dimension
+/// double x = ring(-1, j);                  // on the rank with row 0: of the array's last row
 /// ```
 ///
 /// The array must not be closed, moved, assigned to or resized while it has halos.

@@ -26,6 +26,7 @@
 #include <lapwing/c/layout.h>
 #include <lapwing/c/plan.h>
 #include <lapwing/c/prefetch.h>
+#include <lapwing/c/reduction.h>
 #include <lapwing/c/relabelling.h>
 #include <lapwing/c/runtime.h>
 #include <lapwing/c/settings.h>
@@ -33,6 +34,7 @@
 #include <lapwing/c/statistics.h>
 #include <lapwing/c/tools.h>
 #include <lapwing/c/type.h>
+#include <lapwing/c/version.h>
 #include <lapwing/c/window.h>
 
 #endif

@@ -13,7 +13,7 @@
 #include <vector>
 
 /// The prefetch patterns of LAPPS (Kayraklioglu, Ferguson and El-Ghazawi, 2018, appendix A): which elements of a global
-/// array a rank will read beside its own. Pass them to GlobalArray::prefetch().
+/// array a rank will read besides its own. Pass them to GlobalArray::prefetch().
 namespace lapwing {
 
 namespace detail::prefetching {

@@ -34,8 +34,8 @@ class RecordingState;
 /// and its plans are reused.
 ///
 /// Nothing moves before run(): a recorded put is not seen by this rank's gets, and is not ordered with other
-/// operations. The source must stay where it is, and is read by run(). For one thread; the window must stay open.
-/// it is used.
+/// operations. The source must stay where it is, and is read by run(). For one thread; the window must stay open
+/// while it is used.
 class Recording {
 public:
     /// Nothing is recorded yet. The window must outlive it.

@@ -95,7 +95,7 @@ consteval bool check_results() {
 
 } // namespace detail::window
 
-/// Options of a Window beside its size.
+/// Options of a Window besides its size.
 struct WindowOptions {
     std::string name = {};               ///< for messages and statistics
     unsigned notification_counters = 16; ///< counters for notified puts at each rank, at most 4096
@@ -322,16 +322,15 @@ public:
     /// lost. T may also be a trivially copyable structure of 4 or 8 bytes, such as std::complex<float>, or any such
     /// type of 16 bytes: a complex number, long double, a pointer with a tag. These are compared bit by bit, so a
     /// structure must have no padding. They have the operations for which the type has operators (+ for add, < for min
-    /// and max,
-    /// &, | and ^ for bits), carried out here: a read and a compare-and-swap, or more of them under contention. Those
-    /// of 16 bytes are read and written by their owner, which takes a message and its answer also within a node; they
-    /// are atomic with respect to each other, but not to atomics on parts of the value. Throws RangeError;
-    /// PeerLeftError if the target has left. If any rank has left, atomics that change nothing, such as atomic_read,
-    /// also throw PeerLeftError when they return the same value to a thread a second time at one place, since the
-    /// thread may be polling for something that can no longer happen. (Use get to read the data of the remaining
-    /// ranks.) Cost: in a team without the rma path a processor atomic (node-local) or one round trip; in a team with
-    /// it an atomic of MPI and a flush, also on the rank's own part, since the two kinds are not atomic with respect to
-    /// each other.
+    /// and max, &, | and ^ for bits), carried out here: a read and a compare-and-swap, or more of them under
+    /// contention. Those of 16 bytes are read and written by their owner, which takes a message and its answer also
+    /// within a node; they are atomic with respect to each other, but not to atomics on parts of the value. Throws
+    /// RangeError; PeerLeftError if the target has left. If any rank has left, atomics that change nothing, such as
+    /// atomic_read, also throw PeerLeftError when they return the same value to a thread a second time at one place,
+    /// since the thread may be polling for something that can no longer happen. (Use get to read the data of the
+    /// remaining ranks.) Cost: in a team without the rma path a processor atomic (node-local) or one round trip; in a
+    /// team with it an atomic of MPI and a flush, also on the rank's own part, since the two kinds are not atomic with
+    /// respect to each other.
     template <class T>
     T fetch_add(Rank target, Offset offset, T operand, std::memory_order order = std::memory_order_relaxed) {
         return fetch_one<detail::window::AtomicUse::sum>(detail::mpi::AtomicOperation::add, target, offset, operand,

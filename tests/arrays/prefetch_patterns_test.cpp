@@ -488,9 +488,9 @@ TEST_CASE("ragged patterns are worked out run by run, and not index by index") {
     const std::int64_t own = runtime.size() - 1 - runtime.rank().value;
     for (std::int64_t i = 0; i < n; ++i) {
         const std::int64_t before = (i - 400 < 0 ? 0 : i - 400) / block % runtime.size();
-        const std::int64_t behind = (i + 400 >= n ? n - 1 : i + 400) / block % runtime.size();
+        const std::int64_t after = (i + 400 >= n ? n - 1 : i + 400) / block % runtime.size();
         const bool mine = i / block % runtime.size() == own;
-        wrong += array.is_prefetched(i) != (!mine && (before == own || behind == own)) ? 1 : 0;
+        wrong += array.is_prefetched(i) != (!mine && (before == own || after == own)) ? 1 : 0;
         wrong += array(i) != test::value_of<std::int32_t>(static_cast<std::uint64_t>(i)) ? 1 : 0;
     }
     CHECK(wrong == 0);

@@ -79,7 +79,7 @@ TEST_CASE("a table has the elements that were added, and no others") {
         return table.add(place, count, bytes(at), sizeof(double));
     };
     CHECK(add(70, 1, 6));
-    CHECK(add(75, 3, 11));                                      // as far behind the one before as their places are
+    CHECK(add(75, 3, 11));                                      // as far after the one before as their places are
     CHECK(add(128, 64, 100));                                   // a whole group
     CHECK(add(190, 200, 162));                                  // some of it, and several more
     CHECK_FALSE(table.add(399, 1, bytes(900), sizeof(double))); // beside others of its group

@@ -79,7 +79,7 @@ typedef struct lapwing_distribution {
     const struct lapwing_distribution* whole; ///< of LAPWING_ALIGNED: how the space is distributed; null: LAPWING_BLOCK
 } lapwing_distribution;
 
-/// Options of an array beside its extents: start with lapwing_array_options_default().
+/// Options of an array besides its extents: start with lapwing_array_options_default().
 typedef struct lapwing_array_options {
     const char* name;            ///< for messages and statistics; null: none
     const int64_t* lower;        ///< lower bound of each dimension; null: 0
@@ -131,37 +131,37 @@ int lapwing_array_domain(const lapwing_array* array, int rank, uint64_t k, lapwi
 /// The local part as memory: its first element, the extents, and the distance in elements between neighbours in each
 /// dimension. With a block distribution the first element is the first of the local domain. LAPWING_ERR_USAGE for a
 /// user-defined distribution. Any of the pointers may be null. Local, any thread.
-int lapwing_array_local(lapwing_array* array, void** memory, int64_t* extents, int64_t* strides);
+int lapwing_array_local(const lapwing_array* array, void** memory, int64_t* extents, int64_t* strides);
 
 /// One element, whoever owns it; a put is complete locally on return. LAPWING_ERR_RANGE. Local, any thread. Cost: a
 /// load or store on the node, otherwise a round trip, or a cache hit.
-int lapwing_array_get_element(lapwing_array* array, const int64_t* index, void* value);
+int lapwing_array_get_element(const lapwing_array* array, const int64_t* index, void* value);
 int lapwing_array_put_element(lapwing_array* array, const int64_t* index, const void* value);
 /// The same for programs that know the type, which is checked: LAPWING_ERR_USAGE.
-int lapwing_array_get_typed(lapwing_array* array, lapwing_type type, const int64_t* index, void* value);
+int lapwing_array_get_typed(const lapwing_array* array, lapwing_type type, const int64_t* index, void* value);
 int lapwing_array_put_typed(lapwing_array* array, lapwing_type type, const int64_t* index, const void* value);
 /// A hint that the calling thread will soon read the element. LAPWING_ERR_RANGE. Local, any thread.
-int lapwing_array_prefetch_element(lapwing_array* array, const int64_t* index);
+int lapwing_array_prefetch_element(const lapwing_array* array, const int64_t* index);
 
 /// Patches: `ranges` has one range for each dimension. `strides`: distance in elements of the buffer between neighbours
 /// in each dimension, increasing from the last, which is 1, to the first; null: the elements are contiguous in the
 /// buffer, the last dimension fastest. On return a get is complete, a put complete locally. LAPWING_ERR_RANGE. Local,
 /// any thread. Cost: copies on the node, otherwise a planned transfer for each owner; all are started before the first
 /// is waited for.
-int lapwing_array_get(lapwing_array* array, const lapwing_range* ranges, void* buffer, const int64_t* strides);
+int lapwing_array_get(const lapwing_array* array, const lapwing_range* ranges, void* buffer, const int64_t* strides);
 int lapwing_array_put(lapwing_array* array, const lapwing_range* ranges, const void* buffer, const int64_t* strides);
-/// Non-blocking: the buffer must remain valid until the completion is done.
-int lapwing_array_start_get(lapwing_array* array, const lapwing_range* ranges, void* buffer, const int64_t* strides,
-                            lapwing_completion** completion);
+/// Non-blocking: the buffer must remain valid until the completion is done. Errors as above. Local, any thread.
+int lapwing_array_start_get(const lapwing_array* array, const lapwing_range* ranges, void* buffer,
+                            const int64_t* strides, lapwing_completion** completion);
 int lapwing_array_start_put(lapwing_array* array, const lapwing_range* ranges, const void* buffer,
                             const int64_t* strides, lapwing_completion** completion);
 
 /// Lists: `indices` holds `count` indices of as many numbers as there are dimensions, `values` holds `count` elements.
 /// If an element is written twice, the last value counts. LAPWING_ERR_RANGE before anything moves. Local, any thread.
 /// Cost: one message holding thousands for each owner on another node.
-int lapwing_array_gather(lapwing_array* array, size_t count, const int64_t* indices, void* values);
+int lapwing_array_gather(const lapwing_array* array, size_t count, const int64_t* indices, void* values);
 int lapwing_array_scatter(lapwing_array* array, size_t count, const int64_t* indices, const void* values);
-int lapwing_array_start_gather(lapwing_array* array, size_t count, const int64_t* indices, void* values,
+int lapwing_array_start_gather(const lapwing_array* array, size_t count, const int64_t* indices, void* values,
                                lapwing_completion** completion);
 int lapwing_array_start_scatter(lapwing_array* array, size_t count, const int64_t* indices, const void* values,
                                 lapwing_completion** completion);
@@ -177,6 +177,14 @@ int lapwing_array_fetch_list(lapwing_array* array, int operation, size_t count, 
                              const void* operands, int one_operand, void* before);
 int lapwing_array_compare_swap_list(lapwing_array* array, size_t count, const int64_t* indices, const void* expected,
                                     int one_expected, const void* desired, int one_desired, void* before);
+/// The lists, non-blocking: `operands`, `expected`, `desired` and `before` must remain valid until the completion is
+/// done. With a null `before` the call waits. Errors as above. Local, any thread.
+int lapwing_array_start_fetch_list(lapwing_array* array, int operation, size_t count, const int64_t* indices,
+                                   const void* operands, int one_operand, void* before,
+                                   lapwing_completion** completion);
+int lapwing_array_start_compare_swap_list(lapwing_array* array, size_t count, const int64_t* indices,
+                                          const void* expected, int one_expected, const void* desired, int one_desired,
+                                          void* before, lapwing_completion** completion);
 
 /// As those of windows, for this array. Local, any thread.
 int lapwing_array_flush(lapwing_array* array, int rank);
@@ -195,23 +203,23 @@ int lapwing_array_total_statistics(lapwing_array* array, lapwing_statistics* sta
 int lapwing_array_fill(lapwing_array* array, const void* value);
 /// Collective, one thread: copies the elements of another array of the same type and extents, whatever its
 /// distribution.
-int lapwing_array_copy(lapwing_array* target, lapwing_array* source);
+int lapwing_array_copy(lapwing_array* target, const lapwing_array* source);
 /// Collective, one thread, for replicated arrays: every copy becomes that of `root`.
 int lapwing_array_broadcast(lapwing_array* array, int root);
 /// Collective, one thread. The sum of all elements as double, int64_t or uint64_t (modulo 2^64), depending on the kind
 /// of the elements; the smallest and the largest element, in the elements' type, with the index of the first of them
 /// (`index` may be null). NaNs are ignored. LAPWING_ERR_USAGE for elements that are not real numbers, and for min and
 /// max if there are no elements or only NaNs.
-int lapwing_array_sum(lapwing_array* array, void* sum);
-int lapwing_array_min(lapwing_array* array, void* value, int64_t* index);
-int lapwing_array_max(lapwing_array* array, void* value, int64_t* index);
+int lapwing_array_sum(const lapwing_array* array, void* sum);
+int lapwing_array_min(const lapwing_array* array, void* value, int64_t* index);
+int lapwing_array_max(const lapwing_array* array, void* value, int64_t* index);
 /// Accumulates an element into `value`.
 typedef void (*lapwing_accumulate_function)(void* context, void* value, const int64_t* index, const void* element);
 /// Collective, one thread. Any reduction: `*value`, of `bytes` bytes, must be neutral at the start. Each rank calls
 /// `accumulate` for its own elements, domain after domain, the last index fastest; then the ranks' values are combined
 /// in the order of the ranks, and the result is in `value` on all.
-int lapwing_array_reduce(lapwing_array* array, void* value, uint64_t bytes, lapwing_accumulate_function accumulate,
-                         lapwing_combine_function combine, void* context);
+int lapwing_array_reduce(const lapwing_array* array, void* value, uint64_t bytes,
+                         lapwing_accumulate_function accumulate, lapwing_combine_function combine, void* context);
 
 /// Internal: one dimension of what inline functions reach. Not for programs.
 typedef struct lapwing_array_axis {
@@ -267,47 +275,61 @@ static inline void* lapwing_array_address_3(const lapwing_array* array, int64_t 
     return head->base + p * axis[0].stride + q * axis[1].stride + r * axis[2].stride;
 }
 
+/// The same in any number of dimensions, which must be the array's, with the index as an array: null if it is another.
+/// With it elements of any type are read and written inline. Not for null handles. Local, any thread. Cost: as above.
+static inline void* lapwing_array_address(const lapwing_array* array, int dimensions, const int64_t* index) {
+    const lapwing_array_head* const head = (const lapwing_array_head*)(const void*)array;
+    uint64_t place = 0;
+    int d;
+    if (dimensions != head->dimensions) return NULL;
+    for (d = 0; d < dimensions; ++d)
+        if ((uint64_t)index[d] - (uint64_t)head->lower[d] >= head->extent[d]) return NULL;
+        else place += ((uint64_t)index[d] - (uint64_t)head->lower[d]) * head->stride[d];
+    return head->base + place;
+}
+
 /* Not for programs: what inline functions cannot reach, as lapwing_array_get_typed() and lapwing_array_put_typed() with
    the number of dimensions checked. Values go by register, so that those of callers need no memory. */
 typedef struct lapwing_far_value {
     int code;
     uint64_t bits;
 } lapwing_far_value;
-lapwing_far_value lapwing_array_get_far_(lapwing_array* array, lapwing_type type, int dimensions, int64_t i, int64_t j,
-                                         int64_t k);
+lapwing_far_value lapwing_array_get_far_(const lapwing_array* array, lapwing_type type, int dimensions, int64_t i,
+                                         int64_t j, int64_t k);
 int lapwing_array_put_far_(lapwing_array* array, lapwing_type type, int dimensions, int64_t i, int64_t j, int64_t k,
                            uint64_t bits);
 #define LAPWING_UNPACK_(...) __VA_ARGS__
 
-/// lapwing_array_get_double_2(array, i, j, &x), lapwing_array_put_int64_1(array, i, x) and so on: inline access to
-/// elements of arrays of one, two and three dimensions, as lapwing_array_get_typed() and lapwing_array_put_typed(). Not
-/// for null handles. Local, any thread.
-#define LAPWING_ELEMENT_FUNCTIONS_(name, ctype, type_, number, n, first, parameters, all, near, place)                 \
-    static inline int lapwing_array_get_##name##_##n(lapwing_array* array, LAPWING_UNPACK_ parameters, ctype* value) { \
-        const lapwing_array_head* const head = (const lapwing_array_head*)(const void*)array;                          \
-        const lapwing_array_axis* const axis = &head->axes[first];                                                     \
-        const unsigned char* const base = head->reads[number];                                                         \
-        if (near && base != NULL) {                                                                                    \
-            *value = ((const ctype*)(const void*)(base + (place)))[LAPWING_LAST_##n##_];                               \
-            return 0;                                                                                                  \
-        } else {                                                                                                       \
-            const lapwing_far_value far = lapwing_array_get_far_(array, type_, n, LAPWING_UNPACK_ all);                \
-            if (far.code == 0) memcpy(value, &far.bits, sizeof *value);                                                \
-            return far.code;                                                                                           \
-        }                                                                                                              \
-    }                                                                                                                  \
-    static inline int lapwing_array_put_##name##_##n(lapwing_array* array, LAPWING_UNPACK_ parameters, ctype value) {  \
-        const lapwing_array_head* const head = (const lapwing_array_head*)(const void*)array;                          \
-        const lapwing_array_axis* const axis = &head->axes[first];                                                     \
-        unsigned char* const base = head->writes[number];                                                              \
-        if (near && base != NULL) {                                                                                    \
-            ((ctype*)(void*)(base + (place)))[LAPWING_LAST_##n##_] = value;                                            \
-            return 0;                                                                                                  \
-        } else {                                                                                                       \
-            uint64_t bits = 0;                                                                                         \
-            memcpy(&bits, &value, sizeof value);                                                                       \
-            return lapwing_array_put_far_(array, type_, n, LAPWING_UNPACK_ all, bits);                                 \
-        }                                                                                                              \
+/// Inline access to elements of arrays of one, two and three dimensions, as lapwing_array_get_typed() and
+/// lapwing_array_put_typed(): lapwing_array_get_double_2(array, i, j, &x), lapwing_array_put_int64_1(array, i, x) and
+/// so on. Not for null handles. Local, any thread.
+#define LAPWING_ELEMENT_FUNCTIONS_(name, ctype, type_, number, n, first, parameters, all, near, place)                \
+    static inline int lapwing_array_get_##name##_##n(const lapwing_array* array, LAPWING_UNPACK_ parameters,          \
+                                                     ctype* value) {                                                  \
+        const lapwing_array_head* const head = (const lapwing_array_head*)(const void*)array;                         \
+        const lapwing_array_axis* const axis = &head->axes[first];                                                    \
+        const unsigned char* const base = head->reads[number];                                                        \
+        if (near && base != NULL) {                                                                                   \
+            *value = ((const ctype*)(const void*)(base + (place)))[LAPWING_LAST_##n##_];                              \
+            return 0;                                                                                                 \
+        } else {                                                                                                      \
+            const lapwing_far_value far = lapwing_array_get_far_(array, type_, n, LAPWING_UNPACK_ all);               \
+            if (far.code == 0) memcpy(value, &far.bits, sizeof *value);                                               \
+            return far.code;                                                                                          \
+        }                                                                                                             \
+    }                                                                                                                 \
+    static inline int lapwing_array_put_##name##_##n(lapwing_array* array, LAPWING_UNPACK_ parameters, ctype value) { \
+        const lapwing_array_head* const head = (const lapwing_array_head*)(const void*)array;                         \
+        const lapwing_array_axis* const axis = &head->axes[first];                                                    \
+        unsigned char* const base = head->writes[number];                                                             \
+        if (near && base != NULL) {                                                                                   \
+            ((ctype*)(void*)(base + (place)))[LAPWING_LAST_##n##_] = value;                                           \
+            return 0;                                                                                                 \
+        } else {                                                                                                      \
+            uint64_t bits = 0;                                                                                        \
+            memcpy(&bits, &value, sizeof value);                                                                      \
+            return lapwing_array_put_far_(array, type_, n, LAPWING_UNPACK_ all, bits);                                \
+        }                                                                                                             \
     }
 /* The place of index `index` in dimension d of what is in reach. */
 #define LAPWING_PLACE_(index, d) ((uint64_t)(index) - (uint64_t)axis[d].lower)

@@ -30,7 +30,7 @@ typedef struct lapwing_prefetch_options {
 /// The options that null means: consistent, no promise, by index. Returns no error code. Local, any thread.
 lapwing_prefetch_options lapwing_prefetch_options_default(void);
 
-/// Which elements a rank will read beside its own.
+/// Which elements a rank will read besides its own.
 enum {
     LAPWING_PATTERN_STENCIL = 0,     ///< those up to `depth` away from one of its own
     LAPWING_PATTERN_ROW_WISE = 1,    ///< the rows of its own: all indices of the last dimension

@@ -77,6 +77,15 @@ int lapwing_slice_assign(const lapwing_slice* target, const lapwing_slice* sourc
 /// The same by a function, for slices of any types.
 int lapwing_slice_apply(const lapwing_slice* target, const lapwing_slice* source, lapwing_apply_function apply,
                         void* context);
+/// Computes an element of the target from one element of each source, in the order of the sources.
+typedef void (*lapwing_compute_function)(void* context, void* target, const void* const* sources);
+/// Collective over the arrays' ranks, one thread: each element of the target becomes what `compute` makes of the
+/// elements at its place in `count` sources, at least 1, of any types and distributions, with the same extents. Its
+/// owner calls the function once for each. The target may be a source. Otherwise as lapwing_slice_assign(). Cost: for
+/// the rank's part of the target, piece by piece, one transfer for each source and rank; 16 MiB, and memory for all
+/// values if a source overlaps the target with other elements.
+int lapwing_slice_compute(const lapwing_slice* target, int count, const lapwing_slice* const* sources,
+                          lapwing_compute_function compute, void* context);
 /// Collective, one thread: sets each element to `*value`.
 int lapwing_slice_fill(const lapwing_slice* target, const void* value);
 
@@ -92,6 +101,9 @@ int lapwing_assignment_add(lapwing_assignment* assignment, const lapwing_slice* 
                            int operation);
 int lapwing_assignment_add_apply(lapwing_assignment* assignment, const lapwing_slice* target,
                                  const lapwing_slice* source, lapwing_apply_function apply, void* context);
+int lapwing_assignment_add_compute(lapwing_assignment* assignment, const lapwing_slice* target, int count,
+                                   const lapwing_slice* const* sources, lapwing_compute_function compute,
+                                   void* context);
 int lapwing_assignment_add_fill(lapwing_assignment* assignment, const lapwing_slice* target, const void* value);
 /// Collective, one thread: carries out all of them. `compare` nonzero: first checks that all ranks have the same
 /// slices. LAPWING_ERR_USAGE for arrays that no longer exist, _MISMATCH, _PEER_LEFT, _MPI.

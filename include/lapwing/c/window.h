@@ -50,7 +50,7 @@ typedef struct lapwing_cache_options {
     int64_t victim_pages;     ///< with ..._DIRECT_MAPPED
     int acquire;              ///< LAPWING_CACHE_ACQUIRE_RANK, ..._THREAD
 } lapwing_cache_options;
-/// Options of a window beside its size: start with lapwing_window_options_default().
+/// Options of a window besides its size: start with lapwing_window_options_default().
 typedef struct lapwing_window_options {
     const char* name;                   ///< for messages and statistics; null: none
     unsigned int notification_counters; ///< for notified puts, at each rank, at most 4096
@@ -246,8 +246,8 @@ static inline unsigned char* lapwing_window_near_(const lapwing_window_head* hea
     if (place >= head->ranks || bytes > head->bytes || offset > head->bytes - bytes) return NULL;
     return head->bases[place] + offset;
 }
-/// lapwing_window_get_double(window, rank, offset, &x), lapwing_window_put_int64(window, rank, offset, x) and so on:
-/// one value, as lapwing_window_get() and lapwing_window_put(); gets are inline where the rank can load the value. Not
+/// One value, as lapwing_window_get() and lapwing_window_put(): lapwing_window_get_double(window, rank, offset, &x),
+/// lapwing_window_put_int64(window, rank, offset, x) and so on. Gets are inline where the rank can load the value. Not
 /// for null handles. Local, any thread.
 #define LAPWING_WINDOW_FUNCTIONS_(name, ctype)                                                                     \
     static inline int lapwing_window_get_##name(lapwing_window* window, int rank, uint64_t offset, ctype* value) { \

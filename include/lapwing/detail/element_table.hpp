@@ -34,6 +34,13 @@ public:
     [[nodiscard]] static std::uint64_t bytes_of(std::uint64_t first, std::uint64_t end) noexcept {
         return ((end - first) / group_size + 2) * sizeof(Group);
     }
+    /// Whether a table takes at most a few times as much memory as the copies that it is for, which have `bytes` bytes.
+    [[nodiscard]] static bool is_worth_its_memory(std::uint64_t first, std::uint64_t end,
+                                                  std::uint64_t bytes) noexcept {
+        return bytes_of(first, end) <= most_of_copies * bytes + 1024;
+    }
+    /// How many times.
+    static constexpr std::uint64_t most_of_copies = 8;
     [[nodiscard]] static std::uint64_t place(const Extents<N>& extents, const Index<N>& index) noexcept {
         std::uint64_t place = 0;
         for (std::size_t d = 0; d < N; ++d)
@@ -41,6 +48,7 @@ public:
         return place;
     }
     [[nodiscard]] bool empty() const noexcept { return groups_.empty(); }
+    [[nodiscard]] std::uint64_t bytes() const noexcept { return groups_.size() * sizeof(Group); }
 
     /// Adds `count` neighbours from `place` on, the first of which is at `address`. Where a group has others that do
     /// not lie as if all were neighbours, those of them that are there first stay; returns whether all could be added.

@@ -77,8 +77,8 @@ template <TriviallyCopyable T, std::size_t N>
 void GlobalArray<T, N>::prefetch_domains(const std::vector<Domain<N>>& needed, const PrefetchOptions& options,
                                          detail::prefetching::CopyState& state) {
     if (state_.prefetched == nullptr)
-        state_.prefetched =
-            std::make_unique<detail::arrays::PrefetchedElements<N>>(detail::arrays::PrefetchedElements<N>{state, {}});
+        state_.prefetched = std::make_unique<detail::arrays::PrefetchedElements<N>>(state);
+    const std::size_t parts_before = state_.prefetched->indices.parts();
     // A read of an automatic copy is no better than one of the element itself, where that is a load.
     // A halo is one block of memory, with those of the node.
     const bool node = !options.consistent || options.storage == PrefetchStorage::halo;
@@ -87,7 +87,7 @@ void GlobalArray<T, N>::prefetch_domains(const std::vector<Domain<N>>& needed, c
     else copy_rows(rows_to_copy(rest, node));
     if (state_.prefetched->of_node) bind_near(false);
     note_reach(options);
-    state_.prefetched->near = detail::arrays::ViewTable<T, N>{*this}.table();
+    if (state_.prefetched->indices.parts() != parts_before) state_.prefetched->tables.renew();
 }
 
 template <TriviallyCopyable T, std::size_t N>
@@ -120,7 +120,7 @@ namespace detail::arrays {
 
 /// Shapes of blocks that lie one after another, each row-major.
 template <std::size_t N>
-class OneBehindTheOther {
+class OneAfterTheOther {
 public:
     [[nodiscard]] distribution::BufferShape<N> operator()(const Domain<N>& block) noexcept {
         distribution::BufferShape<N> shape = distribution::BufferShape<N>::row_major(block);
@@ -149,7 +149,7 @@ void GlobalArray<T, N>::copy_domains(const detail::prefetching::NeededDomains<N>
         blocks = std::move(parts);
     }
     detail::arrays::PrefetchedIndices<N>& indices = state_.prefetched->indices;
-    std::byte* copies = add_copies_of(blocks, indices.bytes_of(blocks.size()), detail::arrays::OneBehindTheOther<N>{});
+    std::byte* copies = add_copies_of(blocks, indices.bytes_of(blocks.size()), detail::arrays::OneAfterTheOther<N>{});
     for (const Domain<N>& block : blocks) {
         indices.add(block, detail::distribution::BufferShape<N>::row_major(block).strides, copies, sizeof(T));
         copies += block.size() * sizeof(T);
@@ -335,7 +335,7 @@ public:
             const std::uint64_t place = ElementTable<N>::place(extents, run.first);
             const std::uint64_t first = std::max(place / group, next_group);
             const std::uint64_t end = (place + run.count - 1) / group + 1;
-            // Of a run that begins in the last group of the one before: the memory goes on behind that group's.
+            // Of a run that begins in the last group of the one before: the memory goes on after that group's.
             const std::uint64_t before = place / group < next_group ? 1 : 0;
             offsets_.push_back((groups_ - before) * group + place % group);
             groups_ += end - std::min(first, end);
@@ -346,9 +346,8 @@ public:
         first_ = ElementTable<N>::place(extents, runs.front().first);
         end_ = ElementTable<N>::place(extents, runs.back().first) + runs.back().count;
         // Not where most of the memory would be gaps, or the table.
-        constexpr std::uint64_t most = 8;
-        const std::uint64_t table = ElementTable<N>::bytes_of(first_, end_);
-        has_table_ = groups_ * group <= most * packed + group && table <= most * packed * element_bytes + 1024;
+        has_table_ = groups_ * group <= ElementTable<N>::most_of_copies * packed + group &&
+                     ElementTable<N>::is_worth_its_memory(first_, end_, packed * element_bytes);
         if (has_table_) return;
         std::uint64_t offset = 0;
         for (std::size_t k = 0; k < runs.size(); ++k) offsets_[k] = std::exchange(offset, offset + runs[k].count);
@@ -403,14 +402,27 @@ void GlobalArray<T, N>::copy_rows(const std::vector<detail::arrays::IndexRun<N>>
 
 namespace detail::arrays {
 
-/// Makes the table that a view of an array of one dimension reads own elements and copies by, if that is of use.
+/// The table that a view of an array of one dimension reads own elements and copies by, if that is of use.
 template <class T, std::size_t N>
 class ViewTable {
 public:
     explicit ViewTable(const GlobalArray<T, N>& array) noexcept : array_{array} {}
 
+    /// Made by the first view after a prefetch. Any threads may call it together.
+    [[nodiscard]] typename ElementTable<N>::Reader reader() {
+        using Reader = typename ElementTable<N>::Reader;
+        if (N != 1 || array_.state_.prefetched == nullptr) return {};
+        ViewTables<N>& tables = array_.state_.prefetched->tables;
+        if (const ElementTable<N>* const made = tables.latest()) return Reader{*made};
+        const auto [latest, is_new] = tables.set(table());
+        if (is_new) array_.state_.prefetched->state.count_index(latest->bytes());
+        return Reader{*latest};
+    }
+
+private:
     /// Empty where reads of neighbours are better off with boxes: where the array has more dimensions, or fewer than a
-    /// quarter as many copies as own elements, so that a loop can foresee where most elements are.
+    /// quarter as many copies as own elements, so that a loop can foresee where most elements are. And where the table
+    /// would take far more memory than the copies.
     [[nodiscard]] ElementTable<N> table() {
         if constexpr (N != 1) {
             return {};
@@ -420,14 +432,15 @@ public:
             const std::uint64_t own = elements_;
             state.prefetched->indices.for_each_part(
                 [this](const Domain<N>& part, std::byte* copies) { add(part.range(0).first(), part.size(), copies); });
-            if (own == 0 || elements_ - own < own / 4) return {};
+            const std::uint64_t copies = elements_ - own;
+            if (own == 0 || copies < own / 4 || !ElementTable<N>::is_worth_its_memory(first_, end_, copies * sizeof(T)))
+                return {};
             ElementTable<N> table{state.extents, first_, end_};
             for (const Part& part : parts_) table.add(part.first, part.count, part.address, sizeof(T));
             return table;
         }
     }
 
-private:
     struct Part {
         std::uint64_t first = 0;
         std::uint64_t count = 0;
@@ -470,9 +483,7 @@ PrefetchedView<T, N> GlobalArray<T, N>::view() const {
     this->require_open(".view");
     if (state_.prefetched != nullptr)
         while (!state_.prefetched->state.is_fresh()) this->refresh_copies();
-    const auto near = state_.prefetched != nullptr
-                          ? typename detail::arrays::ElementTable<N>::Reader{state_.prefetched->near}
-                          : typename detail::arrays::ElementTable<N>::Reader{};
+    const auto near = detail::arrays::ViewTable<T, N>{*this}.reader();
     if (state_.prefetched != nullptr && !state_.prefetched->around.empty())
         return {state_.prefetched->around.front(), *this, near};
     // All of the node, if that is one box.

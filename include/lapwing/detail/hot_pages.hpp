@@ -314,7 +314,7 @@ protected: // the cache fills it
                            std::memory_order_relaxed);
             else bits.fetch_or(mask, std::memory_order_release);
         }
-        hits_ += 1;
+        write_hits_ += 1;
     }
     /// Before what the cache knows of a page changes.
     void leave_stretch(std::uint64_t page) noexcept {
@@ -337,7 +337,8 @@ protected: // the cache fills it
     unsigned page_shift_ = 0;
     unsigned granule_shift_ = 0;
     std::uint64_t page_bytes_ = 1;
-    std::uint64_t hits_ = 0; ///< since they were last collected
+    std::uint64_t hits_ = 0;       ///< reads that found their value here, ever
+    std::uint64_t write_hits_ = 0; ///< the same of writes: apart, since reads and writes bypass the cache apart
     Run* runs_ = &no_run;
     std::uint64_t run_mask_ = 0;
     unsigned run_shift_ = 3;
@@ -355,12 +356,14 @@ public:
     /// That of the calling thread; one that finds nothing if it has none.
     [[nodiscard]] HotPageTable& mine() const noexcept { return *hot_pages_[support::thread_number_plus_one]; }
     void drop_mine() noexcept { hot_pages_[support::thread_number_plus_one] = &nothing; }
+    /// That of a thread that has ended, whose number no thread gets meanwhile.
+    void drop(unsigned thread) noexcept { hot_pages_[thread + 1] = &nothing; }
     void set_mine(HotPageTable& table) noexcept { hot_pages_[support::thread_number_plus_one] = &table; }
 
 private:
     static inline HotPageTable nothing{};
-    /// By number: only the thread that has it, or had it before, uses an entry. The last one is of all threads without
-    /// a number of their own, and finds nothing.
+    /// By number: only the thread that has it, or has kept it from others, uses an entry. The last one is of all
+    /// threads without a number of their own, and finds nothing.
     std::array<HotPageTable*, support::numbered_threads + 2> hot_pages_;
 };
 

@@ -19,8 +19,7 @@ inline constexpr std::uint64_t no_limit = std::numeric_limits<std::uint64_t>::ma
 /// |---|---|---|
 /// | `offsets` null | offset + i * stride | block_bytes |
 /// | `offsets` set, `starts` null | offset + offsets[i] | block_bytes |
-/// | `starts` set | offset + offsets[i] | starts[i + 1] - starts[i]; in a packed buffer it begins at starts[i] -
-/// starts[0] |
+/// | `starts` set | offset + offsets[i] | starts[i + 1] - starts[i]; packed it begins at starts[i] - starts[0] |
 struct BlockRun {
     std::int64_t offset = 0;
     std::uint64_t block_bytes = 0;

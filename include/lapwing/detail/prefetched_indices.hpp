@@ -99,13 +99,13 @@ public:
         const auto same_row = [&](const Run& run) {
             return std::equal(index.begin(), index.end() - 1, run.first.begin());
         };
-        const auto behind = std::ranges::upper_bound(runs_, index, {}, &Run::first);
-        if (behind != runs_.begin())
-            if (const Run& run = *std::prev(behind); same_row(run))
+        const auto after = std::ranges::upper_bound(runs_, index, {}, &Run::first);
+        if (after != runs_.begin())
+            if (const Run& run = *std::prev(after); same_row(run))
                 if (const auto at = static_cast<std::uint64_t>(index[N - 1] - run.first[N - 1]); at < run.count)
                     return {true, std::min(count, run.count - at)};
-        if (behind != runs_.end() && same_row(*behind))
-            count = std::min(count, static_cast<std::uint64_t>(behind->first[N - 1] - index[N - 1]));
+        if (after != runs_.end() && same_row(*after))
+            count = std::min(count, static_cast<std::uint64_t>(after->first[N - 1] - index[N - 1]));
         return {false, count};
     }
 
@@ -140,6 +140,8 @@ public:
     /// What is here, but for the runs, as domains.
     [[nodiscard]] const std::vector<Domain<N>>& domains() const noexcept { return domains_; }
     [[nodiscard]] bool has_runs() const noexcept { return !runs_.empty(); }
+    /// How many domains and runs are here.
+    [[nodiscard]] std::size_t parts() const noexcept { return domains_.size() + runs_.size(); }
 
     /// What this object takes for so many domains, or runs.
     [[nodiscard]] static std::uint64_t bytes_of(std::size_t domains) noexcept {
@@ -223,8 +225,8 @@ private:
         if (run == runs_.begin()) return nullptr;
         --run;
         if (!std::equal(index.begin(), index.end() - 1, run->first.begin())) return nullptr;
-        const auto behind = static_cast<std::uint64_t>(index[N - 1] - run->first[N - 1]);
-        return behind < run->count ? run->copies + behind * run_element_bytes_ : nullptr;
+        const auto place = static_cast<std::uint64_t>(index[N - 1] - run->first[N - 1]);
+        return place < run->count ? run->copies + place * run_element_bytes_ : nullptr;
     }
 
     PlacedBox<N> first_;  ///< of the dense ones, or one that holds nothing

@@ -153,7 +153,6 @@ private:
 /// `a[i][j]`.
 template <Shareable T, std::size_t B = 1, std::size_t N = 1>
 class SharedArray {
-    static_assert(alignof(ValueOf<T>) <= 64, "shared memory is aligned to 64 bytes: alignof(T) is larger");
     static_assert(B == dynamic_block || B <= UINT32_MAX, "a block has at most 2^32 - 1 elements (UPC_MAX_BLOCK_SIZE)");
 
 public:
@@ -295,7 +294,7 @@ private:
     SharedArray(const std::array<std::size_t, N>& extents, std::size_t block_size, detail::Made /*what*/)
         : extents_{extents}, size_{detail::product(extents.data(), N)} {
         const detail::BlockCount blocks = detail::blocks_of(size_, block_size);
-        begin_ = detail::allocate_array(blocks, size_, sizeof(value_type));
+        begin_ = detail::allocate_array(blocks, size_, detail::element_bytes<T>());
         if constexpr (B == dynamic_block) {
             block_.value = blocks.block_size;
             if (blocks.block_size > 1) by_block_ = lapwing::detail::distribution::Reciprocal{blocks.block_size};

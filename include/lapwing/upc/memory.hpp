@@ -12,20 +12,17 @@ namespace lapwing::upc {
 /// in turn; the pointer has the block size B, which equals `block_size` in most programs. Not cleared.
 template <class T, std::size_t B = 1>
 [[nodiscard]] Pointer<T, B> all_alloc(std::size_t blocks, std::size_t block_size = B) {
-    static_assert(alignof(ValueOf<T>) <= 64, "shared memory is aligned to 64 bytes: alignof(T) is larger");
-    return Pointer<T, B>{lapwing_upc_all_alloc(blocks, block_size * sizeof(ValueOf<T>))};
+    return Pointer<T, B>{lapwing_upc_all_alloc(blocks, block_size * detail::element_bytes<T>())};
 }
 /// As above.
 template <class T, std::size_t B = 1>
 [[nodiscard]] Pointer<T, B> global_alloc(std::size_t blocks, std::size_t block_size = B) {
-    static_assert(alignof(ValueOf<T>) <= 64, "shared memory is aligned to 64 bytes: alignof(T) is larger");
-    return Pointer<T, B>{lapwing_upc_global_alloc(blocks, block_size * sizeof(ValueOf<T>))};
+    return Pointer<T, B>{lapwing_upc_global_alloc(blocks, block_size * detail::element_bytes<T>())};
 }
 /// upc_alloc: `count` elements with affinity to the calling thread; the pointer has an indefinite block size.
 template <class T>
 [[nodiscard]] Pointer<T, indefinite> alloc(std::size_t count) {
-    static_assert(alignof(ValueOf<T>) <= 64, "shared memory is aligned to 64 bytes: alignof(T) is larger");
-    return Pointer<T, indefinite>{lapwing_upc_alloc(count * sizeof(ValueOf<T>))};
+    return Pointer<T, indefinite>{lapwing_upc_alloc(count * detail::element_bytes<T>())};
 }
 /// upc_free, by any thread, and upc_all_free, collective: of a pointer that one of these returned, or null.
 inline void free(const GenericPointer& p) { lapwing_upc_free(p.raw()); }
@@ -118,7 +115,7 @@ inline void synci() { lapwing_upc_synci(); }
 /// A hint that `count` elements starting at p, of one thread, will soon be read: with a cache they are requested now.
 template <class T, std::size_t B>
 void prefetch(const Pointer<T, B>& p, std::size_t count = 1) {
-    lapwing_upc_prefetch(p.raw(), count * sizeof(ValueOf<T>));
+    lapwing_upc_prefetch(p.raw(), count * detail::element_bytes<T>());
 }
 
 } // namespace lapwing::upc

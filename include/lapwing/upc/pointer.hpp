@@ -233,86 +233,63 @@ template <class T, std::size_t B>
     return GenericPointer{a} == GenericPointer{b};
 }
 
+namespace detail {
+
+/// A Pointer, or a shared object whose value is one: `p[i]`.
+template <class P>
+concept PointerOperand = is_pointer_to_shared<lapwing::detail::support::value_of_t<P>>;
+/// The same, or an object whose value is a GenericPointer; to one itself other types convert.
+template <class P>
+concept AnyPointerOperand =
+    PointerOperand<P> ||
+    (lapwing::detail::support::is_element<P> && std::same_as<lapwing::detail::support::value_of_t<P>, GenericPointer>);
+
+} // namespace detail
+
 /// UPC's operators as functions: upc_threadof(p), upc_phaseof(p), upc_addrfield(p), upc_resetphase(p), upc_cast(p).
-template <class T, std::size_t B>
-[[nodiscard]] int threadof(const Pointer<T, B>& p) noexcept {
-    return p.threadof();
+template <detail::AnyPointerOperand P>
+[[nodiscard]] int threadof(const P& p) noexcept(detail::is_pointer_to_shared<P>) {
+    return lapwing::detail::support::value_of(p).threadof();
 }
 /// As above.
 [[nodiscard]] inline int threadof(const GenericPointer& p) noexcept { return p.threadof(); }
 /// As above.
-template <class T, std::size_t B>
-[[nodiscard]] std::size_t phaseof(const Pointer<T, B>& p) noexcept {
-    return p.phaseof();
+template <detail::AnyPointerOperand P>
+[[nodiscard]] std::size_t phaseof(const P& p) noexcept(detail::is_pointer_to_shared<P>) {
+    return lapwing::detail::support::value_of(p).phaseof();
 }
 /// As above.
 [[nodiscard]] inline std::size_t phaseof(const GenericPointer& p) noexcept { return p.phaseof(); }
 /// As above.
-template <class T, std::size_t B>
-[[nodiscard]] std::size_t addrfield(const Pointer<T, B>& p) noexcept {
-    return p.addrfield();
+template <detail::AnyPointerOperand P>
+[[nodiscard]] std::size_t addrfield(const P& p) noexcept(detail::is_pointer_to_shared<P>) {
+    return lapwing::detail::support::value_of(p).addrfield();
 }
 /// As above.
 [[nodiscard]] inline std::size_t addrfield(const GenericPointer& p) noexcept { return p.addrfield(); }
 /// As above.
+template <detail::AnyPointerOperand P>
+[[nodiscard]] auto resetphase(const P& p) noexcept(detail::is_pointer_to_shared<P>) {
+    return lapwing::detail::support::value_of(p).resetphase();
+}
+/// As above.
 [[nodiscard]] inline GenericPointer resetphase(const GenericPointer& p) noexcept { return p.resetphase(); }
 /// As above.
+template <detail::AnyPointerOperand P>
+[[nodiscard]] auto cast(const P& p) {
+    return lapwing::detail::support::value_of(p).cast();
+}
+/// As above.
 [[nodiscard]] inline void* cast(const GenericPointer& p) { return p.cast(); }
-/// As above.
-template <class T, std::size_t B>
-[[nodiscard]] Pointer<T, B> resetphase(const Pointer<T, B>& p) noexcept {
-    return p.resetphase();
-}
-/// As above.
-template <class T, std::size_t B>
-[[nodiscard]] ValueOf<T>* cast(const Pointer<T, B>& p) {
-    return p.cast();
-}
 /// upc_blocksizeof: of a pointer's object, in elements; 0: indefinite.
-template <class T, std::size_t B>
-[[nodiscard]] std::size_t blocksizeof(const Pointer<T, B>& p) noexcept {
-    return p.block_size();
+template <detail::PointerOperand P>
+[[nodiscard]] std::size_t blocksizeof(const P& p) noexcept(detail::is_pointer_to_shared<P>) {
+    return lapwing::detail::support::value_of(p).block_size();
 }
 /// upc_elemsizeof: in bytes.
 template <class T, std::size_t B>
 [[nodiscard]] std::size_t elemsizeof(const Pointer<T, B>& /*p*/) noexcept {
     return sizeof(ValueOf<T>);
-}
-/// The same of a shared object whose value is a pointer: `threadof(p[i])`.
-template <class E>
-    requires lapwing::detail::support::is_element<E>
-[[nodiscard]] int threadof(const E& object) {
-    return threadof(object.get());
-}
-/// As above.
-template <class E>
-    requires lapwing::detail::support::is_element<E>
-[[nodiscard]] std::size_t phaseof(const E& object) {
-    return phaseof(object.get());
-}
-/// As above.
-template <class E>
-    requires lapwing::detail::support::is_element<E>
-[[nodiscard]] std::size_t addrfield(const E& object) {
-    return addrfield(object.get());
-}
-/// As above.
-template <class E>
-    requires lapwing::detail::support::is_element<E>
-[[nodiscard]] auto resetphase(const E& object) {
-    return resetphase(object.get());
-}
-/// As above.
-template <class E>
-    requires lapwing::detail::support::is_element<E>
-[[nodiscard]] auto cast(const E& object) {
-    return cast(object.get());
-}
-/// As above.
-template <class E>
-    requires lapwing::detail::support::is_element<E>
-[[nodiscard]] std::size_t blocksizeof(const E& object) {
-    return blocksizeof(object.get());
 }
 /// upc_affinitysize: bytes with affinity to a thread in an object of total_bytes in blocks of block_bytes (0:
 /// indefinite).

@@ -78,6 +78,17 @@ using ValueOf = typename detail::Qualified<T>::type;
 template <class T>
 concept Shareable = TriviallyCopyable<ValueOf<T>>;
 
+namespace detail {
+
+/// Bytes of an element in shared memory, which can have it.
+template <class T>
+[[nodiscard]] consteval std::size_t element_bytes() {
+    static_assert(alignof(ValueOf<T>) <= 64, "shared memory is aligned to 64 bytes: alignof(T) is larger");
+    return sizeof(ValueOf<T>);
+}
+
+} // namespace detail
+
 template <Shareable Q>
 class Reference;
 template <class T, std::size_t B = 1>
