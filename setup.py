@@ -23,7 +23,7 @@ class BuildWithCMake(build_ext):
         subprocess.run(
             [
                 "cmake", "-S", source, "-B", build, "-DCMAKE_BUILD_TYPE=Release", "-DLAPWING_BUILD_PYTHON=ON", "-DLAPWING_BUILD_TESTS=OFF",
-                "-DLAPWING_BUILD_BENCHMARKS=OFF", "-DLAPWING_BUILD_EXAMPLES=OFF", "-DLAPWING_BUILD_TOOLS=OFF",
+                "-DLAPWING_BUILD_BENCHMARKS=OFF", "-DLAPWING_BUILD_EXAMPLES=OFF", "-DLAPWING_BUILD_TOOLS=OFF", "-DLAPWING_OTF2=OFF",
                 f"-DPython3_EXECUTABLE={sys.executable}", *([f"-DMPI_CXX_COMPILER={compiler}"] if compiler else []),
                 *shlex.split(os.environ.get("LAPWING_CMAKE_OPTIONS", "")),
             ],

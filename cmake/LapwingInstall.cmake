@@ -30,11 +30,16 @@ install(PROGRAMS "${PROJECT_SOURCE_DIR}/scripts/launch" DESTINATION ${CMAKE_INST
 # In the same directories as in the sources, so that their links work.
 install(FILES "${PROJECT_SOURCE_DIR}/README.md" "${PROJECT_SOURCE_DIR}/CONTRIBUTING.md" DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT documentation)
 install(
-    DIRECTORY "${PROJECT_SOURCE_DIR}/docs" "${PROJECT_SOURCE_DIR}/examples" "${PROJECT_SOURCE_DIR}/benchmarks"
+    DIRECTORY
+        "${PROJECT_SOURCE_DIR}/docs"
+        "${PROJECT_SOURCE_DIR}/examples"
+        "${PROJECT_SOURCE_DIR}/benchmarks"
+        "${PROJECT_SOURCE_DIR}/include"
     DESTINATION ${CMAKE_INSTALL_DOCDIR}
     COMPONENT documentation
     PATTERN "__pycache__" EXCLUDE
 )
+install(FILES "${PROJECT_SOURCE_DIR}/data/README.md" DESTINATION ${CMAKE_INSTALL_DOCDIR}/data COMPONENT documentation)
 # To be read beside the pages that name them; they run in a clone.
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/scripts" DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT documentation)
 install(EXPORT lapwingTargets NAMESPACE lapwing:: DESTINATION ${LAPWING_INSTALL_CMAKEDIR} COMPONENT development)

@@ -112,4 +112,5 @@ def main():
         output.write_text(text)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -36,6 +36,45 @@ def block(text):
     return ".nf\n" + roff(text.rstrip("\n")) + "\n.fi\n"
 
 
+def arguments_of(text, begin):
+    """What is between the bracket at `begin` and its end, split at commas outside of brackets; and where it ends."""
+    found, depth, word, end = [], 0, "", begin
+    while True:
+        sign = text[end]
+        depth += {"(": 1, ")": -1}.get(sign, 0)
+        end += 1
+        if depth == 0:
+            return [*found, word[1:].strip()] if not found else [found[0][1:].strip(), *(one.strip() for one in found[1:]), word.strip()], end
+        if sign == "," and depth == 1:
+            found.append(word)
+            word = ""
+        else:
+            word += sign
+
+
+def expanded(text, macros):
+    """Calls of these macros, as the preprocessor replaces them, as far as names of functions and arguments need it."""
+    while found := re.search(r"\b(" + "|".join(macros) + r")\s*\(", text):
+        names, body = macros[found[1]]
+        given, end = arguments_of(text, found.end() - 1)
+        for name, value in zip(names, given):
+            body = re.sub(rf"\b{name}\b", lambda _, value=value: value, body)
+        text = text[: found.start()] + body.replace("##", "") + text[end:]
+    return text
+
+
+def with_inline_functions(text):
+    """A header in which macros that define inline functions have given way to the declarations of these, below the same docstring."""
+    lines = text.replace("\\\n", " ")
+    macros = {found[1]: (found[2].replace(" ", "").split(","), found[3]) for found in re.finditer(r"^#define (LAPWING_\w*FUNCTIONS_\w*)\(([^)]*)\)(.*)$", lines, re.MULTILINE)}
+    if not macros:
+        return text
+    calls = "\n".join(re.findall(rf"^(?:{'|'.join(macros)})\(.*\)$", lines, re.MULTILINE))
+    code = re.sub(r"LAPWING_UNPACK_\s*\(([^()]*)\)", r"\1", expanded(calls, macros))
+    declarations = "".join(f"{one};\n" for one in re.findall(r"static inline (int lapwing_\w+\([^{}]*\)) \{", re.sub(r" +", " ", code)))
+    return re.sub(r"((?:^///[^\n]*\n)+)#define LAPWING_\w*FUNCTIONS_\w*\(", lambda found: f"{found[1]}{declarations}\n{found[0][len(found[1]):]}", text, count=1, flags=re.MULTILINE)
+
+
 class Header:
     """Functions of a header with the docstrings above them, and its types."""
 
@@ -43,6 +82,7 @@ class Header:
         self.name, self.groups, self.types = path.name, [], {}
         text = path.read_text()
         self.about = " ".join(line.strip(" *") for line in re.search(r"/\*\n(.*?)\*/", text, re.DOTALL)[1].splitlines())
+        text = with_inline_functions(text)
         text = re.sub(r"^#(?:[^\n]*\\\n)*[^\n]*\n", "\n", text, flags=re.MULTILINE).replace('extern "C" {', "")
         text = re.sub(r"(?<=\)) \{[^{}]*\n    (?:return|const|\*)[^}]*?^\}", ";", text, flags=re.DOTALL | re.MULTILINE)  # of inline functions
         docstring, code, collecting = [], "", False
@@ -309,4 +349,5 @@ def main():
         commands(sys.argv[2], Path(sys.argv[3]), [one.split("=", 1) for one in sys.argv[4:]])
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -153,8 +153,11 @@ public:
     /// Calls `run(index, elements, count, index_stride)` for each contiguous run of this rank's elements.
     using Run = std::function<void(const PaddedIndex&, std::byte*, std::uint64_t, std::int64_t)>;
     void for_each_run(const Run& run) const;
-    /// The start of a collective call that works on the rank's own elements.
-    void begin(const char* call) const { begin_collective(call); }
+    /// The start of a collective call that works on the rank's own elements; `what` the arguments are, if any.
+    void begin(const char* call, const char* what = nullptr, std::span<const std::int64_t> arguments = {}) const {
+        if (what == nullptr) begin_collective(call);
+        else begin_collective(call, what, arguments);
+    }
     void broadcast_copies(Rank root);
     [[noreturn]] void refuse_broadcast() const { throw_not_replicated(); }
     [[noreturn]] void refuse_empty(const char* call) const { throw_empty(call); }

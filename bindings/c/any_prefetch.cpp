@@ -92,9 +92,7 @@ std::vector<PaddedDomain> AnyPrefetch::needed_by(const KeptPattern& pattern) con
 
 void AnyPrefetch::prefetch_domains(const std::vector<PaddedDomain>& needed, const PrefetchOptions& options,
                                    prefetching::CopyState& state) {
-    if (array_.prefetched_ == nullptr)
-        array_.prefetched_ =
-            std::make_unique<arrays::PrefetchedElements<padded>>(arrays::PrefetchedElements<padded>{state, {}});
+    if (array_.prefetched_ == nullptr) array_.prefetched_ = std::make_unique<arrays::PrefetchedElements<padded>>(state);
     arrays::PrefetchedIndices<padded>& indices = array_.prefetched_->indices;
     // An automatic copy is no better than the element itself if that is loaded from memory.
     // A halo is one block of memory, with those of the node.

@@ -345,7 +345,7 @@ int lapwing_array_domain(const lapwing_array* array, int rank, uint64_t k, lapwi
     });
 }
 
-int lapwing_array_local(lapwing_array* array, void** memory, int64_t* extents, int64_t* strides) {
+int lapwing_array_local(const lapwing_array* array, void** memory, int64_t* extents, int64_t* strides) {
     return guarded("lapwing_array_local", [&] {
         const AnyArray& one = array_of(array);
         const AnyArray::LocalPart part = one.local_part(".local");

@@ -65,8 +65,8 @@ Located<T> first_best(const ArrayInside& inside, const char* call, T worst, Bett
 }
 
 template <class Better>
-int find_best(const char* name, const char* call, lapwing_array* array, void* value, std::int64_t* index, bool smallest,
-              Better) {
+int find_best(const char* name, const char* call, const lapwing_array* array, void* value, std::int64_t* index,
+              bool smallest, Better) {
     return guarded(name, [&] {
         const ArrayInside& inside = inside_of(array);
         require_pointer(value, "value");
@@ -103,7 +103,7 @@ int lapwing_array_fill(lapwing_array* array, const void* value) {
     });
 }
 
-int lapwing_array_copy(lapwing_array* target, lapwing_array* source) {
+int lapwing_array_copy(lapwing_array* target, const lapwing_array* source) {
     return guarded("lapwing_array_copy", [&] {
         const AnyArray& to = array_of(target);
         const AnyArray& from = array_of(source);
@@ -119,7 +119,7 @@ int lapwing_array_broadcast(lapwing_array* array, int root) {
     return guarded("lapwing_array_broadcast", [&] { array_of(array).broadcast_copies(lapwing::Rank{root}); });
 }
 
-int lapwing_array_sum(lapwing_array* array, void* sum) {
+int lapwing_array_sum(const lapwing_array* array, void* sum) {
     return guarded("lapwing_array_sum", [&] {
         const AnyArray& one = array_of(array);
         require_pointer(sum, "sum");
@@ -140,18 +140,18 @@ int lapwing_array_sum(lapwing_array* array, void* sum) {
     });
 }
 
-int lapwing_array_min(lapwing_array* array, void* value, int64_t* index) {
+int lapwing_array_min(const lapwing_array* array, void* value, int64_t* index) {
     return find_best("lapwing_array_min", ".min", array, value, index, true,
                      [](const auto& a, const auto& b) { return a < b; });
 }
 
-int lapwing_array_max(lapwing_array* array, void* value, int64_t* index) {
+int lapwing_array_max(const lapwing_array* array, void* value, int64_t* index) {
     return find_best("lapwing_array_max", ".max", array, value, index, false,
                      [](const auto& a, const auto& b) { return b < a; });
 }
 
-int lapwing_array_reduce(lapwing_array* array, void* value, uint64_t bytes, lapwing_accumulate_function accumulate,
-                         lapwing_combine_function combine, void* context) {
+int lapwing_array_reduce(const lapwing_array* array, void* value, uint64_t bytes,
+                         lapwing_accumulate_function accumulate, lapwing_combine_function combine, void* context) {
     return guarded("lapwing_array_reduce", [&] {
         const ArrayInside& inside = inside_of(array);
         const AnyArray& one = inside.array;
@@ -165,7 +165,7 @@ int lapwing_array_reduce(lapwing_array* array, void* value, uint64_t bytes, lapw
                 copy_index(inside, position, index.data());
                 for (std::uint64_t k = 0; k < count; ++k) {
                     accumulate(context, value, index.data(), memory + k * one.element_bytes());
-                    index[one.dimensions() - 1] += index_stride;
+                    index[one.dimensions() - 1] += index_stride * inside.stride[one.dimensions() - 1];
                 }
             });
         if (one.replicated()) one.barrier();

@@ -83,7 +83,7 @@ distribution::BufferShape<padded> shape_of(const ArrayInside& inside, const Padd
     return shape;
 }
 
-Completion start_patch(const char* call, lapwing_array* array, Direction direction, const lapwing_range* ranges,
+Completion start_patch(const char* call, const lapwing_array* array, Direction direction, const lapwing_range* ranges,
                        const void* buffer, const std::int64_t* strides) {
     const ArrayInside& inside = inside_of(array);
     const PaddedDomain domain = positions_of(inside, ranges);
@@ -107,7 +107,7 @@ std::vector<ListedPlace> places_of(const ArrayInside& inside, const char* call, 
     return places;
 }
 
-Completion start_list(const char* call, lapwing_array* array, Direction direction, std::size_t count,
+Completion start_list(const char* call, const lapwing_array* array, Direction direction, std::size_t count,
                       const std::int64_t* indices, const void* values) {
     const ArrayInside& inside = inside_of(array);
     std::vector<ListedPlace> places = places_of(inside, call, count, indices);
@@ -128,6 +128,36 @@ Home home_of(const ArrayInside& inside, const char* call, const std::int64_t* in
     return {inside.array.window_of(call), location.owner, offset_of(inside.array, location)};
 }
 
+void fetch_list(lapwing_array* array, int operation, std::size_t count, const std::int64_t* indices,
+                const void* operands, bool one_operand, void* before, lapwing_completion** completion) {
+    const ArrayInside& inside = inside_of(array);
+    const lapwing_type type = inside.array.type();
+    const mpi::AtomicOperation what = atomic_operation_of(operation, 8, type);
+    if (inside.array.replicated()) inside.array.refuse_atomic("fetch", {});
+    static constexpr std::uint64_t nothing = 0;
+    const bool reads = what == mpi::AtomicOperation::read;
+    AtomicList atomics{type, count, reads ? &nothing : operands, reads || one_operand, before};
+    const auto places = places_of(inside, ".fetch", count, indices);
+    end_list(arrays::start_list_of_atomics(inside.array.window_of(".fetch"), what, atomic_type_of(type), places,
+                                           atomics.list, "fetch"),
+             atomics, completion);
+}
+
+void compare_swap_list(lapwing_array* array, std::size_t count, const std::int64_t* indices, const void* expected,
+                       bool one_expected, const void* desired, bool one_desired, void* before,
+                       lapwing_completion** completion) {
+    const ArrayInside& inside = inside_of(array);
+    const lapwing_type type = inside.array.type();
+    (void)atomic_type_of(type);
+    if (inside.array.replicated()) inside.array.refuse_atomic("compare_swap", {});
+    AtomicList atomics{type, count, desired, one_desired, before, "desired"};
+    atomics.expect(type, expected, one_expected);
+    const auto places = places_of(inside, ".compare_swap", count, indices);
+    end_list(arrays::start_list_of_atomics(inside.array.window_of(".compare_swap"), Atomic::replace,
+                                           atomic_type_of(type), places, atomics.list, "compare_swap"),
+             atomics, completion);
+}
+
 } // namespace
 } // namespace lapwing::detail::bindings
 
@@ -136,7 +166,7 @@ using lapwing::detail::arrays::Direction;
 
 extern "C" {
 
-int lapwing_array_get_element(lapwing_array* array, const int64_t* index, void* value) {
+int lapwing_array_get_element(const lapwing_array* array, const int64_t* index, void* value) {
     return guarded("lapwing_array_get_element", [&] {
         ArrayInside& inside = inside_of(array);
         require_pointer(value, "value");
@@ -152,7 +182,7 @@ int lapwing_array_put_element(lapwing_array* array, const int64_t* index, const 
     });
 }
 
-int lapwing_array_get_typed(lapwing_array* array, lapwing_type type, const int64_t* index, void* value) {
+int lapwing_array_get_typed(const lapwing_array* array, lapwing_type type, const int64_t* index, void* value) {
     return guarded("lapwing_array_get_typed", [&] {
         ArrayInside& inside = inside_of(array);
         require_type_of(inside.array, type);
@@ -170,8 +200,8 @@ int lapwing_array_put_typed(lapwing_array* array, lapwing_type type, const int64
     });
 }
 
-lapwing_far_value lapwing_array_get_far_(lapwing_array* array, lapwing_type type, int dimensions, int64_t i, int64_t j,
-                                         int64_t k) {
+lapwing_far_value lapwing_array_get_far_(const lapwing_array* array, lapwing_type type, int dimensions, int64_t i,
+                                         int64_t j, int64_t k) {
     lapwing_far_value value{};
     value.code = guarded("lapwing_array_get_typed", [&] {
         ArrayInside& inside = inside_of(array);
@@ -194,7 +224,7 @@ int lapwing_array_put_far_(lapwing_array* array, lapwing_type type, int dimensio
     });
 }
 
-int lapwing_array_prefetch_element(lapwing_array* array, const int64_t* index) {
+int lapwing_array_prefetch_element(const lapwing_array* array, const int64_t* index) {
     return guarded("lapwing_array_prefetch_element", [&] {
         const ArrayInside& inside = inside_of(array);
         const lapwing::Location location = inside.array.checked_location(".prefetch", position_of(inside, index));
@@ -203,7 +233,7 @@ int lapwing_array_prefetch_element(lapwing_array* array, const int64_t* index) {
     });
 }
 
-int lapwing_array_get(lapwing_array* array, const lapwing_range* ranges, void* buffer, const int64_t* strides) {
+int lapwing_array_get(const lapwing_array* array, const lapwing_range* ranges, void* buffer, const int64_t* strides) {
     return guarded("lapwing_array_get",
                    [&] { start_patch(".get", array, Direction::get, ranges, buffer, strides).wait(); });
 }
@@ -213,8 +243,8 @@ int lapwing_array_put(lapwing_array* array, const lapwing_range* ranges, const v
                    [&] { start_patch(".put", array, Direction::put, ranges, buffer, strides).wait(); });
 }
 
-int lapwing_array_start_get(lapwing_array* array, const lapwing_range* ranges, void* buffer, const int64_t* strides,
-                            lapwing_completion** completion) {
+int lapwing_array_start_get(const lapwing_array* array, const lapwing_range* ranges, void* buffer,
+                            const int64_t* strides, lapwing_completion** completion) {
     return guarded("lapwing_array_start_get", [&] {
         require_pointer(completion, "completion");
         give(start_patch(".start_get", array, Direction::get, ranges, buffer, strides), completion);
@@ -229,7 +259,7 @@ int lapwing_array_start_put(lapwing_array* array, const lapwing_range* ranges, c
     });
 }
 
-int lapwing_array_gather(lapwing_array* array, size_t count, const int64_t* indices, void* values) {
+int lapwing_array_gather(const lapwing_array* array, size_t count, const int64_t* indices, void* values) {
     return guarded("lapwing_array_gather",
                    [&] { start_list(".gather", array, Direction::get, count, indices, values).wait(); });
 }
@@ -239,7 +269,7 @@ int lapwing_array_scatter(lapwing_array* array, size_t count, const int64_t* ind
                    [&] { start_list(".scatter", array, Direction::put, count, indices, values).wait(); });
 }
 
-int lapwing_array_start_gather(lapwing_array* array, size_t count, const int64_t* indices, void* values,
+int lapwing_array_start_gather(const lapwing_array* array, size_t count, const int64_t* indices, void* values,
                                lapwing_completion** completion) {
     return guarded("lapwing_array_start_gather", [&] {
         require_pointer(completion, "completion");
@@ -283,35 +313,34 @@ int lapwing_array_update(lapwing_array* array, int operation, const int64_t* ind
 
 int lapwing_array_fetch_list(lapwing_array* array, int operation, size_t count, const int64_t* indices,
                              const void* operands, int one_operand, void* before) {
-    return guarded("lapwing_array_fetch_list", [&] {
-        const ArrayInside& inside = inside_of(array);
-        const lapwing_type type = inside.array.type();
-        const lapwing::detail::mpi::AtomicOperation what = atomic_operation_of(operation, 8, type);
-        if (inside.array.replicated()) inside.array.refuse_atomic("fetch", {});
-        static constexpr std::uint64_t nothing = 0;
-        const bool reads = what == lapwing::detail::mpi::AtomicOperation::read;
-        AtomicList atomics{type, count, reads ? &nothing : operands, reads || one_operand != 0, before};
-        const auto places = places_of(inside, ".fetch", count, indices);
-        lapwing::detail::arrays::start_list_of_atomics(inside.array.window_of(".fetch"), what, atomic_type_of(type),
-                                                       places, atomics.list, "fetch")
-            .wait();
+    return guarded("lapwing_array_fetch_list",
+                   [&] { fetch_list(array, operation, count, indices, operands, one_operand != 0, before, nullptr); });
+}
+
+int lapwing_array_start_fetch_list(lapwing_array* array, int operation, size_t count, const int64_t* indices,
+                                   const void* operands, int one_operand, void* before,
+                                   lapwing_completion** completion) {
+    return guarded("lapwing_array_start_fetch_list", [&] {
+        require_pointer(completion, "completion");
+        fetch_list(array, operation, count, indices, operands, one_operand != 0, before, completion);
     });
 }
 
 int lapwing_array_compare_swap_list(lapwing_array* array, size_t count, const int64_t* indices, const void* expected,
                                     int one_expected, const void* desired, int one_desired, void* before) {
     return guarded("lapwing_array_compare_swap_list", [&] {
-        const ArrayInside& inside = inside_of(array);
-        const lapwing_type type = inside.array.type();
-        (void)atomic_type_of(type);
-        if (inside.array.replicated()) inside.array.refuse_atomic("compare_swap", {});
-        AtomicList atomics{type, count, desired, one_desired != 0, before};
-        atomics.expect(type, expected, one_expected != 0);
-        const auto places = places_of(inside, ".compare_swap", count, indices);
-        lapwing::detail::arrays::start_list_of_atomics(inside.array.window_of(".compare_swap"),
-                                                       lapwing::Atomic::replace, atomic_type_of(type), places,
-                                                       atomics.list, "compare_swap")
-            .wait();
+        compare_swap_list(array, count, indices, expected, one_expected != 0, desired, one_desired != 0, before,
+                          nullptr);
+    });
+}
+
+int lapwing_array_start_compare_swap_list(lapwing_array* array, size_t count, const int64_t* indices,
+                                          const void* expected, int one_expected, const void* desired, int one_desired,
+                                          void* before, lapwing_completion** completion) {
+    return guarded("lapwing_array_start_compare_swap_list", [&] {
+        require_pointer(completion, "completion");
+        compare_swap_list(array, count, indices, expected, one_expected != 0, desired, one_desired != 0, before,
+                          completion);
     });
 }
 

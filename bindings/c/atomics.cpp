@@ -27,10 +27,11 @@ mpi::AtomicOperation atomic_operation_of(int operation, int count, lapwing_type 
     return static_cast<mpi::AtomicOperation>(operation);
 }
 
-AtomicList::AtomicList(lapwing_type type, std::size_t count, const void* operands, bool one_operand, void* before)
+AtomicList::AtomicList(lapwing_type type, std::size_t count, const void* operands, bool one_operand, void* before,
+                       const char* name)
     : list(count) {
     const std::uint64_t bytes = size_of(type);
-    require_memory(operands, count, "operands");
+    require_memory(operands, count, name);
     if (before == nullptr) {
         unwanted = std::make_unique<std::byte[]>(count * bytes);
         before = unwanted.get();
@@ -123,21 +124,20 @@ void update_value(Window& window, int operation, lapwing_type type, Rank rank, O
     with_atomic(type, [&]<class T>(T) { update(window, what, rank, offset, value_at<T>(operand)); });
 }
 
-namespace {
-
-void set_offsets(AtomicList& atomics, const uint64_t* offsets) {
-    require_memory(offsets, atomics.list.size(), "offsets");
-    for (std::size_t k = 0; k < atomics.list.size(); ++k) atomics.list[k].offset = offsets[k];
-}
-
-/// If the results are not needed the call has to wait, since their memory is its own.
-void end(Completion transfer, const AtomicList& atomics, lapwing_completion** completion) {
+void end_list(Completion transfer, const AtomicList& atomics, lapwing_completion** completion) {
     if (completion == nullptr || atomics.unwanted != nullptr) {
         transfer.wait();
         if (completion != nullptr) *completion = nullptr;
     } else {
         give(std::move(transfer), completion);
     }
+}
+
+namespace {
+
+void set_offsets(AtomicList& atomics, const uint64_t* offsets) {
+    require_memory(offsets, atomics.list.size(), "offsets");
+    for (std::size_t k = 0; k < atomics.list.size(); ++k) atomics.list[k].offset = offsets[k];
 }
 
 void fetch_list(lapwing_window* window, int operation, lapwing_type type, int rank, size_t count,
@@ -152,7 +152,7 @@ void fetch_list(lapwing_window* window, int operation, lapwing_type type, int ra
     }
     AtomicList atomics{type, count, operands, one_operand, before};
     set_offsets(atomics, offsets);
-    end(one.start_atomics(what, atomic_type_of(type), Rank{rank}, atomics.list, "fetch"), atomics, completion);
+    end_list(one.start_atomics(what, atomic_type_of(type), Rank{rank}, atomics.list, "fetch"), atomics, completion);
 }
 
 void compare_swap_list(lapwing_window* window, lapwing_type type, int rank, size_t count, const uint64_t* offsets,
@@ -160,11 +160,11 @@ void compare_swap_list(lapwing_window* window, lapwing_type type, int rank, size
                        lapwing_completion** completion) {
     Window& one = window_of(window);
     (void)atomic_type_of(type);
-    AtomicList atomics{type, count, desired, one_desired, before};
+    AtomicList atomics{type, count, desired, one_desired, before, "desired"};
     atomics.expect(type, expected, one_expected);
     set_offsets(atomics, offsets);
-    end(one.start_atomics(Atomic::replace, atomic_type_of(type), Rank{rank}, atomics.list, "compare_swap"), atomics,
-        completion);
+    end_list(one.start_atomics(Atomic::replace, atomic_type_of(type), Rank{rank}, atomics.list, "compare_swap"),
+             atomics, completion);
 }
 
 } // namespace

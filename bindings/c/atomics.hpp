@@ -1,7 +1,9 @@
 #pragma once
 
+#include <lapwing/c/completion.h>
 #include <lapwing/c/type.h>
 #include <lapwing/c/window.h>
+#include <lapwing/completion.hpp>
 #include <lapwing/detail/atomic.hpp>
 #include <lapwing/rank.hpp>
 #include <lapwing/window.hpp>
@@ -27,10 +29,14 @@ struct AtomicList {
     std::vector<mpi::ListedAtomic> list;
     std::unique_ptr<std::byte[]> unwanted;
 
-    /// `operands` may be null where the operation reads none.
-    AtomicList(lapwing_type type, std::size_t count, const void* operands, bool one_operand, void* before);
+    /// `operands` may be null where the operation reads none; `name` is the argument's.
+    AtomicList(lapwing_type type, std::size_t count, const void* operands, bool one_operand, void* before,
+               const char* name = "operands");
     /// Of compare_swap.
     void expect(lapwing_type type, const void* expected, bool one_expected);
 };
+/// Hands the transfer over, or waits for it where `completion` is null. If the results are not needed the call has to
+/// wait, since their memory is its own.
+void end_list(Completion transfer, const AtomicList& atomics, lapwing_completion** completion);
 
 } // namespace lapwing::detail::bindings

@@ -49,7 +49,7 @@ std::pair<int, int> classify(std::string& text) {
     } catch (const MpiError& error) {
         return keep(error, LAPWING_ERR_MPI, error.code());
     } catch (const std::bad_alloc&) {
-        text += "memory of this process cannot be had; use smaller objects, or more ranks";
+        text += "this process can allocate no more memory; use smaller objects, or more ranks";
         return {LAPWING_ERR_MEMORY, 0};
     } catch (const std::exception& error) {
         return keep(error, LAPWING_ERR_INTERNAL);

@@ -43,11 +43,11 @@ using lapwing::Layout;
 
 namespace {
 
-/// A call that makes a layout, of what `make` gives.
+/// A call that makes a layout, of what `make` gives; `name` is the argument's.
 template <class Make>
-int make_layout(const char* call, lapwing_layout** layout, Make make) {
+int make_layout(const char* call, lapwing_layout** layout, Make make, const char* name = "layout") {
     return guarded(call, [&] {
-        require_pointer(layout, "layout");
+        require_pointer(layout, name);
         *layout = Handles<lapwing_layout>::make(make());
     });
 }
@@ -147,27 +147,32 @@ int lapwing_layout_to_mpi(const lapwing_layout* layout, MPI_Datatype* type) {
 }
 
 int lapwing_layout_slice(const lapwing_layout* layout, uint64_t begin, uint64_t end, lapwing_layout** slice) {
-    return make_layout("lapwing_layout_slice", slice, [&] { return layout_of(layout).slice(begin, end); });
+    return make_layout("lapwing_layout_slice", slice, [&] { return layout_of(layout).slice(begin, end); }, "slice");
 }
 
 int lapwing_layout_shift(const lapwing_layout* layout, int64_t distance, lapwing_layout** shifted) {
-    return make_layout("lapwing_layout_shift", shifted, [&] { return layout_of(layout).shift(distance); });
+    return make_layout("lapwing_layout_shift", shifted, [&] { return layout_of(layout).shift(distance); }, "shifted");
 }
 
 int lapwing_layout_repeat(const lapwing_layout* layout, uint64_t count, int64_t stride, lapwing_layout** repeated) {
-    return make_layout("lapwing_layout_repeat", repeated, [&] { return layout_of(layout).repeat(count, stride); });
+    return make_layout(
+        "lapwing_layout_repeat", repeated, [&] { return layout_of(layout).repeat(count, stride); }, "repeated");
 }
 
 int lapwing_layout_repeat_at(const lapwing_layout* layout, size_t count, const int64_t* offsets,
                              lapwing_layout** repeated) {
-    return make_layout("lapwing_layout_repeat_at", repeated, [&] {
-        require_memory(offsets, count, "offsets");
-        return layout_of(layout).repeat_at(Layout::Offsets(offsets, offsets + count));
-    });
+    return make_layout(
+        "lapwing_layout_repeat_at", repeated,
+        [&] {
+            require_memory(offsets, count, "offsets");
+            return layout_of(layout).repeat_at(Layout::Offsets(offsets, offsets + count));
+        },
+        "repeated");
 }
 
 int lapwing_layout_intersect(const lapwing_layout* layout, int64_t lower, int64_t upper, lapwing_layout** part) {
-    return make_layout("lapwing_layout_intersect", part, [&] { return layout_of(layout).intersect(lower, upper); });
+    return make_layout(
+        "lapwing_layout_intersect", part, [&] { return layout_of(layout).intersect(lower, upper); }, "part");
 }
 
 int lapwing_layout_query(const lapwing_layout* layout, lapwing_layout_info* info) {

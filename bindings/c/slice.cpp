@@ -1,4 +1,6 @@
 // Slices, assignments and checkpoints.
+#include "bindings/c/slice.hpp"
+
 #include "bindings/c/array.hpp"
 #include "bindings/c/call.hpp"
 #include "bindings/c/completion.hpp"
@@ -12,21 +14,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
-
-struct lapwing_slice : lapwing::detail::bindings::Object<lapwing_slice> {
-    static constexpr const char* object_name = "slice";
-
-    lapwing_slice(lapwing::detail::bindings::AnySlice made, lapwing_type of) : slice{std::move(made)}, type{of} {}
-
-    lapwing::detail::bindings::AnySlice slice;
-    lapwing_type type;
-};
 
 struct lapwing_assignment : lapwing::detail::bindings::Object<lapwing_assignment> {
     static constexpr const char* object_name = "assignment";
@@ -109,6 +104,35 @@ void add_function_to(Assignment& assignment, const lapwing_slice* target, const 
                 apply(context, block + k * target_bytes, value);
         }
     });
+}
+
+void add_computed_to(Assignment& assignment, const lapwing_slice* target, int count,
+                     const lapwing_slice* const* sources, lapwing_compute_function compute, void* context) {
+    const lapwing_slice& to = use(target);
+    if (count < 1) throw RangeError{fmt::format("the argument 'count' is {}; pass one source or more", count)};
+    require_pointer(sources, "sources");
+    require_pointer(reinterpret_cast<const void*>(compute), "compute");
+    std::vector<const slices::SliceBase*> from;
+    std::vector<std::uint64_t> bytes;
+    for (int k = 0; k < count; ++k) {
+        from.push_back(&use(sources[k]).slice);
+        bytes.push_back(size_of(sources[k]->type));
+    }
+    const std::uint64_t target_bytes = size_of(to.type);
+    assignment.add_untyped_sources(
+        to.slice, from,
+        [=, next = std::vector<const void*>(from.size())](const slices::ElementRun& run,
+                                                          std::span<const std::byte* const> values) mutable {
+            std::ranges::copy(values, next.begin());
+            for (std::uint64_t b = 0; b < run.blocks; ++b) {
+                std::byte* const block = run.target + static_cast<std::int64_t>(b) * run.stride;
+                for (std::uint64_t k = 0; k < run.block; ++k) {
+                    compute(context, block + k * target_bytes, next.data());
+                    for (std::size_t s = 0; s < next.size(); ++s)
+                        next[s] = static_cast<const std::byte*>(next[s]) + bytes[s];
+                }
+            }
+        });
 }
 
 void add_fill_to(Assignment& assignment, const lapwing_slice* target, const void* value) {
@@ -254,6 +278,15 @@ int lapwing_slice_apply(const lapwing_slice* target, const lapwing_slice* source
     });
 }
 
+int lapwing_slice_compute(const lapwing_slice* target, int count, const lapwing_slice* const* sources,
+                          lapwing_compute_function compute, void* context) {
+    return guarded("lapwing_slice_compute", [&] {
+        lapwing::Assignment assignment;
+        add_computed_to(assignment, target, count, sources, compute, context);
+        assignment.execute();
+    });
+}
+
 int lapwing_slice_fill(const lapwing_slice* target, const void* value) {
     return guarded("lapwing_slice_fill", [&] {
         lapwing::Assignment assignment;
@@ -287,6 +320,13 @@ int lapwing_assignment_add_apply(lapwing_assignment* assignment, const lapwing_s
                                  const lapwing_slice* source, lapwing_apply_function apply, void* context) {
     return guarded("lapwing_assignment_add_apply",
                    [&] { add_function_to(use(assignment).assignment, target, source, apply, context); });
+}
+
+int lapwing_assignment_add_compute(lapwing_assignment* assignment, const lapwing_slice* target, int count,
+                                   const lapwing_slice* const* sources, lapwing_compute_function compute,
+                                   void* context) {
+    return guarded("lapwing_assignment_add_compute",
+                   [&] { add_computed_to(use(assignment).assignment, target, count, sources, compute, context); });
 }
 
 int lapwing_assignment_add_fill(lapwing_assignment* assignment, const lapwing_slice* target, const void* value) {

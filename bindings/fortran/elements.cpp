@@ -43,6 +43,13 @@ int check_values(const char* call, const lapwing_array* array, const CFI_cdesc_t
     });
 }
 
+/// The same for a call that does not wait, and uses the memory itself.
+int check_started_values(const char* call, const lapwing_array* array, const CFI_cdesc_t* values, std::int64_t count,
+                         const char* name, bool scalar) {
+    if (const int code = check_values(call, array, values, count, name, scalar)) return code;
+    return guarded(call, [&] { fortran::require_contiguous(fortran::present(values, name), name); });
+}
+
 void* address_of(const CFI_cdesc_t* value) { return value != nullptr ? value->base_addr : nullptr; }
 int is_one(const CFI_cdesc_t* value) { return value->rank == 0 ? 1 : 0; }
 
@@ -181,6 +188,14 @@ void combine(void* context, void* left, const void* right) {
     own.combine(own.context, left, right);
 }
 
+/// `call(d)` with C's number of a dimension.
+template <class Call>
+int along(const lapwing_array* array, int dimension, Call call) {
+    int dimensions = 0;
+    if (const int code = lapwing_fortran_array_dimensions(array, &dimensions)) return code;
+    return call(dimensions - dimension);
+}
+
 /// The type that a sum of such elements has.
 lapwing_type type_of_sum(lapwing_type type) {
     switch (lapwing_type_kind(type)) {
@@ -316,6 +331,28 @@ int lapwing_fortran_array_compare_swap_list(lapwing_array* array, int64_t count,
     if (code == LAPWING_SUCCESS) to.copy_back();
     return code;
 }
+int lapwing_fortran_array_start_fetch_list(lapwing_array* array, int operation, int64_t count, const int64_t* indices,
+                                           const CFI_cdesc_t* operands, CFI_cdesc_t* before,
+                                           lapwing_completion** completion) {
+    const char* const call = "lapwing_array_start_fetch_list";
+    int code = check_started_values(call, array, operands, count, "operands", true);
+    if (code == LAPWING_SUCCESS) code = check_started_values(call, array, before, count, "before", false);
+    if (code != LAPWING_SUCCESS) return code;
+    return lapwing_array_start_fetch_list(array, operation, static_cast<std::size_t>(count), indices,
+                                          operands->base_addr, is_one(operands), before->base_addr, completion);
+}
+int lapwing_fortran_array_start_compare_swap_list(lapwing_array* array, int64_t count, const int64_t* indices,
+                                                  const CFI_cdesc_t* expected, const CFI_cdesc_t* desired,
+                                                  CFI_cdesc_t* before, lapwing_completion** completion) {
+    const char* const call = "lapwing_array_start_compare_swap_list";
+    int code = check_started_values(call, array, expected, count, "expected", true);
+    if (code == LAPWING_SUCCESS) code = check_started_values(call, array, desired, count, "desired", true);
+    if (code == LAPWING_SUCCESS) code = check_started_values(call, array, before, count, "before", false);
+    if (code != LAPWING_SUCCESS) return code;
+    return lapwing_array_start_compare_swap_list(array, static_cast<std::size_t>(count), indices, expected->base_addr,
+                                                 is_one(expected), desired->base_addr, is_one(desired),
+                                                 before->base_addr, completion);
+}
 
 int lapwing_fortran_array_fill(lapwing_array* array, const CFI_cdesc_t* value) {
     if (const int code = check_value("lapwing_array_fill", array, value, "value")) return code;
@@ -350,6 +387,33 @@ int lapwing_fortran_array_reduce(lapwing_array* array, CFI_cdesc_t* value,
                                           combine, &own);
     if (code == LAPWING_SUCCESS) memory.copy_back();
     return code;
+}
+
+int lapwing_fortran_array_sum_along(lapwing_array* array, int dimension, const lapwing_slice* target) {
+    return along(array, dimension, [&](int d) { return lapwing_array_sum_along(array, d, target); });
+}
+int lapwing_fortran_array_min_along(lapwing_array* array, int dimension, const lapwing_slice* target) {
+    return along(array, dimension, [&](int d) { return lapwing_array_min_along(array, d, target); });
+}
+int lapwing_fortran_array_max_along(lapwing_array* array, int dimension, const lapwing_slice* target) {
+    return along(array, dimension, [&](int d) { return lapwing_array_max_along(array, d, target); });
+}
+int lapwing_fortran_array_reduce_along(lapwing_array* array, int dimension, const lapwing_slice* target,
+                                       const CFI_cdesc_t* identity, lapwing_accumulate_function accumulate_function,
+                                       lapwing_combine_function combine_function, void* context) {
+    int dimensions = 0;
+    if (const int code = lapwing_fortran_array_dimensions(array, &dimensions)) return code;
+    Accumulate own{accumulate_function, combine_function, context, static_cast<std::size_t>(dimensions)};
+    Contiguous memory{identity};
+    return along(array, dimension, [&](int d) {
+        return lapwing_array_reduce_along(array, d, target, memory.data(),
+                                          fortran::count_of(*identity) * identity->elem_len, accumulate, combine, &own);
+    });
+}
+int lapwing_fortran_reduction_create(lapwing_array* array, int dimension, const lapwing_slice* target, int operation,
+                                     lapwing_reduction** reduction) {
+    return along(array, dimension,
+                 [&](int d) { return lapwing_reduction_create(array, d, target, operation, reduction); });
 }
 
 int lapwing_fortran_checkpoint_extents(lapwing_runtime* runtime, void* path, lapwing_type type, int64_t dimensions,

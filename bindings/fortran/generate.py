@@ -12,7 +12,7 @@ import re
 import sys
 from pathlib import Path
 
-HANDLES = "settings runtime completion layout window lock array slice assignment halo relabelling prefetch plan production recording".split()
+HANDLES = "settings runtime completion layout window lock array slice assignment reduction halo relabelling prefetch plan production recording".split()
 SCALARS = {"int": "integer(c_int)", "unsigned int": "integer(c_int)", "double": "real(c_double)"}
 SCALARS.update({name: "integer(c_int64_t)" for name in ("int64_t", "uint64_t", "size_t", "lapwing_type")})
 # Arguments that point to several numbers.
@@ -45,6 +45,8 @@ class Headers:
                 self.texts[name] = [line[3:].strip() for line in found[1].splitlines()]
         text = plain(comments)
         text = re.sub(r"static inline [^{]*\{.*?^\}", "", text, flags=re.DOTALL | re.MULTILINE)
+        for name, value in re.findall(r"^#define (LAPWING_VERSION_\w+) (\d+)$", path.read_text(), re.MULTILINE):
+            self.constants[name] = int(value)
         for body in re.findall(r"\benum \{(.*?)\}", text, re.DOTALL):
             value = -1
             for item in filter(None, (one.strip() for one in body.split(","))):
@@ -314,6 +316,13 @@ class Body:
             self.optional_value(argument.name, "type(c_ptr)", "c_null_ptr", f"{argument.name}%handle")
         else:
             self.call.append(f"{argument.name}%handle")
+
+    def add_slices(self, argument):
+        name = argument.name
+        self.dummy(argument, "type(lapwing_slice), intent(in)", "(:)")
+        self.locals.append(f"type(c_ptr) :: {name}_c(size({name}))")
+        self.before.append(f"{name}_c = {name}%handle")
+        self.call += [f"size({name}, kind=c_int)", f"{name}_c"]
 
     def add_new(self, argument, thing, lent):
         self.dummy(argument, f"class(lapwing_{thing}), intent(inout)")

@@ -63,7 +63,7 @@ lapwing_type type_of(const CFI_cdesc_t& value, const char* name) {
         break;
     }
     throw UsageError{
-        fmt::format("the argument '{}' has elements of {} bytes of a type that Lapwing has not; take integers "
+        fmt::format("the argument '{}' has elements of {} bytes of a type that Lapwing does not have; take integers "
                     "of 1 to 8 bytes, real and complex numbers of real32 and real64, or lapwing_bytes({})",
                     name, bytes, bytes)};
 }

@@ -232,12 +232,27 @@ int lapwing_fortran_array_fetch_list(lapwing_array* array, int operation, int64_
 int lapwing_fortran_array_compare_swap_list(lapwing_array* array, int64_t count, const int64_t* indices,
                                             const CFI_cdesc_t* expected, const CFI_cdesc_t* desired,
                                             CFI_cdesc_t* before);
+int lapwing_fortran_array_start_fetch_list(lapwing_array* array, int operation, int64_t count, const int64_t* indices,
+                                           const CFI_cdesc_t* operands, CFI_cdesc_t* before,
+                                           lapwing_completion** completion);
+int lapwing_fortran_array_start_compare_swap_list(lapwing_array* array, int64_t count, const int64_t* indices,
+                                                  const CFI_cdesc_t* expected, const CFI_cdesc_t* desired,
+                                                  CFI_cdesc_t* before, lapwing_completion** completion);
 int lapwing_fortran_array_fill(lapwing_array* array, const CFI_cdesc_t* value);
 int lapwing_fortran_array_sum(lapwing_array* array, CFI_cdesc_t* sum);
 int lapwing_fortran_array_min(lapwing_array* array, CFI_cdesc_t* value, int64_t* index);
 int lapwing_fortran_array_max(lapwing_array* array, CFI_cdesc_t* value, int64_t* index);
 int lapwing_fortran_array_reduce(lapwing_array* array, CFI_cdesc_t* value, lapwing_accumulate_function accumulate,
                                  lapwing_combine_function combine, void* context);
+/// `dimension` counts as in Fortran.
+int lapwing_fortran_array_sum_along(lapwing_array* array, int dimension, const lapwing_slice* target);
+int lapwing_fortran_array_min_along(lapwing_array* array, int dimension, const lapwing_slice* target);
+int lapwing_fortran_array_max_along(lapwing_array* array, int dimension, const lapwing_slice* target);
+int lapwing_fortran_array_reduce_along(lapwing_array* array, int dimension, const lapwing_slice* target,
+                                       const CFI_cdesc_t* identity, lapwing_accumulate_function accumulate,
+                                       lapwing_combine_function combine, void* context);
+int lapwing_fortran_reduction_create(lapwing_array* array, int dimension, const lapwing_slice* target, int operation,
+                                     lapwing_reduction** reduction);
 int lapwing_fortran_checkpoint_extents(lapwing_runtime* runtime, void* path, lapwing_type type, int64_t dimensions,
                                        int64_t* extents);
 

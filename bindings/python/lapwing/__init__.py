@@ -24,11 +24,12 @@ from ._errors import (
     UsageError,
     ViewError,
 )
-from ._library import family as mpi, mpi_version
+from ._library import family as mpi, mpi_version, version as _built
 from ._runtime import Runtime, Settings, add_statistics, barrier, rank, runtime, size, use
 from ._distribution import Aligned, Block, BlockCyclic, Cyclic, Distribution, Replicated
 from ._layout import Layout
 from ._slice import Assignment, Slice
+from ._reduction import Reduction
 from ._window import Lock, Window
 from ._array import Array, Transfer, checkpoint_shape, from_numpy, fromfunction, full, load, ones, zeros
 from ._halo import Halo
@@ -36,4 +37,6 @@ from ._plan import Plan, Production, Recording
 from ._prefetch import AllElements, ColumnWise, Domains, Function, Pattern, Prefetch, Prefetched, Relabelling, RowWise, Stencil, Transpose
 
 __version__ = "0.1.0"
+if _built != __version__:
+    raise ImportError(f"lapwing: the package is version {__version__}, and its module _core_{mpi} was built with version {_built}: install one of them anew")
 __all__ = [name for name in dir() if not name.startswith("_") and name != "MemoryError"]

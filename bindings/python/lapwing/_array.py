@@ -5,9 +5,10 @@ import numpy as np
 from . import _errors, _index
 from ._distribution import Block, Distribution
 from ._library import Callback, Elements, check, create, ffi, lib, number_of, text_of
+from ._reduction import Reduction, along
 from ._runtime import Shared, read_statistics, runtime as default_runtime
 from ._slice import Assignments, Slice
-from ._types import address, dtype_of, source, target, type_of
+from ._types import address, copied, dtype_of, source, target, type_of
 from ._ufunc import Arithmetic
 from ._window import OPERATIONS, ORDERS, Window, cache_options
 
@@ -186,10 +187,9 @@ class Array(Arithmetic, Shared, Assignments, Elements):
     def __dlpack_device__(self):
         return self.local.__dlpack_device__()
 
-    def __array__(self, dtype=None):
-        """All elements, read here: as large as the array. numpy.asarray(a). One-sided."""
-        whole = self[...]
-        return whole if dtype is None else whole.astype(dtype, copy=False)
+    def __array__(self, dtype=None, copy=None):
+        """All elements, read here: as large as the array. numpy.asarray(a). One-sided. What is read is a copy: copy=False is an error."""
+        return copied(self[...], dtype, copy, "Array")
 
     # --- elements, patches, lists ---
 
@@ -313,7 +313,6 @@ class Array(Arithmetic, Shared, Assignments, Elements):
         """An atomic on an element: "add", "and", "or", "xor", "min", "max", "replace" or "read". Returns the previous value. `order`: "relaxed", "acquire",
         "release", "acq_rel", "seq_cst". Local."""
         before = np.empty(1, self.dtype)
-        memory = ffi.NULL if operation == "read" else address(self._operand(operand))
         value = None if operation == "read" else self._operand(operand)
         memory = ffi.NULL if value is None else address(value)
         index = self._one(index if isinstance(index, tuple) else (index,))
@@ -355,6 +354,18 @@ class Array(Arithmetic, Shared, Assignments, Elements):
         )
         return before
 
+    def start_fetch_list(self, operation, key, operands=None):
+        """fetch_list() without waiting: .result() waits and returns the previous values. Local."""
+        indices, pointer, shape = self._listed(key)
+        before, cell = np.empty(shape, self.dtype), ffi.new("lapwing_completion**")
+        values, one = self._operands(0 if operation == "read" and operands is None else operands, shape)
+        check(
+            lib.lapwing_array_start_fetch_list(
+                self._handle, OPERATIONS[operation], len(indices), pointer, address(values), one, address(before), cell
+            )
+        )
+        return Transfer(cell, before, (self, values))
+
     def compare_swap_list(self, key, expected, desired):
         """compare_swap() on the elements a[key]. Local."""
         indices, pointer, shape = self._listed(key)
@@ -365,6 +376,18 @@ class Array(Arithmetic, Shared, Assignments, Elements):
             )
         )
         return before
+
+    def start_compare_swap_list(self, key, expected, desired):
+        """compare_swap_list() without waiting: .result() waits and returns the previous values. Local."""
+        indices, pointer, shape = self._listed(key)
+        before, cell = np.empty(shape, self.dtype), ffi.new("lapwing_completion**")
+        (old, one_old), (new, one_new) = self._operands(expected, shape), self._operands(desired, shape)
+        check(
+            lib.lapwing_array_start_compare_swap_list(
+                self._handle, len(indices), pointer, address(old), one_old, address(new), one_new, address(before), cell
+            )
+        )
+        return Transfer(cell, before, (self, old, new))
 
     # --- synchronisation ---
 
@@ -410,7 +433,7 @@ class Array(Arithmetic, Shared, Assignments, Elements):
         check(lib.lapwing_array_copy(self._handle, other._handle))
 
     def copy(self, distribution=None):
-        """Another array with the same elements. Collective."""
+        """Another array with the same elements, without this one's room for a halo and its cache. Collective."""
         result = self._like(self.dtype, distribution)
         result.copy_from(self)
         return result
@@ -424,10 +447,35 @@ class Array(Arithmetic, Shared, Assignments, Elements):
         return Array(self.shape, dtype, distribution or self.distribution, lower=self.lower, step=self.step, runtime=self.runtime)
 
     def astype(self, dtype):
-        """Another array with the elements converted. Collective."""
+        """Another array with the elements converted, without this one's room for a halo and its cache. Collective."""
         result = self._like(dtype)
         result.slice[...].assign(self)
         return result
+
+    def sum_along(self, axis, out):
+        """The sums along one dimension, into an array or a slice with the other ones, of any distribution: with axis=1 out[i] becomes the sum of a[i, :].
+        a.sum(axis) gives all of them to every rank. Computed as double, int64 or uint64, or complex, and converted. Collective.
+
+        >>> import lapwing
+        >>> a, totals = lapwing.ones((4, 6)), lapwing.zeros(4)
+        >>> a.sum_along(1, totals)
+        >>> totals[...].tolist()
+        [6.0, 6.0, 6.0, 6.0]
+        """
+        along(lib.lapwing_array_sum_along, self, axis, out)
+
+    def min_along(self, axis, out):
+        """The smallest elements along one dimension, as sum_along(). Unlike a.min(axis) it ignores NaN; of no elements infinity, or the largest value of
+        the dtype."""
+        along(lib.lapwing_array_min_along, self, axis, out)
+
+    def max_along(self, axis, out):
+        """The largest elements along one dimension, as min_along()."""
+        along(lib.lapwing_array_max_along, self, axis, out)
+
+    def reduction(self, axis, out, operation="add"):
+        """The same kept for a loop: lapwing.Reduction. The operation is "add", "multiply", "min" or "max". Collective."""
+        return Reduction(self, axis, out, operation)
 
     def broadcast(self, root=0):
         """For replicated arrays: every copy becomes that of `root`. Collective."""

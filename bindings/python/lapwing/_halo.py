@@ -79,7 +79,7 @@ class Halo:
         return Transfer(cell, None, (self,))
 
     def store(self):
-        """Writes the own block, without the halo, back to the array. Local."""
+        """Writes the rank's own block, without the halo, back to the array. Local."""
         check(lib.lapwing_halo_store(self._handle))
 
     def close(self):

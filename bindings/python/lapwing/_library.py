@@ -75,6 +75,7 @@ def _load():
 
 
 family, ffi, lib, Elements = _load()
+version = ffi.string(lib.lapwing_version_text()).decode()
 
 
 def mpi_version():

@@ -5,7 +5,7 @@ import numpy as np
 from . import _errors, _index
 from ._library import Callback, check, create, ffi, lib, number_of, text_of
 from ._runtime import refuse_pickling
-from ._types import address, source, target
+from ._types import address, copied, source, target
 
 REPLACE, ADD, MIN, MAX, SUBTRACT, MULTIPLY = 6, 0, 4, 5, 8, 9
 OPERATIONS = {"replace": REPLACE, "add": ADD, "min": MIN, "max": MAX, "subtract": SUBTRACT, "multiply": MULTIPLY}
@@ -96,9 +96,9 @@ class Slice(Assignments):
             check(lib.lapwing_slice_get(self._handle, address(values), ffi.NULL))
         return values
 
-    def __array__(self, dtype=None):
-        values = self.get()
-        return values if dtype is None else values.astype(dtype, copy=False)
+    def __array__(self, dtype=None, copy=None):
+        """All elements, read here. numpy.asarray(s). One-sided. What is read is a copy: copy=False is an error."""
+        return copied(self.get(), dtype, copy, "Slice")
 
     def put(self, values):
         """Writes a NumPy array, which is broadcast. Local."""

@@ -57,6 +57,13 @@ def target(out, dtype, shape):
     return out
 
 
+def copied(values, dtype, copy, kind):
+    """What __array__() returns: elements that were just read, in the type that NumPy wants. `copy`: as NumPy 2 passes it."""
+    if copy is not None and not copy:
+        raise ValueError(f"lapwing.{kind}: its elements are on all ranks, so a NumPy array of them is a copy, and copy=False asks for none; a.local is the rank's own part without a copy")
+    return values if dtype is None else values.astype(dtype, copy=False)
+
+
 class Views:
     """Counts the NumPy arrays that show an object's memory, which is kept as long as there are any."""
 

@@ -264,6 +264,28 @@ static void any_type(void) {
     OK(lapwing_array_free(&b));
 }
 
+/* Every element that can be loaded directly is at its address, and the rank's own are among them. */
+static void addresses(const lapwing_array* a, const int64_t* extents) {
+    int64_t index[8] = {0, 0, 0, 0, 0, 0, 0, 0};
+    int32_t number = 0;
+    int d = 0;
+    while (d >= 0) {
+        const int32_t* near = lapwing_array_address(a, 8, index);
+        int local = 0;
+        OK(lapwing_array_is_local(a, index, &local));
+        CHECK(near != NULL || !local);
+        if (near != NULL) CHECK(*near == number);
+        CHECK(lapwing_array_address(a, 7, index) == NULL);
+        ++number;
+        for (d = 7; d >= 0 && ++index[d] == extents[d]; --d) index[d] = 0;
+    }
+    CHECK(number == 144);
+    index[4] = 1;
+    CHECK(lapwing_array_address(a, 8, index) == NULL);
+    index[4] = -1;
+    CHECK(lapwing_array_address(a, 8, index) == NULL);
+}
+
 static void many_dimensions(void) {
     const int64_t extents[8] = {2, 1, 3, 2, 1, 2, 2, 3};
     const lapwing_range all[8] = {{0, 2, 1}, {0, 1, 1}, {0, 3, 1}, {0, 2, 1},
@@ -287,6 +309,7 @@ static void many_dimensions(void) {
     k = -1;
     OK(lapwing_array_get_element(a, last, &k));
     CHECK(k == 143);
+    addresses(a, extents);
     OK(lapwing_array_sum(a, &sum));
     CHECK(sum == 143 * 72);
     OK(lapwing_array_free(&a));
@@ -367,6 +390,8 @@ static void atomics(void) {
     lapwing_array *a = NULL, *r = NULL;
     lapwing_distribution replicated;
     const int64_t three = 3, last = 15, outside = 16;
+    const int64_t expected_list[2] = {16, 100};
+    lapwing_completion* completion = NULL;
     int64_t list[3] = {5, 9, 5}, one = 1, before[3] = {-1, -1, -1}, seven = 7, hundred = 100;
     memset(&replicated, 0, sizeof replicated);
     replicated.kind = LAPWING_REPLICATED;
@@ -393,6 +418,18 @@ static void atomics(void) {
         CHECK(before[0] == 14 && before[1] == 7);
         OK(lapwing_array_fetch_list(a, LAPWING_READ, 3, list, NULL, 0, before));
         CHECK(before[0] == 14 && before[1] == 100);
+        OK(lapwing_array_start_fetch_list(a, LAPWING_ADD, 3, list, &one, 1, before, &completion));
+        OK(lapwing_completion_wait(&completion));
+        CHECK(before[0] == 14 && before[1] == 100 && before[2] == 15);
+        before[0] = before[1] = -1;
+        OK(lapwing_array_start_compare_swap_list(a, 2, list, expected_list, 0, &seven, 1, before, &completion));
+        OK(lapwing_completion_wait(&completion));
+        CHECK(before[0] == 16 && before[1] == 101);
+        OK(lapwing_array_start_fetch_list(a, LAPWING_ADD, 3, list, &one, 1, NULL, &completion)); /* waits */
+        CHECK(completion == NULL);
+        OK(lapwing_array_start_fetch_list(a, LAPWING_READ, 3, list, NULL, 0, before, &completion));
+        OK(lapwing_completion_wait(&completion));
+        CHECK(before[0] == 9 && before[1] == 102);
     }
     FAILS(LAPWING_ERR_RANGE, "index 16 of dimension 0",
           lapwing_array_fetch(a, LAPWING_ADD, &outside, &one, NULL, LAPWING_ORDER_RELAXED));

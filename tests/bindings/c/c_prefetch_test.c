@@ -55,7 +55,7 @@ static lapwing_array* make(int kind, const char* name, int64_t lower_i, int64_t 
     return array;
 }
 
-/* The own block and the copies around it as memory: copies are half a unit behind. */
+/* The rank's own block and the copies around it as memory: copies are half a unit behind. */
 static void test_view(lapwing_array* array) {
     const void* memory = NULL;
     int64_t strides[2], a, b;
@@ -174,7 +174,7 @@ static int with_wrong_domain(void* context, const lapwing_range* own, lapwing_ne
     return lapwing_needed_add(needed, wrong) == LAPWING_ERR_RANGE ? -1 : 2;
 }
 
-/* The rows before and after the own ones, which leave the array at its edges; `context` counts the calls. */
+/* The rows before and after the rank's own, which leave the array at its edges; `context` counts the calls. */
 static int rows_around(void* context, const lapwing_range* own, lapwing_needed* needed) {
     lapwing_range ranges[2];
     ++*(int*)context;

@@ -24,6 +24,17 @@ static void errors(void) {
     CHECK(lapwing_error_mpi_code() == 0);
 }
 
+/* The library is that of the headers, and the text has the numbers. */
+static void version(void) {
+    int major = -1, minor = -1, patch = -1;
+    char text[64];
+    OK(lapwing_version_numbers(&major, &minor, &patch));
+    CHECK(major == LAPWING_VERSION_MAJOR && minor == LAPWING_VERSION_MINOR && patch == LAPWING_VERSION_PATCH);
+    OK(lapwing_version_numbers(NULL, NULL, NULL));
+    snprintf(text, sizeof text, "%d.%d.%d", major, minor, patch);
+    CHECK(strcmp(text, lapwing_version_text()) == 0 && strcmp(text, LAPWING_VERSION_STRING) == 0);
+}
+
 static void types(void) {
     const char* text = NULL;
     CHECK(lapwing_type_size(LAPWING_DOUBLE) == 8 && lapwing_type_kind(LAPWING_DOUBLE) == LAPWING_KIND_FLOAT);
@@ -253,6 +264,7 @@ int main(void) {
     lapwing_runtime* copy;
     int rank = -1;
     int size = -1;
+    version();
     errors();
     types();
     set = settings();

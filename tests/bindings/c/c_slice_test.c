@@ -103,6 +103,87 @@ static void twice_and_more(void* context, void* target, const void* source) {
     (void)context;
 }
 
+/* The number of calls in the context. */
+static void mixed(void* context, void* target, const void* const* sources) {
+    ++*(int*)context;
+    *(double*)target = *(const double*)sources[0] + 10 * *(const int32_t*)sources[1] + *(const float*)sources[2];
+}
+static void three_neighbours(void* context, void* target, const void* const* sources) {
+    (void)context;
+    *(double*)target = *(const double*)sources[0] + *(const double*)sources[1] + *(const double*)sources[2];
+}
+
+/* Functions of elements of several arrays. */
+static void computed(void) {
+    lapwing_array* a = make(LAPWING_DOUBLE, 7, 6, LAPWING_BLOCK, NULL);
+    lapwing_array* b = make(LAPWING_INT32, 6, 7, LAPWING_CYCLIC, NULL);
+    lapwing_array* c = make(LAPWING_FLOAT, 7, 6, LAPWING_CYCLIC, NULL);
+    lapwing_slice *all_a = NULL, *all_b = NULL, *turned_b = NULL, *all_c = NULL;
+    lapwing_slice* parts[3] = {NULL, NULL, NULL};
+    const lapwing_slice* sources[3];
+    lapwing_assignment* kept = NULL;
+    const float half = 0.5f;
+    const double one = 1;
+    double x = 0;
+    int64_t i, j, first;
+    int calls = 0;
+    number(b, 6, 7);
+    OK(lapwing_slice_create(a, NULL, &all_a));
+    OK(lapwing_slice_create(b, NULL, &all_b));
+    OK(lapwing_slice_create(c, NULL, &all_c));
+    OK(lapwing_slice_permute(all_b, NULL, &turned_b));
+    OK(lapwing_slice_fill(all_c, &half));
+    OK(lapwing_slice_fill(all_a, &one));
+    sources[0] = all_a;
+    sources[1] = turned_b;
+    sources[2] = all_c;
+    OK(lapwing_slice_compute(all_a, 3, sources, mixed, &calls));
+    for (i = 0; i < 7; ++i)
+        for (j = 0; j < 6; ++j) {
+            OK(lapwing_array_get_double_2(a, i, j, &x));
+            CHECK(x == 1.5 + (double)(10 * (100 * j + i)));
+        }
+    OK(lapwing_runtime_sum(runtime, LAPWING_INT32, &calls, 1));
+    CHECK(calls == 42);
+    OK(lapwing_assignment_create(&kept));
+    FAILS(LAPWING_ERR_USAGE, "'compute'", lapwing_assignment_add_compute(kept, all_a, 3, sources, NULL, &calls));
+    OK(lapwing_assignment_add_compute(kept, all_a, 3, sources, mixed, &calls));
+    OK(lapwing_assignment_execute(kept, 1));
+    OK(lapwing_assignment_execute(kept, 0));
+    OK(lapwing_array_get_double_2(a, 3, 2, &x));
+    CHECK(x == 1 + 3 * (0.5 + 10 * 203));
+    OK(lapwing_assignment_free(&kept));
+    /* sources that overlap the target */
+    OK(lapwing_slice_fill(all_a, &one));
+    for (first = 0; first < 3; ++first) {
+        lapwing_part part[2] = {{LAPWING_PART_RANGE, 0, 5, 1}, {LAPWING_PART_ALL, 0, 0, 0}};
+        part[0].first = first;
+        OK(lapwing_slice_create(a, part, &parts[first]));
+        sources[first] = parts[first];
+    }
+    OK(lapwing_slice_compute(parts[1], 3, sources, three_neighbours, NULL));
+    for (i = 0; i < 7; ++i) {
+        OK(lapwing_array_get_double_2(a, i, 3, &x));
+        CHECK(x == (i == 0 || i == 6 ? 1 : 3));
+    }
+    FAILS(LAPWING_ERR_RANGE, "'count' is 0", lapwing_slice_compute(all_a, 0, sources, three_neighbours, NULL));
+    FAILS(LAPWING_ERR_USAGE, "'sources'", lapwing_slice_compute(all_a, 3, NULL, three_neighbours, NULL));
+    FAILS(LAPWING_ERR_USAGE, "'compute'", lapwing_slice_compute(all_a, 3, sources, NULL, NULL));
+    FAILS(LAPWING_ERR_RANGE, "extents", lapwing_slice_compute(all_a, 3, sources, three_neighbours, NULL));
+    sources[2] = NULL;
+    FAILS(LAPWING_ERR_USAGE, "the slice is a null pointer",
+          lapwing_slice_compute(parts[1], 3, sources, three_neighbours, NULL));
+    OK(lapwing_array_barrier(a));
+    for (first = 0; first < 3; ++first) OK(lapwing_slice_free(&parts[first]));
+    OK(lapwing_slice_free(&all_a));
+    OK(lapwing_slice_free(&all_b));
+    OK(lapwing_slice_free(&turned_b));
+    OK(lapwing_slice_free(&all_c));
+    OK(lapwing_array_free(&a));
+    OK(lapwing_array_free(&b));
+    OK(lapwing_array_free(&c));
+}
+
 static void assignments(void) {
     lapwing_array* a = make(LAPWING_DOUBLE, 7, 6, LAPWING_BLOCK, NULL);
     lapwing_array* b = make(LAPWING_INT32, 6, 7, LAPWING_CYCLIC, NULL);
@@ -254,7 +335,7 @@ static void checkpoints(const char* program) {
     CHECK(x == 605);
     FAILS(LAPWING_ERR_FILE, "", lapwing_array_load(c, path, NULL, NULL));
     fails = 7;
-    FAILS(rank == 0 ? LAPWING_ERR_USAGE : lapwing_error_code(), "'progress' returned 7",
+    FAILS(rank == 0 ? LAPWING_ERR_USAGE : LAPWING_ERR_FILE, "'progress' returned 7",
           lapwing_array_save(a, path, count_rounds, &fails));
     OK(lapwing_slice_create(a, last_row, &part));
     OK(lapwing_slice_save(part, path, NULL, NULL));
@@ -280,6 +361,7 @@ int main(int argc, char** argv) {
     check_rank = rank;
     shapes();
     assignments();
+    computed();
     checkpoints(argc > 0 ? argv[0] : "c_slice_test");
     OK(lapwing_runtime_free(&runtime));
     return 0;

@@ -51,7 +51,8 @@ contains
         type(lapwing_array) :: a
         type(lapwing_completion) :: completion
         real(real64), pointer :: p(:, :)
-        real(real64) :: x, all_of(n, m), wide(2 * n, m + 2), turned(m)
+        real(real64) :: x, all_of(n, m), turned(m)
+        real(real64), asynchronous :: wide(2 * n, m + 2)
         integer :: i, j, upper(2)
 
         upper = lower + [n, m] - 1

@@ -34,6 +34,18 @@ contains
         a = a + 2 * b
     end subroutine
 
+    subroutine twice_and_once(context, target, sources) bind(C)
+        type(c_ptr), value :: context, target, sources
+        type(c_ptr), pointer :: from(:)
+        integer(c_int64_t), pointer :: to, a, b
+
+        call c_f_pointer(target, to)
+        call c_f_pointer(sources, from, [2])
+        call c_f_pointer(from(1), a)
+        call c_f_pointer(from(2), b)
+        to = 2 * a + b
+    end subroutine
+
     integer(c_int) function count_up(context, first, memory, bytes) bind(C)
         type(c_ptr), value :: context, memory
         integer(c_int64_t), value :: first, bytes
@@ -177,18 +189,64 @@ contains
         total = 0
         call a%reduce(total, take, add)
         call expect(total == sum(all_of), 'reduce, with indices as Fortran has them')
+        call along_dimensions(a)
         call a%redistribute_own(columns)
         call a%get([1, 1], [3, 7], all_of)
         call expect(all_of(3, 7) == 703, 'back again')
         call a%barrier()
+        call along_dimensions(a)
+    end subroutine
+
+    !> Of elements i + 100 j of 3 x 7, under any distribution.
+    subroutine along_dimensions(a)
+        type(lapwing_array), intent(in) :: a
+        type(lapwing_array) :: b, c
+        type(lapwing_slice) :: columns, rows
+        type(lapwing_reduction) :: largest
+        integer(int64) :: of_columns(7), of_rows(3), i, j
+        integer :: stat
+        character(400) :: errmsg
+
+        call b%create(runtime, LAPWING_INT64, [7], distribution=LAPWING_CYCLIC)
+        call c%create(runtime, LAPWING_INT64, [3])
+        call columns%create(b)
+        call rows%create(c)
+        call a%sum_along(1, columns)
+        call a%reduce_along(2, rows, 0_int64, take, add)
+        call b%get([1], [7], of_columns)
+        call c%get([1], [3], of_rows)
+        call expect(all(of_columns == [(6 + 300 * j, j = 1, 7)]), 'sum_along')
+        call expect(all(of_rows == [(7 * i + 2800, i = 1, 3)]), 'reduce_along, with indices as Fortran has them')
+        call runtime%barrier()
+        call a%max_along(1, columns)
+        call a%min_along(2, rows)
+        call b%get([1], [7], of_columns)
+        call c%get([1], [3], of_rows)
+        call expect(all(of_columns == [(3 + 100 * j, j = 1, 7)]), 'max_along')
+        call expect(all(of_rows == [(i + 100, i = 1, 3)]), 'min_along')
+        call runtime%barrier()
+        call largest%create(a, 2, rows, LAPWING_MAX)
+        call largest%execute()
+        call largest%execute()
+        call c%get([1], [3], of_rows)
+        call expect(all(of_rows == [(i + 700, i = 1, 3)]), 'a kept reduction')
+        call runtime%barrier()
+        call largest%free()
+        call a%sum_along(3, rows, stat, errmsg)
+        call fails(stat, LAPWING_ERR_RANGE, errmsg, 'along dimension')
+        call a%sum_along(1, rows, stat, errmsg)
+        call fails(stat, LAPWING_ERR_RANGE, errmsg, '(3)')
+        call a%reduce_along(2, rows, [0_int64, 0_int64], take, add, stat=stat, errmsg=errmsg)
+        call fails(stat, LAPWING_ERR_USAGE, errmsg, '16 bytes')
     end subroutine
 
     subroutine assignments()
         type(lapwing_array) :: a, b
-        type(lapwing_slice) :: from, to
-        type(lapwing_assignment) :: both
+        type(lapwing_slice) :: from, to, sources(2)
+        type(lapwing_assignment) :: both, computed
         type(lapwing_completion) :: moved
-        integer(int64) :: one, transfers, bytes, whole(4, 4)
+        integer(int64) :: one, transfers, bytes
+        integer(int64), asynchronous :: whole(4, 4)
 
         call a%create(runtime, LAPWING_INT64, [4, 4])
         call b%create(runtime, LAPWING_INT64, [4, 4], distribution=LAPWING_BLOCK_CYCLIC, block=[1, 2])
@@ -232,6 +290,20 @@ contains
         call b%get_element([4, 4], one)
         call expect(one == 404, 'copy')
         call b%barrier()
+        call sources(1)%create(a)
+        call sources(2)%create(b)
+        call to%compute(sources, twice_and_once)
+        call b%get_element([4, 3], one)
+        call expect(one == 912, 'compute')
+        call b%barrier()
+        call computed%create()
+        call computed%add_compute(from, sources, twice_and_once)
+        call computed%execute()
+        call a%get_element([4, 3], one)
+        call expect(one == 1520, 'add_compute')
+        call b%barrier()
+        call sources(1)%free()
+        call sources(2)%free()
     end subroutine
 
     subroutine checkpoints()

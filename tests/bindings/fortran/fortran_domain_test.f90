@@ -97,7 +97,7 @@ contains
         call fails(stat, LAPWING_ERR_RANGE, errmsg, 'space')
     end subroutine
 
-    !> The columns beside the own ones.
+    !> The columns next to the rank's own.
     integer(c_int) function columns_around(context, dimensions, lower, upper, stride, needed) bind(C) result(code)
         type(c_ptr), value :: context
         integer(c_int), value :: dimensions

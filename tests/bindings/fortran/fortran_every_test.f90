@@ -25,7 +25,7 @@ end module
 
 program fortran_every_test
     use, intrinsic :: iso_c_binding
-    use, intrinsic :: iso_fortran_env, only: int32, int64, real64
+    use, intrinsic :: iso_fortran_env, only: int32, int64, real128, real64
     use mpi_f08, only: MPI_INTEGER
     use lapwing
     use check
@@ -35,6 +35,8 @@ program fortran_every_test
     integer :: rank, ranks
 
     call start(runtime, rank, ranks)
+    call about_the_version()
+    call refused_kinds()
     call together_with_c()
     call of_the_runtime()
     call of_layouts()
@@ -45,6 +47,31 @@ program fortran_every_test
     call runtime%free()
 
 contains
+
+    subroutine about_the_version()
+        character(32) :: text
+
+        write (text, '(i0, a, i0, a, i0)') LAPWING_VERSION_MAJOR, '.', LAPWING_VERSION_MINOR, '.', LAPWING_VERSION_PATCH
+        call expect(lapwing_version() == trim(text), 'the library is that of the module')
+    end subroutine
+
+    !> Kinds that C has no name for have no type.
+    subroutine refused_kinds()
+        integer(int64) :: type
+        integer :: stat
+        character(200) :: errmsg
+        real(real128) :: long_real
+        complex(real128) :: long_complex
+        integer(selected_int_kind(30)) :: long_integer
+
+        type = lapwing_type_of(long_real, stat, errmsg)
+        call fails(stat, LAPWING_ERR_USAGE, errmsg, 'variable')
+        type = lapwing_type_of(long_complex, stat, errmsg)
+        call fails(stat, LAPWING_ERR_USAGE, errmsg, 'variable')
+        type = lapwing_type_of(long_integer, stat, errmsg)
+        call fails(stat, LAPWING_ERR_USAGE, errmsg, 'variable')
+        call expect(type == 0, 'no type')
+    end subroutine
 
     subroutine together_with_c()
         type(lapwing_array) :: a
@@ -139,8 +166,8 @@ contains
         type(lapwing_lock) :: lock
         type(lapwing_plan) :: plan
         type(lapwing_recording) :: recording
-        integer(int32) :: numbers(4), back(4)
-        integer(int64) :: before(2), zero(2)
+        integer(int32), asynchronous :: numbers(4), back(4)
+        integer(int64), asynchronous :: before(2), zero(2)
         integer :: k, right, stat
 
         cache%mode = LAPWING_CACHE_EPOCH
@@ -201,10 +228,14 @@ contains
         type(lapwing_window) :: window
         type(lapwing_completion) :: completion
         type(lapwing_statistics) :: statistics
-        integer(int64) :: values(2), one, before(2)
+        integer(int64) :: one
+        integer(int64), asynchronous :: values(2), before(2), gaps(4), nine
         integer(int64) :: extents(2), lower(2)
+        integer :: stat
+        character(200) :: errmsg
         type(c_ptr) :: memory
 
+        nine = 9
         call a%create(runtime, LAPWING_INT64, [4, 6], name='a')
         call expect(a%name() == 'a', 'name')
         if (rank == 0) then
@@ -231,6 +262,14 @@ contains
         call a%barrier()
         call a%compare_swap_list(reshape([1, 1, 2, 1], [2, 2]), 9_int64, 9_int64, before)
         call expect(before(1) == 9 .and. before(2) == 8, 'compare_swap_list')
+        call a%start_compare_swap_list(reshape([1, 1, 2, 1], [2, 2]), nine, nine, before, completion)
+        call completion%wait()
+        call expect(before(1) == 9 .and. before(2) == 8, 'start_compare_swap_list')
+        call a%start_fetch_list(LAPWING_READ, reshape([2, 1, 1, 1], [2, 2]), nine, before, completion)
+        call completion%wait()
+        call expect(before(1) == 8 .and. before(2) == 9, 'start_fetch_list')
+        call a%start_fetch_list(LAPWING_READ, reshape([2, 1, 1, 1], [2, 2]), nine, gaps(::2), completion, stat, errmsg)
+        call fails(stat, LAPWING_ERR_USAGE, errmsg, 'has gaps')
         call a%window(window)
         call expect(window%size(rank) >= 0, 'window')
         call window%free()

@@ -112,7 +112,7 @@ contains
         type(lapwing_window) :: window
         type(lapwing_completion) :: completion
         real(real64), pointer :: own(:)
-        real(real64) :: some(10)
+        real(real64), asynchronous :: some(10)
         type(lapwing_statistics) :: statistics
         integer :: right, k, stat
         character(400) :: errmsg
@@ -155,7 +155,8 @@ contains
     subroutine sections()
         type(lapwing_window) :: window
         type(lapwing_completion) :: completion
-        integer(int32) :: grid(6, 5), back(3, 4), list(12)
+        integer(int32), asynchronous :: grid(6, 5)
+        integer(int32) :: back(3, 4), list(12)
         integer :: i, j
 
         call window%create(runtime, 4096_int64)

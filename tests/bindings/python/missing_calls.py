@@ -14,10 +14,13 @@ MISSING = {
     "error_code": "every error is an exception", "error_name": "Error.code has it", "error_set_handler": "every error is an exception",
     "error_abort": "an exception that nobody catches ends the program, and leaves the runtime",
     "type_from_mpi": "types are NumPy's", "type_name": "types are NumPy's", "type_size": "types are NumPy's", "type_kind": "types are NumPy's",
+    "version_numbers": "lapwing.__version__ is the same",
     "statistics_add": "counters are dictionaries: add_statistics()",
     "array_get_typed": TYPED, "array_put_typed": TYPED, "array_get_far_": INLINE, "array_put_far_": INLINE,
     "cache_options_default": "lapwing_window_options_default() and lapwing_array_options_default() have it inside",
     "array_reduce": "a function for each element is slow in Python: a.local, and Runtime.combine()",
+    "array_reduce_along": "the same: Array.sum_along() and its like", "reduction_create_function": "the same: Array.reduction() with an operation",
+    "slice_compute": "the same: ufuncs, whose operands may have any distributions", "assignment_add_compute": "the same: ufuncs",
     "assignment_add_apply": "a function for each element is slow in Python: Slice.apply() has it once",
     "prefetch_options_default": "the options are arguments with defaults",
     "relabelling_runtime": "arrays that are redistributed by it are the only ones on it",
@@ -27,7 +30,7 @@ MISSING = {
 }  # fmt: skip
 # getattr(lib, f"lapwing_{kind}_free") and its like.
 MADE = [
-    *(f"{kind}_{verb}" for kind in ("array", "window", "lock") for verb in ("free", "leave")),
+    *(f"{kind}_{verb}" for kind in ("array", "window", "lock", "reduction") for verb in ("free", "leave")),
     "lock_leave", "plan_free", "recording_free", "array_min", "array_max",
     *(f"layout_{name}" for name in ("slice", "shift", "repeat", "repeat_at", "intersect")),
     *(f"layout_create_{name}" for name in ("contiguous", "strided", "nested", "indexed", "list", "concatenated", "patch", "mpi")),

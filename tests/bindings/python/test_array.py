@@ -224,6 +224,16 @@ def test_transfers(rt):
             a.prefetch_element(9, 0)
 
 
+def test_numpy_takes_copies(rt):
+    with lapwing.ones((4, 3)) as a:
+        for one in (a, a.slice[1:, ::2]):
+            assert one.__array__(copy=True).sum() == one.__array__(copy=None).sum() == one.__array__().sum() > 0
+            assert one.__array__(np.int32, copy=True).dtype == np.int32
+            with pytest.raises(ValueError, match="copy=False asks for none"):
+                one.__array__(copy=False)
+        rt.barrier()
+
+
 def test_atomics(rt):
     with lapwing.zeros((4, 3), np.int64) as a, lapwing.zeros(2) as f:
         a.fetch_add((1, 2), 5)
@@ -244,6 +254,13 @@ def test_atomics(rt):
         rt.barrier()
         swapped = a.compare_swap_list(([2, 2], [0, 1]), (1 << rt.size) - 1, [0, 0])
         assert set(swapped.tolist()) <= {0, (1 << rt.size) - 1}
+        rt.barrier()
+        assert a.start_fetch_list("read", ([0, 1], [1, 1])).result().tolist() == [10 * rt.size, 20 * rt.size]
+        if rt.rank == 0:
+            assert a.start_fetch_list("add", ([3, 3], [1, 1]), [2, 3]).result().tolist() == [0, 2]
+            assert a.start_compare_swap_list(([3], [1]), 5, 8).result().tolist() == [5]
+            assert a[3, 1] == 8
+        rt.barrier()
         with pytest.raises(lapwing.UsageError):
             f.fetch("and", 0, 1)
         with pytest.raises(lapwing.RangeError):
@@ -371,6 +388,43 @@ def test_reductions(rt, distribution):
             empty.min()
     with lapwing.full(3, 1 + 2j) as complex_:
         assert complex_.sum() == 3 + 6j and np.linalg.norm(complex_) == np.sqrt(15) and np.vdot(complex_, complex_) == 15
+
+
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS, ids=repr)
+def test_reductions_along_one_dimension(rt, distribution):
+    n = numbers((5, 6), np.int32) % 7 - 2
+    with lapwing.from_numpy(n, distribution) as a, lapwing.zeros((2, 6), distribution=lapwing.Cyclic()) as out, lapwing.zeros(5, np.int64) as rows:
+        a.sum_along(0, out.slice[1, ::-1])
+        np.testing.assert_array_equal(out[...], [[0] * 6, n.sum(axis=0)[::-1]])
+        for name in ("sum", "min", "max"):
+            rt.barrier()
+            getattr(a, f"{name}_along")(-1, rows)
+            np.testing.assert_array_equal(rows[...], getattr(n, name)(axis=1))
+        rt.barrier()
+        with a.reduction(1, rows, "multiply") as products, a.reduction(1, rows, operation="max") as largest:
+            for _ in range(2):
+                products.execute()
+                np.testing.assert_array_equal(rows[...], n.prod(axis=1))
+                rt.barrier()
+            a += 1
+            largest.execute()
+            np.testing.assert_array_equal(rows[...], n.max(axis=1) + 1)
+            with pytest.raises(KeyError):
+                a.reduction(1, rows, "mean")
+            with pytest.raises(lapwing.RangeError, match="operation"):
+                a.reduction(1, rows, "subtract")
+            with pytest.raises(IndexError, match="dimensions"):
+                a.sum_along(2, rows)
+            with pytest.raises(ValueError, match="extents"):
+                a.max_along(0, rows)
+            with pytest.raises(TypeError, match="neither"):
+                a.min_along(0, np.zeros(6))
+            rt.barrier()
+    with pytest.raises(lapwing.UsageError, match="closed"):
+        largest.execute()
+    with lapwing.zeros((0, 3)) as empty, lapwing.zeros(3) as out:
+        empty.min_along(0, out)
+        assert out[...].tolist() == [np.inf] * 3
 
 
 def test_more_functions_of_numpy(rt):

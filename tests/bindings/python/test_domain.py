@@ -1,4 +1,4 @@
-"""Indices with steps, arrays over parts of a space, patterns that are functions, and copies around the own part."""
+"""Indices with steps, arrays over parts of a space, patterns that are functions, and copies around the rank's own part."""
 
 import numpy as np
 import pytest

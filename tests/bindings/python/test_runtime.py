@@ -14,6 +14,7 @@ def test_what_there_is(rt):
     assert rt.progress_mode in ("thread", "caller") and 1 <= rt.node_size <= rt.size and 1 <= rt.nodes <= rt.size
     assert f"rank {rt.rank} of {rt.size}" in rt.who() and rt.who() in repr(rt) and "\n" in rt.report()
     assert rt.setting("LAPWING_CACHE") and lapwing.mpi in lapwing.mpi_version().lower().replace(" ", "")
+    assert lapwing.__version__ == lapwing._library.version and lapwing.__version__.count(".") == 2
     with pytest.raises(lapwing.RangeError):
         rt.path(rt.size)
     with pytest.raises(lapwing.SettingError, match="LAPWING_NONE"):

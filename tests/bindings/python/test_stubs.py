@@ -1,6 +1,7 @@
-"""The type stubs name what the package has."""
+"""The type stubs name what the package has, with the same arguments."""
 
 import ast
+import inspect
 from pathlib import Path
 
 import lapwing
@@ -21,3 +22,27 @@ def test_names(rt):
         if isinstance(one, type) and not issubclass(one, Exception):
             there = {member for member in dir(one) if not member.startswith("_")}
             assert there <= of(name), (name, there - of(name))
+
+
+def arguments_of(node):
+    given = node.args
+    stars = [f"*{one.arg}" for one in (given.vararg,) if one] + [f"**{one.arg}" for one in (given.kwarg,) if one]
+    return [one.arg for one in (*given.posonlyargs, *given.args, *given.kwonlyargs)] + stars
+
+
+def test_arguments(rt):
+    stub = ast.parse(Path(lapwing.__file__).with_name("__init__.pyi").read_text())
+    compared = 0
+    for node in stub.body:
+        members = [(None, node)] if isinstance(node, ast.FunctionDef) else [(node, one) for one in getattr(node, "body", []) if isinstance(one, ast.FunctionDef)]
+        for owner, one in members:
+            holder = lapwing if owner is None else getattr(lapwing, owner.name, None)
+            there = inspect.getattr_static(holder, one.name, None) if holder is not None else None
+            there = getattr(there, "__func__", there)  # of classmethod and staticmethod
+            if not inspect.isfunction(there):
+                continue
+            stars = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
+            found = [stars.get(each.kind, "") + name for name, each in inspect.signature(there).parameters.items()]
+            assert sorted(found) == sorted(arguments_of(one)), (owner and owner.name, one.name)
+            compared += 1
+    assert compared > 150
