@@ -1,7 +1,5 @@
 #include "model/access_rates.hpp"
 
-#include <lapwing/error.hpp>
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -25,6 +23,21 @@ double RateCurve::seconds(std::uint64_t accesses) const noexcept {
     return below.seconds + (above->seconds - below.seconds) * part / whole;
 }
 
+double RateCurve::at_ranks(std::uint64_t ranks, Growth growth) const noexcept {
+    if (points_.empty() || ranks <= points_.back().accesses) return seconds(ranks);
+    const auto place = [&](std::uint64_t of) {
+        const auto number = static_cast<double>(std::max<std::uint64_t>(of, 1));
+        return growth == Growth::linear ? number : std::log2(number);
+    };
+    const Point& last = points_.back();
+    const double whole = place(last.accesses);
+    // From one measurement: in proportion.
+    if (points_.size() == 1) return whole > 0 ? last.seconds * place(ranks) / whole : last.seconds;
+    const Point& before = *(points_.end() - 2);
+    const double slope = std::max(0.0, last.seconds - before.seconds) / (whole - place(before.accesses));
+    return last.seconds + slope * (place(ranks) - whole);
+}
+
 bool AccessRates::empty() const noexcept {
     return std::ranges::all_of(curves_, [](const auto& both) { return both[0].empty() && both[1].empty(); });
 }
@@ -44,39 +57,6 @@ AccessRates access_rates(const MeasuredRates& rates, std::string_view path, bool
     result.of(AccessPattern::local, false) = rate_of(rates, "own.read");
     result.of(AccessPattern::local, true) = rate_of(rates, "own.write");
     return result;
-}
-
-void use_synchronisation(AccessPlatform& platform, const MeasuredRates& rates, std::string_view path, int threads) {
-    const auto of = [&](std::string_view key) -> const RateCurve& {
-        return rate_of(rates, fmt::format("{}.{}", path, key));
-    };
-    const auto ranks = static_cast<std::uint64_t>(std::max(1, threads));
-    platform.barrier_seconds = of("barrier").seconds(ranks);
-    platform.lock_seconds = of("lock").seconds(ranks);
-    platform.collective_seconds = of("sum").seconds(ranks);
-    platform.notify_seconds = of("notify").seconds(1);
-    // Of the threads one is the owner.
-    const RateCurve& one_owner = of("one_owner.read");
-    const double alone = one_owner.seconds(1);
-    platform.contention = ranks > 1 && alone > 0 ? std::max(1.0, one_owner.seconds(ranks - 1) / alone) : 1;
-}
-
-double AccessPlatform::concurrency(AccessPattern pattern, bool write, std::uint64_t accesses) const {
-    if (!(private_seconds > 0))
-        throw UsageError{"the rate of accesses to private memory is not known; measure it with lapwing-tune --rates"};
-    return rates.of(pattern, write).seconds(accesses) / private_seconds;
-}
-
-double predicted_speed_up(const AccessPlatform& platform, const AccessCounts& counts) {
-    const auto weighted = [&](AccessPattern pattern, double accesses) {
-        return accesses == 0 ? 0.0
-                             : accesses * platform.concurrency(pattern, false, static_cast<std::uint64_t>(accesses));
-    };
-    const double parallel = counts.private_accesses + weighted(AccessPattern::local, counts.local) +
-                            weighted(AccessPattern::baseline, counts.baseline) +
-                            weighted(AccessPattern::vector, counts.vector) +
-                            weighted(AccessPattern::coalesce, counts.coalesce);
-    return parallel == 0 ? 0 : counts.sequential / parallel;
 }
 
 } // namespace lapwing::detail::model

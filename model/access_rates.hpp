@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,6 +34,9 @@ public:
     [[nodiscard]] bool empty() const noexcept { return points_.empty(); }
     /// 0 if nothing was measured.
     [[nodiscard]] double seconds(std::uint64_t accesses) const noexcept;
+    /// The same for a curve over ranks; for more than were measured it goes on as it grew at last.
+    enum class Growth : std::uint8_t { logarithmic, linear };
+    [[nodiscard]] double at_ranks(std::uint64_t ranks, Growth growth) const noexcept;
     [[nodiscard]] const std::vector<Point>& points() const noexcept { return points_; }
 
 private:
@@ -67,47 +69,5 @@ using MeasuredRates = std::map<std::string, RateCurve, std::less<>>;
 [[nodiscard]] const RateCurve& rate_of(const MeasuredRates& rates, std::string_view key);
 /// The rates of accesses between ranks that are connected by a path; `cached`: with Lapwing's cache.
 [[nodiscard]] AccessRates access_rates(const MeasuredRates& rates, std::string_view path, bool cached);
-
-/// A platform as the model sees it.
-struct AccessPlatform {
-    AccessRates rates = {};
-    bool vectorises = false; ///< benefits when successive accesses have the same affinity
-    bool coalesces = false;  ///< benefits when accesses are near each other
-    double barrier_seconds = 0;
-    // The same for what else synchronises, each once; 0: not known.
-    double lock_seconds = 0;
-    double collective_seconds = 0;
-    double notify_seconds = 0;
-    double contention = 1;      ///< how much longer an access takes where all threads access one of them
-    double private_seconds = 0; ///< an access to private memory
-    /// A cache for remote accesses, as in section 7.2: hits cost what local accesses do.
-    struct Cache {
-        std::uint64_t page_bytes = 1024;
-        std::uint64_t pages = 2048;
-        std::uint64_t read_ahead_pages = 0; ///< the most that are fetched after a sequential miss
-        double miss_seconds = 0;
-    };
-    std::optional<Cache> cache = {};
-
-    /// How much longer a shared access takes than a private one: G of section 6.6. Throws UsageError unless the private
-    /// access was measured.
-    [[nodiscard]] double concurrency(AccessPattern pattern, bool write, std::uint64_t accesses) const;
-};
-
-/// Sets the times of barriers, locks, collective calls, notified puts and contention for one owner, for a number of
-/// threads, from what was measured for ranks that are connected by a path.
-void use_synchronisation(AccessPlatform& platform, const MeasuredRates& rates, std::string_view path, int threads);
-
-/// Accesses by any thread, for equation 6.2.
-struct AccessCounts {
-    double sequential = 0; ///< N_s: of the sequential program
-    double private_accesses = 0;
-    double local = 0;
-    double baseline = 0;
-    double vector = 0;
-    double coalesce = 0;
-};
-/// Equation 6.2: the speed-up that the G values alone predict, from the rates of reads.
-[[nodiscard]] double predicted_speed_up(const AccessPlatform& platform, const AccessCounts& counts);
 
 } // namespace lapwing::detail::model

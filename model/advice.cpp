@@ -1,5 +1,9 @@
 #include "model/advice.hpp"
 
+#include "model/advice_costs.hpp"
+#include "model/placement_advice.hpp"
+#include "model/prefetch_fit.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -39,26 +43,23 @@ struct Collected {
     std::map<int, OfRank> ranks;
 };
 
-/// Name, number, and whether it is of another team than the runtime's.
-using ObjectKey = std::tuple<std::string, std::uint64_t, bool>;
 using UseKey = std::tuple<ObjectKey, std::vector<std::pair<std::string, std::uint64_t>>, int, int>;
 
-[[nodiscard]] ObjectKey key_of(const RecordedTrace::OfObject& object) {
-    return {object.name, object.number, object.other_team};
-}
-[[nodiscard]] ObjectKey object_key_of(const AccessUse& use) {
-    return {use.object_name, use.object_number, use.object_of_other_team};
+[[nodiscard]] AccessUse::Amount amount_of(const trace::Record& record) noexcept {
+    return {.calls = record.calls,
+            .accesses = record.accesses,
+            .bytes = record.bytes,
+            .runs = record.runs,
+            .program_calls = record.program_calls,
+            .timed_calls = record.timed_calls,
+            .timed_seconds = 1e-9 * static_cast<double>(record.timed_ns)};
 }
 
-void collect(Collected& collected, const RecordedTrace::OfRank& rank, const trace::Record& record) {
+void collect(Collected& collected, const RecordedTrace::OfRank& rank, std::size_t number) {
+    const trace::Record& record = rank.records[number].record;
+    collected.use.records.emplace_back(rank.rank, number);
     Collected::OfRank& of = collected.ranks[rank.rank];
-    const AccessUse::Amount amount{.calls = record.calls,
-                                   .accesses = record.accesses,
-                                   .bytes = record.bytes,
-                                   .runs = record.runs,
-                                   .program_calls = record.program_calls,
-                                   .timed_calls = record.timed_calls,
-                                   .timed_seconds = 1e-9 * static_cast<double>(record.timed_ns)};
+    const AccessUse::Amount amount = amount_of(record);
     of.by_affinity[static_cast<std::size_t>(record.affinity)] += amount;
     collected.use.all[static_cast<std::size_t>(record.affinity)] += amount;
     if (record.affinity == trace::Affinity::own) return;
@@ -103,8 +104,8 @@ void finish(Collected& collected, const RecordedTrace& trace) {
     std::map<ObjectKey, std::uint64_t> bytes;
     for (const RecordedTrace::OfRank& rank : trace.of_ranks) {
         for (const RecordedTrace::OfObject& object : rank.objects) bytes[key_of(object)] += object.bytes;
-        for (const RecordedTrace::OfRecord& of : rank.records) {
-            const trace::Record& record = of.record;
+        for (std::size_t number = 0; number < rank.records.size(); ++number) {
+            const trace::Record& record = rank.records[number].record;
             static const auto& none = *new RecordedTrace::OfObject{.kind = "several"};
             const RecordedTrace::OfObject& object = record.object == 0 ? none : rank.objects[record.object - 1];
             const auto site = rank.sites.find(record.site);
@@ -125,13 +126,13 @@ void finish(Collected& collected, const RecordedTrace& trace) {
                 collected.use.way = record.way;
                 collected.use.operation = record.operation;
             }
-            collect(collected, rank, record);
+            collect(collected, rank, number);
         }
     }
     std::vector<AccessUse> uses;
     for (auto& [key, collected] : all) {
         finish(collected, trace);
-        collected.use.object_bytes = bytes[object_key_of(collected.use)];
+        collected.use.object_bytes = bytes[key_of(collected.use)];
         uses.push_back(std::move(collected.use));
     }
     std::ranges::stable_sort(uses, [](const AccessUse& a, const AccessUse& b) {
@@ -144,85 +145,42 @@ void finish(Collected& collected, const RecordedTrace& trace) {
     return uses;
 }
 
-/// Times of alternatives, from the measured rates; unknown times are nullopt.
-class Costs {
-public:
-    Costs(const RecordedTrace& trace, const CostTables* tables) : path_{trace.network_path}, tables_{tables} {
-        if (const auto cache = trace.settings.find("LAPWING_CACHE_BYTES"); cache != trace.settings.end())
-            cache_bytes_ = bytes_of(cache->second, cache_bytes_);
-        if (const auto page = trace.settings.find("LAPWING_CACHE_PAGE"); page != trace.settings.end())
-            page_bytes_ = bytes_of(page->second, page_bytes_);
-    }
-
-    [[nodiscard]] bool known() const {
-        return tables_ != nullptr && !rate_of(tables_->rates, path_ + ".baseline.read").empty();
-    }
-    [[nodiscard]] double rate(const std::string& key, std::uint64_t accesses) const {
-        return tables_ == nullptr ? 0 : rate_of(tables_->rates, key).seconds(accesses);
-    }
-    [[nodiscard]] double of_path(const std::string& key, std::uint64_t accesses) const {
-        return rate(path_ + '.' + key, accesses);
-    }
-    /// One transfer that overlaps with nothing.
-    [[nodiscard]] double transfer(std::uint64_t bytes, bool write, std::uint64_t operations = 1) const {
-        if (tables_ == nullptr) return 0;
-        for (const Path path : {Path::rma, Path::service, Path::direct})
-            if (path_ == name(path)) {
-                const TransferModel& model = tables_->transfers(path, write ? Direction::put : Direction::get);
-                return model.empty() ? 0 : model.time(std::max<std::uint64_t>(bytes, 1), operations);
-            }
-        return 0;
-    }
-    [[nodiscard]] std::uint64_t cache_pages() const noexcept {
-        return std::max<std::uint64_t>(1, cache_bytes_ / sampled_page);
-    }
-    [[nodiscard]] std::uint64_t page_bytes() const noexcept { return page_bytes_; }
-
-    /// The pages whose reuse was recorded.
-    static constexpr std::uint64_t sampled_page = std::uint64_t{1} << trace::ReuseSample::page_bits;
-
-private:
-    [[nodiscard]] static std::uint64_t bytes_of(const std::string& text, std::uint64_t otherwise) {
-        std::size_t used = 0;
-        std::uint64_t value = 0;
-        try {
-            value = std::stoull(text, &used);
-        } catch (const std::exception&) {
-            return otherwise;
-        }
-        if (used == text.size()) return value;
-        switch (text[used]) {
-        case 'k':
-        case 'K': return value << 10;
-        case 'm':
-        case 'M': return value << 20;
-        case 'g':
-        case 'G': return value << 30;
-        default: return otherwise;
-        }
-    }
-
-    std::string path_;
-    const CostTables* tables_;
-    std::uint64_t cache_bytes_ = 2 << 20;
-    std::uint64_t page_bytes_ = 1024;
+/// A rank's part in a use: accesses to other nodes, and the reuse of all that is not its own.
+struct RankOfUse {
+    AccessUse::Amount far = {};
+    trace::ReuseCounts within = {};
+    trace::ReuseCounts over = {};
 };
 
-[[nodiscard]] bool writes(const AccessUse& use) noexcept { return use.operation == trace::Operation::write; }
-[[nodiscard]] const char* word(const AccessUse& use) noexcept { return writes(use) ? "write" : "read"; }
-
-/// Single accesses to other nodes by the program's loads and stores, which other calls can replace.
-[[nodiscard]] bool is_single(const AccessUse& use) noexcept {
-    const bool loads = use.operation == trace::Operation::read || writes(use);
-    const bool one_by_one =
-        use.way == trace::Way::element || use.way == trace::Way::window || use.way == trace::Way::upc;
-    // A minimum: nobody changes a program for less.
-    return loads && one_by_one && use.heaviest[2].calls >= 16 && use.heaviest[2].accesses == use.heaviest[2].calls;
+[[nodiscard]] std::map<int, RankOfUse> ranks_of(const RecordedTrace& trace, const AccessUse& use) {
+    std::map<int, RankOfUse> ranks;
+    for (const auto& [rank, k] : use.records) {
+        const trace::Record& record = trace.of_ranks[static_cast<std::size_t>(rank)].records[k].record;
+        if (record.affinity == trace::Affinity::own) continue;
+        RankOfUse& of = ranks[rank];
+        of.within += record.within;
+        of.over += record.over;
+        if (record.affinity == trace::Affinity::far) of.far += amount_of(record);
+    }
+    return ranks;
 }
 
-[[nodiscard]] bool is_sequential(const AccessUse& use) noexcept {
-    const AccessUse::Amount& far = use.heaviest[2];
-    return far.runs * 4 <= far.calls || use.stride_share > 0.8;
+/// What a change of several uses is to a rank.
+struct RankOfChange {
+    double measured = 0;  ///< seconds now, as recorded
+    double predicted = 0; ///< the same, from rates
+    double then = 0;
+    double accesses = 0;
+    [[nodiscard]] double now() const noexcept { return measured > 0 ? measured : predicted; }
+};
+using RanksOfChange = std::map<int, RankOfChange>;
+
+/// The one that takes longest now, or accesses most.
+[[nodiscard]] int heaviest_of(const RanksOfChange& ranks) {
+    const auto weight = [](const RankOfChange& of) { return std::pair{of.now(), of.accesses}; };
+    const auto heaviest = std::ranges::max_element(
+        ranks, [&](const auto& a, const auto& b) { return weight(a.second) < weight(b.second); });
+    return heaviest->first;
 }
 
 /// Derives the advised changes from the uses of a trace.
@@ -236,7 +194,7 @@ public:
         std::map<ObjectKey, std::vector<std::size_t>> by_object;
         for (std::size_t u = 0; u < advice_.uses.size(); ++u) {
             const AccessUse& use = advice_.uses[u];
-            if (use.object_kind != "several") by_object[object_key_of(use)].push_back(u);
+            if (use.object_kind != "several") by_object[key_of(use)].push_back(u);
             if (is_single(use)) in_bulk(u);
             if (use.operation == trace::Operation::atomic && use.heaviest[2].calls >= 16) without_result(u);
             own_as_memory(u);
@@ -246,6 +204,7 @@ public:
             replicate(uses);
             add_in_place(uses);
         }
+        advise_on_placement(trace_, costs_, advice_);
         std::ranges::stable_sort(advice_.changes, [](const AdvisedChange& a, const AdvisedChange& b) {
             return std::tuple{a.gain(), a.messages_saved} > std::tuple{b.gain(), b.messages_saved};
         });
@@ -254,29 +213,44 @@ public:
 private:
     [[nodiscard]] const AccessUse& use(std::size_t u) const { return advice_.uses[u]; }
 
-    /// Time of a use's remote accesses: as recorded, else from the rates.
-    [[nodiscard]] double predicted_now(const AccessUse& use) const {
-        const AccessUse::Amount& far = use.heaviest[2];
+    /// Time of a use's remote accesses, from the rates.
+    [[nodiscard]] double predicted_now(const AccessUse& use) const { return predicted_now(use, use.heaviest[2]); }
+    [[nodiscard]] double predicted_now(const AccessUse& use, const AccessUse::Amount& far) const {
         return static_cast<double>(far.accesses) * costs_.of_path(std::string{"baseline."} + word(use), far.accesses);
     }
-    /// Adds a change with its times, if the rates are known and it saves time.
+    /// Adds what a rank's part in a use takes now. Returns the rank's sum.
+    RankOfChange& add_now(RanksOfChange& ranks, int rank, const AccessUse& use, const AccessUse::Amount& far) const {
+        RankOfChange& sum = ranks[rank];
+        sum.measured += far.seconds();
+        sum.predicted += predicted_now(use, far);
+        sum.accesses += static_cast<double>(far.accesses);
+        return sum;
+    }
+    /// Adds a change of one use with its times, if the rates are known and it saves time.
     void add(AdvisedChange change, double then, double predicted_now_seconds) {
+        const AccessUse& of = use(change.uses.front());
+        add(std::move(change),
+            {{of.heaviest_rank,
+              {.measured = of.heaviest[2].seconds(), .predicted = predicted_now_seconds, .then = then}}});
+    }
+    /// The same of several uses. Its times are those of the slowest rank now, and of the slowest one then.
+    void add(AdvisedChange change, const RanksOfChange& ranks) {
         if (costs_.known()) {
-            double measured = 0;
-            for (const std::size_t u : change.uses) measured += use(u).heaviest[2].seconds();
-            const double now = measured > 0 ? measured : predicted_now_seconds;
-            if (then >= now) return;
-            change.now_seconds = now;
+            const RankOfChange& slowest = ranks.at(heaviest_of(ranks));
+            double then = 0;
+            for (const auto& [rank, of] : ranks) then = std::max(then, of.then);
+            if (then >= slowest.now()) return;
+            change.now_seconds = slowest.now();
             change.then_seconds = then;
-            if (measured > 0 && predicted_now_seconds > 0)
-                change.uncertainty = std::max(0.15, std::fabs(predicted_now_seconds - measured) / measured);
+            if (slowest.measured > 0 && slowest.predicted > 0)
+                change.uncertainty = std::max(0.15, std::fabs(slowest.predicted - slowest.measured) / slowest.measured);
         }
         advice_.changes.push_back(std::move(change));
     }
 
-    /// Time of the hits and misses of a use's remote accesses with a cache.
-    [[nodiscard]] double cached_seconds(const AccessUse& use, const trace::ReuseCounts& reuse, double& misses) const {
-        const AccessUse::Amount& far = use.heaviest[2];
+    /// Time of the hits and misses of a rank's remote accesses with a cache.
+    [[nodiscard]] double cached_seconds(const AccessUse& use, const AccessUse::Amount& far,
+                                        const trace::ReuseCounts& reuse, double& misses) const {
         const auto sampled = static_cast<double>(std::max<std::uint64_t>(reuse.total(), 1));
         const double scale = static_cast<double>(far.accesses) / sampled;
         const double hits = std::min(reuse.hits(costs_.cache_pages()) * scale, static_cast<double>(far.accesses));
@@ -303,21 +277,20 @@ private:
             if (is_single(use(u))) change.uses.push_back(u);
         }
         if (change.uses.empty()) return;
-        double epoch = 0;
-        double read_only = 0;
-        double now = 0;
-        double epoch_misses = 0;
-        double read_only_misses = 0;
-        double accesses = 0;
-        for (const std::size_t u : change.uses) {
-            double misses = 0;
-            epoch += cached_seconds(use(u), use(u).within, misses);
-            epoch_misses += misses;
-            read_only += cached_seconds(use(u), use(u).over, misses);
-            read_only_misses += misses;
-            now += predicted_now(use(u));
-            accesses += static_cast<double>(use(u).heaviest[2].accesses);
-        }
+        // With each mode.
+        RanksOfChange epoch, read_only;
+        std::map<int, std::pair<double, double>> all_misses;
+        for (const std::size_t u : change.uses)
+            for (const auto& [rank, of] : ranks_of(trace_, use(u))) {
+                double misses = 0;
+                add_now(epoch, rank, use(u), of.far).then += cached_seconds(use(u), of.far, of.within, misses);
+                all_misses[rank].first += misses;
+                add_now(read_only, rank, use(u), of.far).then += cached_seconds(use(u), of.far, of.over, misses);
+                all_misses[rank].second += misses;
+            }
+        const int heaviest = heaviest_of(epoch);
+        const double accesses = epoch.at(heaviest).accesses;
+        const auto [epoch_misses, read_only_misses] = all_misses.at(heaviest);
         if (accesses - epoch_misses < 0.2 * accesses && (written || accesses - read_only_misses < 0.2 * accesses))
             return;
         // A mode with a weaker promise must be worth it, and applies to one array only: UPC's objects share a cache.
@@ -339,7 +312,7 @@ private:
                                  "lapwing::GlobalArray<double, 2> a{{runtime, {{n, m}}, lapwing::Block{{}}, options}};",
                                  mode);
         change.messages_saved = static_cast<std::uint64_t>(accesses - misses);
-        add(std::move(change), keep ? read_only : epoch, now);
+        add(std::move(change), keep ? read_only : epoch);
     }
 
     /// A section, a prefetch pattern or an index list in place of single accesses.
@@ -354,7 +327,7 @@ private:
         const double pages = static_cast<double>(of.within.cold) * static_cast<double>(far.accesses) /
                              static_cast<double>(std::max<std::uint64_t>(of.within.total(), 1));
         const double distinct =
-            std::min(static_cast<double>(far.bytes), pages * static_cast<double>(Costs::sampled_page));
+            std::min(static_cast<double>(far.bytes), pages * static_cast<double>(AdviceCosts::sampled_page));
         const auto each = static_cast<std::uint64_t>(distinct / static_cast<double>(transfers));
         const double moved = static_cast<double>(transfers) * costs_.transfer(each, write);
         AdvisedChange change{.uses = {u}};
@@ -391,17 +364,26 @@ private:
         const double listed = static_cast<double>(far.accesses) *
                               costs_.of_path(std::string{"list."} + word(of), far.accesses / transfers);
         add(std::move(change), (list ? listed : moved) + copies, predicted_now(of));
-        if (write || of.way != trace::Way::element) return;
+        if (!write && of.way == trace::Way::element) announce(u, transfers);
+    }
+
+    /// A pattern of prefetch, if one fits.
+    void announce(std::size_t u, std::uint64_t transfers) {
+        const AccessUse& of = use(u);
+        const AccessUse::Amount& far = of.heaviest[2];
+        const std::optional<FittingPattern> pattern = fitting_pattern(trace_, of);
+        if (!pattern) return;
         AdvisedChange prefetch{.kind = "prefetch", .uses = {u}};
         prefetch.title = "announce before the loop what it reads, and keep the loop as it is";
-        prefetch.why = fmt::format("the rank reads {:.0f} KiB of {} other ranks, in {} intervals", distinct / 1024,
-                                   of.owners, of.executions);
-        prefetch.code =
-            "a.prefetch(lapwing::RowWise{});                 // or ColumnWise, Stencil, AllToAll, Custom\n"
-            "a.prefetch([](const lapwing::Domain<2>& own) { return own.expand(1); }); // a pattern of your own";
+        prefetch.why = fmt::format("{}: {:.0f} KiB of {} other ranks, in {} intervals", pattern->why,
+                                   static_cast<double>(pattern->bytes) / 1024, of.owners, of.executions);
+        prefetch.code = pattern->code;
         prefetch.messages_saved = far.calls > transfers ? far.calls - transfers : 0;
+        // All that the pattern names is copied, in each interval.
+        const double copied = static_cast<double>(transfers) *
+                              costs_.transfer(pattern->bytes / std::max<std::uint64_t>(of.owners, 1), false);
         const double hits = static_cast<double>(far.accesses) * costs_.of_path("cached.hit.read", far.accesses);
-        add(std::move(prefetch), moved + hits, predicted_now(of));
+        add(std::move(prefetch), copied + hits, predicted_now(of));
     }
 
     void without_result(std::size_t u) {
@@ -439,25 +421,29 @@ private:
                         ? "upc_atomic_relaxed(domain, NULL, UPC_ADD, &a[i], &x, NULL); /* instead of a[i] += x */"
                         : "a(i).add(x); // instead of a(i) += x: hundreds share a message";
                 change.messages_saved = read.heaviest[2].calls;
-                const std::uint64_t calls = read.heaviest[2].calls;
-                add(std::move(change), static_cast<double>(calls) * costs_.of_path("update", calls),
-                    predicted_now(read) + predicted_now(write));
+                RanksOfChange ranks;
+                for (const std::size_t u : change.uses)
+                    for (const auto& [rank, of] : ranks_of(trace_, use(u))) {
+                        RankOfChange& sum = add_now(ranks, rank, use(u), of.far);
+                        if (u == r) // one for both
+                            sum.then += static_cast<double>(of.far.calls) * costs_.of_path("update", of.far.calls);
+                    }
+                add(std::move(change), ranks);
             }
     }
 
     void replicate(const std::vector<std::size_t>& uses) {
         constexpr std::uint64_t largest = std::uint64_t{16} << 20;
         AdvisedChange change{.kind = "replicate"};
-        double now = 0;
-        std::uint64_t accesses = 0;
+        RanksOfChange ranks;
         for (const std::size_t u : uses) {
             const AccessUse& of = use(u);
             if (of.operation != trace::Operation::read && of.far().calls > 0) return; // another rank writes
             if (!is_single(of) || of.way != trace::Way::element) continue;
             change.uses.push_back(u);
-            now += predicted_now(of);
-            accesses += of.heaviest[2].accesses;
+            for (const auto& [rank, part] : ranks_of(trace_, of)) add_now(ranks, rank, of, part.far);
         }
+        const auto accesses = ranks.empty() ? 0 : static_cast<std::uint64_t>(ranks.at(heaviest_of(ranks)).accesses);
         const std::uint64_t bytes = change.uses.empty() ? 0 : use(change.uses.front()).object_bytes;
         // Otherwise most of what is copied is never read.
         if (change.uses.empty() || bytes > largest || bytes > 64 * accesses) return;
@@ -467,10 +453,10 @@ private:
         change.code = "lapwing::GlobalArray<double, 1> a{runtime, {n}, lapwing::Replicated{}};\n"
                       "a.broadcast(lapwing::Rank{0}); // after rank 0 has written it";
         change.messages_saved = accesses;
-        add(std::move(change),
-            static_cast<double>(accesses) * costs_.rate("own.read", accesses) +
-                costs_.transfer(bytes, false) * std::ceil(std::log2(std::max(2, trace_.ranks))),
-            now);
+        const double broadcast = costs_.transfer(bytes, false) * std::ceil(std::log2(std::max(2, trace_.ranks)));
+        for (auto& [rank, of] : ranks)
+            of.then = of.accesses * costs_.rate("own.read", static_cast<std::uint64_t>(of.accesses)) + broadcast;
+        add(std::move(change), ranks);
     }
 
     /// Local elements that are accessed through the array.
@@ -498,7 +484,7 @@ private:
     }
 
     const RecordedTrace& trace_;
-    Costs costs_;
+    AdviceCosts costs_;
     Advice& advice_;
 };
 

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 namespace lapwing::detail::model {
@@ -52,6 +54,7 @@ struct AccessUse {
     std::uint64_t executions = 0; ///< the intervals in which it occurs
     std::int64_t stride = 0;      ///< the most frequent one of its calls
     double stride_share = 0;
+    std::vector<std::pair<int, std::size_t>> records = {}; ///< its ranks, and their records' numbers
 
     [[nodiscard]] const Amount& far() const noexcept { return all[2]; }
     [[nodiscard]] std::uint64_t accesses() const noexcept {
@@ -59,9 +62,19 @@ struct AccessUse {
     }
 };
 
+/// Name, number, and whether it is of another team than the runtime's: what tells objects apart, on all ranks alike.
+using ObjectKey = std::tuple<std::string, std::uint64_t, bool>;
+[[nodiscard]] inline ObjectKey key_of(const RecordedTrace::OfObject& object) {
+    return {object.name, object.number, object.other_team};
+}
+[[nodiscard]] inline ObjectKey key_of(const AccessUse& use) {
+    return {use.object_name, use.object_number, use.object_of_other_team};
+}
+
 /// A change of the program, or a setting.
 struct AdvisedChange {
-    std::string kind = {};  ///< a keyword for programs: cache, patch, prefetch, list, replicate, update, local
+    std::string kind = {};  ///< a keyword for programs: cache, patch, prefetch, list, replicate, update, local,
+                            ///< distribution, one-owner, notify
     std::string title = {}; ///< a short description
     std::string why = {};
     std::vector<std::size_t> uses = {}; ///< the uses that it concerns

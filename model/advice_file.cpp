@@ -25,7 +25,6 @@ using trace::Words;
 constexpr std::string_view format_word = "lapwing advice ";
 constexpr std::string_view first_line = "lapwing advice 1";
 constexpr std::string_view last_line = "end";
-constexpr std::string_view trace_word = "lapwing trace ";
 /// All of UPC's objects are in one window.
 constexpr std::string_view upc_window = "UPC's shared heap";
 
@@ -294,7 +293,7 @@ AdviceFile advice_file(const RecordedTrace& trace, const Advice& advice) {
 }
 
 AdviceFile advice_in(std::string_view text, const std::string& file) {
-    if (!text.starts_with(trace_word)) return parse_advice(text, file);
+    if (!text.starts_with(trace::trace_word)) return parse_advice(text, file);
     const RecordedTrace trace = parse_trace(text, file);
     std::optional<CostTables> tables;
     std::error_code error;

@@ -27,12 +27,12 @@ struct BlockShape {
 
 /// T_copy: times of gathering blocks into a packed buffer, or scattering them from one. A copy takes
 ///
-///     call + blocks * block(length)     where the blocks are in the cache, somewhat more where their places are
-///     listed;
+///     call + blocks * block(length)
 ///
-/// outside, the kernels run beside the fetching of cache lines, so a block takes the cubic mean of both times
-/// (which is close to the longer one): `line_near` for each line that the processor fetches, including the packed
-/// buffer's if that leaves the cache, or `line_far` if every block is in a page of its own.
+/// if the blocks are in the cache, and somewhat more if their places are listed. Outside of it, the kernels run beside
+/// the fetching of cache lines, so a block takes the cubic mean of both times (which is close to the longer one):
+/// `line_near` for each line that the processor fetches, including the packed buffer's if that leaves the cache, or
+/// `line_far` if every block is in a page of its own.
 ///
 /// The paper's T_copy(s) distinguishes hot from cold too (section 3); it omits the stride, which decides here between
 /// prefetched lines and a page table walk per block.

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "model/access_rates.hpp"
+#include "model/access_platform.hpp"
 
 namespace lapwing::detail::model {
 

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <map>
 #include <utility>
 
@@ -21,17 +22,54 @@ const SharedObject& ProgramDescription::object(std::string_view name) const {
     return *found;
 }
 
+namespace {
+
+void check_object(const ProgramDescription& program, const SharedObject& object) {
+    if (std::ranges::count(program.objects, object.name, &SharedObject::name) > 1)
+        throw UsageError{fmt::format("the description has two objects '{}'; give each a name of its own", object.name)};
+    if (object.block == 0 && (object.home < 0 || object.home >= program.threads))
+        throw UsageError{fmt::format("object '{}' is at home={}, and there are {} threads; home= is below that",
+                                     object.name, object.home, program.threads)};
+}
+
+/// Whether an affinity says something about an object: one of indefinite block size is at its home, another one has
+/// none.
+void check_affinity(const ProgramDescription& program, const DescribedInterval& interval, const Reference& reference) {
+    using Kind = ReferenceAffinity::Kind;
+    const SharedObject& object = program.object(reference.object);
+    const Kind kind = reference.affinity.kind;
+    if (kind == Kind::home && object.block != 0)
+        throw UsageError{
+            fmt::format("reference '{}' of interval '{}': affinity=home, but '{}' is in blocks of {}; write "
+                        "block=indefinite for an object of one thread",
+                        reference.name, interval.name, object.name, object.block)};
+    if (kind == Kind::own && object.block == 0 && program.threads > 1)
+        throw UsageError{fmt::format("reference '{}' of interval '{}': affinity=own, but all of '{}' is thread {}'s; "
+                                     "write affinity=home",
+                                     reference.name, interval.name, object.name, object.home)};
+}
+
+void check_reference(const DescribedInterval& interval, const Reference& reference) {
+    const CachedShare cached = reference.cached.value_or(CachedShare{});
+    for (const double share : {reference.affinity.local, cached.hits, cached.lines, cached.passed})
+        if (!(share >= 0 && share <= 1))
+            throw UsageError{fmt::format("reference '{}' of interval '{}': the share {} of local accesses, or the hit "
+                                         "rate {}, is outside [0, 1]",
+                                         reference.name, interval.name, reference.affinity.local, cached.hits)};
+}
+
+} // namespace
+
 void ProgramDescription::check() const {
     if (threads < 1) throw UsageError{fmt::format("{} threads in the description; it needs at least 1", threads)};
+    for (const SharedObject& shared : objects) check_object(*this, shared);
     for (const DescribedInterval& interval : intervals) {
+        if (!(interval.computation_seconds >= 0) || std::isinf(interval.computation_seconds))
+            throw UsageError{fmt::format("interval '{}': computation={}; it is seconds, from 0 on", interval.name,
+                                         interval.computation_seconds)};
         for (const Reference& reference : interval.references) {
-            (void)object(reference.object);
-            const double share = reference.affinity.local;
-            const double hits = reference.hit_rate.value_or(0);
-            if (!(share >= 0 && share <= 1) || !(hits >= 0 && hits <= 1))
-                throw UsageError{fmt::format("reference '{}' of interval '{}': the share {} of local accesses, or the "
-                                             "hit rate {}, is outside [0, 1]",
-                                             reference.name, interval.name, share, hits)};
+            check_affinity(*this, interval, reference);
+            check_reference(interval, reference);
         }
         for (const Dependence& dependence : interval.dependences)
             if (std::max(dependence.from, dependence.to) >= interval.references.size())
@@ -43,17 +81,45 @@ void ProgramDescription::check() const {
 
 namespace {
 
-/// Elements of the object that have affinity to the thread.
-[[nodiscard]] std::uint64_t owned(const SharedObject& object, int thread, int threads) {
-    const auto t = static_cast<std::uint64_t>(thread);
-    if (object.block == 0) return thread == object.home ? object.elements : 0;
+/// Of the first `elements` of a shared array, those whose place in a round of all threads' blocks is in [begin, end).
+[[nodiscard]] std::uint64_t count_below(std::uint64_t elements, std::uint64_t round, std::uint64_t begin,
+                                        std::uint64_t end) {
+    if (begin >= end) return 0;
+    const std::uint64_t rest = elements % round;
+    return elements / round * (end - begin) + (rest > begin ? std::min(rest, end) - begin : 0);
+}
+
+/// Of the elements that are `shift` after the thread's own and in the object: the fraction that is the thread's, too.
+[[nodiscard]] double shifted_share(const SharedObject& object, std::int64_t shift, int thread, int threads) {
+    if (threads == 1) return 1;
+    const auto elements = static_cast<std::int64_t>(object.elements);
+    const auto first = static_cast<std::uint64_t>(std::clamp<std::int64_t>(-shift, 0, elements));
+    const auto last = static_cast<std::uint64_t>(std::clamp<std::int64_t>(elements - shift, 0, elements));
+    if (first >= last) return 1; // it accesses nothing
     const std::uint64_t round = object.block * static_cast<std::uint64_t>(threads);
-    const std::uint64_t rest = object.elements % round;
-    const std::uint64_t begin = t * object.block;
-    return object.elements / round * object.block + (rest > begin ? std::min(rest - begin, object.block) : 0);
+    const std::uint64_t begin = static_cast<std::uint64_t>(thread) * object.block;
+    const auto between = [&](std::uint64_t from, std::uint64_t to) {
+        return count_below(last, round, from, to) - count_below(first, round, from, to);
+    };
+    const std::uint64_t all = between(begin, begin + object.block);
+    if (all == 0) return 1;
+    const auto signed_round = static_cast<std::int64_t>(round);
+    const auto forward = static_cast<std::uint64_t>((shift % signed_round + signed_round) % signed_round);
+    std::uint64_t own = 0;
+    if (forward < object.block) own = between(begin, begin + object.block - forward);
+    else if (const std::uint64_t back = round - forward; back < object.block)
+        own = between(begin + back, begin + object.block);
+    return static_cast<double>(own) / static_cast<double>(all);
 }
 
 } // namespace
+
+std::uint64_t owned_elements(const SharedObject& object, int thread, int threads) {
+    if (object.block == 0) return thread == object.home ? object.elements : 0;
+    const std::uint64_t begin = static_cast<std::uint64_t>(thread) * object.block;
+    return count_below(object.elements, object.block * static_cast<std::uint64_t>(threads), begin,
+                       begin + object.block);
+}
 
 double local_share(const SharedObject& object, const Reference& reference, int thread, int threads) {
     using Kind = ReferenceAffinity::Kind;
@@ -62,24 +128,13 @@ double local_share(const SharedObject& object, const Reference& reference, int t
     case Kind::share: return reference.affinity.local;
     case Kind::home: return object.block == 0 && thread != object.home ? 0 : 1;
     case Kind::whole:
-        return object.elements == 0
-                   ? 0
-                   : static_cast<double>(owned(object, thread, threads)) / static_cast<double>(object.elements);
+        return object.elements == 0 ? 0
+                                    : static_cast<double>(owned_elements(object, thread, threads)) /
+                                          static_cast<double>(object.elements);
     case Kind::shift: break;
     }
     if (object.block == 0) return thread == object.home ? 1 : 0;
-    // Element e of a block is `blocks` blocks further on, or one more.
-    const auto block = static_cast<std::int64_t>(object.block);
-    std::int64_t blocks = reference.affinity.shift / block;
-    std::int64_t rest = reference.affinity.shift % block;
-    if (rest < 0) {
-        rest += block;
-        --blocks;
-    }
-    const auto share = [&](std::int64_t elements, std::int64_t moved) {
-        return moved % threads == 0 ? static_cast<double>(elements) / static_cast<double>(block) : 0.0;
-    };
-    return share(block - rest, blocks) + share(rest, blocks + 1);
+    return shifted_share(object, reference.affinity.shift, thread, threads);
 }
 
 namespace {
@@ -140,12 +195,15 @@ private:
 
     void read_line(std::string_view what) {
         if (what == "threads") program_.threads = number<int>(next_word());
+        else if (what == "sequential") program_.sequential_accesses = number<std::uint64_t>(next_word());
         else if (what == "object") read_object();
         else if (what == "interval") read_interval();
         else if (what == "reference") read_reference();
+        else if (what == "transfer") read_transfer();
         else if (what == "dependence") read_dependence();
         else
-            fail(fmt::format("'{}' is unknown; a line starts with threads, object, interval, reference or dependence",
+            fail(fmt::format("'{}' is unknown; a line starts with threads, sequential, object, interval, reference, "
+                             "transfer or dependence",
                              what));
         if (!next_word().empty()) fail("there is unexpected text at the end of the line");
     }
@@ -162,13 +220,16 @@ private:
     }
     void read_interval() {
         DescribedInterval interval{.name = name("interval")};
-        for (const auto& [key, value] :
-             values({"computation", "times", "barriers", "locks", "collectives", "notifications"})) {
+        for (const auto& [key, value] : values({"computation", "times", "barriers", "locks", "collectives",
+                                                "notifications", "atomics", "updates", "private"})) {
             if (key == "computation") interval.computation_seconds = number<double>(value);
             else if (key == "times") interval.times = number<std::uint64_t>(value);
             else if (key == "locks") interval.locks = number<std::uint64_t>(value);
             else if (key == "collectives") interval.collectives = number<std::uint64_t>(value);
             else if (key == "notifications") interval.notifications = number<std::uint64_t>(value);
+            else if (key == "atomics") interval.atomics = number<std::uint64_t>(value);
+            else if (key == "updates") interval.updates = number<std::uint64_t>(value);
+            else if (key == "private") interval.private_accesses = number<std::uint64_t>(value);
             else interval.barriers = number<std::uint64_t>(value);
         }
         program_.intervals.push_back(std::move(interval));
@@ -189,7 +250,7 @@ private:
             else if (key == "walk") reference.walk = walk(value);
             else if (key == "place") reference.place = value;
             else if (key == "with") reference.with = value;
-            else reference.hit_rate = number<double>(value);
+            else reference.cached = CachedShare{.hits = number<double>(value)};
         }
         interval().add(std::move(reference));
     }
@@ -208,6 +269,16 @@ private:
         if (value == "unit") return {Walk::Kind::stride, 1};
         if (value.starts_with("stride:")) return {Walk::Kind::stride, number<std::int64_t>(value.substr(7))};
         fail(fmt::format("walk={} is unknown; it is unit, stride:ELEMENTS, clustered or random", value));
+    }
+    void read_transfer() {
+        constexpr std::array<std::string_view, 4> words{"get", "put", "gather", "scatter"};
+        const auto word = std::ranges::find(words, next_word());
+        if (word == words.end()) fail("a transfer is get, put, gather or scatter");
+        DescribedTransfer transfer{.kind = static_cast<DescribedTransfer::Kind>(word - words.begin())};
+        const bool list = transfer.kind >= DescribedTransfer::Kind::gather;
+        for (const auto& [key, value] : values({"count", list ? "elements" : "bytes"}))
+            (key == "count" ? transfer.count : transfer.bytes) = number<std::uint64_t>(value);
+        interval().transfers.push_back(transfer);
     }
     void read_dependence() {
         DescribedInterval& here = interval();

@@ -27,12 +27,20 @@ struct ReferenceAffinity {
         own,   ///< the thread's
         whole, ///< all over the object, uniformly
         home,  ///< those of an object of indefinite block size
-        shift, ///< elements `shift` after the thread's own
+        shift, ///< elements `shift` after the thread's own, without those outside of the object
         share, ///< the thread's own in the fraction `local` of the accesses
     };
     Kind kind = Kind::whole;
     std::int64_t shift = 0;
     double local = 0;
+};
+
+/// What a cache makes of remote accesses: shares of their number. The others fetch a page.
+struct CachedShare {
+    double hits = 0;
+    double ahead = 0;  ///< pages that it fetches ahead, which are no misses
+    double lines = 0;  ///< misses that fetch one line only
+    double passed = 0; ///< accesses that bypass it
 };
 
 /// In which order a reference accesses elements.
@@ -58,8 +66,8 @@ struct Reference {
     std::string place = {};
     /// References with the same word always access locations of the same affinity. Empty: it is derived.
     std::string with = {};
-    /// The fraction of remote accesses that a cache serves. Without it, a simulated cache determines it.
-    std::optional<double> hit_rate = {};
+    /// What a cache makes of the remote accesses. Without it, a simulated cache determines it.
+    std::optional<CachedShare> cached = {};
 };
 
 struct Dependence {
@@ -69,6 +77,19 @@ struct Dependence {
     Kind kind = Kind::true_dependence;
 };
 
+/// Bulk transfers of other threads' memory, one after another, by each thread.
+struct DescribedTransfer {
+    enum class Kind : std::uint8_t {
+        get,
+        put,
+        gather, ///< a list of single elements
+        scatter,
+    };
+    Kind kind = Kind::get;
+    std::uint64_t count = 0;
+    std::uint64_t bytes = 0; ///< of each; of lists: elements
+};
+
 /// What is executed between two sequence points.
 struct DescribedInterval {
     std::string name = {};
@@ -76,9 +97,13 @@ struct DescribedInterval {
     double computation_seconds = 0; ///< the same source on private memory, per execution
     std::uint64_t barriers = 1;     ///< at the end of the interval
     // By each thread, per execution:
-    std::uint64_t locks = 0;         ///< taken and released, with all threads wanting the same
-    std::uint64_t collectives = 0;   ///< calls with one value
-    std::uint64_t notifications = 0; ///< notified puts, and waits for as many
+    std::uint64_t locks = 0;            ///< taken and released, with all threads wanting the same
+    std::uint64_t collectives = 0;      ///< calls with one value
+    std::uint64_t notifications = 0;    ///< notified puts, and waits for as many
+    std::uint64_t atomics = 0;          ///< on others' elements, which wait for the previous value
+    std::uint64_t updates = 0;          ///< the same without a result
+    std::uint64_t private_accesses = 0; ///< to private memory, for the speed-up
+    std::vector<DescribedTransfer> transfers = {};
     std::vector<Reference> references = {};
     std::vector<Dependence> dependences = {};
 
@@ -95,15 +120,19 @@ struct DescribedInterval {
 
 struct ProgramDescription {
     int threads = 1;
+    /// Accesses to memory of the sequential program, for the speed-up. Without it: all that the threads make.
+    std::optional<std::uint64_t> sequential_accesses = {};
     std::vector<SharedObject> objects = {};
     std::vector<DescribedInterval> intervals = {};
 
     [[nodiscard]] const SharedObject& object(std::string_view name) const;
-    /// Throws UsageError that names what is wrong: no threads, unknown objects, dependences on missing references,
-    /// fractions outside [0, 1].
+    /// Throws UsageError that names what is wrong: no threads, unknown objects or two of a name, dependences on missing
+    /// references, fractions outside [0, 1], affinities that the object does not have, times that are none.
     void check() const;
 };
 
+/// Elements of the object that have affinity to the thread.
+[[nodiscard]] std::uint64_t owned_elements(const SharedObject& object, int thread, int threads);
 /// The fraction of a thread's accesses that go to its own memory.
 [[nodiscard]] double local_share(const SharedObject& object, const Reference& reference, int thread, int threads);
 

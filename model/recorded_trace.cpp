@@ -12,9 +12,6 @@
 namespace lapwing::detail::model {
 namespace {
 
-constexpr std::string_view format_word = "lapwing trace ";
-constexpr std::string_view first_line = "lapwing trace 3\n";
-
 using trace::Words;
 
 template <class Known>
@@ -131,7 +128,9 @@ private:
     }
     void read_interval(Words& line) {
         (void)line.next();
-        RecordedTrace::OfInterval interval{.times = line.number_of("times"), .ns = line.number_of("ns")};
+        RecordedTrace::OfInterval interval{.times = line.number_of("times")};
+        interval.barriers = line.number_of("barriers");
+        interval.ns = line.number_of("ns");
         interval.site = read_frames(line);
         rank().intervals.push_back(std::move(interval));
     }
@@ -177,6 +176,8 @@ private:
         read_counts(line.value("strides"), record.strides, record.other_strides);
         read_reuse(line.value("within"), record.within);
         read_reuse(line.value("over"), record.over);
+        // Of records that do not name all owners; older traces have none.
+        if (!line.empty()) record.seen.distinct = line.number_of("distinct_owners");
         rank().records.push_back(std::move(of));
     }
 
@@ -185,13 +186,19 @@ private:
 
 } // namespace
 
+bool accesses_all_others(const trace::Record& record, int ranks) noexcept {
+    return record.other_owners != 0 && ranks > 1 &&
+           static_cast<std::size_t>(ranks) <= trace::Record::OwnersSeen::bits &&
+           record.seen.distinct + 1 >= static_cast<std::uint64_t>(ranks);
+}
+
 RecordedTrace parse_trace(std::string_view text, std::string_view file, const std::function<void(double)>& progress) {
     const auto refuse = [&](std::string_view why) {
         throw FileError{fmt::format("{}: {}; record a new one with LAPWING_TRACE=FILE", file, why)};
     };
-    if (!text.starts_with(first_line))
-        refuse(text.starts_with(format_word) ? "it is a trace of another version of Lapwing"
-                                             : "it is not a trace of Lapwing");
+    if (!text.starts_with(trace::first_line_of_trace))
+        refuse(text.starts_with(trace::trace_word) ? "it is a trace of another version of Lapwing"
+                                                   : "it is not a trace of Lapwing");
     constexpr std::string_view last_key = "\nchecksum ";
     const auto last = text.rfind(last_key);
     if (last == text.npos || text.size() != last + last_key.size() + 17) refuse("its end is missing");
@@ -199,7 +206,7 @@ RecordedTrace parse_trace(std::string_view text, std::string_view file, const st
     if (text.substr(last + last_key.size()) != fmt::format("{:016x}\n", support::checksum_of(body)))
         refuse("its checksum is wrong, so it is damaged");
     try {
-        return TraceReader{}.read(body.substr(first_line.size()), progress);
+        return TraceReader{}.read(body.substr(trace::first_line_of_trace.size()), progress);
     } catch (const UsageError& error) {
         refuse(error.what());
     }

@@ -35,6 +35,7 @@ struct RecordedTrace {
     };
     struct OfInterval {
         std::uint64_t times = 0;
+        std::uint64_t barriers = 0; ///< ended so many of them
         std::uint64_t ns = 0;
         Frames site = {}; ///< empty: the start of the program
     };
@@ -60,6 +61,9 @@ struct RecordedTrace {
     std::map<std::string, std::string> settings = {};
     std::vector<OfRank> of_ranks = {};
 };
+
+/// Whether a record that does not name all owners is of all other ranks, as many of them as it can tell apart.
+[[nodiscard]] bool accesses_all_others(const trace::Record& record, int ranks) noexcept;
 
 /// The contents of a file of LAPWING_TRACE. Throws FileError that names `file` for anything else: other files, other
 /// versions, text that was cut off or changed.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <cstdlib>
 #include <utility>
 
@@ -27,46 +28,65 @@ namespace {
     return dependence.kind == Dependence::Kind::true_dependence || dependence.kind == Dependence::Kind::anti;
 }
 
-/// Whether a path of dependences leads from a reference of `group` through one outside of it to `to`: fusing them would
-/// close a cycle. Loop-carried dependences that point backwards do not count.
-[[nodiscard]] bool passes_outside(const DescribedInterval& interval, const std::vector<std::size_t>& group,
-                                  std::size_t to) {
-    std::vector<bool> reached(interval.references.size());
-    const auto in_group = [&](std::size_t r) { return std::ranges::find(group, r) != group.end(); };
-    // In text order dependences point forward: one pass reaches all.
-    for (std::size_t r = 0; r <= to; ++r)
+/// Whether a path of dependences leads from a reference of a partition through others to `to`: fusing them would close
+/// a cycle. A path that reaches a reference goes on from all of its partition. Loop-carried dependences that point
+/// backwards do not count.
+[[nodiscard]] bool passes_outside(const DescribedInterval& interval, const std::vector<Partition>& partitions,
+                                  std::size_t group, std::size_t to) {
+    constexpr std::size_t none = SIZE_MAX;
+    std::vector<std::size_t> partition_of(to + 1, none);
+    for (std::size_t k = 0; k < partitions.size(); ++k)
+        for (const std::size_t r : partitions[k].references) partition_of[r] = k;
+    std::vector<bool> reached(partitions.size());
+    for (bool more = true; more;) {
+        more = false;
         for (const Dependence& dependence : interval.dependences) {
-            if (dependence.from != r || dependence.to <= r || dependence.to > to) continue;
-            const bool leaves = in_group(r) && !in_group(dependence.to) && dependence.to != to;
-            if (leaves || reached[r]) reached[dependence.to] = true;
+            if (dependence.to <= dependence.from || dependence.to > to) continue;
+            const std::size_t from = partition_of[dependence.from];
+            if (from != group && !reached[from]) continue;
+            if (dependence.to == to) {
+                if (from != group) return true;
+                continue;
+            }
+            const std::size_t next = partition_of[dependence.to];
+            if (next == group || reached[next]) continue;
+            reached[next] = true;
+            more = true;
         }
-    return reached[to];
+    }
+    return false;
 }
 
-/// Whether successive accesses of the reference have the same affinity.
-[[nodiscard]] bool stays(const SharedObject& object, const Reference& reference, int threads) {
-    using Kind = ReferenceAffinity::Kind;
-    if (object.block == 0 || threads == 1) return true;
-    if (reference.affinity.kind == Kind::own || reference.affinity.kind == Kind::share) return true;
-    const std::int64_t stride = std::abs(reference.walk.stride);
-    const auto block = static_cast<std::int64_t>(object.block);
-    return stride < block || stride % (block * threads) == 0;
+/// How many accesses of a strided reference follow each other in the memory of one thread; 0: all.
+[[nodiscard]] std::uint64_t run_of(const SharedObject& object, const Reference& reference, int threads) {
+    if (object.block == 0 || threads == 1 || reference.affinity.kind == ReferenceAffinity::Kind::own) return 0;
+    const auto stride = static_cast<std::uint64_t>(std::abs(reference.walk.stride));
+    if (stride == 0 || stride % (object.block * static_cast<std::uint64_t>(threads)) == 0) return 0;
+    return std::max<std::uint64_t>(1, object.block / stride);
 }
 
 /// What a platform can exploit.
-[[nodiscard]] AccessPattern pattern_of(const ProgramDescription& program, const DescribedInterval& interval,
-                                       const Partition& partition, const AccessPlatform& platform) {
+void find_pattern(const ProgramDescription& program, const DescribedInterval& interval, const AccessPlatform& platform,
+                  Partition& partition) {
     const SharedObject& object = program.object(partition.object);
     const auto of = [&](std::size_t r) -> const Reference& { return interval.references[r]; };
-    const bool vector = std::ranges::all_of(partition.references, [&](std::size_t r) {
-        return of(r).walk.kind == Walk::Kind::stride && stays(object, of(r), program.threads);
-    });
+    const bool strided =
+        std::ranges::all_of(partition.references, [&](std::size_t r) { return of(r).walk.kind == Walk::Kind::stride; });
+    std::uint64_t run = 0;
+    if (strided)
+        for (const std::size_t r : partition.references)
+            if (const std::uint64_t other = run_of(object, of(r), program.threads); other != 0)
+                run = run == 0 ? other : std::min(run, other);
+    const bool vector = strided && run != 1;
     const bool near = vector || partition.references.size() > 1 ||
                       std::ranges::all_of(partition.references,
                                           [&](std::size_t r) { return of(r).walk.kind == Walk::Kind::clustered; });
-    if (vector && platform.vectorises) return AccessPattern::vector;
-    if (near && platform.coalesces) return AccessPattern::coalesce;
-    return AccessPattern::baseline;
+    if (vector && platform.vectorises) {
+        partition.remote = AccessPattern::vector;
+        partition.run = run;
+    } else if (near && platform.coalesces) {
+        partition.remote = AccessPattern::coalesce;
+    }
 }
 
 /// Of several references to the same location, one access per kind is counted.
@@ -100,7 +120,7 @@ std::vector<Partition> partition_references(const ProgramDescription& program, c
                     std::ranges::find(partitions[k].references, other) != partitions[k].references.end())
                     return false;
             }
-            return !passes_outside(interval, partitions[k].references, r);
+            return !passes_outside(interval, partitions, k, r);
         };
         std::size_t chosen = 0;
         while (chosen < partitions.size() && !fits(chosen)) ++chosen;
@@ -111,10 +131,15 @@ std::vector<Partition> partition_references(const ProgramDescription& program, c
         partitions[chosen].references.push_back(r);
     }
     for (Partition& partition : partitions) {
-        partition.remote = pattern_of(program, interval, partition, platform);
+        find_pattern(program, interval, platform, partition);
         count_once(interval, partition);
     }
     return partitions;
+}
+
+std::array<Partition::OfPattern, 2> Partition::remote_patterns(std::uint64_t accesses) const noexcept {
+    const std::uint64_t first = run == 0 ? 0 : accesses / run;
+    return {OfPattern{AccessPattern::baseline, first}, OfPattern{remote, accesses - first}};
 }
 
 auto Partition::accesses(const ProgramDescription& program, const DescribedInterval& interval, int thread) const

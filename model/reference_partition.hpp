@@ -1,8 +1,9 @@
 #pragma once
 
-#include "model/access_rates.hpp"
+#include "model/access_platform.hpp"
 #include "model/program_description.hpp"
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -17,6 +18,23 @@ struct Partition {
     std::vector<std::size_t> references = {};       ///< in text order, without those that another reference serves
     std::vector<std::size_t> served = {};           ///< by an access of another reference to the same location
     AccessPattern remote = AccessPattern::baseline; ///< of the remote accesses
+    std::uint64_t run =
+        0; ///< so many of them in a row are in one thread's memory, and the first is a baseline access; 0: all
+
+    /// Accesses of a pattern.
+    struct OfPattern {
+        AccessPattern pattern = AccessPattern::baseline;
+        std::uint64_t accesses = 0;
+    };
+    /// So many remote accesses: those that begin a run, and the others.
+    [[nodiscard]] std::array<OfPattern, 2> remote_patterns(std::uint64_t accesses) const noexcept;
+    /// The sum of cost(pattern, accesses) over them.
+    template <class Cost>
+    [[nodiscard]] double remote_cost(std::uint64_t accesses, Cost cost) const {
+        double sum = 0;
+        for (const auto& [pattern, count] : remote_patterns(accesses)) sum += cost(pattern, count);
+        return sum;
+    }
 
     /// A thread's accesses to local memory and to that of others.
     struct Accesses {

@@ -7,8 +7,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <map>
 #include <string_view>
+#include <utility>
 
 namespace lapwing::detail::model {
 namespace {
@@ -25,31 +28,86 @@ namespace {
     return static_cast<double>(accesses) * curve.seconds(accesses);
 }
 
-/// Moves what the cache serves to the local accesses, and returns the time of the misses.
-[[nodiscard]] double through_cache(const AccessPlatform::Cache& cache, double hit_rate, Partition::Accesses& accesses) {
-    const auto hits = [&](std::uint64_t remote) {
-        return static_cast<std::uint64_t>(std::llround(hit_rate * static_cast<double>(remote)));
-    };
-    const std::uint64_t read_hits = hits(accesses.remote_reads);
-    const std::uint64_t write_hits = hits(accesses.remote_writes);
-    const std::uint64_t misses = accesses.remote() - read_hits - write_hits;
-    accesses.local_reads += read_hits;
-    accesses.local_writes += write_hits;
-    accesses.remote_reads = accesses.remote_writes = 0;
-    return static_cast<double>(misses) * cache.miss_seconds;
-}
-
-/// The hit rate of a partition: the mean of its references', weighted by their counts.
-[[nodiscard]] double hit_rate_of(const DescribedInterval& interval, const Partition& partition,
-                                 const std::vector<double>& simulated) {
-    double hits = 0;
+/// What the cache makes of a partition's remote reads, or writes: the mean over its references, weighted by their
+/// remote accesses.
+[[nodiscard]] CachedShare share_of(const ProgramDescription& program, const DescribedInterval& interval,
+                                   const Partition& partition, const std::vector<CachedShare>& simulated, int thread,
+                                   bool write) {
+    CachedShare sum;
     double all = 0;
     for (const std::size_t r : partition.references) {
-        const auto count = static_cast<double>(interval.references[r].count);
-        hits += count * interval.references[r].hit_rate.value_or(simulated.empty() ? 0 : simulated[r]);
-        all += count;
+        const Reference& reference = interval.references[r];
+        if (reference.write != write) continue;
+        const double local = local_share(program.object(partition.object), reference, thread, program.threads);
+        const double remote = (1 - local) * static_cast<double>(reference.count);
+        const CachedShare share = reference.cached.value_or(simulated[r]);
+        sum.hits += remote * share.hits;
+        sum.ahead += remote * share.ahead;
+        sum.lines += remote * share.lines;
+        sum.passed += remote * share.passed;
+        all += remote;
     }
-    return all == 0 ? 0 : hits / all;
+    if (all == 0) return {};
+    return {sum.hits / all, sum.ahead / all, sum.lines / all, sum.passed / all};
+}
+
+/// Of remote reads, or writes: so many.
+struct CachedCounts {
+    CachedCounts(const CachedShare& share, std::uint64_t remote)
+        : hits{part(share.hits, remote)},
+          passed{std::min(part(share.passed, remote), remote - hits)},
+          lines{std::min(part(share.lines, remote), remote - hits - passed)},
+          ahead{part(share.ahead, remote)},
+          misses{remote - hits - passed} {}
+    std::uint64_t hits;
+    std::uint64_t passed;
+    std::uint64_t lines; ///< of the misses
+    std::uint64_t ahead;
+    std::uint64_t misses;
+
+private:
+    [[nodiscard]] static std::uint64_t part(double of, std::uint64_t remote) {
+        return static_cast<std::uint64_t>(std::llround(of * static_cast<double>(remote)));
+    }
+};
+
+/// The time of a partition's remote accesses with a cache. Hits whose time was not measured are added to the local
+/// accesses; those that bypass the cache stay remote.
+[[nodiscard]] CachedCost through_cache(const AccessPlatform::Cache& cache, const std::array<CachedShare, 2>& shares,
+                                       std::uint64_t element_bytes, Partition::Accesses& accesses) {
+    CachedCost cost;
+    const CachedCounts reads{shares[0], accesses.remote_reads};
+    const CachedCounts writes{shares[1], accesses.remote_writes};
+    const auto serve = [&](bool write, std::uint64_t hits, std::uint64_t& local) {
+        const RateCurve& rate = cache.hit[write ? 1 : 0];
+        if (rate.empty()) local += hits;
+        else cost.hit_seconds += static_cast<double>(hits) * rate.seconds(hits);
+    };
+    serve(false, reads.hits, accesses.local_reads);
+    serve(true, writes.hits, accesses.local_writes);
+    cost.miss_seconds = static_cast<double>(reads.misses - reads.lines) * cache.miss_seconds +
+                        static_cast<double>(reads.lines) * cache.line_seconds +
+                        static_cast<double>(reads.ahead) * cache.ahead_seconds;
+    if (writes.misses > 0) {
+        // Each writes a page that is written back with all that was written to it.
+        const double bytes = std::min(static_cast<double>(cache.page_bytes),
+                                      static_cast<double>((writes.hits + writes.misses) * element_bytes) /
+                                          static_cast<double>(writes.misses));
+        const double each = cache.write_miss.empty() ? cache.miss_seconds
+                                                     : cache.write_miss.seconds(writes.misses) +
+                                                           std::max(0.0, bytes - static_cast<double>(element_bytes)) *
+                                                               cache.written_byte_seconds;
+        cost.miss_seconds += static_cast<double>(writes.misses) * each;
+    }
+    const auto remote = static_cast<double>(std::max<std::uint64_t>(1, accesses.remote()));
+    const auto of_all = [&](std::uint64_t CachedCounts::* count) {
+        return static_cast<double>(reads.*count + writes.*count) / remote;
+    };
+    cost.share = {of_all(&CachedCounts::hits), of_all(&CachedCounts::ahead), of_all(&CachedCounts::lines),
+                  of_all(&CachedCounts::passed)};
+    accesses.remote_reads = reads.passed;
+    accesses.remote_writes = writes.passed;
+    return cost;
 }
 
 /// Of so many operations, each of which takes so long.
@@ -61,30 +119,126 @@ namespace {
     return static_cast<double>(count) * seconds;
 }
 
+/// Of remote accesses without a cache.
+[[nodiscard]] double remote_seconds(const AccessPlatform& platform, const Partition& partition, bool write,
+                                    std::uint64_t accesses) {
+    return partition.remote_cost(accesses, [&](AccessPattern pattern, std::uint64_t count) {
+        return seconds_of(platform, pattern, write, count);
+    });
+}
+
+/// Of bulk transfers, lists and atomics.
+[[nodiscard]] double bulk_seconds(const DescribedInterval& interval, const AccessPlatform& platform) {
+    double sum = seconds_of(interval.atomics, platform.atomic_seconds, "atomics") +
+                 seconds_of(interval.updates, platform.update_seconds, "atomics without a result");
+    for (const DescribedTransfer& transfer : interval.transfers) {
+        using Kind = DescribedTransfer::Kind;
+        if (transfer.count == 0 || transfer.bytes == 0) continue;
+        const bool write = transfer.kind == Kind::put || transfer.kind == Kind::scatter;
+        const TransferModel& bulk = platform.transfers[write ? 1 : 0];
+        const RateCurve& list = platform.lists[write ? 1 : 0];
+        const bool lists = transfer.kind == Kind::gather || transfer.kind == Kind::scatter;
+        if (lists ? list.empty() : bulk.empty())
+            throw UsageError{fmt::format("the time of {} is needed, and was not measured; measure it with lapwing-tune "
+                                         "--rates",
+                                         lists ? "lists" : "bulk transfers")};
+        sum += static_cast<double>(transfer.count) *
+               (lists ? static_cast<double>(transfer.bytes) * list.seconds(transfer.bytes) : bulk.time(transfer.bytes));
+    }
+    return sum;
+}
+
 [[nodiscard]] IntervalCost cost_of(const ProgramDescription& program, const DescribedInterval& interval,
                                    const std::vector<Partition>& partitions, const AccessPlatform& platform,
-                                   int thread) {
+                                   const std::vector<CachedShare>& simulated, int thread) {
     IntervalCost cost{.computation_seconds = interval.computation_seconds,
                       .barrier_seconds = static_cast<double>(interval.barriers) * platform.barrier_seconds};
     cost.synchronisation_seconds = seconds_of(interval.locks, platform.lock_seconds, "locks") +
                                    seconds_of(interval.collectives, platform.collective_seconds, "collective calls") +
                                    seconds_of(interval.notifications, platform.notify_seconds, "notified puts");
-    std::vector<double> simulated;
-    if (platform.cache) simulated = simulated_hit_rates(program, interval, thread, *platform.cache);
+    cost.transfer_seconds = bulk_seconds(interval, platform);
     for (const Partition& partition : partitions) {
         Partition::Accesses accesses = partition.accesses(program, interval, thread);
-        if (platform.cache)
-            cost.communication_seconds +=
-                through_cache(*platform.cache, hit_rate_of(interval, partition, simulated), accesses);
+        const SharedObject& object = program.object(partition.object);
         // All threads access the memory of one at the same time.
-        const double contention = program.object(partition.object).block == 0 ? platform.contention : 1;
-        cost.communication_seconds +=
-            contention * (seconds_of(platform, partition.remote, false, accesses.remote_reads) +
-                          seconds_of(platform, partition.remote, true, accesses.remote_writes));
-        cost.communication_seconds += seconds_of(platform, AccessPattern::local, false, accesses.local_reads) +
+        const double contention = object.block == 0 ? platform.contention : 1;
+        double remote = 0;
+        if (platform.cache) {
+            const std::array<CachedShare, 2> shares{share_of(program, interval, partition, simulated, thread, false),
+                                                    share_of(program, interval, partition, simulated, thread, true)};
+            const CachedCost cached = through_cache(*platform.cache, shares, object.element_bytes, accesses);
+            cost.cached.push_back(cached);
+            cost.communication_seconds += cached.hit_seconds;
+            // What bypasses the cache is at irregular places.
+            remote = cached.miss_seconds + seconds_of(platform, AccessPattern::baseline, false, accesses.remote_reads) +
+                     seconds_of(platform, AccessPattern::baseline, true, accesses.remote_writes);
+        } else {
+            remote = remote_seconds(platform, partition, false, accesses.remote_reads) +
+                     remote_seconds(platform, partition, true, accesses.remote_writes);
+        }
+        cost.communication_seconds += contention * remote +
+                                      seconds_of(platform, AccessPattern::local, false, accesses.local_reads) +
                                       seconds_of(platform, AccessPattern::local, true, accesses.local_writes);
     }
     return cost;
+}
+
+/// What a cache makes of each thread's accesses. Threads with the same shares of local accesses do the same: one of
+/// them is simulated.
+class SimulatedShares {
+public:
+    SimulatedShares(const ProgramDescription& program, const DescribedInterval& interval,
+                    const AccessPlatform& platform)
+        : program_{program}, interval_{interval}, platform_{platform} {}
+
+    [[nodiscard]] const std::vector<CachedShare>& of(int thread) {
+        std::vector<double> local;
+        const bool any = platform_.cache && std::ranges::any_of(interval_.references, [](const Reference& reference) {
+                             return !reference.cached.has_value();
+                         });
+        if (any)
+            for (const Reference& reference : interval_.references)
+                local.push_back(local_share(program_.object(reference.object), reference, thread, program_.threads));
+        const auto [found, added] = shares_.try_emplace(std::move(local), interval_.references.size());
+        if (added && any) found->second = simulated_shares(program_, interval_, thread, *platform_.cache);
+        return found->second;
+    }
+
+private:
+    const ProgramDescription& program_;
+    const DescribedInterval& interval_;
+    const AccessPlatform& platform_;
+    std::map<std::vector<double>, std::vector<CachedShare>> shares_;
+};
+
+/// The critical path: threads run on their own until all wait for the last one.
+void find_waits(const ProgramDescription& program, RunTimePrediction& prediction) {
+    std::vector<double> clocks(static_cast<std::size_t>(program.threads));
+    const auto slowest = static_cast<std::size_t>(prediction.slowest_thread);
+    // Of those that come last the one that is named anyway.
+    const auto last_of = [&](const std::vector<double>& times) {
+        const auto last = static_cast<std::size_t>(std::ranges::max_element(times) - times.begin());
+        return times[slowest] >= times[last] ? slowest : last;
+    };
+    std::size_t begin = 0; // of what has run since they last waited
+    for (std::size_t i = 0; i < program.intervals.size(); ++i) {
+        const DescribedInterval& interval = program.intervals[i];
+        if (interval.times == 0) continue;
+        const auto times = static_cast<double>(interval.times);
+        const bool waits = interval.barriers > 0 || interval.collectives > 0;
+        std::vector<double> seconds;
+        for (const IntervalCost& cost : prediction.intervals[i].threads) seconds.push_back(cost.seconds());
+        // Before the end of the first time they may be at different places, and then never again.
+        for (std::size_t t = 0; t < clocks.size(); ++t) clocks[t] += waits ? seconds[t] : times * seconds[t];
+        const std::size_t last = last_of(clocks);
+        for (std::size_t k = begin; k <= i; ++k) prediction.intervals[k].waited_for = static_cast<int>(last);
+        if (!waits) continue;
+        const std::size_t longest = last_of(seconds);
+        if (interval.times > 1) prediction.intervals[i].waited_for = static_cast<int>(longest);
+        std::ranges::fill(clocks, clocks[last] + (times - 1) * seconds[longest]);
+        begin = i + 1;
+    }
+    prediction.seconds_with_waits = *std::ranges::max_element(clocks);
 }
 
 } // namespace
@@ -98,20 +252,31 @@ RunTimePrediction predict_run_time(const ProgramDescription& program, const Acce
                                         .times = interval.times,
                                         .partitions = partition_references(program, interval, platform)});
         RunTimePrediction::OfInterval& result = prediction.intervals.back();
-        double longest = 0;
+        SimulatedShares shares{program, interval, platform};
         for (int thread = 0; thread < program.threads; ++thread) {
-            const IntervalCost cost = cost_of(program, interval, result.partitions, platform, thread);
+            const IntervalCost cost =
+                cost_of(program, interval, result.partitions, platform, shares.of(thread), thread);
             result.threads.push_back(cost);
-            const double seconds = static_cast<double>(interval.times) * cost.seconds();
-            threads[static_cast<std::size_t>(thread)] += seconds;
-            longest = std::max(longest, seconds);
+            threads[static_cast<std::size_t>(thread)] += static_cast<double>(interval.times) * cost.seconds();
         }
-        prediction.seconds_with_waits += longest;
     }
     const auto slowest = std::ranges::max_element(threads);
     prediction.slowest_thread = static_cast<int>(slowest - threads.begin());
     prediction.seconds = *slowest;
+    find_waits(program, prediction);
     return prediction;
+}
+
+std::vector<IntervalCost> predict_thread(const ProgramDescription& program, const AccessPlatform& platform,
+                                         int thread) {
+    program.check();
+    std::vector<IntervalCost> costs;
+    for (const DescribedInterval& interval : program.intervals) {
+        SimulatedShares shares{program, interval, platform};
+        costs.push_back(cost_of(program, interval, partition_references(program, interval, platform), platform,
+                                shares.of(thread), thread));
+    }
+    return costs;
 }
 
 } // namespace lapwing::detail::model

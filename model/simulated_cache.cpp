@@ -1,41 +1,121 @@
 #include "model/simulated_cache.hpp"
 
+#include "cache/page_cache.hpp"
+
 #include <algorithm>
+#include <atomic>
+#include <cstddef>
 #include <cstdlib>
+#include <optional>
 #include <random>
+#include <span>
+#include <utility>
 
 namespace lapwing::detail::model {
+namespace {
 
-void SimulatedCache::enter(const Key& key) {
-    if (pages_ == 0) return;
-    order_.push_front(key);
-    where_[key] = order_.begin();
-    if (order_.size() <= pages_) return;
-    where_.erase(order_.back());
-    order_.pop_back();
+/// Parts whose bytes nobody looks at. Notes what one access asks for.
+class NoMemory final : public cache::Backend {
+public:
+    explicit NoMemory(std::function<std::uint64_t(int)> part_bytes) : part_bytes_{std::move(part_bytes)} {}
+
+    void begin_access(int part, std::uint64_t offset, std::uint64_t bytes) noexcept {
+        part_ = part;
+        offset_ = offset;
+        bytes_ = bytes;
+        fetched_ = 0;
+        passed_ = false;
+    }
+    /// Bytes around the access's own that it waits for.
+    [[nodiscard]] std::uint64_t fetched() const noexcept { return fetched_; }
+    [[nodiscard]] bool passed() const noexcept { return passed_; }
+    [[nodiscard]] std::uint64_t bytes_ahead() const noexcept { return bytes_ahead_; }
+
+    Token start_get(int part, std::uint64_t offset, std::span<std::byte> destination) override {
+        get(part, offset, destination);
+        return complete;
+    }
+    Token start_put(int, std::uint64_t, std::span<const std::byte>) override { return complete; }
+    bool test(Token) override { return true; }
+    void wait(Token) override {}
+    void get(int part, std::uint64_t offset, std::span<std::byte> destination) override {
+        if (part != part_ || offset > offset_ || offset + destination.size() <= offset_) {
+            bytes_ahead_ += destination.size();
+            return;
+        }
+        fetched_ += destination.size();
+        passed_ = is_own(part, offset, destination.size()); // without the rest of a line
+    }
+    void put(int part, std::uint64_t offset, std::span<const std::byte> source) override {
+        passed_ = passed_ || is_own(part, offset, source.size());
+    }
+    void put_runs(int, std::span<const cache::DirtyRun>) override {}
+    std::uint64_t part_bytes(int part) const override { return part_bytes_(part); }
+    bool has_left(int) override { return false; }
+    void note_lost(int, std::uint64_t) override {}
+
+private:
+    [[nodiscard]] bool is_own(int part, std::uint64_t offset, std::uint64_t bytes) const noexcept {
+        return part == part_ && offset == offset_ && bytes == bytes_;
+    }
+
+    std::function<std::uint64_t(int)> part_bytes_;
+    int part_ = 0;
+    std::uint64_t offset_ = 0;
+    std::uint64_t bytes_ = 0;
+    std::uint64_t fetched_ = 0;
+    bool passed_ = false;
+    std::uint64_t bytes_ahead_ = 0;
+};
+
+[[nodiscard]] cache::PageCacheConfiguration configuration_of(const AccessPlatform::Cache& cache,
+                                                             std::uint64_t largest_part) {
+    return {.bytes = std::max(cache.pages, cache::least_pages) * cache.page_bytes,
+            .page_bytes = cache.page_bytes,
+            .read_ahead_bytes = cache.read_ahead_pages * cache.page_bytes,
+            .largest_part = largest_part};
 }
 
-bool SimulatedCache::access(std::uint64_t part, std::uint64_t page) {
-    const Key key{part, page};
-    if (const auto found = where_.find(key); found != where_.end()) {
-        order_.splice(order_.begin(), order_, found->second);
-        ++hits_;
-        return true;
+} // namespace
+
+struct SimulatedCache::State {
+    State(const AccessPlatform::Cache& cache, std::function<std::uint64_t(int)> part_bytes, std::uint64_t largest_part)
+        : memory{std::move(part_bytes)},
+          pages{configuration_of(cache, largest_part), memory, epoch, dirty_pages, statistics} {}
+
+    NoMemory memory;
+    std::atomic<std::uint64_t> epoch{1};
+    std::atomic<std::uint32_t> dirty_pages{0};
+    support::Statistics statistics;
+    std::vector<std::byte> bytes;
+    cache::PageCache pages;
+};
+
+SimulatedCache::SimulatedCache(const AccessPlatform::Cache& cache, std::function<std::uint64_t(int)> part_bytes,
+                               std::uint64_t largest_part)
+    : state_{std::make_unique<State>(cache, std::move(part_bytes), largest_part)} {}
+SimulatedCache::~SimulatedCache() = default;
+
+auto SimulatedCache::access(int part, std::uint64_t offset, std::uint64_t bytes, bool write) -> Outcome {
+    auto& hot = state_->pages.hot_pages();
+    if (bytes == sizeof(std::uint64_t) && offset % sizeof(std::uint64_t) == 0)
+        if (write ? hot.write(part, offset, std::uint64_t{0}) : hot.find<std::uint64_t>(part, offset) != nullptr)
+            return Outcome::hit;
+    NoMemory& memory = state_->memory;
+    memory.begin_access(part, offset, bytes);
+    state_->bytes.resize(bytes);
+    if (write) {
+        state_->pages.put(part, offset, state_->bytes);
+        return memory.passed() ? Outcome::passed : Outcome::page;
     }
-    ++misses_;
-    enter(key);
-    Stream& stream = streams_[part];
-    stream.window =
-        page == stream.next ? std::min(read_ahead_pages_, std::max<std::uint64_t>(1, 2 * stream.window)) : 0;
-    for (std::uint64_t k = 1; k <= stream.window; ++k) {
-        const Key ahead{part, page + k};
-        if (where_.contains(ahead)) continue;
-        ++fetched_ahead_;
-        enter(ahead);
-    }
-    stream.next = page + stream.window + 1;
-    return false;
+    state_->pages.get(part, offset, state_->bytes);
+    if (memory.passed()) return Outcome::passed;
+    if (memory.fetched() == 0) return Outcome::hit;
+    const std::uint64_t lines = (offset + bytes - 1) / cache::line_bytes - offset / cache::line_bytes + 1;
+    return memory.fetched() <= lines * cache::line_bytes ? Outcome::line : Outcome::page;
 }
+
+std::uint64_t SimulatedCache::bytes_ahead() const noexcept { return state_->memory.bytes_ahead(); }
 
 namespace {
 
@@ -44,90 +124,168 @@ class Walker {
 public:
     Walker(const SharedObject& object, const Reference& reference, int thread, int threads)
         : object_{object}, reference_{reference}, thread_{thread}, threads_{threads} {
-        using Kind = ReferenceAffinity::Kind;
-        if (reference.affinity.kind == Kind::shift)
-            element_ =
-                static_cast<std::uint64_t>(static_cast<std::int64_t>(object.block) * thread + reference.affinity.shift +
-                                           static_cast<std::int64_t>(object.block) * threads);
-        element_ %= object.elements;
+        all_ = follows_own() ? owned_elements(object, thread, threads) : object.elements;
+        // Several references of a program may be described as one: each element is then accessed so often in a row.
+        if (follows_own() && all_ > 0 && std::abs(reference.walk.stride) == 1)
+            repeats_ = std::max<std::uint64_t>(1, reference.count / all_);
     }
 
     struct Place {
         int owner;
         std::uint64_t byte; ///< in the owner's part
     };
-    Place next() {
-        const Place place = place_of(element_);
-        switch (reference_.walk.kind) {
-        case Walk::Kind::stride: step(reference_.walk.stride); break;
-        case Walk::Kind::clustered: step(static_cast<std::int64_t>(random_() % 15) - 7); break;
-        case Walk::Kind::random: element_ = random_() % object_.elements; break;
-        }
-        return place;
+    /// None of another thread's elements: an element of the thread's own.
+    [[nodiscard]] std::optional<Place> next() {
+        if (all_ == 0 || reference_.affinity.kind == ReferenceAffinity::Kind::own) return {};
+        if (reference_.affinity.kind == ReferenceAffinity::Kind::share) return next_of_share();
+        const std::optional<std::uint64_t> element = element_of(place_);
+        advance();
+        if (!element) return {};
+        const Place place = place_of(*element);
+        return place.owner == thread_ ? std::nullopt : std::optional{place};
     }
 
 private:
-    /// At the end of the object, a strided walk starts again with the next element, as columns do.
+    [[nodiscard]] bool follows_own() const noexcept {
+        return reference_.affinity.kind == ReferenceAffinity::Kind::shift && object_.block != 0;
+    }
+    /// Of the thread's own elements or of all, the one with this number, moved if the reference is; none outside of the
+    /// object.
+    [[nodiscard]] std::optional<std::uint64_t> element_of(std::uint64_t number) const {
+        if (!follows_own()) return number;
+        const std::uint64_t own =
+            (number / object_.block * static_cast<std::uint64_t>(threads_) + static_cast<std::uint64_t>(thread_)) *
+                object_.block +
+            number % object_.block;
+        const std::int64_t moved = static_cast<std::int64_t>(own) + reference_.affinity.shift;
+        if (moved < 0 || moved >= static_cast<std::int64_t>(object_.elements)) return {};
+        return static_cast<std::uint64_t>(moved);
+    }
+    /// Of the share that is not local, the elements of other threads.
+    [[nodiscard]] std::optional<Place> next_of_share() {
+        local_ += reference_.affinity.local;
+        if (local_ >= 1) {
+            local_ -= 1;
+            return {};
+        }
+        for (std::uint64_t tried = 0; tried < all_; ++tried) {
+            const Place place = place_of(place_);
+            advance();
+            if (place.owner != thread_) return place;
+        }
+        return {};
+    }
+    void advance() {
+        if (++repeated_ < repeats_) return;
+        repeated_ = 0;
+        switch (reference_.walk.kind) {
+        case Walk::Kind::stride: step(reference_.walk.stride); break;
+        case Walk::Kind::clustered: step(static_cast<std::int64_t>(random_() % 15) - 7); break;
+        case Walk::Kind::random: place_ = random_() % all_; break;
+        }
+    }
+    /// At the end, a strided walk starts again with the next element, as columns do.
     void step(std::int64_t stride) {
-        const auto elements = static_cast<std::int64_t>(object_.elements);
-        const std::int64_t next = static_cast<std::int64_t>(element_) + stride;
-        if (next >= 0 && next < elements) element_ = static_cast<std::uint64_t>(next);
+        const auto elements = static_cast<std::int64_t>(all_);
+        const std::int64_t next = static_cast<std::int64_t>(place_) + stride;
+        if (next >= 0 && next < elements) place_ = static_cast<std::uint64_t>(next);
         else
-            element_ = (static_cast<std::uint64_t>((next % elements + elements) % elements) +
-                        (std::abs(stride) > 1 ? 1U : 0U)) %
-                       object_.elements;
+            place_ = (static_cast<std::uint64_t>((next % elements + elements) % elements) +
+                      (std::abs(stride) > 1 ? 1U : 0U)) %
+                     all_;
     }
     [[nodiscard]] Place place_of(std::uint64_t element) const {
         if (object_.block == 0) return {object_.home, element * object_.element_bytes};
         const std::uint64_t block = element / object_.block;
         const auto threads = static_cast<std::uint64_t>(threads_);
         const std::uint64_t local = block / threads * object_.block + element % object_.block;
-        const bool own = reference_.affinity.kind == ReferenceAffinity::Kind::own;
-        return {own ? thread_ : static_cast<int>(block % threads), local * object_.element_bytes};
+        return {static_cast<int>(block % threads), local * object_.element_bytes};
     }
 
     const SharedObject& object_;
     const Reference& reference_;
     int thread_;
     int threads_;
-    std::uint64_t element_ = 0;
+    std::uint64_t all_ = 0; ///< elements that it walks over
+    std::uint64_t place_ = 0;
+    std::uint64_t repeats_ = 1;
+    std::uint64_t repeated_ = 0;
+    double local_ = 0;
     std::mt19937_64 random_{20071};
 };
 
+struct Counts {
+    std::uint64_t remote = 0;
+    std::uint64_t hits = 0;
+    std::uint64_t lines = 0;
+    std::uint64_t passed = 0;
+    std::uint64_t bytes_ahead = 0;
+
+    void add(SimulatedCache::Outcome outcome) noexcept {
+        ++remote;
+        hits += outcome == SimulatedCache::Outcome::hit ? 1 : 0;
+        lines += outcome == SimulatedCache::Outcome::line ? 1 : 0;
+        passed += outcome == SimulatedCache::Outcome::passed ? 1 : 0;
+    }
+    [[nodiscard]] CachedShare share(std::uint64_t page_bytes) const noexcept {
+        const auto all = static_cast<double>(std::max<std::uint64_t>(remote, 1));
+        return {.hits = static_cast<double>(hits) / all,
+                .ahead = static_cast<double>(bytes_ahead) / static_cast<double>(page_bytes) / all,
+                .lines = static_cast<double>(lines) / all,
+                .passed = static_cast<double>(passed) / all};
+    }
+};
+
+/// A part for each object and owner.
+[[nodiscard]] SimulatedCache cache_of(const ProgramDescription& program, const AccessPlatform::Cache& cache) {
+    std::uint64_t largest = 0;
+    for (const SharedObject& object : program.objects)
+        largest = std::max(largest, object.element_bytes *
+                                        owned_elements(object, object.block == 0 ? object.home : 0, program.threads));
+    return SimulatedCache{
+        cache,
+        [&program](int part) {
+            const SharedObject& object = program.objects[static_cast<std::size_t>(part / program.threads)];
+            return object.element_bytes * owned_elements(object, part % program.threads, program.threads);
+        },
+        largest};
+}
+
 } // namespace
 
-std::vector<double> simulated_hit_rates(const ProgramDescription& program, const DescribedInterval& interval,
-                                        int thread, const AccessPlatform::Cache& cache) {
-    constexpr std::uint64_t most_accesses = 1'000'000;
-    SimulatedCache simulated{cache.pages, cache.read_ahead_pages};
-    struct Counts {
-        std::uint64_t remote = 0;
-        std::uint64_t hits = 0;
-    };
+std::vector<CachedShare> simulated_shares(const ProgramDescription& program, const DescribedInterval& interval,
+                                          int thread, const AccessPlatform::Cache& cache) {
+    constexpr std::uint64_t most_remote = 1'000'000;
+    constexpr std::uint64_t most_steps = 50'000'000;
+    SimulatedCache simulated = cache_of(program, cache);
     std::vector<Counts> counts(interval.references.size());
     std::vector<Walker> walkers;
+    std::vector<int> objects;
     std::uint64_t longest = 0;
     for (const Reference& reference : interval.references) {
-        walkers.emplace_back(program.object(reference.object), reference, thread, program.threads);
+        const SharedObject& object = program.object(reference.object);
+        walkers.emplace_back(object, reference, thread, program.threads);
+        objects.push_back(static_cast<int>(&object - program.objects.data()));
         longest = std::max(longest, reference.count);
     }
-    if (walkers.empty()) return {};
-    const std::uint64_t steps = std::min(longest, std::max<std::uint64_t>(1, most_accesses / walkers.size()));
-    for (std::uint64_t step = 0; step < steps; ++step)
+    const std::uint64_t steps = std::min(longest, most_steps / std::max<std::size_t>(1, walkers.size()));
+    std::uint64_t remote = 0;
+    for (std::uint64_t step = 0; step < steps && remote < most_remote; ++step)
         for (std::size_t r = 0; r < walkers.size(); ++r) {
-            if (step >= interval.references[r].count) continue;
-            const auto [owner, byte] = walkers[r].next();
-            if (owner == thread) continue;
-            const auto object =
-                static_cast<std::uint64_t>(&program.object(interval.references[r].object) - program.objects.data());
-            ++counts[r].remote;
-            if (simulated.access(object << 32 | static_cast<std::uint32_t>(owner), byte / cache.page_bytes))
-                ++counts[r].hits;
+            const Reference& reference = interval.references[r];
+            if (step >= reference.count) continue;
+            const auto place = walkers[r].next();
+            if (!place) continue;
+            ++remote;
+            const std::uint64_t ahead = simulated.bytes_ahead();
+            counts[r].add(simulated.access(objects[r] * program.threads + place->owner, place->byte,
+                                           program.objects[static_cast<std::size_t>(objects[r])].element_bytes,
+                                           reference.write));
+            counts[r].bytes_ahead += simulated.bytes_ahead() - ahead;
         }
-    std::vector<double> rates;
-    for (const Counts& of : counts)
-        rates.push_back(of.remote == 0 ? 0 : static_cast<double>(of.hits) / static_cast<double>(of.remote));
-    return rates;
+    std::vector<CachedShare> shares;
+    for (const Counts& of : counts) shares.push_back(of.share(cache.page_bytes));
+    return shares;
 }
 
 } // namespace lapwing::detail::model

@@ -80,15 +80,13 @@ public:
      .collective = true,
      .range = "empty, probes or otf2:DIRECTORY"}};
 
-constexpr std::string_view first_line = "lapwing trace 3\n";
-
 [[nodiscard]] std::string head_of(const Team& team) {
     std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> version{};
     int length = 0;
     MPI_Get_library_version(version.data(), &length);
     std::string_view library{version.data(), static_cast<std::size_t>(length)};
     library = library.substr(0, library.find_first_of(std::string_view{"\n\r\0", 3}));
-    std::string text{first_line};
+    std::string text{trace::first_line_of_trace};
     text += fmt::format("ranks {}\nnodes {}\nnetwork_path {}\nmpi {}\n", team.size(), team.nodes(),
                         name(team.network_path()), library);
     text += fmt::format("profile {}\n", model::profile_file(team.settings(), model::profile_key(team)));
@@ -255,7 +253,7 @@ void RecordedRun::report_losses() {
     add(most[0],
         fmt::format("accesses of call sites beyond {} of a thread, counted as 'several'", trace::most_records));
     add(most[1], fmt::format("windows or arrays beyond {}, counted as 'several'", trace::most_objects));
-    add(most[2], "UPC arrays beyond 1024, counted as the shared heap");
+    add(most[2], fmt::format("UPC arrays beyond {}, counted as the shared heap", trace::most_ranges));
     add(most[3], fmt::format("accesses of threads beyond {} at a time, not recorded", support::numbered_threads));
     if (!lost.empty())
         support::log_line(fmt::format("the recording had no room for all, on the rank with most: {}. Totals are {}",

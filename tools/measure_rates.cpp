@@ -51,21 +51,30 @@ public:
         for (int step = team.size() - 1; step > 0; --step)
             if (const int other = (team.rank().value + step) % team.size(); team.path(Rank{other}) == path)
                 target_ = other;
-        all_elements_ = elements_of_rank * team.size();
+    }
+
+    void elements(const MeasuredElements& of, bool cached) {
+        elements_ = of;
+        own();
+        patterns(name_of_path() + (cached ? ".cached" : ""));
+        if (cached) hits();
+        team_.barrier();
     }
 
     void run() {
-        own_and_private();
+        const std::int64_t all = elements_of_rank * team_.size();
         {
-            GlobalArray<double, 1> a{team_, {all_elements_}};
-            patterns(a, name_of_path());
+            GlobalArray<double, 1> a{team_, {all}};
+            elements(elements_of(a), false);
+            private_memory();
             lists(a);
             team_.barrier();
         }
         {
-            GlobalArray<double, 1> a{team_, {all_elements_}, Block{}, {.cache = {.mode = CacheMode::epoch}}};
-            patterns(a, name_of_path() + ".cached");
-            hits(a);
+            GlobalArray<double, 1> a{team_, {all}, Block{}, {.cache = {.mode = CacheMode::epoch}}};
+            elements_ = elements_of(a);
+            patterns(name_of_path() + ".cached");
+            hits();
             team_.barrier();
         }
         constexpr int barriers = 20;
@@ -81,16 +90,29 @@ public:
 
 private:
     [[nodiscard]] std::string name_of_path() const { return std::string{name(path_)}; }
-    [[nodiscard]] std::int64_t first_of(int rank) const { return elements_of_rank * rank; }
+    [[nodiscard]] static MeasuredElements elements_of(GlobalArray<double, 1>& a) {
+        return {.of_rank = elements_of_rank,
+                .index = [](int rank, std::int64_t number) { return elements_of_rank * rank + number; },
+                .read =
+                    [&a](std::span<const std::int64_t> list) {
+                        double sum = 0;
+                        for (const std::int64_t i : list) sum += a(i);
+                        sink = sum;
+                    },
+                .write =
+                    [&a](std::span<const std::int64_t> list) {
+                        for (const std::int64_t i : list) a(i) = 1.0;
+                    }};
+    }
 
     /// A rank's elements, in the order in which the pattern accesses them.
     [[nodiscard]] std::vector<std::int64_t> indices(AccessPattern pattern, int rank, std::uint64_t count) {
         std::vector<std::int64_t> result(count);
-        std::uniform_int_distribution<std::int64_t> anywhere{0, elements_of_rank - 1};
+        std::uniform_int_distribution<std::int64_t> anywhere{0, elements_.of_rank - 1};
         std::uniform_int_distribution<std::int64_t> near{1, 8};
         std::int64_t place = anywhere(random_);
         for (std::int64_t& index : result) {
-            index = first_of(rank) + place % elements_of_rank;
+            index = elements_.index(rank, place % elements_.of_rank);
             if (pattern == AccessPattern::vector) ++place;
             else if (pattern == AccessPattern::coalesce) place += near(random_);
             else place = anywhere(random_);
@@ -111,27 +133,22 @@ private:
         rates_[key] = RateCurve{std::move(points)};
     }
 
-    void patterns(GlobalArray<double, 1>& a, const std::string& prefix) {
+    void patterns(const std::string& prefix) {
         for (const AccessPattern pattern : {AccessPattern::baseline, AccessPattern::vector, AccessPattern::coalesce}) {
-            std::vector<std::int64_t> list;
-            const auto choose = [&](std::uint64_t count) {
-                return [&, count] { list = indices(pattern, target_, count); };
-            };
             const std::string key = fmt::format("{}.{}", prefix, name(pattern));
-            curve(key + ".read", largest_count,
-                  [&](std::uint64_t count) { return TimedLoop{count, choose(count), [&] { read(a, list); }}; });
-            curve(key + ".write", largest_count,
-                  [&](std::uint64_t count) { return TimedLoop{count, choose(count), [&] { write(a, list); }}; });
+            accesses(key + ".read", pattern, target_, [&](const auto& list) { elements_.read(list); });
+            accesses(key + ".write", pattern, target_, [&](const auto& list) {
+                elements_.write(list);
+                team_.release();
+            });
         }
     }
-    static void read(const GlobalArray<double, 1>& a, const std::vector<std::int64_t>& list) {
-        double sum = 0;
-        for (const std::int64_t i : list) sum += a(i);
-        sink = sum;
-    }
-    void write(GlobalArray<double, 1>& a, const std::vector<std::int64_t>& list) {
-        for (const std::int64_t i : list) a(i) = 1.0;
-        team_.release();
+    template <class Run>
+    void accesses(const std::string& key, AccessPattern pattern, int rank, Run run) {
+        std::vector<std::int64_t> list;
+        curve(key, largest_count, [&](std::uint64_t count) {
+            return TimedLoop{count, [&, count] { list = indices(pattern, rank, count); }, [&] { run(list); }};
+        });
     }
 
     void lists(GlobalArray<double, 1>& a) {
@@ -167,22 +184,23 @@ private:
     }
 
     /// Elements of cached pages, 32 KiB in all.
-    void hits(GlobalArray<double, 1>& a) {
+    void hits() {
         constexpr std::int64_t few = 4096;
         std::uniform_int_distribution<std::int64_t> anywhere{0, few - 1};
+        std::vector<std::int64_t> all(few);
+        for (std::int64_t i = 0; i < few; ++i) all[static_cast<std::size_t>(i)] = elements_.index(target_, i);
         std::vector<std::int64_t> list(largest_count);
-        for (std::int64_t& index : list) index = first_of(target_) + anywhere(random_);
+        for (std::int64_t& index : list) index = elements_.index(target_, anywhere(random_));
         // Read twice without an acquire in between: the second pass measures hits.
         for (const bool write : {false, true}) {
             std::vector<double> times;
             for (int k = 0; k < (hasty_ ? 1 : 5); ++k) {
                 team_.barrier();
-                for (std::int64_t i = 0; i < few; ++i) sink = a(first_of(target_) + i);
-                read(a, list);
+                elements_.read(all);
+                elements_.read(list);
                 const auto begin = std::chrono::steady_clock::now();
-                if (write)
-                    for (const std::int64_t i : list) a(i) = 1.0;
-                else read(a, list);
+                if (write) elements_.write(list);
+                else elements_.read(list);
                 times.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
             }
             team_.max(std::span{times});
@@ -192,28 +210,19 @@ private:
         }
     }
 
-    void own_and_private() {
-        GlobalArray<double, 1> a{team_, {all_elements_}};
-        const int own = team_.rank().value;
-        std::vector<std::int64_t> list;
-        const auto choose = [&](std::uint64_t count) {
-            return [&, count] { list = indices(AccessPattern::baseline, own, count); };
-        };
-        curve("own.read", largest_count,
-              [&](std::uint64_t count) { return TimedLoop{count, choose(count), [&] { read(a, list); }}; });
-        curve("own.write", largest_count, [&](std::uint64_t count) {
-            return TimedLoop{count, choose(count), [&] {
-                                 for (const std::int64_t i : list) a(i) = 1.0;
-                             }};
-        });
+    void own() {
+        const int rank = team_.rank().value;
+        accesses("own.read", AccessPattern::baseline, rank, [&](const auto& list) { elements_.read(list); });
+        accesses("own.write", AccessPattern::baseline, rank, [&](const auto& list) { elements_.write(list); });
+    }
+    void private_memory() {
+        const int rank = team_.rank().value;
         std::vector<double> plain(static_cast<std::size_t>(elements_of_rank));
-        const std::int64_t begin = first_of(own);
-        curve("private.read", largest_count, [&](std::uint64_t count) {
-            return TimedLoop{count, choose(count), [&] {
-                                 double sum = 0;
-                                 for (const std::int64_t i : list) sum += plain[static_cast<std::size_t>(i - begin)];
-                                 sink = sum;
-                             }};
+        const std::int64_t begin = elements_.index(rank, 0);
+        accesses("private.read", AccessPattern::baseline, rank, [&](const auto& list) {
+            double sum = 0;
+            for (const std::int64_t i : list) sum += plain[static_cast<std::size_t>(i - begin)];
+            sink = sum;
         });
         team_.barrier();
     }
@@ -225,13 +234,18 @@ private:
     MeasuredRates& rates_;
     std::mt19937 random_;
     int target_ = 0;
-    std::int64_t all_elements_ = 0;
+    MeasuredElements elements_;
 };
 
 } // namespace
 
 void measure_access_rates(Team& team, Path path, double seconds, MeasuredRates& rates) {
     Measurement{team, path, seconds, rates}.run();
+}
+
+void measure_element_rates(Team& team, Path path, double seconds, const MeasuredElements& elements, bool cached,
+                           MeasuredRates& rates) {
+    Measurement{team, path, seconds, rates}.elements(elements, cached);
 }
 
 } // namespace lapwing::tools

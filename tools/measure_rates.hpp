@@ -24,6 +24,19 @@ namespace lapwing::tools {
 /// number of accesses. Ranks that reach nobody by the path access their own memory.
 void measure_access_rates(Team& team, Path path, double seconds, detail::model::MeasuredRates& rates);
 
+/// An array of doubles whose elements are measured. The loops are the caller's, so that they are compiled as a
+/// program's are.
+struct MeasuredElements {
+    std::int64_t of_rank = 0;                                              ///< elements that each rank has
+    std::function<std::int64_t(int rank, std::int64_t number)> index = {}; ///< of a rank's elements, in their order
+    std::function<void(std::span<const std::int64_t>)> read = {};
+    std::function<void(std::span<const std::int64_t>)> write = {}; ///< without the release
+};
+/// Collective. The rates of single accesses to any array: `own.…`, and `PATH.…` in each pattern, or `PATH.cached.…`
+/// with those of hits if it has a cache.
+void measure_element_rates(Team& team, Path path, double seconds, const MeasuredElements& elements, bool cached,
+                           detail::model::MeasuredRates& rates);
+
 /// Collective. Barriers and collective calls of 2, 4, … ranks that the path joins, and of all; a lock that more and
 /// more ranks want, notified puts, and elements of one rank that more and more read. Over MPI_COMM_WORLD. Stores the
 /// times in `rates`, on rank 0. `hasty`: without medians.

@@ -28,11 +28,11 @@ std::string sealed(const std::string& text) {
     return text + line;
 }
 
-const std::string head = "lapwing trace 3\nranks 1\nnodes 2\nnetwork_path service\nmpi Some MPI\nprofile \n"
+const std::string head = "lapwing trace 4\nranks 1\nnodes 2\nnetwork_path service\nmpi Some MPI\nprofile \n"
                          "setting LAPWING_CACHE=off\nsetting LAPWING_CACHE_BYTES=2m\nsetting LAPWING_CACHE_PAGE=1k\n"
                          "rank 0 ns=2000000000\nfile 0 bytes=100 changed=5 path=/a%20program\n"
                          "object 1 kind=window number=3 bytes=80000 team=runtime name=vector at -\n"
-                         "interval 0 times=1 ns=2000000000 at -\nsite ab at 0+10\nsite cd at 0+20 0+30\n";
+                         "interval 0 times=1 barriers=0 ns=2000000000 at -\nsite ab at 0+10\nsite cd at 0+20 0+30\n";
 
 std::string access(const std::string& site, const std::string& operation, std::uint64_t calls,
                    const std::string& rest) {
@@ -112,7 +112,7 @@ TEST_CASE("a trace is read, and all else is refused with a reason") {
     CHECK_THROWS_WITH(parse_trace(sealed(head + "surprise 1\n"), "t"), Contains("'surprise' is unknown"));
     CHECK_THROWS_WITH(parse_trace(sealed(head + "access thread=0 object=9 site=0 interval=0\n"), "t"),
                       Contains("object or interval is not there"));
-    CHECK_THROWS_WITH(parse_trace(sealed("lapwing trace 3\nranks 2\nrank 0 ns=1\n"), "t"), Contains("1 ranks of 2"));
+    CHECK_THROWS_WITH(parse_trace(sealed("lapwing trace 4\nranks 2\nrank 0 ns=1\n"), "t"), Contains("1 ranks of 2"));
 }
 
 TEST_CASE("what can be followed without a change is a cache that keeps its promises, and what is read densely") {
@@ -254,4 +254,84 @@ TEST_CASE("as many reads as writes anywhere: adds in place") {
     CHECK(advice.changes.front().kind == "update");
     CHECK(advice.changes.front().uses.size() == 2);
     CHECK(*advice.changes.front().then_seconds == Approx(1e4 * 50e-9));
+}
+
+TEST_CASE("the gain of a change of several lines is that of one rank, not the sum of several ranks") {
+    // Line ab takes rank 0 one second, line cd rank 1, and the other ranks nearly nothing.
+    const auto reads = [](const char* site, int owner, const char* ns) {
+        const std::string number = std::to_string(owner);
+        return access(site, "read", 10000,
+                      std::string{" timed=100 timed_ns="} + ns +
+                          " runs=1 longest_run=40000 lowest=0 highest=40000 owner_changes=0 owners=others:0," + number +
+                          ":10000 parts=" + number +
+                          ":0-40000 strides=others:0,8:9999 "
+                          "within=cold:39,sequential:38,0:9961 over=cold:39,sequential:38,0:9961\n");
+    };
+    constexpr const char* second = "10000000"; // 100 calls of 10,000
+    constexpr const char* nothing = "1000";
+    const auto rank_of = [](int rank) {
+        return "rank " + std::to_string(rank) +
+               " ns=2000000000\nfile 0 bytes=100 changed=5 path=/a%20program\n"
+               "object 1 kind=window number=3 bytes=40000 team=runtime name=vector at -\n"
+               "interval 0 times=1 barriers=0 ns=2000000000 at -\nsite ab at 0+10\nsite cd at 0+20 0+30\n";
+    };
+    const std::string start = "lapwing trace 4\nranks 2\nnodes 2\nnetwork_path service\nmpi Some MPI\nprofile \n"
+                              "setting LAPWING_CACHE=off\n";
+    const RecordedTrace trace =
+        parse_trace(sealed(start + rank_of(0) + reads("ab", 1, second) + reads("cd", 1, nothing) + rank_of(1) +
+                           reads("ab", 0, nothing) + reads("cd", 0, second)),
+                    "t");
+    const CostTables costs = tables();
+    const Advice advice = advise(trace, &costs);
+    for (const char* const kind : {"cache", "replicate"}) {
+        CAPTURE(kind);
+        const AdvisedChange* const change = change_of(advice, kind);
+        REQUIRE(change != nullptr);
+        CHECK(change->uses.size() == 2);
+        CHECK(change->now_seconds.value() == Approx(1.0001).epsilon(1e-3));
+    }
+}
+
+TEST_CASE("a trace that names no owners has no advice on placement") {
+    std::string text = "lapwing trace 4\nranks 3\nnodes 3\nnetwork_path service\nmpi Some MPI\nprofile \n";
+    for (int rank = 0; rank < 3; ++rank)
+        text +=
+            "rank " + std::to_string(rank) +
+            " ns=1000\nfile 0 bytes=1 changed=1 path=/p\n"
+            "object 1 kind=window number=1 bytes=800 team=runtime name=a at -\n"
+            "interval 0 times=1 barriers=0 ns=1000 at -\nsite ab at 0+10\n" +
+            access("ab", "read", 16,
+                   " timed=1 timed_ns=10 runs=1 longest_run=128 lowest=0 highest=128 owner_changes=0 owners=others:0 "
+                   "parts= strides=others:0,8:15 within=cold:1,sequential:0,0:15 over=cold:1,sequential:0,0:15\n");
+    const RecordedTrace trace = parse_trace(sealed(text), "t");
+    CHECK(change_of(advise(trace, nullptr), "distribution") == nullptr);
+    CHECK(change_of(advise(trace, nullptr), "cache") != nullptr);
+}
+
+TEST_CASE("numbers that cannot be are refused, or do no harm") {
+    // Each number of a good trace in turn is another one, under a right checksum.
+    const std::string good = head + in_a_row + anywhere("cd", "write");
+    const CostTables costs = tables();
+    std::size_t read = 0;
+    for (std::size_t at = good.find("ranks"); at < good.size(); ++at) {
+        const auto digit = [&](std::size_t k) { return k < good.size() && good[k] >= '0' && good[k] <= '9'; };
+        if (!digit(at) || digit(at - 1)) continue;
+        std::size_t end = at;
+        while (digit(end)) ++end;
+        for (const char* const other :
+             {"0", "1", "-1", "7", "2147483648", "18446744073709551615", "99999999999999999999"}) {
+            std::string text = good;
+            text.replace(at, end - at, other);
+            CAPTURE(text.substr(at > 30 ? at - 30 : 0, 60));
+            try {
+                const RecordedTrace trace = parse_trace(sealed(text), "t");
+                ++read;
+                const Advice advice = advise(trace, &costs);
+                (void)advice_file(trace, advice);
+            } catch (const FileError& error) {
+                CHECK_THAT(error.what(), Contains("record a new one"));
+            }
+        }
+    }
+    CHECK(read > 100);
 }

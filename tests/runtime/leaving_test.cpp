@@ -239,7 +239,7 @@ TEST_CASE("a loop that polls for what only the rank that left could do ends") {
         }
     });
     std::vector<std::byte> in(1U << 15);
-    check_last_leaves("", [&](Program& p) { // the start may hear of it, or the loop, unless the transfer was faster
+    check_last_leaves("", [&](Program& p) { // the start may notice it, or the loop, unless the transfer was faster
         for (;;) {
             lapwing::Completion get = p.window.start_get(Rank{p.runtime.size() - 1}, Offset{0}, std::span{in});
             while (!get.test()) {
@@ -430,7 +430,7 @@ TEST_CASE("transfers that are under way when a rank leaves end") {
     };
     check_last_leaves(
         "",
-        [&](Program& p) { // a start may hear of it, or the barrier
+        [&](Program& p) { // a start may notice it, or the barrier
             transfer(p, Rank{p.runtime.size() - 1}, [] {});
             p.runtime.barrier();
         },

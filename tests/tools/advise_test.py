@@ -34,15 +34,98 @@ def sealed(text):
 
 def ring(ranks):
     """A trace in which each rank reads 16 elements of the next one."""
-    lines = ["lapwing trace 3", f"ranks {ranks}", f"nodes {ranks}", "network_path service", "mpi M", "profile ", "setting LAPWING_CACHE=off"]
+    lines = ["lapwing trace 4", f"ranks {ranks}", f"nodes {ranks}", "network_path service", "mpi M", "profile ", "setting LAPWING_CACHE=off"]
     for rank in range(ranks):
         owner = (rank + 1) % ranks
         lines += [f"rank {rank} ns=1000", "file 0 bytes=1 changed=1 path=/p", "object 1 kind=window number=1 bytes=800 team=runtime name=a at -",
-                  "interval 0 times=1 ns=1000 at -", "site ab at 0+10",
+                  "interval 0 times=1 barriers=0 ns=1000 at -", "site ab at 0+10",
                   "access thread=0 object=1 site=ab interval=0 way=element operation=read affinity=far calls=16 accesses=16 bytes=128 "
                   "program_calls=16 timed=1 timed_ns=10 runs=1 longest_run=128 lowest=0 highest=128 owner_changes=0 "
                   f"owners=others:0,{owner}:16 parts={owner}:0-128 strides=others:0,8:15 within=cold:1,sequential:0,0:15 over=cold:1,sequential:0,0:15"]
     return "\n".join(lines) + "\n"
+
+
+def profile(vector="1e-4", coalesce="1e-4"):
+    """A network on which a single read takes 100 us, a page of 1 KiB 10 us, a line 9 us, and a hit 10 ns."""
+    lines = ["lapwing-profile 4", "machine = M", "mpi = M", "network = N", "copy.cache_bytes = 1000000"]
+    lines += [f"copy.{key} = 1e-9" for key in ("call", "offset", "list", "line_near", "line_far")]
+    lines += [f"copy.block.{length} = 1e-9" for length in (1, 2, 4, 8, 12, 16, 24, 32, 64, 128, 512, 1024, 4096, 65536)]
+    for direction in ("put", "get"):
+        lines += [f"transfer.service.{direction}.overlap = 0", f"transfer.service.{direction}.aggregation = 0 0 0",
+                  f"transfer.service.{direction}.piece.0 = 0 9e-6 9e-6 0 1e-9 0 0 0 0"]
+    for operation in ("read", "write"):
+        lines += [f"rate.own.{operation} = 1 2e-9", f"rate.service.cached.hit.{operation} = 1 1e-8",
+                  f"rate.service.cached.baseline.{operation} = 1 1e-6"]
+        lines += [f"rate.service.{pattern}.{operation} = 1 {rate}" for pattern, rate in (("baseline", "1e-4"), ("vector", vector), ("coalesce", coalesce))]
+    lines += ["rate.private.read = 1 1e-9", "rate.service.barrier = 2 1e-5"]
+    text = "\n".join(lines) + "\n"
+    return text + sealed(text)[len(text):].replace("checksum ", "checksum = ")
+
+
+def predictions(advise, directory):
+    """What --describe predicts without and with a cache, by each source of its hit rate."""
+    measured, program, trace, counters = (Path(directory, name) for name in ("profile", "program", "hits.trace", "counters"))
+    measured.write_text(profile())
+    text = "threads 2\nobject a elements=128000 block=indefinite home=1\ninterval i barriers=0\nreference r read a count=100000 affinity=home walk=unit{}\n"
+    program.write_text(text.format(""))
+    predict = [advise, "--describe", program, "--profile", measured]
+    expect("predicted: 10 s", run(*predict))
+    # What the network exploits of a walk is found in its rates.
+    for rates, pattern, seconds in ((("1e-4", "1e-4"), "baseline", "10 s"), (("1e-5", "1e-4"), "vector", "1 s"), (("2e-4", "5e-5"), "coalesce", "5 s")):
+        measured.write_text(profile(*rates))
+        expect(rf"remote ones as {pattern}\n.*predicted: {seconds}", run(*predict))
+    measured.write_text(profile())
+    # Of 782 pages first a line is fetched, and then all.
+    expect(r"2048 KiB with pages of 1024 bytes.*simulated on the description.*98.4 % hits.*predicted: 15.9 ms", run(*predict, "--cached", "--cache-read-ahead", "0"))
+    expect(r"pages of 4096 bytes.*99.6 % hits.*predicted: 5.3\d* ms", run(*predict, "--cached", "--cache-page", "4k", "--cache-read-ahead", "0"))
+    counted = '{{"ranks": 2, "cache_hits": 7, "cache_misses": {}, "cache_passed": {}, "read_ahead_issued": 0}}\n'
+    counters.write_text(counted.format(25000, 0))
+    expect(r"counted in .*75.0 % hits.*predicted: 239 ms", run(*predict, "--cached", "--hits", counters, "--cache-read-ahead", "0"))
+    counters.write_text(counted.format(0, 10000))
+    expect(r"90.0 % hits.*10.0 % bypass it.*predicted: 1 s", run(*predict, "--cached", "--hits", counters))
+    counters.write_text(counted.format(200000, 0))
+    expect(r"200000 reads that missed the cache, and the description has 100000", run(*predict, "--cached", "--hits", counters, code=1))
+    trace.write_text(sealed(ring(2))) # of each page's accesses 15 of 16 are hits
+    expect(r"simulated on .*93.8 % hits.*predicted: 63.6 ms", run(*predict, "--cached", "--hits", trace, "--cache-read-ahead", "0"))
+    program.write_text(text.format(" hits=0.5"))
+    expect("hits= count with --cached only.*predicted: 10 s", run(*predict))
+    expect(r"50.0 % hits.*predicted: 502 ms", run(*predict, "--cached"))
+    # Thread 0 takes longer in the first interval, thread 1 in the second; G is 1e5 for a remote read, and 2 for an own one.
+    both = "threads 2\nsequential 5000000\nobject a elements=10 block=indefinite home={}\nobject b elements=10 block=indefinite home={}\n"
+    both += "interval i\nreference r read a count=100 affinity=home\ninterval k\nreference s read b count=90 affinity=home\n"
+    program.write_text(both.format(1, 0))
+    expect(r"predicted: 10 ms \(thread 0\)\ncritical path: 19 ms \(thread 0 in i, thread 1 in k\)\n$", run(*predict))
+    expect(r"speed-up: 0.526 \(5.0 million accesses of the sequential program; those of a thread take as long as 9.5e\+06 private ones\)",
+           run(*predict, "--speed-up"))
+    program.write_text(both.format(1, 1))
+    output = run(*predict)
+    expect(r"predicted: 19 ms", output)
+    assert "critical path" not in output, output
+    # Barriers were measured with two ranks.
+    expect(r"measured with up to 2 ranks; for 64 threads they are extrapolated", run(*predict, "--threads", "64"))
+    assert "extrapolated" not in run(*predict), output
+    expect("--speed-up requires --describe", run(advise, "--speed-up", trace, code=107))
+    # Platforms: what they are good at, and on which one a program is fastest.
+    other = Path(directory, "other")
+    other.write_text(profile(vector="1e-5"))
+    expect(r"high latency, access patterns not exploited \(type 1\).*gather single accesses.*access patterns exploited \(type 2\).*in order",
+           run(advise, "--platform", measured, other))
+    program.write_text(text.format(""))
+    expect(rf"on the fastest first:\n    {other}: 1 s\n    {measured}: 10 s\n$", run(advise, "--platform", measured, other, "--describe", program))
+    expect("no rates of single accesses on the path rma", run(advise, "--platform", measured, "--path", "rma", code=1))
+    # A recorded run: each rank reads 16 elements of the other one, in order.
+    trace.write_text(sealed(ring(2)))
+    expect(r"the start: 1 times 1.6 ms \(communication 1.6 ms.*recorded 1 us in all\npredicted: 1.6 ms \(rank 0\)", run(advise, "--predict", "--profile", measured, trace))
+    expect(r"predicted: 160 us", run(advise, "--predict", "--profile", other, trace))
+    expect("a prediction needs measured rates", run(advise, "--predict", trace, code=1))
+    # What has no answer.
+    expect("direct are never cached", run(*predict, "--cached", "--path", "direct", code=1))
+    expect("no rates of cached accesses, on the path rma", run(*predict, "--cached", "--path", "rma", code=1))
+    expect("power of two", run(*predict, "--cached", "--cache-page", "1000", code=1))
+    expect("neither a trace nor statistics", run(*predict, "--cached", "--hits", program, code=1))
+    expect("--hits requires --cached", run(*predict, "--hits", counters, code=107))
+    expect("--loggp excludes --cached", run(*predict, "--cached", "--loggp", "5,1,2,1", code=108))
+    expect("--cached requires --describe", run(advise, "--cached", trace, code=107))
 
 
 def main():
@@ -71,6 +154,9 @@ def main():
         run(advise, "--html", page, many)
         expect(r"<title>ranks 0 to 4 to ranks 5 to 9: 16 accesses</title>", page.read_text())
         assert page.read_text().count(" accesses</title>") == 400, page.read_text().count(" accesses</title>")
+        # So do they share a bar.
+        expect(r"<title>ranks 995 to 999, the slowest of them rank 995: 1 us in the interval after", page.read_text())
+        assert page.read_text().count(" in the interval after ") == 200, page.read_text().count(" in the interval after ")
         # What can be followed without a change, and that it is.
         advice = Path(directory, "advice")
         expect(r"LAPWING_ADVICE=", run(advise, "--advice", advice, trace))
@@ -86,10 +172,10 @@ def main():
         expect("its checksum is wrong, so it is damaged", run(advise, damaged, code=1))
         expect("it is not a trace of Lapwing", run(advise, source, code=1))
         expect("cannot be read", run(advise, Path(directory, "none"), code=1))
-        program = Path(directory, "program")
+        program = Path(directory, "described")
         program.write_text("threads 2\nobject a elements=10\ninterval i\nreference r read a count=5\n")
-        expect("leave one of them out", run(advise, "--describe", program, "--cached", "--loggp", "5,1,2,1", code=1))
         expect("needs measured rates", run(advise, "--describe", program, code=1))
+        predictions(advise, directory)
 
 
 if __name__ == "__main__":

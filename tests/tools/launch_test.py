@@ -33,7 +33,7 @@ VERSIONS = {
     "intel": "Intel(R) MPI Library for Linux* OS, Version 2021.9 Build 20230307",
     "unknown": "slurm 22.05.8",
 }
-TOOLS = "bash basename cat dirname env grep ldd mktemp nproc realpath rm sed sleep timeout".split()
+TOOLS = "bash basename cat dirname env grep ldd ls mktemp nproc realpath rm sed sleep timeout".split()
 
 
 class Case(unittest.TestCase):
@@ -114,6 +114,11 @@ class WhichMpi(Case):
 
     def test_open_mpi_5(self):
         self.check("openmpi 5", "libmpi.so.40.40.7", OPEN_MPI, "libmpi.so.40", source=USES_WORLD)
+
+    def test_open_mpi_for_fortran(self):
+        libraries = [self.library("libmpi_mpifh.so.40.30.0", OPEN_MPI, "libmpi_mpifh.so.40"),
+                     self.library("libmpi.so.40.40.7", OPEN_MPI, "libmpi.so.40")]
+        self.assertEqual(self.launch("--which-mpi", self.program(libraries)), (0, "openmpi 5"))
 
     def test_open_mpi_under_another_name(self):
         self.check("openmpi", "libmpi_ibm.so.3", OPEN_MPI)
@@ -214,6 +219,26 @@ class Starter(Case):
         output = self.expect(0, "--mca osc sm,pt2pt", "--network", "tcp", "--path", "rma", "-n", 1, self.open_mpi(4))
         self.assertIn("LAPWING_PROGRESS=caller", output)
         self.assertNotIn("if_include", output)
+
+    @unittest.skipUnless(os.access("/dev/shm", os.W_OK), "no /dev/shm")
+    def test_shared_memory_of_its_own(self):
+        starter = self.starter("a/mpirun", "openmpi 4")
+        starter.write_text(starter.read_text() + "ls -d $OMPI_MCA_btl_vader_backing_directory $OMPI_MCA_osc_sm_backing_directory\n")
+        arguments = "--mpiexec", starter, "--mpi", "openmpi", "-n", 1, self.program([], "int main(void) { return 0; }")
+        directories = [self.expect(0, "/dev/shm/lapwing-launch.", *arguments).splitlines()[-2:] for _ in range(2)]
+        self.assertEqual([len(set(ours)) for ours in directories], [1, 1])
+        self.assertNotEqual(*directories)
+        for ours in directories:
+            self.assertFalse(os.path.exists(ours[0]), "it is removed")
+
+    # What the user has chosen stays.
+    def test_shared_memory_of_the_user(self):
+        starter = self.starter("a/mpirun", "openmpi 5")
+        starter.write_text(starter.read_text() + "echo $OMPI_MCA_btl_sm_backing_directory\n")
+        os.environ["OMPI_MCA_btl_sm_backing_directory"] = str(self.root)
+        self.addCleanup(os.environ.pop, "OMPI_MCA_btl_sm_backing_directory")
+        arguments = "--mpiexec", starter, "--mpi", "openmpi", "-n", 1, self.program([], "int main(void) { return 0; }")
+        self.assertEqual(self.expect(0, "started by", *arguments).splitlines()[-1], str(self.root))
 
     # A component that does not exist ends MPI_Init.
     def test_tcp_with_open_mpi_5(self):

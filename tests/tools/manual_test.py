@@ -31,6 +31,17 @@ def main():
         for function in sorted(names):
             if not (output / f"man3/{function}.3").exists():
                 wrong.append(f"{function}() has no page")
+        # Inline functions are written by macros: the preprocessor says what they are.
+        (output / "mpi.h").write_text("typedef int MPI_Comm, MPI_Win, MPI_Datatype, MPI_Op, MPI_Request, MPI_Status; typedef long MPI_Aint;\n")
+        said = subprocess.run(["cc", "-E", "-P", f"-I{root}/include", f"-I{output}", root / "include/lapwing/lapwing.h"], check=True, capture_output=True, text=True)
+        inline = set(re.findall(r"\bstatic inline [\w ]+\**\s*(lapwing_\w*[a-z0-9])\(", said.stdout))
+        wrong += [f"{function}() has no page" for function in sorted(inline) if not (output / f"man3/{function}.3").exists()]
+        if not {"lapwing_array_get_float_3", "lapwing_array_put_int32_1", "lapwing_window_get_double", "lapwing_array_address_2"} <= inline:
+            wrong.append(f"the inline functions of the headers are {sorted(inline)}")
+        element = (output / "man3/lapwing_array_get_int32_1.3").read_text()
+        for expected in ("int lapwing_array_put_double_3(lapwing_array* array, int64_t i,\n    int64_t j, int64_t k, double value);", "Inline access to elements"):
+            if expected not in element:
+                wrong.append(f"lapwing_array_get_int32_1.3 lacks {expected!r}")
         if len(names) < 200:
             wrong.append(f"only {len(names)} functions are found in the headers")
         put = (output / "man3/lapwing_window_put.3").read_text()

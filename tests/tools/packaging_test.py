@@ -31,6 +31,8 @@ def main():
         used = set(re.findall(pattern, text))
         if len(used) < 5:
             wrong.append(f"{file}: only {len(used)} options of CMake are found")
+        if "LAPWING_OTF2" not in used:
+            wrong.append(f"{file}: whether OTF2 is a dependency is left to the machine; set LAPWING_OTF2")
         wrong += [f"{file}: CMake has no option {name}" for name in sorted(used - known) if not name.startswith("CMAKE_")]
     variants = set(re.findall(r'variant\("(\w+)"', spack))
     for name in re.findall(r'define_from_variant\("\w+", "(\w+)"\)', spack) + re.findall(r'when="[+~](\w+)"', spack):
@@ -43,6 +45,11 @@ def main():
         "CHANGELOG.md": newest, "CITATION.cff": re.search(r"^version: (\S+)", (root / "CITATION.cff").read_text(), re.MULTILINE)[1],
         "pyproject.toml": re.search(r'^version = "(\S+)"', (root / "pyproject.toml").read_text(), re.MULTILINE)[1],
         "packaging/easybuild": values["version"],
+        "bindings/python/lapwing/__init__.py": re.search(r'^__version__ = "(\S+)"', (root / "bindings/python/lapwing/__init__.py").read_text(), re.MULTILINE)[1],
+        **{f"include/lapwing/{name}": ".".join(dict(re.findall(r"^#define LAPWING_VERSION_(MAJOR|MINOR|PATCH) (\d+)$", (root / "include/lapwing" / name).read_text(), re.MULTILINE)).values())
+           for name in ("c/version.h", "detail/config.hpp")},
+        **{f"LAPWING_VERSION_STRING of include/lapwing/{name}": re.search(r'^#define LAPWING_VERSION_STRING "(\S+)"$', (root / "include/lapwing" / name).read_text(), re.MULTILINE)[1]
+           for name in ("c/version.h", "detail/config.hpp")},
     }
     wrong += [f"{file} says version {one}, CMakeLists.txt {version}" for file, one in versions.items() if one != version]
     if f'version("{version}"' not in spack:
@@ -57,6 +64,11 @@ def main():
     names = [entry.splitlines()[0].strip() for entry in entries]
     wrong += [f"packaging/valgrind/lapwing.supp: two are named '{name}'" for name in set(names) if names.count(name) > 1]
     wrong += [f"packaging/valgrind/lapwing.supp: '{entry.splitlines()[0].strip()}' has no Memcheck kind" for entry in entries if not re.match(r"\s+[^\n]*\n\s+Memcheck:(Leak|Param|Cond|Value8|Addr\d)\n", entry)]
+    # A suppression for any library would hide what a program sends without having written it.
+    for entry in entries:
+        places = re.findall(r"^\s+(?:obj|fun):(\S+)$", entry, re.MULTILINE)
+        if not places or any(re.fullmatch(r"[*?/.]*(lib)?[*?/.]*(so)?[*?.]*", place) for place in places):
+            wrong.append(f"packaging/valgrind/lapwing.supp: '{entry.splitlines()[0].strip()}' is for any library")
     wrong += [f"packaging/valgrind/lapwing.supp: '{entry.splitlines()[0].strip()}' names the library" for entry in entries if "lapwing" in entry]
 
     # The module file, by Tcl with commands that print what they are given.

@@ -6,7 +6,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstddef>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace lapwing::advise {
 namespace {
@@ -43,35 +46,65 @@ svg text { font: 11px system-ui, sans-serif; fill: #222 }
 constexpr std::array<std::string_view, 8> colours{"#4477aa", "#ee6677", "#228833", "#ccbb44",
                                                   "#66ccee", "#aa3377", "#bbbbbb", "#000000"};
 
-/// Time by interval, one bar per rank.
+/// Of many ranks, neighbours in groups that a page has room for.
+class RankGroups {
+public:
+    explicit RankGroups(int ranks) noexcept
+        : ranks_{static_cast<std::size_t>(ranks)}, of_group_{(ranks_ + most - 1) / most} {}
+
+    [[nodiscard]] std::size_t count() const noexcept { return (ranks_ + of_group_ - 1) / of_group_; }
+    [[nodiscard]] std::size_t of(std::size_t rank) const noexcept { return rank / of_group_; }
+    [[nodiscard]] std::size_t first(std::size_t group) const noexcept { return group * of_group_; }
+    [[nodiscard]] std::size_t last(std::size_t group) const noexcept {
+        return std::min(first(group) + of_group_, ranks_) - 1;
+    }
+    [[nodiscard]] std::string label(std::size_t group) const {
+        return of_group_ == 1 ? fmt::format("rank {}", group)
+                              : fmt::format("ranks {} to {}", first(group), last(group));
+    }
+
+private:
+    static constexpr std::size_t most = 200;
+    std::size_t ranks_;
+    std::size_t of_group_;
+};
+
+/// Time by interval, one bar per rank; of many ranks, one per group: its slowest.
 [[nodiscard]] std::string interval_bars(const Report& report) {
     const RecordedTrace& trace = report.trace;
+    const RankGroups groups{trace.ranks};
     double longest = 1e-9;
     for (const RecordedTrace::OfRank& rank : trace.of_ranks)
         longest = std::max(longest, 1e-9 * static_cast<double>(rank.ns));
-    const double height = std::clamp(1200.0 / trace.ranks, 5.0, 18.0);
+    const double height = std::clamp(1200.0 / static_cast<double>(groups.count()), 5.0, 18.0);
+    const double bottom = height * static_cast<double>(groups.count());
     const bool every = height >= 12;
-    std::string text =
-        fmt::format("<div class=wide><svg width=900 height={:.0f} role=img aria-label=\"time by interval and rank\">",
-                    height * trace.ranks + 20);
-    for (const RecordedTrace::OfRank& rank : trace.of_ranks) {
-        const double y = height * rank.rank;
-        if (every || rank.rank % 10 == 0)
-            text += fmt::format("<text x=0 y={:.1f}>rank {}</text>", y + std::min(height, 12.0), rank.rank);
+    std::string text = fmt::format(
+        "<div class=wide><svg width=900 height={:.0f} role=img aria-label=\"time by interval and rank\">", bottom + 20);
+    for (std::size_t group = 0; group < groups.count(); ++group) {
+        const auto first = trace.of_ranks.begin() + static_cast<std::ptrdiff_t>(groups.first(group));
+        const auto end = trace.of_ranks.begin() + static_cast<std::ptrdiff_t>(groups.last(group)) + 1;
+        const RecordedTrace::OfRank& rank =
+            *std::max_element(first, end, [](const auto& a, const auto& b) { return a.ns < b.ns; });
+        const double y = height * static_cast<double>(group);
+        if (every || group % 10 == 0)
+            text += fmt::format("<text x=0 y={:.1f}>rank {}</text>", y + std::min(height, 12.0), groups.first(group));
+        const std::string who = groups.count() == trace.of_ranks.size()
+                                    ? fmt::format("rank {}", rank.rank)
+                                    : fmt::format("{}, the slowest of them rank {}", groups.label(group), rank.rank);
         double x = 60;
         for (std::size_t k = 0; k < rank.intervals.size(); ++k) {
             const double width = 820 * 1e-9 * static_cast<double>(rank.intervals[k].ns) / longest;
-            text +=
-                fmt::format("<rect x={:.2f} y={:.1f} width={:.2f} height={:.1f} fill=\"{}\"><title>rank {}: {} in the "
-                            "interval after {}</title></rect>",
-                            x, y, width, height - 1, colours[k % colours.size()], rank.rank,
-                            time_text(1e-9 * static_cast<double>(rank.intervals[k].ns)),
-                            escaped(k < report.intervals.size() ? report.intervals[k] : "another place"));
+            text += fmt::format("<rect x={:.2f} y={:.1f} width={:.2f} height={:.1f} fill=\"{}\"><title>{}: {} in the "
+                                "interval after {}</title></rect>",
+                                x, y, width, height - 1, colours[k % colours.size()], who,
+                                time_text(1e-9 * static_cast<double>(rank.intervals[k].ns)),
+                                escaped(k < report.intervals.size() ? report.intervals[k] : "another place"));
             x += width;
         }
     }
-    text += fmt::format("<text x=60 y={:.0f}>0</text><text x=850 y={:.0f}>{}</text></svg></div>\n<ul>",
-                        height * trace.ranks + 14, height * trace.ranks + 14, time_text(longest));
+    text += fmt::format("<text x=60 y={:.0f}>0</text><text x=850 y={:.0f}>{}</text></svg></div>\n<ul>", bottom + 14,
+                        bottom + 14, time_text(longest));
     const RecordedTrace::OfRank& first = trace.of_ranks.front();
     for (std::size_t k = 0; k < first.intervals.size(); ++k)
         text += fmt::format(
@@ -84,10 +117,9 @@ constexpr std::array<std::string_view, 8> colours{"#4477aa", "#ee6677", "#228833
 /// Which rank accesses whose memory how often: darker is more, on a logarithmic scale. With many ranks a cell is of
 /// several neighbouring ones.
 [[nodiscard]] std::string access_map(const Report& report, const std::string& name, std::uint64_t number) {
-    constexpr std::size_t most_cells = 200;
     const auto ranks = static_cast<std::size_t>(report.trace.ranks);
-    const std::size_t of_cell = (ranks + most_cells - 1) / most_cells;
-    const std::size_t cells = (ranks + of_cell - 1) / of_cell;
+    const RankGroups groups{report.trace.ranks};
+    const std::size_t cells = groups.count();
     std::vector<std::uint64_t> counts(cells * cells);
     for (const RecordedTrace::OfRank& rank : report.trace.of_ranks)
         for (const RecordedTrace::OfRecord& of : rank.records) {
@@ -96,14 +128,9 @@ constexpr std::array<std::string_view, 8> colours{"#4477aa", "#ee6677", "#228833
             if (object.name != name || object.number != number || object.other_team) continue;
             for (const auto& owner : of.record.owners)
                 if (owner.count != 0 && owner.value >= 0 && static_cast<std::size_t>(owner.value) < ranks)
-                    counts[static_cast<std::size_t>(rank.rank) / of_cell * cells +
-                           static_cast<std::size_t>(owner.value) / of_cell] += owner.count;
+                    counts[groups.of(static_cast<std::size_t>(rank.rank)) * cells +
+                           groups.of(static_cast<std::size_t>(owner.value))] += owner.count;
         }
-    const auto label = [&](std::size_t k) {
-        const std::size_t first = k * of_cell;
-        const std::size_t last = std::min(first + of_cell, ranks) - 1;
-        return first == last ? fmt::format("rank {}", first) : fmt::format("ranks {} to {}", first, last);
-    };
     const auto most = static_cast<double>(*std::ranges::max_element(counts));
     const double cell = std::clamp(600.0 / static_cast<double>(cells), 5.0, 40.0);
     const double side = cell * static_cast<double>(cells);
@@ -119,13 +146,13 @@ constexpr std::array<std::string_view, 8> colours{"#4477aa", "#ee6677", "#228833
             text += fmt::format("<rect x={:.1f} y={:.1f} width={:.1f} height={:.1f} fill=\"rgba(68,119,170,{:.2f})\" "
                                 "stroke=\"#ddd\" stroke-width=0.5><title>{} to {}: {} accesses</title></rect>",
                                 50 + cell * static_cast<double>(to), 20 + cell * static_cast<double>(from), cell, cell,
-                                shade, label(from), label(to), count);
+                                shade, groups.label(from), groups.label(to), count);
         }
     const std::size_t step = cell >= 14 ? 1 : 10;
     for (std::size_t k = 0; k < cells; k += step)
         text += fmt::format("<text x=0 y={:.1f}>rank {}</text><text x={:.1f} y=14>{}</text>",
-                            20 + cell * (static_cast<double>(k) + 0.7), k * of_cell, 50 + cell * static_cast<double>(k),
-                            k * of_cell);
+                            20 + cell * (static_cast<double>(k) + 0.7), groups.first(k),
+                            50 + cell * static_cast<double>(k), groups.first(k));
     return text + "</svg></div>\n";
 }
 

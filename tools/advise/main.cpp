@@ -1,11 +1,8 @@
 // lapwing-advise: shows where a program traced by LAPWING_TRACE spends its time, and what would help. No MPI program.
 #include "model/advice.hpp"
 #include "model/advice_file.hpp"
-#include "model/loggp_platform.hpp"
-#include "model/profile.hpp"
-#include "model/program_description.hpp"
 #include "model/recorded_trace.hpp"
-#include "model/run_time_prediction.hpp"
+#include "predict.hpp"
 #include "report.hpp"
 #include "src/trace/source_lines.hpp"
 
@@ -18,7 +15,6 @@
 #include <exception>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <optional>
 #include <string>
 #include <system_error>
@@ -33,71 +29,13 @@ namespace model = detail::model;
 
 struct Options {
     std::string trace;
-    std::string profile;
-    std::string describe;
-    std::string path = "service";
     std::string html;
     std::string advice;
-    std::vector<double> loggp;
-    int threads = 0;
-    bool cached = false;
+    PredictionOptions prediction; ///< and the profile
     bool json = false;
     bool all = false;
     bool progress = false;
 };
-
-std::string contents_of(const std::string& file) {
-    std::ifstream in{file, std::ios::binary};
-    std::string text{std::istreambuf_iterator<char>{in}, {}};
-    if (!in.is_open() || in.bad()) throw FileError{fmt::format("{} cannot be read; name a file that is there", file)};
-    return text;
-}
-
-std::optional<model::CostTables> costs(const std::string& file) {
-    if (file.empty()) return {};
-    model::ProfileKey key;
-    return model::read_profile(file, key);
-}
-
-/// A description, and the model's prediction for it.
-void predict(const Options& options) {
-    if (options.cached && !options.loggp.empty())
-        throw UsageError{"--cached has the rates of a cache that were measured on this network, and --loggp describes "
-                         "another one; leave one of them out"};
-    model::ProgramDescription program = model::parse_description(contents_of(options.describe));
-    if (options.threads != 0) program.threads = options.threads;
-    if (options.profile.empty())
-        throw UsageError{
-            "a prediction needs measured rates; measure them with `mpirun … lapwing-tune --rates`, and name "
-            "the file that it prints with --profile"};
-    const std::optional<model::CostTables> tables = costs(options.profile);
-    model::AccessPlatform platform{.rates = model::access_rates(tables->rates, options.path, options.cached)};
-    if (platform.rates.empty())
-        throw UsageError{fmt::format("the profile {} has no rates of single accesses; measure them with `mpirun … "
-                                     "lapwing-tune --rates`",
-                                     options.profile)};
-    platform.vectorises = platform.coalesces = options.cached;
-    model::use_synchronisation(platform, tables->rates, options.path, program.threads);
-    platform.private_seconds = model::rate_of(tables->rates, "private.read").seconds(1u << 14);
-    if (!options.loggp.empty()) {
-        const std::vector<double>& us = options.loggp; // G in nanoseconds
-        platform = model::loggp_platform({1e-6 * us[0], 1e-6 * us[1], 1e-6 * us[2], 1e-9 * us[3]}, program.threads,
-                                         platform.rates, platform.private_seconds);
-    }
-    const model::RunTimePrediction prediction = model::predict_run_time(program, platform);
-    for (const auto& interval : prediction.intervals) {
-        const model::IntervalCost& cost = interval.threads[static_cast<std::size_t>(prediction.slowest_thread)];
-        fmt::print("{}: {} times {} (communication {}, computation {}, barriers {}, other synchronisation {}), {} "
-                   "partitions\n",
-                   interval.name, interval.times, time_text(cost.seconds()), time_text(cost.communication_seconds),
-                   time_text(cost.computation_seconds), time_text(cost.barrier_seconds),
-                   time_text(cost.synchronisation_seconds), interval.partitions.size());
-        for (const model::Partition& partition : interval.partitions)
-            fmt::print("    {}: {} references, remote ones as {}\n", partition.object, partition.references.size(),
-                       name(partition.remote));
-    }
-    fmt::print("predicted: {} (thread {})\n", time_text(prediction.seconds), prediction.slowest_thread);
-}
 
 [[nodiscard]] std::vector<detail::trace::CodePlace> places_of(const model::RecordedTrace::OfRank& rank,
                                                               const model::RecordedTrace::Frames& frames) {
@@ -153,13 +91,36 @@ void write_advice(const std::string& file, const std::string& text) {
                text);
 }
 
+/// What the model predicts of a trace, by the lines at which the slowest rank's intervals begin.
+void predict_trace(const Options& options, const model::RecordedTrace& trace,
+                   const std::optional<model::CostTables>& tables) {
+    if (!tables)
+        throw UsageError{
+            "a prediction needs measured rates; measure them with `mpirun … lapwing-tune --rates`, with the "
+            "options of the run, or name another profile with --profile"};
+    predict(options.prediction, trace, *tables, [&](int number) {
+        const model::RecordedTrace::OfRank& rank = trace.of_ranks[static_cast<std::size_t>(number)];
+        detail::trace::SourceLines lines;
+        for (const model::RecordedTrace::File& file : rank.files) lines.add_file(file.path, file.bytes, file.changed);
+        for (const auto& interval : rank.intervals) lines.add(places_of(rank, interval.site));
+        lines.look_up();
+        std::vector<std::string> texts;
+        for (const auto& interval : rank.intervals)
+            texts.push_back(interval.site.empty() ? "the start" : lines.line(places_of(rank, interval.site)));
+        return texts;
+    });
+}
+
 void run(const Options& options) {
-    if (!options.describe.empty()) return predict(options);
+    if (!options.prediction.platforms.empty()) return compare_platforms(options.prediction);
+    if (!options.prediction.describe.empty()) return predict(options.prediction);
     const model::RecordedTrace trace = read_trace(options);
     std::vector<std::string> notes;
     std::optional<model::CostTables> tables;
-    const std::string profile = options.profile.empty() ? trace.profile : options.profile;
-    if (!options.profile.empty() || std::filesystem::exists(profile)) tables = costs(profile);
+    const std::string& named = options.prediction.profile;
+    const std::string profile = named.empty() ? trace.profile : named;
+    if (!named.empty() || std::filesystem::exists(profile)) tables = costs(profile);
+    if (options.prediction.recorded) return predict_trace(options, trace, tables);
     model::Advice advice = model::advise(trace, tables ? &*tables : nullptr);
     if (!options.advice.empty()) {
         std::error_code none;
@@ -210,22 +171,9 @@ int main(int argument_count, char** arguments) {
     CLI::App app{"Says what a program that ran with LAPWING_TRACE=FILE spends its time on, and what would help."};
     lapwing::advise::Options options;
     auto* const trace = app.add_option("trace", options.trace, "file that LAPWING_TRACE has written");
-    auto* const describe = app.add_option("--describe", options.describe,
-                                          "predict the run time of the program that this file describes, instead");
-    trace->excludes(describe);
-    app.add_option("--profile", options.profile,
+    app.add_option("--profile", options.prediction.profile,
                    "profile with measured rates; by default the one that the traced run would use");
-    app.add_option("--path", options.path, "path between nodes, for --describe")
-        ->check(CLI::IsMember({"direct", "rma", "service"}))
-        ->capture_default_str();
-    app.add_option(
-           "--loggp", options.loggp,
-           "for --describe on another network: L, o and g in us, and G in ns a byte; local memory is the profile's")
-        ->expected(4)
-        ->delimiter(',');
-    app.add_option("--threads", options.threads, "for --describe: instead of the description's")
-        ->check(CLI::Range(1, 1'000'000));
-    app.add_flag("--cached", options.cached, "with Lapwing's cache, for --describe");
+    lapwing::advise::add_options(app, options.prediction)->excludes(trace);
     app.add_option("--html", options.html, "write a page to this file");
     app.add_option("--advice", options.advice,
                    "write what can be followed without changing the program to this file, for LAPWING_ADVICE");
@@ -234,7 +182,7 @@ int main(int argument_count, char** arguments) {
                  "say how much of the trace has been read; by itself on a terminal, for large ones");
     app.add_flag("--all", options.all, "print everything, not the first ten");
     CLI11_PARSE(app, argument_count, arguments);
-    if (options.trace.empty() && options.describe.empty()) {
+    if (options.trace.empty() && options.prediction.describe.empty() && options.prediction.platforms.empty()) {
         fmt::print(stderr, "lapwing-advise: name the file of a trace, or --help\n");
         return 2;
     }

@@ -1,0 +1,70 @@
+#pragma once
+
+#include "model/access_rates.hpp"
+#include "model/cost_model.hpp"
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace lapwing::detail::model {
+
+/// A platform as the model sees it.
+struct AccessPlatform {
+    AccessRates rates = {};
+    bool vectorises = false; ///< benefits when successive accesses have the same affinity
+    bool coalesces = false;  ///< benefits when accesses are near each other
+    int measured_ranks = 0;  ///< up to which what synchronises was measured; beyond it goes on as it grew
+    double barrier_seconds = 0;
+    // The same for what else synchronises, each once; 0: not known.
+    double lock_seconds = 0;
+    double collective_seconds = 0;
+    double notify_seconds = 0;
+    double atomic_seconds = 0;
+    double update_seconds = 0;
+    std::array<TransferModel, 2> transfers = {}; ///< gets and puts
+    std::array<RateCurve, 2> lists = {};         ///< an element of one that is gathered, or scattered
+    double contention = 1;      ///< how much longer an access takes where all threads access one of them
+    double private_seconds = 0; ///< an access to private memory
+    /// A cache for remote accesses, as in section 7.2: hits cost what local accesses do, and misses a penalty.
+    struct Cache {
+        std::uint64_t page_bytes = 1024;
+        std::uint64_t pages = 2048;
+        std::uint64_t read_ahead_pages = 0; ///< the most that are fetched after a sequential miss
+        double miss_seconds = 0;            ///< a page is fetched
+        double line_seconds = 0;            ///< one line of it
+        double ahead_seconds = 0;           ///< a page that is fetched ahead, while others are
+        // What was measured of a cache; what was not is as published: hits are local accesses, and writes miss as reads
+        // do.
+        std::array<RateCurve, 2> hit = {}; ///< of reads and writes
+        RateCurve write_miss = {};         ///< a write to a page that is not dirty yet, with its share of the release
+        double written_byte_seconds = 0;   ///< each further dirty byte of that page
+    };
+    std::optional<Cache> cache = {};
+
+    /// How much longer a shared access takes than a private one: G of section 6.6. Throws UsageError unless the private
+    /// access was measured.
+    [[nodiscard]] double concurrency(AccessPattern pattern, bool write, std::uint64_t accesses) const;
+};
+
+/// A pattern is exploited whose accesses take less of a baseline access's time than this.
+inline constexpr double exploited_below = 0.8;
+
+/// Sets which patterns it exploits, from its rates, for small and for large numbers of accesses, as reads or as writes.
+void find_exploited(AccessPlatform& platform);
+
+/// Sets the times of bulk transfers, lists and atomics between ranks that are connected by a path.
+void use_transfers(AccessPlatform& platform, const CostTables& tables, std::string_view path);
+
+/// Sets the times of barriers, locks, collective calls, notified puts and contention for one owner, for a number of
+/// threads, from what was measured for ranks that are connected by a path. With more threads than were measured,
+/// barriers and collective calls grow with the logarithm of their number, and locks and contention with their number.
+void use_synchronisation(AccessPlatform& platform, const MeasuredRates& rates, std::string_view path, int threads);
+
+/// A path as it was measured, for a number of threads: without a cache, or with one by the rates of each pattern. Its
+/// rates are empty if there are none.
+[[nodiscard]] AccessPlatform measured_platform(const CostTables& tables, std::string_view path, int threads,
+                                               bool cached = false);
+
+} // namespace lapwing::detail::model

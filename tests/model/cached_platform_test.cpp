@@ -1,0 +1,225 @@
+// A cache before a platform's remote accesses: where its times and hit rates come from, and that they change what is
+// predicted.
+#include "model/cached_platform.hpp"
+#include "model/recorded_hits.hpp"
+#include "model/run_time_prediction.hpp"
+
+#include "support/catch.hpp"
+
+#include <lapwing/error.hpp>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+using namespace lapwing;
+using namespace lapwing::detail::model;
+using Catch::Contains;
+
+namespace {
+
+constexpr double us = 1e-6;
+constexpr double ns = 1e-9;
+
+/// Gets take 10 us and 10 ns a byte, of several the 10 us once; puts the same.
+CostTables tables() {
+    CostTables result;
+    const std::vector<TransferLine> line{
+        {.begin_bytes = 0, .latency = 10 * us, .batch_latency = 10 * us, .overhead = 0, .per_byte = 10 * ns}};
+    result.transfers(Path::service, Direction::get) = TransferModel{line};
+    result.transfers(Path::service, Direction::put) = TransferModel{line};
+    for (const char* const pattern : {"baseline", "vector", "coalesce"})
+        for (const char* const operation : {"read", "write"})
+            result.rates[std::string{"service."} + pattern + '.' + operation] = RateCurve{100 * us};
+    result.rates["service.cached.hit.read"] = RateCurve{5 * ns};
+    result.rates["service.cached.hit.write"] = RateCurve{7 * ns};
+    result.rates["service.cached.baseline.write"] = RateCurve{200 * ns};
+    result.rates["own.read"] = result.rates["own.write"] = RateCurve{2 * ns};
+    return result;
+}
+
+AccessPlatform platform(const CacheSizes& sizes) {
+    AccessPlatform result{.rates = access_rates(tables().rates, "service", false)};
+    result.cache = cache_on(tables(), "service", sizes);
+    return result;
+}
+
+/// One thread of two accesses all elements of the other one in order, once.
+ProgramDescription in_order(bool write) {
+    ProgramDescription program{.threads = 2, .objects = {{.name = "A", .elements = 128'000, .block = 0, .home = 1}}};
+    program.intervals.push_back({.name = "all",
+                                 .barriers = 0,
+                                 .references = {{.name = "a",
+                                                 .object = "A",
+                                                 .write = write,
+                                                 .count = 128'000,
+                                                 .affinity = {ReferenceAffinity::Kind::home},
+                                                 .walk = {Walk::Kind::stride, 1}}}});
+    return program;
+}
+
+constexpr double page_miss = 10 * us + 1024 * 10 * ns;
+constexpr double line_miss = 10 * us + 64 * 10 * ns;
+
+} // namespace
+
+TEST_CASE("a cache has the profile's times: misses fetch a page") {
+    const AccessPlatform::Cache cache = cache_on(tables(), "service", {});
+    CHECK(cache.pages == 2048);
+    CHECK(cache.miss_seconds == Approx(page_miss));
+    CHECK(cache.line_seconds == Approx(line_miss));
+    CHECK(cache.ahead_seconds == Approx(10 * us / 16 + 1024 * 10 * ns));
+    CHECK(cache.read_ahead_pages == 128);
+    CHECK(cache.written_byte_seconds == Approx(10 * ns));
+    CHECK(cache_on(tables(), "service", {.page_bytes = 4096}).miss_seconds == Approx(10 * us + 4096 * 10 * ns));
+    CHECK(cache_on(tables(), "service", {.read_ahead_bytes = 0}).read_ahead_pages == 0);
+}
+
+TEST_CASE("a cache that cannot be is refused, and so is one that was not measured") {
+    CHECK_THROWS_WITH(cache_on(tables(), "direct", {}), Contains("never cached") && Contains("rma or service"));
+    CHECK_THROWS_WITH(cache_on(tables(), "rma", {}), Contains("path rma") && Contains("lapwing-tune --rates"));
+    CHECK_THROWS_WITH(cache_on(tables(), "service", {.page_bytes = 1000}),
+                      Contains("1000") && Contains("power of two"));
+    CHECK_THROWS_WITH(cache_on(tables(), "service", {.bytes = 2048}), Contains("no room for four pages"));
+    CostTables without = tables();
+    without.rates.erase("service.cached.hit.read");
+    CHECK_THROWS_WITH(cache_on(without, "service", {}), Contains("no rates of cached accesses"));
+}
+
+TEST_CASE("given hit rates decide between the time of hits and of misses") {
+    ProgramDescription program = in_order(false);
+    std::optional<CachedShare>& share = program.intervals.front().references.front().cached;
+    share = CachedShare{.hits = 1};
+    CHECK(predict_run_time(program, platform({})).seconds == Approx(128'000 * 5 * ns));
+    share = CachedShare{.hits = 0.75};
+    CHECK(predict_run_time(program, platform({})).seconds == Approx(96'000 * 5 * ns + 32'000 * page_miss));
+    share = CachedShare{.hits = 0.75, .ahead = 0.25};
+    CHECK(predict_run_time(program, platform({})).seconds ==
+          Approx(96'000 * 5 * ns + 32'000 * (page_miss + 10 * us / 16 + 1024 * 10 * ns)));
+    // Some misses fetch a line, and what bypasses the cache is a baseline access.
+    share = CachedShare{.hits = 0.5, .lines = 0.125, .passed = 0.25};
+    CHECK(predict_run_time(program, platform({})).seconds ==
+          Approx(64'000 * 5 * ns + 16'000 * page_miss + 16'000 * line_miss + 32'000 * 100 * us));
+    AccessPlatform uncached = platform({});
+    uncached.cache.reset();
+    CHECK(predict_run_time(program, uncached).seconds == Approx(128'000 * 100 * us));
+}
+
+TEST_CASE("reads and writes of a partition have their own hit rates") {
+    // The same element is read and written: one partition.
+    ProgramDescription program = in_order(false);
+    DescribedInterval& interval = program.intervals.front();
+    interval.references.front().place = "here";
+    interval.references.front().cached = CachedShare{.hits = 0.25};
+    interval.references.push_back(interval.references.front());
+    interval.references.back().write = true;
+    interval.references.back().cached = CachedShare{.hits = 1};
+    const RunTimePrediction predicted = predict_run_time(program, platform({}));
+    REQUIRE(predicted.intervals.front().partitions.size() == 1);
+    CHECK(predicted.seconds == Approx(32'000 * 5 * ns + 96'000 * page_miss + 128'000 * 7 * ns));
+    CHECK(predicted.intervals.front().threads.front().cached.front().share.hits == Approx(0.625));
+
+    // Weights are those of remote accesses: what is mostly local counts little.
+    ProgramDescription mixed = in_order(false);
+    mixed.objects.front().block = 1000;
+    Reference& first = mixed.intervals.front().references.front();
+    first.affinity = {ReferenceAffinity::Kind::share, 0, 0.75};
+    first.with = "same";
+    first.cached = CachedShare{.hits = 0};
+    mixed.intervals.front().references.push_back(first);
+    mixed.intervals.front().references.back().affinity.local = 0;
+    mixed.intervals.front().references.back().cached = CachedShare{.hits = 1};
+    // 32,000 misses and 128,000 hits; 96,000 are local.
+    CHECK(predict_run_time(mixed, platform({})).seconds ==
+          Approx(128'000 * 5 * ns + 32'000 * page_miss + 96'000 * 2 * ns));
+}
+
+TEST_CASE("without them the cache is simulated, and its sizes change the prediction") {
+    const ProgramDescription program = in_order(false);
+    const double small_pages = predict_run_time(program, platform({.read_ahead_bytes = 0})).seconds;
+    // 1000 pages, of each of which first a line is fetched, and then all.
+    CHECK(small_pages == Approx(126'000 * 5 * ns + 1000 * (line_miss + page_miss)));
+    const double large_pages = predict_run_time(program, platform({.page_bytes = 4096, .read_ahead_bytes = 0})).seconds;
+    CHECK(large_pages == Approx(127'500 * 5 * ns + 250 * (line_miss + 10 * us + 4096 * 10 * ns)));
+    // Read ahead, pages come while others do.
+    const double ahead = predict_run_time(program, platform({})).seconds;
+    CHECK(ahead < 0.6 * small_pages);
+    CHECK(ahead > 1000 * 1024 * 10 * ns);
+
+    // Again and again: what a cache of 512 KiB has dropped by then, one of 2 MiB still has.
+    ProgramDescription again = program;
+    again.intervals.front().references.front().count = 512'000;
+    const CacheSizes half{.bytes = 512 << 10, .read_ahead_bytes = 0};
+    CHECK(predict_run_time(again, platform(half)).seconds > 3 * 1000 * page_miss);
+    CHECK(predict_run_time(again, platform({.read_ahead_bytes = 0})).seconds < 1.2 * small_pages + 512'000 * 5 * ns);
+}
+
+TEST_CASE("writes that miss are written back with their page") {
+    // Each page has a miss of 200 ns, and 1016 bytes beside the first element.
+    CHECK(predict_run_time(in_order(true), platform({})).seconds ==
+          Approx(127'000 * 7 * ns + 1000 * (200 * ns + 1016 * 10 * ns)));
+    ProgramDescription single = in_order(true);
+    single.intervals.front().references.front().cached = CachedShare{.hits = 0};
+    CHECK(predict_run_time(single, platform({})).seconds == Approx(128'000 * 200 * ns));
+}
+
+TEST_CASE("all threads that miss the pages of one owner contend") {
+    ProgramDescription program = in_order(false);
+    program.intervals.front().references.front().cached = CachedShare{.hits = 0.5};
+    AccessPlatform on = platform({});
+    on.contention = 3;
+    CHECK(predict_run_time(program, on).seconds == Approx(64'000 * 5 * ns + 3 * 64'000 * page_miss));
+}
+
+TEST_CASE("hit rates of what was recorded: a cache is simulated on the distances of reuse") {
+    RecordedTrace trace{.ranks = 1, .nodes = 2};
+    trace.of_ranks.push_back({});
+    RecordedTrace::OfRank& rank = trace.of_ranks.front();
+    rank.objects.push_back({.kind = "window", .name = "A"});
+    rank.intervals.push_back({.times = 1});
+    detail::trace::Record record{.object = 1, .affinity = detail::trace::Affinity::far};
+    record.within.cold = 100; // 60 of them after their neighbours
+    record.within.sequential = 60;
+    record.within.at[0] = 500;  // at once
+    record.within.at[12] = 400; // after 2048 to 4095 others
+    rank.records.push_back({.record = record});
+    const auto share = [&](const CacheSizes& sizes) {
+        return recorded_share(trace, "A", cache_on(tables(), "service", sizes)).value();
+    };
+    CHECK(share({.read_ahead_bytes = 0}).hits == Approx(0.5));
+    CHECK(share({.bytes = 8 << 20, .read_ahead_bytes = 0}).hits == Approx(0.9));
+    CHECK(share({.bytes = 8 << 20}).hits == Approx(0.96));
+    CHECK(share({}).ahead == Approx(0.06));
+    CHECK_FALSE(recorded_share(trace, "B", cache_on(tables(), "service", {})));
+
+    ProgramDescription program = in_order(false);
+    use_recorded_shares(program, trace, cache_on(tables(), "service", {.read_ahead_bytes = 0}));
+    CHECK(predict_run_time(program, platform({})).seconds == Approx(64'000 * 5 * ns + 64'000 * page_miss));
+    // The description's own counts more.
+    program.intervals.front().references.front().cached = CachedShare{.hits = 1};
+    use_recorded_shares(program, trace, cache_on(tables(), "service", {}));
+    use_counted(program, {.misses = 1000}, cache_on(tables(), "service", {}));
+    CHECK(predict_run_time(program, platform({})).seconds == Approx(128'000 * 5 * ns));
+    program.objects.front().name = program.intervals.front().references.front().object = "elsewhere";
+    CHECK_THROWS_WITH(use_recorded_shares(program, trace, cache_on(tables(), "service", {})),
+                      Contains("name the arrays of the program"));
+}
+
+TEST_CASE("hits that were counted are the reads that neither missed nor bypassed the cache") {
+    const AccessPlatform::Cache cache = cache_on(tables(), "service", {.read_ahead_bytes = 0});
+    // 128,000 reads and as many writes of the other thread's elements, of which 25,600 have bypassed the cache.
+    ProgramDescription program = in_order(false);
+    program.intervals.front().references.push_back(program.intervals.front().references.front());
+    program.intervals.front().references.back().write = true;
+    use_counted(program, {.misses = 12'800, .passed = 25'600, .ahead = 1280}, cache);
+    const CachedShare reads = program.intervals.front().references[0].cached.value();
+    CHECK(reads.hits == Approx(0.8)); // the counter of hits counts writes as well, and is not asked
+    CHECK(reads.passed == Approx(0.1));
+    CHECK(reads.ahead == Approx(0.01));
+    CHECK(reads.lines == Approx(0.05)); // half of the misses, as in a simulated cache
+    CHECK_FALSE(program.intervals.front().references[1].cached);
+
+    ProgramDescription other = in_order(false);
+    CHECK_THROWS_WITH(use_counted(other, {.misses = 500'000}, cache),
+                      Contains("500000 reads that missed") && Contains("128000 reads"));
+}
