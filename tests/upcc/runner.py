@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Compiles UPC programs and runs them: a program ends with 0 where all is right.
 
-  runner.py run --upcc FILE --upcrun FILE [--threads 1,2,3] [--expect TEXT] [option…] -- SOURCE…
+  runner.py run --upcc FILE --upcrun FILE [--threads 1,2,3] [--path rma,service] [--expect TEXT] [option…] -- SOURCE…
   runner.py same --upcrun FILE [--threads 1,2,3] [--argument WORD]… -- PROGRAM OTHER
                                                both must print the same lines, with any number of threads
   runner.py refuse --upcc FILE -- CASES.txt    each program must be refused, with the message it names
-  runner.py collection --upcc FILE --upcrun FILE [--threads 1,4] [--only NAME] -- PROGRAMS.txt…
+  runner.py collection --upcc FILE --upcrun FILE [--threads 1,4] [--path PATH] [--option=-O2] [--only NAME] -- PROGRAMS.txt…
                                                many programs in one file: each must compile, and end with 0
 
 Options that begin with '-' and follow `--` go to the compiler.
@@ -26,13 +26,18 @@ def run_programs(arguments):
         if built.returncode != 0:
             print(built.stdout + built.stderr)
             return 1
-        for threads in arguments.threads.split(","):
-            command = [arguments.upcrun, "-n", threads, "--crowded", "--timeout", str(arguments.timeout), program, *arguments.argument]
-            done = subprocess.run(command, capture_output=True, text=True)
-            if done.returncode != arguments.exit_code or not re.search(arguments.expect, done.stdout + done.stderr):
-                print(f"{threads} threads: exit code {done.returncode}, and the output is\n{done.stdout}{done.stderr}")
-                return 1
+        for path in arguments.path.split(","):
+            for threads in arguments.threads.split(","):
+                command = [arguments.upcrun, "-n", threads, *with_path(path), "--crowded", "--timeout", str(arguments.timeout), program, *arguments.argument]
+                done = subprocess.run(command, capture_output=True, text=True)
+                if done.returncode != arguments.exit_code or not re.search(arguments.expect, done.stdout + done.stderr):
+                    print(f"{threads} threads, path {path}: exit code {done.returncode}, and the output is\n{done.stdout}{done.stderr}")
+                    return 1
     return 0
+
+
+def with_path(path):
+    return [] if path == "auto" else ["--path", path]
 
 
 def same(arguments):
@@ -52,33 +57,46 @@ def same(arguments):
     return 0
 
 
-def refuse(arguments):
-    """Cases are separated by lines "=== line:column message"; the program follows."""
-    failures = 0
-    count = 0
-    text = Path(arguments.rest[0]).read_text()
-    for case in re.split(r"^=== ", text, flags=re.MULTILINE)[1:]:
+def cases_of(text):
+    """Cases are separated by lines "=== [option… | ]line:column message", or "accepted"; the program follows."""
+    for number, case in enumerate(re.split(r"^=== ", text, flags=re.MULTILINE)[1:]):
         head, program = case.split("\n", 1)
-        options = []
+        options = ()
         if head.startswith("-"):
             option, head = head.split(" | ", 1)
-            options = option.split()
+            options = tuple(option.split())
         place, _, wanted = head.partition(" ")
-        count += 1
+        yield f"case_{number}", options, place, wanted, program
+
+
+def refuse(arguments):
+    """All cases with the same options are compiled by one command, which is much faster than one for each."""
+    failures = 0
+    cases = list(cases_of(Path(arguments.rest[0]).read_text()))
+    for options in {case[1] for case in cases}:
+        alike = [case for case in cases if case[1] == options]
         with tempfile.TemporaryDirectory() as directory:
-            source = Path(directory) / "case.upc"
-            source.write_text(program)
-            done = subprocess.run([arguments.upcc, "-c", *options, str(source), "-o", str(Path(directory) / "case.o")], capture_output=True, text=True)
-            line = rf"case\.upc:{place}: error: .*{re.escape(wanted)}"
-            if place == "accepted":
-                good = done.returncode == 0 and "error" not in done.stderr
-            else:
-                good = done.returncode == 1 and re.search(line, done.stderr) and "lapwing_" not in done.stderr and "address_space" not in done.stderr
-            if not good:
+            for name, _, _, _, program in alike:
+                (Path(directory) / f"{name}.upc").write_text(program)
+            sources = [f"{case[0]}.upc" for case in alike]
+            done = subprocess.run([str(Path(arguments.upcc).resolve()), "-c", *options, *sources], capture_output=True, text=True, cwd=directory)
+            wanted_exit = int(any(case[2] != "accepted" for case in alike))
+            if done.returncode != wanted_exit:
                 failures += 1
-                print(f"=== {head}\n{program}--- exit code {done.returncode}:\n{done.stderr}")
-    print(f"{count} programs, {failures} failures")
-    return int(failures > 0 or count == 0)
+                print(f"{' '.join(options)}: exit code {done.returncode}, and not {wanted_exit}:\n{done.stderr}")
+            for name, _, place, wanted, program in alike:
+                said = "".join(re.findall(rf"^(?:lapwing-upcc: )?{name}\.upc:.*\n(?:(?!lapwing-upcc: |case_).*\n)*", done.stderr, flags=re.MULTILINE))
+                made = (Path(directory) / f"{name}.o").exists()
+                if place == "accepted":
+                    good = made and "error" not in said
+                else:
+                    line = rf"{name}\.upc:{place}: error: .*{re.escape(wanted)}"
+                    good = not made and re.search(line, said) and "lapwing_" not in said and "address_space" not in said
+                if not good:
+                    failures += 1
+                    print(f"=== {' '.join(options)} {place} {wanted}\n{program}--- {'an object' if made else 'no object'}:\n{said}")
+    print(f"{len(cases)} programs, {failures} failures")
+    return int(failures > 0 or not cases)
 
 
 def programs_of(text):
@@ -96,15 +114,16 @@ def one_of_collection(arguments, name, options, files):
             (Path(directory) / file).write_text(text)
         sources = [file for file in files if not file.endswith(".h")]
         include = Path(__file__).resolve().parent / "programs"
-        built = subprocess.run([str(Path(arguments.upcc).resolve()), f"-I{include}", *options, *sources, "-o", "program", "-lm"], capture_output=True, text=True, cwd=directory)
+        built = subprocess.run([str(Path(arguments.upcc).resolve()), f"-I{include}", *arguments.option, *options, *sources, "-o", "program", "-lm"], capture_output=True, text=True, cwd=directory)
         if built.returncode != 0:
             return built.stdout + built.stderr
         fixed = [option for before, option in zip(options, options[1:]) if before == "-T"]
-        for threads in fixed or arguments.threads.split(","):
-            command = [str(Path(arguments.upcrun).resolve()), "-n", threads, "--crowded", "--timeout", str(arguments.timeout), str(Path(directory) / "program")]
-            done = subprocess.run(command, capture_output=True, text=True, cwd=directory)
-            if done.returncode != 0:
-                return f"{threads} threads: exit code {done.returncode}, and the output is\n{done.stdout}{done.stderr}"
+        for path in arguments.path.split(","):
+            for threads in fixed or arguments.threads.split(","):
+                command = [str(Path(arguments.upcrun).resolve()), "-n", threads, *with_path(path), "--crowded", "--timeout", str(arguments.timeout), str(Path(directory) / "program")]
+                done = subprocess.run(command, capture_output=True, text=True, cwd=directory)
+                if done.returncode != 0:
+                    return f"{threads} threads, path {path}: exit code {done.returncode}, and the output is\n{done.stdout}{done.stderr}"
     return ""
 
 
@@ -130,6 +149,8 @@ def main():
     parser.add_argument("--upcc", help="the compiler, but for `same`")
     parser.add_argument("--upcrun")
     parser.add_argument("--threads", default="1,2,3")
+    parser.add_argument("--path", default="auto", help="how the threads reach each other's memory: direct,rma,service or some of them")
+    parser.add_argument("--option", action="append", default=[], help="for the compiler, before those of the program")
     parser.add_argument("--timeout", type=int, default=60)
     parser.add_argument("--exit-code", type=int, default=0)
     parser.add_argument("--expect", default="", help="a regular expression for the output")

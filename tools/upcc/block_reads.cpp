@@ -43,7 +43,7 @@ public:
     }
     bool VisitDecl(Decl* declaration) {
         const auto* const one = dyn_cast<VarDecl>(declaration);
-        if (isa<TagDecl>(declaration) || (one != nullptr && !one->hasLocalStorage()))
+        if (declares_type(declaration) || (one != nullptr && !one->hasLocalStorage()))
             because("its body has a static object, or a structure of its own");
         return true;
     }
@@ -89,7 +89,8 @@ public:
     }
     bool VisitBinaryOperator(BinaryOperator* operation) {
         const auto* const to = dyn_cast<ArraySubscriptExpr>(operation->getLHS()->IgnoreParens());
-        if (operation->getOpcode() == BO_Assign && to != nullptr && Types::is_shared(to->getType()))
+        if (operation->getOpcode() == BO_Assign && to != nullptr && Types::is_shared(to->getType()) &&
+            !to->getBase()->getType()->isVectorType())
             writes.push_back(to);
         return true;
     }
@@ -98,7 +99,10 @@ public:
         const Expr* place = cast->getSubExpr()->IgnoreParens();
         for (;;) {
             const auto* const member = dyn_cast<MemberExpr>(place);
+            const auto* const part = dyn_cast<ArraySubscriptExpr>(place);
             if (member != nullptr && !member->isArrow()) place = member->getBase()->IgnoreParens();
+            else if (part != nullptr && part->getBase()->getType()->isVectorType())
+                place = part->getBase()->IgnoreParens();
             else break;
         }
         reads.push_back(place);

@@ -14,24 +14,56 @@ namespace {
            Types::pointee(type)->isPointerType();
 }
 
+/// Of functions and pointers to them; else null.
+[[nodiscard]] const FunctionProtoType* function_type(QualType type) {
+    if (type->isPointerType()) type = Types::pointee(type);
+    return type->getAs<FunctionProtoType>();
+}
+
 } // namespace
+
+/// Whether functions differ in what is shared: an argument or a result would be taken for something else.
+bool Checks::differ_in_shared(QualType a, QualType b) const {
+    const FunctionProtoType* const one = function_type(a);
+    const FunctionProtoType* const other = function_type(b);
+    if (one == nullptr || other == nullptr || one->getNumParams() != other->getNumParams()) return false;
+    const auto differ = [&](QualType x, QualType y) {
+        if (Types::points_to_shared(x) != Types::points_to_shared(y)) return true;
+        return Types::points_to_shared(x) && !same_layout(Types::pointee(x), Types::pointee(y)) &&
+               !types_.element(Types::pointee(x))->isVoidType() && !types_.element(Types::pointee(y))->isVoidType();
+    };
+    bool found = differ(one->getReturnType(), other->getReturnType());
+    for (unsigned k = 0; k < one->getNumParams(); ++k)
+        found = found || differ(one->getParamType(k), other->getParamType(k));
+    return found;
+}
+
+/// Of each value in a list to the type of what it initialises.
+void Checks::conversions(QualType to, const InitListExpr* list, const std::string& what) {
+    const InitListExpr* const whole = list->isSemanticForm() ? list : list->getSemanticForm();
+    const RecordDecl* const record = to->getAsRecordDecl();
+    if (whole == nullptr) return;
+    if (record != nullptr && record->isUnion()) {
+        if (const FieldDecl* const field = whole->getInitializedFieldInUnion();
+            field != nullptr && whole->getNumInits() > 0)
+            conversion(field->getType(), whole->getInit(0), what);
+    } else if (record != nullptr) {
+        unsigned k = 0;
+        for (const FieldDecl* const field : record->fields()) {
+            // Bits without a name have no value.
+            if (field->isBitField() && field->getIdentifier() == nullptr) continue;
+            if (k >= whole->getNumInits()) break;
+            conversion(field->getType(), whole->getInit(k++), what);
+        }
+    } else if (to->isArrayType()) {
+        for (unsigned k = 0; k < whole->getNumInits(); ++k)
+            conversion(context_.getAsArrayType(to)->getElementType(), whole->getInit(k), what);
+    }
+}
 
 void Checks::conversion(QualType to, const Expr* from, const std::string& what) {
     from = from->IgnoreParenImpCasts();
-    if (const auto* const list = dyn_cast<InitListExpr>(from)) {
-        const InitListExpr* const whole = list->isSemanticForm() ? list : list->getSemanticForm();
-        const RecordDecl* const record = to->getAsRecordDecl();
-        if (whole == nullptr) return;
-        if (record != nullptr && !record->isUnion()) {
-            auto field = record->field_begin();
-            for (unsigned k = 0; k < whole->getNumInits() && field != record->field_end(); ++k, ++field)
-                conversion(field->getType(), whole->getInit(k), what);
-        } else if (to->isArrayType()) {
-            for (unsigned k = 0; k < whole->getNumInits(); ++k)
-                conversion(context_.getAsArrayType(to)->getElementType(), whole->getInit(k), what);
-        }
-        return;
-    }
+    if (const auto* const list = dyn_cast<InitListExpr>(from)) return conversions(to, list, what);
     if (const auto* const choice = dyn_cast<ConditionalOperator>(from)) {
         conversion(to, choice->getTrueExpr(), what);
         conversion(to, choice->getFalseExpr(), what);
@@ -39,6 +71,9 @@ void Checks::conversion(QualType to, const Expr* from, const std::string& what) 
     }
     if (isa<ImplicitValueInitExpr, StmtExpr, BinaryConditionalOperator>(from) || is_null(from)) return;
     QualType source = from->getType();
+    if (differ_in_shared(to, source))
+        return error(from->getExprLoc(), what + " between functions that differ in what is shared takes a cast: '" +
+                                             types_.in_upc(source) + "' and '" + types_.in_upc(to) + "'");
     // Below pointers to pointers, whose types are compatible only if their block sizes are the same.
     while (is_pointer_to_pointer(to) && is_pointer_to_pointer(source)) {
         to = Types::pointee(to);
@@ -60,9 +95,8 @@ void Checks::conversion(QualType to, const Expr* from, const std::string& what) 
     const QualType b = Types::pointee(source);
     if (types_.element(a)->isVoidType() || types_.element(b)->isVoidType()) return;
     if (!same_layout(a, b))
-        error(from->getExprLoc(), what + " between pointers-to-shared of block sizes " +
-                                      layout_text(types_.layout(b), b) + " and " + layout_text(types_.layout(a), a) +
-                                      " takes a cast");
+        error(from->getExprLoc(), what + " between pointers-to-shared of block sizes " + layout_text(types_.layout(b)) +
+                                      " and " + layout_text(types_.layout(a)) + " takes a cast");
     else if (!alike(a, b))
         error(from->getExprLoc(), what + " between pointers-to-shared of different types takes a cast: '" +
                                       types_.in_upc(source) + "' and '" + types_.in_upc(to) + "'");
@@ -208,8 +242,8 @@ void Checks::choice(const ConditionalOperator* choice) {
     const QualType a = pointee(choice->getTrueExpr()), b = pointee(choice->getFalseExpr());
     if (a.isNull() || b.isNull() || types_.element(a)->isVoidType() || types_.element(b)->isVoidType()) return;
     if (!same_layout(a, b))
-        error(choice->getQuestionLoc(), "a value that is of block size " + layout_text(types_.layout(a), a) + " or " +
-                                            layout_text(types_.layout(b), b) + " takes a cast of one of them");
+        error(choice->getQuestionLoc(), "a value that is of block size " + layout_text(types_.layout(a)) + " or " +
+                                            layout_text(types_.layout(b)) + " takes a cast of one of them");
 }
 
 void Checks::call(const CallExpr* call) {
@@ -249,9 +283,9 @@ void Checks::size(const UnaryExprOrTypeTraitExpr* size) {
             error(size->getOperatorLoc(), "'shared void' has no size");
         return;
     }
-    const std::string name = found->second == SizeOperator::local   ? "upc_localsizeof"
-                             : found->second == SizeOperator::block ? "upc_blocksizeof"
-                                                                    : "upc_elemsizeof";
+    const std::string name = found->second.kind == SizeOperator::local   ? "upc_localsizeof"
+                             : found->second.kind == SizeOperator::block ? "upc_blocksizeof"
+                                                                         : "upc_elemsizeof";
     if (const QualType t = size->getTypeOfArgument(); Types::is_shared(t) && t->isVoidType())
         error(size->getOperatorLoc(), name + " needs a type that has objects, and this is 'shared void'");
     if (!Types::is_shared(size->getTypeOfArgument()))

@@ -11,22 +11,19 @@ constexpr std::uint64_t largest_block = 0x7fffffff; // UPC_MAX_BLOCK_SIZE
 
 } // namespace
 
-/// The values of the expressions in layout qualifiers, which follow the program as enumerators.
+/// The expressions in layout qualifiers, which are enumerators beside the program.
 void Checks::layouts() {
     struct Values : RecursiveASTVisitor<Values> {
         std::vector<const EnumConstantDecl*> found;
         bool VisitEnumConstantDecl(EnumConstantDecl* value) {
-            if (value->getName().starts_with("lapwing_upcc_layout_")) found.push_back(value);
+            if (Types::layout_of_constant(value)) found.push_back(value);
             return true;
         }
     } values;
     values.TraverseDecl(context_.getTranslationUnitDecl());
     for (const EnumConstantDecl* const value : values.found) {
-        StringRef name = value->getName();
-        std::size_t number = 0;
-        if (!name.consume_front("lapwing_upcc_layout_") || name.getAsInteger(10, number)) continue;
-        const std::size_t source = prepared_.layouts[number].source;
         const llvm::APSInt& block = value->getInitVal();
+        const std::size_t source = prepared_.layouts[*Types::layout_of_constant(value)].source;
         const auto problem = [&](const std::string& text) { report_.add_at_source(Report::Kind::error, source, text); };
         // Clang would take constant objects and commas, too.
         if (!value->getInitExpr()->isIntegerConstantExpr(context_))
@@ -39,12 +36,36 @@ void Checks::layouts() {
         else if (block.getActiveBits() > 63 || block.getZExtValue() > largest_block)
             problem("the block size " + toString(block, 10) + " is larger than UPC_MAX_BLOCK_SIZE, " +
                     std::to_string(largest_block));
-        else types_.set_block(number, block.getZExtValue());
     }
 }
 
+/// Whether the size of a shared array, which depends on THREADS, is in the expression.
+bool Checks::measures_threads(const Expr* expression) const {
+    struct Finder : RecursiveASTVisitor<Finder> {
+        const Types* types = nullptr;
+        const Checks* checks = nullptr;
+        bool found = false;
+        bool VisitUnaryExprOrTypeTraitExpr(UnaryExprOrTypeTraitExpr* size) {
+            const QualType t = size->getTypeOfArgument();
+            const auto count = types->elements(t);
+            const bool sizes = size->getKind() == UETT_SizeOf && Types::is_shared(t) && t->isArrayType();
+            // Of UPC's operators, what one thread has.
+            const auto& operators = checks->prepared_.size_operators;
+            const auto kind = operators.find(checks->offset(size->getOperatorLoc()));
+            if (kind != operators.end()) found = found || (Types::is_shared(t) && !types->size(kind->second.kind, t));
+            else found = found || (sizes && count && checks->prepared_.times_threads(*count));
+            return true;
+        }
+    } finder;
+    if (threads_ != 0) return false;
+    finder.types = &types_;
+    finder.checks = this;
+    finder.TraverseStmt(const_cast<Expr*>(expression));
+    return finder.found;
+}
+
 void Checks::constant(const Expr* expression, const std::string& what) {
-    if (names_threads(expression))
+    if (names_threads(expression) || measures_threads(expression))
         error(expression->getExprLoc(), "THREADS is not a constant here, but " + what +
                                             " must be one; compile for a fixed number of threads (-T)");
 }
@@ -53,7 +74,7 @@ void Checks::constant(const Expr* expression, const std::string& what) {
 void Checks::qualifiers(QualType type, SourceLocation location) {
     if (const std::string both = types_.conflict(type); !both.empty())
         error(location, "a type cannot be " + both + " at once");
-    else if (!Types::is_shared(type) && !Types::points_to_shared(type) && types_.qualifier(type) != Qualifier::none)
+    else if (!Types::is_shared(type) && types_.qualifier(type) != Qualifier::none)
         error(location, "strict and relaxed are only for shared types");
 }
 
@@ -88,15 +109,18 @@ void Checks::type(TypeLoc type, bool declares_array) {
         error(type.getBeginLoc(), "the block size [*] belongs to arrays");
 }
 
-std::string Checks::layout_text(const Layout& layout, QualType) const {
+std::string Checks::layout_text(const Layout& layout) {
     if (layout.is_indefinite()) return "[]";
-    return layout.kind == Layout::Kind::even ? "[*]" : "[" + std::to_string(layout.block) + "]";
+    const std::string block = std::to_string(layout.block);
+    if (layout.kind != Layout::Kind::even) return "[" + block + "]";
+    return layout.block == 0 ? "[*]" : "[*], here " + block + ",";
 }
 
 bool Checks::same_layout(QualType a, QualType b) const {
     const Layout one = types_.layout(a);
     const Layout other = types_.layout(b);
-    if (one.kind == Layout::Kind::even || other.kind == Layout::Kind::even) return true; // the array has the layout
+    const auto unknown = [](const Layout& layout) { return layout.kind == Layout::Kind::even && layout.block == 0; };
+    if (unknown(one) || unknown(other)) return true;
     return one.is_indefinite() ? other.is_indefinite() : !other.is_indefinite() && one.block == other.block;
 }
 
@@ -105,7 +129,7 @@ void Checks::dimensions(const VarDecl* variable) {
     const QualType t = variable->getType();
     if (!t->isArrayType()) return;
     if (const auto count = types_.elements(t); types_.layout(t).kind == Layout::Kind::even && count) {
-        const std::uint64_t threads = threads_ == 0 ? any_threads : static_cast<std::uint64_t>(threads_);
+        const std::uint64_t threads = prepared_.threads_of_parse();
         if (const std::uint64_t block = (*count + threads - 1) / threads; block > largest_block)
             error(variable->getLocation(), "the block size that [*] gives, " + std::to_string(block) +
                                                ", is larger than UPC_MAX_BLOCK_SIZE, " + std::to_string(largest_block));
@@ -125,7 +149,7 @@ void Checks::dimensions(const VarDecl* variable) {
             continue;
         }
         std::uint64_t count = array->getSize().getZExtValue();
-        for (; count != 0 && count % any_threads == 0; count /= any_threads) ++multiples;
+        for (; prepared_.times_threads(count); count /= prepared_.any_threads) ++multiples;
     }
     if (types_.layout(t).is_indefinite()) {
         if (multiples > 0)
@@ -174,8 +198,8 @@ void Checks::again(const VarDecl* variable, QualType before) {
     }
     if (!same_layout(here, before))
         error(variable->getLocation(), "'" + variable->getName().str() + "' " + what +
-                                           layout_text(types_.layout(here), here) + " here, and " +
-                                           layout_text(types_.layout(before), before) + " in its previous declaration");
+                                           layout_text(types_.layout(here)) + " here, and " +
+                                           layout_text(types_.layout(before)) + " in its previous declaration");
 }
 
 void Checks::variable(const VarDecl* variable) {

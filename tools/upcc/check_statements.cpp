@@ -25,6 +25,8 @@ public:
     std::map<const LabelDecl*, const ForStmt*> labels;
     std::vector<std::pair<const GotoStmt*, const ForStmt*>> jumps;
     std::map<const ForStmt*, const ForStmt*> around;
+    std::vector<const SwitchCase*> cases; ///< in another upc_forall than their switch
+    std::vector<const AddrLabelExpr*> addresses;
 
     bool TraverseForStmt(ForStmt* loop) {
         const ForStmt* const outer = inside_;
@@ -35,6 +37,21 @@ public:
         const bool go_on = RecursiveASTVisitor::TraverseForStmt(loop);
         inside_ = outer;
         return go_on;
+    }
+    bool TraverseSwitchStmt(SwitchStmt* choice) {
+        const ForStmt* const outer = of_switch_;
+        of_switch_ = inside_;
+        const bool go_on = RecursiveASTVisitor::TraverseSwitchStmt(choice);
+        of_switch_ = outer;
+        return go_on;
+    }
+    bool VisitSwitchCase(SwitchCase* label) {
+        if (inside_ != of_switch_) cases.push_back(label);
+        return true;
+    }
+    bool VisitAddrLabelExpr(AddrLabelExpr* address) {
+        addresses.push_back(address);
+        return true;
     }
     bool VisitLabelStmt(LabelStmt* label) {
         labels[label->getDecl()] = inside_;
@@ -47,6 +64,7 @@ public:
 
 private:
     const ForStmt* inside_ = nullptr;
+    const ForStmt* of_switch_ = nullptr;
 };
 
 } // namespace
@@ -54,6 +72,13 @@ private:
 void Checks::jumps(const FunctionDecl* function) {
     Jumps found;
     found.TraverseStmt(function->getBody());
+    for (const SwitchCase* const label : found.cases)
+        error(label->getBeginLoc(), "switch enters upc_forall here: all threads must enter it together");
+    for (const AddrLabelExpr* const address : found.addresses)
+        if (const auto label = found.labels.find(address->getLabel());
+            label != found.labels.end() && label->second != nullptr)
+            error(address->getBeginLoc(),
+                  "a goto to this label would enter upc_forall: all threads must enter it together");
     for (const auto& [jump, from] : found.jumps) {
         const auto label = found.labels.find(jump->getLabel());
         if (label == found.labels.end() || label->second == from) continue;
@@ -63,6 +88,17 @@ void Checks::jumps(const FunctionDecl* function) {
         error(jump->getBeginLoc(), leaves ? "goto leaves upc_forall: all threads must complete it"
                                           : "goto enters upc_forall: all threads must enter it together");
     }
+}
+
+/// Operands are registers and private memory.
+void Checks::assembler(const GCCAsmStmt* code) {
+    const auto operand = [&](const Expr* value) {
+        if (value->isGLValue() && Types::is_shared(value->getType()))
+            error(value->getExprLoc(), "a shared object cannot be an operand that instructions store to, or find in "
+                                       "memory; use a private variable");
+    };
+    for (unsigned k = 0; k < code->getNumOutputs(); ++k) operand(code->getOutputExpr(k));
+    for (unsigned k = 0; k < code->getNumInputs(); ++k) operand(code->getInputExpr(k));
 }
 
 namespace {

@@ -74,6 +74,26 @@ public:
     }
     bool VisitCaseStmt(CaseStmt* label) {
         checks_.constant(label->getLHS(), "a case label");
+        if (label->getRHS() != nullptr) checks_.constant(label->getRHS(), "a case label");
+        return true;
+    }
+    bool VisitStaticAssertDecl(StaticAssertDecl* assertion) {
+        checks_.constant(assertion->getAssertExpr(), "the expression of _Static_assert");
+        return true;
+    }
+    bool VisitDesignatedInitExpr(DesignatedInitExpr* value) {
+        for (unsigned k = 1; k < value->getNumSubExprs(); ++k)
+            checks_.constant(value->getSubExpr(k), "an index in a list of initial values");
+        return true;
+    }
+    bool VisitChooseExpr(ChooseExpr* choice) {
+        checks_.constant(choice->getCond(), "the condition of __builtin_choose_expr");
+        return true;
+    }
+    bool VisitDecl(Decl* declaration) {
+        for (const auto* const alignment : declaration->specific_attrs<AlignedAttr>())
+            if (alignment->isAlignmentExpr() && alignment->getAlignmentExpr() != nullptr)
+                checks_.constant(alignment->getAlignmentExpr(), "an alignment");
         return true;
     }
     bool VisitForStmt(ForStmt* loop) {
@@ -102,6 +122,10 @@ public:
     }
     bool VisitConditionalOperator(ConditionalOperator* choice) {
         checks_.choice(choice);
+        return true;
+    }
+    bool VisitGCCAsmStmt(GCCAsmStmt* code) {
+        checks_.assembler(code);
         return true;
     }
     bool VisitCallExpr(CallExpr* call) {

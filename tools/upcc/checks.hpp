@@ -9,7 +9,7 @@
 
 namespace upcc {
 
-/// Finds what UPC forbids and C with address spaces allows. Also sets the values of layouts' expressions in `types`.
+/// Finds what UPC forbids and C with address spaces allows.
 void check(clang::ASTContext& context, const Prepared& prepared, Types& types, Report& report, int threads);
 
 /// What the checks share.
@@ -35,6 +35,7 @@ public:
     // check_conversions.cpp
     /// `from` is converted to type `to`, without a cast.
     void conversion(clang::QualType to, const clang::Expr* from, const std::string& what);
+    void conversions(clang::QualType to, const clang::InitListExpr* list, const std::string& what);
     void cast(const clang::CStyleCastExpr* cast);
     void operation(const clang::BinaryOperator* operation);
     void operation(const clang::UnaryOperator* operation);
@@ -46,6 +47,7 @@ public:
     // check_statements.cpp
     void forall(const clang::ForStmt* loop);
     void jumps(const clang::FunctionDecl* function);
+    void assembler(const clang::GCCAsmStmt* code);
     void barriers(const clang::FunctionDecl* function);
 
 private:
@@ -56,10 +58,12 @@ private:
     [[nodiscard]] bool names_threads(const clang::Stmt* expression) const {
         return times_threads_named(expression) > 0;
     }
-    /// Block sizes as programs write them; [*] is replaced by the array's.
-    [[nodiscard]] std::string layout_text(const Layout& layout, clang::QualType array) const;
+    [[nodiscard]] bool measures_threads(const clang::Expr* expression) const;
+    /// Block sizes as programs write them.
+    [[nodiscard]] static std::string layout_text(const Layout& layout);
     [[nodiscard]] bool same_layout(clang::QualType a, clang::QualType b) const;
     [[nodiscard]] bool alike(clang::QualType a, clang::QualType b) const;
+    [[nodiscard]] bool differ_in_shared(clang::QualType a, clang::QualType b) const;
     void dimensions(const clang::VarDecl* variable);
     [[nodiscard]] bool is_null(const clang::Expr* expression) const;
     [[nodiscard]] bool points_to_shared_void(clang::QualType type) const;

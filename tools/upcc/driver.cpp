@@ -1,6 +1,7 @@
 #include "driver.hpp"
 
 #include "prepass.hpp"
+#include "preprocess.hpp"
 #include "process.hpp"
 #include "translate.hpp"
 
@@ -125,6 +126,15 @@ int Driver::command(const std::vector<std::string>& words, const std::string& ou
     return run(words, output);
 }
 
+/// A command of Clang's preprocessor.
+bool Driver::run_preprocessor(const std::vector<std::string>& words, const std::string& to) {
+    // With what else it is to write it runs by itself.
+    const auto writes_more = [](const std::string& word) { return word.starts_with("-M") || word.starts_with("-d"); };
+    if (to.empty() || std::any_of(words.begin(), words.end(), writes_more)) return command(words, to) == 0;
+    if (options_.verbose) std::cerr << in_one_line(words) << " > " << to << "\n";
+    return upcc::preprocess(words, to);
+}
+
 std::vector<std::string> Driver::includes() const {
     std::vector<std::string> out;
     for (const std::string& directory : configuration_.list("includes")) out.push_back("-I" + directory);
@@ -145,7 +155,7 @@ std::string Driver::prelude() {
     words.push_back("-I" + fs::path{configuration_.value("prelude")}.parent_path().string() + "/prelude");
     for (const std::string& word : includes()) words.push_back(word);
     words.push_back(configuration_.value("prelude"));
-    if (command(words, file) != 0) return {};
+    if (!run_preprocessor(words, file)) return {};
     prelude_ = "# 1 \"/lapwing/upc/compiled.h\" 3\n" + contents(file);
     return prelude_;
 }
@@ -169,7 +179,7 @@ bool Driver::preprocess(const std::string& source, const std::string& to) {
             words.push_back(word);
     for (const std::string& word : includes()) words.push_back(word);
     words.push_back(source);
-    return command(words, to) == 0;
+    return run_preprocessor(words, to);
 }
 
 bool Driver::compile(const std::string& source, bool translated, const std::string& to) {
@@ -254,10 +264,10 @@ bool Driver::link(const std::vector<std::string>& objects) {
         std::ofstream{source} << "const char lapwing_upcc_heap[] = \"" << options_.heap << "\";\n";
         words.push_back(source);
     }
-    words.emplace_back("-Wl,--wrap=main");
+    words.emplace_back("-Wl,--wrap=main,--wrap=MPI_Init,--wrap=MPI_Init_thread,--wrap=MPI_Finalize");
     // Functions are at the same place in all threads, so that pointers to them can be in shared memory.
-    const auto is_pie = [](const std::string& word) { return word == "-pie" || word == "-shared"; };
-    if (std::none_of(options_.linker.begin(), options_.linker.end(), is_pie)) words.emplace_back("-no-pie");
+    const auto& linker = options_.linker;
+    if (std::find(linker.begin(), linker.end(), "-pie") == linker.end()) words.emplace_back("-no-pie");
     for (const std::string& word : configuration_.list("link")) words.push_back(word);
     words.insert(words.end(), {"-o", options_.output.empty() ? "a.out" : options_.output});
     return command(words) == 0;

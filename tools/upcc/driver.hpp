@@ -34,6 +34,7 @@ public:
 private:
     /// The object of a source, or the input itself if it is none; empty after an error.
     [[nodiscard]] std::string object_of(const std::string& input);
+    [[nodiscard]] bool run_preprocessor(const std::vector<std::string>& words, const std::string& to);
     [[nodiscard]] bool preprocess(const std::string& source, const std::string& to);
     [[nodiscard]] bool compile(const std::string& source, bool translated, const std::string& to);
     [[nodiscard]] bool translate_file(const std::string& source, const std::string& preprocessed,

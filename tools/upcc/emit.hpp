@@ -76,6 +76,12 @@ private:
                                     bool strict) const;
     [[nodiscard]] bool is_strict(const clang::Expr* lvalue);
     [[nodiscard]] const clang::MemberExpr* bit_field(const clang::Expr* lvalue) const;
+    [[nodiscard]] std::string with_value(clang::QualType type, const std::string& value, const std::string& text);
+    /// Texts: of declarations, and of calls.
+    struct BitFieldBytes {
+        std::string declarations, load, store;
+    };
+    [[nodiscard]] BitFieldBytes bytes_of(const clang::MemberExpr* member);
     [[nodiscard]] std::string bit_field_update(const clang::MemberExpr* member, const std::string& before,
                                                const std::string& statement, const std::string& result);
     [[nodiscard]] std::string plus(const std::string& pointer, const clang::Expr* typed, const std::string& elements,
@@ -153,6 +159,8 @@ private:
     [[nodiscard]] std::string field(const clang::FieldDecl* field);
     [[nodiscard]] std::string variable(const clang::VarDecl* variable);
     [[nodiscard]] std::string shared_variable(const clang::VarDecl* variable);
+    [[nodiscard]] clang::QualType initialised_shape(const clang::VarDecl* variable);
+    [[nodiscard]] clang::QualType without_const(clang::QualType type) const;
     [[nodiscard]] std::string shared_object(const clang::VarDecl* variable);
     [[nodiscard]] std::string static_pointer(const clang::VarDecl* variable, const std::string& declaration);
     [[nodiscard]] std::string type_definition(const clang::TypedefNameDecl* definition);

@@ -16,14 +16,16 @@ Emitter::Emitter(ASTContext& context, const Prepared& prepared, Types& types, Re
       threads_{threads},
       file_{std::move(file)},
       optimisations_{optimisations},
-      own_loops_{context, types, threads},
+      own_loops_{context, types},
       block_reads_{context, types, optimisations} {}
 
 bool Emitter::must_be_written(const Decl* declaration) const {
     if (const auto* const variable = dyn_cast<VarDecl>(declaration)) {
         const bool dynamic = variable->hasGlobalStorage() && variable->getInit() != nullptr &&
                              types_.holds_pointer_to_shared(variable->getType());
-        return dynamic || types_.mentions_shared(variable->getType());
+        const bool keeps_const = !variable->hasGlobalStorage() || !variable->getType().isConstant(context_);
+        return dynamic || types_.mentions_shared(variable->getType()) ||
+               (!keeps_const && types_.holds_pointer_to_shared(variable->getType()));
     }
     if (const auto* const value = dyn_cast<ValueDecl>(declaration)) return types_.mentions_shared(value->getType());
     if (const auto* const definition = dyn_cast<TypedefNameDecl>(declaration))
@@ -99,7 +101,12 @@ std::string Emitter::written(const Decl* declaration) {
 std::string Emitter::record(const RecordDecl* record) {
     Pieces pieces;
     record_pieces(record, pieces);
-    return splice(offset(record->getBeginLoc()), end_offset(record->getEndLoc()), pieces);
+    const std::size_t end = end_offset(record->getEndLoc());
+    std::string after; // attributes that are not in the text
+    for (const Attr* const attribute : record->attrs())
+        if (attribute->getRange().isValid() && offset(attribute->getLocation()) >= end)
+            after += " __attribute__((" + source(attribute->getRange()) + "))";
+    return splice(offset(record->getBeginLoc()), end, pieces) + after;
 }
 
 std::string Emitter::field(const FieldDecl* field) {
@@ -159,6 +166,21 @@ namespace {
 
 } // namespace
 
+/// The type of the initial values of a shared object. The first dimension may be a multiple of THREADS: there are as
+/// many elements as initial values.
+QualType Emitter::initialised_shape(const VarDecl* variable) {
+    QualType shape = types_.without_shared(variable->getType());
+    if (const auto* const array = context_.getAsConstantArrayType(shape);
+        array != nullptr && prepared_.times_threads(array->getSize().getZExtValue()))
+        shape = context_.getIncompleteArrayType(array->getElementType(), array->getSizeModifier(), 0);
+    if (const auto count =
+            types_.elements(shape->isArrayType() ? context_.getAsArrayType(shape)->getElementType() : shape);
+        count && prepared_.times_threads(*count))
+        error(variable->getLocation(), "initial values are supported where THREADS is in the first dimension alone; "
+                                       "assign them in the program, or compile for a fixed number of threads (-T)");
+    return shape;
+}
+
 /// The record from which the start of the program creates a shared object, with its initial value.
 std::string Emitter::shared_object(const VarDecl* variable) {
     const QualType t = variable->getType();
@@ -168,49 +190,42 @@ std::string Emitter::shared_object(const VarDecl* variable) {
     std::string image = "0";
     std::string image_elements = "0";
     std::string out;
-    if (const Expr* const value = variable->getInit(); value != nullptr && types_.holds_pointer_to_shared(t)) {
+    const Expr* const value = variable->getInit();
+    const std::string shape_name =
+        value != nullptr && types_.holds_pointer_to_shared(t) ? "lapwing_i" : "lapwing_upcc_image_" + number_of;
+    const std::string values = value == nullptr ? std::string{} : declare(initialised_shape(variable), shape_name);
+    if (value != nullptr && types_.holds_pointer_to_shared(t)) {
         const bool null = value->IgnoreParenCasts()->isNullPointerConstant(
                               context_, Expr::NPC_ValueDependentIsNotNull) != Expr::NPCK_NotNull;
         if (!null && variable->isStaticLocal())
             error(variable->getLocation(),
                   "a static shared object in a function cannot begin as a pointer-to-shared; declare it at file scope");
         else if (!null)
-            initialisers_ += "if (MYTHREAD == 0) { static " + declare(types_.without_shared(t), "") + " lapwing_t; " +
-                             declare(types_.without_shared(t), "lapwing_i") + " = " + expression(value) +
-                             "; (void)lapwing_t; for (size_t lapwing_k = 0; lapwing_k < sizeof lapwing_i / " + element +
+            initialisers_ += "if (MYTHREAD == 0) { " + values + " = " + expression(value) +
+                             "; for (size_t lapwing_k = 0; lapwing_k < sizeof lapwing_i / " + element +
                              "; ++lapwing_k) lapwing_upc_put(lapwing_upc_plus(" + variable->getName().str() + ", " +
                              element + ", " + block(t, nullptr) +
                              ", (ptrdiff_t)lapwing_k), (char*)&lapwing_i + lapwing_k * " + element + ", " + element +
                              "); }\n";
     } else if (value != nullptr) {
-        // The first dimension may be a multiple of THREADS: there are as many elements as initial values.
-        QualType shape = types_.without_shared(t);
-        if (const auto* const array = context_.getAsConstantArrayType(shape);
-            array != nullptr && threads_ == 0 && array->getSize().getZExtValue() % any_threads == 0)
-            shape = context_.getIncompleteArrayType(array->getElementType(), array->getSizeModifier(), 0);
-        if (const auto count =
-                types_.elements(shape->isArrayType() ? context_.getAsArrayType(shape)->getElementType() : shape);
-            threads_ == 0 && count && *count != 0 && *count % any_threads == 0)
-            error(variable->getLocation(),
-                  "initial values are supported where THREADS is in the first dimension alone; "
-                  "assign them in the program, or compile for a fixed number of threads (-T)");
         image = "lapwing_upcc_image_" + number_of;
-        out += "static " + declare(shape, image) + " = " + expression(value) + "; ";
+        out += "static " + values + " = " + expression(value) + "; ";
         image_elements = "sizeof(" + image + ")/" + element;
         image = "&" + image;
     }
+    const bool declared_only = variable->hasExternalStorage() && value == nullptr;
     const auto total = types_.elements(t);
-    const std::uint64_t count = total.value_or(1);
-    const bool times = threads_ == 0 && count != 0 && count % any_threads == 0;
+    const std::uint64_t count = total.value_or(declared_only ? 0 : 1);
+    const bool times = prepared_.times_threads(count);
     const Layout layout = types_.layout(t);
     const PresumedLoc place = sources_.getPresumedLoc(variable->getLocation());
     const std::string block_size = layout.kind == Layout::Kind::even ? "(size_t)-1"
                                    : layout.is_indefinite()          ? "0"
                                                                      : std::to_string(layout.block);
     return out + "static const struct lapwing_upcc_object " + name + " = { &" + variable->getName().str() + ", " +
-           element + ", " + std::to_string(times ? count / any_threads : count) + "u, " + block_size + ", " + image +
-           ", " + image_elements + ", \"" + variable->getName().str() + "\", \"" + quoted(place.getFilename()) +
-           "\", " + std::to_string(place.getLine()) + ", " + (times ? "1" : "0") +
+           element + ", " + std::to_string(times ? count / prepared_.any_threads : count) + "u, " + block_size + ", " +
+           image + ", " + image_elements + ", \"" + variable->getName().str() + "\", \"" + quoted(place.getFilename()) +
+           "\", " + std::to_string(place.getLine()) + ", " + (times ? "1" : "0") + ", " + (declared_only ? "1" : "0") +
            " }; static const struct lapwing_upcc_object* " + name +
            "_entry __attribute__((used, section(\"lapwing_upcc_objects\"))) = &" + name + ";";
 }
@@ -218,7 +233,14 @@ std::string Emitter::shared_object(const VarDecl* variable) {
 std::string Emitter::shared_variable(const VarDecl* variable) {
     const std::string name = variable->getName().str();
     const bool external = variable->hasExternalStorage() && variable->getInit() == nullptr;
-    if (external) return "extern lapwing_upc_pointer " + name + ";";
+    if (external) {
+        const std::string declared = "extern lapwing_upc_pointer " + name + ";";
+        const bool elsewhere = variable->getActingDefinition() == nullptr && variable->getDefinition() == nullptr;
+        // So that the start of the program can compare it with the definition.
+        return elsewhere && variable->isUsed() && !types_.element(variable->getType())->isIncompleteType()
+                   ? declared + " " + shared_object(variable)
+                   : declared;
+    }
     const std::string kept = variable->getStorageClass() == SC_Static ? "static " : "";
     // Without a value it may be defined in several sources, as in old C.
     const std::string value = variable->getInit() != nullptr ? " = {0, 0, 0}" : "";
@@ -248,14 +270,24 @@ std::string Emitter::static_pointer(const VarDecl* variable, const std::string& 
     return declaration + "; static char " + done + "; if (!" + done + ") { " + done + " = 1; " + assign + " }";
 }
 
+QualType Emitter::without_const(QualType type) const {
+    if (!type.isConstant(context_)) return type;
+    if (const auto* const array = context_.getAsConstantArrayType(type))
+        return context_.getConstantArrayType(without_const(array->getElementType()), array->getSize(), nullptr,
+                                             array->getSizeModifier(), 0);
+    if (const auto* const array = context_.getAsIncompleteArrayType(type))
+        return context_.getIncompleteArrayType(without_const(array->getElementType()), array->getSizeModifier(), 0);
+    type = type.getCanonicalType();
+    type.removeLocalConst();
+    return type;
+}
+
 std::string Emitter::variable(const VarDecl* variable) {
     const QualType t = variable->getType();
     const std::string name = variable->getName().str();
     if (Types::is_shared(t)) return variable->hasGlobalStorage() ? shared_variable(variable) : std::string{};
-    QualType declared = t;
-    if (const auto* const array = context_.getAsConstantArrayType(t);
-        array != nullptr && variable->getInit() != nullptr && variable->hasGlobalStorage())
-        declared = t;
+    // What is assigned when the program starts is no constant.
+    const QualType declared = variable->hasGlobalStorage() && types_.holds_pointer_to_shared(t) ? without_const(t) : t;
     const std::string head = storage(variable->getStorageClass()) +
                              (variable->getTLSKind() != VarDecl::TLS_None ? "__thread " : "") +
                              declare(declared, name) + attributes(variable);
@@ -272,6 +304,8 @@ std::string Emitter::attributes(const Decl* declaration) const {
     for (const Attr* const attribute : declaration->attrs()) {
         if (const auto* const label = dyn_cast<AsmLabelAttr>(attribute))
             out += " __asm__(\"" + label->getLabel().str() + "\")";
+        else if (const auto* const aligned = dyn_cast<AlignedAttr>(attribute); aligned != nullptr && aligned->isC11())
+            out += " __attribute__((aligned(" + std::to_string(aligned->getAlignment(context_) / 8) + ")))";
         else if (!attribute->isImplicit() && !attribute->isInherited() && attribute->getRange().isValid() &&
                  isa<InheritableAttr>(attribute))
             out += " __attribute__((" + source(attribute->getRange()) + "))";

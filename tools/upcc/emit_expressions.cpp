@@ -130,9 +130,10 @@ std::string Emitter::compound_assignment(const BinaryOperator* operation) {
     const std::string value = value_type(left->getType());
     const bool strict = is_strict(left);
     if (const MemberExpr* const member = bit_field(left))
-        return bit_field_update(
-            member, "", "lapwing_s." + member->getMemberDecl()->getName().str() + " " + sign + "= (" + right + ");",
-            "");
+        return with_value(
+            operation->getRHS()->getType(), right,
+            bit_field_update(
+                member, "", "lapwing_s." + member->getMemberDecl()->getName().str() + " " + sign + "= lapwing_v;", ""));
     const std::string at = "({ lapwing_upc_pointer lapwing_a = " + place(left) + "; ";
     const std::string old = load(value, "lapwing_a", strict);
     if (Types::points_to_shared(left->getType()))
@@ -253,7 +254,13 @@ std::string Emitter::expression(const Expr* e) {
     if (const auto* const one = dyn_cast<UnaryOperator>(e);
         one != nullptr && !(Types::is_shared(e->getType()) && e->isGLValue()))
         return unary(one);
-    if (const auto* const one = dyn_cast<ParenExpr>(e)) return "(" + expression(one->getSubExpr()) + ")";
+    if (const auto* const one = dyn_cast<ParenExpr>(e)) {
+        // The size operator, after the value that it has in the parse.
+        if (prepared_.size_brackets.contains(offset(one->getLParen())))
+            return expression(
+                cast<BinaryOperator>(cast<BinaryOperator>(one->getSubExpr())->getRHS()->IgnoreImpCasts())->getRHS());
+        return "(" + expression(one->getSubExpr()) + ")";
+    }
     // The value is unused: before a comma, for example.
     if (Types::is_shared(e->getType()) && e->isGLValue()) return place(e);
     if (const auto* const one = dyn_cast<CallExpr>(e)) return call(one);
@@ -272,6 +279,10 @@ std::string Emitter::expression(const Expr* e) {
     if (const auto* const one = dyn_cast<StmtExpr>(e)) return "(" + statement(one->getSubStmt()) + ")";
     if (const auto* const one = dyn_cast<GenericSelectionExpr>(e); one != nullptr && touches_shared(e))
         return "(" + expression(one->getResultExpr()) + ")";
+    if (const auto* const one = dyn_cast<OffsetOfExpr>(e);
+        one != nullptr && types_.mentions_shared(one->getTypeSourceInfo()->getType()))
+        return "__builtin_offsetof(" + value_type(one->getTypeSourceInfo()->getType()) +
+               source(end_offset(one->getTypeSourceInfo()->getTypeLoc().getEndLoc()), end_offset(e->getEndLoc()));
     if (isa<PredefinedExpr, OffsetOfExpr>(e)) return source(e->getSourceRange());
     return plain(e);
 }

@@ -1,6 +1,8 @@
 // Shared objects: their addresses, how they are read and written, and arithmetic on pointers to them.
 #include "emit.hpp"
 
+#include <clang/AST/RecordLayout.h>
+
 using namespace clang;
 
 namespace upcc {
@@ -41,6 +43,7 @@ std::string Emitter::step(QualType pointee) {
 }
 
 std::string Emitter::block_of_array(QualType shared) {
+    if (const auto each = types_.elements_of_thread(shared)) return "((size_t)" + std::to_string(*each) + ")";
     const std::string elements = "(1" + step(shared) + ")";
     return "((size_t)((" + elements + " + THREADS - 1) / THREADS))";
 }
@@ -52,6 +55,7 @@ std::string Emitter::block(QualType shared, const Expr* of) {
     if (const VarDecl* const variable = of == nullptr ? nullptr : root(of);
         variable != nullptr && types_.layout(variable->getType()).kind == Layout::Kind::even)
         return block_of_array(variable->getType());
+    if (layout.block != 0) return std::to_string(layout.block);
     if (of != nullptr)
         error(of->getExprLoc(),
               "the block size [*] needs an array that is seen here; pointers have a block size of their own");
@@ -93,8 +97,12 @@ std::string Emitter::member_place(const MemberExpr* member) {
 std::string Emitter::place(const Expr* lvalue) {
     lvalue = lvalue->IgnoreParens();
     if (const auto* const reference = dyn_cast<DeclRefExpr>(lvalue)) return reference->getDecl()->getName().str();
-    if (const auto* const subscript = dyn_cast<ArraySubscriptExpr>(lvalue))
+    if (const auto* const subscript = dyn_cast<ArraySubscriptExpr>(lvalue)) {
+        if (subscript->getBase()->getType()->isVectorType())
+            return "lapwing_upc_inside(" + place(subscript->getBase()) + ", (" + expression(subscript->getIdx()) +
+                   ") * sizeof(" + value_type(lvalue->getType()) + "))";
         return plus(expression(subscript->getBase()), subscript->getBase(), expression(subscript->getIdx()));
+    }
     if (const auto* const member = dyn_cast<MemberExpr>(lvalue)) return member_place(member);
     if (const auto* const unary = dyn_cast<UnaryOperator>(lvalue)) {
         if (unary->getOpcode() == UO_Deref) return expression(unary->getSubExpr());
@@ -146,11 +154,9 @@ std::string Emitter::get(const Expr* lvalue) {
     if (const std::string own = own_place(lvalue); !own.empty()) return "(" + own + ")";
     if (const std::string read = read_place(lvalue); !read.empty()) return "(" + read + ")";
     if (const MemberExpr* const member = bit_field(lvalue)) {
-        const Expr* const base = member->getBase();
-        const QualType whole = member->isArrow() ? Types::pointee(base->getType()) : base->getType();
-        const std::string bytes =
-            load(value_type(whole), member->isArrow() ? expression(base) : place(base), is_strict(lvalue));
-        return "(" + bytes + "." + member->getMemberDecl()->getName().str() + ")";
+        const BitFieldBytes at = bytes_of(member);
+        // With C's promotion, which the value of a block would not have.
+        return "({ " + at.declarations + at.load + "; +lapwing_s." + member->getMemberDecl()->getName().str() + "; })";
     }
     return load(value_type(lvalue->getType()), place(lvalue), is_strict(lvalue));
 }
@@ -160,32 +166,45 @@ std::string Emitter::put(const Expr* lvalue, const std::string& value) {
     if (const std::string gathered = written_place(lvalue); !gathered.empty())
         return "(" + gathered + " = (" + value + "))";
     if (const MemberExpr* const member = bit_field(lvalue))
-        return bit_field_update(member, "",
-                                "lapwing_s." + member->getMemberDecl()->getName().str() + " = (" + value + ");", "");
+        return with_value(lvalue->getType(), value,
+                          bit_field_update(member, "",
+                                           "lapwing_s." + member->getMemberDecl()->getName().str() + " = lapwing_v;",
+                                           ""));
     return store(value_type(lvalue->getType()), place(lvalue), value, is_strict(lvalue));
 }
 
-/// Reads the bytes that contain the bit-field, and no others, and writes them back after `statement`, which changes
-/// lapwing_s.
-std::string Emitter::bit_field_update(const MemberExpr* member, const std::string& before, const std::string& statement,
-                                      const std::string& result) {
+/// The value is known before `text` begins, which calls it lapwing_v: it may change bits that `text` reads and writes
+/// back.
+std::string Emitter::with_value(QualType type, const std::string& value, const std::string& text) {
+    return "({ " + value_type(type) + " lapwing_v = (" + value + "); " + text + "; })";
+}
+
+/// The bytes that contain the bit-field, and no others, in a private structure at their place.
+Emitter::BitFieldBytes Emitter::bytes_of(const MemberExpr* member) {
     const Expr* const base = member->getBase();
     const QualType whole = member->isArrow() ? Types::pointee(base->getType()) : base->getType();
-    const std::string name = member->getMemberDecl()->getName().str();
+    const auto* const field = cast<FieldDecl>(member->getMemberDecl());
+    const std::uint64_t bit = context_.getASTRecordLayout(field->getParent()).getFieldOffset(field->getFieldIndex());
+    const std::uint64_t width = field->getBitWidth()->EvaluateKnownConstInt(context_).getZExtValue();
+    const std::uint64_t first = bit / 8;
+    const std::string bytes = std::to_string((bit + width - 1) / 8 - first + 1);
+    const std::string place_of = member->isArrow() ? expression(base) : place(base);
+    const std::string here = "(char*)&lapwing_s + " + std::to_string(first);
     const bool strict = is_strict(member);
-    const std::string type = value_type(whole);
-    const std::string bytes = "((char*)&lapwing_s + lapwing_first), lapwing_last - lapwing_first + 1";
-    const std::string at = "lapwing_upc_inside(lapwing_a, lapwing_first)";
-    return "({ lapwing_upc_pointer lapwing_a = " + (member->isArrow() ? expression(base) : place(base)) + "; " + type +
-           " lapwing_m, lapwing_s; size_t lapwing_first, lapwing_last; " +
-           "__builtin_memset(&lapwing_m, 0, sizeof lapwing_m); __builtin_memset(&lapwing_s, 0, sizeof lapwing_s); "
-           "lapwing_m." +
-           name + " = -1; " +
-           "lapwing_upcc_bytes_set(&lapwing_m, sizeof lapwing_m, &lapwing_first, &lapwing_last); lapwing_upc_get" +
-           (strict ? "_strict" : "") + "(((char*)&lapwing_s + lapwing_first), " + at +
-           ", lapwing_last - lapwing_first + 1); " + before + statement + " lapwing_upc_put" +
-           (strict ? "_strict" : "") + "(" + at + ", " + bytes + "); " +
-           (result.empty() ? "lapwing_s." + name : result) + "; })";
+    return {value_type(whole) + " lapwing_s; const lapwing_upc_pointer lapwing_a = lapwing_upc_inside(" + place_of +
+                ", " + std::to_string(first) + "); ",
+            std::string{strict ? "lapwing_upc_get_strict(" : "lapwing_upc_load("} + here + ", lapwing_a, " + bytes +
+                ")",
+            std::string{strict ? "lapwing_upc_put_strict(" : "lapwing_upc_store("} + "lapwing_a, " + here + ", " +
+                bytes + ")"};
+}
+
+/// Reads the bytes of the bit-field, and writes them back after `statement`, which changes lapwing_s.
+std::string Emitter::bit_field_update(const MemberExpr* member, const std::string& before, const std::string& statement,
+                                      const std::string& result) {
+    const BitFieldBytes at = bytes_of(member);
+    return "({ " + at.declarations + at.load + "; " + before + statement + " " + at.store + "; " +
+           (result.empty() ? "lapwing_s." + member->getMemberDecl()->getName().str() : result) + "; })";
 }
 
 /// Between pointers-to-shared: a different layout or element size resets the phase.
@@ -200,8 +219,8 @@ std::string Emitter::convert(const CastExpr* cast) {
         return one || target.is_indefinite() ? "lapwing_upc_phase_zero(" + pointer + ")" : pointer;
     }
     const Layout source = types_.layout(from);
-    const bool alike = (source.is_indefinite() && target.is_indefinite()) ||
-                       (source.kind == target.kind && source.block == target.block);
+    const bool alike =
+        source.is_indefinite() ? target.is_indefinite() : !target.is_indefinite() && source.block == target.block;
     const QualType a = types_.element(to);
     const QualType b = types_.element(from);
     const bool same_size = !a->isIncompleteType() && !b->isIncompleteType() &&
@@ -228,13 +247,16 @@ std::string Emitter::size_of(const UnaryExprOrTypeTraitExpr* size) {
     const Expr* const of = size->isArgumentType() ? nullptr : size->getArgumentExpr();
     const Layout layout = types_.layout(t);
     const std::string in_block = layout.kind == Layout::Kind::even && of == nullptr ? block_of_array(t) : block(t, of);
-    switch (found->second) {
+    switch (found->second.kind) {
     case SizeOperator::element: return "((size_t)" + element_bytes(t) + ")";
     case SizeOperator::block: return "((size_t)" + in_block + ")";
     case SizeOperator::local: break;
     }
     const std::string elements = "(size_t)(1" + step(t) + ")";
     if (layout.is_indefinite()) return "((size_t)" + size_of_shared(t) + ")";
+    if (const auto each = types_.elements_of_thread(t);
+        each && (layout.kind == Layout::Kind::even || (layout.block != 0 && *each % layout.block == 0)))
+        return "((size_t)" + std::to_string(*each) + "*" + element_bytes(t) + ")";
     // The blocks of the thread that has the most.
     const std::string blocks = "((" + elements + " + " + in_block + " - 1)/" + in_block + ")";
     return "((" + blocks + " + THREADS - 1)/THREADS*" + in_block + "*" + element_bytes(t) + ")";

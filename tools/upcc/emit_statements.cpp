@@ -25,8 +25,11 @@ bool Emitter::calls(const Stmt* statement) {
 std::string Emitter::forall_body(const ForStmt* loop, const Expr* affinity, const std::string& is_nested) {
     const bool points = Types::points_to_shared(affinity->getType());
     const std::string value = expression(affinity);
-    const std::string owns =
-        points ? "lapwing_upcc_owns_place(" + value + ")" : "lapwing_upcc_owns_number((long long)(" + value + "))";
+    const bool large =
+        affinity->getType()->isUnsignedIntegerOrEnumerationType() && context_.getTypeSize(affinity->getType()) >= 64;
+    const std::string owns = points  ? "lapwing_upcc_owns_place(" + value + ")"
+                             : large ? "lapwing_upcc_owns_unsigned((unsigned long long)(" + value + "))"
+                                     : "lapwing_upcc_owns_number((long long)(" + value + "))";
     ++foralls_;
     const std::string body = statement(loop->getBody());
     --foralls_;

@@ -15,8 +15,7 @@ std::string Emitter::qualifiers(QualType type) {
 /// A multiple of the prime that THREADS is during parsing is a multiple of THREADS.
 std::string Emitter::number(const llvm::APInt& value) const {
     const std::uint64_t count = value.getZExtValue();
-    if (threads_ == 0 && count != 0 && count % any_threads == 0)
-        return std::to_string(count / any_threads) + "L*THREADS";
+    if (prepared_.times_threads(count)) return std::to_string(count / prepared_.any_threads) + "L*THREADS";
     return std::to_string(count);
 }
 

@@ -119,6 +119,53 @@ Positions::Positions(std::string_view preprocessed) : text_{preprocessed} {
     }
 }
 
+namespace {
+
+/// A token of the source: the same one, or the macro that it comes from.
+struct Origin {
+    std::size_t token;
+    bool same;
+};
+
+/// Of the token `wanted` of a preprocessed line, by the longest sequence of tokens that both lines have in common.
+[[nodiscard]] Origin origin_of(std::size_t wanted, const std::vector<Token>& made, std::string_view here,
+                               const std::vector<Token>& written, std::string_view original) {
+    const std::size_t rows = made.size() + 1, columns = written.size() + 1;
+    if (rows * columns > std::size_t{1} << 22) return {written.size(), false};
+    const auto same = [&](std::size_t a, std::size_t b) {
+        return here.substr(made[a].begin, made[a].end - made[a].begin) ==
+               original.substr(written[b].begin, written[b].end - written[b].begin);
+    };
+    std::vector<std::uint32_t> common(rows * columns); // of what follows
+    for (std::size_t a = made.size(); a-- > 0;)
+        for (std::size_t b = written.size(); b-- > 0;)
+            common[a * columns + b] = same(a, b) ? common[(a + 1) * columns + b + 1] + 1
+                                                 : std::max(common[(a + 1) * columns + b], common[a * columns + b + 1]);
+    std::size_t a = 0, b = 0;
+    while (a < wanted && b < written.size()) {
+        const bool both = same(a, b) && common[a * columns + b] == common[(a + 1) * columns + b + 1] + 1;
+        const bool from_macro = !both && common[(a + 1) * columns + b] >= common[a * columns + b + 1];
+        if (both || from_macro) ++a;
+        if (!from_macro) ++b;
+    }
+    // What the source has more than the macro's name is before the token itself.
+    const std::size_t first = b;
+    while (b < written.size() && !same(wanted, b) &&
+           common[(wanted + 1) * columns + b] < common[wanted * columns + b + 1])
+        ++b;
+    if (b < written.size() && same(wanted, b)) return {b, true};
+    // Within the arguments of a macro: its name.
+    int depth = 0;
+    for (std::size_t k = std::min(first, written.size()); k-- > 1;) {
+        const char sign = original[written[k].begin];
+        if (sign == ')') ++depth;
+        if (sign == '(' && depth-- == 0) return {written[k - 1].kind == TokenKind::name ? k - 1 : first, false};
+    }
+    return {first, false};
+}
+
+} // namespace
+
 Place Positions::at(std::size_t offset) const {
     const auto after = std::upper_bound(lines_.begin(), lines_.end(), offset,
                                         [](std::size_t value, const Line& line) { return value < line.offset; });
@@ -132,20 +179,17 @@ Place Positions::at(std::size_t offset) const {
     const std::string_view here = text_.substr(line.offset, end - line.offset);
     const std::vector<Token> made = tokens_of(here);
     const std::vector<Token> written = tokens_of(original);
-    std::size_t turn = 0;
-    std::string_view wanted;
-    for (const Token& token : made) {
-        if (line.offset + token.end <= offset) continue;
-        wanted = here.substr(token.begin, token.end - token.begin);
-        for (const Token& other : made)
-            if (other.begin < token.begin && here.substr(other.begin, other.end - other.begin) == wanted) ++turn;
-        break;
-    }
-    for (const Token& token : written)
-        if (std::string_view{original}.substr(token.begin, token.end - token.begin) == wanted && turn-- == 0) {
-            place.column = token.begin + 1;
+    auto found =
+        std::find_if(made.begin(), made.end(), [&](const Token& token) { return line.offset + token.end > offset; });
+    const bool behind = found == made.end() && !made.empty(); // after the line's last token
+    if (behind) --found;
+    if (found != made.end()) {
+        const Origin origin = origin_of(static_cast<std::size_t>(found - made.begin()), made, here, written, original);
+        if (origin.token < written.size()) {
+            place.column = (behind && origin.same ? written[origin.token].end : written[origin.token].begin) + 1;
             return place;
         }
+    }
     place.column = static_cast<unsigned>(std::min(original.find_first_not_of(" \t"), original.size())) + 1;
     return place;
 }
@@ -155,7 +199,10 @@ std::string source_line(const std::string& file, unsigned line) {
     auto [place, is_new] = files.emplace(file, std::vector<std::string>{});
     if (is_new) {
         std::ifstream stream{file};
-        for (std::string text; std::getline(stream, text);) place->second.push_back(text);
+        for (std::string text; std::getline(stream, text);) {
+            if (text.ends_with('\r')) text.pop_back();
+            place->second.push_back(text);
+        }
     }
     return line >= 1 && line <= place->second.size() ? place->second[line - 1] : std::string{};
 }

@@ -12,6 +12,14 @@ namespace upcc {
     return name == nullptr ? nullptr : llvm::dyn_cast<clang::VarDecl>(name->getDecl());
 }
 
+/// A type that the program declares; the pre-pass declares block sizes as enumerators.
+[[nodiscard]] inline bool declares_type(const clang::Decl* declaration) {
+    const auto* const enumeration = llvm::dyn_cast<clang::EnumDecl>(declaration);
+    const bool ours = enumeration != nullptr && enumeration->enumerator_begin() != enumeration->enumerator_end() &&
+                      (*enumeration->enumerator_begin())->getName().starts_with("lapwing_");
+    return llvm::isa<clang::TagDecl>(declaration) && !ours;
+}
+
 /// The variables that a statement may change, or whose address it takes.
 class Changes : public clang::RecursiveASTVisitor<Changes> {
 public:

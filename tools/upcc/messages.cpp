@@ -26,6 +26,13 @@ namespace {
            "alone";
 }
 
+/// Whether the place is in the expression of upc_barrier and the like, which the pre-pass puts in brackets.
+[[nodiscard]] bool in_barrier(std::string_view text, std::size_t offset) {
+    const std::size_t before = text.find_last_of(";{}", offset == 0 ? 0 : offset - 1);
+    const std::size_t begin = before == text.npos ? 0 : before;
+    return text.substr(begin, offset - begin).find("lapwing_upcc_") != text.npos;
+}
+
 } // namespace
 
 std::string Messages::text(const Diagnostic& info) const {
@@ -53,7 +60,8 @@ std::string Messages::text(const Diagnostic& info) const {
 /// Warnings that would not appear for the program as written.
 bool Messages::made_by_translation(const Diagnostic& info, std::size_t offset) const {
     const unsigned id = info.getID();
-    if (id == diag::warn_attribute_address_multiple_identical_qualifiers) return true;
+    if (id == diag::warn_attribute_address_multiple_identical_qualifiers || id == diag::note_use_ifdef_guards)
+        return true;
     const std::size_t begin = prepared_.text.rfind('\n', offset) + 1;
     const std::string_view line =
         std::string_view{prepared_.text}.substr(begin, prepared_.text.find('\n', offset) - begin);
@@ -77,6 +85,11 @@ void Messages::HandleDiagnostic(DiagnosticsEngine::Level level, const Diagnostic
     const bool is_note = level == DiagnosticsEngine::Note;
     const bool is_error = level >= DiagnosticsEngine::Error;
     if (made_by_translation(info, offset)) return;
+    const bool closes = info.getID() == diag::err_expected && text(info) == "expected ')'";
+    if ((closes || info.getID() == diag::note_matching) && in_barrier(prepared_.text, offset)) {
+        if (closes) report_.error(offset, "expected ';' after the expression");
+        return;
+    }
     // A note about the translator's own declarations does not help the programmer.
     if (is_note && (!shown_ || offset < prepared_.program_begin)) return;
     if (!is_note) shown_ = is_error || (offset >= prepared_.program_begin && offset < prepared_.program_end);

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdlib>
 #include <string_view>
+#include <utility>
 
 namespace upcc {
 
@@ -37,8 +38,10 @@ UPC), .o, .a, .so.
   -v                     prints the commands
   --version  --help
 Accepted without effect, for makefiles of other compilers: -network=… (Lapwing chooses by itself), -nopthreads, -lines,
--uses-mpi, -norc, -q, -extern-main (main may be in any source), -inst, -trace and -stats (LAPWING_TRACE, LAPWING_STATS).
-Refused: -pthreads. A UPC thread is a process of MPI: start as many as there are cores.
+-uses-mpi, -norc, -q, -extern-main (main may be in any source, of C too; bupc_init does nothing more), -inst, -trace
+and -stats (LAPWING_TRACE, LAPWING_STATS).
+Refused: -pthreads. A UPC thread is a process of MPI: start as many as there are cores. -shared: shared objects are
+made at the start of the program, of the program's objects and archives.
 )";
 }
 
@@ -86,6 +89,12 @@ private:
         options_.threads = static_cast<int>(number);
     }
 
+    /// Sizes of other compilers end in MB.
+    void heap(std::string text) {
+        if (text.ends_with('B') || text.ends_with('b')) text.pop_back();
+        options_.heap = std::move(text);
+    }
+
     void progress(const std::string& text) {
         char* end = nullptr;
         options_.progress = std::strtod(text.c_str(), &end);
@@ -129,10 +138,13 @@ private:
         if (word == "-T" || begins(word, "-T=") ||
             (begins(word, "-T") && word.size() > 2 && word[2] >= '0' && word[2] <= '9'))
             return threads(value("-T")), true;
-        if (has_value("-shared-heap")) return options_.heap = value("-shared-heap"), true;
+        if (has_value("-shared-heap")) return heap(value("-shared-heap")), true;
         if (has_value("-pthreads") || word == "-pthreads")
             throw BadOption{"-pthreads: a UPC thread is a process of MPI here. Leave it out, and start as many "
                             "processes as there are cores: lapwing-upcrun -n N"};
+        if (word == "-shared")
+            throw BadOption{"-shared: the shared objects of a shared library would not be made; link its objects, or "
+                            "an archive of them, into the program"};
         if (word == "-x") {
             const std::string language = value("-x");
             if (language == "upc") options_.all_are_upc = true;
@@ -185,8 +197,7 @@ private:
         else if (begins(word, "-l")) pass(options_.inputs, "-l");
         else if (begins(word, "-L")) pass(options_.linker, "-L");
         else if (word == "-Xlinker") pass(options_.linker, word);
-        else if (word == "-s" || word == "-static" || word == "-rdynamic" || word == "-pie" || word == "-no-pie" ||
-                 word == "-shared")
+        else if (word == "-s" || word == "-static" || word == "-rdynamic" || word == "-pie" || word == "-no-pie")
             options_.linker.push_back(word);
         else if (begins(word, "-O") || begins(word, "-g") || begins(word, "-f") || begins(word, "-m") ||
                  word == "-pthread" || word == "-pipe" || word == "-p" || word == "-pg")

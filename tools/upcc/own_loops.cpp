@@ -41,7 +41,7 @@ public:
     }
     bool VisitDecl(Decl* declaration) {
         const auto* const one = dyn_cast<VarDecl>(declaration);
-        if (isa<TagDecl>(declaration) || (one != nullptr && !one->hasLocalStorage()))
+        if (declares_type(declaration) || (one != nullptr && !one->hasLocalStorage()))
             because("its body has a static object, or a structure of its own");
         return reason.empty();
     }
@@ -87,6 +87,11 @@ std::optional<std::int64_t> OwnLoops::constant(const Expr* expression) const {
             found = found || reference->getDecl()->getName() == "THREADS";
             return true;
         }
+        // Sizes of shared arrays depend on THREADS, and the operators of UPC may.
+        bool VisitUnaryExprOrTypeTraitExpr(UnaryExprOrTypeTraitExpr* size) {
+            found = found || Types::is_shared(size->getTypeOfArgument());
+            return true;
+        }
     } finder;
     finder.TraverseStmt(const_cast<Expr*>(expression));
     Expr::EvalResult value;
@@ -122,10 +127,9 @@ std::optional<std::uint64_t> OwnLoops::block_of_rows(const VarDecl* array) const
     const Layout layout = types_.layout(type);
     std::uint64_t block = layout.block;
     if (layout.kind == Layout::Kind::even && !points) {
-        const auto all = types_.elements(type);
-        if (!all || (threads_ == 0 && *all % any_threads != 0)) return std::nullopt;
-        const std::uint64_t threads = threads_ == 0 ? any_threads : static_cast<std::uint64_t>(threads_);
-        block = (*all + threads - 1) / threads;
+        const auto each = types_.even_block(type);
+        if (!each) return std::nullopt;
+        block = *each;
     } else if (layout.kind != Layout::Kind::blocks) {
         return std::nullopt;
     }

@@ -27,8 +27,7 @@ struct OwnLoop {
 /// Analyses upc_forall loops, and which of their accesses are to the calling thread's own elements.
 class OwnLoops {
 public:
-    OwnLoops(clang::ASTContext& context, Types& types, int threads)
-        : context_{context}, types_{types}, threads_{threads} {}
+    OwnLoops(clang::ASTContext& context, Types& types) : context_{context}, types_{types} {}
 
     /// nullopt if it must stay as it is; then `reason` says why.
     [[nodiscard]] std::optional<OwnLoop> find(const clang::ForStmt* loop, const clang::FunctionDecl* function,
@@ -49,7 +48,6 @@ private:
 
     clang::ASTContext& context_;
     Types& types_;
-    int threads_;
 };
 
 } // namespace upcc

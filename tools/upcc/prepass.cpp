@@ -1,7 +1,11 @@
 #include "prepass.hpp"
 
+#include "token_list.hpp"
+
 #include <algorithm>
+#include <optional>
 #include <set>
+#include <utility>
 
 namespace upcc {
 
@@ -22,19 +26,23 @@ std::size_t Prepared::source_of(std::size_t offset) const {
 /// Passes through the tokens once, and writes each unchanged or replaced.
 class Prepass {
 public:
-    Prepass(std::string_view source, std::string_view prelude, int threads)
-        : source_{source}, tokens_{tokens_of(source)}, threads_{threads} {
-        result_.layouts = {{"1", 0}, {"", 0}};
+    Prepass(std::string_view source, const Parse& parse)
+        : source_{source},
+          tokens_{source},
+          sizes_{parse.sizes},
+          finds_sizes_{parse.finds_sizes},
+          threads_{parse.threads} {
+        result_.layouts = {{"1"}, {""}};
+        result_.threads = threads_;
+        result_.any_threads = parse.any_threads;
         replaced_.resize(tokens_.size());
         skipped_.resize(tokens_.size());
-        put_before_.resize(tokens_.size());
-        result_.text = prelude;
+        put_before_.resize(tokens_.size() + 1);
+        result_.text = parse.prelude;
         result_.text += "\n# 1 \"<THREADS>\"\n";
-        result_.program_begin = result_.text.size();
         // 64 bits, so that 100000 * THREADS does not overflow during parsing; the emitted code uses THREADS, an int.
-        if (threads == 0) result_.text += "enum : long { THREADS = " + std::to_string(any_threads) + " };";
-        else if (threads > 0) result_.text += "enum { THREADS = " + std::to_string(threads) + " };";
-        threads_begin_ = result_.program_begin;
+        if (threads_ == 0) result_.text += "enum : long { THREADS = " + std::to_string(parse.any_threads) + " };";
+        else if (threads_ > 0) result_.text += "enum { THREADS = " + std::to_string(threads_) + " };";
         result_.program_begin = result_.text.size();
         result_.text += "\n";
     }
@@ -47,27 +55,6 @@ public:
     }
 
 private:
-    [[nodiscard]] std::string_view word(std::size_t token) const {
-        return token < tokens_.size() ? source_.substr(tokens_[token].begin, tokens_[token].end - tokens_[token].begin)
-                                      : std::string_view{};
-    }
-    [[nodiscard]] bool is_sign(std::size_t token, char sign) const {
-        return token < tokens_.size() && tokens_[token].kind == TokenKind::sign &&
-               source_[tokens_[token].begin] == sign;
-    }
-    [[nodiscard]] std::size_t next(std::size_t token) const {
-        for (++token; token < tokens_.size() && tokens_[token].kind == TokenKind::directive;) ++token;
-        return token;
-    }
-    /// The closing bracket of an opening one; the end where there is none.
-    [[nodiscard]] std::size_t closing(std::size_t token) const {
-        int depth = 0;
-        for (; token < tokens_.size(); ++token) {
-            if (is_sign(token, '(') || is_sign(token, '[') || is_sign(token, '{')) ++depth;
-            if ((is_sign(token, ')') || is_sign(token, ']') || is_sign(token, '}')) && --depth == 0) return token;
-        }
-        return token;
-    }
     void problem(std::size_t token, std::string text) {
         result_.problems.push_back({tokens_[std::min(token, tokens_.size() - 1)].begin, std::move(text)});
     }
@@ -81,32 +68,34 @@ private:
         if (token.kind == TokenKind::directive) return pragma();
         if (token.kind == TokenKind::sign) return bracket();
         if (token.kind != TokenKind::name || token.system) return;
-        const std::string_view name = word(at_);
+        const std::string_view name = tokens_.word(at_);
         if (name == "strict" || name == "relaxed" || name == "shared") no_name(name);
         if (name == "shared") return shared();
         if (name == "strict" || name == "relaxed")
-            return qualify("__attribute__((btf_type_tag(\"upc " + std::string{name} + "\")))", "");
+            return qualify(std::string{opens_old_parameters() ? "register " : ""} +
+                               "__attribute__((btf_type_tag(\"upc " + std::string{name} + "\")))",
+                           "");
         if (name == "upc_forall") return forall();
         if (name == "upc_barrier" || name == "upc_notify" || name == "upc_wait" || name == "upc_fence")
             return barrier(std::string{name.substr(4)});
         if (name == "THREADS") return threads();
-        if (name == "upc_localsizeof") return size_operator(SizeOperator::local);
-        if (name == "upc_blocksizeof") return size_operator(SizeOperator::block);
-        if (name == "upc_elemsizeof") return size_operator(SizeOperator::element);
+        if (const auto kind = size_operator_named(name)) return size_operator(*kind);
+        if (array_types_.contains(name)) return parameter_of_array_type();
     }
 
     /// A qualifier must be followed by the rest of a declaration.
     void no_name(std::string_view qualifier) {
-        std::size_t behind = next(at_);
-        if (qualifier == "shared" && is_sign(behind, '[')) behind = next(closing(behind));
-        const std::string_view before = at_ == 0 ? std::string_view{} : word(previous(at_));
-        if (is_sign(behind, ';') || is_sign(behind, '=') || before == "struct" || before == "union" || before == "enum")
+        std::size_t behind = tokens_.next(at_);
+        if (qualifier == "shared" && tokens_.is_sign(behind, '[')) behind = tokens_.next(tokens_.closing(behind));
+        const std::string_view before = at_ == 0 ? std::string_view{} : tokens_.word(tokens_.previous(at_));
+        if (tokens_.is_sign(behind, ';') || tokens_.is_sign(behind, '=') || before == "struct" || before == "union" ||
+            before == "enum")
             problem(at_, std::string{qualifier} + " is a keyword of UPC, and cannot name anything else");
     }
 
     /// `#pragma upc strict`: applies up to the end of the block, or at file scope up to the next one.
     void pragma() {
-        const std::string_view text = word(at_);
+        const std::string_view text = tokens_.word(at_);
         const std::vector<Token> words = tokens_of(text.substr(1));
         const auto name = [&](std::size_t k) {
             return k < words.size() ? text.substr(1 + words[k].begin, words[k].end - words[k].begin)
@@ -121,48 +110,54 @@ private:
     }
 
     void bracket() {
-        if (is_sign(at_, '{')) outer_modes_.push_back(strict_);
-        if (is_sign(at_, '}') && !outer_modes_.empty()) {
+        if (tokens_.is_sign(at_, '{')) outer_modes_.push_back(strict_);
+        if (tokens_.is_sign(at_, '}') && !outer_modes_.empty()) {
             strict_ = outer_modes_.back();
             outer_modes_.pop_back();
             mode_changes_.emplace_back(at_, strict_);
         }
-        if (is_sign(at_, '[')) ++brackets_;
-        if (is_sign(at_, ']') && brackets_ > 0) --brackets_;
-        if (is_sign(at_, '{') && outer_modes_.size() == 1)
-            in_function_ = at_ > 0 && (is_sign(previous(at_), ')') || old_parameters_);
-        if (is_sign(at_, '}') && outer_modes_.empty()) in_function_ = false;
-        if (is_sign(at_, '(')) parentheses_.push_back(at_);
-        if (is_sign(at_, ')') && !parentheses_.empty()) {
+        if (tokens_.is_sign(at_, '[')) brackets_.push_back(at_);
+        if (tokens_.is_sign(at_, ']') && !brackets_.empty()) brackets_.pop_back();
+        if (tokens_.is_sign(at_, '{') && outer_modes_.size() == 1)
+            in_function_ = at_ > 0 && (tokens_.is_sign(tokens_.previous(at_), ')') || old_parameters_);
+        if (tokens_.is_sign(at_, '}') && outer_modes_.empty()) in_function_ = false;
+        // Statements in an expression are in no parentheses.
+        if (tokens_.is_sign(at_, '{')) outer_parentheses_.push_back(std::exchange(parentheses_, {}));
+        if (tokens_.is_sign(at_, '}') && !outer_parentheses_.empty()) {
+            parentheses_ = std::move(outer_parentheses_.back());
+            outer_parentheses_.pop_back();
+        }
+        if (tokens_.is_sign(at_, '(')) parentheses_.push_back(at_);
+        if (tokens_.is_sign(at_, ')') && !parentheses_.empty()) {
             last_open_ = parentheses_.back();
             parentheses_.pop_back();
             // The names of parameters are followed by their declarations.
-            const std::size_t behind = next(at_);
+            const std::size_t behind = tokens_.next(at_);
             if (parentheses_.empty() && outer_modes_.empty() && behind < tokens_.size() &&
                 tokens_[behind].kind == TokenKind::name && !tokens_[at_].system && !behind_attribute() &&
-                !is_attribute(word(behind)))
+                !is_attribute(tokens_.word(behind)))
                 old_parameters_ = ends_in_body(behind);
         }
-        if (is_sign(at_, '{')) old_parameters_ = false;
+        if (tokens_.is_sign(at_, '{')) old_parameters_ = false;
     }
 
-    /// Puts an attribute in the place of a qualifier. Behind the members of a structure it would be the structure's:
-    /// then in front of that.
+    /// Replaces a qualifier by an attribute. After the members of a structure it would apply to the structure: there it
+    /// is put in front of that.
     void qualify(const std::string& attribute, const std::string& lines) {
         const std::size_t before = before_qualifiers();
-        const std::size_t structure = is_sign(before, '}') ? structure_of(before) : at_;
+        const std::size_t structure = tokens_.is_sign(before, '}') ? structure_of(before) : at_;
         if (structure != at_) put_before_[structure] += attribute + " ";
         replace(at_, structure != at_ ? lines : attribute + lines);
     }
     /// The token in front of this qualifier and of those of UPC beside it.
     [[nodiscard]] std::size_t before_qualifiers() const {
         for (std::size_t k = at_; k > 0;) {
-            k = previous(k);
+            k = tokens_.previous(k);
             std::size_t qualifier = k;
-            if (is_sign(k, ']'))
-                while (qualifier > 0 && !is_sign(qualifier, '[')) --qualifier;
-            if (qualifier != k) qualifier = previous(qualifier);
-            const std::string_view name = word(qualifier);
+            if (tokens_.is_sign(k, ']'))
+                while (qualifier > 0 && !tokens_.is_sign(qualifier, '[')) --qualifier;
+            if (qualifier != k) qualifier = tokens_.previous(qualifier);
+            const std::string_view name = tokens_.word(qualifier);
             if (name != "shared" && name != "strict" && name != "relaxed") return k;
             k = qualifier;
         }
@@ -172,15 +167,15 @@ private:
     [[nodiscard]] std::size_t structure_of(std::size_t bracket) const {
         int depth = 0;
         std::size_t k = bracket;
-        for (;; k = previous(k)) {
-            if (is_sign(k, '}')) ++depth;
-            if (is_sign(k, '{') && --depth == 0) break;
+        for (;; k = tokens_.previous(k)) {
+            if (tokens_.is_sign(k, '}')) ++depth;
+            if (tokens_.is_sign(k, '{') && --depth == 0) break;
             if (k == 0) return at_;
         }
         while (k > 0) {
-            k = previous(k);
-            if (word(k) == "struct" || word(k) == "union" || word(k) == "enum") return k;
-            const bool attribute = is_sign(k, ')') || is_sign(k, '(');
+            k = tokens_.previous(k);
+            if (tokens_.word(k) == "struct" || tokens_.word(k) == "union" || tokens_.word(k) == "enum") return k;
+            const bool attribute = tokens_.is_sign(k, ')') || tokens_.is_sign(k, '(');
             if (!attribute && tokens_[k].kind != TokenKind::name && tokens_[k].kind != TokenKind::number) return at_;
         }
         return at_;
@@ -188,52 +183,56 @@ private:
 
     void shared() {
         std::size_t number = layout_default;
-        const std::size_t open = next(at_);
+        const std::size_t open = tokens_.next(at_);
         std::string lines;
         std::size_t last = at_;
-        if (is_sign(open, '[')) {
-            last = closing(open);
+        if (tokens_.is_sign(open, '[')) {
+            last = tokens_.closing(open);
             if (last >= tokens_.size()) return problem(open, "'[' of a layout qualifier is not closed");
             std::string text;
             for (std::size_t k = open + 1; k < last; ++k) {
                 if (tokens_[k].kind == TokenKind::directive) continue;
                 const bool apart = !text.empty() && tokens_[k - 1].end != tokens_[k].begin;
-                text.append(apart ? " " : "").append(word(k));
+                text.append(apart ? " " : "").append(tokens_.word(k));
             }
             const std::string_view whole = source_.substr(tokens_[at_].begin, tokens_[last].end - tokens_[at_].begin);
             lines.assign(static_cast<std::size_t>(std::count(whole.begin(), whole.end(), '\n')), '\n');
-            number = layout(text, open + 1);
+            number = layout(text, open + 1, last);
             for (std::size_t k = at_ + 1; k <= last; ++k) replace(k, "");
         }
         std::string tag = "__attribute__((address_space(1),btf_type_tag(\"upc " + std::to_string(number) + "\")))";
-        // In a K&R definition the first attribute would be the function's.
-        if (parentheses_.empty() && at_ > 0 && is_sign(previous(at_), ')') && !behind_attribute())
-            tag.insert(0, "register ");
+        if (opens_old_parameters()) tag.insert(0, "register ");
         qualify(tag, lines);
         if (old_parameters_) old_array_parameters(last);
         else array_parameter(last);
+        if (outer_modes_.empty() && parentheses_.empty()) note_array_types(last);
         at_ = last;
+    }
+    /// In a K&R definition the first attribute would be the function's.
+    [[nodiscard]] bool opens_old_parameters() const {
+        return parentheses_.empty() && at_ > 0 && tokens_.is_sign(tokens_.previous(at_), ')') && !behind_attribute();
     }
     /// In a K&R definition: `int f(a) shared int a[10];`.
     void old_array_parameters(std::size_t qualifier) {
         int depth = 0;
-        for (std::size_t k = next(qualifier); k < tokens_.size() && !(depth == 0 && is_sign(k, ';')); k = next(k)) {
-            if (is_sign(k, '(') || is_sign(k, '{')) ++depth;
-            if (is_sign(k, ')') || is_sign(k, '}')) --depth;
-            const std::size_t name = previous(k);
-            if (depth != 0 || !is_sign(k, '[') || tokens_[name].kind != TokenKind::name) continue;
-            const std::size_t end = closing(k);
+        for (std::size_t k = tokens_.next(qualifier); k < tokens_.size() && !(depth == 0 && tokens_.is_sign(k, ';'));
+             k = tokens_.next(k)) {
+            if (tokens_.is_sign(k, '(') || tokens_.is_sign(k, '{')) ++depth;
+            if (tokens_.is_sign(k, ')') || tokens_.is_sign(k, '}')) --depth;
+            const std::size_t name = tokens_.previous(k);
+            if (depth != 0 || !tokens_.is_sign(k, '[') || tokens_[name].kind != TokenKind::name) continue;
+            const std::size_t end = tokens_.closing(k);
             for (std::size_t inside = k; inside <= end && inside < tokens_.size(); ++inside)
                 if (tokens_[inside].kind != TokenKind::directive) replace(inside, "");
-            replace(name, "(*" + std::string{word(name)} + ")");
+            replace(name, "(*" + std::string{tokens_.word(name)} + ")");
             k = end;
         }
     }
     /// Whether the tokens from here on are declarations before the body of a function.
     [[nodiscard]] bool ends_in_body(std::size_t token) const {
-        for (; token < tokens_.size(); token = next(token)) {
-            if (is_sign(token, '=') || is_sign(token, '}')) return false;
-            if (is_sign(token, '{')) return is_sign(previous(token), ';');
+        for (; token < tokens_.size(); token = tokens_.next(token)) {
+            if (tokens_.is_sign(token, '=') || tokens_.is_sign(token, '}')) return false;
+            if (tokens_.is_sign(token, '{')) return tokens_.is_sign(tokens_.previous(token), ';');
         }
         return false;
     }
@@ -242,40 +241,67 @@ private:
                word == "__asm" || word == "asm" || word == "__declspec" || word == "typeof" || word == "__typeof__" ||
                word == "__typeof" || word == "_Atomic";
     }
-    [[nodiscard]] bool behind_attribute() const { return is_attribute(word(previous(last_open_))); }
-    [[nodiscard]] std::size_t previous(std::size_t token) const {
-        while (token > 0 && tokens_[--token].kind == TokenKind::directive) {
-        }
-        return token;
-    }
-    std::size_t layout(const std::string& text, std::size_t token) {
+    [[nodiscard]] bool behind_attribute() const { return is_attribute(tokens_.word(tokens_.previous(last_open_))); }
+    std::size_t layout(const std::string& text, std::size_t first, std::size_t last) {
         if (text.empty()) return layout_indefinite;
         if (text == "1") return layout_default;
         // Names in functions are known only there.
-        const std::size_t start = in_function_ && names_something(text) ? declaration_start() : tokens_.size();
+        const std::size_t start =
+            in_function_ && names_something(first, last) ? tokens_.statement_of(at_) : tokens_.size();
         const bool in_place = start < tokens_.size();
         if (text != "*" && !in_place) // each [*] is distinct: it depends on the declaration
             for (std::size_t k = 2; k < result_.layouts.size(); ++k)
                 if (result_.layouts[k].text == text && !result_.layouts[k].in_place) return k;
-        result_.layouts.push_back({text, tokens_[token].begin, in_place});
+        result_.layouts.push_back({text, tokens_[first].begin, first, last, in_place});
         const std::size_t number = result_.layouts.size() - 1;
         if (in_place)
             put_before_[start] += "enum { lapwing_upcc_layout_" + std::to_string(number) + " = (" + text + ") }; ";
         return number;
     }
-    [[nodiscard]] static bool names_something(const std::string& text) {
-        for (const Token& token : tokens_of(text))
-            if (token.kind == TokenKind::name && text.substr(token.begin, token.end - token.begin) != "sizeof")
-                return true;
-        return false;
+    /// Of size operators the values are known where all of the source is parsed.
+    [[nodiscard]] bool names_something(std::size_t first, std::size_t last) const {
+        bool found = false;
+        for (std::size_t k = first; k < last; ++k) {
+            if (tokens_.is_name(k) && size_operator_named(tokens_.word(k))) return false;
+            found = found || (tokens_.is_name(k) && tokens_.word(k) != "sizeof");
+        }
+        return found;
     }
-    /// The start of the static or extern declaration in a function that contains the token; else the end.
-    [[nodiscard]] std::size_t declaration_start() const {
-        if (!parentheses_.empty()) return tokens_.size();
+    [[nodiscard]] static std::optional<SizeOperator> size_operator_named(std::string_view name) {
+        if (name == "upc_localsizeof") return SizeOperator::local;
+        if (name == "upc_blocksizeof") return SizeOperator::block;
+        if (name == "upc_elemsizeof") return SizeOperator::element;
+        return std::nullopt;
+    }
+
+    /// Of `typedef shared int name[10];`.
+    void note_array_types(std::size_t qualifier) {
         std::size_t first = at_;
-        for (std::size_t k = at_; k-- > 0 && !is_sign(k, ';') && !is_sign(k, '{') && !is_sign(k, '}');)
-            if (tokens_[k].kind != TokenKind::directive) first = k;
-        return word(first) == "static" || word(first) == "extern" || word(first) == "typedef" ? first : tokens_.size();
+        for (std::size_t k = at_; k > 0; first = k) {
+            k = tokens_.previous(k);
+            if (tokens_.is_sign(k, ';') || tokens_.is_sign(k, '}') || tokens_[k].kind == TokenKind::directive) break;
+        }
+        if (tokens_.word(first) != "typedef") return;
+        for (std::size_t k = tokens_.next(qualifier); k < tokens_.size() && !tokens_.is_sign(k, ';');
+             k = tokens_.next(k)) {
+            if (tokens_.is_sign(k, '[') && tokens_.is_name(tokens_.previous(k)))
+                array_types_.insert(tokens_.word(tokens_.previous(k)));
+            if (tokens_.opens(k)) k = tokens_.closing(k);
+        }
+    }
+    /// `f(vector v)` is a pointer to elements, too.
+    void parameter_of_array_type() {
+        if (!outer_modes_.empty() || parentheses_.empty() || !brackets_.empty()) return;
+        const std::size_t function = tokens_.previous(parentheses_.back());
+        const bool named = tokens_.is_name(function) && !is_attribute(tokens_.word(function)) &&
+                           !tokens_.word(function).ends_with("sizeof");
+        if (!named && !tokens_.is_sign(function, ')')) return;
+        const std::string_view before = tokens_.word(tokens_.previous(at_));
+        if (before != "(" && before != "," && before != "const") return;
+        std::size_t behind = tokens_.next(at_);
+        if (tokens_.is_name(behind)) behind = tokens_.next(behind);
+        if (!tokens_.is_sign(behind, ',') && !tokens_.is_sign(behind, ')')) return;
+        replace(at_, "__typeof__(&(*(" + std::string{tokens_.word(at_)} + "*)0)[0])");
     }
 
     /// `f(shared int a[10])` is a pointer, and must be written as one: Clang allows no parameters in an address space.
@@ -283,48 +309,48 @@ private:
         static const std::set<std::string_view> types{"char",   "short",    "int",  "long",  "float", "double",
                                                       "signed", "unsigned", "void", "_Bool", "const", "volatile"};
         if (parentheses_.empty()) return;
-        const std::string_view before = word(previous(parentheses_.back()));
+        const std::string_view before = tokens_.word(tokens_.previous(parentheses_.back()));
         if (before == "sizeof" || before == "typeof" || before == "__typeof__" || before.starts_with("upc_")) return;
         std::size_t words = 0; // of the type and the name; a word before the qualifier is one of the type
-        for (std::size_t k = previous(qualifier); k > parentheses_.back() && tokens_[k].kind == TokenKind::name;
-             k = previous(k))
-            if (word(k) != "shared" && word(k) != "const") ++words;
-        std::size_t k = next(qualifier);
-        for (; k < tokens_.size() && tokens_[k].kind == TokenKind::name; k = next(k)) ++words;
-        if (!is_sign(k, '[')) return;
-        const std::size_t end = closing(k);
+        for (std::size_t k = tokens_.previous(qualifier); k > parentheses_.back() && tokens_[k].kind == TokenKind::name;
+             k = tokens_.previous(k))
+            if (tokens_.word(k) != "shared" && tokens_.word(k) != "const") ++words;
+        std::size_t k = tokens_.next(qualifier);
+        for (; k < tokens_.size() && tokens_[k].kind == TokenKind::name; k = tokens_.next(k)) ++words;
+        if (!tokens_.is_sign(k, '[')) return;
+        const std::size_t end = tokens_.closing(k);
         std::size_t behind = end;
-        while (is_sign(next(behind), '[')) behind = closing(next(behind));
-        if (!is_sign(next(behind), ',') && !is_sign(next(behind), ')')) return;
-        const std::size_t name = previous(k);
-        const bool unnamed = words < 2 || types.contains(word(name));
+        while (tokens_.is_sign(tokens_.next(behind), '[')) behind = tokens_.closing(tokens_.next(behind));
+        if (!tokens_.is_sign(tokens_.next(behind), ',') && !tokens_.is_sign(tokens_.next(behind), ')')) return;
+        const std::size_t name = tokens_.previous(k);
+        const bool unnamed = words < 2 || types.contains(tokens_.word(name));
         if (unnamed && words == 0) return;
         for (std::size_t inside = k; inside <= end; ++inside)
             if (tokens_[inside].kind != TokenKind::directive) replace(inside, "");
         if (unnamed) replaced_[k] = "(*)";
-        else replace(name, "(*" + std::string{word(name)} + ")");
+        else replace(name, "(*" + std::string{tokens_.word(name)} + ")");
     }
 
     void forall() {
-        const std::size_t open = next(at_);
-        if (!is_sign(open, '(')) return problem(open, "expected '(' after upc_forall");
-        const std::size_t close = closing(open);
+        const std::size_t open = tokens_.next(at_);
+        if (!tokens_.is_sign(open, '(')) return problem(open, "expected '(' after upc_forall");
+        const std::size_t close = tokens_.closing(open);
         std::vector<std::size_t> ends;
         int depth = 0;
         for (std::size_t k = open; k < close; ++k) {
-            if (is_sign(k, '(') || is_sign(k, '[') || is_sign(k, '{')) ++depth;
-            if (is_sign(k, ')') || is_sign(k, ']') || is_sign(k, '}')) --depth;
-            if (is_sign(k, ';') && depth == 1) ends.push_back(k);
+            if (tokens_.opens(k)) ++depth;
+            if (tokens_.closes(k)) --depth;
+            if (tokens_.is_sign(k, ';') && depth == 1) ends.push_back(k);
         }
         if (close >= tokens_.size() || ends.size() != 3)
             return problem(at_, "upc_forall takes four expressions: upc_forall (start; condition; step; affinity)");
         replace(at_, "for");
-        const bool has_step = next(ends[1]) != ends[2];
-        const std::size_t first = next(ends[2]);
+        const bool has_step = tokens_.next(ends[1]) != ends[2];
+        const std::size_t first = tokens_.next(ends[2]);
         const std::string marker = std::string{has_step ? "," : ""} + "(lapwing_upcc_affinity";
         if (first == close) {
             replace(ends[2], marker + ")");
-        } else if (word(first) == "continue" && next(first) == close) {
+        } else if (tokens_.word(first) == "continue" && tokens_.next(first) == close) {
             replace(ends[2], marker + ")");
             replace(first, "");
         } else {
@@ -334,20 +360,21 @@ private:
     }
 
     void barrier(const std::string& kind) {
-        const std::size_t before = at_ == 0 ? at_ : previous(at_);
+        const std::size_t before = at_ == 0 ? at_ : tokens_.previous(at_);
         if (tokens_[before].kind == TokenKind::sign
                 ? std::string_view{"=(,+-*/<>&|!?[.~^%"}.find(source_[tokens_[before].begin]) != std::string_view::npos
-                : word(before) == "return")
+                : tokens_.word(before) == "return")
             return problem(at_, "upc_" + kind + " is a statement, and has no value");
-        std::size_t end = next(at_);
+        std::size_t end = tokens_.next(at_);
         int depth = 0;
-        for (; end < tokens_.size() && !(depth == 0 && is_sign(end, ';')); ++end) {
-            if (is_sign(end, '(') || is_sign(end, '[') || is_sign(end, '{')) ++depth;
-            if ((is_sign(end, ')') || is_sign(end, ']') || is_sign(end, '}')) && --depth < 0) break;
+        for (; end < tokens_.size() && !(depth == 0 && tokens_.is_sign(end, ';')); ++end) {
+            if (tokens_.is_sign(end, '(') || tokens_.is_sign(end, '[') || tokens_.is_sign(end, '{')) ++depth;
+            if ((tokens_.is_sign(end, ')') || tokens_.is_sign(end, ']') || tokens_.is_sign(end, '}')) && --depth < 0)
+                break;
         }
-        if (!is_sign(end, ';')) return problem(at_, "expected ';' after upc_" + kind);
-        const bool named = next(at_) != end;
-        if (named && kind == "fence") return problem(next(at_), "upc_fence takes no expression");
+        if (!tokens_.is_sign(end, ';')) return problem(at_, "expected ';' after upc_" + kind);
+        const bool named = tokens_.next(at_) != end;
+        if (named && kind == "fence") return problem(tokens_.next(at_), "upc_fence takes no expression");
         replace(at_, "lapwing_upcc_" + kind + (named ? "1(" : "0("));
         put_before_[end] += ")";
     }
@@ -355,18 +382,41 @@ private:
     /// With any number of threads THREADS is no constant, and arrays in functions have variable lengths: in a bracket
     /// there it is a variable during parsing too, so that `int a[N / THREADS - 1]` has no negative length.
     void threads() {
-        if (threads_ != 0 || !in_function_ || brackets_ == 0) return;
+        const std::size_t before = tokens_.previous(at_);
+        if (threads_ == 0 && tokens_.is_sign(before, '(') && tokens_.word(tokens_.previous(before)) == "_Generic")
+            return replace(at_, "(int)THREADS");
+        if (threads_ != 0 || !in_function_ || brackets_.empty()) return;
+        // In a list of initial values it is an index.
+        const std::size_t of = tokens_.previous(brackets_.back());
+        if (tokens_.is_sign(of, '{') || tokens_.is_sign(of, ',')) return;
         for (std::size_t k = at_; k-- > 0;) {
-            if (is_sign(k, ';') || is_sign(k, '{') || is_sign(k, '}')) break;
-            const std::string_view before = word(k);
-            if (before == "shared" || before == "static" || before == "extern" || before == "typedef") return;
+            if (tokens_.is_sign(k, ';') || tokens_.is_sign(k, '{') || tokens_.is_sign(k, '}')) break;
+            const std::string_view word = tokens_.word(k);
+            if (word == "shared" || word == "static" || word == "extern" || word == "typedef") return;
         }
         replace(at_, "lapwing_upcc_threads");
     }
 
+    [[nodiscard]] bool in_enumeration() const {
+        std::size_t k = at_;
+        while (k > 0 && !tokens_.is_sign(k, ';') && !tokens_.is_sign(k, '{') && !tokens_.is_sign(k, '}')) --k;
+        const std::size_t before = tokens_.previous(k);
+        return tokens_.word(before) == "enum" || tokens_.word(tokens_.previous(before)) == "enum";
+    }
+
+    /// With its value beside it, where that is known: constant expressions need it.
     void size_operator(SizeOperator kind) {
         size_operators_.emplace(at_, kind);
         replace(at_, "sizeof ");
+        if (!brackets_.empty() || !in_function_ || in_enumeration()) result_.has_early_sizes = true;
+        const auto known = sizes_.find(tokens_[at_].begin);
+        if (known == sizes_.end()) {
+            if (finds_sizes_) replaced_[at_] = std::to_string(7919 * (at_ + 1)) + "ul+sizeof ";
+            return;
+        }
+        const std::size_t behind = tokens_.next(tokens_.at_offset(known->second.end));
+        replaced_[at_] = "(" + std::to_string(known->second.value) + "ul+0*sizeof ";
+        put_before_[std::min(behind, tokens_.size())].insert(0, ")");
     }
 
     void write() {
@@ -386,10 +436,13 @@ private:
             if (!skipped_[k] && put_before_[k].empty()) continue;
             up_to(tokens_[k].begin);
             result_.segments_.emplace_back(result_.text.size(), done);
-            if (const auto found = size_operators_.find(k); found != size_operators_.end())
-                result_.size_operators.emplace(result_.text.size(), found->second);
             result_.text += put_before_[k];
             if (!skipped_[k]) continue;
+            if (const auto found = size_operators_.find(k); found != size_operators_.end()) {
+                if (replaced_[k].starts_with('(')) result_.size_brackets.insert(result_.text.size());
+                result_.size_operators.emplace(result_.text.size() + replaced_[k].find("sizeof"),
+                                               SizeUse{found->second, tokens_[k].begin});
+            }
             result_.text += replaced_[k];
             done = tokens_[k].end;
         }
@@ -404,68 +457,59 @@ private:
             const LayoutText& layout = result_.layouts[k];
             if (layout.text == "*" || layout.in_place) continue;
             result_.text += "enum { lapwing_upcc_layout_" + std::to_string(k) + " = ";
-            result_.segments_.emplace_back(result_.text.size(), layout.source);
-            result_.text += "(" + layout.text + ")";
-            result_.segments_.emplace_back(result_.text.size(), layout.source);
-            result_.text += " };\n";
+            result_.segments_.emplace_back(result_.text.size(), tokens_[layout.first].begin);
+            result_.text += "(";
+            layout_expression(layout);
+            result_.segments_.emplace_back(result_.text.size(), tokens_[layout.first].begin);
+            result_.text += ") };\n";
+        }
+    }
+    void layout_expression(const LayoutText& layout) {
+        for (std::size_t k = layout.first; k < layout.last; ++k) {
+            if (tokens_[k].kind == TokenKind::directive) continue;
+            result_.segments_.emplace_back(result_.text.size(), tokens_[k].begin);
+            const auto kind = tokens_.is_name(k) ? size_operator_named(tokens_.word(k)) : std::nullopt;
+            const auto known = sizes_.find(tokens_[k].begin);
+            if (kind && known != sizes_.end()) {
+                // What it is of counts no more, but for the next parse, which finds the value again.
+                result_.size_brackets.insert(result_.text.size());
+                result_.text += "(" + std::to_string(known->second.value) + "ul+0*";
+                closing_after_.insert(tokens_.at_offset(known->second.end));
+            }
+            if (kind) result_.has_early_sizes = true;
+            if (kind) result_.size_operators.emplace(result_.text.size(), SizeUse{*kind, tokens_[k].begin});
+            result_.text += kind ? "sizeof" : std::string{tokens_.word(k)};
+            if (closing_after_.erase(k) != 0) result_.text += ")";
+            if (k + 1 < layout.last && tokens_[k + 1].begin != tokens_[k].end) result_.text += " ";
         }
     }
 
     std::string_view source_;
-    std::vector<Token> tokens_;
+    TokenList tokens_;
+    const SizeValues& sizes_;
+    bool finds_sizes_;
     Prepared result_;
     std::size_t at_ = 0;
-    std::size_t threads_begin_ = 0;
     // By token.
     std::vector<std::string> replaced_;
     std::vector<bool> skipped_;
     std::vector<std::string> put_before_;
     std::map<std::size_t, SizeOperator> size_operators_;
+    std::set<std::size_t> closing_after_; ///< the operands of size operators with their values, in a layout
     std::vector<std::pair<std::size_t, bool>> mode_changes_;
 
     bool strict_ = false;
     std::vector<bool> outer_modes_;
     int threads_ = 0;
-    int brackets_ = 0;                     ///< open square brackets
-    bool in_function_ = false;             ///< in a function's body
-    bool old_parameters_ = false;          ///< in the declarations of a K&R definition's parameters
-    std::vector<std::size_t> parentheses_; ///< open ones
-    std::size_t last_open_ = 0;            ///< of the last that was closed
+    std::vector<std::size_t> brackets_;                       ///< open square ones
+    std::set<std::string_view> array_types_;                  ///< names of types of shared arrays
+    bool in_function_ = false;                                ///< in a function's body
+    bool old_parameters_ = false;                             ///< in the declarations of a K&R definition's parameters
+    std::vector<std::size_t> parentheses_;                    ///< open ones
+    std::vector<std::vector<std::size_t>> outer_parentheses_; ///< around the blocks
+    std::size_t last_open_ = 0;                               ///< of the last that was closed
 };
 
-Prepared prepare(std::string_view preprocessed, std::string_view prelude, int threads) {
-    return Prepass{preprocessed, prelude, threads}.run();
-}
-
-bool names_extensions(std::string_view preprocessed) {
-    if (preprocessed.find("bupc_") == preprocessed.npos && preprocessed.find("BUPC_") == preprocessed.npos)
-        return false;
-    bool named = false;
-    for (const Token& token : tokens_of(preprocessed)) {
-        const std::string_view text = preprocessed.substr(token.begin, token.end - token.begin);
-        LineMarker marker;
-        if (token.kind == TokenKind::directive && read_line_marker(text, marker) &&
-            marker.file.ends_with("/bupc_extensions.h"))
-            return false;
-        named = named || (token.kind == TokenKind::name && (text.starts_with("bupc_") || text.starts_with("BUPC_")));
-    }
-    return named;
-}
-
-bool is_upc(std::string_view preprocessed) {
-    static const std::set<std::string_view> words{"upc_forall", "upc_barrier",     "upc_notify",      "upc_wait",
-                                                  "upc_fence",  "upc_localsizeof", "upc_blocksizeof", "upc_elemsizeof",
-                                                  "MYTHREAD",   "upc_lock_t"};
-    static const std::set<std::string_view> headers{"upc.h", "upc_relaxed.h", "upc_strict.h", "upc_collective.h"};
-    for (const Token& token : tokens_of(preprocessed)) {
-        const std::string_view text = preprocessed.substr(token.begin, token.end - token.begin);
-        if (token.kind == TokenKind::name && !token.system && words.contains(text)) return true;
-        LineMarker marker;
-        if (token.kind == TokenKind::directive && read_line_marker(text, marker) &&
-            headers.contains(marker.file.substr(marker.file.rfind('/') + 1)))
-            return true;
-    }
-    return false;
-}
+Prepared prepare(std::string_view preprocessed, const Parse& parse) { return Prepass{preprocessed, parse}.run(); }
 
 } // namespace upcc

@@ -5,7 +5,7 @@
 namespace upcc {
 
 void Report::add(Kind kind, std::size_t offset, const std::string& text) {
-    add_at_source(kind, prepared_.source_of(offset), text);
+    add_at_source(kind, prepared_->source_of(offset), text);
 }
 
 void Report::add_at_source(Kind kind, std::size_t offset, const std::string& text) {

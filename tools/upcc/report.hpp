@@ -12,7 +12,9 @@ namespace upcc {
 /// Messages to the programmer: file, line, column, the line itself and a caret below it.
 class Report {
 public:
-    Report(const Positions& positions, const Prepared& prepared) : positions_{positions}, prepared_{prepared} {}
+    explicit Report(const Positions& positions) : positions_{positions} {}
+    /// What offsets refer to from here on. Messages that were printed before are not repeated.
+    void of(const Prepared& prepared) { prepared_ = &prepared; }
 
     enum class Kind { remark, note, warning, error };
     /// `offset`: in the parsed text.
@@ -26,7 +28,7 @@ public:
 
 private:
     const Positions& positions_;
-    const Prepared& prepared_;
+    const Prepared* prepared_ = nullptr;
     std::set<std::string> told_;
     int errors_ = 0;
 };

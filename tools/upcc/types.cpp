@@ -1,5 +1,6 @@
 #include "types.hpp"
 
+#include <algorithm>
 #include <regex>
 
 using namespace clang;
@@ -90,8 +91,9 @@ Layout Types::layout(QualType type) const {
 Layout Types::numbered(std::size_t number) const {
     if (number == layout_default) return {Layout::Kind::blocks, number, 1};
     if (number == layout_indefinite) return {Layout::Kind::indefinite, number, 0};
-    if (prepared_.layouts[number].text == "*") return {Layout::Kind::even, number, 0};
     const auto value = blocks_.find(number);
+    if (prepared_.layouts[number].text == "*")
+        return {Layout::Kind::even, number, value == blocks_.end() ? 0 : value->second};
     const std::uint64_t block = value == blocks_.end() ? 1 : value->second;
     return {block == 0 ? Layout::Kind::indefinite : Layout::Kind::blocks, number, block};
 }
@@ -111,7 +113,7 @@ std::string Types::conflict(QualType type) const {
         const std::size_t two = std::stoul(other);
         const Layout a = numbered(one);
         const Layout b = numbered(two);
-        if (a.kind == b.kind && a.block == b.block) continue;
+        if (a.kind == b.kind && (a.block == b.block || a.kind == Layout::Kind::even)) continue;
         return "shared [" + prepared_.layouts[two].text + "] and shared [" + prepared_.layouts[one].text + "]";
     }
     return {};
@@ -129,6 +131,71 @@ std::optional<std::uint64_t> Types::elements(QualType type) const {
     return count;
 }
 
+std::optional<std::size_t> Types::layout_of_constant(const EnumConstantDecl* constant) {
+    StringRef name = constant->getName();
+    std::size_t number = 0;
+    if (!name.consume_front("lapwing_upcc_layout_") || name.getAsInteger(10, number)) return std::nullopt;
+    return number;
+}
+
+void Types::find_blocks() {
+    struct Finder : RecursiveASTVisitor<Finder> {
+        Types* types = nullptr;
+        bool VisitEnumConstantDecl(EnumConstantDecl* value) {
+            const auto number = layout_of_constant(value);
+            const llvm::APSInt& block = value->getInitVal();
+            if (number && !block.isNegative() && block.getActiveBits() < 64)
+                types->blocks_[*number] = block.getZExtValue();
+            return true;
+        }
+        bool VisitVarDecl(VarDecl* variable) {
+            if (variable->isInvalidDecl() || !is_shared(variable->getType())) return true;
+            const Layout layout = types->layout(variable->getType());
+            const auto block = types->even_block(variable->getType());
+            if (layout.kind != Layout::Kind::even || !block || types->differ_.contains(layout.number)) return true;
+            const auto [known, is_new] = types->blocks_.emplace(layout.number, *block);
+            if (!is_new && known->second != *block) {
+                types->blocks_.erase(known);
+                types->differ_.insert(layout.number);
+            }
+            return true;
+        }
+    } finder;
+    finder.types = this;
+    finder.TraverseDecl(context_.getTranslationUnitDecl());
+}
+
+std::optional<std::uint64_t> Types::even_block(QualType array) const {
+    const auto count = elements(array);
+    const std::uint64_t threads = prepared_.threads_of_parse();
+    if (!count || (prepared_.threads == 0 && *count % threads != 0)) return std::nullopt;
+    return std::max<std::uint64_t>(1, (*count + threads - 1) / threads);
+}
+
+std::optional<std::uint64_t> Types::elements_of_thread(QualType type) const {
+    const auto count = elements(type);
+    const std::uint64_t threads = prepared_.threads_of_parse();
+    return count && *count % threads == 0 ? std::optional{*count / threads} : std::nullopt;
+}
+
+std::optional<std::uint64_t> Types::size(SizeOperator kind, QualType type) const {
+    const QualType of = element(type);
+    if (of->isDependentType() || of->isIncompleteType() || of->isFunctionType()) return std::nullopt;
+    const auto bytes = static_cast<std::uint64_t>(context_.getTypeSizeInChars(of).getQuantity());
+    if (kind == SizeOperator::element) return bytes;
+    const Layout layout = this->layout(type);
+    std::optional<std::uint64_t> block = layout.is_indefinite() ? 0 : layout.block;
+    if (layout.kind == Layout::Kind::even && *block == 0) block = type->isArrayType() ? even_block(type) : std::nullopt;
+    if (kind == SizeOperator::block) return block;
+    const auto count = elements(type);
+    if (!count || !block) return std::nullopt;
+    if (*block == 0) return prepared_.times_threads(*count) ? std::nullopt : std::optional{*count * bytes};
+    if (const auto each = elements_of_thread(type); each && *each % *block == 0) return *each * bytes;
+    const std::uint64_t blocks = (*count + *block - 1) / *block;
+    if (prepared_.threads == 0 && blocks > 1) return std::nullopt;
+    return (blocks + prepared_.threads_of_parse() - 1) / prepared_.threads_of_parse() * *block * bytes;
+}
+
 std::string Types::in_upc(QualType type) const { return as_upc(type.getAsString(), prepared_); }
 
 std::string as_upc(std::string text, const Prepared& prepared) {
@@ -136,6 +203,8 @@ std::string as_upc(std::string text, const Prepared& prepared) {
     static const std::regex space{R"re(__attribute__\(\(address_space\(1\)\)\) ?)re"};
     static const std::regex layout{R"re( ?__attribute__\(\(btf_type_tag\("upc ([0-9]+)"\)\)\) ?)re"};
     static const std::regex qualifier{R"re( ?__attribute__\(\(btf_type_tag\("upc (strict|relaxed)"\)\)\) ?)re"};
+    static const std::regex size{R"re(\(([0-9]+)UL \+ 0 \* sizeof ?(\([^()]*\)|[A-Za-z0-9_]+)\))re"};
+    text = std::regex_replace(text, size, "$1");
     static const std::regex statement{R"re(lapwing_upcc_(barrier|notify|wait|fence)[01])re"};
     text = std::regex_replace(text, statement, "upc_$1");
     text = std::regex_replace(text, also, "");
@@ -146,9 +215,22 @@ std::string as_upc(std::string text, const Prepared& prepared) {
         text = found.prefix().str() + brackets + found.suffix().str();
     }
     text = std::regex_replace(text, space, "shared ");
+    // What the parse has in the place of THREADS, and places in the parsed text.
+    static const std::regex dimension{R"re(\[([0-9]{7,})\])re"};
+    std::string out;
+    for (std::smatch found; std::regex_search(text, found, dimension); text = found.suffix().str()) {
+        const std::uint64_t count = std::stoull(found[1]);
+        const bool times = prepared.times_threads(count);
+        const std::string factor =
+            count == prepared.any_threads ? "" : std::to_string(count / prepared.any_threads) + "*";
+        out += found.prefix().str() + (times ? "[" + factor + "THREADS]" : found[0].str());
+    }
+    static const std::regex unnamed{R"re(\((unnamed|anonymous) [a-z]+ at [^)]*\))re"};
     static const std::regex spaces{R"re( +)re"};
-    static const std::regex ends{R"re(' | '(?=[ ,;.)]|$))re"};
-    return std::regex_replace(text, spaces, " ");
+    static const std::regex quotes{R"re('([^']*?) ?')re"};
+    text = std::regex_replace(std::regex_replace(out + text, unnamed, "(unnamed)"), spaces, " ");
+    if (text.ends_with(' ')) text.pop_back();
+    return std::regex_replace(text, quotes, "'$1'");
 }
 
 } // namespace upcc

@@ -5,7 +5,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -23,7 +25,7 @@ struct Layout {
     };
     Kind kind = Kind::missing;
     std::size_t number = 0;  ///< of the layout's text
-    std::uint64_t block = 0; ///< in elements
+    std::uint64_t block = 0; ///< in elements; of [*] 0 if it is unknown
 
     [[nodiscard]] bool is_indefinite() const { return kind == Kind::missing || kind == Kind::indefinite; }
 };
@@ -55,8 +57,16 @@ public:
     /// How many elements an array has, in all dimensions; nothing where it is incomplete or variable.
     [[nodiscard]] std::optional<std::uint64_t> elements(clang::QualType type) const;
 
-    /// The values of the layouts' expressions, once they are known.
-    void set_block(std::size_t number, std::uint64_t value) { blocks_[number] = value; }
+    /// The number of the layout whose expression this constant has, if it is one of those that the pre-pass adds.
+    [[nodiscard]] static std::optional<std::size_t> layout_of_constant(const clang::EnumConstantDecl* constant);
+    /// Finds the values of the layouts' expressions, and what [*] is of each array, in the parsed program.
+    void find_blocks();
+    /// How many elements of an array [*] gives each thread.
+    [[nodiscard]] std::optional<std::uint64_t> even_block(clang::QualType array) const;
+    /// How many elements of an array are with each thread, where that is a constant.
+    [[nodiscard]] std::optional<std::uint64_t> elements_of_thread(clang::QualType type) const;
+    /// The value of a size operator, where that is a constant.
+    [[nodiscard]] std::optional<std::uint64_t> size(SizeOperator kind, clang::QualType type) const;
 
     /// Names of shared types, as UPC writes them.
     [[nodiscard]] std::string in_upc(clang::QualType type) const;
@@ -72,6 +82,7 @@ private:
     clang::ASTContext& context_;
     const Prepared& prepared_;
     std::map<std::size_t, std::uint64_t> blocks_;
+    std::set<std::size_t> differ_; ///< [*] of several arrays, which give it different values
 };
 
 /// Clang's words for what the pre-pass has put in, turned back into UPC.

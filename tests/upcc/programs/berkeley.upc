@@ -48,6 +48,20 @@ int main(void) {
     CHECK(values[0] == 5);
     CHECK(bupc_thread_distance(MYTHREAD, MYTHREAD) == BUPC_THREADS_SAME);
     CHECK(bupc_thread_distance(MYTHREAD, next) <= BUPC_THREADS_FAR);
+    CHECK(bupc_tick_granularityus() > 0 && bupc_tick_overheadus() > 0 && bupc_tick_overheadus() < 1000);
+    {
+        /* More bytes than are kept for it. */
+        struct large {
+            int number[50];
+        } one = {{MYTHREAD, 7}}, all[THREADS];
+        one.number[49] = -MYTHREAD;
+        one = bupc_allv_permute(struct large, one, next);
+        CHECK(one.number[0] == (MYTHREAD + THREADS - 1) % THREADS && one.number[1] == 7 && one.number[49] == -one.number[0]);
+        bupc_allv_gather_all(struct large, one, all);
+        CHECK(all[next].number[49] == -MYTHREAD);
+        one = bupc_allv_broadcast(struct large, all[0], THREADS - 1);
+        CHECK(one.number[49] == 1 - THREADS);
+    }
     bupc_poll();
     CHECK(bupc_ticks_to_us(bupc_ticks_now() - begin) < 1000000000);
     return 0;

@@ -83,5 +83,16 @@ int main(void) {
     counts[MYTHREAD] = 0;
     upc_forall (i = 0; i < 4 * THREADS; i++; &counts[i % THREADS]) counts[i % THREADS] += 1;
     CHECK(counts[MYTHREAD] == 4);
+
+    /* Numbers that are negative as a long long. */
+    {
+        unsigned long long large;
+        n = 0;
+        upc_forall (large = ~0ull - 5 * THREADS; large < ~0ull; large++; large) {
+            CHECK(large % THREADS == MYTHREAD);
+            n++;
+        }
+        CHECK(n == 5);
+    }
     return 0;
 }

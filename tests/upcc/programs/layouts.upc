@@ -67,5 +67,16 @@ int main(void) {
         struct point p = points[i];
         CHECK(p.x == i && p.y == 0 && p.z[2] == i / 4.0 && points[i].z[2] == p.z[2]);
     }
+
+    /* The phase stays where the block size does, however it is written. */
+    {
+        static shared [*] int even[10 * THREADS];
+        static shared [10] int tens[10 * THREADS];
+        enum { TEN = 10 };
+        CHECK(upc_phaseof((shared [TEN] int *)&even[3]) == 3 && upc_phaseof((shared [10] int *)&tens[4]) == 4);
+        CHECK(upc_phaseof((shared [9] int *)&even[3]) == 0 && upc_blocksizeof(even) == 10);
+        shared [10] int *p = even;
+        CHECK(upc_threadof(p + 10 * (THREADS - 1)) == THREADS - 1 && p + 13 == (shared [TEN] int *)&even[13]);
+    }
     return 0;
 }

@@ -20,6 +20,9 @@ int got[N];
 
 static int larger(int a, int b) { return a > b ? a : b; }
 
+upc_atomicdomain_t *shared domain_of_all; /* a pointer that one thread has stored */
+shared long counted_by_all;
+
 int main(void) {
     int i;
     upc_tick_t begin = upc_ticks_now();
@@ -55,6 +58,12 @@ int main(void) {
         upc_barrier;
         upc_atomic_strict(domain, &before, UPC_GET, &counter, NULL, NULL);
         CHECK(before == 6 * THREADS);
+        if (MYTHREAD == THREADS - 1) domain_of_all = domain;
+        upc_barrier;
+        CHECK(upc_threadof(domain_of_all) < THREADS && domain_of_all == domain);
+        upc_atomic_relaxed(domain_of_all, NULL, UPC_INC, &counted_by_all, NULL, NULL);
+        upc_barrier;
+        CHECK(counted_by_all == THREADS);
         upc_all_atomicdomain_free(domain);
     }
     {

@@ -95,6 +95,20 @@ int main(void) {
     }
     upc_barrier;
     CHECK(bits[0].a == -1 && bits[0].b == 2 && bits[0].tail == 5);
+    upc_barrier;
+    if (MYTHREAD == 0) {
+        // A value that changes another bit-field of the same bytes.
+        shared bits_t *other = &bits[THREADS - 1];
+        other->a = other->b = 3;
+        CHECK(other->a == 3 && other->b == 3);
+        other->b = (other->a = -1) + 8;
+        CHECK(other->a == -1 && other->b == 7);
+        other->b += (other->a = 2);
+        CHECK(other->a == 2 && other->b == 9);
+        other->b -= other->a++;
+        CHECK(other->a == 3 && other->b == 7);
+    }
+    upc_barrier;
 
     /* Whole structures, in all four directions. */
     {

@@ -1,5 +1,5 @@
-/* Berkeley UPC's collectives of values: each thread gives one of the same type, of at most 64 bytes. Collective; each
- * has two barriers. Bitwise operations are those of long long. */
+/* Berkeley UPC's collectives of values: each thread gives one of the same type. Collective; each
+ * has two barriers, and allocates memory for types of more than 64 bytes. Bitwise operations are those of long long. */
 #ifndef LAPWING_UPCC_BUPC_COLLECTIVEV_H
 #define LAPWING_UPCC_BUPC_COLLECTIVEV_H
 
@@ -12,63 +12,83 @@ struct lapwing_upcc_value {
 /* Kept for the whole run, one for each source that includes this. */
 static shared struct lapwing_upcc_value lapwing_upcc_values[THREADS];
 
-static inline void lapwing_upcc_give(int thread, const void* value, size_t bytes) {
-    upc_memput(&lapwing_upcc_values[thread], value, bytes);
+/* Where each thread has so many bytes: there, or in new memory. Collective. */
+static inline shared struct lapwing_upcc_value* lapwing_allv_room(size_t bytes) {
+    const size_t each = (bytes + sizeof(struct lapwing_upcc_value) - 1) / sizeof(struct lapwing_upcc_value);
+    if (each <= 1) return lapwing_upcc_values;
+    return (shared struct lapwing_upcc_value*)upc_all_alloc(THREADS * each, sizeof(struct lapwing_upcc_value));
 }
-static inline void lapwing_upcc_take(int thread, void* value, size_t bytes) {
-    upc_memget(value, &lapwing_upcc_values[thread], bytes);
+static inline void lapwing_allv_leave(shared struct lapwing_upcc_value* room) {
+    if (room != lapwing_upcc_values) upc_all_free(room);
+}
+static inline void lapwing_upcc_give(shared struct lapwing_upcc_value* room, int thread, const void* value,
+                                     size_t bytes) {
+    upc_memput(&room[thread], value, bytes);
+}
+static inline void lapwing_upcc_take(shared struct lapwing_upcc_value* room, int thread, void* value, size_t bytes) {
+    upc_memget(value, &room[thread], bytes);
 }
 
-#define bupc_allv_broadcast(TYPE, value, root)                                             \
-    ({                                                                                     \
-        TYPE lapwing_x = (value);                                                          \
-        if (MYTHREAD == (root)) lapwing_upcc_give(MYTHREAD, &lapwing_x, sizeof lapwing_x); \
-        upc_barrier;                                                                       \
-        lapwing_upcc_take((root), &lapwing_x, sizeof lapwing_x);                           \
-        upc_barrier;                                                                       \
-        lapwing_x;                                                                         \
+#define bupc_allv_broadcast(TYPE, value, root)                                                         \
+    ({                                                                                                 \
+        TYPE lapwing_x = (value);                                                                      \
+        shared struct lapwing_upcc_value* lapwing_at = lapwing_allv_room(sizeof lapwing_x);            \
+        if (MYTHREAD == (root)) lapwing_upcc_give(lapwing_at, MYTHREAD, &lapwing_x, sizeof lapwing_x); \
+        upc_barrier;                                                                                   \
+        lapwing_upcc_take(lapwing_at, (root), &lapwing_x, sizeof lapwing_x);                           \
+        upc_barrier;                                                                                   \
+        lapwing_allv_leave(lapwing_at);                                                                \
+        lapwing_x;                                                                                     \
     })
-#define bupc_allv_gather_all(TYPE, value, array)                                    \
-    ({                                                                              \
-        TYPE lapwing_x = (value);                                                   \
-        TYPE* lapwing_to = (array);                                                 \
-        lapwing_upcc_give(MYTHREAD, &lapwing_x, sizeof lapwing_x);                  \
-        upc_barrier;                                                                \
-        for (int lapwing_i = 0; lapwing_i < THREADS; ++lapwing_i)                   \
-            lapwing_upcc_take(lapwing_i, &lapwing_to[lapwing_i], sizeof lapwing_x); \
-        upc_barrier;                                                                \
-        lapwing_to;                                                                 \
+#define bupc_allv_gather_all(TYPE, value, array)                                                \
+    ({                                                                                          \
+        TYPE lapwing_x = (value);                                                               \
+        shared struct lapwing_upcc_value* lapwing_at = lapwing_allv_room(sizeof lapwing_x);     \
+        TYPE* lapwing_to = (array);                                                             \
+        lapwing_upcc_give(lapwing_at, MYTHREAD, &lapwing_x, sizeof lapwing_x);                  \
+        upc_barrier;                                                                            \
+        for (int lapwing_i = 0; lapwing_i < THREADS; ++lapwing_i)                               \
+            lapwing_upcc_take(lapwing_at, lapwing_i, &lapwing_to[lapwing_i], sizeof lapwing_x); \
+        upc_barrier;                                                                            \
+        lapwing_allv_leave(lapwing_at);                                                         \
+        lapwing_to;                                                                             \
     })
-#define bupc_allv_gather(TYPE, value, root, array)                                      \
-    ({                                                                                  \
-        TYPE lapwing_x = (value);                                                       \
-        TYPE* lapwing_to = (array);                                                     \
-        lapwing_upcc_give(MYTHREAD, &lapwing_x, sizeof lapwing_x);                      \
-        upc_barrier;                                                                    \
-        for (int lapwing_i = 0; MYTHREAD == (root) && lapwing_i < THREADS; ++lapwing_i) \
-            lapwing_upcc_take(lapwing_i, &lapwing_to[lapwing_i], sizeof lapwing_x);     \
-        upc_barrier;                                                                    \
-        lapwing_to;                                                                     \
+#define bupc_allv_gather(TYPE, value, root, array)                                              \
+    ({                                                                                          \
+        TYPE lapwing_x = (value);                                                               \
+        shared struct lapwing_upcc_value* lapwing_at = lapwing_allv_room(sizeof lapwing_x);     \
+        TYPE* lapwing_to = (array);                                                             \
+        lapwing_upcc_give(lapwing_at, MYTHREAD, &lapwing_x, sizeof lapwing_x);                  \
+        upc_barrier;                                                                            \
+        for (int lapwing_i = 0; MYTHREAD == (root) && lapwing_i < THREADS; ++lapwing_i)         \
+            lapwing_upcc_take(lapwing_at, lapwing_i, &lapwing_to[lapwing_i], sizeof lapwing_x); \
+        upc_barrier;                                                                            \
+        lapwing_allv_leave(lapwing_at);                                                         \
+        lapwing_to;                                                                             \
     })
-#define bupc_allv_scatter(TYPE, root, array)                                            \
-    ({                                                                                  \
-        TYPE lapwing_x;                                                                 \
-        TYPE* lapwing_from = (array);                                                   \
-        for (int lapwing_i = 0; MYTHREAD == (root) && lapwing_i < THREADS; ++lapwing_i) \
-            lapwing_upcc_give(lapwing_i, &lapwing_from[lapwing_i], sizeof lapwing_x);   \
-        upc_barrier;                                                                    \
-        lapwing_upcc_take(MYTHREAD, &lapwing_x, sizeof lapwing_x);                      \
-        upc_barrier;                                                                    \
-        lapwing_x;                                                                      \
+#define bupc_allv_scatter(TYPE, root, array)                                                      \
+    ({                                                                                            \
+        TYPE lapwing_x;                                                                           \
+        shared struct lapwing_upcc_value* lapwing_at = lapwing_allv_room(sizeof lapwing_x);       \
+        TYPE* lapwing_from = (array);                                                             \
+        for (int lapwing_i = 0; MYTHREAD == (root) && lapwing_i < THREADS; ++lapwing_i)           \
+            lapwing_upcc_give(lapwing_at, lapwing_i, &lapwing_from[lapwing_i], sizeof lapwing_x); \
+        upc_barrier;                                                                              \
+        lapwing_upcc_take(lapwing_at, MYTHREAD, &lapwing_x, sizeof lapwing_x);                    \
+        upc_barrier;                                                                              \
+        lapwing_allv_leave(lapwing_at);                                                           \
+        lapwing_x;                                                                                \
     })
-#define bupc_allv_permute(TYPE, value, to)                         \
-    ({                                                             \
-        TYPE lapwing_x = (value);                                  \
-        lapwing_upcc_give((to), &lapwing_x, sizeof lapwing_x);     \
-        upc_barrier;                                               \
-        lapwing_upcc_take(MYTHREAD, &lapwing_x, sizeof lapwing_x); \
-        upc_barrier;                                               \
-        lapwing_x;                                                 \
+#define bupc_allv_permute(TYPE, value, to)                                                  \
+    ({                                                                                      \
+        TYPE lapwing_x = (value);                                                           \
+        shared struct lapwing_upcc_value* lapwing_at = lapwing_allv_room(sizeof lapwing_x); \
+        lapwing_upcc_give(lapwing_at, (to), &lapwing_x, sizeof lapwing_x);                  \
+        upc_barrier;                                                                        \
+        lapwing_upcc_take(lapwing_at, MYTHREAD, &lapwing_x, sizeof lapwing_x);              \
+        upc_barrier;                                                                        \
+        lapwing_allv_leave(lapwing_at);                                                     \
+        lapwing_x;                                                                          \
     })
 
 #define LAPWING_UPCC_COMBINE(TYPE, a, b, op)                        \
@@ -82,19 +102,21 @@ static inline void lapwing_upcc_take(int thread, void* value, size_t bytes) {
      : (op) == UPC_OR     ? (TYPE)((long long)(a) | (long long)(b)) \
                           : (TYPE)((long long)(a) ^ (long long)(b)))
 /* The values of threads 0 to last combined. */
-#define LAPWING_UPCC_REDUCE(TYPE, value, op, last)                            \
-    ({                                                                        \
-        TYPE lapwing_x = (value);                                             \
-        lapwing_upcc_give(MYTHREAD, &lapwing_x, sizeof lapwing_x);            \
-        upc_barrier;                                                          \
-        lapwing_upcc_take(0, &lapwing_x, sizeof lapwing_x);                   \
-        for (int lapwing_i = 1; lapwing_i <= (last); ++lapwing_i) {           \
-            TYPE lapwing_y;                                                   \
-            lapwing_upcc_take(lapwing_i, &lapwing_y, sizeof lapwing_y);       \
-            lapwing_x = LAPWING_UPCC_COMBINE(TYPE, lapwing_x, lapwing_y, op); \
-        }                                                                     \
-        upc_barrier;                                                          \
-        lapwing_x;                                                            \
+#define LAPWING_UPCC_REDUCE(TYPE, value, op, last)                                          \
+    ({                                                                                      \
+        TYPE lapwing_x = (value);                                                           \
+        shared struct lapwing_upcc_value* lapwing_at = lapwing_allv_room(sizeof lapwing_x); \
+        lapwing_upcc_give(lapwing_at, MYTHREAD, &lapwing_x, sizeof lapwing_x);              \
+        upc_barrier;                                                                        \
+        lapwing_upcc_take(lapwing_at, 0, &lapwing_x, sizeof lapwing_x);                     \
+        for (int lapwing_i = 1; lapwing_i <= (last); ++lapwing_i) {                         \
+            TYPE lapwing_y;                                                                 \
+            lapwing_upcc_take(lapwing_at, lapwing_i, &lapwing_y, sizeof lapwing_y);         \
+            lapwing_x = LAPWING_UPCC_COMBINE(TYPE, lapwing_x, lapwing_y, op);               \
+        }                                                                                   \
+        upc_barrier;                                                                        \
+        lapwing_allv_leave(lapwing_at);                                                     \
+        lapwing_x;                                                                          \
     })
 #define bupc_allv_reduce_all(TYPE, value, op) LAPWING_UPCC_REDUCE(TYPE, value, op, THREADS - 1)
 #define bupc_allv_reduce(TYPE, value, root, op) \

@@ -21,6 +21,7 @@ struct lapwing_upcc_object {
     const char* file;
     int line;
     int times_threads;
+    int declared_only; /* extern: another source makes it, and must agree; no elements if their number is not known */
 };
 #define LAPWING_UPCC_EVEN ((size_t)-1)
 
@@ -45,6 +46,9 @@ LAPWING_UPC_INLINE int lapwing_upcc_owns_number(long long number) {
     const long long threads = lapwing_upc_thread_count;
     const long long remainder = number % threads;
     return (remainder < 0 ? remainder + threads : remainder) == lapwing_upc_own_thread;
+}
+LAPWING_UPC_INLINE int lapwing_upcc_owns_unsigned(unsigned long long number) {
+    return number % (unsigned long long)lapwing_upc_thread_count == (unsigned long long)lapwing_upc_own_thread;
 }
 LAPWING_UPC_INLINE int lapwing_upcc_owns_place(lapwing_upc_pointer p) {
     return (int)p.thread == lapwing_upc_own_thread;
@@ -106,8 +110,6 @@ LAPWING_UPC_INLINE void lapwing_upcc_fence0(void) { lapwing_upc_fence(); }
 
 /* The cast to a pointer-to-private, of what the calling thread can load. */
 void* lapwing_upcc_private(lapwing_upc_pointer p);
-/* The first and the last byte of `object`, which has bits set: where a bit-field is. */
-void lapwing_upcc_bytes_set(const void* object, size_t bytes, size_t* first, size_t* last);
 
 /* upc_global_exit. */
 void lapwing_upcc_global_exit(int status);

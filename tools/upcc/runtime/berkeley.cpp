@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <cstdlib>
 #include <type_traits>
 
 using upcc::LocalPiece;
@@ -86,6 +87,18 @@ template <class Range>
 std::array<lapwing_upc_atomicdomain*, LAPWING_UPC_PTS> domains{};
 
 } // namespace
+
+extern "C" {
+
+void bupc_init(int* argc, char*** argv);
+void bupc_init_reentrant(int* argc, char*** argv, int (*program)(int, char**));
+void bupc_exit(int status);
+
+} // extern "C"
+
+void bupc_init(int*, char***) {}
+void bupc_init_reentrant(int* argc, char*** argv, int (*program)(int, char**)) { bupc_exit(program(*argc, *argv)); }
+void bupc_exit(int status) { std::exit(status); }
 
 extern "C" {
 

@@ -1,6 +1,7 @@
 // The start and the end of a compiled UPC program. The linker replaces main by __wrap_main, whatever language main
 // that is written in.
 #include "lapwing_upcc.h"
+#include "mpi_calls.hpp"
 #include "source_place.hpp"
 
 #include <lapwing/upc/program.hpp>
@@ -39,19 +40,22 @@ extern const char lapwing_upcc_main_is_void __attribute__((weak));
 
 namespace {
 
+[[nodiscard]] std::size_t elements(const lapwing_upcc_object& object, std::size_t threads) {
+    return object.elements * (object.times_threads != 0 ? threads : 1);
+}
+[[nodiscard]] std::size_t block(const lapwing_upcc_object& object, std::size_t threads) {
+    if (object.block_size != LAPWING_UPCC_EVEN) return object.block_size;
+    return std::max<std::size_t>(1, (elements(object, threads) + threads - 1) / threads);
+}
+
 /// One shared object, which several sources may define without a value.
 struct Object {
     const lapwing_upcc_object* largest = nullptr;
     const lapwing_upcc_object* initialised = nullptr;
     std::size_t address = 0; ///< from the start of all of them
 
-    [[nodiscard]] std::size_t elements(std::size_t threads) const {
-        return largest->elements * (largest->times_threads != 0 ? threads : 1);
-    }
-    [[nodiscard]] std::size_t block(std::size_t threads) const {
-        if (largest->block_size != LAPWING_UPCC_EVEN) return largest->block_size;
-        return std::max<std::size_t>(1, (elements(threads) + threads - 1) / threads);
-    }
+    [[nodiscard]] std::size_t elements(std::size_t threads) const { return ::elements(*largest, threads); }
+    [[nodiscard]] std::size_t block(std::size_t threads) const { return ::block(*largest, threads); }
     [[nodiscard]] std::size_t bytes_of_each(std::size_t threads) const {
         const std::size_t size = block(threads);
         if (size == 0) return elements(threads) * largest->element_bytes;
@@ -65,6 +69,7 @@ struct Object {
     std::vector<Object> found;
     for (auto entry = __start_lapwing_upcc_objects; entry < __stop_lapwing_upcc_objects; ++entry) {
         const lapwing_upcc_object& here = **entry;
+        if (here.declared_only != 0) continue;
         const auto [place, is_new] = known.emplace(here.pointer, found.size());
         if (is_new) found.emplace_back();
         Object& object = found[place->second];
@@ -116,6 +121,12 @@ void make_room(std::size_t bytes) {
     setenv("LAPWING_UPC_HEAP", std::to_string(heap + bytes).c_str(), 1);
 }
 
+[[noreturn]] void end_before_main() {
+    lapwing_upc_barrier(nullptr);
+    lapwing_upc_end();
+    std::_Exit(1);
+}
+
 void check_threads() {
     for (auto entry = __start_lapwing_upcc_sources; entry < __stop_lapwing_upcc_sources; ++entry) {
         const lapwing_upcc_source& source = **entry;
@@ -125,9 +136,42 @@ void check_threads() {
                 stderr,
                 "lapwing: UPC: %s was compiled for %d threads (-T %d), and %d run; start %d, or compile without -T\n",
                 source.file, source.threads, source.threads, lapwing_upc_thread_count, source.threads);
-        lapwing_upc_barrier(nullptr);
-        lapwing_upc_end();
-        std::_Exit(1);
+        end_before_main();
+    }
+}
+
+[[nodiscard]] std::string in_words(const lapwing_upcc_object& object, std::size_t threads) {
+    const std::size_t count = elements(object, threads);
+    const std::string each = std::to_string(object.element_bytes) + " bytes";
+    return std::string{object.file} + ":" + std::to_string(object.line) + ": shared [" +
+           std::to_string(block(object, threads)) + "], " +
+           (count == 0 ? "of elements of " + each
+                       : std::to_string(count) + (count == 1 ? " element of " : " elements of ") + each);
+}
+
+/// Each source computes addresses from its own declaration: they must agree.
+void check_objects(const std::vector<Object>& all) {
+    const auto threads = static_cast<std::size_t>(lapwing_upc_thread_count);
+    std::map<const lapwing_upc_pointer*, const lapwing_upcc_object*> made;
+    for (const Object& object : all) made[object.largest->pointer] = object.largest;
+    for (auto entry = __start_lapwing_upcc_objects; entry < __stop_lapwing_upcc_objects; ++entry) {
+        const lapwing_upcc_object& here = **entry;
+        const auto found = made.find(here.pointer);
+        if (found == made.end()) continue;
+        const lapwing_upcc_object& other = *found->second;
+        // How many there are need not be known.
+        const bool open = here.declared_only != 0 && here.elements == 0;
+        if (here.element_bytes == other.element_bytes &&
+            (open ? here.block_size == LAPWING_UPCC_EVEN || here.block_size == block(other, threads)
+                  : elements(here, threads) == elements(other, threads) &&
+                        block(here, threads) == block(other, threads)))
+            continue;
+        if (lapwing_upc_own_thread == 0)
+            std::fprintf(stderr,
+                         "lapwing: UPC: '%s' is not the same in all sources: %s; and %s. Declare it in a header that "
+                         "all include\n",
+                         here.name, in_words(here, threads).c_str(), in_words(other, threads).c_str());
+        end_before_main();
     }
 }
 
@@ -168,6 +212,7 @@ void note_error(const char* message) {
 /// exit(), and the end of main: with UPC's barrier.
 void end() {
     std::fflush(nullptr);
+    upcc::program_ends();
     if (ends_all) return;
     lapwing_upc_near.count = 0;
     lapwing_upc_end();
@@ -191,12 +236,14 @@ int __wrap_main(int argc, char** argv, char** environment) {
     static char buffer[BUFSIZ];
     std::setvbuf(stdout, buffer, _IOLBF, sizeof buffer);
     check_threads();
+    check_objects(all);
     const auto& heap = lapwing::upc::detail::heap_access;
     lapwing_upc_near = {reinterpret_cast<char* const*>(heap.bases), heap.heap_begin, heap.heap_bytes, heap.near_first,
                         heap.near_count};
     make(all, place(all, static_cast<std::size_t>(lapwing_upc_thread_count)));
     if (lapwing_upcc_start_berkeley != nullptr) lapwing_upcc_start_berkeley();
     std::atexit(end);
+    upcc::program_begins();
     const int status = __real_main(argc, argv, environment);
     return &lapwing_upcc_main_is_void != nullptr ? 0 : status;
 }
@@ -209,14 +256,6 @@ void lapwing_upcc_global_exit(int status) {
 void* lapwing_upcc_private(lapwing_upc_pointer p) {
     if (lapwing_upc_null(p)) return nullptr;
     return lapwing_upc_cast(p);
-}
-
-void lapwing_upcc_bytes_set(const void* object, size_t bytes, size_t* first, size_t* last) {
-    const auto* const byte = static_cast<const unsigned char*>(object);
-    *first = 0;
-    while (*first + 1 < bytes && byte[*first] == 0) ++*first;
-    *last = bytes - 1;
-    while (*last > *first && byte[*last] == 0) --*last;
 }
 
 lapwing_upc_pointer lapwing_upcc_local_alloc(size_t blocks, size_t block_bytes) {

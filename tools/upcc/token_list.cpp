@@ -1,0 +1,83 @@
+#include "token_list.hpp"
+
+#include <algorithm>
+
+namespace upcc {
+
+std::size_t TokenList::next(std::size_t token) const {
+    for (++token; token < tokens_.size() && tokens_[token].kind == TokenKind::directive;) ++token;
+    return token;
+}
+
+std::size_t TokenList::previous(std::size_t token) const {
+    while (token > 0 && tokens_[--token].kind == TokenKind::directive) {
+    }
+    return token;
+}
+
+std::size_t TokenList::closing(std::size_t token) const {
+    int depth = 0;
+    for (; token < tokens_.size(); ++token) {
+        if (opens(token)) ++depth;
+        if (closes(token) && --depth == 0) return token;
+    }
+    return token;
+}
+
+std::size_t TokenList::opening(std::size_t token) const {
+    int depth = 0;
+    for (;; --token) {
+        if (closes(token)) ++depth;
+        if (opens(token) && --depth == 0) return token;
+        if (token == 0) return 0;
+    }
+}
+
+bool TokenList::opens_block(std::size_t brace) const {
+    if (brace == 0) return false;
+    const std::size_t before = previous(brace);
+    if (is_sign(before, ')')) {
+        // Else a compound literal: `= (struct s){1, 2}`.
+        const std::size_t name = previous(opening(before));
+        return is_sign(name, ')') || (is_name(name) && word(name) != "return" && word(name) != "sizeof");
+    }
+    return is_sign(before, ';') || is_sign(before, '{') || is_sign(before, '}') || is_sign(before, ':') ||
+           is_sign(before, '(') || word(before) == "else" || word(before) == "do";
+}
+
+/// Whether what begins at `first` belongs to the statement that ends before it.
+bool TokenList::continues(std::size_t end, std::size_t first) const {
+    if (word(first) == "else") return true;
+    if (!is_sign(end, '}')) return false;
+    const std::size_t open = opening(end);
+    return !opens_block(open) || (word(first) == "while" && word(previous(open)) == "do");
+}
+
+std::size_t TokenList::statement_of(std::size_t token) const {
+    // A semicolon in brackets that are open here belongs to a for: the statement begins before it. How many are open is
+    // known at the next brace.
+    std::size_t first = token;
+    std::size_t found = tokens_.size();
+    for (std::size_t k = token; k > 0;) {
+        k = previous(k);
+        const bool ends = is_sign(k, ';') || is_sign(k, '}');
+        if (ends && found == tokens_.size() && !continues(k, first)) found = first;
+        if (is_sign(k, '(') || is_sign(k, '[')) found = tokens_.size();
+        if (is_sign(k, '{')) {
+            if (opens_block(k)) return found == tokens_.size() ? first : found;
+            found = tokens_.size();
+        } else if (closes(k)) {
+            k = opening(k);
+        }
+        first = k;
+    }
+    return tokens_.size();
+}
+
+std::size_t TokenList::at_offset(std::size_t offset) const {
+    const auto at = std::lower_bound(tokens_.begin(), tokens_.end(), offset,
+                                     [](const Token& token, std::size_t value) { return token.begin < value; });
+    return static_cast<std::size_t>(at - tokens_.begin());
+}
+
+} // namespace upcc
