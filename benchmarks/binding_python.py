@@ -28,37 +28,38 @@ class Bench:
     def __init__(self, options, runtime):
         self.options, self.runtime, self.rows, self.collective = options, runtime, [], False
 
-    def seconds(self, step, iterations):
+    def seconds(self, step, iterations, end=None):
+        """`end` completes what the steps have completed locally alone: release(), unless the baseline has its own."""
         self.runtime.barrier()
         took = 0.0
         if self.runtime.rank == 0 or self.collective:
             start = time.perf_counter()
             for _ in range(iterations):
                 step()
-            self.runtime.release()
+            (end or self.runtime.release)()
             took = time.perf_counter() - start
         self.runtime.barrier()
         return took / iterations
 
-    def iterations(self, step):
+    def iterations(self, step, end=None):
         """How often `step` runs in the time of a measurement: the same on all ranks."""
         count = 1
         while True:
-            took = np.array([self.seconds(step, count) * count])
+            took = np.array([self.seconds(step, count, end) * count])
             self.runtime.broadcast(took, 0)
             if took[0] >= self.options.seconds / 4 or count >= 1 << 22:
                 return max(1, int(count * self.options.seconds / max(took[0], 1e-9)))
             count *= 4
 
     def compare(self, case, path, quantity, value, baselines):
-        """`quantity`: metric, unit, and what a row shows of seconds."""
+        """`quantity`: metric, unit, and what a row shows of seconds. `baselines`: names, steps, and what ends a run of them."""
         metric, unit, number = quantity
         subjects = [("Python", value), *baselines]
-        counts = [self.iterations(step) for _, step in subjects]
+        counts = [self.iterations(*one[1:]) for one in subjects]
         turns = []
         for turn in range(self.options.repetitions):
             order = range(len(subjects)) if turn % 2 == 0 else reversed(range(len(subjects)))
-            took = {k: self.seconds(subjects[k][1], counts[k]) for k in order}
+            took = {k: self.seconds(subjects[k][1], counts[k], *subjects[k][2:]) for k in order}
             turns.append([took[k] for k in range(len(subjects))])
         if self.runtime.rank != 0:
             return
@@ -69,7 +70,7 @@ class Bench:
         }  # fmt: skip
         if not baselines:
             self.rows.append({**common, "case": case, "baseline": "", "baseline_value": None, "ratio": None})
-        for k, (name, _) in enumerate(baselines, 1):
+        for k, (name, *_) in enumerate(baselines, 1):
             row = {**common, "case": case if k == 1 else f"{case}, {name}", "baseline": name}
             row["baseline_value"] = statistics.median(number(one[k]) for one in turns)
             row["ratio"] = statistics.median(one[k] / one[0] for one in turns)
@@ -172,16 +173,17 @@ def measure(options):
     MPI, window, reason = mpi4py_window(buffer.nbytes)
     if window is not None:
 
+        # As a[patch] is: complete locally after each step, and at the target after the last.
         def get_by_mpi4py():
             window.Get([buffer, MPI.DOUBLE], target)
-            window.Flush(target)
+            window.Flush_local(target)
 
         def put_by_mpi4py():
             window.Put([buffer, MPI.DOUBLE], target)
-            window.Flush(target)
+            window.Flush_local(target)
 
-        get_baselines.append(("mpi4py", get_by_mpi4py))
-        put_baselines.append(("mpi4py", put_by_mpi4py))
+        get_baselines.append(("mpi4py", get_by_mpi4py, lambda: window.Flush(target)))
+        put_baselines.append(("mpi4py", put_by_mpi4py, lambda: window.Flush(target)))
     elif runtime.rank == 0:
         print(f"binding/python: left out: {reason}")
     bench.compare("get patch 1 MiB", path, bandwidth, lambda: a.get(patch, out=buffer), get_baselines)

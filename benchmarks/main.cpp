@@ -124,8 +124,8 @@ int main(int argument_count, char** arguments) {
     run_command->add_option("--thread-level", thread_level, "asked of MPI (default: what Lapwing's settings need)")
         ->transform(CLI::CheckedTransformer{levels});
     run_command->add_flag("--full", options.full,
-                          "for prefetch/… and upc/…: the sizes of the publication, which take minutes; upc/apex-map/… "
-                          "together an hour or two");
+                          "for prefetch/…, upc/… and model/predict: the sizes of the publication, which take minutes; "
+                          "upc/apex-map/… and model/predict hours");
     run_command->add_flag("--weak", options.weak, "for prefetch/…: sizes grow with the number of ranks");
     run_command->add_flag("--value-only", options.value_only, "without the baselines");
 

@@ -1,13 +1,19 @@
 // model/predict: run times that the performance model predicts, compared with those that are measured: the three
-// programs of Zhang's thesis (2007, section 7.1), on global arrays and as UPC programs, without a cache. Rates and
-// programs are measured in turns, in one run. A row's value is the measured time, `predicted` that of the model; its
-// case ends with the error of equation 7.1. Sizes are smaller than the thesis's, whose fine-grained programs take
-// minutes.
+// programs of Zhang's thesis (2007, section 7.1), on global arrays and as UPC programs, without a cache and with it.
+// Rates and programs are measured in turns, in one run; with --full in the thesis's sizes, which take hours on a slow
+// network, and ten times. A row's value is the measured time, `predicted` that of the model, from rates alone, as for a
+// user: those of global arrays as lapwing-tune measures them, and the same of UPC's arrays. Rows "own elements
+// measured" take what an own element costs in the program's own array instead. With the cache there are two
+// predictions: "by patterns" with rates that were measured with the cache, as in the thesis's chapter 7.1, and with the
+// reads that the run has counted, as in 7.2.
 #include "harness.hpp"
 
 #include "median.hpp"
+#include "model/cached_platform.hpp"
+#include "model/recorded_hits.hpp"
 #include "model/run_time_prediction.hpp"
-#include "tools/measure_rates.hpp"
+#include "model_costs.hpp"
+#include "model_kernels.hpp"
 
 #include <lapwing/global_array.hpp>
 #include <lapwing/runtime.hpp>
@@ -16,10 +22,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
+#include <array>
 #include <cstdint>
-#include <functional>
-#include <random>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -27,16 +33,8 @@ namespace lapwing::bench {
 namespace {
 
 using namespace detail::model;
-using Index = std::int64_t;
-
-/// A program: what a rank does with three tables, and its description.
-struct Kernel {
-    std::string name;
-    Index elements = 0;   ///< of each table
-    Index block = 1;      ///< of the tables a and c
-    Index block_of_b = 1; ///< of b
-    ProgramDescription description;
-};
+using thesis::Index;
+using thesis::Kernel;
 
 /// Tables in plain memory, for the computation alone: every index leads to some element.
 struct Private {
@@ -46,118 +44,42 @@ struct Private {
     std::vector<double> values;
 };
 struct OfArray {
-    OfArray(Team& team, Index elements, Index block) : array{team, {elements}, BlockCyclic{{block}}} {}
+    OfArray(Team& team, Index elements, Index block, bool cached)
+        : array{team, {elements}, BlockCyclic{{block}}, options(cached)} {}
+    [[nodiscard]] static GlobalArrayOptions options(bool cached) {
+        GlobalArrayOptions chosen;
+        chosen.cache.mode = cached ? CacheMode::epoch : CacheMode::off;
+        return chosen;
+    }
     [[nodiscard]] double read(Index i) const { return array(i); }
     void write(Index i, double value) { array(i) = value; }
-    GlobalArray<double, 1> array;
+    [[nodiscard]] StatisticsValues statistics() const { return array.statistics(); }
+    using Array = GlobalArray<double, 1>;
+    Array array;
 };
+/// Cached if the program is.
 struct OfUpc {
-    OfUpc(Team&, Index elements, Index block)
+    OfUpc(Team&, Index elements, Index block, bool)
         : array{static_cast<std::size_t>(elements), static_cast<std::size_t>(block)} {}
     [[nodiscard]] double read(Index i) const { return array[i]; }
     void write(Index i, double value) { array[i] = value; }
-    upc::SharedArray<double, upc::dynamic_block> array;
+    using Array = upc::SharedArray<double, upc::dynamic_block>;
+    Array array;
 };
+constexpr std::int64_t upc_measured_elements = 1 << 17; ///< of each rank
 
-/// array[loc]++ at random places.
-template <class Table>
-void histogram(Table& table, Index elements, Index increments, int rank) {
-    std::mt19937 random{static_cast<unsigned>(rank) + 1};
-    for (Index k = 0; k < increments; ++k) {
-        const auto i = static_cast<Index>(random() % static_cast<unsigned>(elements));
-        table.write(i, table.read(i) + 1);
-    }
-}
-
-/// C = A B for the rank's rows, which are dealt in turn; the columns of B are, too.
-template <class Table>
-void multiply(Table& a, Table& b, Table& c, Index n, int rank, int ranks) {
-    for (Index i = rank; i < n; i += ranks)
-        for (Index j = 0; j < n; ++j) {
-            c.write(i * n + j, 0);
-            for (Index k = 0; k < n; ++k) c.write(i * n + j, c.read(i * n + j) + a.read(i * n + k) * b.read(k * n + j));
-        }
-}
-
-/// The edges of an image whose rows are in blocks.
-template <class Table>
-void sobel(Table& o, Table& e, Index n, int rank, int ranks) {
-    const Index first = std::max<Index>(1, n / ranks * rank);
-    const Index last = std::min<Index>(n - 1, n / ranks * (rank + 1));
-    for (Index i = first; i < last; ++i)
-        for (Index j = 1; j < n - 1; ++j) {
-            const auto at = [&](Index row, Index column) { return o.read(row * n + column); };
-            double d1 = at(i - 1, j + 1) - at(i - 1, j - 1);
-            d1 += 2 * (at(i, j + 1) - at(i, j - 1));
-            d1 += at(i + 1, j + 1) - at(i + 1, j - 1);
-            double d2 = at(i - 1, j - 1) - at(i + 1, j - 1);
-            d2 += 2 * (at(i - 1, j) - at(i + 1, j));
-            d2 += at(i - 1, j + 1) - at(i + 1, j + 1);
-            e.write(i * n + j, std::min(255.0, std::sqrt(d1 * d1 + d2 * d2)));
-        }
-}
-
-constexpr Index histogram_elements = Index{1} << 20;
-constexpr Index increments = 3000;
-constexpr Index matrix = 48;
-constexpr Index image = 480;
-
-[[nodiscard]] Reference reference(std::string object, bool write, Index count, ReferenceAffinity affinity, Walk walk) {
-    return {.name = object,
-            .object = std::move(object),
-            .write = write,
-            .count = static_cast<std::uint64_t>(count),
-            .affinity = affinity,
-            .walk = walk};
-}
-
-[[nodiscard]] ProgramDescription described(const std::string& name, Index elements, Index block, Index block_of_b,
-                                           int ranks, std::vector<Reference> references) {
-    ProgramDescription program{.threads = ranks};
-    for (const char* const table : {"a", "b", "c"})
-        program.objects.push_back({.name = table,
-                                   .elements = static_cast<std::uint64_t>(elements),
-                                   .block = static_cast<std::uint64_t>(*table == 'b' ? block_of_b : block)});
-    program.intervals.push_back({.name = name, .references = std::move(references)});
-    return program;
-}
-
-[[nodiscard]] std::vector<Kernel> kernels(int ranks) {
-    const ReferenceAffinity own{ReferenceAffinity::Kind::own};
-    const ReferenceAffinity whole{};
-    const auto shift = [](Index by) { return ReferenceAffinity{ReferenceAffinity::Kind::shift, by}; };
-    const Walk random{};
-    const Walk unit{Walk::Kind::stride, 1};
-    // Of the rank with the most.
-    const Index rows = (matrix + ranks - 1) / ranks;
-    const Index inner = rows * matrix * matrix;
-    const Index pixels = image / ranks * (image - 2);
-    std::vector<Kernel> result{{"histogram", histogram_elements, 1, 1, {}},
-                               {"matmul", matrix * matrix, matrix, 1, {}},
-                               {"sobel", image * image, image / ranks * image, 1, {}}};
-    std::vector<std::vector<Reference>> references{
-        {reference("a", false, increments, whole, random), reference("a", true, increments, whole, random)},
-        {reference("c", true, inner + rows * matrix, own, unit), reference("c", false, inner, own, unit),
-         reference("a", false, inner, own, unit), reference("b", false, inner, whole, {Walk::Kind::stride, matrix})},
-        {reference("c", true, pixels, own, unit), reference("a", false, 2 * pixels, own, unit),
-         reference("a", false, 5 * pixels, shift(-image), unit),
-         reference("a", false, 5 * pixels, shift(image), unit)}};
-    for (std::size_t k = 0; k < result.size(); ++k)
-        result[k].description = described(result[k].name, result[k].elements, result[k].block, result[k].block_of_b,
-                                          ranks, std::move(references[k]));
-    return result;
-}
-
-template <class Table>
-void run_kernel(const Kernel& kernel, Table& a, Table& b, Table& c, int rank, int ranks) {
-    if (kernel.name == "histogram") histogram(a, kernel.elements, increments, rank);
-    else if (kernel.name == "matmul") multiply(a, b, c, matrix, rank, ranks);
-    else sobel(a, c, image, rank, ranks);
+/// Of the calling rank, for all tables.
+[[nodiscard]] StatisticsValues counters(const OfUpc&, const OfUpc&) { return upc::statistics(); }
+[[nodiscard]] StatisticsValues counters(const OfArray& a, const OfArray& b) {
+    StatisticsValues sum = a.statistics();
+    return sum += b.statistics();
 }
 
 struct Measured {
-    std::vector<double> predicted;
     std::vector<double> actual;
+    std::vector<double> predicted;
+    std::vector<double> own_measured; ///< with what an own element costs in the program's array
+    std::vector<double> by_patterns;  ///< with a cache
 };
 
 /// The first of the elements that a rank has.
@@ -183,76 +105,196 @@ template <class Table>
     };
     const double seconds = tools::slowest_seconds(team, {.run = run}, 9);
     keep(sum);
-    return seconds / static_cast<double>(count);
+    return seconds / static_cast<double>(std::max<std::size_t>(count, 1));
 }
 
-/// Collective: one measurement of the rates and of the program.
-template <class Table>
-void measure(Team& team, Path path, double rate_seconds, const Kernel& kernel, Table& a, Table& b, Table& c,
-             Measured& result) {
-    const int rank = team.rank().value;
-    MeasuredRates rates;
-    tools::measure_access_rates(team, path, rate_seconds, rates);
-    const std::vector<Index> own_list = own_elements(kernel, rank, team.size());
-    const double own = own_seconds(team, a, own_list);
-    Private plain_a{kernel.elements}, plain_b{kernel.elements}, plain_c{kernel.elements};
-    const double private_own = own_seconds(team, plain_a, own_list);
-    const double computation = tools::slowest_seconds(
-        team, {.run = [&] { run_kernel(kernel, plain_a, plain_b, plain_c, rank, team.size()); }}, 3);
-    AccessPlatform platform{.rates = access_rates(rates, name(path), false)};
-    // The computation has the accesses already, to private memory.
+/// What the caches of all ranks have counted of a run.
+class CountedRun {
+public:
+    template <class Table>
+    CountedRun(const Table& a, const Table& b) : before_{counters(a, b)} {}
+
+    template <class Table>
+    [[nodiscard]] CountedAccesses accesses(Team& team, const Table& a, const Table& b) const {
+        const StatisticsValues after = counters(a, b);
+        const auto since = [&](Counter counter) { return static_cast<double>(after[counter] - before_[counter]); };
+        std::array<double, 3> sums{since(Counter::cache_misses), since(Counter::cache_passed),
+                                   since(Counter::read_ahead_issued)};
+        team.sum(std::span<double>{sums});
+        return {.misses = sums[0], .passed = sums[1], .ahead = sums[2]};
+    }
+
+private:
+    StatisticsValues before_;
+};
+
+/// What is measured of a kernel beside the rates.
+struct KernelTimes {
+    double computation = 0;
+    double own = 0;         ///< an access to an own element
+    double private_own = 0; ///< the same to private memory
+    CountedAccesses counted = {};
+};
+
+/// The computation has the accesses already, to private memory: what the array's elements take on top of it.
+[[nodiscard]] RateCurve beside_private(const RateCurve& rate, const RateCurve& plain) {
+    constexpr std::uint64_t many = std::uint64_t{1} << 14;
+    return RateCurve{std::max(0.0, rate.seconds(many) - plain.seconds(many))};
+}
+
+/// The platform of a path, from rates alone.
+[[nodiscard]] AccessPlatform platform_of(const CostTables& costs, Path path, bool cached) {
+    AccessPlatform platform{.rates = access_rates(costs.rates, name(path), cached)};
+    find_exploited(platform);
+    const RateCurve& plain = rate_of(costs.rates, "private.read");
     for (const bool write : {false, true})
-        platform.rates.of(AccessPattern::local, write) = RateCurve{std::max(0.0, own - private_own)};
-    platform.barrier_seconds = rate_of(rates, fmt::format("{}.barrier", name(path))).seconds(1);
+        platform.rates.of(AccessPattern::local, write) =
+            beside_private(platform.rates.of(AccessPattern::local, write), plain);
+    platform.barrier_seconds = rate_of(costs.rates, fmt::format("{}.barrier", name(path))).seconds(1);
+    return platform;
+}
+
+/// On rank 0, which knows the costs.
+void predict(const Kernel& kernel, const CostTables& costs, Path path, bool cached, const KernelTimes& times,
+             Measured& result) {
     ProgramDescription program = kernel.description;
-    program.intervals.front().computation_seconds = computation;
+    program.intervals.front().computation_seconds = times.computation;
+    AccessPlatform platform = platform_of(costs, path, false);
+    if (cached) {
+        result.by_patterns.push_back(predict_run_time(program, platform_of(costs, path, true)).seconds);
+        platform.cache = cache_on(costs, name(path), {});
+        for (RateCurve& hit : platform.cache->hit) hit = beside_private(hit, rate_of(costs.rates, "private.read"));
+        use_counted(program, times.counted, *platform.cache);
+    }
     result.predicted.push_back(predict_run_time(program, platform).seconds);
+    const RateCurve own{std::max(0.0, times.own - times.private_own)};
+    for (const bool write : {false, true}) platform.rates.of(AccessPattern::local, write) = own;
+    result.own_measured.push_back(predict_run_time(program, platform).seconds);
+}
+
+/// Collective. Puts the rates of UPC's elements in the place of those of global arrays.
+void use_rates_of(const GlobalArray<double, 1>*, Team&, const Route&, double, bool, CostTables&) {}
+void use_rates_of(const upc::SharedArray<double, upc::dynamic_block>*, Team& team, const Route& route, double seconds,
+                  bool cached, CostTables& costs) {
+    constexpr std::int64_t of_rank = upc_measured_elements;
+    upc::SharedArray<double, upc::dynamic_block> a{static_cast<std::size_t>(of_rank * team.size()),
+                                                   static_cast<std::size_t>(of_rank)};
+    const tools::MeasuredElements elements{
+        .of_rank = of_rank,
+        .index = [](int rank, std::int64_t number) { return of_rank * rank + number; },
+        .read =
+            [&a](std::span<const std::int64_t> list) {
+                double sum = 0;
+                for (const std::int64_t i : list) sum += a[i];
+                keep(sum);
+            },
+        .write =
+            [&a](std::span<const std::int64_t> list) {
+                for (const std::int64_t i : list) a[i] = 1.0;
+            }};
+    tools::measure_element_rates(team, route.path, seconds, elements, cached, costs.rates);
+    team.barrier();
+}
+
+/// Collective: one run of a kernel.
+template <class Table>
+void measure(Team& team, Path path, const CostTables& costs, const Kernel& kernel, bool cached, Measured& result) {
+    const int rank = team.rank().value;
+    Table a{team, kernel.elements, kernel.block, cached};
+    Table b{team, kernel.elements, kernel.block_of_b, cached};
+    Table c{team, kernel.elements, kernel.block, cached};
+    KernelTimes times;
+    const std::vector<Index> own_list = own_elements(kernel, rank, team.size());
+    times.own = own_seconds(team, a, own_list);
+    Private plain_a{kernel.elements}, plain_b{kernel.elements}, plain_c{kernel.elements};
+    times.private_own = own_seconds(team, plain_a, own_list);
+    times.computation = tools::slowest_seconds(
+        team, {.run = [&] { thesis::run_kernel(kernel, plain_a, plain_b, plain_c, rank, team.size()); }}, 3);
+    const CountedRun counted{a, b};
     result.actual.push_back(tools::slowest_seconds(team,
                                                    {.run =
                                                         [&] {
-                                                            run_kernel(kernel, a, b, c, rank, team.size());
+                                                            thesis::run_kernel(kernel, a, b, c, rank, team.size());
                                                             team.barrier();
                                                         }},
                                                    1));
+    times.counted = counted.accesses(team, a, b);
+    if (rank == 0) predict(kernel, costs, path, cached, times, result);
+    team.barrier();
+}
+
+void add_row(Context& context, const std::string& case_name, const Measured& measured,
+             const std::vector<double>& predicted) {
+    const auto [low, high] = std::ranges::minmax(measured.actual);
+    context.add({.case_name = case_name,
+                 .metric = "time",
+                 .value = 1e3 * median(measured.actual),
+                 .unit = "ms",
+                 .baseline = "none",
+                 .min = 1e3 * low,
+                 .max = 1e3 * high,
+                 .repetitions = static_cast<int>(measured.actual.size()),
+                 .predicted = 1e3 * median(predicted)});
+}
+
+/// How much of it is run.
+struct Extent {
+    thesis::Sizes sizes = {};
+    int turns = 5;
+    double rate_seconds = 5;
+};
+[[nodiscard]] Extent extent_of(const Options& options) {
+    Extent extent;
+    const bool hasty = options.seconds < 0.05; // only to be seen that it runs
+    if (options.full) extent = {.sizes = thesis::published_sizes(), .turns = 10};
+    else if (hasty) extent = {.sizes = thesis::small_sizes(), .turns = 1, .rate_seconds = 1};
+    if (options.repetitions > 0) extent.turns = options.repetitions;
+    return extent;
 }
 
 template <class Table>
-void predict(Context& context, Team& team, Path path, std::string_view kind) {
-    for (const Kernel& kernel : kernels(team.size())) {
-        Table a{team, kernel.elements, kernel.block};
-        Table b{team, kernel.elements, kernel.block_of_b};
-        Table c{team, kernel.elements, kernel.block};
-        Measured measured;
-        const int repetitions = context.options().repetitions > 0  ? context.options().repetitions
-                                : context.options().seconds < 0.05 ? 1
-                                                                   : 5;
-        // Short if it only has to run, or long enough for medians.
-        const double rate_seconds = context.options().seconds < 0.05 ? 1 : 5;
-        for (int k = 0; k < repetitions; ++k) measure(team, path, rate_seconds, kernel, a, b, c, measured);
-        if (context.rank() != 0) continue;
-        const double predicted = median(measured.predicted);
-        const double actual = median(measured.actual);
-        const auto [low, high] = std::ranges::minmax(measured.actual);
-        context.add({.case_name = fmt::format("{}, {}: predicted {:.3g} ms, error {:+.1f} %", kernel.name, kind,
-                                              1e3 * predicted, prediction_error(predicted, actual)),
-                     .metric = "time",
-                     .value = 1e3 * actual,
-                     .unit = "ms",
-                     .baseline = "none",
-                     .min = 1e3 * low,
-                     .max = 1e3 * high,
-                     .repetitions = repetitions,
-                     .predicted = 1e3 * predicted});
+void predict_all(Context& context, Team& team, const Route& route, const std::string& kind, bool cached) {
+    const Extent extent = extent_of(context.options());
+    const std::vector<Kernel> kernels = thesis::kernels(extent.sizes, team.size());
+    std::vector<Measured> measured(kernels.size());
+    for (int turn = 0; turn < extent.turns; ++turn) {
+        CostTables costs = measured_costs(team, route, extent.rate_seconds);
+        use_rates_of(static_cast<const typename Table::Array*>(nullptr), team, route, extent.rate_seconds, cached,
+                     costs);
+        for (std::size_t k = 0; k < kernels.size(); ++k)
+            measure<Table>(team, route.path, costs, kernels[k], cached, measured[k]);
     }
+    if (context.rank() != 0) return;
+    for (std::size_t k = 0; k < kernels.size(); ++k) {
+        const std::string name = fmt::format("{}, {}{}", kernels[k].name, kind, cached ? ", cache" : "");
+        add_row(context, name, measured[k], measured[k].predicted);
+        add_row(context, name + ", own elements measured", measured[k], measured[k].own_measured);
+        if (cached) add_row(context, name + ", by patterns", measured[k], measured[k].by_patterns);
+    }
+}
+
+/// With room for three tables, and for what is measured.
+[[nodiscard]] upc::ProgramOptions upc_options(const Context& context, bool cached) {
+    const thesis::Sizes sizes = extent_of(context.options()).sizes;
+    const auto elements = static_cast<std::uint64_t>(std::max(sizes.histogram, sizes.image * sizes.image));
+    upc::ProgramOptions options;
+    options.cache.mode = cached ? CacheMode::epoch : CacheMode::off;
+    options.heap_bytes = 4 * sizeof(double) * elements / static_cast<std::uint64_t>(context.size()) +
+                         2 * sizeof(double) * upc_measured_elements;
+    return options;
 }
 
 void model_predict(Context& context) {
     Runtime runtime;
     const Route route = context.measure_against(runtime);
-    predict<OfArray>(context, runtime, route.path, "global arrays");
-    {
-        const upc::Program program{runtime};
-        predict<OfUpc>(context, runtime, route.path, "UPC");
+    for (const bool cached : {false, true}) {
+        if (cached && route.path == Path::direct) {
+            context.skip("with the cache", "what ranks of a node share is not cached");
+            continue;
+        }
+        predict_all<OfArray>(context, runtime, route, "global arrays", cached);
+        const upc::Program program{runtime, upc_options(context, cached)};
+        predict_all<OfUpc>(context, runtime, route, "UPC", cached);
     }
     runtime.close();
 }

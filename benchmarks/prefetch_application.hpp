@@ -40,7 +40,7 @@ struct PrefetchCalls {
     std::function<void()> before_loop = [] {};
     /// After the barrier at the end of each step; only where the program keeps copies consistent itself.
     std::function<void(std::int64_t step)> in_loop = [](std::int64_t) {};
-    std::function<void()> behind_loop = [] {};
+    std::function<void()> after_loop = [] {};
 };
 
 /// An application with its arrays. All calls are collective.

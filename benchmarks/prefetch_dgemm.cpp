@@ -76,7 +76,7 @@ public:
             runtime_.barrier();
             calls.in_loop(step);
         }
-        calls.behind_loop();
+        calls.after_loop();
     }
     void run_by_hand(std::int64_t steps) override {
         const Range rows = c_.local_domain().range(0);
@@ -118,7 +118,7 @@ public:
                         a_.update();
                         b_.update();
                     },
-                .behind_loop =
+                .after_loop =
                     [this] {
                         a_.evict();
                         b_.evict();

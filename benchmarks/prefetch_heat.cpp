@@ -54,7 +54,7 @@ public:
             calls.in_loop(step);
             look(step);
         }
-        calls.behind_loop();
+        calls.after_loop();
     }
     void run_by_hand(std::int64_t steps) override {
         std::array<Halo<double, 3>, 2> halos{Halo{fields_[0], 1}, Halo{fields_[1], 1}};
@@ -93,7 +93,7 @@ public:
                         for (Temperature& field : fields_) field.prefetch(star, options);
                     },
                 .in_loop = [this](std::int64_t step) { next(step).update(); },
-                .behind_loop =
+                .after_loop =
                     [this] {
                         for (Temperature& field : fields_) field.evict();
                     }};

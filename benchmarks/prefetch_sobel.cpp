@@ -47,7 +47,7 @@ public:
             runtime_.barrier();
             calls.in_loop(frame);
         }
-        calls.behind_loop();
+        calls.after_loop();
     }
     void run_by_hand(std::int64_t steps) override {
         Halo halo{image_, 1};
@@ -75,7 +75,7 @@ public:
     [[nodiscard]] PrefetchCalls prefetch_calls(const PrefetchOptions& options) override {
         return {.before_loop = [this, options] { image_.prefetch(Stencil{.depth = 1, .corners = true}, options); },
                 .in_loop = [this](std::int64_t) { image_.update(); },
-                .behind_loop = [this] { image_.evict(); }};
+                .after_loop = [this] { image_.evict(); }};
     }
 
 private:

@@ -97,7 +97,7 @@ public:
             runtime_.barrier();
             calls.in_loop(step);
         }
-        calls.behind_loop();
+        calls.after_loop();
     }
     void run_by_hand(std::int64_t steps) override {
         std::vector<double> all(static_cast<std::size_t>(n_));
@@ -122,7 +122,7 @@ public:
     [[nodiscard]] PrefetchCalls prefetch_calls(const PrefetchOptions& options) override {
         return {.before_loop = [this, options] { x_.prefetch(AllToAll{}, options); },
                 .in_loop = [this](std::int64_t) { x_.update(); },
-                .behind_loop = [this] { x_.evict(); }};
+                .after_loop = [this] { x_.evict(); }};
     }
 
 private:

@@ -54,7 +54,7 @@ public:
             runtime_.barrier();
             calls.in_loop(step);
         }
-        calls.behind_loop();
+        calls.after_loop();
     }
     void run_by_hand(std::int64_t steps) override {
         Halo halo{in_, radius};
@@ -88,7 +88,7 @@ public:
     [[nodiscard]] PrefetchCalls prefetch_calls(const PrefetchOptions& options) override {
         return {.before_loop = [this, options] { in_.prefetch(Stencil{.depth = radius, .corners = false}, options); },
                 .in_loop = [this](std::int64_t) { in_.update(); },
-                .behind_loop = [this] { in_.evict(); }};
+                .after_loop = [this] { in_.evict(); }};
     }
 
 private:

@@ -52,7 +52,7 @@ public:
             runtime_.barrier();
             calls.in_loop(step);
         }
-        calls.behind_loop();
+        calls.after_loop();
     }
     void run_by_hand(std::int64_t steps) override {
         const auto own = static_cast<std::int64_t>(rows_.size());
@@ -78,7 +78,7 @@ public:
     [[nodiscard]] PrefetchCalls prefetch_calls(const PrefetchOptions& options) override {
         return {.before_loop = [this, options] { a_.prefetch(Transpose{}, options); },
                 .in_loop = [this](std::int64_t) { a_.update(); },
-                .behind_loop = [this] { a_.evict(); }};
+                .after_loop = [this] { a_.evict(); }};
     }
 
 private:

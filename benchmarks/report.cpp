@@ -35,6 +35,7 @@ Json to_json(const Row& row) {
         {"repetitions", row.repetitions},
     };
     if (row.predicted) json["predicted"] = *row.predicted;
+    if (row.predicted_gain) json["predicted_gain"] = *row.predicted_gain;
     return json;
 }
 

@@ -23,7 +23,8 @@ struct Row {
     double min = 0;                   ///< of the value, over the repetitions
     double max = 0;
     int repetitions = 0;
-    std::optional<double> predicted = {}; ///< the value that the cost model gives
+    std::optional<double> predicted = {};      ///< the value that the cost model gives
+    std::optional<double> predicted_gain = {}; ///< how much less than the baseline's value
 };
 
 /// `row` as a line for people.

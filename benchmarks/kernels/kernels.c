@@ -223,7 +223,7 @@ void lapwing_c_make(int kernel, const int64_t* of, const void* input) {
     lapwing_array_create(runtime, type, count, turned, &distribution, NULL, &to);
     if (kernel == LAPWING_HEAT) start_heat();
     if (kernel == LAPWING_PRODUCT) keep_own_rows((const lapwing_matrix_rows*)input);
-    /* Whole rows of the own part. */
+    /* Whole rows of the rank's own part. */
     if (count == 2 && own_block(from, own, &memory, strides))
         for (i = 0; i < (int64_t)own[0].size; ++i)
             memcpy((char*)memory + (uint64_t)(i * strides[0]) * bytes,

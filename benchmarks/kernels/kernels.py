@@ -78,7 +78,7 @@ def heat(now, next, steps):
 
 
 class Products:
-    """Products of a sparse matrix in compressed rows with x, of which the own rows are kept."""
+    """Products of a sparse matrix in compressed rows with x, of which the rank's own rows are kept."""
 
     def __init__(self, row_start, column, value, x):
         own = x.domains()
@@ -92,7 +92,7 @@ class Products:
             self._entries.append((column[at], value[at]))
 
     def __call__(self, x, y):
-        """y = A x for the own rows. x must be complete; y is a NumPy array."""
+        """y = A x for the rank's own rows. x must be complete; y is a NumPy array."""
         whole = x[...]
         sums = np.zeros(len(self._order))
         for column, value in self._entries:

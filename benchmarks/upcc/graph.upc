@@ -209,7 +209,7 @@ static void tell_of_graph(void) {
 
 /* --- breadth-first search */
 
-/* The smallest vertex behind `after` that has an edge. */
+/* The first vertex after `after` that has an edge. */
 static int64_t next_root(int64_t after) {
     int64_t found = INT64_MAX;
     for (int64_t own = part.vertices - 1; own >= 0; --own) {

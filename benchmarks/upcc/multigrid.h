@@ -55,7 +55,7 @@ static inline int owner_of(const problem_t* problem, int parts, int level, int z
     const int fine = z << level;
     return (int)((long)fine * parts / (problem->cells + 1));
 }
-/* The first plane of a part; that of part `parts` is behind the last. */
+/* The first plane of a part; that of part `parts` follows the last. */
 static inline int first_of(const problem_t* problem, int parts, int level, int part) {
     const long fine = ((long)part * (problem->cells + 1) + parts - 1) / parts; /* the least with fine * parts >= ... */
     return (int)((fine + (1L << level) - 1) >> level);
