@@ -82,7 +82,7 @@ class Box:
 
 
 class GlobalArrayPrinter:
-    """The own part is shown, as far as it is one block."""
+    """Shows the rank's own part, as far as it is one block."""
 
     def __init__(self, value):
         self.value, self.state = value, value["state_"]

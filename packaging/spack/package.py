@@ -19,6 +19,7 @@ class Lapwing(CMakePackage):
     variant("python", default=False, description="The Python package")
     variant("tools", default=True, description="lapwing-info and lapwing-tune")
     variant("upcc", default=False, description="lapwing-upcc, a compiler for UPC programs")
+    variant("otf2", default=False, description="Archives in the Open Trace Format 2 (LAPWING_TOOLS=otf2:DIRECTORY)")
     variant("checks", default="1", values=("0", "1", "2", "3"), description="What the library checks")
 
     depends_on("cxx", type="build")
@@ -34,6 +35,7 @@ class Lapwing(CMakePackage):
     depends_on("xxhash@0.8:")
     depends_on("cli11@2.1:", when="+tools")
     depends_on("nlohmann-json@3.9:", when="+tools")
+    depends_on("otf2@3:", when="+otf2")
     depends_on("llvm@15: +clang", when="+upcc")
     extends("python", when="+python")
     with when("+python"):
@@ -55,6 +57,7 @@ class Lapwing(CMakePackage):
             self.define_from_variant("LAPWING_BUILD_FORTRAN", "fortran"),
             self.define_from_variant("LAPWING_BUILD_TOOLS", "tools"),
             self.define_from_variant("LAPWING_ASSERTION_LEVEL", "checks"),
+            self.define_from_variant("LAPWING_OTF2", "otf2"),
             self.define("LAPWING_BUILD_PYTHON", "ON" if spec.satisfies("+python") else "OFF"),
             self.define("LAPWING_BUILD_TESTS", self.run_tests),
             self.define("LAPWING_BUILD_BENCHMARKS", False),

@@ -3,6 +3,7 @@
 
   check_docs.py settings PROGRAM     the table in docs/settings.md is what `PROGRAM --markdown` prints
   check_docs.py scale PROGRAM        the tables of docs/architecture.md on scale are what `PROGRAM --markdown` prints
+  check_docs.py scale FILE.md        ... are what is in the file, but for the rows of ten thousand ranks
   check_docs.py example              the program in README.md is examples/hello.cpp, that in docs/python.md examples/python/hello.py,
                                      that in docs/fortran.md examples/fortran/hello.f90, and the first page is short
   check_docs.py litmus               every row of the table in docs/consistency.md has its test case, and the other way round
@@ -13,7 +14,8 @@
                                      // [end], and every such part is shown
   check_docs.py counters             the table in docs/troubleshooting.md has the counters of all rooms, in the order in which
                                      they are printed
-  check_docs.py bars                 the table of docs/bars.md is what `scripts/bench bars` prints
+  check_docs.py bars                 the table of docs/bars.md is what `scripts/bench bars` prints, and the page names every benchmark
+  check_docs.py docstrings           no line of a program in a docstring was broken in the middle, as a formatter does with text
   check_docs.py pictures             docs/pictures/*.svg show the words of the texts that they are made from
   check_docs.py claims               programs that the pages name are built, what they say is formatted is checked, and numbers of
                                      counters, litmus tests and settings are right
@@ -53,9 +55,12 @@ def settings(root, program):
     return same(documented, printed, "docs/settings.md", "lapwing-info --markdown")
 
 
-def scale(root, program):
-    printed = subprocess.run([program, "--markdown"], check=True, stdout=subprocess.PIPE, text=True).stdout
+def scale(root, source):
     documented = part((root / "docs" / "architecture.md").read_text(), "scale", "docs/architecture.md")
+    if source.endswith(".md"):
+        few = "".join(line for line in documented.splitlines(True) if "| 10,000 |" not in line)
+        return same(few, Path(source).read_text(), "docs/architecture.md", source)
+    printed = subprocess.run([source, "--markdown"], check=True, stdout=subprocess.PIPE, text=True).stdout
     return same(documented, printed, "docs/architecture.md", "scale_test --markdown")
 
 
@@ -77,6 +82,8 @@ def example(root):
     right = same(of_python, f"```python\n{(root / 'examples/python/hello.py').read_text()}```\n", "docs/python.md", "examples/python/hello.py")
     of_fortran = part((root / "docs" / "fortran.md").read_text(), "examples/fortran/hello.f90", "docs/fortran.md")
     right &= same(of_fortran, f"```fortran\n{(root / 'examples/fortran/hello.f90').read_text()}```\n", "docs/fortran.md", "examples/fortran/hello.f90")
+    of_c = part((root / "docs" / "c.md").read_text(), "examples/c/hello.c", "docs/c.md")
+    right &= same(of_c, f"```c\n{(root / 'examples/c/hello.c').read_text()}```\n", "docs/c.md", "examples/c/hello.c")
     return same(shown[1], (root / "examples" / "hello.cpp").read_text(), "README.md", "examples/hello.cpp") and right
 
 
@@ -250,8 +257,32 @@ def counters(root):
 
 
 def bars(root):
+    page = (root / "docs" / "bars.md").read_text()
+    registered = {name for source in (root / "benchmarks").rglob("*.cpp")
+                  for one in re.findall(r"\bRegistration\b[^;]*;", source.read_text()) for name in re.findall(r'\.name = "([^"]+)"', one)}
+    missing = sorted(name for name in registered if f"`{name}`" not in page)
+    for name in missing:
+        print(f"docs/bars.md does not name the benchmark {name}")
     printed = subprocess.run([sys.executable, root / "scripts" / "bench", "bars"], check=True, stdout=subprocess.PIPE, text=True).stdout
-    return same(part((root / "docs" / "bars.md").read_text(), "bars", "docs/bars.md"), printed, "docs/bars.md", "scripts/bench bars")
+    return same(part(page, "bars", "docs/bars.md"), printed, "docs/bars.md", "scripts/bench bars") and bool(registered) and not missing
+
+
+def docstrings(root):
+    right = True
+    for header in sorted((root / "include").rglob("*.h*")):
+        inside = False
+        for number, line in enumerate(header.read_text().splitlines(), 1):
+            comment = re.match(r"\s*///? ?(.*)$", line)
+            text = comment[1] if comment else ""
+            if text.startswith("```"):
+                inside = not inside
+                continue
+            inside = inside and comment is not None
+            code = re.sub(r"\s*//.*$", "", text).rstrip() if inside else ""
+            if code and not re.search(r"[;{},(&|:=>)…]$|^#", code):
+                print(f"{header.relative_to(root)}:{number}: this is no end of a line of a program: {code}")
+                right = False
+    return right
 
 
 def pictures(root):
@@ -278,7 +309,7 @@ def claims(root):
         right = False
 
     built = "\n".join(file.read_text() for pattern in ("CMakeLists.txt", "*.cmake", "*.in")
-                      for folder in ("cmake", "tools", "benchmarks", "upc", "bindings", "src", "runtime", "transparent", "packaging")
+                      for folder in ("cmake", "tools", "benchmarks", "upc", "bindings", "src", "runtime", "packaging")
                       for file in (root / folder).rglob(pattern)) + (root / "CMakeLists.txt").read_text()
     counts = {
         "counters": sum(file.read_text().count("\nLAPWING_COUNTER(")
@@ -304,13 +335,13 @@ def claims(root):
 
 OF_PROGRAM = {"settings": settings, "scale": scale}
 CHECKS = {"example": example, "litmus": litmus, "links": links, "walks": walks, "snippets": snippets, "counters": counters,
-          "bars": bars, "pictures": pictures, "claims": claims}
+          "bars": bars, "docstrings": docstrings, "pictures": pictures, "claims": claims}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("check", choices=(*OF_PROGRAM, *CHECKS))
-    parser.add_argument("program", nargs="?", help="lapwing-info, or scale_test")
+    parser.add_argument("program", nargs="?", help="lapwing-info; scale_test, or the file that it has written")
     parser.add_argument("--root", type=Path, default=Path(__file__).resolve().parent.parent.parent)
     arguments = parser.parse_args()
     if (arguments.check in OF_PROGRAM) != (arguments.program is not None):
