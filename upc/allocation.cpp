@@ -1,7 +1,7 @@
 #include "upc/allocation.hpp"
 
 #include "upc/program.hpp"
-#include "window/memory.hpp"
+#include "window/window_memory.hpp"
 
 #include <lapwing/detail/config.hpp>
 #include <lapwing/error.hpp>

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "upc/heap.hpp"
-#include "upc/layout.hpp"
+#include "upc/heap_layout.hpp"
 
 #include <lapwing/error.hpp>
 #include <lapwing/upc.h>

@@ -1,6 +1,6 @@
 #include "upc/element_share.hpp"
 
-#include "upc/collectives.hpp"
+#include "upc/data_collectives.hpp"
 #include "upc/program.hpp"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 #pragma once
 
+#include "upc/heap_layout.hpp"
 #include "upc/heap_metadata.hpp"
-#include "upc/layout.hpp"
 #include "upc/queue_lock.hpp"
 
 #include <lapwing/window.hpp>

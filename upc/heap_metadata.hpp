@@ -1,6 +1,6 @@
 #pragma once
 
-#include "upc/layout.hpp"
+#include "upc/heap_layout.hpp"
 
 #include <algorithm>
 #include <bit>

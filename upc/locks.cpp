@@ -1,6 +1,6 @@
 #include "upc/locks.hpp"
 
-#include "src/team/backoff.hpp"
+#include "src/team/retry_pause.hpp"
 #include "src/team/team_state.hpp"
 #include "upc/program.hpp"
 

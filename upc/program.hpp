@@ -1,10 +1,10 @@
 #pragma once
 
 #include "upc/allocation.hpp"
+#include "upc/heap_layout.hpp"
 #include "upc/last_words.hpp"
-#include "upc/layout.hpp"
 #include "upc/locks.hpp"
-#include "upc/memory.hpp"
+#include "upc/reads_and_writes.hpp"
 #include "upc/session.hpp"
 #include "upc/transfers.hpp"
 

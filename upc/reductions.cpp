@@ -1,6 +1,6 @@
 // UPC's reductions: each thread combines its own elements in place, then one value per thread is combined, or one per
 // round in which the blocks go to all threads.
-#include "upc/collectives.hpp"
+#include "upc/data_collectives.hpp"
 #include "upc/element_layout.hpp"
 #include "upc/element_share.hpp"
 #include "upc/guarded.hpp"

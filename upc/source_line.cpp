@@ -1,5 +1,5 @@
 // From an address in the program to its source line, for records of accesses.
-#include "upc/recorder.hpp"
+#include "upc/access_recorder.hpp"
 
 #include <fmt/format.h>
 

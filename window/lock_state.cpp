@@ -1,7 +1,7 @@
 #include "window/lock_state.hpp"
 
 #include "src/support/log.hpp"
-#include "src/team/backoff.hpp"
+#include "src/team/retry_pause.hpp"
 #include "src/team/team_registry.hpp"
 #include "window/repeated_looks.hpp"
 #include "window/window_state.hpp"

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "window/access_order.hpp"
-#include "window/memory.hpp"
+#include "window/window_memory.hpp"
 
 #include <algorithm>
 #include <atomic>

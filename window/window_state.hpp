@@ -5,11 +5,11 @@
 #include "src/transport/transports.hpp"
 #include "src/transport/window_facts.hpp"
 #include "window/access_order.hpp"
-#include "window/memory.hpp"
 #include "window/notifications.hpp"
 #include "window/puts_and_gets.hpp"
 #include "window/remote_cache.hpp"
 #include "window/window_atomics.hpp"
+#include "window/window_memory.hpp"
 
 #include <lapwing/window.hpp>
 

@@ -84,7 +84,7 @@ bool TrialWindow::share_memory() {
 }
 
 /// Both MPIs put shared memory in files of /dev/shm. MPICH does not reserve it, and a write to what is not there is a
-/// SIGBUS; see memory_limit() of window/memory.cpp.
+/// SIGBUS; see memory_limit() of window/window_memory.cpp.
 std::string TrialWindow::lack_of_memory() const {
     std::uint64_t needed = WindowTrial::memory_bytes + alignment;
     support::check_mpi(MPI_Allreduce(MPI_IN_PLACE, &needed, 1, MPI_UINT64_T, MPI_SUM, request_.node_communicator),

@@ -1,4 +1,4 @@
-#include "upc/recorder.hpp"
+#include "upc/access_recorder.hpp"
 
 #include <lapwing/team.hpp>
 

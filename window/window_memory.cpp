@@ -1,4 +1,4 @@
-#include "window/memory.hpp"
+#include "window/window_memory.hpp"
 
 #include "src/mpi/agreement.hpp"
 #include "src/mpi/creation_lock.hpp"

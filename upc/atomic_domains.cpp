@@ -1,5 +1,5 @@
 // UPC's atomics, implemented by those of the heap's window.
-#include "upc/atomics.hpp"
+#include "upc/atomic_domains.hpp"
 
 #include "upc/guarded.hpp"
 #include "upc/program.hpp"

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "upc/recorder.hpp"
+#include "upc/access_recorder.hpp"
 
 #include <lapwing/detail/trace.hpp>
 #include <lapwing/upc.h>

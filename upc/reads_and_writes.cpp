@@ -1,4 +1,4 @@
-#include "upc/memory.hpp"
+#include "upc/reads_and_writes.hpp"
 
 #include "src/trace/recorder.hpp"
 #include "upc/program.hpp"

@@ -1,5 +1,5 @@
 // UPC's collectives that move blocks of memory.
-#include "upc/collectives.hpp"
+#include "upc/data_collectives.hpp"
 
 #include "src/support/hash.hpp"
 #include "src/team/barrier.hpp"
