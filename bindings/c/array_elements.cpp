@@ -133,13 +133,13 @@ void fetch_list(lapwing_array* array, int operation, std::size_t count, const st
     const ArrayInside& inside = inside_of(array);
     const lapwing_type type = inside.array.type();
     const mpi::AtomicOperation what = atomic_operation_of(operation, 8, type);
+    const mpi::AtomicType how = atomic_type_of(type);
     if (inside.array.replicated()) inside.array.refuse_atomic("fetch", {});
     static constexpr std::uint64_t nothing = 0;
     const bool reads = what == mpi::AtomicOperation::read;
     AtomicList atomics{type, count, reads ? &nothing : operands, reads || one_operand, before};
     const auto places = places_of(inside, ".fetch", count, indices);
-    end_list(arrays::start_list_of_atomics(inside.array.window_of(".fetch"), what, atomic_type_of(type), places,
-                                           atomics.list, "fetch"),
+    end_list(arrays::start_list_of_atomics(inside.array.window_of(".fetch"), what, how, places, atomics.list, "fetch"),
              atomics, completion);
 }
 
@@ -148,13 +148,13 @@ void compare_swap_list(lapwing_array* array, std::size_t count, const std::int64
                        lapwing_completion** completion) {
     const ArrayInside& inside = inside_of(array);
     const lapwing_type type = inside.array.type();
-    (void)atomic_type_of(type);
+    const mpi::AtomicType how = atomic_type_of(type);
     if (inside.array.replicated()) inside.array.refuse_atomic("compare_swap", {});
     AtomicList atomics{type, count, desired, one_desired, before, "desired"};
     atomics.expect(type, expected, one_expected);
     const auto places = places_of(inside, ".compare_swap", count, indices);
-    end_list(arrays::start_list_of_atomics(inside.array.window_of(".compare_swap"), Atomic::replace,
-                                           atomic_type_of(type), places, atomics.list, "compare_swap"),
+    end_list(arrays::start_list_of_atomics(inside.array.window_of(".compare_swap"), Atomic::replace, how, places,
+                                           atomics.list, "compare_swap"),
              atomics, completion);
 }
 

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include <atomic>
+#include <complex>
 #include <cstddef>
 #include <cstring>
 #include <type_traits>
@@ -21,9 +22,13 @@ namespace lapwing::detail::bindings {
 mpi::AtomicOperation atomic_operation_of(int operation, int count, lapwing_type type) {
     require_constant(operation, count, "operation",
                      count == 8 ? "LAPWING_ADD to LAPWING_READ" : "LAPWING_ADD to LAPWING_MAX");
+    with_atomic(type, [](const auto&) {});
+    const int kind = kind_of(type);
     const bool of_bits = operation >= LAPWING_AND && operation <= LAPWING_XOR;
-    (void)atomic_type_of(type);
-    if (of_bits && kind_of(type) == LAPWING_KIND_FLOAT) throw_no_number(type, "integers");
+    const bool compares = operation == LAPWING_MIN || operation == LAPWING_MAX;
+    if (of_bits && kind != LAPWING_KIND_SIGNED && kind != LAPWING_KIND_UNSIGNED) throw_no_number(type, "integers");
+    if (compares && kind > LAPWING_KIND_FLOAT) throw_no_number(type, "integers and floating point");
+    if (operation == LAPWING_ADD && kind == LAPWING_KIND_BYTES) throw_no_number(type, "numbers");
     return static_cast<mpi::AtomicOperation>(operation);
 }
 
@@ -66,6 +71,10 @@ T value_at(const void* memory) {
 }
 
 template <class T>
+constexpr bool is_complex = std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>;
+
+// The operations that a type does not have have been refused.
+template <class T>
 T fetch(Window& window, mpi::AtomicOperation operation, Rank rank, Offset offset, T operand, std::memory_order order) {
     using enum mpi::AtomicOperation;
     if constexpr (std::is_integral_v<T>) {
@@ -73,9 +82,12 @@ T fetch(Window& window, mpi::AtomicOperation operation, Rank rank, Offset offset
         if (operation == bit_or) return window.fetch_or(rank, offset, operand, order);
         if (operation == bit_xor) return window.fetch_xor(rank, offset, operand, order);
     }
-    if (operation == add) return window.fetch_add(rank, offset, operand, order);
-    if (operation == min) return window.fetch_min(rank, offset, operand, order);
-    if (operation == max) return window.fetch_max(rank, offset, operand, order);
+    if constexpr (std::is_arithmetic_v<T>) {
+        if (operation == min) return window.fetch_min(rank, offset, operand, order);
+        if (operation == max) return window.fetch_max(rank, offset, operand, order);
+    }
+    if constexpr (std::is_arithmetic_v<T> || is_complex<T>)
+        if (operation == add) return window.fetch_add(rank, offset, operand, order);
     if (operation == replace) return window.swap(rank, offset, operand, order);
     return window.atomic_read<T>(rank, offset, order);
 }
@@ -88,9 +100,11 @@ void update(Window& window, mpi::AtomicOperation operation, Rank rank, Offset of
         if (operation == bit_or) return window.bit_or(rank, offset, operand);
         if (operation == bit_xor) return window.bit_xor(rank, offset, operand);
     }
-    if (operation == add) return window.add(rank, offset, operand);
-    if (operation == min) return window.min(rank, offset, operand);
-    window.max(rank, offset, operand);
+    if constexpr (std::is_arithmetic_v<T>) {
+        if (operation == min) return window.min(rank, offset, operand);
+        if (operation == max) return window.max(rank, offset, operand);
+    }
+    if constexpr (std::is_arithmetic_v<T> || is_complex<T>) window.add(rank, offset, operand);
 }
 
 } // namespace
@@ -145,6 +159,7 @@ void fetch_list(lapwing_window* window, int operation, lapwing_type type, int ra
                 lapwing_completion** completion) {
     Window& one = window_of(window);
     const mpi::AtomicOperation what = atomic_operation_of(operation, 8, type);
+    const mpi::AtomicType how = atomic_type_of(type);
     static constexpr std::uint64_t nothing = 0;
     if (what == mpi::AtomicOperation::read) {
         operands = &nothing;
@@ -152,19 +167,18 @@ void fetch_list(lapwing_window* window, int operation, lapwing_type type, int ra
     }
     AtomicList atomics{type, count, operands, one_operand, before};
     set_offsets(atomics, offsets);
-    end_list(one.start_atomics(what, atomic_type_of(type), Rank{rank}, atomics.list, "fetch"), atomics, completion);
+    end_list(one.start_atomics(what, how, Rank{rank}, atomics.list, "fetch"), atomics, completion);
 }
 
 void compare_swap_list(lapwing_window* window, lapwing_type type, int rank, size_t count, const uint64_t* offsets,
                        const void* expected, bool one_expected, const void* desired, bool one_desired, void* before,
                        lapwing_completion** completion) {
     Window& one = window_of(window);
-    (void)atomic_type_of(type);
+    const mpi::AtomicType how = atomic_type_of(type);
     AtomicList atomics{type, count, desired, one_desired, before, "desired"};
     atomics.expect(type, expected, one_expected);
     set_offsets(atomics, offsets);
-    end_list(one.start_atomics(Atomic::replace, atomic_type_of(type), Rank{rank}, atomics.list, "compare_swap"),
-             atomics, completion);
+    end_list(one.start_atomics(Atomic::replace, how, Rank{rank}, atomics.list, "compare_swap"), atomics, completion);
 }
 
 } // namespace

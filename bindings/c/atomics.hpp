@@ -14,7 +14,7 @@
 
 namespace lapwing::detail::bindings {
 
-/// Throws RangeError for what is no operation, or not below `count`; UsageError for bit operations on floating point.
+/// Throws RangeError for what is no operation, or not below `count`; UsageError for one that the type does not have.
 [[nodiscard]] mpi::AtomicOperation atomic_operation_of(int operation, int count, lapwing_type type);
 
 /// The atomics of windows, with their arguments checked: RangeError, UsageError.

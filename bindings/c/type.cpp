@@ -138,7 +138,8 @@ mpi::AtomicType atomic_type_of(lapwing_type type) {
     case LAPWING_UINT64: return mpi::AtomicType::uint64;
     case LAPWING_FLOAT: return mpi::AtomicType::float32;
     case LAPWING_DOUBLE: return mpi::AtomicType::float64;
-    default: throw_no_number(type, "integers and floating point of 4 and 8 bytes");
+    default:
+        throw_no_number(type, "integers and floating point of 4 and 8 bytes; others have atomics on single values");
     }
 }
 

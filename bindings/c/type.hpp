@@ -7,7 +7,9 @@
 
 #include <mpi.h>
 
+#include <array>
 #include <complex>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <type_traits>
@@ -24,7 +26,8 @@ void require_type(lapwing_type type);
 [[nodiscard]] ElementKind element_kind_of(lapwing_type type) noexcept;
 /// MPI's own datatype; MPI_DATATYPE_NULL for LAPWING_BYTES.
 [[nodiscard]] MPI_Datatype mpi_type_of(lapwing_type type) noexcept;
-/// Throws UsageError for types of other sizes than 4 and 8 bytes, or that are not numbers.
+/// What lists of atomics work on. Throws UsageError for types of other sizes than 4 and 8 bytes, or that are not real
+/// numbers.
 [[nodiscard]] mpi::AtomicType atomic_type_of(lapwing_type type);
 [[noreturn]] void throw_no_number(lapwing_type type, const char* needed);
 
@@ -52,17 +55,23 @@ decltype(auto) with_any_number(lapwing_type type, Function&& function) {
     if (type == LAPWING_DOUBLE_COMPLEX) return function(std::complex<double>{});
     return with_number(type, function);
 }
-/// With the types that atomics work on.
+/// A value of LAPWING_BYTES(16) for atomics, which compare and swap it.
+struct SixteenBytes {
+    std::array<std::byte, 16> bytes;
+};
+/// With the types that single atomics work on; bytes as unsigned numbers, if there are such. Throws UsageError.
 template <class Function>
 decltype(auto) with_atomic(lapwing_type type, Function&& function) {
-    switch (atomic_type_of(type)) {
-    case mpi::AtomicType::int32: return function(std::int32_t{});
-    case mpi::AtomicType::uint32: return function(std::uint32_t{});
-    case mpi::AtomicType::int64: return function(std::int64_t{});
-    case mpi::AtomicType::uint64: return function(std::uint64_t{});
-    case mpi::AtomicType::float32: return function(float{});
-    default: return function(double{});
+    switch (type) {
+    case LAPWING_BYTES(1): return function(std::uint8_t{});
+    case LAPWING_BYTES(2): return function(std::uint16_t{});
+    case LAPWING_BYTES(4): return function(std::uint32_t{});
+    case LAPWING_BYTES(8): return function(std::uint64_t{});
+    case LAPWING_BYTES(16): return function(SixteenBytes{});
+    default: break;
     }
+    if (kind_of(type) == LAPWING_KIND_BYTES) throw_no_number(type, "numbers, and bytes of 1, 2, 4, 8 and 16");
+    return with_any_number(type, function);
 }
 
 } // namespace lapwing::detail::bindings

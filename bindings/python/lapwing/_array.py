@@ -10,7 +10,7 @@ from ._runtime import Shared, read_statistics, runtime as default_runtime
 from ._slice import Assignments, Slice
 from ._types import address, copied, dtype_of, source, target, type_of
 from ._ufunc import Arithmetic
-from ._window import OPERATIONS, ORDERS, Window, cache_options
+from ._window import OPERATIONS, ORDERS, Window, cache_options, operation_of
 
 
 class Array(Arithmetic, Shared, Assignments, Elements):
@@ -311,12 +311,12 @@ class Array(Arithmetic, Shared, Assignments, Elements):
 
     def fetch(self, operation, index, operand=None, order="relaxed"):
         """An atomic on an element: "add", "and", "or", "xor", "min", "max", "replace" or "read". Returns the previous value. `order`: "relaxed", "acquire",
-        "release", "acq_rel", "seq_cst". Local."""
+        "release", "acq_rel", "seq_cst". Which types: Window.fetch(). Local."""
         before = np.empty(1, self.dtype)
         value = None if operation == "read" else self._operand(operand)
         memory = ffi.NULL if value is None else address(value)
         index = self._one(index if isinstance(index, tuple) else (index,))
-        check(lib.lapwing_array_fetch(self._handle, OPERATIONS[operation], index, memory, address(before), ORDERS[order]))
+        check(lib.lapwing_array_fetch(self._handle, operation_of(operation, self.dtype), index, memory, address(before), ORDERS[order]))
         return before[0]
 
     def fetch_add(self, index, operand, order="relaxed"):
@@ -334,7 +334,7 @@ class Array(Arithmetic, Shared, Assignments, Elements):
         """An atomic without a result, complete at the next release or flush: hundreds travel in a message. Local."""
         value = self._operand(operand)
         index = self._one(index if isinstance(index, tuple) else (index,))
-        check(lib.lapwing_array_update(self._handle, OPERATIONS[operation], index, address(value)))
+        check(lib.lapwing_array_update(self._handle, operation_of(operation, self.dtype), index, address(value)))
 
     def _listed(self, key):
         indices, shape = _index.listed(key, self.shape, self.lower, self.step, "Array")

@@ -14,6 +14,13 @@ _MODES = {"off": 0, "epoch": 1, "read-only": 2, "transparent": 3}
 _PATHS = ("self", "direct", "rma", "service")
 
 
+def operation_of(operation, dtype):
+    """The number of an atomic's operation; for C a bool is an integer of 1 byte."""
+    if dtype.kind == "b" and operation in ("add", "min", "max"):
+        raise TypeError(f'lapwing: "{operation}" is no atomic for bool; there are "and", "or", "xor", "replace" and "read"')
+    return OPERATIONS[operation]
+
+
 def cache_options(structure, cache):
     """Fills lapwing_cache_options from a mode, or a dictionary of its members."""
     for name, value in ({} if cache is None else {"mode": cache} if isinstance(cache, str) else cache).items():
@@ -238,12 +245,13 @@ class Window(Shared):
         return np.asarray(value, dtype).reshape(1)
 
     def fetch(self, operation, rank, offset, operand=None, dtype=np.int64, order="relaxed"):
-        """An atomic on the value at `offset`: "add", "and", "or", "xor", "min", "max", "replace" or "read". Returns the previous value. Local."""
+        """An atomic on the value at `offset`: "add", "and", "or", "xor", "min", "max", "replace" or "read". Returns the previous value. Numbers of 1 to 8
+        bytes; complex numbers "add", "replace" and "read"; bool and other types of 1, 2, 4, 8 or 16 bytes the last two. Local."""
         dtype = np.dtype(dtype)
         before, value = np.empty(1, dtype), self._value(0 if operand is None and operation == "read" else operand, dtype)
         check(
             lib.lapwing_window_fetch(
-                self._handle, OPERATIONS[operation], type_of(dtype), rank, offset, address(value), address(before), ORDERS[order]
+                self._handle, operation_of(operation, dtype), type_of(dtype), rank, offset, address(value), address(before), ORDERS[order]
             )
         )
         return before[0]
@@ -261,8 +269,9 @@ class Window(Shared):
 
     def update(self, operation, rank, offset, operand, dtype=np.int64):
         """An atomic without a result, complete at the next release or flush. Local."""
+        dtype = np.dtype(dtype)
         value = self._value(operand, dtype)
-        check(lib.lapwing_window_update(self._handle, OPERATIONS[operation], type_of(np.dtype(dtype)), rank, offset, address(value)))
+        check(lib.lapwing_window_update(self._handle, operation_of(operation, dtype), type_of(dtype), rank, offset, address(value)))
 
     @staticmethod
     def _list(values, dtype, count):
@@ -272,7 +281,7 @@ class Window(Shared):
         return values, int(values.size == 1 and count != 1)
 
     def fetch_list(self, operation, rank, offsets, operands=0, dtype=np.int64):
-        """Many atomics at one rank, in the order of the list. Returns the previous values. Local."""
+        """Many atomics at one rank, in the order of the list: numbers of 4 and 8 bytes. Returns the previous values. Local."""
         return self._fetch_list(operation, rank, offsets, operands, dtype, False)
 
     def start_fetch_list(self, operation, rank, offsets, operands=0, dtype=np.int64):

@@ -164,22 +164,25 @@ enum {
     LAPWING_ORDER_SEQ_CST = 4
 };
 
-/// Atomics on the value at `offset`, a multiple of its size: integers and floating-point numbers of 4 and 8 bytes.
-/// `before` receives the previous value, and may be null. Atomic with respect to all atomics on this window.
-/// LAPWING_ERR_RANGE, LAPWING_ERR_USAGE for other types, and for bit operations on floating-point numbers. Local, any
-/// thread. Cost: a processor atomic on the node if MPI's are not in use, otherwise a round trip.
+/// Atomics on the value at `offset`, a multiple of its size: integers, and floating-point numbers without the bit
+/// operations; complex numbers have LAPWING_ADD, _REPLACE and _READ, LAPWING_BYTES of 1, 2, 4, 8 and 16 the last two.
+/// `before` receives the previous value, and may be null. Atomic with respect to all atomics on this window; those of
+/// 16 bytes, at any offset, with respect to each other alone. Those of 1 and 2 bytes work on the aligned 4 bytes around
+/// the value, which must be in the part. LAPWING_ERR_RANGE, LAPWING_ERR_USAGE for other types and operations. Local,
+/// any thread. Cost: a processor atomic on the node if MPI's are not in use, otherwise a round trip, and two or more
+/// for 1 and 2 bytes and complex numbers; 16 bytes are carried out by their owner.
 int lapwing_window_fetch(lapwing_window* window, int operation, lapwing_type type, int rank, uint64_t offset,
                          const void* operand, void* before, int order);
-/// Writes `desired` if the value equals `expected` bit by bit; `before` as above.
+/// Writes `desired` if the value equals `expected` bit by bit: all these types; `before` as above.
 int lapwing_window_compare_swap(lapwing_window* window, lapwing_type type, int rank, uint64_t offset,
                                 const void* expected, const void* desired, void* before, int order);
-/// Without a result, complete at the next release or flush: hundreds travel in a message. LAPWING_ADD to LAPWING_MAX.
-/// Local, any thread.
+/// Without a result, complete at the next release or flush: hundreds travel in a message, if they are of numbers of 4
+/// and 8 bytes that are not complex; others as lapwing_window_fetch(). LAPWING_ADD to LAPWING_MAX. Local, any thread.
 int lapwing_window_update(lapwing_window* window, int operation, lapwing_type type, int rank, uint64_t offset,
                           const void* operand);
 /// Many atomics at one rank, relaxed, in the order of the list: `operands` are `count` values, or one for all if
-/// `one_operand` is nonzero; `before` receives `count` values. Local, any thread. Cost: one message and its answer for
-/// several hundred.
+/// `one_operand` is nonzero; `before` receives `count` values. Integers and floating-point numbers of 4 and 8 bytes.
+/// Local, any thread. Cost: one message and its answer for several hundred.
 int lapwing_window_fetch_list(lapwing_window* window, int operation, lapwing_type type, int rank, size_t count,
                               const uint64_t* offsets, const void* operands, int one_operand, void* before);
 int lapwing_window_start_fetch_list(lapwing_window* window, int operation, lapwing_type type, int rank, size_t count,
@@ -247,8 +250,9 @@ static inline unsigned char* lapwing_window_near_(const lapwing_window_head* hea
     return head->bases[place] + offset;
 }
 /// One value, as lapwing_window_get() and lapwing_window_put(): lapwing_window_get_double(window, rank, offset, &x),
-/// lapwing_window_put_int64(window, rank, offset, x) and so on. Gets are inline where the rank can load the value. Not
-/// for null handles. Local, any thread.
+/// lapwing_window_put_int64(window, rank, offset, x) and so on, for int8 to int64, uint8 to uint64, float, double,
+/// float_complex and double_complex (these two not in C++). Gets are inline where the rank can load the value. Not for
+/// null handles. Local, any thread.
 #define LAPWING_WINDOW_FUNCTIONS_(name, ctype)                                                                     \
     static inline int lapwing_window_get_##name(lapwing_window* window, int rank, uint64_t offset, ctype* value) { \
         const lapwing_window_head* const head = (const lapwing_window_head*)(const void*)window;                   \
@@ -266,10 +270,20 @@ static inline unsigned char* lapwing_window_near_(const lapwing_window_head* hea
     static inline int lapwing_window_put_##name(lapwing_window* window, int rank, uint64_t offset, ctype value) {  \
         return lapwing_window_put(window, rank, offset, &value, sizeof value);                                     \
     }
+LAPWING_WINDOW_FUNCTIONS_(int8, int8_t)
+LAPWING_WINDOW_FUNCTIONS_(int16, int16_t)
 LAPWING_WINDOW_FUNCTIONS_(int32, int32_t)
 LAPWING_WINDOW_FUNCTIONS_(int64, int64_t)
+LAPWING_WINDOW_FUNCTIONS_(uint8, uint8_t)
+LAPWING_WINDOW_FUNCTIONS_(uint16, uint16_t)
+LAPWING_WINDOW_FUNCTIONS_(uint32, uint32_t)
+LAPWING_WINDOW_FUNCTIONS_(uint64, uint64_t)
 LAPWING_WINDOW_FUNCTIONS_(float, float)
 LAPWING_WINDOW_FUNCTIONS_(double, double)
+#ifndef __cplusplus
+LAPWING_WINDOW_FUNCTIONS_(float_complex, float _Complex)
+LAPWING_WINDOW_FUNCTIONS_(double_complex, double _Complex)
+#endif
 
 #ifdef __cplusplus
 }

@@ -146,6 +146,14 @@ static void test_values(lapwing_window* window, int to) {
     TEST_VALUE(int64, int64_t, INT64_MIN + rank);
     TEST_VALUE(float, float, 0.5 + rank);
     TEST_VALUE(double, double, 1e100 * (1 + rank));
+    TEST_VALUE(int8, int8_t, -7 - rank);
+    TEST_VALUE(int16, int16_t, INT16_MIN + rank);
+    TEST_VALUE(uint8, uint8_t, 250 + rank);
+    TEST_VALUE(uint16, uint16_t, UINT16_MAX - rank);
+    TEST_VALUE(uint32, uint32_t, UINT32_MAX - (uint32_t)rank);
+    TEST_VALUE(uint64, uint64_t, UINT64_MAX - (uint64_t)rank);
+    TEST_VALUE(float_complex, float _Complex, COMPLEX(float, 0.5F + (float)rank, -2));
+    TEST_VALUE(double_complex, double _Complex, COMPLEX(double, 1e100 * (1 + rank), -2));
 }
 
 static void transfers(lapwing_window* window) {
@@ -296,8 +304,8 @@ static void atomics(lapwing_window* window) {
     CHECK(before == 1);
     FAILS(LAPWING_ERR_USAGE, "double",
           lapwing_window_fetch(window, LAPWING_OR, LAPWING_DOUBLE, next, 96, &half, NULL, LAPWING_ORDER_RELAXED));
-    FAILS(LAPWING_ERR_USAGE, "int8",
-          lapwing_window_fetch(window, LAPWING_ADD, LAPWING_INT8, next, 96, &half, NULL, LAPWING_ORDER_RELAXED));
+    FAILS(LAPWING_ERR_USAGE, "3 bytes",
+          lapwing_window_fetch(window, LAPWING_READ, LAPWING_BYTES(3), next, 96, &half, NULL, LAPWING_ORDER_RELAXED));
     FAILS(LAPWING_ERR_RANGE, "'operation' is 8",
           lapwing_window_fetch(window, 8, LAPWING_INT32, next, 96, &one, NULL, LAPWING_ORDER_RELAXED));
     FAILS(LAPWING_ERR_RANGE, "'operation' is 6",

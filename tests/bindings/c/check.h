@@ -32,5 +32,12 @@ static void check_failed(const char* file, int line, const char* text) {
         if ((call) != (code) || lapwing_error_code() != (code) || strstr(lapwing_error_text(), (word)) == NULL) \
             check_failed(__FILE__, __LINE__, #call " fails with " #code " and '" word "'");                     \
     } while (0)
+/* A complex number without <complex.h>, whose macro I would be a name of all tests. */
+#define COMPLEX(ctype, real, imaginary) \
+    (((union {                          \
+         ctype parts[2];                \
+         ctype _Complex value;          \
+     }){{(real), (imaginary)}})         \
+         .value)
 
 #endif

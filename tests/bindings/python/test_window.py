@@ -103,12 +103,56 @@ def test_atomics(rt):
         assert w.get(0, 48, 2, np.int64).tolist() == [7, 7]
         for bad in (
             lambda: w.fetch("and", 0, 8, 1, float), lambda: w.fetch("add", 0, 4, 1), lambda: w.fetch("add", 0, 64, 1),
-            lambda: w.fetch("add", 0, 0, 1, np.int16), lambda: w.fetch_list("add", 0, [0, 8, 16], [1, 2]), lambda: w.compare_swap(9, 0, 0, 0),
+            lambda: w.fetch_list("add", 0, [0, 2], 1, np.int16), lambda: w.fetch_list("add", 0, [0, 8, 16], [1, 2]), lambda: w.compare_swap(9, 0, 0, 0),
             lambda: w.update("replace", 0, 0, 1),
         ):  # fmt: skip
             with pytest.raises((TypeError, ValueError)):
                 bad()
         rt.barrier()
+
+
+def test_atomics_of_all_sizes(rt):
+    pair = np.dtype([("a", "<i8"), ("b", "<i8")])
+    with lapwing.Window(64) as w:
+        for offset, dtype in ((0, np.int8), (2, np.uint16), (4, np.float32), (8, np.int64), (16, np.complex64)):
+            w.fetch("add", 0, offset, 1, dtype)
+            w.update("add", 0, offset, 1, dtype)
+        w.update("add", 0, 32, 1 + 2j, np.complex128)
+        w.fetch("or", 0, 1, rt.rank == rt.size - 1, np.bool_)
+        rt.barrier()
+        for offset, dtype in ((0, np.int8), (2, np.uint16), (4, np.float32), (8, np.int64), (16, np.complex64)):
+            assert w.fetch("read", 0, offset, dtype=dtype) == 2 * rt.size
+        assert w.fetch("read", 0, 32, dtype=np.complex128) == rt.size * (1 + 2j) and w.fetch("read", 0, 1, dtype=np.bool_)
+        zero = np.zeros((), pair)
+        seen = zero
+        while True:  # both halves at once
+            found = w.compare_swap(0, 48, seen, np.array((seen["a"] + 1, seen["b"] - 1), pair), pair)
+            if found == seen:
+                break
+            seen = found
+        rt.barrier()
+        assert w.fetch("read", 0, 48, dtype=pair).tolist() == (rt.size, -rt.size)
+        rt.barrier()
+        assert w.fetch("replace", rt.rank, 48, zero, pair)["a"] in (0, rt.size)
+        for bad, words in (
+            (lambda: w.fetch("add", 0, 1, True, np.bool_), "bool"), (lambda: w.update("max", 0, 1, True, np.bool_), "bool"),
+            (lambda: w.fetch("add", 0, 48, zero, pair), "16 bytes"), (lambda: w.fetch("min", 0, 32, 1, np.complex128), "double complex"),
+            (lambda: w.fetch("read", 0, 0, dtype="S3"), "3 bytes"), (lambda: w.fetch("add", 0, 3, 1, np.int16), "multiple"),
+            (lambda: w.fetch_list("add", 0, [0], 1, np.int8), "int8"), (lambda: w.compare_swap(0, 56, zero, zero, pair), "64"),
+        ):  # fmt: skip
+            with pytest.raises((TypeError, ValueError, IndexError), match=words):
+                bad()
+        rt.barrier()
+    a = lapwing.zeros(5, np.int8)
+    a.fetch_add(4, 3)
+    a.update("add", 3, -1)
+    rt.barrier()
+    assert a[...].tolist() == [0, 0, 0, -rt.size, 3 * rt.size]
+    flags = lapwing.zeros(3, np.bool_)
+    assert not flags.compare_swap(2, True, True)
+    with pytest.raises(TypeError, match="bool"):
+        flags.fetch_add(1, True)
+    rt.barrier()
 
 
 def test_notified_puts(rt):
