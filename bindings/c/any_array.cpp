@@ -9,6 +9,7 @@
 #include <lapwing/detail/numbering.hpp>
 #include <lapwing/domain.hpp>
 #include <lapwing/error.hpp>
+#include <lapwing/on_ranks.hpp>
 #include <lapwing/patch.hpp>
 
 #include <fmt/format.h>
@@ -63,10 +64,10 @@ private:
     int ranks_;
 };
 
-/// The elements of an aligned array's map, which has dimensions of extent 1 in front.
-class AlignedPlaces final : public distribution::UserPlaces {
+/// The elements of a map that has dimensions of extent 1 in front, as an aligned array's.
+class PaddedPlaces final : public distribution::UserPlaces {
 public:
-    AlignedPlaces(std::unique_ptr<distribution::UserMap<padded>> map, std::size_t dimensions)
+    PaddedPlaces(std::unique_ptr<distribution::UserMap<padded>> map, std::size_t dimensions)
         : map_{std::move(map)}, front_{padded - dimensions} {}
 
     Location locate_at(const std::int64_t* index) const override {
@@ -80,16 +81,17 @@ public:
         const PaddedDomain domain = map_->domain(rank, k);
         for (std::size_t d = front_; d < padded; ++d) ranges[d - front_] = domain.range(d);
     }
+    std::uint64_t identity() const override { return map_->identity(); }
 
 private:
     std::unique_ptr<distribution::UserMap<padded>> map_;
     std::size_t front_;
 };
 
-/// The map of a whole space with the program's own distribution; an aligned array is looked up as part of it.
-class WholeOwnMap {
+/// A map of the program's own, with dimensions of extent 1 in front.
+class PaddedOwnMap {
 public:
-    WholeOwnMap(std::shared_ptr<const distribution::UserPlaces> places, std::size_t dimensions)
+    PaddedOwnMap(std::shared_ptr<const distribution::UserPlaces> places, std::size_t dimensions)
         : places_{std::move(places)}, front_{padded - dimensions} {}
 
     [[nodiscard]] Location locate(const PaddedIndex& index) const { return places_->locate_at(index.data() + front_); }
@@ -152,7 +154,7 @@ KeptDistribution KeptDistribution::of(const lapwing_distribution* distribution, 
     const std::size_t dimensions = indices.size();
     KeptDistribution kept;
     if (distribution == nullptr) return kept;
-    require_constant(distribution->kind, 6, "distribution.kind", "LAPWING_BLOCK to LAPWING_ALIGNED");
+    require_constant(distribution->kind, 7, "distribution.kind", "LAPWING_BLOCK to LAPWING_ON_RANKS");
     kept.kind = distribution->kind;
     if (distribution->grid != nullptr) kept.grid.assign(distribution->grid, distribution->grid + dimensions);
     if (kept.kind == LAPWING_BLOCK_CYCLIC) {
@@ -170,7 +172,26 @@ KeptDistribution KeptDistribution::of(const lapwing_distribution* distribution, 
         kept.context = distribution->context;
     }
     if (kept.kind == LAPWING_ALIGNED) kept.keep_space(*distribution, indices);
+    if (kept.kind == LAPWING_ON_RANKS) kept.keep_ranks(*distribution, indices);
     return kept;
+}
+
+void KeptDistribution::keep_ranks(const lapwing_distribution& distribution, std::span<const Range> indices) {
+    if (distribution.whole != nullptr &&
+        (distribution.whole->kind == LAPWING_ALIGNED || distribution.whole->kind == LAPWING_ON_RANKS))
+        throw UsageError{fmt::format(
+            "'distribution.whole' is {}; over some of the ranks there is LAPWING_BLOCK, _CYCLIC, _BLOCK_CYCLIC or "
+            "_OWN_DISTRIBUTION",
+            distribution.whole->kind == LAPWING_ALIGNED ? "LAPWING_ALIGNED" : "LAPWING_ON_RANKS itself")};
+    if (distribution.rank_count < 0)
+        throw RangeError{fmt::format("'distribution.rank_count' is {}; pass how many ranks have elements, at least 1",
+                                     distribution.rank_count)};
+    require_memory(distribution.ranks, static_cast<std::size_t>(distribution.rank_count), "distribution.ranks");
+    for (int k = 0; k < distribution.rank_count; ++k) ranks.emplace_back(distribution.ranks[k]);
+    whole = std::make_shared<const KeptDistribution>(of(distribution.whole, indices));
+    if (whole->kind == LAPWING_REPLICATED || whole->functions.replicated != 0)
+        throw UsageError{"'distribution.whole' is replicated, which stores everything on every rank; over some of the "
+                         "ranks there is LAPWING_BLOCK, _CYCLIC, _BLOCK_CYCLIC or _OWN_DISTRIBUTION"};
 }
 
 void KeptDistribution::keep_space(const lapwing_distribution& distribution, std::span<const Range> indices) {
@@ -211,6 +232,7 @@ AnyMap AnyMap::make(Team& team, std::string_view name, std::span<const std::int6
 }
 
 AnyMap AnyMap::plain(std::span<const std::int64_t> extents, const KeptDistribution& distribution, int ranks) {
+    if (distribution.kind == LAPWING_ON_RANKS) return on_ranks(extents, distribution, ranks);
     AnyMap map;
     if (distribution.kind == LAPWING_OWN_DISTRIBUTION) {
         map.user_map = std::make_shared<OwnPlaces>(distribution, extents, ranks);
@@ -219,6 +241,24 @@ AnyMap AnyMap::plain(std::span<const std::int64_t> extents, const KeptDistributi
         map.block_cyclic = padded_map(extents, distribution, ranks);
         map.replicated = distribution.kind == LAPWING_REPLICATED;
     }
+    return map;
+}
+
+AnyMap AnyMap::on_ranks(std::span<const std::int64_t> extents, const KeptDistribution& distribution, int ranks) {
+    auto chosen = std::make_shared<const distribution::ChosenRanks>(distribution.ranks, ranks);
+    AnyMap map = plain(extents, *distribution.whole, chosen->count());
+    std::unique_ptr<distribution::UserMap<padded>> placed;
+    if (map.user_map != nullptr) {
+        using Places = distribution::MapOnRanks<padded, PaddedOwnMap>;
+        placed = std::make_unique<distribution::UserMapOf<padded, Places>>(
+            Places{PaddedOwnMap{map.user_map, extents.size()}, std::move(chosen)});
+    } else {
+        using Places = distribution::MapOnRanks<padded, BlockCyclicMap<padded>>;
+        placed = std::make_unique<distribution::UserMapOf<padded, Places>>(
+            Places{std::move(map.block_cyclic), std::move(chosen)});
+    }
+    map.user_map = std::make_shared<PaddedPlaces>(std::move(placed), extents.size());
+    map.block_cyclic = {};
     return map;
 }
 
@@ -237,9 +277,9 @@ AnyMap AnyMap::aligned(std::span<const std::int64_t> extents, const KeptDistribu
     if (is_whole) return map;
     std::unique_ptr<distribution::UserMap<padded>> part;
     if (map.user_map != nullptr) {
-        using Part = distribution::PartOfMap<padded, WholeOwnMap>;
+        using Part = distribution::PartOfMap<padded, PaddedOwnMap>;
         part = std::make_unique<distribution::UserMapOf<padded, Part>>(
-            Part{WholeOwnMap{map.user_map, dimensions}, PaddedDomain{positions}});
+            Part{PaddedOwnMap{map.user_map, dimensions}, PaddedDomain{positions}});
     } else {
         std::array<distribution::AlignedDimension, padded> along;
         for (std::size_t d = 0; d < padded; ++d)
@@ -250,7 +290,7 @@ AnyMap AnyMap::aligned(std::span<const std::int64_t> extents, const KeptDistribu
         part = std::make_unique<distribution::UserMapOf<padded, distribution::AlignedMap<padded>>>(
             distribution::AlignedMap<padded>{along});
     }
-    map.user_map = std::make_shared<AlignedPlaces>(std::move(part), dimensions);
+    map.user_map = std::make_shared<PaddedPlaces>(std::move(part), dimensions);
     map.block_cyclic = {};
     return map;
 }

@@ -39,6 +39,8 @@ struct KeptDistribution {
     std::vector<std::int64_t> block;
     lapwing_distribution_functions functions{};
     void* context = nullptr;
+    /// Of LAPWING_ON_RANKS: the ranks that have elements, and how these share them.
+    std::vector<Rank> ranks = {};
     /// Of LAPWING_ALIGNED: the distribution of the space, its extents, and the positions in it that the array has.
     std::shared_ptr<const KeptDistribution> whole = {};
     std::vector<std::int64_t> space = {};
@@ -50,6 +52,7 @@ struct KeptDistribution {
 
 private:
     void keep_space(const lapwing_distribution& distribution, std::span<const Range> indices);
+    void keep_ranks(const lapwing_distribution& distribution, std::span<const Range> indices);
 };
 
 /// Where the elements of an array are.
@@ -73,6 +76,8 @@ private:
     // Their errors do not name the array.
     [[nodiscard]] static AnyMap plain(std::span<const std::int64_t> extents, const KeptDistribution& distribution,
                                       int ranks);
+    [[nodiscard]] static AnyMap on_ranks(std::span<const std::int64_t> extents, const KeptDistribution& distribution,
+                                         int ranks);
     [[nodiscard]] static AnyMap aligned(std::span<const std::int64_t> extents, const KeptDistribution& distribution,
                                         int ranks);
 };

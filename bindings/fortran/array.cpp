@@ -142,6 +142,28 @@ struct OwnDistribution {
     }
 };
 
+/// The ranks that are to have elements, if not all.
+class Chosen {
+public:
+    Chosen(const std::int64_t* ranks, std::int64_t count) : given_{ranks != nullptr} {
+        for (std::int64_t k = 0; given_ && k < count; ++k) ranks_.push_back(static_cast<int>(ranks[k]));
+    }
+    /// The distribution over these ranks, if there are any named. It points to `whole`.
+    [[nodiscard]] lapwing_distribution over(const lapwing_distribution& whole) const {
+        if (!given_) return whole;
+        lapwing_distribution some{};
+        some.kind = LAPWING_ON_RANKS;
+        some.whole = &whole;
+        some.ranks = ranks_.data();
+        some.rank_count = static_cast<int>(ranks_.size());
+        return some;
+    }
+
+private:
+    bool given_;
+    std::vector<int> ranks_;
+};
+
 /// The space that an array is part of, if one is given.
 class Space {
 public:
@@ -154,7 +176,7 @@ public:
             ranges_.push_back(
                 {lower[d], upper[d] < lower[d] ? 0 : static_cast<std::uint64_t>(upper[d] - lower[d]) + 1, 1});
     }
-    /// As part of the space, if there is one.
+    /// As part of the space, if there is one. It points to `whole`.
     [[nodiscard]] lapwing_distribution part(const lapwing_distribution& whole) const {
         if (ranges_.empty()) return whole;
         lapwing_distribution aligned{};
@@ -214,6 +236,8 @@ struct GivenDistribution {
     std::int64_t grid_count = 0;
     const std::int64_t* block = nullptr;
     std::int64_t block_count = 0;
+    const std::int64_t* ranks = nullptr;
+    std::int64_t rank_count = 0;
 };
 
 /// `call(distribution)` for an array of so many dimensions; `name` is the call's in messages.
@@ -225,7 +249,9 @@ int with_distribution(const char* name, const lapwing_array* array, const GivenD
     const int outcome = guarded(name, [&] {
         const Distribution how{given.kind,       known.dimensions, given.grid,
                                given.grid_count, given.block,      given.block_count};
-        code = call(&how.given);
+        const Chosen chosen{given.ranks, given.rank_count};
+        const lapwing_distribution over = chosen.over(how.given);
+        code = call(&over);
     });
     return outcome != LAPWING_SUCCESS ? outcome : code;
 }
@@ -323,14 +349,17 @@ int lapwing_fortran_array_create(lapwing_runtime* runtime, lapwing_type type, in
                                  const int64_t* grid, int64_t grid_count, const int64_t* block, int64_t block_count,
                                  int64_t halo, void* name, const lapwing_cache_options* cache, const int64_t* stride,
                                  int64_t stride_count, const int64_t* space_lower, int64_t space_lower_count,
-                                 const int64_t* space_upper, int64_t space_upper_count, lapwing_array** array) {
+                                 const int64_t* space_upper, int64_t space_upper_count, const int64_t* ranks,
+                                 int64_t rank_count, lapwing_array** array) {
     int code = LAPWING_SUCCESS;
     const int outcome = guarded("lapwing_array_create", [&] {
         Shape shape{dimensions, extents, lower, lower_count, name, cache, stride, stride_count};
         const Space space{dimensions, space_lower, space_lower_count, space_upper, space_upper_count};
         shape.options.halo = halo;
         const Distribution how{distribution, dimensions, grid, grid_count, block, block_count};
-        const lapwing_distribution part = space.part(how.given);
+        const Chosen chosen{ranks, rank_count};
+        const lapwing_distribution over = chosen.over(how.given);
+        const lapwing_distribution part = space.part(over);
         code = lapwing_array_create(runtime, type, static_cast<int>(dimensions), shape.extents.data(), &part,
                                     &shape.options, array);
     });
@@ -342,13 +371,16 @@ int lapwing_fortran_array_create_own(lapwing_runtime* runtime, lapwing_type type
                                      const lapwing_distribution_procedures* functions, void* name,
                                      const lapwing_cache_options* cache, const int64_t* stride, int64_t stride_count,
                                      const int64_t* space_lower, int64_t space_lower_count, const int64_t* space_upper,
-                                     int64_t space_upper_count, lapwing_array** array) {
+                                     int64_t space_upper_count, const int64_t* ranks, int64_t rank_count,
+                                     lapwing_array** array) {
     int code = LAPWING_SUCCESS;
     const int outcome = guarded("lapwing_array_create", [&] {
         const Shape shape{dimensions, extents, lower, lower_count, name, cache, stride, stride_count};
         const Space space{dimensions, space_lower, space_lower_count, space_upper, space_upper_count};
         const OwnDistribution how{*functions};
-        const lapwing_distribution part = space.part(how.given);
+        const Chosen chosen{ranks, rank_count};
+        const lapwing_distribution over = chosen.over(how.given);
+        const lapwing_distribution part = space.part(over);
         code = lapwing_array_create(runtime, type, static_cast<int>(dimensions), shape.extents.data(), &part,
                                     &shape.options, array);
     });
@@ -356,16 +388,21 @@ int lapwing_fortran_array_create_own(lapwing_runtime* runtime, lapwing_type type
 }
 
 int lapwing_fortran_array_redistribute(lapwing_array* array, int distribution, const int64_t* grid, int64_t grid_count,
-                                       const int64_t* block, int64_t block_count) {
-    return with_distribution("lapwing_array_redistribute", array, {distribution, grid, grid_count, block, block_count},
+                                       const int64_t* block, int64_t block_count, const int64_t* ranks,
+                                       int64_t rank_count) {
+    return with_distribution("lapwing_array_redistribute", array,
+                             {distribution, grid, grid_count, block, block_count, ranks, rank_count},
                              [&](const lapwing_distribution* how) { return lapwing_array_redistribute(array, how); });
 }
 
-int lapwing_fortran_array_redistribute_own(lapwing_array* array, const lapwing_distribution_procedures* functions) {
+int lapwing_fortran_array_redistribute_own(lapwing_array* array, const lapwing_distribution_procedures* functions,
+                                           const int64_t* ranks, int64_t rank_count) {
     int code = LAPWING_SUCCESS;
     const int outcome = guarded("lapwing_array_redistribute", [&] {
         const OwnDistribution how{*functions};
-        code = lapwing_array_redistribute(array, &how.given);
+        const Chosen chosen{ranks, rank_count};
+        const lapwing_distribution over = chosen.over(how.given);
+        code = lapwing_array_redistribute(array, &over);
     });
     return outcome != LAPWING_SUCCESS ? outcome : code;
 }
@@ -489,16 +526,18 @@ int lapwing_fortran_array_prefetch_patch(lapwing_array* array, const lapwing_ran
 
 int lapwing_fortran_array_redistribute_ordered(lapwing_array* array, int distribution, const int64_t* grid,
                                                int64_t grid_count, const int64_t* block, int64_t block_count,
-                                               lapwing_relabelling* order) {
+                                               const int64_t* ranks, int64_t rank_count, lapwing_relabelling* order) {
     return with_distribution(
-        "lapwing_array_redistribute_ordered", array, {distribution, grid, grid_count, block, block_count},
+        "lapwing_array_redistribute_ordered", array,
+        {distribution, grid, grid_count, block, block_count, ranks, rank_count},
         [&](const lapwing_distribution* how) { return lapwing_array_redistribute_ordered(array, how, order); });
 }
 
 int lapwing_fortran_relabelling_create(lapwing_array* array, int distribution, const int64_t* grid, int64_t grid_count,
-                                       const int64_t* block, int64_t block_count, lapwing_relabelling** relabelling) {
+                                       const int64_t* block, int64_t block_count, const int64_t* ranks,
+                                       int64_t rank_count, lapwing_relabelling** relabelling) {
     return with_distribution(
-        "lapwing_relabelling_create", array, {distribution, grid, grid_count, block, block_count},
+        "lapwing_relabelling_create", array, {distribution, grid, grid_count, block, block_count, ranks, rank_count},
         [&](const lapwing_distribution* how) { return lapwing_relabelling_create(array, how, relabelling); });
 }
 

@@ -147,22 +147,27 @@ typedef struct lapwing_distribution_procedures {
     void* context;
     int replicated;
 } lapwing_distribution_procedures;
-/// With `space_lower` and `space_upper` the distribution is that of the space between them, of which the array is part.
+/// With `space_lower` and `space_upper` the distribution is that of the space between them, of which the array is part;
+/// with `ranks` it is over those.
 int lapwing_fortran_array_create(lapwing_runtime* runtime, lapwing_type type, int64_t dimensions,
                                  const int64_t* extents, const int64_t* lower, int64_t lower_count, int distribution,
                                  const int64_t* grid, int64_t grid_count, const int64_t* block, int64_t block_count,
                                  int64_t halo, void* name, const lapwing_cache_options* cache, const int64_t* stride,
                                  int64_t stride_count, const int64_t* space_lower, int64_t space_lower_count,
-                                 const int64_t* space_upper, int64_t space_upper_count, lapwing_array** array);
+                                 const int64_t* space_upper, int64_t space_upper_count, const int64_t* ranks,
+                                 int64_t rank_count, lapwing_array** array);
 int lapwing_fortran_array_create_own(lapwing_runtime* runtime, lapwing_type type, int64_t dimensions,
                                      const int64_t* extents, const int64_t* lower, int64_t lower_count,
                                      const lapwing_distribution_procedures* functions, void* name,
                                      const lapwing_cache_options* cache, const int64_t* stride, int64_t stride_count,
                                      const int64_t* space_lower, int64_t space_lower_count, const int64_t* space_upper,
-                                     int64_t space_upper_count, lapwing_array** array);
+                                     int64_t space_upper_count, const int64_t* ranks, int64_t rank_count,
+                                     lapwing_array** array);
 int lapwing_fortran_array_redistribute(lapwing_array* array, int distribution, const int64_t* grid, int64_t grid_count,
-                                       const int64_t* block, int64_t block_count);
-int lapwing_fortran_array_redistribute_own(lapwing_array* array, const lapwing_distribution_procedures* functions);
+                                       const int64_t* block, int64_t block_count, const int64_t* ranks,
+                                       int64_t rank_count);
+int lapwing_fortran_array_redistribute_own(lapwing_array* array, const lapwing_distribution_procedures* functions,
+                                           const int64_t* ranks, int64_t rank_count);
 /// As lapwing_array_prefetch(): `periodic` in the order of Fortran; or one domain, ranges in the order of C.
 int lapwing_fortran_array_prefetch_pattern(lapwing_array* array, int pattern, int depth, int corners,
                                            const int* periodic, int64_t count, int consistent, int static_domain,
@@ -179,9 +184,10 @@ int lapwing_fortran_needed_add(void* needed, int64_t dimensions, const int64_t* 
                                const int64_t* upper, int64_t stride_count, const int64_t* strides);
 int lapwing_fortran_array_redistribute_ordered(lapwing_array* array, int distribution, const int64_t* grid,
                                                int64_t grid_count, const int64_t* block, int64_t block_count,
-                                               lapwing_relabelling* order);
+                                               const int64_t* ranks, int64_t rank_count, lapwing_relabelling* order);
 int lapwing_fortran_relabelling_create(lapwing_array* array, int distribution, const int64_t* grid, int64_t grid_count,
-                                       const int64_t* block, int64_t block_count, lapwing_relabelling** relabelling);
+                                       const int64_t* block, int64_t block_count, const int64_t* ranks,
+                                       int64_t rank_count, lapwing_relabelling** relabelling);
 int lapwing_fortran_relabelling_query(const lapwing_relabelling* relabelling, int* number, int* changes,
                                       int64_t* bytes_moved, int64_t* bytes_moved_unordered, int64_t* bytes);
 int lapwing_fortran_prefetch_create(lapwing_window* window, int consistent, lapwing_prefetch** prefetch);

@@ -181,3 +181,39 @@ class Aligned(Distribution):
         structure = ffi.new("lapwing_distribution*")
         structure.kind, structure.space, structure.whole = 5, space, whole
         return structure, (kept, whole, space), callback
+
+
+class OnRanks(Distribution):
+    """Another distribution over some of the ranks, in any order: process p of it is `ranks[p]`. The others have no elements, and take part in collective
+    calls. Such arrays have no .local, and are treated as those with a distribution of the program's own.
+
+    >>> import lapwing
+    >>> one = lapwing.zeros((4, 4), distribution=lapwing.OnRanks([lapwing.size() - 1]))
+    >>> one.owner(0, 0) == one.owner(3, 3) == lapwing.size() - 1
+    True
+    """
+
+    def __init__(self, ranks, distribution=None):
+        self.ranks = tuple(int(rank) for rank in np.atleast_1d(ranks))
+        self.distribution = Block() if distribution is None else distribution
+        if isinstance(self.distribution, (Aligned, OnRanks)) or self.distribution.replicated:
+            raise ValueError(f"lapwing.OnRanks: {self.distribution!r} cannot be over some of the ranks; pass Block, Cyclic, BlockCyclic, or one of your own that is not replicated")
+
+    def __repr__(self):
+        return f"lapwing.OnRanks({self.ranks}, {self.distribution!r})"
+
+    def __eq__(self, other):
+        return isinstance(other, Distribution) and self._key() == other._key()
+
+    def __hash__(self):
+        return hash(self._key())
+
+    def _key(self):
+        return ("OnRanks", self.ranks, self.distribution._key())
+
+    def _parameters(self, dimensions):
+        whole, kept, callback = self.distribution._parameters(dimensions)
+        ranks = ffi.new("int[]", self.ranks)
+        structure = ffi.new("lapwing_distribution*")
+        structure.kind, structure.whole, structure.ranks, structure.rank_count = 6, whole, ranks, len(self.ranks)
+        return structure, (kept, whole, ranks), callback

@@ -36,7 +36,8 @@ enum {
     LAPWING_BLOCK_CYCLIC = 2,     ///< blocks of block[d] indices, assigned to the processes in turn
     LAPWING_REPLICATED = 3,       ///< every rank has all elements; writes go to every copy
     LAPWING_OWN_DISTRIBUTION = 4, ///< user-defined, by functions
-    LAPWING_ALIGNED = 5           ///< as part of an index space that is distributed as a whole
+    LAPWING_ALIGNED = 5,          ///< as part of an index space that is distributed as a whole
+    LAPWING_ON_RANKS = 6          ///< by another distribution, over some of the ranks
 };
 /// What a user-defined distribution is asked about: the array, and the number of ranks.
 typedef struct lapwing_shape {
@@ -76,7 +77,14 @@ typedef struct lapwing_distribution {
     /// with the same index are on the same rank, whichever array over the space they belong to. Each array stores its
     /// own elements only, and keeps its extents.
     const lapwing_range* space;
-    const struct lapwing_distribution* whole; ///< of LAPWING_ALIGNED: how the space is distributed; null: LAPWING_BLOCK
+    /// Of LAPWING_ALIGNED: how the space is distributed, by any other kind. Of LAPWING_ON_RANKS: how the array is, over
+    /// `rank_count` processes, by LAPWING_BLOCK, _CYCLIC, _BLOCK_CYCLIC or _OWN_DISTRIBUTION. Null: LAPWING_BLOCK.
+    const struct lapwing_distribution* whole;
+    /// Of LAPWING_ON_RANKS: the ranks that have elements, in any order, each once; process p is ranks[p]. The others
+    /// have none, allocate as much, and take part in collective calls. Such arrays are treated as those with
+    /// user-defined distributions.
+    const int* ranks;
+    int rank_count; ///< of LAPWING_ON_RANKS: how many there are, at least 1
 } lapwing_distribution;
 
 /// Options of an array besides its extents: start with lapwing_array_options_default().
@@ -302,7 +310,8 @@ int lapwing_array_put_far_(lapwing_array* array, lapwing_type type, int dimensio
 
 /// Inline access to elements of arrays of one, two and three dimensions, as lapwing_array_get_typed() and
 /// lapwing_array_put_typed(): lapwing_array_get_double_2(array, i, j, &x), lapwing_array_put_int64_1(array, i, x) and
-/// so on. Not for null handles. Local, any thread.
+/// so on, for int8 to int64, uint8 to uint64, float, double, float_complex and double_complex (these two not in C++).
+/// Not for null handles. Local, any thread.
 #define LAPWING_ELEMENT_FUNCTIONS_(name, ctype, type_, number, n, first, parameters, all, near, place)                \
     static inline int lapwing_array_get_##name##_##n(const lapwing_array* array, LAPWING_UNPACK_ parameters,          \
                                                      ctype* value) {                                                  \
@@ -350,6 +359,52 @@ LAPWING_ELEMENT_FUNCTIONS_OF_TYPE_(int32, int32_t, LAPWING_INT32, 0)
 LAPWING_ELEMENT_FUNCTIONS_OF_TYPE_(int64, int64_t, LAPWING_INT64, 1)
 LAPWING_ELEMENT_FUNCTIONS_OF_TYPE_(float, float, LAPWING_FLOAT, 2)
 LAPWING_ELEMENT_FUNCTIONS_OF_TYPE_(double, double, LAPWING_DOUBLE, 3)
+/* For the other types of the head, which it has no address of its own for: a comparison more. */
+#define LAPWING_OTHER_ELEMENT_FUNCTIONS_(name, ctype, type_, n, parameters, indices, all)                             \
+    static inline int lapwing_array_get_##name##_##n(const lapwing_array* array, LAPWING_UNPACK_ parameters,          \
+                                                     ctype* value) {                                                  \
+        const lapwing_array_head* const head = (const lapwing_array_head*)(const void*)array;                         \
+        const void* const memory =                                                                                    \
+            head->type == type_ ? lapwing_array_address_##n(array, LAPWING_UNPACK_ indices) : NULL;                   \
+        if (memory != NULL) {                                                                                         \
+            memcpy(value, memory, sizeof *value);                                                                     \
+            return 0;                                                                                                 \
+        } else if (head->dimensions != n) {                                                                           \
+            return lapwing_array_get_far_(array, type_, n, LAPWING_UNPACK_ all).code;                                 \
+        } else {                                                                                                      \
+            const int64_t index[] = {LAPWING_UNPACK_ indices};                                                        \
+            return lapwing_array_get_typed(array, type_, index, value);                                               \
+        }                                                                                                             \
+    }                                                                                                                 \
+    static inline int lapwing_array_put_##name##_##n(lapwing_array* array, LAPWING_UNPACK_ parameters, ctype value) { \
+        const lapwing_array_head* const head = (const lapwing_array_head*)(const void*)array;                         \
+        void* const memory =                                                                                          \
+            head->type == type_ && head->writable ? lapwing_array_address_##n(array, LAPWING_UNPACK_ indices) : NULL; \
+        if (memory != NULL) {                                                                                         \
+            memcpy(memory, &value, sizeof value);                                                                     \
+            return 0;                                                                                                 \
+        } else if (head->dimensions != n) {                                                                           \
+            return lapwing_array_put_far_(array, type_, n, LAPWING_UNPACK_ all, 0);                                   \
+        } else {                                                                                                      \
+            const int64_t index[] = {LAPWING_UNPACK_ indices};                                                        \
+            return lapwing_array_put_typed(array, type_, index, &value);                                              \
+        }                                                                                                             \
+    }
+#define LAPWING_OTHER_ELEMENT_FUNCTIONS_OF_TYPE_(name, ctype, code)                                   \
+    LAPWING_OTHER_ELEMENT_FUNCTIONS_(name, ctype, code, 1, (int64_t i), (i), (i, 0, 0))               \
+    LAPWING_OTHER_ELEMENT_FUNCTIONS_(name, ctype, code, 2, (int64_t i, int64_t j), (i, j), (i, j, 0)) \
+    LAPWING_OTHER_ELEMENT_FUNCTIONS_(name, ctype, code, 3, (int64_t i, int64_t j, int64_t k), (i, j, k), (i, j, k))
+LAPWING_OTHER_ELEMENT_FUNCTIONS_OF_TYPE_(int8, int8_t, LAPWING_INT8)
+LAPWING_OTHER_ELEMENT_FUNCTIONS_OF_TYPE_(int16, int16_t, LAPWING_INT16)
+LAPWING_OTHER_ELEMENT_FUNCTIONS_OF_TYPE_(uint8, uint8_t, LAPWING_UINT8)
+LAPWING_OTHER_ELEMENT_FUNCTIONS_OF_TYPE_(uint16, uint16_t, LAPWING_UINT16)
+LAPWING_OTHER_ELEMENT_FUNCTIONS_OF_TYPE_(uint32, uint32_t, LAPWING_UINT32)
+LAPWING_OTHER_ELEMENT_FUNCTIONS_OF_TYPE_(uint64, uint64_t, LAPWING_UINT64)
+/* C++ has no such types. */
+#ifndef __cplusplus
+LAPWING_OTHER_ELEMENT_FUNCTIONS_OF_TYPE_(float_complex, float _Complex, LAPWING_FLOAT_COMPLEX)
+LAPWING_OTHER_ELEMENT_FUNCTIONS_OF_TYPE_(double_complex, double _Complex, LAPWING_DOUBLE_COMPLEX)
+#endif
 
 #ifdef __cplusplus
 }

@@ -1,4 +1,5 @@
-/* Arrays whose indices have strides, and arrays over parts of an index space that is distributed once. */
+/* Arrays whose indices have strides, over parts of an index space that is distributed once, and on some of the ranks.
+ */
 #include "check.h"
 
 #include <stdint.h>
@@ -202,9 +203,131 @@ static void test_aligned_errors(void) {
     aligned.whole = &aligned;
     FAILS(LAPWING_ERR_USAGE, "distribution.whole",
           lapwing_array_create(runtime, LAPWING_INT32, 2, extents, &aligned, NULL, &array));
-    aligned.kind = 6;
+    aligned.kind = 7;
     FAILS(LAPWING_ERR_RANGE, "distribution.kind",
           lapwing_array_create(runtime, LAPWING_INT32, 2, extents, &aligned, NULL, &array));
+}
+
+static int is_among(const int* ranks, int count, int one) {
+    int k;
+    for (k = 0; k < count; ++k)
+        if (ranks[k] == one) return 1;
+    return 0;
+}
+
+/* All ranks but rank 0, the last one first; a single rank has them all. */
+static void test_on_ranks(int kind) {
+    const lapwing_distribution_functions functions = {locate, capacity, domain_count, domain, 0};
+    const int64_t block[] = {2, 3}, extents[] = {11, 7}, larger[] = {13, 7};
+    const lapwing_range space[] = {{0, 11, 1}, {-1, 9, 1}};
+    const lapwing_distribution whole = {.kind = kind, .block = block, .functions = &functions};
+    lapwing_distribution some = {.kind = LAPWING_ON_RANKS, .whole = &whole}, aligned = {.kind = LAPWING_ALIGNED};
+    lapwing_array *array = NULL, *copy = NULL, *part = NULL;
+    uint64_t count = 0, k;
+    int64_t i, j, elements = 0;
+    int chosen[8], owner = -1, first = -1;
+    double x = 0, sum = 0;
+    lapwing_range own[2];
+    void* memory = NULL;
+    some.ranks = chosen;
+    for (some.rank_count = 0; some.rank_count < size - 1; ++some.rank_count)
+        chosen[some.rank_count] = size - 1 - some.rank_count;
+    if (size == 1) chosen[some.rank_count++] = 0;
+    OK(lapwing_array_create(runtime, LAPWING_DOUBLE, 2, extents, &some, NULL, &array));
+    OK(lapwing_array_create(runtime, LAPWING_DOUBLE, 2, extents, NULL, NULL, &copy));
+    write_own(array);
+    OK(lapwing_array_copy(copy, array));
+    for (i = 0; i < extents[0]; ++i)
+        for (j = 0; j < extents[1]; ++j) {
+            const int64_t index[] = {i, j};
+            OK(lapwing_array_owner(array, index, &owner));
+            CHECK(is_among(chosen, some.rank_count, owner));
+            OK(lapwing_array_get_double_2(array, i, j, &x));
+            CHECK(x == value_of(i, j));
+            OK(lapwing_array_get_double_2(copy, i, j, &x));
+            CHECK(x == value_of(i, j));
+            sum += x;
+            if (i == 0 && j == 0) first = owner;
+        }
+    /* Process 0 is the first of the list. */
+    CHECK(first == chosen[0]);
+    OK(lapwing_array_domain_count(array, rank, &count));
+    CHECK(is_among(chosen, some.rank_count, rank) || count == 0);
+    for (k = 0; k < count; ++k) {
+        OK(lapwing_array_domain(array, rank, k, own));
+        elements += (int64_t)(own[0].size * own[1].size);
+    }
+    OK(lapwing_runtime_sum(runtime, LAPWING_INT64, &elements, 1));
+    CHECK(elements == extents[0] * extents[1]);
+    OK(lapwing_array_sum(array, &x));
+    CHECK(x == sum);
+    FAILS(LAPWING_ERR_USAGE, "rectangular", lapwing_array_local(array, &memory, NULL, NULL));
+    OK(lapwing_array_resize(array, larger));
+    OK(lapwing_array_redistribute(array, NULL));
+    OK(lapwing_array_redistribute(array, &some));
+    OK(lapwing_array_get_double_2(array, 10, 6, &x));
+    CHECK(x == value_of(10, 6));
+    OK(lapwing_array_get_double_2(array, 12, 6, &x));
+    CHECK(x == 0);
+    /* Part of a space that some of the ranks have. */
+    aligned.space = space;
+    aligned.whole = &some;
+    OK(lapwing_array_create(runtime, LAPWING_DOUBLE, 2, extents, &aligned, NULL, &part));
+    write_own(part);
+    OK(lapwing_array_get_double_2(part, 10, 6, &x));
+    CHECK(x == value_of(10, 6));
+    OK(lapwing_array_barrier(part));
+    OK(lapwing_array_free(&part));
+    OK(lapwing_array_free(&copy));
+    OK(lapwing_array_free(&array));
+}
+
+static void test_on_wrong_ranks(void) {
+    const int64_t extents[] = {4, 4};
+    const lapwing_range space[] = {{0, 4, 1}, {0, 4, 1}};
+    const lapwing_distribution_functions everywhere = {locate, capacity, domain_count, domain, 1};
+    lapwing_distribution some = {.kind = LAPWING_ON_RANKS}, whole = {.kind = LAPWING_REPLICATED};
+    lapwing_array* array = NULL;
+    lapwing_relabelling* order = NULL;
+    int ranks[2] = {0, 0};
+    FAILS(LAPWING_ERR_RANGE, "at least one",
+          lapwing_array_create(runtime, LAPWING_INT32, 2, extents, &some, NULL, &array));
+    some.rank_count = -1;
+    FAILS(LAPWING_ERR_RANGE, "'distribution.rank_count' is -1",
+          lapwing_array_create(runtime, LAPWING_INT32, 2, extents, &some, NULL, &array));
+    some.rank_count = 2;
+    FAILS(LAPWING_ERR_USAGE, "'distribution.ranks'",
+          lapwing_array_create(runtime, LAPWING_INT32, 2, extents, &some, NULL, &array));
+    some.ranks = ranks;
+    FAILS(LAPWING_ERR_RANGE, "rank 0 comes twice",
+          lapwing_array_create(runtime, LAPWING_INT32, 2, extents, &some, NULL, &array));
+    ranks[1] = size;
+    FAILS(LAPWING_ERR_RANGE, "is outside [0, ",
+          lapwing_array_create(runtime, LAPWING_INT32, 2, extents, &some, NULL, &array));
+    some.rank_count = 1;
+    some.whole = &whole;
+    FAILS(LAPWING_ERR_USAGE, "replicated",
+          lapwing_array_create(runtime, LAPWING_INT32, 2, extents, &some, NULL, &array));
+    whole.kind = LAPWING_OWN_DISTRIBUTION;
+    whole.functions = &everywhere;
+    FAILS(LAPWING_ERR_USAGE, "replicated",
+          lapwing_array_create(runtime, LAPWING_INT32, 2, extents, &some, NULL, &array));
+    whole.kind = LAPWING_ALIGNED;
+    whole.space = space;
+    FAILS(LAPWING_ERR_USAGE, "'distribution.whole' is LAPWING_ALIGNED",
+          lapwing_array_create(runtime, LAPWING_INT32, 2, extents, &some, NULL, &array));
+    some.whole = &some;
+    FAILS(LAPWING_ERR_USAGE, "'distribution.whole' is LAPWING_ON_RANKS itself",
+          lapwing_array_create(runtime, LAPWING_INT32, 2, extents, &some, NULL, &array));
+    some.whole = NULL;
+    if (size == 1) return;
+    /* As many elements each, and other owners. */
+    ranks[0] = rank == 0 ? 0 : 1;
+    FAILS(LAPWING_ERR_MISMATCH, "", lapwing_array_create(runtime, LAPWING_INT32, 2, extents, &some, NULL, &array));
+    OK(lapwing_array_create(runtime, LAPWING_INT32, 2, extents, NULL, NULL, &array));
+    FAILS(LAPWING_ERR_MISMATCH, "", lapwing_array_redistribute(array, &some));
+    FAILS(LAPWING_ERR_MISMATCH, "", lapwing_relabelling_create(array, &some, &order));
+    OK(lapwing_array_free(&array));
 }
 
 int main(void) {
@@ -221,6 +344,11 @@ int main(void) {
     test_aligned(LAPWING_REPLICATED);
     test_aligned(LAPWING_OWN_DISTRIBUTION);
     test_aligned_errors();
+    test_on_ranks(LAPWING_BLOCK);
+    test_on_ranks(LAPWING_CYCLIC);
+    test_on_ranks(LAPWING_BLOCK_CYCLIC);
+    test_on_ranks(LAPWING_OWN_DISTRIBUTION);
+    test_on_wrong_ranks();
     OK(lapwing_runtime_free(&runtime));
     return 0;
 }

@@ -100,31 +100,47 @@ TEST_TYPE(int32, int32_t, LAPWING_INT32)
 TEST_TYPE(int64, int64_t, LAPWING_INT64)
 TEST_TYPE(float, float, LAPWING_FLOAT)
 TEST_TYPE(double, double, LAPWING_DOUBLE)
+TEST_TYPE(int8, int8_t, LAPWING_INT8)
+TEST_TYPE(int16, int16_t, LAPWING_INT16)
+TEST_TYPE(uint8, uint8_t, LAPWING_UINT8)
+TEST_TYPE(uint16, uint16_t, LAPWING_UINT16)
+TEST_TYPE(uint32, uint32_t, LAPWING_UINT32)
+TEST_TYPE(uint64, uint64_t, LAPWING_UINT64)
+TEST_TYPE(float_complex, float _Complex, LAPWING_FLOAT_COMPLEX)
+TEST_TYPE(double_complex, double _Complex, LAPWING_DOUBLE_COMPLEX)
+
+#define TYPES 12
+static const struct {
+    lapwing_type type, other; /* of the same size */
+    void (*test)(int kind);
+    void (*test_other)(lapwing_array* other, lapwing_array* four);
+} tests[TYPES] = {{LAPWING_INT32, LAPWING_UINT32, test_int32, test_other_int32},
+                  {LAPWING_INT64, LAPWING_UINT64, test_int64, test_other_int64},
+                  {LAPWING_FLOAT, LAPWING_UINT32, test_float, test_other_float},
+                  {LAPWING_DOUBLE, LAPWING_UINT64, test_double, test_other_double},
+                  {LAPWING_INT8, LAPWING_UINT8, test_int8, test_other_int8},
+                  {LAPWING_INT16, LAPWING_UINT16, test_int16, test_other_int16},
+                  {LAPWING_UINT8, LAPWING_INT8, test_uint8, test_other_uint8},
+                  {LAPWING_UINT16, LAPWING_INT16, test_uint16, test_other_uint16},
+                  {LAPWING_UINT32, LAPWING_FLOAT, test_uint32, test_other_uint32},
+                  {LAPWING_UINT64, LAPWING_DOUBLE, test_uint64, test_other_uint64},
+                  {LAPWING_FLOAT_COMPLEX, LAPWING_DOUBLE, test_float_complex, test_other_float_complex},
+                  {LAPWING_DOUBLE_COMPLEX, LAPWING_BYTES(16), test_double_complex, test_other_double_complex}};
 
 int main(void) {
     const int kinds[3] = {LAPWING_BLOCK, LAPWING_CYCLIC, LAPWING_REPLICATED};
     const int64_t four_extents[4] = {2, 2, 2, 2};
-    const lapwing_type types[4] = {LAPWING_INT32, LAPWING_INT64, LAPWING_FLOAT, LAPWING_DOUBLE};
     lapwing_array *other, *four = NULL;
-    int k;
+    int k, t;
     OK(lapwing_runtime_create(MPI_COMM_WORLD, NULL, &runtime));
     OK(lapwing_runtime_rank(runtime, &rank));
     OK(lapwing_runtime_size(runtime, &size));
     check_rank = rank;
-    for (k = 0; k < 3; ++k) {
-        test_int32(kinds[k]);
-        test_int64(kinds[k]);
-        test_float(kinds[k]);
-        test_double(kinds[k]);
-    }
-    for (k = 0; k < 4; ++k) {
-        /* unsigned numbers of the same size: bits that would fit */
-        other = make(k % 2 == 0 ? LAPWING_UINT32 : LAPWING_UINT64, 2, LAPWING_BLOCK);
-        OK(lapwing_array_create(runtime, types[k], 4, four_extents, NULL, NULL, &four));
-        if (k == 0) test_other_int32(other, four);
-        if (k == 1) test_other_int64(other, four);
-        if (k == 2) test_other_float(other, four);
-        if (k == 3) test_other_double(other, four);
+    for (t = 0; t < TYPES; ++t) {
+        for (k = 0; k < 3; ++k) tests[t].test(kinds[k]);
+        other = make(tests[t].other, 2, LAPWING_BLOCK);
+        OK(lapwing_array_create(runtime, tests[t].type, 4, four_extents, NULL, NULL, &four));
+        tests[t].test_other(other, four);
         CHECK(lapwing_array_address_3(four, 0, 0, 0) == NULL);
         OK(lapwing_array_free(&other));
         OK(lapwing_array_free(&four));

@@ -27,7 +27,7 @@ OBJECTS = {
 
 # Functions, and types that are values: what C has in their place, a name of its headers.
 VALUES = {
-    "Aligned": "LAPWING_ALIGNED", "Block": "LAPWING_BLOCK", "BlockCyclic": "LAPWING_BLOCK_CYCLIC", "Cyclic": "LAPWING_CYCLIC", "Replicated": "LAPWING_REPLICATED",
+    "Aligned": "LAPWING_ALIGNED", "Block": "LAPWING_BLOCK", "BlockCyclic": "LAPWING_BLOCK_CYCLIC", "Cyclic": "LAPWING_CYCLIC", "OnRanks": "LAPWING_ON_RANKS", "Replicated": "LAPWING_REPLICATED",
     "Distribution": "lapwing_distribution_functions", "DistributionMap": "lapwing_distribution_functions", "Location": "lapwing_place",
     "GlobalArrayOptions": "lapwing_array_options", "WindowOptions": "lapwing_window_options", "CacheOptions": "lapwing_cache_options",
     "PlanOptions": "lapwing_plan_options", "PrefetchOptions": "lapwing_prefetch_options", "CheckpointOptions": "lapwing_progress_function",
@@ -102,7 +102,6 @@ ELSEWHERE = {
 OF_ROOMS = "for other rooms of the library"
 TEXT = "printf() in the program: the members are numbers"
 MISSING = {
-    "OnRanks": "LAPWING_OWN_DISTRIBUTION with a table of ranks in its context; windows and arrays of some ranks: a runtime over a communicator",
     "BlockList": "lapwing_layout with lapwing_plan_create_put(): its blocks need not be seen",
     "PrefetchDistance": "a loop of the program's that calls lapwing_array_prefetch_element() or lapwing_window_prefetch() ahead",
     "MpiDatatype": "MPI_Type_free(): C programs free datatypes themselves", "Rank": "an int", "Offset": "a uint64_t", "name": "the constants are numbers: see lapwing_runtime_report()", "to_string": TEXT,
@@ -117,8 +116,8 @@ NEVER_FAIL = {
 }  # fmt: skip
 # What C has for fewer types than C++, which names do not show: for the list.
 NARROWER = {
-    "atomics of 1, 2 and 16 bytes, and of structures": "C++'s compiler knows what addition and equality of a type mean; in C take the 4 or 8 bytes that contain a small value",
-    "inline functions for elements of other types, and in 4 to 8 dimensions": "lapwing_array_address() is inline; where it returns null, lapwing_array_get_element()",
+    "sums, minima and bit operations of structures, as atomics": "C++'s compiler knows what these mean for a type; in C take compare_swap in a loop",
+    "inline functions for elements in 4 to 8 dimensions, and of structures": "lapwing_array_address() is inline; where it returns null, lapwing_array_get_element()",
 }  # fmt: skip
 
 

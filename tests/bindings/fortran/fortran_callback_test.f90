@@ -164,7 +164,7 @@ contains
 
     subroutine own_distribution()
         type(lapwing_distribution_procedures) :: columns
-        type(lapwing_array) :: a
+        type(lapwing_array) :: a, b
         integer(int64) :: all_of(3, 7), total, i, j
         integer :: stat
         character(400) :: errmsg
@@ -195,6 +195,17 @@ contains
         call expect(all_of(3, 7) == 703, 'back again')
         call a%barrier()
         call along_dimensions(a)
+        call a%redistribute_own(columns, ranks=[ranks - 1])
+        call expect(a%owner([1, 1]) == ranks - 1 .and. a%owner([2, 5]) == ranks - 1, 'on the last rank')
+        call a%get([1, 1], [3, 7], all_of)
+        call expect(all_of(3, 7) == 703, 'on one rank')
+        call b%create_own(runtime, LAPWING_INT64, [3, 7], functions=columns, ranks=[ranks - 1])
+        call fill_own(b)
+        call b%sum(total)
+        call expect(total == sum(all_of), 'made on one rank')
+        columns%replicated = 1
+        call a%redistribute_own(columns, ranks=[0], stat=stat, errmsg=errmsg)
+        call fails(stat, LAPWING_ERR_USAGE, errmsg, 'replicated')
     end subroutine
 
     !> Of elements i + 100 j of 3 x 7, under any distribution.

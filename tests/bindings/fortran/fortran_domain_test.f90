@@ -1,4 +1,4 @@
-!> Indices with strides, arrays over parts of a space, patterns that are procedures, and copies in the halo.
+!> Indices with strides, arrays over parts of a space and on some of the ranks, patterns that are procedures, and copies in the halo.
 program fortran_domain_test
     use, intrinsic :: iso_c_binding, only: c_int, c_int64_t, c_ptr
     use, intrinsic :: iso_fortran_env, only: int64, real64
@@ -11,6 +11,8 @@ program fortran_domain_test
     call start(runtime, rank, ranks)
     call strided()
     call aligned()
+    call on_ranks()
+    call on_wrong_ranks()
     call procedure_patterns()
     call in_halo()
     call runtime%free()
@@ -95,6 +97,69 @@ contains
         call fails(stat, LAPWING_ERR_RANGE, errmsg, "'space_upper'")
         call inner%create(runtime, LAPWING_REAL64, [10, 8], space_lower=[2, 0], space_upper=[11, 9], stat=stat, errmsg=errmsg)
         call fails(stat, LAPWING_ERR_RANGE, errmsg, 'space')
+    end subroutine
+
+    !> All ranks but rank 0, the last one first; a single rank has them all.
+    subroutine on_ranks()
+        type(lapwing_array) :: few, everywhere, part
+        type(lapwing_relabelling) :: order
+        integer, allocatable :: chosen(:)
+        real(real64) :: x, sum_of
+        integer :: i, j
+
+        chosen = [(i, i=ranks - 1, 1, -1)]
+        if (ranks == 1) chosen = [0]
+        call few%create(runtime, LAPWING_REAL64, [7, 11], distribution=LAPWING_BLOCK_CYCLIC, block=[3, 2], ranks=chosen)
+        call everywhere%create(runtime, LAPWING_REAL64, [7, 11])
+        call fill_own(few)
+        call expect(any(chosen == rank) .or. few%domain_count(rank) == 0, 'no elements on other ranks')
+        call expect(few%owner([1, 1]) == chosen(1), 'process 0 is the first of the ranks')
+        call everywhere%copy(few)
+        do j = 1, 11
+            do i = 1, 7
+                call expect(any(chosen == few%owner([i, j])), 'owners')
+                call few%get_element([i, j], x)
+                call expect(abs(x - value_at(i, j)) < 0.1_real64, 'elements')
+            end do
+        end do
+        call few%sum(x)
+        call everywhere%sum(sum_of)
+        call expect(abs(x - sum_of) < 0.1_real64, 'sums')
+        call few%redistribute(LAPWING_CYCLIC)
+        call few%redistribute(LAPWING_CYCLIC, ranks=chosen)
+        call expect(few%owner([7, 11]) /= 0 .or. ranks == 1, 'redistributed')
+        call few%get_element([7, 11], x)
+        call expect(abs(x - value_at(7, 11)) < 0.1_real64, 'elements after it')
+        call order%create(everywhere, LAPWING_BLOCK, ranks=chosen)
+        call everywhere%redistribute_ordered(LAPWING_BLOCK, ranks=chosen, order=order)
+        call everywhere%get_element([7, 11], x)
+        call expect(abs(x - value_at(7, 11)) < 0.1_real64, 'elements in another order')
+        call part%create(runtime, LAPWING_REAL64, [5, 9], space_lower=[0, 0], space_upper=[6, 12], ranks=chosen)
+        call expect(any(chosen == part%owner([5, 9])), 'part of a space')
+        call part%barrier()
+    end subroutine
+
+    subroutine on_wrong_ranks()
+        type(lapwing_array) :: a
+        integer :: none(0), stat
+        character(400) :: errmsg
+
+        ! A constructor of no elements is an absent argument for gfortran 12.
+        call a%create(runtime, LAPWING_REAL64, [4], ranks=none, stat=stat, errmsg=errmsg)
+        call fails(stat, LAPWING_ERR_RANGE, errmsg, 'at least one')
+        call a%create(runtime, LAPWING_REAL64, [4], grid=none, stat=stat, errmsg=errmsg)
+        call fails(stat, LAPWING_ERR_RANGE, errmsg, "'grid' has 0 numbers")
+        call a%create(runtime, LAPWING_REAL64, [4], ranks=[ranks], stat=stat, errmsg=errmsg)
+        call fails(stat, LAPWING_ERR_RANGE, errmsg, 'is outside [0, ')
+        call a%create(runtime, LAPWING_REAL64, [4], ranks=[0, 0], stat=stat, errmsg=errmsg)
+        call fails(stat, LAPWING_ERR_RANGE, errmsg, 'rank 0 comes twice')
+        call a%create(runtime, LAPWING_REAL64, [4], distribution=LAPWING_REPLICATED, ranks=[0], stat=stat, errmsg=errmsg)
+        call fails(stat, LAPWING_ERR_USAGE, errmsg, 'replicated')
+        call a%create(runtime, LAPWING_REAL64, [4], distribution=LAPWING_ON_RANKS, stat=stat, errmsg=errmsg)
+        call fails(stat, LAPWING_ERR_RANGE, errmsg, 'at least one')
+        call a%create(runtime, LAPWING_REAL64, [4])
+        call a%redistribute(LAPWING_BLOCK, ranks=[-1], stat=stat, errmsg=errmsg)
+        call fails(stat, LAPWING_ERR_RANGE, errmsg, 'rank -1')
     end subroutine
 
     !> The columns next to the rank's own.

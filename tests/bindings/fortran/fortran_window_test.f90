@@ -1,6 +1,6 @@
 !> Runtimes, windows, and sections of arrays as buffers.
 program fortran_window_test
-    use, intrinsic :: iso_fortran_env, only: int32, int64, real32, real64
+    use, intrinsic :: iso_fortran_env, only: int8, int16, int32, int64, real32, real64
     use mpi_f08, only: MPI_COMM_SELF, MPI_INT64_T, MPI_SUM, MPI_REAL8, MPI_Init_thread, MPI_Finalize, &
         MPI_THREAD_MULTIPLE
     use lapwing
@@ -17,6 +17,7 @@ program fortran_window_test
     call transfers()
     call sections()
     call atomics()
+    call atomics_of_all_sizes()
     call locks()
     call layouts()
     call runtime%free()
@@ -208,6 +209,78 @@ contains
         call window%fetch(LAPWING_ADD, 0, 3, 1_int64, before, stat=stat, errmsg=errmsg)
         call expect(stat == LAPWING_ERR_RANGE, 'not a multiple')
         call runtime%barrier()
+    end subroutine
+
+    subroutine atomics_of_all_sizes()
+        type :: pair
+            integer(int64) :: first, second
+        end type
+        type :: three
+            integer(int8) :: bytes(3)
+        end type
+        type(lapwing_window) :: window
+        type(lapwing_array) :: a
+        type(pair) :: seen, next, found
+        integer(int8) :: one
+        integer(int16) :: two
+        complex(real32) :: low
+        complex(real64) :: high
+        logical :: flag
+        integer(int8) :: ones(2)
+        integer :: stat
+        character(400) :: errmsg
+
+        call window%create(runtime, 64)
+        call window%fetch(LAPWING_ADD, 0, 1, 1_int8)
+        call window%update(LAPWING_OR, 0, 2, 5_int16)
+        call window%fetch(LAPWING_ADD, 0, 8, (1.0_real32, -2.0_real32))
+        call window%update(LAPWING_ADD, 0, 16, (1.0_real64, -2.0_real64))
+        next = pair(0, 0)
+        do
+            call window%fetch(LAPWING_READ, 0, 32, next, seen)
+            next = pair(seen%first + 1, seen%second - 1)
+            call window%compare_swap(0, 32, seen, next, found)
+            if (found%first == seen%first) exit
+        end do
+        call window%fetch(LAPWING_REPLACE, 0, 4, .true.)
+        call runtime%barrier()
+        call window%fetch(LAPWING_READ, 0, 1, 0_int8, one)
+        call window%fetch(LAPWING_READ, 0, 2, 0_int16, two)
+        call window%fetch(LAPWING_READ, 0, 8, (0.0_real32, 0.0_real32), low)
+        call window%fetch(LAPWING_READ, 0, 16, (0.0_real64, 0.0_real64), high)
+        call window%fetch(LAPWING_READ, 0, 4, .false., flag)
+        call window%fetch(LAPWING_READ, 0, 32, next, seen)
+        call expect(one == ranks .and. two == 5, 'integers of 1 and 2 bytes')
+        call expect(nint(real(low)) == ranks .and. nint(aimag(low)) == -2 * ranks, 'complex')
+        call expect(nint(real(high)) == ranks .and. nint(aimag(high)) == -2 * ranks, 'double complex')
+        call expect(flag .and. seen%first == ranks .and. seen%second == -ranks, 'logical, and a structure')
+
+        call window%fetch(LAPWING_ADD, 0, 3, 1_int16, two, stat=stat, errmsg=errmsg)
+        call fails(stat, LAPWING_ERR_RANGE, errmsg, 'multiple')
+        call window%fetch(LAPWING_MAX, 0, 8, (1.0_real32, 0.0_real32), low, stat=stat, errmsg=errmsg)
+        call fails(stat, LAPWING_ERR_USAGE, errmsg, 'float complex')
+        call window%update(LAPWING_ADD, 0, 32, seen, stat=stat, errmsg=errmsg)
+        call fails(stat, LAPWING_ERR_USAGE, errmsg, '16 bytes')
+        call window%fetch(LAPWING_OR, 0, 4, .true., flag, stat=stat, errmsg=errmsg)
+        call fails(stat, LAPWING_ERR_USAGE, errmsg, '4 bytes')
+        call window%fetch(LAPWING_READ, 0, 0, three([1_int8, 2_int8, 3_int8]), stat=stat, errmsg=errmsg)
+        call fails(stat, LAPWING_ERR_USAGE, errmsg, '3 bytes')
+        call window%fetch_list(LAPWING_ADD, 0, [0, 1], 1_int8, ones, stat=stat, errmsg=errmsg)
+        call fails(stat, LAPWING_ERR_USAGE, errmsg, 'single values')
+        call runtime%barrier()
+        call window%free()
+
+        call a%create(runtime, LAPWING_INT16, [5])
+        call a%fetch(LAPWING_ADD, [5], 2_int16)
+        call a%update(LAPWING_ADD, [4], -1_int16)
+        call a%barrier()
+        call a%fetch(LAPWING_READ, [5], 0_int16, two)
+        call expect(two == 2 * ranks, 'an element of 2 bytes')
+        call a%get_element([4], two)
+        call expect(two == -ranks, 'the element beside it')
+        call a%compare_swap([5], 0_int8, 0_int8, stat=stat, errmsg=errmsg)
+        call fails(stat, LAPWING_ERR_USAGE, errmsg, 'int8')
+        call a%barrier()
     end subroutine
 
     subroutine locks()

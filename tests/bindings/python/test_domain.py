@@ -77,6 +77,65 @@ def test_aligned(rt, whole):
     rt.barrier()
 
 
+class Reversed(lapwing.Distribution):
+    """Blocks of the last processes first, in one dimension."""
+
+    def _block(self, shape, ranks):
+        return -(-shape[0] // ranks)
+
+    def locate(self, shape, ranks, index):
+        block = self._block(shape, ranks)
+        return ranks - 1 - index[0] // block, index[0] % block, block - index[0] % block
+
+    def capacity(self, shape, ranks):
+        return self._block(shape, ranks)
+
+    def domains(self, shape, ranks, rank):
+        block = self._block(shape, ranks)
+        first = (ranks - 1 - rank) * block
+        return [(range(first, min(first + block, shape[0])),)] if first < shape[0] else []
+
+
+@pytest.mark.parametrize("within", [lapwing.Block(), lapwing.Cyclic(), lapwing.BlockCyclic((2,)), Reversed()])
+def test_on_ranks(rt, within):
+    chosen = list(range(rt.size - 1, 0, -1)) or [0]  # all but rank 0, the last first
+    some = lapwing.OnRanks(chosen, within)
+    assert some == lapwing.OnRanks(tuple(chosen), within) and some != lapwing.OnRanks([0, *chosen], within) and "OnRanks" in repr(some)
+    values = np.arange(11)
+    everywhere, few = lapwing.from_numpy(values, lapwing.Cyclic()), lapwing.zeros(11, int, some)
+    few[...] = everywhere.slice[...]
+    if isinstance(within, lapwing.Cyclic):
+        assert [few.owner(i) for i in range(11)] == [chosen[i % len(chosen)] for i in range(11)]
+    assert {few.owner(i) for i in range(11)} <= set(chosen) and few[...].tolist() == values.tolist()
+    assert sum(len(indices[0]) for indices in few.domains()) == sum(few.owner(i) == rt.rank for i in range(11))
+    assert few.sum() == 55 and (few + 1).sum() == 66
+    few.resize(13)
+    few.redistribute(lapwing.Block())
+    few.redistribute(some)
+    assert few[...].tolist() == [*values.tolist(), 0, 0]
+    grid = lapwing.Aligned((range(-2, 11),), some)
+    whole, part = lapwing.zeros(13, distribution=grid, lower=(-2,)), lapwing.zeros(11, distribution=grid, lower=(0,))
+    assert all(whole.owner(i) == part.owner(i) and part.owner(i) in chosen for i in range(11))
+    with pytest.raises(lapwing.UsageError):
+        few.local
+    rt.barrier()
+
+
+def test_on_wrong_ranks(rt):
+    for ranks, words in (([], "at least one"), ([0, rt.size], f"rank {rt.size} is outside"), ([-1], "rank -1"), ([0, 0], "twice")):
+        with pytest.raises(lapwing.RangeError, match=words):
+            lapwing.zeros(4, distribution=lapwing.OnRanks(ranks))
+    for within in (lapwing.Replicated(), lapwing.OnRanks([0]), lapwing.Aligned((range(4),))):
+        with pytest.raises(ValueError, match="over some of the ranks"):
+            lapwing.OnRanks([0], within)
+    with pytest.raises(ValueError, match="1 dimensions"):
+        lapwing.zeros(4, distribution=lapwing.OnRanks([0], lapwing.Block(grid=(1, 1))))
+    if rt.size > 1:
+        with pytest.raises(lapwing.MismatchError):
+            lapwing.zeros(4, distribution=lapwing.OnRanks([min(rt.rank, 1)]))
+    rt.barrier()
+
+
 def test_function_patterns(rt):
     a = lapwing.fromfunction(lambda i, j: 10 * i + j, (9, 4), distribution=lapwing.Block(grid=(0, 1)))
     asked = []
