@@ -184,6 +184,8 @@ bool Driver::preprocess(const std::string& source, const std::string& to) {
 
 bool Driver::compile(const std::string& source, bool translated, const std::string& to) {
     std::vector<std::string> words{configuration_.value("clang"), "-std=" + options_.standard, "-fcommon"};
+    // The program's send, index or select are not those of the libraries that it is linked with.
+    words.emplace_back("-fvisibility=hidden");
     if (translated) {
         // With lines, so that errors of the running program can name their place; -g… among the options comes later.
         words.insert(words.end(), {"-x", "cpp-output", "-w", "-gline-tables-only"});
@@ -232,11 +234,17 @@ std::string Driver::object_of(const std::string& input) {
     const std::string preprocessed = is_preprocessed ? input : temporary(input, ".i");
     if (options_.until == Options::Until::preprocess) return preprocess(input, options_.output) ? "-" : "";
     if (!is_preprocessed && !preprocess(input, preprocessed)) return {};
-    // Berkeley's compiler declares its extensions without a header.
-    if (!is_preprocessed && names_extensions(contents(preprocessed))) {
-        options_.preprocessor.insert(options_.preprocessor.begin(), {"-include", "bupc_extensions.h"});
+    // Berkeley's compiler declares its extensions without a header; types of libraries that are announced by a macro,
+    // such as __UPC_ATOMIC__, are used before their headers are included.
+    if (const std::vector<std::string> missed =
+            is_preprocessed ? std::vector<std::string>{} : headers_missed(contents(preprocessed));
+        !missed.empty()) {
+        const std::vector<std::string> before = options_.preprocessor;
+        std::vector<std::string> early{"-DLAPWING_UPCC_EARLY"};
+        for (const std::string& header : missed) early.insert(early.end(), {"-include", header});
+        options_.preprocessor.insert(options_.preprocessor.begin(), early.begin(), early.end());
         const bool good = preprocess(input, preprocessed);
-        options_.preprocessor.erase(options_.preprocessor.begin(), options_.preprocessor.begin() + 2);
+        options_.preprocessor = before;
         if (!good) return {};
     }
     const bool upc = options_.all_are_upc || fs::path{input}.extension() != ".c" || is_upc(contents(preprocessed));

@@ -12,11 +12,19 @@ int main(int argc, char** argv) {
             std::cout << upcc::help();
             return 0;
         }
+        if (!options.answer.empty()) {
+            std::cout << options.answer << "\n";
+            return 0;
+        }
         const upcc::Configuration configuration = upcc::Configuration::of(argv[0]);
         if (options.version) {
             std::cout << "lapwing-upcc " << configuration.value("version") << ", with "
                       << configuration.value("clang_version") << " and " << configuration.value("mpi_version")
                       << "; UPC 1.3\n";
+            return 0;
+        }
+        if (options.prints_includes) {
+            std::cout << configuration.list("includes").at(0) << "\n";
             return 0;
         }
         upcc::Driver driver{options, configuration};

@@ -12,7 +12,8 @@ std::string help() {
 Compiles and links UPC programs, with their C sources. Files: .upc, .c (UPC where it uses UPC, else C), .i (preprocessed
 UPC), .o, .a, .so.
 
-  -T N, -T=N             the program is for N threads: THREADS is a constant, and the program is refused another number
+  -T N, -T=N, -fupc-threads-N
+                         the program is for N threads: THREADS is a constant, and the program is refused another number
   -c  -E  -S  -trans     only compile; preprocess; compile to assembly; translate to C (FILE.trans.i)
   -o FILE                the result
   -D… -U… -I… -include FILE -isystem DIRECTORY -M…
@@ -30,18 +31,19 @@ UPC), .o, .a, .so.
   -l… -L… -Wl,… -s -static -rdynamic
                          for the linker
   -Wc,… -Wp,…            more options for the C compiler, the preprocessor
-  -shared-heap=SIZE      the default of LAPWING_UPC_HEAP and LAPWING_UPC_LOCAL_HEAP: bytes of each thread, with k, m, g
+  -shared-heap=SIZE      the default of LAPWING_UPC_HEAP and LAPWING_UPC_LOCAL_HEAP: of each thread, with k, m or g;
+                         without a unit in megabytes
   -x upc                 all files are UPC
   -progress=SECONDS      names the source that is being worked on, each time so many seconds have passed; 5 by default,
                          0: never
   --save-temps           keeps FILE.i and FILE.trans.i beside the result
   -v                     prints the commands
   --version  --help
-Accepted without effect, for makefiles of other compilers: -network=… (Lapwing chooses by itself), -nopthreads, -lines,
--uses-mpi, -norc, -q, -extern-main (main may be in any source, of C too; bupc_init does nothing more), -inst, -trace
-and -stats (LAPWING_TRACE, LAPWING_STATS).
-Refused: -pthreads. A UPC thread is a process of MPI: start as many as there are cores. -shared: shared objects are
-made at the start of the program, of the program's objects and archives.
+Accepted without effect, for makefiles of other compilers: -network=… (Lapwing chooses by itself), -pthreads (a UPC
+thread is a process of MPI, and there are as many as lapwing-upcrun -n says), -lines, -uses-mpi, -norc, -q, -gupc,
+-extern-main (main may be in any source, of C too; bupc_init does nothing more), -opt-enable=…, -inst, -trace and
+-stats (LAPWING_TRACE, LAPWING_STATS), -Wu,… and -Ww,…, -h upc.
+Refused: -shared: shared objects are made at the start of the program, of the program's objects and archives.
 )";
 }
 
@@ -55,7 +57,7 @@ public:
 
     [[nodiscard]] Options read() {
         for (at_ = 0; at_ < arguments_.size(); ++at_) one();
-        if (options_.help || options_.version) return options_;
+        if (options_.help || options_.version || options_.prints_includes || !options_.answer.empty()) return options_;
         for (const std::string& word_of : options_.compiler)
             if (begins(word_of, "-O")) optimises_ = word_of != "-O0";
         options_.optimisations.own_loops = optimises_ && !no_own_loops_;
@@ -81,6 +83,10 @@ private:
         return arguments_[at_] == name || begins(arguments_[at_], name + "=");
     }
 
+    [[nodiscard]] static bool is_number(const std::string& text) {
+        return !text.empty() && text.find_first_not_of("0123456789") == text.npos;
+    }
+
     void threads(const std::string& text) {
         char* end = nullptr;
         const long number = std::strtol(text.c_str(), &end, 10);
@@ -89,9 +95,10 @@ private:
         options_.threads = static_cast<int>(number);
     }
 
-    /// Sizes of other compilers end in MB.
+    /// Berkeley's sizes end in MB or GB, and are megabytes without a unit.
     void heap(std::string text) {
         if (text.ends_with('B') || text.ends_with('b')) text.pop_back();
+        if (!text.empty() && text.back() >= '0' && text.back() <= '9') text += 'm';
         options_.heap = std::move(text);
     }
 
@@ -118,8 +125,14 @@ private:
 
     [[nodiscard]] bool of_upcc() {
         const std::string& word = arguments_[at_];
-        if (is("-help") || word == "-h") return options_.help = true;
+        // Cray's compiler is told so that it is UPC, or what C.
+        if (word == "-h" && at_ + 1 < arguments_.size() && arguments_[at_ + 1][0] != '-') return ++at_, true;
+        if (is("-help") || word == "-h" || word == "-?") return options_.help = true;
         if (is("-version") || word == "-V") return options_.version = true;
+        // What makefiles that mix C++ with UPC ask Berkeley's compiler.
+        if (is("-print-include-dir")) return options_.prints_includes = true;
+        if (is("-echo-var")) return static_cast<void>(value(word)), options_.answer = "c++", true;
+        if (is("-print-mpicc")) return options_.answer = "mpicc", true;
         if (is("-explain")) return options_.optimisations.explain = true;
         if (is("-opt")) return optimises_ = true;
         if (word == "-fupc-block-reads" || word == "-fno-upc-block-reads")
@@ -130,18 +143,23 @@ private:
             return no_merged_reads_ = word[2] == 'n', true;
         if (word == "-fupc-own-loops" || word == "-fno-upc-own-loops") return no_own_loops_ = word[2] == 'n', true;
         if (has_value("-progress")) return progress(value("-progress")), true;
-        if (is("-save-temps")) return options_.save_temporaries = true;
+        if (is("-save-temps") || is("-save-all-temps")) return options_.save_temporaries = true;
         if (word == "-v" || is("-verbose") || word == "-vv") return options_.verbose = true;
-        if (begins(word, "-fupc-threads-")) return threads(word.substr(14)), true;
-        if (begins(word, "-fupc-threads=")) return threads(word.substr(14)), true;
+        for (const std::string name : {"-fupc-threads", "-fthreads"}) {
+            if (begins(word, name + "-")) return threads(word.substr(name.size() + 1)), true;
+            if (has_value(name)) return threads(value(name)), true;
+        }
+        if (word == "-X") return threads(value("-X")), true;
         if (has_value("-THREADS")) return threads(value("-THREADS")), true;
         if (word == "-T" || begins(word, "-T=") ||
             (begins(word, "-T") && word.size() > 2 && word[2] >= '0' && word[2] <= '9'))
             return threads(value("-T")), true;
         if (has_value("-shared-heap")) return heap(value("-shared-heap")), true;
-        if (has_value("-pthreads") || word == "-pthreads")
-            throw BadOption{"-pthreads: a UPC thread is a process of MPI here. Leave it out, and start as many "
-                            "processes as there are cores: lapwing-upcrun -n N"};
+        if (has_value("-pthreads") || has_value("--pthreads")) {
+            // Berkeley's number may be missing, or be the next word.
+            if (at_ + 1 < arguments_.size() && is("-pthreads") && is_number(arguments_[at_ + 1])) ++at_;
+            return true;
+        }
         if (word == "-shared")
             throw BadOption{"-shared: the shared objects of a shared library would not be made; link its objects, or "
                             "an archive of them, into the program"};
@@ -155,12 +173,21 @@ private:
         return accepted();
     }
     [[nodiscard]] bool accepted() {
-        static constexpr std::array with_value{"-network", "-shared-heap-max", "-heap-offset", "-conf",
-                                               "-inst-functions"};
+        static constexpr std::array with_value{"-network",    "-shared-heap-max", "-heap-offset", "-conf",
+                                               "-opt-enable", "-opt-disable",     "-translator",  "-compress",
+                                               "-http-proxy", "-link-with",       "-thrille"};
         static constexpr std::array alone{
-            "-nopthreads",  "-noopt",        "-lines",     "-nolines",     "-norc",           "-q",      "-uses-mpi",
-            "-nouses-mpi",  "-uses-threads", "-size-warn", "-nosize-warn", "-inst",           "-noinst", "-tv",
-            "-extern-main", "-trace",        "-stats",     "-fupc",        "-fupc-pts=struct"};
+            "-nopthreads", "-noopt", "-lines", "-nolines", "-norc", "-q", "-uses-mpi", "-nouses-mpi", "-uses-threads",
+            "-size-warn", "-nosize-warn", "-inst", "-noinst", "-tv", "-extern-main", "-trace", "-stats", "-inst-local",
+            "-inst-functions", "-checks", "-nochecks", "-fast-symptr", "-nofast-symptr", "-link-cache", "-nolink-cache",
+            "-require-size", "-norequire-size", "-allow-deprecated", "-nightly", "-stable", "-yesterday",
+            "-nosave-temps", "-thrille-local",
+            // Which translator Berkeley's driver calls; Cray's -h upc in one word.
+            "-bupc", "-gupc", "-cupc", "-cupc2c", "-hupc"};
+        const std::string& word = arguments_[at_];
+        // Options for Berkeley's translators; of GNU's and Clang's UPC.
+        if (begins(word, "-Wu,") || begins(word, "-Ww,") || begins(word, "-Wb,")) return true;
+        if (word == "-fupc" || begins(word, "-fupc-") || begins(word, "-fno-upc-")) return true;
         for (const char* const name : with_value)
             if (has_value(name) || has_value(std::string{"-"} + name))
                 return static_cast<void>(value(has_value(name) ? name : std::string{"-"} + name)), true;

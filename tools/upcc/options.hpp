@@ -30,6 +30,8 @@ struct Options {
     bool all_are_upc = false; ///< -x upc
     bool help = false;
     bool version = false;
+    bool prints_includes = false;          ///< the directory of bupc_extern.h
+    std::string answer;                    ///< to be printed instead of compiling
     std::vector<std::string> preprocessor; ///< -D, -U, -I, -include, -M…
     std::vector<std::string> warnings;     ///< -W…, -w
     std::vector<std::string> compiler;     ///< -O, -g, -f…, -m…

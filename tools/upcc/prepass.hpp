@@ -82,6 +82,7 @@ private:
 /// The numbers of layouts without a text.
 inline constexpr std::size_t layout_default = 0;
 inline constexpr std::size_t layout_indefinite = 1;
+inline constexpr std::size_t layout_one = 2; // [1] as written
 
 /// During parsing of a program for any number of threads, THREADS is one of these primes: a constant that it divides is
 /// a multiple of THREADS. There are several, since the program may have such a constant itself.
@@ -101,8 +102,8 @@ struct Parse {
 /// The first of the primes that divides no number in the text.
 [[nodiscard]] std::uint64_t prime_for_threads(std::string_view preprocessed);
 
-/// Whether it uses names of Berkeley's extensions without including their header.
-[[nodiscard]] bool names_extensions(std::string_view preprocessed);
+/// Headers of Berkeley's extensions and of UPC's libraries that it includes too late, or not at all.
+[[nodiscard]] std::vector<std::string> headers_missed(std::string_view preprocessed);
 
 /// Whether it is UPC: uses a keyword or a header of UPC.
 [[nodiscard]] bool is_upc(std::string_view preprocessed);

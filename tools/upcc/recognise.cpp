@@ -1,24 +1,54 @@
 // Which sources are UPC, and need what headers.
 #include "prepass.hpp"
 
+#include <array>
 #include <cstdlib>
 #include <set>
 
 namespace upcc {
 
-bool names_extensions(std::string_view preprocessed) {
-    if (preprocessed.find("bupc_") == preprocessed.npos && preprocessed.find("BUPC_") == preprocessed.npos)
-        return false;
-    bool named = false;
-    for (const Token& token : tokens_of(preprocessed)) {
-        const std::string_view text = preprocessed.substr(token.begin, token.end - token.begin);
+std::vector<std::string> headers_missed(std::string_view preprocessed) {
+    struct Header {
+        std::string_view file;
+        std::string_view type; ///< that no other header declares
+        bool known = false;
+        bool missed = false;
+    };
+    // Berkeley's comes first, whose names are functions and macros too.
+    std::array headers{Header{"bupc_extensions.h", {}},    Header{"upc_atomic.h", "upc_atomicdomain_t"},
+                       Header{"upc_tick.h", "upc_tick_t"}, Header{"upc_nb.h", "upc_handle_t"},
+                       Header{"upc_io.h", "upc_file_t"},   Header{"upc_castable.h", "upc_thread_info_t"},
+                       Header{"upc.h", "upc_lock_t"}};
+    if (preprocessed.find("upc_") == preprocessed.npos && preprocessed.find("BUPC_") == preprocessed.npos) return {};
+    // bupc_extern.h is for C, and declares some of them.
+    bool for_c = false;
+    const auto declares = [&](const Header& header, std::string_view name) {
+        if (!header.type.empty()) return name == header.type;
+        const bool of_c = name.starts_with("bupc_extern_") || name.starts_with("bupc_init") || name == "bupc_exit";
+        return (name.starts_with("bupc_") || name.starts_with("BUPC_")) && !(of_c && for_c);
+    };
+    bool in_typedef = false;
+    const std::vector<Token> tokens = tokens_of(preprocessed);
+    for (std::size_t k = 0; k < tokens.size(); ++k) {
+        const std::string_view text = preprocessed.substr(tokens[k].begin, tokens[k].end - tokens[k].begin);
         LineMarker marker;
-        if (token.kind == TokenKind::directive && read_line_marker(text, marker) &&
-            marker.file.ends_with("/bupc_extensions.h"))
-            return false;
-        named = named || (token.kind == TokenKind::name && (text.starts_with("bupc_") || text.starts_with("BUPC_")));
+        if (tokens[k].kind == TokenKind::directive && read_line_marker(text, marker)) {
+            for_c = for_c || marker.file.ends_with("/bupc_extern.h");
+            for (Header& header : headers)
+                header.known = header.known || marker.file.ends_with("/" + std::string{header.file});
+        } else if (tokens[k].kind == TokenKind::name) {
+            in_typedef = in_typedef || text == "typedef";
+            // `typedef long upc_tick_t;` is the program's own.
+            const bool defines = in_typedef && k + 1 < tokens.size() && preprocessed[tokens[k + 1].begin] == ';';
+            for (Header& header : headers)
+                if (!header.known && declares(header, text)) (defines ? header.known : header.missed) = true;
+        } else if (text == ";") in_typedef = false;
+        for (Header& header : headers) header.known = header.known || header.missed;
     }
-    return named;
+    std::vector<std::string> missed;
+    for (const Header& header : headers)
+        if (header.missed) missed.emplace_back(header.file);
+    return missed;
 }
 
 bool is_upc(std::string_view preprocessed) {

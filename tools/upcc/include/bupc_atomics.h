@@ -1,10 +1,12 @@
 /* Berkeley UPC's atomics: bupc_atomic{I64, U64, I32, U32, I, UI, L, UL}_{read, set, swap, cswap, fetchadd, fetchand,
- * fetchor, fetchxor, fetchnot}_{relaxed, strict}, and of F and D read, set, swap, cswap and fetchadd. Each returns the
- * value before, set nothing. */
+ * fetchor, fetchxor, fetchnot, mswap}_{relaxed, strict}, and of F and D read, set, swap, cswap and fetchadd. Each
+ * returns the value before, set nothing. */
 #ifndef LAPWING_UPCC_BUPC_ATOMICS_H
 #define LAPWING_UPCC_BUPC_ATOMICS_H
 
+#ifndef LAPWING_UPCC_EARLY
 #include <stdint.h>
+#endif
 #include <upc_atomic.h>
 
 extern void lapwing_upcc_atomic(int type, int operation, int is_strict, void* before, shared void* target,
@@ -32,20 +34,27 @@ extern void lapwing_upcc_atomic(int type, int operation, int is_strict, void* be
     }                                                                                                           \
     LAPWING_UPCC_ATOMIC_FETCH(code, type, swap, order, number, UPC_SET, is_strict)                              \
     LAPWING_UPCC_ATOMIC_FETCH(code, type, fetchadd, order, number, UPC_ADD, is_strict)
-#define LAPWING_UPCC_ATOMIC_BITS(code, type, order, number, is_strict)                 \
-    LAPWING_UPCC_ATOMIC_VALUES(code, type, order, number, is_strict)                   \
-    LAPWING_UPCC_ATOMIC_FETCH(code, type, fetchand, order, number, UPC_AND, is_strict) \
-    LAPWING_UPCC_ATOMIC_FETCH(code, type, fetchor, order, number, UPC_OR, is_strict)   \
-    LAPWING_UPCC_ATOMIC_FETCH(code, type, fetchxor, order, number, UPC_XOR, is_strict) \
-    static inline type bupc_atomic##code##_fetchnot_##order(shared void* target) {     \
-        return bupc_atomic##code##_fetchxor_##order(target, ~(type)0);                 \
+#define LAPWING_UPCC_ATOMIC_BITS(code, type, order, number, is_strict)                                           \
+    LAPWING_UPCC_ATOMIC_VALUES(code, type, order, number, is_strict)                                             \
+    LAPWING_UPCC_ATOMIC_FETCH(code, type, fetchand, order, number, UPC_AND, is_strict)                           \
+    LAPWING_UPCC_ATOMIC_FETCH(code, type, fetchor, order, number, UPC_OR, is_strict)                             \
+    LAPWING_UPCC_ATOMIC_FETCH(code, type, fetchxor, order, number, UPC_XOR, is_strict)                           \
+    static inline type bupc_atomic##code##_fetchnot_##order(shared void* target) {                               \
+        return bupc_atomic##code##_fetchxor_##order(target, ~(type)0);                                           \
+    }                                                                                                            \
+    static inline type bupc_atomic##code##_mswap_##order(shared void* target, type mask, type value) {           \
+        type before = bupc_atomic##code##_read_##order(target), seen;                                            \
+        for (;; before = seen) {                                                                                 \
+            seen = bupc_atomic##code##_cswap_##order(target, before, (type)((before & ~mask) | (value & mask))); \
+            if (seen == before) return before;                                                                   \
+        }                                                                                                        \
     }
 #define LAPWING_UPCC_ATOMICS(kind, code, type, number) \
     LAPWING_UPCC_ATOMIC_##kind(code, type, relaxed, number, 0) LAPWING_UPCC_ATOMIC_##kind(code, type, strict, number, 1)
-LAPWING_UPCC_ATOMICS(BITS, I64, int64_t, UPC_INT64)
-LAPWING_UPCC_ATOMICS(BITS, U64, uint64_t, UPC_UINT64)
-LAPWING_UPCC_ATOMICS(BITS, I32, int32_t, UPC_INT32)
-LAPWING_UPCC_ATOMICS(BITS, U32, uint32_t, UPC_UINT32)
+LAPWING_UPCC_ATOMICS(BITS, I64, __INT64_TYPE__, UPC_INT64)
+LAPWING_UPCC_ATOMICS(BITS, U64, __UINT64_TYPE__, UPC_UINT64)
+LAPWING_UPCC_ATOMICS(BITS, I32, __INT32_TYPE__, UPC_INT32)
+LAPWING_UPCC_ATOMICS(BITS, U32, __UINT32_TYPE__, UPC_UINT32)
 LAPWING_UPCC_ATOMICS(BITS, I, int, UPC_INT)
 LAPWING_UPCC_ATOMICS(BITS, UI, unsigned int, UPC_UINT)
 LAPWING_UPCC_ATOMICS(BITS, L, long, UPC_LONG)

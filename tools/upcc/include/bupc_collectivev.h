@@ -119,8 +119,9 @@ static inline void lapwing_upcc_take(shared struct lapwing_upcc_value* room, int
         lapwing_x;                                                                          \
     })
 #define bupc_allv_reduce_all(TYPE, value, op) LAPWING_UPCC_REDUCE(TYPE, value, op, THREADS - 1)
+/* With the root -1 every thread has the result, as in Berkeley's. */
 #define bupc_allv_reduce(TYPE, value, root, op) \
-    LAPWING_UPCC_REDUCE(TYPE, value, op, MYTHREAD == (root) ? THREADS - 1 : 0)
+    LAPWING_UPCC_REDUCE(TYPE, value, op, MYTHREAD == (root) || (root) == -1 ? THREADS - 1 : 0)
 #define bupc_allv_prefix_reduce(TYPE, value, op) LAPWING_UPCC_REDUCE(TYPE, value, op, MYTHREAD)
 
 #endif

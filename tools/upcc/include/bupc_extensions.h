@@ -5,8 +5,10 @@
 
 #include <bupc_atomics.h>
 #include <bupc_memory.h>
+#ifndef LAPWING_UPCC_EARLY /* before the program's first line, which may choose what C's headers declare */
 #include <stdint.h>
 #include <stdio.h>
+#endif
 #include <upc.h>
 #include <upc_castable.h>
 #include <upc_nb.h>
@@ -42,6 +44,8 @@ extern void bupc_init(int* argc, char*** argv);
 extern void bupc_init_reentrant(int* argc, char*** argv, int (*program)(int, char**));
 extern void bupc_exit(int status) __attribute__((noreturn));
 
+extern char* bupc_getenv(const char* name) __asm__("getenv");
+
 /* Sees what others have written, and lets them go on. */
 #define bupc_poll() upc_poll()
 
@@ -73,14 +77,19 @@ static inline unsigned int bupc_thread_distance(int a, int b) {
 
 #define bupc_thread_castable(thread) (upc_thread_info(thread).guaranteedCastable != 0)
 extern shared void* bupc_inverse_cast(const void* ptr) __asm__("lapwing_upcc_inverse_cast");
+/* Memory of the calling thread's part, as a pointer with that thread and phase. */
+extern shared void* bupc_local_to_shared(void* ptr, int thread, int phase) __asm__("lapwing_upcc_local_to_shared");
 extern shared void* bupc_ptradd(shared void* ptr, size_t elem_bytes, size_t blockelems,
                                 ptrdiff_t elems) __asm__("lapwing_upc_add");
 #define bupc_ptradd(ptr, blockelems, elem_bytes, elems) bupc_ptradd(ptr, elem_bytes, blockelems, elems)
 /* The parts of a pointer-to-shared as text; 0, or -1 where `bytes` are too few. */
 #define BUPC_DUMP_MIN_LENGTH 100
+#define UPC_DUMP_MIN_LENGTH BUPC_DUMP_MIN_LENGTH
+#define upc_dump_shared(ptr, text, bytes) bupc_dump_shared(ptr, text, bytes)
 static inline int bupc_dump_shared(shared const void* ptr, char* text, int bytes) {
-    const int written = snprintf(text, (size_t)bytes, "<address=0x%lx thread=%d phase=%d>",
-                                 (unsigned long)upc_addrfield(ptr), (int)upc_threadof(ptr), (int)upc_phaseof(ptr));
+    const int written =
+        __builtin_snprintf(text, (size_t)bytes, "<address=0x%lx thread=%d phase=%d>", (unsigned long)upc_addrfield(ptr),
+                           (int)upc_threadof(ptr), (int)upc_phaseof(ptr));
     return written < bytes ? 0 : -1;
 }
 
@@ -132,7 +141,7 @@ static inline upc_handle_t bupc_end_accessregion(void) {
 /* Semaphores: a count in the memory of the thread that has made it, under a lock. Posting has a fence before. */
 typedef shared struct lapwing_upcc_semaphore {
     upc_lock_t* lock;
-    uint64_t count;
+    __UINT64_TYPE__ count;
 } bupc_sem_t;
 #define BUPC_SEM_BOOLEAN 1
 #define BUPC_SEM_INTEGER 2

@@ -93,12 +93,42 @@ extern "C" {
 void bupc_init(int* argc, char*** argv);
 void bupc_init_reentrant(int* argc, char*** argv, int (*program)(int, char**));
 void bupc_exit(int status);
+int bupc_extern_mythread();
+int bupc_extern_threads();
+char* bupc_extern_getenv(const char* name);
+void bupc_extern_notify(int name);
+void bupc_extern_wait(int name);
+void bupc_extern_barrier(int name);
+void* bupc_extern_alloc(std::size_t bytes);
+void* bupc_extern_all_alloc(std::size_t blocks, std::size_t bytes);
+void bupc_extern_free(void* address, int thread);
+void bupc_extern_all_free(void* address, int thread);
+lapwing_upc_pointer lapwing_upcc_local_to_shared(const void* address, int thread, int phase);
 
 } // extern "C"
 
 void bupc_init(int*, char***) {}
 void bupc_init_reentrant(int* argc, char*** argv, int (*program)(int, char**)) { bupc_exit(program(*argc, *argv)); }
 void bupc_exit(int status) { std::exit(status); }
+
+// Of bupc_extern.h, for callers in C and C++.
+int bupc_extern_mythread() { return lapwing_upc_mythread(); }
+int bupc_extern_threads() { return lapwing_upc_threads(); }
+char* bupc_extern_getenv(const char* name) { return std::getenv(name); }
+void bupc_extern_notify(int name) { lapwing_upc_notify(&name); }
+void bupc_extern_wait(int name) { lapwing_upc_wait(&name); }
+void bupc_extern_barrier(int name) { lapwing_upc_barrier(&name); }
+void* bupc_extern_alloc(std::size_t bytes) { return lapwing_upc_cast(lapwing_upc_alloc(bytes)); }
+void* bupc_extern_all_alloc(std::size_t blocks, std::size_t bytes) {
+    lapwing_upc_pointer place = lapwing_upc_all_alloc(blocks, bytes);
+    if (place.address == 0) return nullptr;
+    place.thread = static_cast<std::uint32_t>(lapwing_upc_mythread());
+    return lapwing_upc_cast(place);
+}
+void bupc_extern_free(void* address, int thread) { lapwing_upc_free(lapwing_upcc_local_to_shared(address, thread, 0)); }
+void bupc_extern_all_free(void* address, int thread) {
+    lapwing_upc_all_free(lapwing_upcc_local_to_shared(address, thread, 0));
+}
 
 extern "C" {
 
@@ -132,6 +162,15 @@ lapwing_upc_pointer lapwing_upcc_inverse_cast(const void* address) {
             return {offset, lapwing_upc_near.first + k, 0};
     }
     return {0, 0, 0};
+}
+
+/// Memory of the calling thread's part, as a pointer-to-shared with that thread and phase.
+lapwing_upc_pointer lapwing_upcc_local_to_shared(const void* address, int thread, int phase) {
+    lapwing_upc_pointer place = lapwing_upcc_inverse_cast(address);
+    if (place.address == 0) return place;
+    place.thread = static_cast<std::uint32_t>(thread);
+    place.phase = static_cast<std::uint32_t>(phase);
+    return place;
 }
 
 #define LAPWING_UPCC_COPIES(kind, Destination, Source, DestinationRange, SourceRange)                               \
