@@ -131,13 +131,14 @@ public:
     void complete(const std::vector<Team*>& teams, bool may_throw, std::exception_ptr& problem);
     /// Throws UsageError between start() and wait().
     void require_idle(const char* call) const;
-    /// Collective: all ranks are done with that, or throw what the first could not do.
-    void end(const std::vector<Team*>& teams, const char* outcome, const std::exception_ptr& problem);
+    /// Collective: all ranks are done with what started as `number`, or throw what the first could not do.
+    void end(const std::vector<Team*>& teams, std::uint64_t number, const char* outcome,
+             const std::exception_ptr& problem);
     void restore() noexcept;
     /// The teams of all arrays, that of the first target before the others.
     [[nodiscard]] std::vector<Team*> teams() const;
     /// Collective where a distribution of a program's own takes part, which may be wrong on some ranks only: throws on
-    /// all or on none.
+    /// all or on none. Elsewhere a problem is kept until the end, where the others hear of it.
     void agree(Team& team, const std::exception_ptr& problem) const;
 };
 
@@ -233,10 +234,7 @@ void AssignmentState::agree(Team& team, const std::exception_ptr& problem) const
         return arrays.target->user_map != nullptr ||
                std::ranges::any_of(arrays.sources, [](const auto& source) { return source->user_map != nullptr; });
     });
-    if (!user_defined) {
-        if (problem != nullptr) std::rethrow_exception(problem);
-        return;
-    }
+    if (!user_defined) return;
     const mpi::Problem first = mpi::first_problem(team.state().communicator(), mpi::text_of(problem));
     if (problem != nullptr) std::rethrow_exception(problem);
     if (!first.text.empty())
@@ -310,12 +308,21 @@ void AssignmentState::restore() noexcept {
         if (item.movement != nullptr) item.movement->restore();
 }
 
-void AssignmentState::end(const std::vector<Team*>& teams, const char* outcome, const std::exception_ptr& problem) {
+void AssignmentState::end(const std::vector<Team*>& teams, std::uint64_t number, const char* outcome,
+                          const std::exception_ptr& problem) {
     Team& team = *teams.front();
+    const team::CallArguments which{
+        .number = static_cast<std::int64_t>(number),
+        .text = [this] { return text(); },
+        .start =
+            [&] {
+                return fmt::format("{}: the wait for a started assignment: ranks wait for different ones", team.who());
+            }};
     bool well = false;
     try {
         for (std::size_t k = 1; k < teams.size(); ++k) teams[k]->barrier();
-        well = team.state().synchronisation().agreed_barrier(team::CollectiveCall::end_on_window, problem == nullptr);
+        well = team.state().synchronisation().agreed_barrier(team::CollectiveCall::end_on_window, problem == nullptr,
+                                                             which);
     } catch (...) { // a rank has left
         restore();
         throw;
@@ -367,7 +374,8 @@ private:
 
     std::shared_ptr<AssignmentState> state_;
     std::vector<Team*> teams_;
-    bool some_throw_ = false; ///< what may throw comes first: then nothing else has been assigned
+    std::uint64_t number_ = 0; ///< of the team's collective calls, the one that began it: the same on all ranks
+    bool some_throw_ = false;  ///< what may throw comes first: then nothing else has been assigned
     bool all_throw_ = false;
     bool put_back_ = false; ///< the transfers are complete: what failed on some rank is what it was on all
     bool ended_ = false;
@@ -385,6 +393,7 @@ void PendingAssignment::start(bool compare) {
     }
     state_->agree(*teams_.front(), problem_);
     state_->begin(teams_, compare);
+    number_ = teams_.front()->state().synchronisation().completed_collectives();
     some_throw_ = std::ranges::any_of(items, &Item::may_throw);
     all_throw_ = std::ranges::all_of(items, &Item::may_throw);
     state_->started = true;
@@ -425,7 +434,7 @@ void PendingAssignment::carry_out() {
     const trace::CallScope call{trace::Way::slice};
     const auto end = [&](const char* outcome) {
         put_back_ = true;
-        state_->end(teams_, outcome, problem_);
+        state_->end(teams_, number_, outcome, problem_);
         put_back_ = false;
     };
     if (some_throw_) {

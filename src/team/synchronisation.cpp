@@ -99,11 +99,14 @@ void Synchronisation::barrier(CollectiveCall call, std::optional<std::int64_t> i
     team_.epoch().acquire();
 }
 
-bool Synchronisation::agreed_barrier(CollectiveCall call, bool well) {
-    notify(call, well ? 0 : 1);
+bool Synchronisation::agreed_barrier(CollectiveCall call, bool well) { return agreed_barrier(call, well, {}); }
+
+bool Synchronisation::agreed_barrier(CollectiveCall call, bool well, const CallArguments& arguments) {
+    notify(call, well ? 0 : 1, arguments.number);
     const Attendance all = wait_for_all(call);
     mismatch_.reset();
     check_calls(call, all);
+    check_arguments(call, arguments, all);
     team_.epoch().acquire();
     return all.highest_identity == 0;
 }

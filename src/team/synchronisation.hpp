@@ -49,6 +49,8 @@ public:
     void barrier(CollectiveCall call, std::optional<std::int64_t> identity, const CallArguments& arguments);
     /// The barrier of a call in which something may have failed on some ranks only. Whether all ranks are `well`.
     [[nodiscard]] bool agreed_barrier(CollectiveCall call, bool well);
+    /// The same with arguments, which are compared as by barrier().
+    [[nodiscard]] bool agreed_barrier(CollectiveCall call, bool well, const CallArguments& arguments);
     /// The same, and if ranks have a `failure` it throws on all: that one, elsewhere a UsageError that begins with
     /// `outcome` and says what the first of them could not do.
     void agree(CollectiveCall call, const std::exception_ptr& failure, std::string_view outcome);

@@ -9,6 +9,7 @@
 #include <numeric>
 #include <optional>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 using namespace lapwing;
@@ -187,6 +188,31 @@ TEST_CASE("arrays that are closed under way, and slices that differ, are errors 
     }
     arrays.source.close();
     arrays.other.close();
+    runtime.close();
+}
+
+TEST_CASE("waits in different orders are an error on all ranks, which can go on after it") {
+    Runtime runtime;
+    if (runtime.size() == 1) return runtime.close();
+    Arrays arrays{runtime};
+    Assignment one;
+    one.add(arrays.target.slice(), arrays.source.slice());
+    Assignment two;
+    two.add(arrays.other.slice(), arrays.source.slice());
+    Completion first = one.start();
+    Completion second = two.start();
+    if (runtime.rank() == 0) std::swap(first, second);
+    CHECK_THAT(test::message_of<MismatchError>([&] { first.wait(); }),
+               test::says({"ranks wait for different ones", "rank 0 passes GlobalArray(\"other\")",
+                           "rank 1 GlobalArray(\"target\")", "same"}));
+    CHECK_THROWS_AS(second.wait(), MismatchError);
+    runtime.barrier();
+    two.execute();
+    one.start().wait();
+    CHECK(own_misnumbered(arrays.other, 1) == "none");
+    CHECK(own_misnumbered(arrays.target, 1) == "none");
+    runtime.barrier();
+    arrays.close();
     runtime.close();
 }
 
