@@ -5,9 +5,14 @@
 
 #include <bupc_atomics.h>
 #include <bupc_memory.h>
-#ifndef LAPWING_UPCC_EARLY /* before the program's first line, which may choose what C's headers declare */
+#ifndef LAPWING_UPCC_EARLY
 #include <stdint.h>
 #include <stdio.h>
+#else /* before the program's first line, which may choose what C's headers declare */
+typedef __INT32_TYPE__ int32_t;
+typedef __INT64_TYPE__ int64_t;
+typedef __UINT32_TYPE__ uint32_t;
+typedef __UINT64_TYPE__ uint64_t;
 #endif
 #include <upc.h>
 #include <upc_castable.h>
