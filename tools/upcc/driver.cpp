@@ -177,6 +177,8 @@ bool Driver::preprocess(const std::string& source, const std::string& to) {
     for (const std::string& word : options_.compiler)
         if (word.rfind("-O", 0) == 0 || word.rfind("-m", 0) == 0 || word.rfind("-f", 0) == 0 || word == "-pthread")
             words.push_back(word);
+    for (const std::string& word : options_.warnings)
+        if (word == "-w") words.push_back(word);
     for (const std::string& word : includes()) words.push_back(word);
     words.push_back(source);
     return run_preprocessor(words, to);
@@ -186,6 +188,7 @@ bool Driver::compile(const std::string& source, bool translated, const std::stri
     std::vector<std::string> words{configuration_.value("clang"), "-std=" + options_.standard, "-fcommon"};
     // The program's send, index or select are not those of the libraries that it is linked with.
     words.emplace_back("-fvisibility=hidden");
+    words.insert(words.end(), not_of_library_.begin(), not_of_library_.end());
     if (translated) {
         // With lines, so that errors of the running program can name their place; -g… among the options comes later.
         words.insert(words.end(), {"-x", "cpp-output", "-w", "-gline-tables-only"});
@@ -207,6 +210,7 @@ bool Driver::compile(const std::string& source, bool translated, const std::stri
 bool Driver::translate_file(const std::string& source, const std::string& preprocessed, const std::string& to) {
     Translation translation{contents(preprocessed), prelude(), source, options_.threads, options_.warnings};
     translation.parser_options.insert(translation.parser_options.begin(), "-std=" + options_.standard);
+    translation.parser_options.insert(translation.parser_options.end(), not_of_library_.begin(), not_of_library_.end());
     translation.optimisations = options_.optimisations;
     if (translation.prelude.empty()) return false;
     const std::optional<std::string> text = translate(translation);
@@ -247,6 +251,9 @@ std::string Driver::object_of(const std::string& input) {
         options_.preprocessor = before;
         if (!good) return {};
     }
+    not_of_library_.clear();
+    for (const std::string& name : library_names_taken(contents(preprocessed)))
+        not_of_library_.push_back("-fno-builtin-" + name);
     const bool upc = options_.all_are_upc || fs::path{input}.extension() != ".c" || is_upc(contents(preprocessed));
     if (!upc) return compile(input, false, object) ? object : "";
     const bool stops = options_.until == Options::Until::translate;

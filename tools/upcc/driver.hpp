@@ -50,6 +50,7 @@ private:
     std::filesystem::path directory_; ///< for temporary files
     std::string prelude_;
     int files_ = 0;
+    std::vector<std::string> not_of_library_; ///< -fno-builtin-… for the source that is being worked on
 };
 
 } // namespace upcc

@@ -105,6 +105,10 @@ struct Parse {
 /// Headers of Berkeley's extensions and of UPC's libraries that it includes too late, or not at all.
 [[nodiscard]] std::vector<std::string> headers_missed(std::string_view preprocessed);
 
+/// Functions of the C library whose names it uses, but neither declares nor calls: for variables such as `int index;`,
+/// which Clang refuses as long as it knows the function.
+[[nodiscard]] std::vector<std::string> library_names_taken(std::string_view preprocessed);
+
 /// Whether it is UPC: uses a keyword or a header of UPC.
 [[nodiscard]] bool is_upc(std::string_view preprocessed);
 

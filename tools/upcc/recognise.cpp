@@ -51,6 +51,29 @@ std::vector<std::string> headers_missed(std::string_view preprocessed) {
     return missed;
 }
 
+std::vector<std::string> library_names_taken(std::string_view preprocessed) {
+    // Functions that Clang knows without a declaration, and whose names suit variables.
+    static const std::set<std::string_view> functions{
+        "abs",  "alloca", "bcmp",  "bcopy", "bzero",  "cbrt",      "ceil",   "conj", "cos",   "cosh",
+        "erf",  "exit",   "exp",   "exp2",  "fabs",   "fdim",      "floor",  "fma",  "fmax",  "fmin",
+        "fmod", "frexp",  "hypot", "index", "labs",   "ldexp",     "lgamma", "log",  "log10", "log2",
+        "logb", "lrint",  "modf",  "nan",   "pow",    "remainder", "rindex", "rint", "round", "sin",
+        "sinh", "sqrt",   "tan",   "tanh",  "tgamma", "trunc"};
+    std::set<std::string_view> used, called;
+    const std::vector<Token> tokens = tokens_of(preprocessed);
+    for (std::size_t k = 0; k < tokens.size(); ++k) {
+        const std::string_view text = preprocessed.substr(tokens[k].begin, tokens[k].end - tokens[k].begin);
+        if (tokens[k].kind != TokenKind::name || !functions.contains(text)) continue;
+        const bool call = k + 1 < tokens.size() && preprocessed[tokens[k + 1].begin] == '(';
+        if (tokens[k].system || call) called.insert(text);
+        else used.insert(text);
+    }
+    std::vector<std::string> taken;
+    for (const std::string_view name : used)
+        if (!called.contains(name)) taken.emplace_back(name);
+    return taken;
+}
+
 bool is_upc(std::string_view preprocessed) {
     static const std::set<std::string_view> words{"upc_forall", "upc_barrier",     "upc_notify",      "upc_wait",
                                                   "upc_fence",  "upc_localsizeof", "upc_blocksizeof", "upc_elemsizeof",
