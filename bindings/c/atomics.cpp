@@ -22,7 +22,6 @@ namespace lapwing::detail::bindings {
 mpi::AtomicOperation atomic_operation_of(int operation, int count, lapwing_type type) {
     require_constant(operation, count, "operation",
                      count == 8 ? "LAPWING_ADD to LAPWING_READ" : "LAPWING_ADD to LAPWING_MAX");
-    with_atomic(type, [](const auto&) {});
     const int kind = kind_of(type);
     const bool of_bits = operation >= LAPWING_AND && operation <= LAPWING_XOR;
     const bool compares = operation == LAPWING_MIN || operation == LAPWING_MAX;
