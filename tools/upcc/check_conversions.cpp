@@ -118,7 +118,7 @@ bool Checks::alike(QualType a, QualType b) const {
 void Checks::cast(const CStyleCastExpr* cast) {
     const QualType to = cast->getType();
     const Expr* const inner = cast->getSubExpr();
-    if (cast->getTypeInfoAsWritten() != nullptr) type(cast->getTypeInfoAsWritten()->getTypeLoc(), false);
+    if (cast->getTypeInfoAsWritten() != nullptr) type(cast->getTypeInfoAsWritten()->getTypeLoc());
     if (Types::is_shared(cast->getTypeAsWritten()) && !cast->getTypeAsWritten()->isPointerType())
         error(cast->getExprLoc(),
               "a value has no shared type; cast to the type without shared, or to a pointer-to-shared");
@@ -276,7 +276,7 @@ void Checks::call(const CallExpr* call) {
 }
 
 void Checks::size(const UnaryExprOrTypeTraitExpr* size) {
-    if (size->isArgumentType()) type(size->getArgumentTypeInfo()->getTypeLoc(), true);
+    if (size->isArgumentType()) type(size->getArgumentTypeInfo()->getTypeLoc());
     const auto found = prepared_.size_operators.find(offset(size->getOperatorLoc()));
     if (found == prepared_.size_operators.end()) {
         if (const QualType t = size->getTypeOfArgument(); Types::is_shared(t) && t->isVoidType())

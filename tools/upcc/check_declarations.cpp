@@ -79,21 +79,18 @@ void Checks::qualifiers(QualType type, SourceLocation location) {
 }
 
 /// Layouts and qualifiers anywhere in a type.
-void Checks::type(TypeLoc type, bool declares_array) {
+void Checks::type(TypeLoc type) {
     const QualType whole = type.getType();
     qualifiers(whole, type.getBeginLoc());
-    // At the top: for the object. Below a pointer: for what it points to.
-    bool below_pointer = false;
     for (TypeLoc here = type; !here.isNull(); here = here.getNextTypeLoc()) {
         if (const auto function = here.getAs<FunctionTypeLoc>()) {
             if (Types::is_shared(function.getReturnLoc().getType()))
                 error(type.getBeginLoc(),
                       "a function cannot return a shared object; it can return a pointer-to-shared");
-            return this->type(function.getReturnLoc(), false);
+            return this->type(function.getReturnLoc());
         }
         const auto pointer = here.getAs<PointerTypeLoc>();
         if (!pointer) continue;
-        below_pointer = true;
         const QualType to = pointer.getPointeeLoc().getType();
         qualifiers(to, type.getBeginLoc());
         if (!Types::is_shared(to)) continue;
@@ -104,9 +101,6 @@ void Checks::type(TypeLoc type, bool declares_array) {
         if (types_.element(to)->isVoidType() && layout.number != layout_default && layout.kind != Layout::Kind::missing)
             error(here.getBeginLoc(), "'shared void*' points to anything shared, and has no block size");
     }
-    if (!below_pointer && Types::is_shared(whole) && !declares_array &&
-        types_.layout(whole).kind == Layout::Kind::even && !whole->isArrayType())
-        error(type.getBeginLoc(), "the block size [*] belongs to arrays");
 }
 
 std::string Checks::layout_text(const Layout& layout) {
@@ -204,8 +198,7 @@ void Checks::again(const VarDecl* variable, QualType before) {
 
 void Checks::variable(const VarDecl* variable) {
     const QualType t = variable->getType();
-    if (const TypeSourceInfo* const written = variable->getTypeSourceInfo())
-        type(written->getTypeLoc(), t->isArrayType());
+    if (const TypeSourceInfo* const written = variable->getTypeSourceInfo()) type(written->getTypeLoc());
     if (isa<ParmVarDecl>(variable)) return;
     if (const VarDecl* const before = variable->getPreviousDecl()) again(variable, written_type(before));
     if (Types::is_shared(t)) {
@@ -229,7 +222,7 @@ void Checks::variable(const VarDecl* variable) {
 
 void Checks::member(const FieldDecl* member) {
     if (const TypeSourceInfo* const written = member->getTypeSourceInfo()) {
-        type(written->getTypeLoc(), false);
+        type(written->getTypeLoc());
         for (TypeLoc here = written->getTypeLoc(); !here.isNull(); here = here.getNextTypeLoc())
             if (const auto array = here.getAs<ArrayTypeLoc>(); array && array.getSizeExpr() != nullptr)
                 constant(array.getSizeExpr(), "the size of a member");
@@ -238,7 +231,7 @@ void Checks::member(const FieldDecl* member) {
 }
 
 void Checks::function(const FunctionDecl* function) {
-    if (const TypeSourceInfo* const written = function->getTypeSourceInfo()) type(written->getTypeLoc(), false);
+    if (const TypeSourceInfo* const written = function->getTypeSourceInfo()) type(written->getTypeLoc());
     const FunctionDecl* const before = function->getPreviousDecl();
     if (before == nullptr) return;
     // As written: declarations' types are merged.

@@ -17,12 +17,23 @@ bool Checks::is_null(const Expr* expression) const {
 
 int Checks::times_threads_named(const Stmt* expression) const {
     struct Finder : RecursiveASTVisitor<Finder> {
+        const Checks* checks = nullptr;
         int found = 0;
         bool VisitDeclRefExpr(DeclRefExpr* reference) {
             if (reference->getDecl()->getName() == "THREADS") ++found;
             return true;
         }
+        // The part of one thread may be the same with any number of them.
+        bool TraverseUnaryExprOrTypeTraitExpr(UnaryExprOrTypeTraitExpr* size) {
+            const auto& operators = checks->prepared_.size_operators;
+            const auto kind = operators.find(checks->offset(size->getOperatorLoc()));
+            const QualType of = size->getTypeOfArgument();
+            if (kind != operators.end() && Types::is_shared(of) && checks->types_.size(kind->second.kind, of))
+                return true;
+            return RecursiveASTVisitor::TraverseUnaryExprOrTypeTraitExpr(size);
+        }
     } finder;
+    finder.checks = this;
     if (threads_ == 0 && expression != nullptr) finder.TraverseStmt(const_cast<Stmt*>(expression));
     return finder.found;
 }
@@ -43,7 +54,7 @@ public:
         return true;
     }
     bool VisitTypedefDecl(TypedefDecl* definition) {
-        checks_.type(definition->getTypeSourceInfo()->getTypeLoc(), false);
+        checks_.type(definition->getTypeSourceInfo()->getTypeLoc());
         if (function_ == nullptr) checks_.sizes(definition->getTypeSourceInfo()->getTypeLoc());
         return true;
     }

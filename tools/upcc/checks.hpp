@@ -24,7 +24,7 @@ public:
     void again(const clang::VarDecl* variable, clang::QualType before);
     /// Of private arrays in a type at file scope: constants.
     void sizes(clang::TypeLoc type);
-    void type(clang::TypeLoc type, bool declares_array);
+    void type(clang::TypeLoc type);
     void qualifiers(clang::QualType type, clang::SourceLocation location);
     void name(const clang::NamedDecl* declaration);
     void function(const clang::FunctionDecl* function);

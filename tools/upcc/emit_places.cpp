@@ -43,6 +43,7 @@ std::string Emitter::step(QualType pointee) {
 }
 
 std::string Emitter::block_of_array(QualType shared) {
+    if (!shared->isArrayType()) return "1";
     if (const auto each = types_.elements_of_thread(shared)) return "((size_t)" + std::to_string(*each) + ")";
     const std::string elements = "(1" + step(shared) + ")";
     return "((size_t)((" + elements + " + THREADS - 1) / THREADS))";
@@ -254,9 +255,12 @@ std::string Emitter::size_of(const UnaryExprOrTypeTraitExpr* size) {
     }
     const std::string elements = "(size_t)(1" + step(t) + ")";
     if (layout.is_indefinite()) return "((size_t)" + size_of_shared(t) + ")";
+    if (!t->isArrayType()) return "((size_t)" + element_bytes(t) + ")";
     if (const auto each = types_.elements_of_thread(t);
-        each && (layout.kind == Layout::Kind::even || (layout.block != 0 && *each % layout.block == 0)))
-        return "((size_t)" + std::to_string(*each) + "*" + element_bytes(t) + ")";
+        each && (layout.kind == Layout::Kind::even || layout.block != 0)) {
+        const std::uint64_t whole = layout.kind == Layout::Kind::even ? 1 : layout.block;
+        return "((size_t)" + std::to_string((*each + whole - 1) / whole * whole) + "*" + element_bytes(t) + ")";
+    }
     // The blocks of the thread that has the most.
     const std::string blocks = "((" + elements + " + " + in_block + " - 1)/" + in_block + ")";
     return "((" + blocks + " + THREADS - 1)/THREADS*" + in_block + "*" + element_bytes(t) + ")";

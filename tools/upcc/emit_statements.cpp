@@ -24,7 +24,7 @@ bool Emitter::calls(const Stmt* statement) {
 /// no other.
 std::string Emitter::forall_body(const ForStmt* loop, const Expr* affinity, const std::string& is_nested) {
     const bool points = Types::points_to_shared(affinity->getType());
-    const std::string value = expression(affinity);
+    const std::string value = "(" + expression(affinity) + ")";
     const bool large =
         affinity->getType()->isUnsignedIntegerOrEnumerationType() && context_.getTypeSize(affinity->getType()) >= 64;
     const std::string owns = points  ? "lapwing_upcc_owns_place(" + value + ")"

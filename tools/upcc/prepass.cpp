@@ -32,7 +32,7 @@ public:
           sizes_{parse.sizes},
           finds_sizes_{parse.finds_sizes},
           threads_{parse.threads} {
-        result_.layouts = {{"1"}, {""}};
+        result_.layouts = {{"1"}, {""}, {"1"}};
         result_.threads = threads_;
         result_.any_threads = parse.any_threads;
         replaced_.resize(tokens_.size());
@@ -244,13 +244,13 @@ private:
     [[nodiscard]] bool behind_attribute() const { return is_attribute(tokens_.word(tokens_.previous(last_open_))); }
     std::size_t layout(const std::string& text, std::size_t first, std::size_t last) {
         if (text.empty()) return layout_indefinite;
-        if (text == "1") return layout_default;
+        if (text == "1") return layout_one;
         // Names in functions are known only there.
         const std::size_t start =
             in_function_ && names_something(first, last) ? tokens_.statement_of(at_) : tokens_.size();
         const bool in_place = start < tokens_.size();
         if (text != "*" && !in_place) // each [*] is distinct: it depends on the declaration
-            for (std::size_t k = 2; k < result_.layouts.size(); ++k)
+            for (std::size_t k = layout_one + 1; k < result_.layouts.size(); ++k)
                 if (result_.layouts[k].text == text && !result_.layouts[k].in_place) return k;
         result_.layouts.push_back({text, tokens_[first].begin, first, last, in_place});
         const std::size_t number = result_.layouts.size() - 1;
@@ -311,10 +311,13 @@ private:
         if (parentheses_.empty()) return;
         const std::string_view before = tokens_.word(tokens_.previous(parentheses_.back()));
         if (before == "sizeof" || before == "typeof" || before == "__typeof__" || before.starts_with("upc_")) return;
+        // `int (*shared f[10])(int)` is an array.
+        if (tokens_.is_sign(tokens_.next(parentheses_.back()), '*')) return;
         std::size_t words = 0; // of the type and the name; a word before the qualifier is one of the type
         for (std::size_t k = tokens_.previous(qualifier); k > parentheses_.back() && tokens_[k].kind == TokenKind::name;
              k = tokens_.previous(k))
             if (tokens_.word(k) != "shared" && tokens_.word(k) != "const") ++words;
+        if (tokens_.is_sign(before_qualifiers(), '*')) ++words; // the type is complete
         std::size_t k = tokens_.next(qualifier);
         for (; k < tokens_.size() && tokens_[k].kind == TokenKind::name; k = tokens_.next(k)) ++words;
         if (!tokens_.is_sign(k, '[')) return;
@@ -411,7 +414,15 @@ private:
         if (!brackets_.empty() || !in_function_ || in_enumeration()) result_.has_early_sizes = true;
         const auto known = sizes_.find(tokens_[at_].begin);
         if (known == sizes_.end()) {
-            if (finds_sizes_) replaced_[at_] = std::to_string(7919 * (at_ + 1)) + "ul+sizeof ";
+            if (!finds_sizes_) return;
+            const std::string guess = std::to_string(7919 * (at_ + 1)) + "ul+";
+            replaced_[at_] = guess + "sizeof ";
+            // A length that the guess makes negative, as in `char check[upc_blocksizeof(a) == 4 ? 1 : -1]`, would be
+            // lost.
+            if (brackets_.empty() || !in_guess_.insert(brackets_.front()).second) return;
+            const std::size_t end = tokens_.closing(brackets_.front());
+            put_before_[tokens_.next(brackets_.front())].insert(0, guess + "0*(");
+            put_before_[std::min(end, tokens_.size())] += ")";
             return;
         }
         const std::size_t behind = tokens_.next(tokens_.at_offset(known->second.end));
@@ -453,7 +464,7 @@ private:
         result_.text += '\n';
         result_.program_end = result_.text.size();
         result_.segments_.emplace_back(result_.program_end, source_.size());
-        for (std::size_t k = 2; k < result_.layouts.size(); ++k) {
+        for (std::size_t k = layout_one + 1; k < result_.layouts.size(); ++k) {
             const LayoutText& layout = result_.layouts[k];
             if (layout.text == "*" || layout.in_place) continue;
             result_.text += "enum { lapwing_upcc_layout_" + std::to_string(k) + " = ";
@@ -495,6 +506,7 @@ private:
     std::vector<bool> skipped_;
     std::vector<std::string> put_before_;
     std::map<std::size_t, SizeOperator> size_operators_;
+    std::set<std::size_t> in_guess_;      ///< square brackets whose value is guessed
     std::set<std::size_t> closing_after_; ///< the operands of size operators with their values, in a layout
     std::vector<std::pair<std::size_t, bool>> mode_changes_;
 

@@ -84,12 +84,15 @@ std::string Types::tag(QualType type, bool qualifier) const {
 }
 
 Layout Types::layout(QualType type) const {
-    const std::string text = tag(type, false);
+    // Of several, that which says a block size.
+    std::string text;
+    for (const std::string& other : tags(type, false))
+        if (text.empty() || text == std::to_string(layout_default)) text = other;
     return text.empty() ? Layout{} : numbered(std::stoul(text));
 }
 
 Layout Types::numbered(std::size_t number) const {
-    if (number == layout_default) return {Layout::Kind::blocks, number, 1};
+    if (number == layout_default || number == layout_one) return {Layout::Kind::blocks, number, 1};
     if (number == layout_indefinite) return {Layout::Kind::indefinite, number, 0};
     const auto value = blocks_.find(number);
     if (prepared_.layouts[number].text == "*")
@@ -107,10 +110,12 @@ std::string Types::conflict(QualType type) const {
     const std::vector<std::string> qualifiers = tags(type, true);
     for (const std::string& other : qualifiers)
         if (other != qualifiers.front()) return "strict and relaxed";
-    const std::vector<std::string> layouts = tags(type, false);
-    for (const std::string& other : layouts) {
-        const std::size_t one = std::stoul(layouts.front());
+    std::optional<std::size_t> first;
+    for (const std::string& other : tags(type, false)) {
         const std::size_t two = std::stoul(other);
+        if (two == layout_default) continue; // without a block size it adds nothing
+        const std::size_t one = first.value_or(two);
+        first = one;
         const Layout a = numbered(one);
         const Layout b = numbered(two);
         if (a.kind == b.kind && (a.block == b.block || a.kind == Layout::Kind::even)) continue;
@@ -166,6 +171,7 @@ void Types::find_blocks() {
 }
 
 std::optional<std::uint64_t> Types::even_block(QualType array) const {
+    if (!array->isArrayType()) return 1;
     const auto count = elements(array);
     const std::uint64_t threads = prepared_.threads_of_parse();
     if (!count || (prepared_.threads == 0 && *count % threads != 0)) return std::nullopt;
@@ -185,12 +191,13 @@ std::optional<std::uint64_t> Types::size(SizeOperator kind, QualType type) const
     if (kind == SizeOperator::element) return bytes;
     const Layout layout = this->layout(type);
     std::optional<std::uint64_t> block = layout.is_indefinite() ? 0 : layout.block;
-    if (layout.kind == Layout::Kind::even && *block == 0) block = type->isArrayType() ? even_block(type) : std::nullopt;
+    if (layout.kind == Layout::Kind::even && *block == 0) block = even_block(type);
     if (kind == SizeOperator::block) return block;
     const auto count = elements(type);
     if (!count || !block) return std::nullopt;
     if (*block == 0) return prepared_.times_threads(*count) ? std::nullopt : std::optional{*count * bytes};
-    if (const auto each = elements_of_thread(type); each && *each % *block == 0) return *each * bytes;
+    if (!type->isArrayType()) return bytes;
+    if (const auto each = elements_of_thread(type)) return (*each + *block - 1) / *block * *block * bytes;
     const std::uint64_t blocks = (*count + *block - 1) / *block;
     if (prepared_.threads == 0 && blocks > 1) return std::nullopt;
     return (blocks + prepared_.threads_of_parse() - 1) / prepared_.threads_of_parse() * *block * bytes;
