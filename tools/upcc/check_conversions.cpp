@@ -269,10 +269,11 @@ void Checks::call(const CallExpr* call) {
     if (prototype == nullptr) return;
     // The declaration's types have their layouts.
     const FunctionDecl* const callee = call->getDirectCallee();
-    for (unsigned k = 0; k < call->getNumArgs() && k < prototype->getNumParams(); ++k)
-        conversion(callee != nullptr && k < callee->getNumParams() ? callee->getParamDecl(k)->getType()
-                                                                   : prototype->getParamType(k),
-                   call->getArg(k), "passing");
+    for (unsigned k = 0; k < call->getNumArgs() && k < prototype->getNumParams(); ++k) {
+        const ParmVarDecl* const parameter = written_parameter(callee, k);
+        conversion(parameter != nullptr ? parameter->getType() : prototype->getParamType(k), call->getArg(k),
+                   "passing");
+    }
 }
 
 void Checks::size(const UnaryExprOrTypeTraitExpr* size) {

@@ -230,6 +230,14 @@ void Checks::member(const FieldDecl* member) {
     if (member->isBitField()) constant(member->getBitWidth(), "the width of a bit-field");
 }
 
+/// Clang makes up the parameters of `int f();` after a prototype, without their layouts.
+const ParmVarDecl* Checks::written_parameter(const FunctionDecl* function, unsigned k) {
+    for (; function != nullptr; function = function->getPreviousDecl())
+        if (k < function->getNumParams() && function->getParamDecl(k)->getTypeSourceInfo() != nullptr)
+            return function->getParamDecl(k);
+    return nullptr;
+}
+
 void Checks::function(const FunctionDecl* function) {
     if (const TypeSourceInfo* const written = function->getTypeSourceInfo()) type(written->getTypeLoc());
     const FunctionDecl* const before = function->getPreviousDecl();
@@ -250,7 +258,9 @@ void Checks::function(const FunctionDecl* function) {
     if (before->getNumParams() != function->getNumParams()) return;
     for (unsigned k = 0; k < function->getNumParams(); ++k) {
         const QualType here = function->getParamDecl(k)->getType();
-        const QualType there = before->getParamDecl(k)->getType();
+        const ParmVarDecl* const earlier = written_parameter(before, k);
+        if (earlier == nullptr || function->getParamDecl(k)->getTypeSourceInfo() == nullptr) continue;
+        const QualType there = earlier->getType();
         if (Types::points_to_shared(here) && Types::points_to_shared(there) &&
             !same_layout(Types::pointee(here), Types::pointee(there)))
             error(function->getParamDecl(k)->getLocation(),

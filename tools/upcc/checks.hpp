@@ -62,6 +62,7 @@ private:
     /// Block sizes as programs write them.
     [[nodiscard]] static std::string layout_text(const Layout& layout);
     [[nodiscard]] bool same_layout(clang::QualType a, clang::QualType b) const;
+    [[nodiscard]] static const clang::ParmVarDecl* written_parameter(const clang::FunctionDecl* function, unsigned k);
     [[nodiscard]] bool alike(clang::QualType a, clang::QualType b) const;
     [[nodiscard]] bool differ_in_shared(clang::QualType a, clang::QualType b) const;
     void dimensions(const clang::VarDecl* variable);

@@ -3,6 +3,8 @@
 #define LAPWING_UPCC_UPC_H
 
 #include <stddef.h>
+/* As in other compilers' upc.h: programs use uint, int64_t, clock_t. */
+#include <sys/types.h>
 
 /* Shared memory. */
 extern shared void* upc_global_alloc(size_t nblocks, size_t nbytes) __asm__("lapwing_upc_global_alloc");
