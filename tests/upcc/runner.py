@@ -29,7 +29,7 @@ def run_programs(arguments):
         for path in arguments.path.split(","):
             for threads in arguments.threads.split(","):
                 command = [arguments.upcrun, "-n", threads, *with_path(path), "--crowded", "--timeout", str(arguments.timeout), program, *arguments.argument]
-                done = subprocess.run(command, capture_output=True, text=True)
+                done = subprocess.run(command, input=arguments.input, capture_output=True, text=True)
                 if done.returncode != arguments.exit_code or not re.search(arguments.expect, done.stdout + done.stderr):
                     print(f"{threads} threads, path {path}: exit code {done.returncode}, and the output is\n{done.stdout}{done.stderr}")
                     return 1
@@ -45,7 +45,7 @@ def same(arguments):
     for threads in arguments.threads.split(","):
         for program in arguments.rest:
             command = [arguments.upcrun, "-n", threads, "--crowded", "--timeout", str(arguments.timeout), program, *arguments.argument]
-            done = subprocess.run(command, capture_output=True, text=True)
+            done = subprocess.run(command, input=arguments.input, capture_output=True, text=True)
             lines = done.stdout.splitlines()
             if done.returncode != 0 or not lines:
                 print(f"{program}, {threads} threads: exit code {done.returncode}, and the output is\n{done.stdout}{done.stderr}")
@@ -121,7 +121,7 @@ def one_of_collection(arguments, name, options, files):
         for path in arguments.path.split(","):
             for threads in fixed or arguments.threads.split(","):
                 command = [str(Path(arguments.upcrun).resolve()), "-n", threads, *with_path(path), "--crowded", "--timeout", str(arguments.timeout), str(Path(directory) / "program")]
-                done = subprocess.run(command, capture_output=True, text=True, cwd=directory)
+                done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, cwd=directory)
                 if done.returncode != 0:
                     return f"{threads} threads, path {path}: exit code {done.returncode}, and the output is\n{done.stdout}{done.stderr}"
     return ""
@@ -155,6 +155,7 @@ def main():
     parser.add_argument("--exit-code", type=int, default=0)
     parser.add_argument("--expect", default="", help="a regular expression for the output")
     parser.add_argument("--only", default=".*", help="a regular expression for the names of programs")
+    parser.add_argument("--input", default="", help="the program's standard input")
     parser.add_argument("--argument", action="append", default=[], help="for the program")
     split = sys.argv.index("--") if "--" in sys.argv else len(sys.argv)
     arguments = parser.parse_args(sys.argv[1:split])
