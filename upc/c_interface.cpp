@@ -161,22 +161,18 @@ void lapwing_upc_put_strict(lapwing_upc_pointer destination, const void* source,
     guarded([&] { program("put_strict").put_strict("put_strict", destination, source, bytes); });
 }
 void lapwing_upc_memget(void* destination, lapwing_upc_pointer source, size_t bytes) {
-    if (bytes == 0) return; // also at the null pointer, which is what upc_alloc(0) gives
     call_site = __builtin_return_address(0);
     guarded([&] { program("upc_memget").memory().get("upc_memget", destination, source, bytes); });
 }
 void lapwing_upc_memput(lapwing_upc_pointer destination, const void* source, size_t bytes) {
-    if (bytes == 0) return; // also at the null pointer, which is what upc_alloc(0) gives
     call_site = __builtin_return_address(0);
     guarded([&] { program("upc_memput").memory().put("upc_memput", destination, source, bytes); });
 }
 void lapwing_upc_memcpy(lapwing_upc_pointer destination, lapwing_upc_pointer source, size_t bytes) {
-    if (bytes == 0) return; // also at the null pointer, which is what upc_alloc(0) gives
     call_site = __builtin_return_address(0);
     guarded([&] { program("upc_memcpy").memory().copy("upc_memcpy", destination, source, bytes); });
 }
 void lapwing_upc_memset(lapwing_upc_pointer destination, int value, size_t bytes) {
-    if (bytes == 0) return; // also at the null pointer, which is what upc_alloc(0) gives
     call_site = __builtin_return_address(0);
     guarded([&] { program("upc_memset").memory().set("upc_memset", destination, value, bytes); });
 }

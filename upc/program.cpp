@@ -123,7 +123,8 @@ void ProgramState::choose_inline_access() {
     // If the threads of the node are not consecutive, only the local part.
     const bool in_a_row = map.node_index == nullptr;
     detail::heap_access.near_first = static_cast<std::uint32_t>(in_a_row ? map.node_first : own_thread_);
-    detail::heap_access.near_count = !all ? 0 : in_a_row ? static_cast<std::uint32_t>(map.node_count) : 1;
+    detail::heap_access.parts = in_a_row ? static_cast<std::uint32_t>(map.node_count) : 1;
+    detail::heap_access.near_count = all ? detail::heap_access.parts : 0;
     detail::heap_access.bases = in_a_row ? map.bases : &detail::heap_access.own;
     const lapwing::detail::window::HotPageTables* const cached = window_.hot_pages();
     detail::heap_access.hot_pages = all && cached != nullptr ? cached : &lapwing::detail::window::no_hot_pages;

@@ -38,6 +38,7 @@ void note_access(ProgramState& program, const lapwing_upc_pointer& place, std::s
 }
 
 void Memory::get(const char* call, void* destination, const lapwing_upc_pointer& source, std::size_t bytes) {
+    if (bytes == 0) return;
     program_.require_within(call, source, bytes);
     noted(source, bytes, false, [&] {
         program_.heap().get_bytes(rank_of(source), offset_of(source), {static_cast<std::byte*>(destination), bytes});
@@ -45,6 +46,7 @@ void Memory::get(const char* call, void* destination, const lapwing_upc_pointer&
 }
 
 void Memory::put(const char* call, const lapwing_upc_pointer& destination, const void* source, std::size_t bytes) {
+    if (bytes == 0) return;
     program_.require_within(call, destination, bytes);
     noted(destination, bytes, true, [&] {
         program_.heap().put_bytes(rank_of(destination), offset_of(destination),
@@ -54,6 +56,7 @@ void Memory::put(const char* call, const lapwing_upc_pointer& destination, const
 
 void Memory::copy(const char* call, const lapwing_upc_pointer& destination, const lapwing_upc_pointer& source,
                   std::size_t bytes) {
+    if (bytes == 0) return;
     program_.require_within(call, destination, bytes);
     program_.require_within(call, source, bytes);
     // This is a read and a write; the one that moves the bytes records itself.
@@ -88,6 +91,7 @@ void Memory::copy(const char* call, const lapwing_upc_pointer& destination, cons
 }
 
 void Memory::set(const char* call, const lapwing_upc_pointer& destination, int value, std::size_t bytes) {
+    if (bytes == 0) return;
     program_.require_within(call, destination, bytes);
     noted(destination, bytes, true, [&] {
         if (std::byte* const to = program_.reachable(destination)) {

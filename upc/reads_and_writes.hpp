@@ -12,7 +12,7 @@ namespace lapwing::upc {
 class ProgramState;
 
 /// Reads and writes of a program's shared memory, recorded on request. `call` is the name in
-/// messages. Throws RangeError.
+/// messages. Throws RangeError. No bytes may also be at the null pointer, which is what upc_alloc(0) gives.
 class Memory {
 public:
     explicit Memory(ProgramState& program) : program_{program} {}

@@ -9,6 +9,7 @@ namespace lapwing::upc {
 
 Completion Transfers::start_get(const char* call, void* destination, const lapwing_upc_pointer& source,
                                 std::size_t bytes) {
+    if (bytes == 0) return {};
     program_.require_within(call, source, bytes);
     return program_.memory().noted(source, bytes, false, [&] {
         return program_.heap().start_get_bytes(rank_of(source), offset_of(source),
@@ -18,6 +19,7 @@ Completion Transfers::start_get(const char* call, void* destination, const lapwi
 
 Completion Transfers::start_put(const char* call, const lapwing_upc_pointer& destination, const void* source,
                                 std::size_t bytes) {
+    if (bytes == 0) return {};
     program_.require_within(call, destination, bytes);
     return program_.memory().noted(destination, bytes, true, [&] {
         return program_.heap().start_put_bytes(rank_of(destination), offset_of(destination),
@@ -27,6 +29,7 @@ Completion Transfers::start_put(const char* call, const lapwing_upc_pointer& des
 
 Completion Transfers::start_copy(const char* call, const lapwing_upc_pointer& destination,
                                  const lapwing_upc_pointer& source, std::size_t bytes) {
+    if (bytes == 0) return {};
     program_.require_within(call, destination, bytes);
     program_.require_within(call, source, bytes);
     if (const std::byte* const from = program_.reachable(source)) return start_put(call, destination, from, bytes);

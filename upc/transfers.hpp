@@ -20,7 +20,8 @@ class Transfers {
 public:
     explicit Transfers(ProgramState& program) : program_{program} {}
 
-    /// Each starts a transfer, whose memory must stay valid until it is complete. `call` is the name in messages.
+    /// Each starts a transfer, whose memory must stay valid until it is complete. `call` is the name in messages. No
+    /// bytes: see Memory.
     [[nodiscard]] Completion start_get(const char* call, void* destination, const lapwing_upc_pointer& source,
                                        std::size_t bytes);
     [[nodiscard]] Completion start_put(const char* call, const lapwing_upc_pointer& destination, const void* source,

@@ -313,17 +313,16 @@ void AssignmentState::end(const std::vector<Team*>& teams, std::uint64_t number,
     Team& team = *teams.front();
     const team::CallArguments which{
         .number = static_cast<std::int64_t>(number),
-        .text = [this] { return text(); },
-        .start =
-            [&] {
-                return fmt::format("{}: the wait for a started assignment: ranks wait for different ones", team.who());
-            }};
+        .text = [&] { return fmt::format("the start of {} as collective call {}", text(), number); },
+        .start = [&] { return fmt::format("{}: the end of an assignment that was started", team.who()); },
+        .verb = "waits for",
+        .remedy = "wait for started assignments in the same order on all ranks"};
     bool well = false;
     try {
         for (std::size_t k = 1; k < teams.size(); ++k) teams[k]->barrier();
         well = team.state().synchronisation().agreed_barrier(team::CollectiveCall::end_on_window, problem == nullptr,
                                                              which);
-    } catch (...) { // a rank has left
+    } catch (...) { // a rank has left, or is elsewhere
         restore();
         throw;
     }

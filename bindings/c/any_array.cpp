@@ -183,6 +183,9 @@ void KeptDistribution::keep_ranks(const lapwing_distribution& distribution, std:
             "'distribution.whole' is {}; over some of the ranks there is LAPWING_BLOCK, _CYCLIC, _BLOCK_CYCLIC or "
             "_OWN_DISTRIBUTION",
             distribution.whole->kind == LAPWING_ALIGNED ? "LAPWING_ALIGNED" : "LAPWING_ON_RANKS itself")};
+    if (distribution.grid != nullptr || distribution.block != nullptr)
+        throw UsageError{"'distribution.grid' and 'distribution.block' are not for LAPWING_ON_RANKS; set them in "
+                         "'distribution.whole'"};
     if (distribution.rank_count < 0)
         throw RangeError{fmt::format("'distribution.rank_count' is {}; pass how many ranks have elements, at least 1",
                                      distribution.rank_count)};

@@ -202,7 +202,7 @@ public:
     /// started, as far as there is memory for chunks; what the node shares is copied. wait() of the result is
     /// collective, too: the rest of the transfers, and the barrier at the end. All ranks call it at the same place in
     /// the order of the team's collective calls, of which others may come in between; if ranks wait for different
-    /// assignments it throws MismatchError on all.
+    /// assignments of one team it throws MismatchError on all.
     ///
     /// From start() to wait() no rank may write an element of a source, nor read or write one of a target, nor execute,
     /// start or extend this Assignment: it throws UsageError. It may be destroyed, and the arrays may be moved; wait()

@@ -38,10 +38,13 @@ std::chrono::milliseconds longest_trial(MPI_Comm communicator) {
 
 void try_window(const ProbeRequest& request, WindowTrial& trial, ProbeResult& result) {
     result.emulated = !trial.operations_are_fast();
-    if (result.emulated && !request.emulated_too) {
+    if (result.emulated) {
         result.reason = trial.first_problem();
-        result.works = result.reason.empty();
-        return;
+        if (!result.reason.empty()) return;
+        if (!request.emulated_too) {
+            result.works = true;
+            return;
+        }
     }
     if (!trial.moves_data()) {
         result.reason = trial.first_problem();
@@ -53,13 +56,15 @@ void try_window(const ProbeRequest& request, WindowTrial& trial, ProbeResult& re
     result.atomics = trial.try_atomics(result.swaps_tried);
     const auto all_trusted = [&] { return result.atomics.bits() == TrustedAtomics::all().bits(); };
     if (!all_trusted()) result.doubt = trial.first_problem();
+    const bool sufficed = result.atomics.suffice();
     if (!result.emulated && request.topology->nodes() > 1) {
         const WindowTrial::WithoutTarget outside =
             trial.tries_sleeping_targets(request.sleep_outside_mpi, result.atomics);
         result.target_idle = outside.proved;
         result.works = outside.works;
         if (!outside.works) result.reason = trial.first_problem();
-        if (!all_trusted() && result.doubt.empty()) result.doubt = trial.first_problem();
+        if (!all_trusted() && (result.doubt.empty() || sufficed != result.atomics.suffice()))
+            result.doubt = trial.first_problem();
     }
 }
 

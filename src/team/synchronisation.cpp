@@ -195,9 +195,9 @@ void Synchronisation::check_arguments(CollectiveCall call, const CallArguments& 
     const mpi::Problem high = first_with(all.highest_arguments);
     const auto& [first, second] = low.rank < high.rank ? std::tie(low, high) : std::tie(high, low);
     throw MismatchError{
-        fmt::format("{}: rank {} passes {}, and rank {} {}; pass the same on all ranks",
+        fmt::format("{}: rank {} {} {}, and rank {} {}; {}",
                     arguments.start ? arguments.start() : fmt::format("{}: {}", team_.who(), name(call)), first.rank,
-                    first.text, second.rank, second.text)};
+                    arguments.verb, first.text, second.rank, second.text, arguments.remedy)};
 }
 
 void Synchronisation::check_attendance(CollectiveCall call, std::optional<std::int64_t> identity) {

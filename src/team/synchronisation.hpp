@@ -24,6 +24,8 @@ struct CallArguments {
     // For a message, where the ranks' numbers differ.
     std::function<std::string()> text{};  ///< the arguments in words
     std::function<std::string()> start{}; ///< which rank makes which call on what; none: the name of the call
+    const char* verb = "passes";          ///< what a rank does with them
+    const char* remedy = "pass the same on all ranks";
 };
 
 /// The collective calls of a team: its barriers, and the detection of ranks that are in different ones.

@@ -203,8 +203,8 @@ TEST_CASE("waits in different orders are an error on all ranks, which can go on 
     Completion second = two.start();
     if (runtime.rank() == 0) std::swap(first, second);
     CHECK_THAT(test::message_of<MismatchError>([&] { first.wait(); }),
-               test::says({"ranks wait for different ones", "rank 0 passes GlobalArray(\"other\")",
-                           "rank 1 GlobalArray(\"target\")", "same"}));
+               test::says({"rank 0 waits for the start of GlobalArray(\"other\")",
+                           "rank 1 the start of GlobalArray(\"target\")", "in the same order"}));
     CHECK_THROWS_AS(second.wait(), MismatchError);
     runtime.barrier();
     two.execute();

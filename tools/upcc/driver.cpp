@@ -186,8 +186,14 @@ bool Driver::preprocess(const std::string& source, const std::string& to) {
 
 bool Driver::compile(const std::string& source, bool translated, const std::string& to) {
     std::vector<std::string> words{configuration_.value("clang"), "-std=" + options_.standard, "-fcommon"};
-    // The program's send, index or select are not those of the libraries that it is linked with.
-    words.emplace_back("-fvisibility=hidden");
+    // The program's send, index or select are not those of the libraries that it is linked with, unless it asks for
+    // that.
+    const auto exports = [](const std::string& word) {
+        return word == "-rdynamic" || word == "-Wl,-E" || word.find("export-dynamic") != word.npos;
+    };
+    if (std::none_of(options_.linker.begin(), options_.linker.end(), exports) &&
+        std::none_of(options_.compiler.begin(), options_.compiler.end(), exports))
+        words.emplace_back("-fvisibility=hidden");
     words.insert(words.end(), not_of_library_.begin(), not_of_library_.end());
     if (translated) {
         // With lines, so that errors of the running program can name their place; -g… among the options comes later.
@@ -246,6 +252,7 @@ std::string Driver::object_of(const std::string& input) {
         const std::vector<std::string> before = options_.preprocessor;
         std::vector<std::string> early{"-DLAPWING_UPCC_EARLY"};
         for (const std::string& header : missed) early.insert(early.end(), {"-include", header});
+        early.insert(early.end(), {"-include", "lapwing_upcc_in_time.h"});
         options_.preprocessor.insert(options_.preprocessor.begin(), early.begin(), early.end());
         const bool good = preprocess(input, preprocessed);
         options_.preprocessor = before;

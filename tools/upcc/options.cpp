@@ -126,13 +126,17 @@ private:
     [[nodiscard]] bool of_upcc() {
         const std::string& word = arguments_[at_];
         // Cray's compiler is told so that it is UPC, or what C.
-        if (word == "-h" && at_ + 1 < arguments_.size() && arguments_[at_ + 1][0] != '-') return ++at_, true;
+        if (word == "-h" && at_ + 1 < arguments_.size() && arguments_[at_ + 1].find_first_of("-./") == word.npos)
+            return ++at_, true;
         if (is("-help") || word == "-h" || word == "-?") return options_.help = true;
         if (is("-version") || word == "-V") return options_.version = true;
         // What makefiles that mix C++ with UPC ask Berkeley's compiler.
         if (is("-print-include-dir")) return options_.prints_includes = true;
-        if (is("-echo-var")) return static_cast<void>(value(word)), options_.answer = "c++", true;
-        if (is("-print-mpicc")) return options_.answer = "mpicc", true;
+        if (is("-echo-var")) {
+            if (const std::string name = value(word); name != "CXX")
+                throw BadOption{"-echo-var " + name + ": only CXX is known"};
+            return options_.answer = "c++", true;
+        }
         if (is("-explain")) return options_.optimisations.explain = true;
         if (is("-opt")) return optimises_ = true;
         if (word == "-fupc-block-reads" || word == "-fno-upc-block-reads")
@@ -187,7 +191,13 @@ private:
         const std::string& word = arguments_[at_];
         // Options for Berkeley's translators; of GNU's and Clang's UPC.
         if (begins(word, "-Wu,") || begins(word, "-Ww,") || begins(word, "-Wb,")) return true;
-        if (word == "-fupc" || begins(word, "-fupc-") || begins(word, "-fno-upc-")) return true;
+        if (begins(word, "-fupc") || begins(word, "-fno-upc-")) {
+            static constexpr std::array of_others{"",           "-inline-lib", "-pre-include", "-debug", "-instrument",
+                                                  "-pthreads-", "-packed",     "-struct",      "-pts",   "-tld"};
+            const std::string rest = word.substr(begins(word, "-fno-upc") ? 8 : 5);
+            for (const std::string name : of_others)
+                if (name.empty() ? rest.empty() : begins(rest, name)) return true;
+        }
         for (const char* const name : with_value)
             if (has_value(name) || has_value(std::string{"-"} + name))
                 return static_cast<void>(value(has_value(name) ? name : std::string{"-"} + name)), true;

@@ -28,6 +28,8 @@ std::vector<std::string> headers_missed(std::string_view preprocessed) {
         return (name.starts_with("bupc_") || name.starts_with("BUPC_")) && !(of_c && for_c);
     };
     bool in_typedef = false;
+    int depth = 0;                  // of braces and parentheses
+    std::set<std::string_view> own; // of Berkeley's names: types of the program's
     const std::vector<Token> tokens = tokens_of(preprocessed);
     for (std::size_t k = 0; k < tokens.size(); ++k) {
         const std::string_view text = preprocessed.substr(tokens[k].begin, tokens[k].end - tokens[k].begin);
@@ -38,11 +40,18 @@ std::vector<std::string> headers_missed(std::string_view preprocessed) {
                 header.known = header.known || marker.file.ends_with("/" + std::string{header.file});
         } else if (tokens[k].kind == TokenKind::name) {
             in_typedef = in_typedef || text == "typedef";
-            // `typedef long upc_tick_t;` is the program's own.
-            const bool defines = in_typedef && k + 1 < tokens.size() && preprocessed[tokens[k + 1].begin] == ';';
+            // `typedef long upc_tick_t;` is the program's own, and says nothing about Berkeley's other names.
+            const char after = k + 1 < tokens.size() ? preprocessed[tokens[k + 1].begin] : '\0';
+            const bool defines = in_typedef && depth == 0 && (after == ';' || after == ',' || after == '[');
             for (Header& header : headers)
-                if (!header.known && declares(header, text)) (defines ? header.known : header.missed) = true;
-        } else if (text == ";") in_typedef = false;
+                if (!header.known && !own.contains(text) && declares(header, text)) {
+                    if (!defines) header.missed = true;
+                    else if (header.type.empty()) own.insert(text);
+                    else header.known = true;
+                }
+        } else if (text == "{" || text == "(") ++depth;
+        else if (text == "}" || text == ")") --depth;
+        else if (text == ";" && depth == 0) in_typedef = false;
         for (Header& header : headers) header.known = header.known || header.missed;
     }
     std::vector<std::string> missed;

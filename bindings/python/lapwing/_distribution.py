@@ -1,5 +1,7 @@
 """How elements are spread over the ranks."""
 
+import operator
+
 import numpy as np
 
 from ._library import Callback, ffi, lib
@@ -194,7 +196,7 @@ class OnRanks(Distribution):
     """
 
     def __init__(self, ranks, distribution=None):
-        self.ranks = tuple(int(rank) for rank in np.atleast_1d(ranks))
+        self.ranks = tuple(operator.index(rank) for rank in np.atleast_1d(ranks))
         self.distribution = Block() if distribution is None else distribution
         if isinstance(self.distribution, (Aligned, OnRanks)) or self.distribution.replicated:
             raise ValueError(f"lapwing.OnRanks: {self.distribution!r} cannot be over some of the ranks; pass Block, Cyclic, BlockCyclic, or one of your own that is not replicated")

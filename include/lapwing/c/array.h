@@ -359,7 +359,7 @@ LAPWING_ELEMENT_FUNCTIONS_OF_TYPE_(int32, int32_t, LAPWING_INT32, 0)
 LAPWING_ELEMENT_FUNCTIONS_OF_TYPE_(int64, int64_t, LAPWING_INT64, 1)
 LAPWING_ELEMENT_FUNCTIONS_OF_TYPE_(float, float, LAPWING_FLOAT, 2)
 LAPWING_ELEMENT_FUNCTIONS_OF_TYPE_(double, double, LAPWING_DOUBLE, 3)
-/* For the other types of the head, which it has no address of its own for: a comparison more. */
+/* For types without an address of their own in the head: one more comparison. */
 #define LAPWING_OTHER_ELEMENT_FUNCTIONS_(name, ctype, type_, n, parameters, indices, all)                             \
     static inline int lapwing_array_get_##name##_##n(const lapwing_array* array, LAPWING_UNPACK_ parameters,          \
                                                      ctype* value) {                                                  \

@@ -35,6 +35,7 @@ struct HeapAccess {
     /// ones).
     std::uint32_t near_first = 0;
     std::uint32_t near_count = 0;
+    std::uint32_t parts = 0; ///< how many there are at `bases`, whatever must go through the runtime
     std::byte* const* bases = nullptr;
     /// In each thread's part, allocations are in [heap_begin, heap_begin + heap_bytes). Before that are the runtime's
     /// metadata, and the addresses of null pointers and their members.

@@ -1,12 +1,12 @@
 /* Berkeley UPC's atomics: bupc_atomic{I64, U64, I32, U32, I, UI, L, UL}_{read, set, swap, cswap, fetchadd, fetchand,
  * fetchor, fetchxor, fetchnot, mswap}_{relaxed, strict}, and of F and D read, set, swap, cswap and fetchadd. Each
  * returns the value before, set nothing. */
-#ifndef LAPWING_UPCC_BUPC_ATOMICS_H
-#define LAPWING_UPCC_BUPC_ATOMICS_H
-
 #ifndef LAPWING_UPCC_EARLY
 #include <stdint.h>
 #endif
+#ifndef LAPWING_UPCC_BUPC_ATOMICS_H
+#define LAPWING_UPCC_BUPC_ATOMICS_H
+
 #include <upc_atomic.h>
 
 extern void lapwing_upcc_atomic(int type, int operation, int is_strict, void* before, shared void* target,

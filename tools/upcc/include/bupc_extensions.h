@@ -1,10 +1,5 @@
 /* Extensions of Berkeley UPC that programs use: ticks, polling, the distance of threads, transfers that go on beside
  * the program, semaphores, and puts that signal one. Included by itself, or by bupc_collectivev.h. */
-#ifndef LAPWING_UPCC_BUPC_EXTENSIONS_H
-#define LAPWING_UPCC_BUPC_EXTENSIONS_H
-
-#include <bupc_atomics.h>
-#include <bupc_memory.h>
 #ifndef LAPWING_UPCC_EARLY
 #include <stdint.h>
 #include <stdio.h>
@@ -14,6 +9,11 @@ typedef __INT64_TYPE__ int64_t;
 typedef __UINT32_TYPE__ uint32_t;
 typedef __UINT64_TYPE__ uint64_t;
 #endif
+#ifndef LAPWING_UPCC_BUPC_EXTENSIONS_H
+#define LAPWING_UPCC_BUPC_EXTENSIONS_H
+
+#include <bupc_atomics.h>
+#include <bupc_memory.h>
 #include <upc.h>
 #include <upc_castable.h>
 #include <upc_nb.h>

@@ -3,8 +3,17 @@
 #define LAPWING_UPCC_UPC_H
 
 #include <stddef.h>
-/* As in other compilers' upc.h: programs use uint, int64_t, clock_t. */
-#include <sys/types.h>
+/* Programs of other compilers have these from upc.h. None of C's headers, which the program's macros are still to
+ * choose. */
+typedef __INT8_TYPE__ int8_t;
+typedef __INT16_TYPE__ int16_t;
+typedef __INT32_TYPE__ int32_t;
+typedef __INT64_TYPE__ int64_t;
+typedef unsigned short ushort;
+typedef unsigned int uint;
+typedef unsigned long ulong;
+typedef long clock_t;
+typedef long time_t;
 
 /* Shared memory. */
 extern shared void* upc_global_alloc(size_t nblocks, size_t nbytes) __asm__("lapwing_upc_global_alloc");

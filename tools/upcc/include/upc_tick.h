@@ -1,10 +1,9 @@
 /* UPC required library specification 1.3, section 7.4: a clock of high resolution. */
-#ifndef LAPWING_UPCC_UPC_TICK_H
-#define LAPWING_UPCC_UPC_TICK_H
-
 #ifndef LAPWING_UPCC_EARLY
 #include <stdint.h>
 #endif
+#ifndef LAPWING_UPCC_UPC_TICK_H
+#define LAPWING_UPCC_UPC_TICK_H
 
 typedef __UINT64_TYPE__ upc_tick_t;
 #define UPC_TICK_MAX (~(upc_tick_t)0)

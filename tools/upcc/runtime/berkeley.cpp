@@ -3,6 +3,7 @@
 
 #include <lapwing/upc/atomic.h>
 #include <lapwing/upc/inline.h>
+#include <lapwing/upc/program.hpp>
 
 #include <array>
 #include <cstdint>
@@ -111,6 +112,17 @@ void bupc_init(int*, char***) {}
 void bupc_init_reentrant(int* argc, char*** argv, int (*program)(int, char**)) { bupc_exit(program(*argc, *argv)); }
 void bupc_exit(int status) { std::exit(status); }
 
+namespace {
+
+/// What is not in shared memory is left to the call that frees it, which refuses it.
+lapwing_upc_pointer allocated_at(const void* address, int thread) {
+    const lapwing_upc_pointer place = lapwing_upcc_local_to_shared(address, thread, 0);
+    if (place.address != 0 || address == nullptr) return place;
+    return {reinterpret_cast<std::uintptr_t>(address), static_cast<std::uint32_t>(thread), 0};
+}
+
+} // namespace
+
 // Of bupc_extern.h, for callers in C and C++.
 int bupc_extern_mythread() { return lapwing_upc_mythread(); }
 int bupc_extern_threads() { return lapwing_upc_threads(); }
@@ -125,10 +137,8 @@ void* bupc_extern_all_alloc(std::size_t blocks, std::size_t bytes) {
     place.thread = static_cast<std::uint32_t>(lapwing_upc_mythread());
     return lapwing_upc_cast(place);
 }
-void bupc_extern_free(void* address, int thread) { lapwing_upc_free(lapwing_upcc_local_to_shared(address, thread, 0)); }
-void bupc_extern_all_free(void* address, int thread) {
-    lapwing_upc_all_free(lapwing_upcc_local_to_shared(address, thread, 0));
-}
+void bupc_extern_free(void* address, int thread) { lapwing_upc_free(allocated_at(address, thread)); }
+void bupc_extern_all_free(void* address, int thread) { lapwing_upc_all_free(allocated_at(address, thread)); }
 
 extern "C" {
 
@@ -156,10 +166,10 @@ void lapwing_upcc_atomic(int type, int operation, int strict, void* before, lapw
 /// The pointer-to-shared to memory that the calling thread can load and store; null for anything else.
 lapwing_upc_pointer lapwing_upcc_inverse_cast(const void* address);
 lapwing_upc_pointer lapwing_upcc_inverse_cast(const void* address) {
-    for (std::uint32_t k = 0; k < lapwing_upc_near.count; ++k) {
-        const auto offset = static_cast<std::uint64_t>(static_cast<const char*>(address) - lapwing_upc_near.bases[k]);
-        if (offset - lapwing_upc_near.heap_begin < lapwing_upc_near.heap_bytes)
-            return {offset, lapwing_upc_near.first + k, 0};
+    const auto& heap = lapwing::upc::detail::heap_access;
+    for (std::uint32_t k = 0; k < heap.parts; ++k) {
+        const auto offset = static_cast<std::uint64_t>(static_cast<const std::byte*>(address) - heap.bases[k]);
+        if (offset - heap.heap_begin < heap.heap_bytes) return {offset, heap.near_first + k, 0};
     }
     return {0, 0, 0};
 }
