@@ -13,6 +13,8 @@ typedef unsigned short ushort;
 typedef unsigned int uint;
 typedef unsigned long ulong;
 typedef long clock_t;
+typedef long off_t;
+typedef __PTRDIFF_TYPE__ ssize_t;
 typedef long time_t;
 
 /* Shared memory. */
