@@ -1,5 +1,6 @@
 #include "driver.hpp"
 
+#include "own_names.hpp"
 #include "prepass.hpp"
 #include "preprocess.hpp"
 #include "process.hpp"
@@ -11,6 +12,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <iostream>
+#include <iterator>
 #include <sstream>
 #include <sys/time.h>
 #include <unistd.h>
@@ -276,7 +278,34 @@ std::string Driver::object_of(const std::string& input) {
     return {};
 }
 
-bool Driver::link(const std::vector<std::string>& objects) {
+bool Driver::keep_apart_from_c_library(std::vector<std::string>& objects) {
+    const auto is_object = [](const std::string& word) {
+        return word[0] != '-' && (word.ends_with(".o") || word.ends_with(".a"));
+    };
+    const std::string symbols = (directory_ / "symbols").string();
+    std::vector<std::string> list{"nm", "-P", "-g", "--defined-only"};
+    std::copy_if(objects.begin(), objects.end(), std::back_inserter(list), is_object);
+    // The linker is of the same package; where it is another one, programs are linked as they are.
+    if (list.back()[0] == '-' || find_program("nm").empty() || find_program("objcopy").empty()) return true;
+    if (command(list, symbols) != 0) return false;
+    std::vector<std::string> rename{"objcopy"};
+    for (const std::string& name : names_of_c_library(contents(symbols)))
+        rename.insert(rename.end(), {"--redefine-sym", name + "=lapwing_program_" + name});
+    if (rename.size() == 1) return true;
+    for (std::string& object : objects) {
+        if (!is_object(object)) continue;
+        const std::string renamed =
+            (directory_ / ("renamed_" + std::to_string(++files_) + fs::path{object}.extension().string())).string();
+        std::vector<std::string> words = rename;
+        words.insert(words.end(), {object, renamed});
+        if (command(words) != 0) return false;
+        object = renamed;
+    }
+    return true;
+}
+
+bool Driver::link(std::vector<std::string> objects) {
+    if (!keep_apart_from_c_library(objects)) return false;
     std::vector<std::string> words{configuration_.value("clang")};
     words.insert(words.end(), options_.compiler.begin(), options_.compiler.end());
     words.insert(words.end(), options_.linker.begin(), options_.linker.end());

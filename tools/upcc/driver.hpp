@@ -39,7 +39,10 @@ private:
     [[nodiscard]] bool compile(const std::string& source, bool translated, const std::string& to);
     [[nodiscard]] bool translate_file(const std::string& source, const std::string& preprocessed,
                                       const std::string& to);
-    [[nodiscard]] bool link(const std::vector<std::string>& objects);
+    [[nodiscard]] bool link(std::vector<std::string> objects);
+    /// What the program defines under names of the C library, such as read or close, gets other names: the runtime
+    /// calls the library's. False after an error.
+    [[nodiscard]] bool keep_apart_from_c_library(std::vector<std::string>& objects);
     [[nodiscard]] std::string prelude();
     [[nodiscard]] std::string temporary(const std::string& source, const std::string& suffix);
     [[nodiscard]] std::vector<std::string> includes() const;
