@@ -65,9 +65,10 @@ namespace {
     return text.str();
 }
 
-/// The kind of file, by its name.
-[[nodiscard]] bool is_source(const std::string& name) {
+/// By its name, unless the command line says that all but what is linked are.
+[[nodiscard]] bool is_source(const std::string& name, bool all) {
     const fs::path extension = fs::path{name}.extension();
+    if (all) return extension != ".o" && extension != ".a" && name.find(".so") == name.npos;
     return extension == ".upc" || extension == ".c" || extension == ".i" || extension == ".h";
 }
 
@@ -232,7 +233,7 @@ bool Driver::translate_file(const std::string& source, const std::string& prepro
 
 std::string Driver::object_of(const std::string& input) {
     ++files_;
-    if (!is_source(input)) return input;
+    if (!is_source(input, options_.all_are_upc)) return input;
     const Progress progress{input, options_.progress};
     if (!fs::exists(input)) {
         std::cerr << "lapwing-upcc: " << input << ": there is no such file\n";
