@@ -138,7 +138,7 @@ public:
     /// The teams of all arrays, that of the first target before the others.
     [[nodiscard]] std::vector<Team*> teams() const;
     /// Collective where a distribution of a program's own takes part, which may be wrong on some ranks only: throws on
-    /// all or on none. Elsewhere a problem is kept until the end, where the others hear of it.
+    /// all or on none. Elsewhere a problem is kept until the end, where all ranks throw.
     void agree(Team& team, const std::exception_ptr& problem) const;
 };
 

@@ -40,32 +40,21 @@ static inline void lapwing_upcc_take(shared struct lapwing_upcc_value* room, int
         lapwing_allv_leave(lapwing_at);                                                                \
         lapwing_x;                                                                                     \
     })
-#define bupc_allv_gather_all(TYPE, value, array)                                                \
+#define LAPWING_UPCC_GATHER(TYPE, value, array, receives)                                       \
     ({                                                                                          \
         TYPE lapwing_x = (value);                                                               \
         shared struct lapwing_upcc_value* lapwing_at = lapwing_allv_room(sizeof lapwing_x);     \
         TYPE* lapwing_to = (array);                                                             \
         lapwing_upcc_give(lapwing_at, MYTHREAD, &lapwing_x, sizeof lapwing_x);                  \
         upc_barrier;                                                                            \
-        for (int lapwing_i = 0; lapwing_i < THREADS; ++lapwing_i)                               \
+        for (int lapwing_i = 0; (receives) && lapwing_i < THREADS; ++lapwing_i)                 \
             lapwing_upcc_take(lapwing_at, lapwing_i, &lapwing_to[lapwing_i], sizeof lapwing_x); \
         upc_barrier;                                                                            \
         lapwing_allv_leave(lapwing_at);                                                         \
         lapwing_to;                                                                             \
     })
-#define bupc_allv_gather(TYPE, value, root, array)                                              \
-    ({                                                                                          \
-        TYPE lapwing_x = (value);                                                               \
-        shared struct lapwing_upcc_value* lapwing_at = lapwing_allv_room(sizeof lapwing_x);     \
-        TYPE* lapwing_to = (array);                                                             \
-        lapwing_upcc_give(lapwing_at, MYTHREAD, &lapwing_x, sizeof lapwing_x);                  \
-        upc_barrier;                                                                            \
-        for (int lapwing_i = 0; MYTHREAD == (root) && lapwing_i < THREADS; ++lapwing_i)         \
-            lapwing_upcc_take(lapwing_at, lapwing_i, &lapwing_to[lapwing_i], sizeof lapwing_x); \
-        upc_barrier;                                                                            \
-        lapwing_allv_leave(lapwing_at);                                                         \
-        lapwing_to;                                                                             \
-    })
+#define bupc_allv_gather_all(TYPE, value, array) LAPWING_UPCC_GATHER(TYPE, value, array, 1)
+#define bupc_allv_gather(TYPE, value, root, array) LAPWING_UPCC_GATHER(TYPE, value, array, MYTHREAD == (root))
 #define bupc_allv_scatter(TYPE, root, array)                                                      \
     ({                                                                                            \
         TYPE lapwing_x;                                                                           \

@@ -4,8 +4,6 @@
 #include <stdint.h>
 #include <stdio.h>
 #else /* before the program's first line, which may choose what C's headers declare */
-typedef __INT32_TYPE__ int32_t;
-typedef __INT64_TYPE__ int64_t;
 typedef __UINT32_TYPE__ uint32_t;
 typedef __UINT64_TYPE__ uint64_t;
 #endif
