@@ -37,9 +37,8 @@ void Topology::split(const Whole& all, NodeMode mode) {
                   "MPI_Comm_split_type");
     int shared_rank = 0;
     all.check_mpi(MPI_Comm_rank(shared, &shared_rank), "MPI_Comm_rank");
-    int machine_size = 0;
-    all.check_mpi(MPI_Comm_size(shared, &machine_size), "MPI_Comm_size");
-    one_machine_ = machine_size == all.size;
+    all.check_mpi(MPI_Comm_size(shared, &ranks_of_machine_), "MPI_Comm_size");
+    one_machine_ = ranks_of_machine_ == all.size;
     processors_.emplace(shared);
     first_of_machine_ = shared_rank == 0;
     if (mode == NodeMode::by_memory) {

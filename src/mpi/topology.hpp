@@ -56,7 +56,9 @@ public:
     /// The same of the nodes before it.
     [[nodiscard]] const std::vector<int>& previous_leaders() const noexcept { return previous_leaders_; }
 
-    /// All ranks of the team are on one machine, however they are grouped into nodes.
+    /// How many of the team's ranks are on this machine, however they are grouped into nodes.
+    [[nodiscard]] int ranks_of_machine() const noexcept { return ranks_of_machine_; }
+    /// All ranks of the team are on one machine.
     [[nodiscard]] bool one_machine() const noexcept { return one_machine_; }
     /// The first of the team's ranks on this machine.
     [[nodiscard]] bool first_of_machine() const noexcept { return first_of_machine_; }
@@ -83,6 +85,7 @@ private:
     int node_rank_ = 0;
     int nodes_ = 0;
     int largest_node_ = 0;
+    int ranks_of_machine_ = 0;
     bool one_machine_ = false;
     bool first_of_machine_ = false;
     std::optional<Processors> processors_;

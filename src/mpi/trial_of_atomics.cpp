@@ -13,16 +13,14 @@ namespace lapwing::detail::mpi {
 using support::check_mpi;
 
 WindowTrial::Atomics::Atomics(WindowTrial& trial, bool swaps, TrustedAtomics trusted)
-    : trial_{trial}, swaps_{swaps}, trusted_{trusted}, end_{trial.end_}, slow_{Clock::duration::max()} {
+    : trial_{trial}, swaps_{swaps}, trusted_{trusted}, slow_{Clock::duration::max()} {
     using namespace std::chrono_literals;
     fastest_.fill(Clock::duration::max());
+    trial.leave_time_for_atomics();
+    end_ = trial.end_;
     // With the round trip, which the networks that need no asking do in a few microseconds. Where messages cannot take
     // their place nothing is too slow.
-    if (trial.terms_.use == TrialTerms::Use::if_faster) {
-        slow_ = 200us;
-        // What the steps before have taken, on a busy machine, does not decide whose the atomics are.
-        end_ = std::max(end_, Clock::now() + 25ms);
-    }
+    if (trial.terms_.use == TrialTerms::Use::if_faster) slow_ = 200us;
     if (trial.terms_.use == TrialTerms::Use::asked_for) {
         slow_ = 1ms;
         end_ = std::min(end_, Clock::now() + 100ms);

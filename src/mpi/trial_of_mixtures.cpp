@@ -131,6 +131,7 @@ TrustedAtomics WindowTrial::try_atomics(bool swaps) {
     if (!trusted.suffice()) return trusted;
     // What is wrong with all of them together is reported before what is wrong with one.
     std::string of_one = std::exchange(problem_, {});
+    leave_time_for_atomics();
     bool right = keeps_order(trusted);
     if (wrong_beside_data_ && trusted.fetches(AtomicOperation::add, AtomicType::int64)) {
         note("MPI_Fetch_and_op of another thread was wrong while this one put and got");

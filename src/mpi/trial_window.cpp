@@ -42,8 +42,12 @@ TrialWindow::TrialWindow(const ProbeRequest& request) : request_{request}, kind_
 }
 
 bool TrialWindow::make() {
-    if (kind_ == WindowKind::created_over_shared && !share_memory()) return false;
-    if (kind_ == WindowKind::created && !map_memory()) return false;
+    if (kind_ == WindowKind::created) {
+        if (!map_memory()) return false;
+    } else {
+        if (!agrees(lack_of_memory())) return false;
+        if (kind_ == WindowKind::created_over_shared && !share_memory()) return false;
+    }
     if (request_.adopted) return make(MPI_INFO_NULL);
     constexpr bool same_size = true;
     return make(WindowInfo{same_size}.get());
@@ -73,7 +77,6 @@ bool TrialWindow::make(MPI_Info info) {
 }
 
 bool TrialWindow::share_memory() {
-    if (!agrees(lack_of_memory())) return false;
     std::byte* start = nullptr;
     WindowTrial::call_under_way() = "MPI_Win_allocate_shared";
     const int code = MPI_Win_allocate_shared(static_cast<MPI_Aint>(WindowTrial::memory_bytes + alignment), 1,
@@ -83,20 +86,20 @@ bool TrialWindow::share_memory() {
     return has_shared_ = agrees(failure(code, "MPI_Win_allocate_shared"));
 }
 
-/// Both MPIs put shared memory in files of /dev/shm. MPICH does not reserve it, and a write to what is not there is a
-/// SIGBUS; see memory_limit() of window/window_memory.cpp.
+/// Both MPIs put memory that ranks of a machine share in files of /dev/shm. MPICH does not reserve it, and a write to
+/// what is not there is a SIGBUS; see memory_limit() of window/window_memory.cpp.
 std::string TrialWindow::lack_of_memory() const {
-    std::uint64_t needed = WindowTrial::memory_bytes + alignment;
-    support::check_mpi(MPI_Allreduce(MPI_IN_PLACE, &needed, 1, MPI_UINT64_T, MPI_SUM, request_.node_communicator),
-                       "MPI_Allreduce");
+    const auto ranks = static_cast<std::uint64_t>(request_.topology->ranks_of_machine());
+    if (ranks == 1) return {};
+    const std::uint64_t needed = ranks * (WindowTrial::memory_bytes + alignment);
     struct statvfs file_system{};
     if (statvfs("/dev/shm", &file_system) != 0 || file_system.f_blocks == 0) return {};
     const std::uint64_t available = static_cast<std::uint64_t>(file_system.f_bavail) * file_system.f_frsize;
     if (needed <= available) return {};
     return fmt::format(
-        "windows were not tried: its node needs {} bytes of /dev/shm for that, and {} are free; make it larger "
-        "(in a container: --shm-size; else mount -o remount,size=… /dev/shm), or set LAPWING_NODE=each",
-        needed, available);
+        "windows were not tried: its machine's {} ranks need {} bytes of /dev/shm for that, and {} are free; make it "
+        "larger (in a container: --shm-size; else mount -o remount,size=… /dev/shm)",
+        ranks, needed, available);
 }
 
 bool TrialWindow::map_memory() {

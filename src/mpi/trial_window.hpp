@@ -36,7 +36,6 @@ private:
     bool make();
     bool make(MPI_Info info);
     bool share_memory();
-    /// Collective over the node.
     [[nodiscard]] std::string lack_of_memory() const;
     bool map_memory();
     void begin_epoch();

@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <chrono>
 #include <new>
 #include <utility>
 
@@ -70,6 +72,11 @@ bool WindowTrial::in_time() {
     if (Clock::now() < end_) return true;
     note("MPI's windows took too long to be tried");
     return false;
+}
+
+void WindowTrial::leave_time_for_atomics() {
+    constexpr std::chrono::milliseconds time{25};
+    if (terms_.use == TrialTerms::Use::if_faster) end_ = std::max(end_, Clock::now() + time);
 }
 
 /// Memory that other ranks have written is loaded after it, and what was stored before it is there for them.

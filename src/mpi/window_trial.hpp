@@ -120,6 +120,8 @@ private:
     void note_failure(const char* name, int code);
     /// False: no time is left, and noted.
     bool in_time();
+    /// What the steps before have taken, on a busy machine, does not decide whether atomics are MPI's.
+    void leave_time_for_atomics();
     /// Whether un-flushed atomics on one value come one after another.
     bool keeps_order(TrustedAtomics trusted);
     /// Collective. Whether partners that work on one value keep each other's changes.

@@ -47,6 +47,7 @@ std::atomic<int> calls{0}; ///< of the faulty one
 int before_call() {
     // Of atomics more: where the program asks for windows, they may take a millisecond.
     if (fault.how == How::slow) usleep(is_atomic(fault.call) ? 1500 : 500);
+    if (fault.how == How::waits) usleep(3000);
     if (fault.how == How::ends_slowly) next_flush_is_slow.store(true);
     if (fault.how == How::spins) {
         const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds{1};
@@ -302,6 +303,13 @@ int MPI_Win_allocate_shared(MPI_Aint bytes, int unit, MPI_Info info, MPI_Comm co
     return creating_call(Call::allocate_shared,
                          [&] { return PMPI_Win_allocate_shared(bytes, unit, info, communicator, memory, window); });
 }
+int MPI_Win_shared_query(MPI_Win window, int rank, MPI_Aint* bytes, int* unit, void* memory) {
+    static std::array<std::uint64_t, 8> of_nobody_else{};
+    const int code = PMPI_Win_shared_query(window, rank, bytes, unit, memory);
+    if (is_faulty(Call::allocate_shared) && fault.how == How::wrong)
+        *static_cast<void**>(memory) = of_nobody_else.data();
+    return code;
+}
 int MPI_Win_free(MPI_Win* window) {
     windows.fetch_sub(1);
     return PMPI_Win_free(window);
@@ -322,11 +330,15 @@ int test::living_windows() { return windows.load(); }
 test::SharedMemoryLeft::SharedMemoryLeft(unsigned long bytes) { shared_memory_left.store(static_cast<long>(bytes)); }
 test::SharedMemoryLeft::~SharedMemoryLeft() { shared_memory_left.store(-1); }
 
-test::FaultInPlace::FaultInPlace(const Fault& what) {
-    world_barrier();
+void test::break_mpi(const Fault& what) {
     fault = what;
     calls.store(0);
     in_place.store(true);
+}
+
+test::FaultInPlace::FaultInPlace(const Fault& what) {
+    world_barrier();
+    break_mpi(what);
 }
 
 test::FaultInPlace::~FaultInPlace() {
@@ -357,8 +369,8 @@ std::string test::name_of(Call call) {
 }
 
 std::string test::name_of(const Fault& what) {
-    constexpr std::array ways{"wrong", "wrong result", "slow",       "ends slowly", "spins", "pauses once", "fails",
-                              "hangs", "early",        "early gets", "undelivered", "torn",  "passed"};
+    constexpr std::array ways{"wrong", "wrong result", "slow",  "waits",      "ends slowly", "spins", "pauses once",
+                              "fails", "hangs",        "early", "early gets", "undelivered", "torn",  "passed"};
     std::string name = name_of(what.call) + ", " + ways[static_cast<std::size_t>(what.how)];
     if (what.operation) name += ", operation " + std::to_string(static_cast<int>(*what.operation));
     if (what.type) name += ", type " + std::to_string(static_cast<int>(*what.type));

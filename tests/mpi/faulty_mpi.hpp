@@ -32,6 +32,7 @@ enum class How {
     wrong,
     wrong_result,
     slow,
+    waits,       ///< takes 3 ms, as where a sleeping target has to wake
     ends_slowly, ///< of an atomic: the flush after it is slow
     spins,       ///< takes a microsecond more
     pauses_once, ///< one time for 12 ms, as where it connects, or where its process loses the processor
@@ -81,6 +82,9 @@ public:
     SharedMemoryLeft(const SharedMemoryLeft&) = delete;
     SharedMemoryLeft& operator=(const SharedMemoryLeft&) = delete;
 };
+
+/// MPI has this fault from now on, in this process.
+void break_mpi(const Fault& what);
 
 /// MPI's calls again, also before the fault's end. One that hangs goes on.
 void repair_mpi();

@@ -67,15 +67,15 @@ std::vector<Fault> chosen(const std::vector<Fault>& faults) {
     return some;
 }
 
-/// How long the trial says it took. Its own bound is 50 ms for two ranks; on a busy machine either rank may wait for a
-/// processor in each of its barriers.
-void check_time(const Runtime& runtime) {
+/// How long the trial says it took, in ms. Its own bound is 50 ms for two ranks; on a busy machine either rank may wait
+/// for a processor in each of its barriers.
+double time_of_trial(const Runtime& runtime) {
     const std::string report = runtime.report();
     const std::string before = "MPI's windows were tried in ";
     const std::size_t at = report.find(before);
-    REQUIRE(test::on_all_ranks(at != std::string::npos));
     INFO(report);
-    CHECK(std::strtod(report.c_str() + at + before.size(), nullptr) < 5000);
+    REQUIRE(test::on_all_ranks(at != std::string::npos));
+    return std::strtod(report.c_str() + at + before.size(), nullptr);
 }
 
 /// Each operation of T on the next rank's value, checked against the processor's.
@@ -158,8 +158,18 @@ private:
 TEST_CASE("without a fault the path rma works, and its atomics are found right") {
     Runtime runtime{MPI_COMM_WORLD, windows()};
     CHECK(runtime.network_path() == Path::rma);
-    check_time(runtime);
     use(runtime);
+}
+
+TEST_CASE("a trial has a bound") {
+    for (const Settings& settings : {any_path(), windows()}) {
+        bool bounded = false;
+        for (int start = 0; start < 10 && !bounded; ++start) {
+            const Runtime runtime{MPI_COMM_WORLD, settings};
+            bounded = test::on_all_ranks(time_of_trial(runtime) < 200);
+        }
+        CHECK(bounded);
+    }
 }
 
 TEST_CASE("windows whose data is wrong, or whose calls fail, are refused where the program asks for them, by name") {
@@ -178,7 +188,7 @@ TEST_CASE("where the program leaves it open, messages take the place of windows 
         const FaultInPlace faulty{fault};
         Runtime runtime{MPI_COMM_WORLD, any_path()};
         CHECK(runtime.network_path() == Path::service);
-        check_time(runtime);
+        CHECK(time_of_trial(runtime) < 5000);
         use(runtime);
     }
 }
@@ -260,7 +270,73 @@ TEST_CASE("without progress threads no atomic is too slow, since messages would 
             const Runtime runtime{MPI_COMM_WORLD, settings};
             CHECK(runtime.network_path() == Path::rma);
             CHECK(trusts(runtime.state().paths().atomics) == (how != How::wrong));
+            // A window of another kind than the one that was tried first.
+            CHECK(trusts(runtime.state().try_windows(WindowKind::created, false).atomics) == (how != How::wrong));
         }
+}
+
+namespace {
+
+/// Of operations on targets that sleep alone; none: those work as well.
+std::optional<Fault> fault_of_sleep;
+
+/// Between its attempts, a rank whose partner sleeps calls this without a flag.
+void sleep_outside_mpi(std::chrono::microseconds time, std::int64_t* asleep) {
+    if (asleep == nullptr && fault_of_sleep) test::break_mpi(*fault_of_sleep);
+    if (asleep != nullptr) std::atomic_ref{*asleep}.store(1);
+    std::this_thread::sleep_for(time);
+    if (asleep != nullptr) std::atomic_ref{*asleep}.store(0);
+}
+
+/// Tries fast windows, with this fault of operations on targets that sleep.
+lapwing::detail::mpi::ProbeResult try_sleep(std::optional<Fault> fault) {
+    namespace mpi = lapwing::detail::mpi;
+    fault_of_sleep = fault;
+    const auto result =
+        mpi::probe_windows({.communicator = MPI_COMM_WORLD,
+                            .topology = std::make_shared<mpi::Topology>(MPI_COMM_WORLD, mpi::NodeMode::each),
+                            .thread_level = MPI_THREAD_MULTIPLE,
+                            .sleep_outside_mpi = sleep_outside_mpi,
+                            .emulated_too = true});
+    test::repair_mpi();
+    test::world_barrier();
+    return result;
+}
+
+} // namespace
+
+TEST_CASE("operations that are wrong, or wait, while their target is outside MPI are found") {
+    const WindowsFoundFast fast;
+    // On a busy machine the partner may have woken before anything is tried, so that nothing is proved.
+    const auto proves = [](std::optional<Fault> fault) {
+        for (int time = 0; time < 10; ++time)
+            if (const auto result = try_sleep(fault); result.works && result.target_idle) return true;
+        return false;
+    };
+    CHECK(proves(std::nullopt));
+    CHECK_FALSE(proves(Fault{Call::put, How::waits}));
+    const auto of_put = try_sleep(Fault{Call::put, How::wrong});
+    CHECK_FALSE(of_put.works);
+    CHECK_THAT(of_put.reason, test::says({"MPI_Put wrote a wrong value while the target was outside MPI"}));
+    if (lapwing::detail::mpi::compare_and_swap_crashes()) return; // and no atomic is used
+    const auto of_fetch = try_sleep(Fault{Call::fetch, How::wrong, AtomicOperation::bit_xor, AtomicType::int64});
+    CHECK(of_fetch.works);
+    CHECK_FALSE(of_fetch.atomics.fetches(AtomicOperation::bit_xor, AtomicType::int64));
+    CHECK_THAT(of_fetch.doubt, test::says({"MPI_Fetch_and_op"}));
+}
+
+TEST_CASE("a rank whose neighbours' memory is not to be had, or is another's, is a node of its own") {
+    Settings by_memory = any_path();
+    by_memory.set("LAPWING_NODE", "auto");
+    for (const How how : {How::fails, How::wrong}) {
+        const Fault fault{Call::allocate_shared, how};
+        INFO(test::name_of(fault));
+        const FaultInPlace faulty{fault};
+        Runtime runtime{MPI_COMM_WORLD, by_memory};
+        CHECK(runtime.path(test::next(runtime)) != Path::direct);
+        CHECK_THAT(runtime.report(), test::says({"MPI_Win_allocate_shared does not share memory"}));
+        use(runtime);
+    }
 }
 
 TEST_CASE("a trial whose window cannot be created gives back its node's memory", "[ranks]") {
@@ -300,6 +376,11 @@ TEST_CASE("windows are not tried where /dev/shm has no room for it", "[ranks]") 
     }
     const Runtime runtime{MPI_COMM_WORLD, pairs};
     CHECK(runtime.network_path() == Path::rma);
+    for (const WindowKind kind : {WindowKind::allocated, WindowKind::created_over_shared}) {
+        const test::SharedMemoryLeft little{100'000};
+        CHECK_THAT(runtime.state().try_windows(kind, kind == WindowKind::allocated).reason,
+                   test::says({"windows were not tried", "bytes of /dev/shm"}));
+    }
 }
 
 // By name, since it takes longer than a trial is watched for, where it waits for nobody.
