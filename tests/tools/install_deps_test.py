@@ -25,7 +25,9 @@ DEPTEST = 'if [[ $1 == --deptest ]]; then grep -qxF -- "$2" "$FAKE/installed"; e
 SYSTEMS = {
     "debian": "ID=debian\nVERSION_ID=\"13\"\n",
     "ubuntu": "ID=ubuntu\nID_LIKE=debian\nVERSION_ID=\"24.04\"\n",
+    "jammy": "ID=ubuntu\nID_LIKE=debian\nVERSION_ID=\"22.04\"\n",
     "fedora": "ID=fedora\nVERSION_ID=42\n",
+    "rocky8": "ID=\"rocky\"\nID_LIKE=\"rhel centos fedora\"\nVERSION_ID=\"8.10\"\n",
     "rocky9": "ID=\"rocky\"\nID_LIKE=\"rhel centos fedora\"\nVERSION_ID=\"9.5\"\n",
     "rhel10": "ID=\"rhel\"\nID_LIKE=\"centos fedora\"\nVERSION_ID=\"10.0\"\n",
     "leap": "ID=\"opensuse-leap\"\nID_LIKE=\"suse opensuse\"\nVERSION_ID=\"15.6\"\n",
@@ -93,8 +95,9 @@ def expect_text(what, output, *texts):
 def main():
     script = sys.argv[1]
 
-    lists = {"debian": DEBIAN, "ubuntu": DEBIAN, "fedora": FEDORA, "rocky9": [*FEDORA, "gcc-toolset-13-gcc-c++"], "rhel10": FEDORA,
-             "leap": [*OPENSUSE, "gcc13-c++"], "tumbleweed": OPENSUSE, "arch": ARCH}
+    lists = {"debian": DEBIAN, "ubuntu": DEBIAN, "jammy": DEBIAN, "fedora": FEDORA,
+             "rocky8": [*FEDORA, "gcc-toolset-13-gcc-c++", "python39"], "rocky9": [*FEDORA, "gcc-toolset-13-gcc-c++"], "rhel10": FEDORA,
+             "leap": [*OPENSUSE, "gcc13-c++", "python311"], "tumbleweed": OPENSUSE, "arch": ARCH}
     for system, packages in lists.items():
         code, output, commands = run(script, system, ["--list"], [])
         expect(f"{system} --list", (code, output.split(), commands), (0, packages, []))
@@ -112,11 +115,12 @@ def main():
 
     installs("debian", DEBIAN[2:], [APT[0], APT[1] + "g++ clang"])
     installs("ubuntu", [], [APT[0], APT[1] + " ".join(DEBIAN)])
+    installs("jammy", DEBIAN[1:], [APT[0], APT[1] + "g++"], "CMake here is older than 3.25", "LAPWING_DEPENDENCIES=fetch")
     installs("fedora", FEDORA[1:], [DNF + "gcc-c++"], "module load mpi/openmpi-", "/openmpi/bin", "-DMPI_CXX_COMPILER=mpicxx")
     installs("rocky9", FEDORA,
              ["dnf install --assumeyes epel-release", "crb enable", DNF + "gcc-toolset-13-gcc-c++"], "scl enable gcc-toolset-13")
     installs("rhel10", [*FEDORA[2:], "epel-release"], ["crb enable", DNF + "gcc-c++ clang"])
-    installs("leap", OPENSUSE[1:], [ZYPPER + "gcc-c++ gcc13-c++"], "/mpi/gcc/openmpi4/bin", "g++-13")
+    installs("leap", OPENSUSE[1:], [ZYPPER + "gcc-c++ gcc13-c++ python311"], "/mpi/gcc/openmpi4/bin", "g++-13")
     installs("tumbleweed", OPENSUSE[:-1], [ZYPPER + "doxygen"], "/mpi/gcc/mpich/bin")
     installs("arch", ARCH[:-2], ["pacman -Syu --needed --noconfirm graphviz doxygen"])
 
