@@ -13,8 +13,10 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <utility>
 
 namespace lapwing::detail::support::settings_in {
@@ -75,10 +77,9 @@ using support::check_mpi;
     {.name = "LAPWING_CHECKS",
      .default_value = "build",
      .unit = "",
-     .help =
-         "checks inside the library; 1: ranks compare the slices, options and files of collective calls in their "
-         "barriers, 2: also costly ones (blocks of a target that overlap, the ranks of two teams), 3: also those that "
-         "communicate (extents and distributions); build: LAPWING_ASSERTION_LEVEL of the library's build",
+     .help = "checks inside the library; 1: ranks compare the slices, options and files of collective calls in their "
+             "barriers, 2: also costly ones (blocks of a target that overlap), 3: also those that "
+             "communicate (extents and distributions); build: LAPWING_ASSERTION_LEVEL of the library's build",
      .collective = true},
     {{"build", assertion_level}, {"0", 0}, {"1", 1}, {"2", 2}, {"3", 3}}};
 
@@ -91,10 +92,19 @@ PathRequest requested(const Settings& settings) {
             .checks = checks_setting.get(settings)};
 }
 
+/// What all ranks have found out together.
+struct Agreed {
+    int thread_level = MPI_THREAD_SINGLE; ///< the lowest
+    std::uint64_t team_number = 0;
+};
+
+/// The highest number of a team that this process has been in.
+std::atomic<std::uint64_t> highest_team_number{0};
+
 /// Collective. Every rank must take the same path, or they would wait for each other: throws MismatchError unless all
-/// ask for the same. Returns the lowest of their thread levels.
-int agree(MPI_Comm communicator, const Settings& settings, const PathRequest& own, int thread_level,
-          const std::string& who) {
+/// ask for the same.
+Agreed agree(MPI_Comm communicator, const Settings& settings, const PathRequest& own, int thread_level,
+             const std::string& who) {
     struct Asked {
         const support::Setting& setting;
         std::int64_t value;
@@ -106,12 +116,13 @@ int agree(MPI_Comm communicator, const Settings& settings, const PathRequest& ow
                                     {packet_setting, static_cast<std::int64_t>(own.packet_bytes)},
                                     {small_setting, static_cast<std::int64_t>(own.small)},
                                     {checks_setting, own.checks}}};
-    std::array<std::int64_t, 2 * all.size() + 1> extremes{}; // the lowest of each, and the highest with the other sign
+    std::array<std::int64_t, 2 * all.size() + 2> extremes{}; // the lowest of each, and the highest with the other sign
     for (std::size_t i = 0; i < all.size(); ++i) {
         extremes[2 * i] = all[i].value;
         extremes[2 * i + 1] = -all[i].value;
     }
-    extremes.back() = thread_level;
+    extremes[2 * all.size()] = thread_level;
+    extremes.back() = -static_cast<std::int64_t>(highest_team_number.load());
     check_mpi(MPI_Allreduce(MPI_IN_PLACE, extremes.data(), static_cast<int>(extremes.size()), MPI_INT64_T, MPI_MIN,
                             communicator),
               "MPI_Allreduce");
@@ -122,7 +133,11 @@ int agree(MPI_Comm communicator, const Settings& settings, const PathRequest& ow
             fmt::format("{}: Team: {} is {} here and something else on another rank; set it alike on all ranks", who,
                         name, settings.text(name))};
     }
-    return static_cast<int>(extremes.back());
+    const auto team_number = static_cast<std::uint64_t>(1 - extremes.back());
+    std::uint64_t highest = highest_team_number.load();
+    while (highest < team_number && !highest_team_number.compare_exchange_weak(highest, team_number)) {
+    }
+    return {static_cast<int>(extremes[2 * all.size()]), team_number};
 }
 
 bool has_threads(const PathFacts& facts) noexcept {
@@ -195,9 +210,10 @@ PathChoice choose(const PathFacts& facts) {
                       .thread_level = facts.thread_level,
                       .small_by_messages = small_by_messages(facts),
                       .packet_bytes = facts.asked.packet_bytes,
-                      .reason = facts.shares_memory
-                                    ? ""
-                                    : "MPI_Win_allocate_shared does not work, so every rank is a node of its own; "};
+                      .reason =
+                          facts.shares_memory
+                              ? ""
+                              : "MPI_Win_allocate_shared does not share memory, so every rank is a node of its own; "};
     if (facts.nodes == 1) {
         choice.reason += "all ranks are on one node";
         return choice;
@@ -222,7 +238,8 @@ PathChoice choose(const PathFacts& facts) {
 ChosenPaths choose_paths(MPI_Comm communicator, const Settings& settings, const std::string& who) {
     PathFacts facts{.who = who, .asked = requested(settings)};
     const int level = mpi::thread_level(settings);
-    facts.thread_level = agree(communicator, settings, facts.asked, level, who);
+    const Agreed agreed = agree(communicator, settings, facts.asked, level, who);
+    facts.thread_level = agreed.thread_level;
 
     auto topology = std::make_shared<mpi::Topology>(communicator, facts.asked.node);
     if (topology->largest_node() > 1) {
@@ -244,7 +261,7 @@ ChosenPaths choose_paths(MPI_Comm communicator, const Settings& settings, const 
     if (facts.probe)
         choice.reason += fmt::format("; MPI's windows were tried in {:.1f} ms",
                                      std::chrono::duration<double, std::milli>{facts.probe->taken}.count());
-    return {std::move(topology), std::move(choice)};
+    return {std::move(topology), std::move(choice), agreed.team_number};
 }
 
 mpi::ProbeResult try_windows(mpi::ProbeRequest request) {

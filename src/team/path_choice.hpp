@@ -63,10 +63,11 @@ struct PathChoice {
 /// Throws SettingError where a setting asks for what does not work here.
 [[nodiscard]] PathChoice choose(const PathFacts& facts);
 
-/// The nodes of a team, and the paths between them.
+/// The nodes of a team, the paths between them, and its number.
 struct ChosenPaths {
     std::shared_ptr<mpi::Topology> topology; ///< shared with trials that hang
     PathChoice paths;
+    std::uint64_t team_number = 0; ///< see TeamState::number()
 };
 
 /// Collective. Finds the nodes, tries windows where it must, and makes the same choice on all ranks. `who` is the rank,

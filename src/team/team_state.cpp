@@ -95,6 +95,7 @@ TeamState::TeamState(MPI_Comm communicator, const Settings& settings) : settings
         ChosenPaths chosen = choose_paths(communicators_.collectives(), settings_, who_);
         topology_ = std::move(chosen.topology);
         paths_ = std::move(chosen.paths);
+        number_ = chosen.team_number;
         messages::EngineLimits limits;
         limits.packet_bytes = paths_.packet_bytes;
         limits.packets_in_flight = in_flight_setting.get(settings_);
@@ -165,6 +166,7 @@ mpi::ProbeResult TeamState::try_windows(mpi::WindowKind kind, bool adopted, int 
                               .thread_level = paths_.thread_level,
                               .kind = kind,
                               .emulated_too = true, // they are in use already
+                              .progress_threads = paths_.progress == ProgressMode::thread,
                               .adopted = adopted,
                               .unit = unit});
 }

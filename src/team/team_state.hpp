@@ -59,6 +59,9 @@ public:
 
     [[nodiscard]] int rank() const noexcept { return rank_; }
     [[nodiscard]] int size() const noexcept { return size_; }
+    /// The same on all ranks, and above those of all teams that any of them was in when it was made. Only teams that
+    /// were made at the same time can have one number.
+    [[nodiscard]] std::uint64_t number() const noexcept { return number_; }
     /// "rank 2 of 4", the start of messages.
     [[nodiscard]] const std::string& who() const noexcept { return who_; }
     [[nodiscard]] const Settings& settings() const noexcept { return settings_; }
@@ -174,6 +177,7 @@ private:
     int rank_ = 0;
     int size_ = 0;
     std::string who_;
+    std::uint64_t number_ = 0;
     std::shared_ptr<mpi::Topology> topology_;
     PathChoice paths_;
     std::chrono::seconds wait_report_{0}; ///< 0: none
