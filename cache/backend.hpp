@@ -1,5 +1,7 @@
 #pragma once
 
+#include <lapwing/rank.hpp>
+
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -8,7 +10,7 @@ namespace lapwing::detail::cache {
 
 /// Bytes of one rank's part that are to be written, and where they are now.
 struct DirtyRun {
-    std::uint64_t offset = 0;
+    Offset offset = 0;
     const std::byte* source = nullptr;
     std::uint64_t bytes = 0;
 };
@@ -26,27 +28,27 @@ public:
     virtual ~Backend() = default;
 
     /// Starts a get; when it is complete the bytes are in `destination`.
-    [[nodiscard]] virtual Token start_get(int rank, std::uint64_t offset, std::span<std::byte> destination) = 0;
+    [[nodiscard]] virtual Token start_get(Rank rank, Offset offset, std::span<std::byte> destination) = 0;
     /// Starts a put; when it is complete `source` may be reused.
-    [[nodiscard]] virtual Token start_put(int rank, std::uint64_t offset, std::span<const std::byte> source) = 0;
+    [[nodiscard]] virtual Token start_put(Rank rank, Offset offset, std::span<const std::byte> source) = 0;
     /// Whether an operation is complete; makes progress. Returning true, or throwing, invalidates the token.
     [[nodiscard]] virtual bool test(Token token) = 0;
     /// Returns when an operation is complete. The token is invalid afterwards, also if this throws.
     virtual void wait(Token token) = 0;
 
     /// Blocking forms. The put is complete locally on return.
-    virtual void get(int rank, std::uint64_t offset, std::span<std::byte> destination) = 0;
-    virtual void put(int rank, std::uint64_t offset, std::span<const std::byte> source) = 0;
+    virtual void get(Rank rank, Offset offset, std::span<std::byte> destination) = 0;
+    virtual void put(Rank rank, Offset offset, std::span<const std::byte> source) = 0;
     /// Puts of many small runs to one rank, in as few messages as the path allows. Complete locally on return.
-    virtual void put_runs(int rank, std::span<const DirtyRun> runs) = 0;
+    virtual void put_runs(Rank rank, std::span<const DirtyRun> runs) = 0;
 
     /// Bytes in the part of `rank`.
-    [[nodiscard]] virtual std::uint64_t part_bytes(int rank) const = 0;
+    [[nodiscard]] virtual std::uint64_t part_bytes(Rank rank) const = 0;
 
     /// Whether operations on this rank throw PeerLeftError from now on.
-    [[nodiscard]] virtual bool has_left(int rank) = 0;
+    [[nodiscard]] virtual bool has_left(Rank rank) = 0;
     /// Records that `bytes` written bytes cannot be put because the rank has left; the next release reports them.
-    virtual void note_lost(int rank, std::uint64_t bytes) = 0;
+    virtual void note_lost(Rank rank, std::uint64_t bytes) = 0;
 };
 
 } // namespace lapwing::detail::cache

@@ -204,7 +204,7 @@ public:
         const transport::MemoryMap& map = window.map();
         if (mode == CacheMode::off || map.node_count == map.ranks) return nullptr; // no rank needs a cache
         PageCacheConfiguration configuration = configuration_of(settings, options);
-        std::vector<int> near;
+        std::vector<Rank> near;
         for (int rank = 0; rank < map.ranks; ++rank)
             if (rank == map.own_rank || map.base(rank) != nullptr) near.push_back(rank);
         configuration.ranks = {map.ranks, std::move(near)};

@@ -37,11 +37,11 @@ void CachedPages::lay_out(const PageCacheLayout& layout, std::uint64_t largest_p
     hot_pages_.lay_out(layout, largest_part);
 }
 
-void CachedPages::enter(Frame frame, int rank, std::uint64_t start) noexcept {
+void CachedPages::enter(Frame frame, Rank rank, Offset start) noexcept {
     Page& page = pages_[frame];
     page.number = number_of(rank, start);
     page.epoch = now();
-    page.start = start;
+    page.start = start.bytes;
     page.rank = rank;
     page.unread = false;
     Frame& head = buckets_[bucket(page.number)];
@@ -72,7 +72,7 @@ bool CachedPages::was_read(Frame frame) const noexcept {
     return !page.unread && page.dirty == DirtyPages::none && bits::all(valid(frame), 0, all_lines(frame).last);
 }
 
-bool CachedPages::was_read(int rank, std::uint64_t offset) const noexcept {
+bool CachedPages::was_read(Rank rank, Offset offset) const noexcept {
     const Frame frame = find(number_of(rank, offset));
     return frame != no_frame && was_read(frame);
 }

@@ -9,6 +9,7 @@
 #include "cache/replacement.hpp"
 #include "src/support/aligned_memory.hpp"
 
+#include <lapwing/rank.hpp>
 #include <lapwing/statistics.hpp>
 
 #include <algorithm>
@@ -28,7 +29,7 @@ struct Page {
     std::uint64_t number = no_page;
     std::uint64_t epoch = 0; ///< of the valid lines
     std::uint64_t start = 0; ///< offset in the part of `rank`
-    int rank = 0;
+    Rank rank = 0;
     Frame next = no_frame;                  ///< in the bucket of the hash table
     std::uint32_t operation = no_operation; ///< get or put in flight that uses the frame
     DirtyPages::Mask dirty = DirtyPages::none;
@@ -71,8 +72,8 @@ public:
     [[nodiscard]] std::byte* data(Frame frame) noexcept { return memory_.get() + frame * page_bytes_; }
     [[nodiscard]] const std::byte* data(Frame frame) const noexcept { return memory_.get() + frame * page_bytes_; }
 
-    [[nodiscard]] std::uint64_t number_of(int rank, std::uint64_t offset) const noexcept {
-        return hot_pages_.page_of(rank, offset);
+    [[nodiscard]] std::uint64_t number_of(Rank rank, Offset offset) const noexcept {
+        return hot_pages_.page_of(rank.value, offset.bytes);
     }
     /// no_frame if the page is not cached.
     [[nodiscard]] Frame find(std::uint64_t number) const noexcept {
@@ -81,7 +82,7 @@ public:
         return frame;
     }
     /// Puts the page at `start` into an empty frame, without valid lines.
-    void enter(Frame frame, int rank, std::uint64_t start) noexcept;
+    void enter(Frame frame, Rank rank, Offset start) noexcept;
     /// Removes the page from its frame. It is not dirty, and no operation uses the frame.
     void leave(Frame frame) noexcept;
 
@@ -93,18 +94,19 @@ public:
         return std::min(page_bytes_, backend_.part_bytes(page.rank) - page.start);
     }
     /// Whether the page contains any of these bytes.
-    [[nodiscard]] bool meets(const Page& page, int rank, std::uint64_t offset, std::uint64_t bytes) const noexcept {
-        return page.rank == rank && page.start < offset + bytes && offset < page.start + page_bytes_;
+    [[nodiscard]] bool meets(const Page& page, Rank rank, Offset offset, std::uint64_t bytes) const noexcept {
+        return page.rank == rank && page.start < offset.bytes + bytes && offset.bytes < page.start + page_bytes_;
     }
 
     /// Calls use(frame) for the dirty pages that contain any of these bytes. Few bytes take few look-ups, however many
     /// pages are dirty, and many bytes no more than there are dirty pages.
     template <class Use>
-    void for_each_dirty(int rank, std::uint64_t offset, std::uint64_t bytes, Use use) const {
+    void for_each_dirty(Rank rank, Offset offset, std::uint64_t bytes, Use use) const {
         if (bytes == 0) return;
-        const std::uint64_t first = offset & ~(page_bytes_ - 1);
-        if (offset + bytes - first <= dirty_.count() * page_bytes_) {
-            for (std::uint64_t start = first; start < offset + bytes; start += page_bytes_) {
+        const std::uint64_t first = offset.bytes & ~(page_bytes_ - 1);
+        const std::uint64_t end = offset.bytes + bytes;
+        if (end - first <= dirty_.count() * page_bytes_) {
+            for (std::uint64_t start = first; start < end; start += page_bytes_) {
                 const Frame frame = find(number_of(rank, start));
                 if (frame != no_frame && pages_[frame].dirty != DirtyPages::none) use(frame);
             }
@@ -125,7 +127,7 @@ public:
     /// Whether the whole page is here and clean, and the program has read from it in the page's epoch.
     [[nodiscard]] bool was_read(Frame frame) const noexcept;
     /// The same for the page of an access.
-    [[nodiscard]] bool was_read(int rank, std::uint64_t offset) const noexcept;
+    [[nodiscard]] bool was_read(Rank rank, Offset offset) const noexcept;
     /// After an acquire: the number of consecutive pages from this one on that the program read in the same earlier
     /// epoch and that are here completely; about `most`. What a step reads, the next one mostly reads again.
     [[nodiscard]] std::uint64_t pages_to_read_again(Frame frame, std::uint64_t most) const noexcept {

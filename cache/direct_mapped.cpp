@@ -23,7 +23,7 @@ public:
         std::iota(place_of_.begin(), place_of_.end(), Frame{0});
     }
 
-    Frame frame_for(std::uint64_t page, int rank, Frame keep, Reuse) override {
+    Frame frame_for(std::uint64_t page, Rank rank, Frame keep, Reuse) override {
         const Frame place = place_for(page, rank);
         const std::uint64_t incumbent = page_at_[place];
         if (incumbent == none || victims_ == 0) {
@@ -55,7 +55,7 @@ private:
     static constexpr std::uint64_t none = ~std::uint64_t{0};
 
     [[nodiscard]] Frame first_victim() const noexcept { return static_cast<Frame>(frame_at_.size()) - victims_; }
-    [[nodiscard]] Frame place_for(std::uint64_t page, int rank) const noexcept {
+    [[nodiscard]] Frame place_for(std::uint64_t page, Rank rank) const noexcept {
         return static_cast<Frame>(ranks_.place(rank)) % regions_ * sets_ + static_cast<Frame>(page % sets_);
     }
     void exchange(Frame a, Frame b) noexcept {

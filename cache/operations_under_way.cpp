@@ -34,7 +34,7 @@ auto OperationsUnderWay::end(const Operation& operation, Missing missing, Functi
     try {
         return function();
     } catch (...) {
-        const int rank = pages_[operation.first].rank;
+        const Rank rank = pages_[operation.first].rank;
         for (Frame frame = operation.first; frame < operation.first + operation.count; ++frame) pages_.lose(frame);
         if (!backend_.has_left(rank)) throw;
         if (operation.put()) backend_.note_lost(rank, operation.put_bytes);

@@ -102,7 +102,7 @@ std::uint64_t PageCache::memory_bytes() const noexcept {
     return pages_.memory_bytes() + under_way_.memory_bytes() + write_behind_.memory_bytes() + fetcher_.memory_bytes();
 }
 
-Frame PageCache::take_frame(int rank, std::uint64_t page_start, Frame keep, Reuse reuse) {
+Frame PageCache::take_frame(Rank rank, Offset page_start, Frame keep, Reuse reuse) {
     const Frame frame = replacement_->frame_for(pages_.number_of(rank, page_start), rank, keep, reuse);
     if (frame == no_frame) return no_frame;
     if (pages_[frame].number != no_page) evict(frame);

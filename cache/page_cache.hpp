@@ -12,6 +12,7 @@
 #include "cache/write_behind.hpp"
 
 #include <lapwing/detail/hot_pages.hpp>
+#include <lapwing/rank.hpp>
 #include <lapwing/statistics.hpp>
 
 #include <atomic>
@@ -56,12 +57,12 @@ public:
     /// Whether bytes may be written through the hot-page table; if not, all writes are put().
     void allow_inline_writes(bool allowed) noexcept { pages_.hot_pages().allow_writes(allowed); }
 
-    void get(int rank, std::uint64_t offset, std::span<std::byte> destination);
+    void get(Rank rank, Offset offset, std::span<std::byte> destination);
     /// Complete locally on return, as all puts here are.
-    void put(int rank, std::uint64_t offset, std::span<const std::byte> source);
+    void put(Rank rank, Offset offset, std::span<const std::byte> source);
     /// Starts to read what is expected to be read soon. A hint: does nothing when there is no room.
     /// `many`: of any number of bytes, as whole pages, which travel together; else of no more than a read may cache.
-    void prefetch(int rank, std::uint64_t offset, std::uint64_t bytes, bool many = false);
+    void prefetch(Rank rank, Offset offset, std::uint64_t bytes, bool many = false);
 
     /// Puts all dirty bytes (of `rank`), and waits until no put reads from the cache's memory: the backend can
     /// then complete the puts.
@@ -69,19 +70,17 @@ public:
         start_release();
         finish_release();
     }
-    void release(int rank);
+    void release(Rank rank);
     /// The two halves of release(): several caches start theirs before the first wait, so that their messages overlap.
     void start_release();
     void finish_release();
     /// Before an operation that bypasses the cache: puts the dirty bytes of a range.
-    void write_back(int rank, std::uint64_t offset, std::uint64_t bytes) {
-        write_behind_.write_back(rank, offset, bytes);
-    }
+    void write_back(Rank rank, Offset offset, std::uint64_t bytes) { write_behind_.write_back(rank, offset, bytes); }
     /// Before a write that bypasses the cache: invalidates a range. Its dirty bytes are put
     /// first, since the write may fail.
-    void invalidate(int rank, std::uint64_t offset, std::uint64_t bytes);
+    void invalidate(Rank rank, Offset offset, std::uint64_t bytes);
     /// After a large get that bypassed the cache: adds this thread's writes, which the get cannot have seen.
-    void overlay(int rank, std::uint64_t offset, std::span<std::byte> destination) const;
+    void overlay(Rank rank, Offset offset, std::span<std::byte> destination) const;
 
     /// A release by a thread other than the owner of the hot-page table, who may be writing through it.
     void write_back_for_another_thread() { write_behind_.write_back_for_another_thread(); }
@@ -111,28 +110,28 @@ private:
     void lay_out(std::uint64_t page_bytes);
     void adapt_page_size();
     /// An offset within its page.
-    [[nodiscard]] std::uint64_t within_page(std::uint64_t offset) const noexcept {
-        return offset & (pages_.page_bytes() - 1);
+    [[nodiscard]] std::uint64_t within_page(Offset offset) const noexcept {
+        return offset.bytes & (pages_.page_bytes() - 1);
     }
 
     /// A frame for a page that has none, never `keep`. no_frame if there is no room.
-    [[nodiscard]] Frame take_frame(int rank, std::uint64_t page_start, Frame keep, Reuse reuse = Reuse::remembered);
+    [[nodiscard]] Frame take_frame(Rank rank, Offset page_start, Frame keep, Reuse reuse = Reuse::remembered);
     void evict(Frame frame);
     /// Invalidates lines of an earlier epoch. Returns whether there were any.
     bool freshen(Frame frame);
     /// Lets the page's valid lines be read through the hot-page table, unless an operation is in flight.
     void enter_reads(Frame frame) noexcept;
 
-    void read(int rank, std::uint64_t offset, std::span<std::byte> destination);
+    void read(Rank rank, Offset offset, std::span<std::byte> destination);
     /// On the first read of a page that was read ahead.
-    void use_unread(Frame frame, int rank, std::uint64_t offset);
-    void read_around(int rank, std::uint64_t offset, std::span<std::byte> destination);
-    void write(int rank, std::uint64_t offset, std::span<const std::byte> source);
+    void use_unread(Frame frame, Rank rank, Offset offset);
+    void read_around(Rank rank, Offset offset, std::span<std::byte> destination);
+    void write(Rank rank, Offset offset, std::span<const std::byte> source);
 
-    void read_ahead(const ReadAhead::Plan& plan, int rank, Frame keep);
-    void read_pages_ahead(const ReadAhead::Plan& plan, int rank, Frame keep);
+    void read_ahead(const ReadAhead::Plan& plan, Rank rank, Frame keep);
+    void read_pages_ahead(const ReadAhead::Plan& plan, Rank rank, Frame keep);
     /// Starts to read one access, unless there is no room or no need.
-    void start_reading(int rank, std::uint64_t offset, std::uint64_t bytes, Frame keep);
+    void start_reading(Rank rank, Offset offset, std::uint64_t bytes, Frame keep);
 
     PageCacheConfiguration configuration_;
     Backend& backend_;

@@ -8,7 +8,7 @@
 
 namespace lapwing::detail::cache {
 
-void PageCache::get(int rank, std::uint64_t offset, std::span<std::byte> destination) {
+void PageCache::get(Rank rank, Offset offset, std::span<std::byte> destination) {
     if (destination.size() > largest_cached_) return read_around(rank, offset, destination);
     const std::uint64_t within = within_page(offset);
     // Ask for all pages before waiting for the first.
@@ -16,12 +16,12 @@ void PageCache::get(int rank, std::uint64_t offset, std::span<std::byte> destina
     while (!destination.empty()) {
         const std::size_t bytes = std::min<std::size_t>(page_bytes() - within_page(offset), destination.size());
         read(rank, offset, destination.first(bytes));
-        offset += bytes;
+        offset.bytes += bytes;
         destination = destination.subspan(bytes);
     }
 }
 
-void PageCache::read(int rank, std::uint64_t offset, std::span<std::byte> destination) {
+void PageCache::read(Rank rank, Offset offset, std::span<std::byte> destination) {
     const std::uint64_t number = pages_.number_of(rank, offset);
     if (bypass_.pass(number)) [[unlikely]]
         return read_around(rank, offset, destination);
@@ -49,8 +49,8 @@ void PageCache::read(int rank, std::uint64_t offset, std::span<std::byte> destin
                                                       again != 0 ? ReadAhead::Found::stale : ReadAhead::Found::missing)
                                      : ahead_.touched_again(rank, offset, backend_.part_bytes(rank));
         if (again > plan.count && (plan.count == 0 || plan.whole_pages))
-            plan = ahead_.plan_again(offset - within + page_bytes(), again - 1);
-        if (!known) frame = take_frame(rank, offset - within, no_frame);
+            plan = ahead_.plan_again(offset.bytes - within + page_bytes(), again - 1);
+        if (!known) frame = take_frame(rank, offset.bytes - within, no_frame);
         const Lines wanted = !first || again != 0 || plan.sequential ? pages_.all_lines(frame) : lines;
         if (plan.count == 0) {
             fetcher_.fetch(frame, wanted);
@@ -69,7 +69,7 @@ void PageCache::read(int rank, std::uint64_t offset, std::span<std::byte> destin
     enter_reads(frame);
 }
 
-void PageCache::use_unread(Frame frame, int rank, std::uint64_t offset) {
+void PageCache::use_unread(Frame frame, Rank rank, Offset offset) {
     Page& page = pages_[frame];
     page.unread = false;
     ahead_.used();
@@ -82,31 +82,32 @@ void PageCache::use_unread(Frame frame, int rank, std::uint64_t offset) {
     read_ahead(ahead_.touched(rank, offset, backend_.part_bytes(rank), found), rank, frame);
 }
 
-void PageCache::read_around(int rank, std::uint64_t offset, std::span<std::byte> destination) {
+void PageCache::read_around(Rank rank, Offset offset, std::span<std::byte> destination) {
     statistics_.add(Counter::cache_passed);
     write_behind_.write_early(rank, offset, destination.size());
     backend_.get(rank, offset, destination);
     if (may_be_dirty()) overlay(rank, offset, destination);
 }
 
-void PageCache::overlay(int rank, std::uint64_t offset, std::span<std::byte> destination) const {
+void PageCache::overlay(Rank rank, Offset offset, std::span<std::byte> destination) const {
     pages_.for_each_dirty(rank, offset, destination.size(), [&](Frame frame) {
         const Page& page = pages_[frame];
         bits::for_each_run(pages_.dirty().bits(page.dirty), [&](std::uint64_t begin, std::uint64_t end) {
-            const std::uint64_t from = std::max(page.start + begin, offset);
-            const std::uint64_t to = std::min(page.start + end, offset + destination.size());
+            const std::uint64_t from = std::max(page.start + begin, offset.bytes);
+            const std::uint64_t to = std::min(page.start + end, offset.bytes + destination.size());
             if (from < to)
-                std::memcpy(destination.data() + (from - offset), pages_.data(frame) + (from - page.start), to - from);
+                std::memcpy(destination.data() + (from - offset.bytes), pages_.data(frame) + (from - page.start),
+                            to - from);
         });
     });
 }
 
 // ---- reading ahead --------------------------------------------------------------------------------------------------
 
-void PageCache::prefetch(int rank, std::uint64_t offset, std::uint64_t bytes, bool many) {
+void PageCache::prefetch(Rank rank, Offset offset, std::uint64_t bytes, bool many) {
     if (many) {
-        const std::uint64_t end = std::min(offset + bytes, backend_.part_bytes(rank));
-        const std::uint64_t first = offset - within_page(offset);
+        const std::uint64_t end = std::min(offset.bytes + bytes, backend_.part_bytes(rank));
+        const std::uint64_t first = offset.bytes - within_page(offset);
         if (first >= end) return;
         const std::uint64_t count = (end - first + page_bytes() - 1) / page_bytes();
         const ReadAhead::Plan pages{.first = first, .step = page_bytes(), .count = count, .whole_pages = true};
@@ -116,17 +117,17 @@ void PageCache::prefetch(int rank, std::uint64_t offset, std::uint64_t bytes, bo
     while (bytes != 0) {
         const std::uint64_t here = std::min(page_bytes() - within_page(offset), bytes);
         start_reading(rank, offset, here, no_frame);
-        offset += here;
+        offset.bytes += here;
         bytes -= here;
     }
 }
 
-void PageCache::start_reading(int rank, std::uint64_t offset, std::uint64_t bytes, Frame keep) {
+void PageCache::start_reading(Rank rank, Offset offset, std::uint64_t bytes, Frame keep) {
     const std::uint64_t within = within_page(offset);
     Lines lines = lines_of(within, bytes);
     Frame frame = pages_.find(pages_.number_of(rank, offset));
     if (frame == no_frame) {
-        frame = take_frame(rank, offset - within, keep);
+        frame = take_frame(rank, offset.bytes - within, keep);
         if (frame == no_frame) return;
     } else {
         // As in read(): a page that has been read from in this epoch, or completely in an earlier one, is fetched
@@ -142,7 +143,7 @@ void PageCache::start_reading(int rank, std::uint64_t offset, std::uint64_t byte
     statistics_.add(Counter::read_ahead_issued);
 }
 
-void PageCache::read_ahead(const ReadAhead::Plan& plan, int rank, Frame keep) {
+void PageCache::read_ahead(const ReadAhead::Plan& plan, Rank rank, Frame keep) {
     if (plan.count == 0) return;
     if (plan.whole_pages) return read_pages_ahead(plan, rank, keep);
     for (std::uint64_t i = 0; i < plan.count; ++i) {
@@ -155,7 +156,7 @@ void PageCache::read_ahead(const ReadAhead::Plan& plan, int rank, Frame keep) {
     }
 }
 
-void PageCache::read_pages_ahead(const ReadAhead::Plan& plan, int rank, Frame keep) {
+void PageCache::read_pages_ahead(const ReadAhead::Plan& plan, Rank rank, Frame keep) {
     // All of them in neighbouring frames, or one message could not fetch them.
     std::uint64_t again = 0;
     for (std::uint64_t i = 0; i < plan.count; ++i)

@@ -9,7 +9,7 @@
 
 namespace lapwing::detail::cache {
 
-void PageCache::put(int rank, std::uint64_t offset, std::span<const std::byte> source) {
+void PageCache::put(Rank rank, Offset offset, std::span<const std::byte> source) {
     if (source.size() > largest_cached_) {
         invalidate(rank, offset, source.size());
         backend_.put(rank, offset, source);
@@ -18,12 +18,12 @@ void PageCache::put(int rank, std::uint64_t offset, std::span<const std::byte> s
     while (!source.empty()) {
         const std::size_t bytes = std::min<std::size_t>(page_bytes() - within_page(offset), source.size());
         write(rank, offset, source.first(bytes));
-        offset += bytes;
+        offset.bytes += bytes;
         source = source.subspan(bytes);
     }
 }
 
-void PageCache::write(int rank, std::uint64_t offset, std::span<const std::byte> source) {
+void PageCache::write(Rank rank, Offset offset, std::span<const std::byte> source) {
     const std::uint64_t within = within_page(offset);
     const std::uint64_t number = pages_.number_of(rank, offset);
     Frame frame = pages_.find(number);
@@ -39,7 +39,7 @@ void PageCache::write(int rank, std::uint64_t offset, std::span<const std::byte>
         // In the frame after the preceding page if that only passes through: both then leave in one message.
         const Frame before = pages_.find(number - 1);
         const bool passes = before != no_frame && replacement_->passing(before);
-        frame = take_frame(rank, offset - within, no_frame, passes ? Reuse::none : Reuse::remembered);
+        frame = take_frame(rank, offset.bytes - within, no_frame, passes ? Reuse::none : Reuse::remembered);
     } else {
         freshen(frame);
         under_way_.finish(pages_[frame]); // a get would overwrite the bytes, a put may still be reading them
@@ -69,19 +69,19 @@ void PageCache::finish_release() {
     if constexpr (support::internal_assertions) validate();
 }
 
-void PageCache::release(int rank) {
+void PageCache::release(Rank rank) {
     if constexpr (support::internal_assertions) validate();
     collect_hits();
     write_behind_.release(rank);
 }
 
-void PageCache::invalidate(int rank, std::uint64_t offset, std::uint64_t bytes) {
+void PageCache::invalidate(Rank rank, Offset offset, std::uint64_t bytes) {
     if (may_be_dirty()) write_back(rank, offset, bytes);
     const auto invalidate_page = [&](Frame frame) {
         const Page& page = pages_[frame];
         under_way_.finish(page);
-        const std::uint64_t begin = std::max(offset, page.start) - page.start;
-        const std::uint64_t end = std::min(offset + bytes, page.start + page_bytes()) - page.start;
+        const std::uint64_t begin = std::max(offset.bytes, page.start) - page.start;
+        const std::uint64_t end = std::min(offset.bytes + bytes, page.start + page_bytes()) - page.start;
         pages_.invalidate(frame, lines_of(begin, end - begin));
     };
     if (bytes / page_bytes() > pages_.frames()) {
@@ -91,7 +91,7 @@ void PageCache::invalidate(int rank, std::uint64_t offset, std::uint64_t bytes) 
         }
         return;
     }
-    for (std::uint64_t start = offset - within_page(offset); start < offset + bytes; start += page_bytes())
+    for (std::uint64_t start = offset.bytes - within_page(offset); start < offset.bytes + bytes; start += page_bytes())
         if (const Frame frame = pages_.find(pages_.number_of(rank, start)); frame != no_frame) invalidate_page(frame);
 }
 

@@ -4,32 +4,32 @@
 
 namespace lapwing::detail::cache {
 
-ReadAhead::Plan ReadAhead::touched(int rank, std::uint64_t offset, std::uint64_t part_bytes, Found found) noexcept {
+ReadAhead::Plan ReadAhead::touched(Rank rank, Offset offset, std::uint64_t part_bytes, Found found) noexcept {
     ++clock_;
     if (largest_ == 0) return {};
     if (limit_ == 0) {
         if (clock_ - stopped_at_ < pause_) return {};
         limit_ = 1;
     }
-    const std::uint64_t page = offset & ~(page_bytes_ - 1);
+    const std::uint64_t page = offset.bytes & ~(page_bytes_ - 1);
     Stream* nearest = nullptr;
     std::uint64_t least = largest_stride + 1;
     Stream* oldest = &streams_[0];
     for (Stream& stream : streams_) {
         if (stream.age < oldest->age) oldest = &stream;
         if (stream.rank != rank) continue;
-        const std::uint64_t at = stream.sequential ? page : offset;
+        const std::uint64_t at = stream.sequential ? page : offset.bytes;
         if (stream.delta != 0 && at == stream.last + static_cast<std::uint64_t>(stream.delta))
             return advance(stream, at, part_bytes, found);
         if (stream.distance != 0) continue; // a confirmed stream waits for its next access
-        const std::uint64_t apart = std::max(offset, stream.last) - std::min(offset, stream.last);
+        const std::uint64_t apart = std::max(offset.bytes, stream.last) - std::min(offset.bytes, stream.last);
         if (apart < least) {
             least = apart;
             nearest = &stream;
         }
     }
     if (nearest == nullptr) {
-        *oldest = {.rank = rank, .last = offset, .age = clock_};
+        *oldest = {.rank = rank, .last = offset.bytes, .age = clock_};
         return {};
     }
     const std::uint64_t before = nearest->last & ~(page_bytes_ - 1);
@@ -39,15 +39,15 @@ ReadAhead::Plan ReadAhead::touched(int rank, std::uint64_t offset, std::uint64_t
             page > before ? static_cast<std::int64_t>(page_bytes_) : -static_cast<std::int64_t>(page_bytes_);
         return advance(*nearest, page, part_bytes, found);
     }
-    nearest->delta = static_cast<std::int64_t>(offset - nearest->last);
-    nearest->last = offset;
+    nearest->delta = static_cast<std::int64_t>(offset.bytes - nearest->last);
+    nearest->last = offset.bytes;
     nearest->age = clock_;
     return {};
 }
 
-ReadAhead::Plan ReadAhead::touched_again(int rank, std::uint64_t offset, std::uint64_t part_bytes) noexcept {
+ReadAhead::Plan ReadAhead::touched_again(Rank rank, Offset offset, std::uint64_t part_bytes) noexcept {
     const auto within_page = [&](const Stream& stream) {
-        return stream.rank == rank && ((stream.last ^ offset) & ~(page_bytes_ - 1)) == 0;
+        return stream.rank == rank && ((stream.last ^ offset.bytes) & ~(page_bytes_ - 1)) == 0;
     };
     if (std::ranges::any_of(streams_, within_page)) return {};
     return touched(rank, offset, part_bytes, Found::missing);

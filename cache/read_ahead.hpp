@@ -1,5 +1,7 @@
 #pragma once
 
+#include <lapwing/rank.hpp>
+
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -33,11 +35,11 @@ public:
         : page_bytes_{page_bytes}, largest_{largest_distance}, limit_{largest_distance} {}
 
     /// A page of `rank`, whose part has `part_bytes`, is touched for the first time, at `offset`.
-    [[nodiscard]] Plan touched(int rank, std::uint64_t offset, std::uint64_t part_bytes, Found found) noexcept;
+    [[nodiscard]] Plan touched(Rank rank, Offset offset, std::uint64_t part_bytes, Found found) noexcept;
 
     /// An access to a page that has been touched misses other lines of it. It counts if it follows accesses to other
     /// pages, as in the columns of a matrix.
-    [[nodiscard]] Plan touched_again(int rank, std::uint64_t offset, std::uint64_t part_bytes) noexcept;
+    [[nodiscard]] Plan touched_again(Rank rank, Offset offset, std::uint64_t part_bytes) noexcept;
 
     /// A plan for `count` pages from `first` on that have been read before, as far as reading ahead has paid.
     [[nodiscard]] Plan plan_again(std::uint64_t first, std::uint64_t count) const noexcept {
@@ -56,7 +58,7 @@ public:
 
 private:
     struct Stream {
-        int rank = -1;
+        Rank rank = -1;
         std::uint64_t last = 0;     ///< offset of the last access; of sequential streams, the start of its page
         std::int64_t delta = 0;     ///< between accesses; 0: only one has been seen
         std::uint64_t ahead = 0;    ///< accesses beyond `last` that have been requested

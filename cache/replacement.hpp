@@ -1,6 +1,7 @@
 #pragma once
 
 #include <lapwing/cache_options.hpp>
+#include <lapwing/rank.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -39,7 +40,7 @@ public:
     /// The frame for `page` of `rank`, which has none; what the frame holds must be evicted. Never `keep`: no_frame if
     /// there is no other, and then nothing has changed. Pages requested one after the other get neighbouring frames
     /// where possible, so that one message can move them.
-    [[nodiscard]] virtual Frame frame_for(std::uint64_t page, int rank, Frame keep, Reuse reuse) = 0;
+    [[nodiscard]] virtual Frame frame_for(std::uint64_t page, Rank rank, Frame keep, Reuse reuse) = 0;
     /// Whether Reuse::remembered would expect `page` to be used again.
     [[nodiscard]] virtual bool remembers(std::uint64_t page) const noexcept = 0;
     /// Whether the page in `frame` is not expected to be used again.
@@ -62,19 +63,19 @@ public:
     /// All of them.
     RemoteRanks(int ranks) : ranks_{ranks} {}
     /// `near`: the ranks that are not cached, in ascending order.
-    RemoteRanks(int ranks, std::vector<int> near) : ranks_{ranks}, near_{std::move(near)} {}
+    RemoteRanks(int ranks, std::vector<Rank> near) : ranks_{ranks}, near_{std::move(near)} {}
 
     /// Including those that are not cached.
     [[nodiscard]] int all() const noexcept { return ranks_; }
     [[nodiscard]] int count() const noexcept { return std::max(1, ranks_ - static_cast<int>(near_.size())); }
     /// The position of a rank among them, from 0 on.
-    [[nodiscard]] int place(int rank) const noexcept {
-        return rank - static_cast<int>(std::ranges::lower_bound(near_, rank) - near_.begin());
+    [[nodiscard]] int place(Rank rank) const noexcept {
+        return rank.value - static_cast<int>(std::ranges::lower_bound(near_, rank) - near_.begin());
     }
 
 private:
     int ranks_;
-    std::vector<int> near_;
+    std::vector<Rank> near_;
 };
 
 /// The remote reference cache of MuPC (Zhang, 2007, section 4.4.9): a page has one place, in the region of its rank;

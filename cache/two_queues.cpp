@@ -15,7 +15,7 @@ public:
           recent_{recent},
           remembered_(std::bit_ceil<std::size_t>(frames), none) {}
 
-    Frame frame_for(std::uint64_t page, int, Frame keep, Reuse reuse) override {
+    Frame frame_for(std::uint64_t page, Rank, Frame keep, Reuse reuse) override {
         const bool remembered = take_remembered(page);
         if ((reuse == Reuse::remembered ? remembered : reuse == Reuse::expected) && frames_ > ring_) {
             const Frame frame = reused_frame(keep);

@@ -26,39 +26,40 @@ using Places = boost::container::static_vector<Place, 256>;
 
 /// Whether `place` takes a run in.
 [[nodiscard]] bool join(Place& place, const DirtyRun& run) noexcept {
-    const std::uint64_t end = place.offset + place.bytes;
-    if (run.offset < end || run.offset - end > largest_gap_in_place) return false;
-    place.bytes = run.offset + run.bytes - place.offset;
+    const std::uint64_t begin = run.offset.bytes;
+    const std::uint64_t end = place.offset.bytes + place.bytes;
+    if (begin < end || begin - end > largest_gap_in_place) return false;
+    place.bytes = begin + run.bytes - place.offset.bytes;
     return true;
 }
 
 } // namespace
 
-void WindowBackend::get(int rank, std::uint64_t offset, std::span<std::byte> destination) {
+void WindowBackend::get(Rank rank, Offset offset, std::span<std::byte> destination) {
     const BegunAccess access = begin({rank, offset, destination.size(), Access::Kind::read, "Window::get"});
     window_.transports().route(access).get(access, destination);
 }
 
-void WindowBackend::put(int rank, std::uint64_t offset, std::span<const std::byte> source) {
+void WindowBackend::put(Rank rank, Offset offset, std::span<const std::byte> source) {
     const BegunAccess access = begin({rank, offset, source.size(), Access::Kind::write, "Window::put"});
     window_.transports().route(access).put(access, source);
 }
 
-Backend::Token WindowBackend::start_get(int rank, std::uint64_t offset, std::span<std::byte> destination) {
+Backend::Token WindowBackend::start_get(Rank rank, Offset offset, std::span<std::byte> destination) {
     const BegunAccess access = begin({rank, offset, destination.size(), Access::Kind::read, "Window::start_get"});
     return keep(window_.transports().route(access).start_get(access, destination));
 }
 
-Backend::Token WindowBackend::start_put(int rank, std::uint64_t offset, std::span<const std::byte> source) {
+Backend::Token WindowBackend::start_put(Rank rank, Offset offset, std::span<const std::byte> source) {
     const BegunAccess access = begin({rank, offset, source.size(), Access::Kind::write, "Window::start_put"});
     return keep(window_.transports().route(access).start_put(access, source));
 }
 
-BegunAccess WindowBackend::begin_place(int rank, const Place& place, bool continues) {
+BegunAccess WindowBackend::begin_place(Rank rank, const Place& place, bool continues) {
     return begin({rank, place.offset, place.bytes, Access::Kind::update, "Window::put", continues});
 }
 
-void WindowBackend::begin_places(int rank, std::span<const DirtyRun> runs) {
+void WindowBackend::begin_places(Rank rank, std::span<const DirtyRun> runs) {
     Place place{runs[0].offset, runs[0].bytes};
     for (const DirtyRun& run : runs.subspan(1)) {
         if (join(place, run)) continue;
@@ -68,7 +69,7 @@ void WindowBackend::begin_places(int rank, std::span<const DirtyRun> runs) {
     (void)begin_place(rank, place, false);
 }
 
-void WindowBackend::put_runs(int rank, std::span<const DirtyRun> runs) {
+void WindowBackend::put_runs(Rank rank, std::span<const DirtyRun> runs) {
     // MPI's puts of more than fits the stage are waited for one by one.
     const bool staged = window_.facts().network == Path::rma && std::ranges::all_of(runs, [](const DirtyRun& run) {
                             return run.bytes <= transport::RmaTransport::largest_staged_bytes;

@@ -4,6 +4,8 @@
 #include "src/transport/pending_transfer.hpp"
 #include "window/window_state.hpp"
 
+#include <lapwing/rank.hpp>
+
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -16,8 +18,8 @@ class WindowBackend final : public Backend {
 public:
     explicit WindowBackend(window::WindowState& window) : window_{window} {}
 
-    Token start_get(int rank, std::uint64_t offset, std::span<std::byte> destination) override;
-    Token start_put(int rank, std::uint64_t offset, std::span<const std::byte> source) override;
+    Token start_get(Rank rank, Offset offset, std::span<std::byte> destination) override;
+    Token start_put(Rank rank, Offset offset, std::span<const std::byte> source) override;
     bool test(Token token) override {
         try {
             if (!transfers_[token - 1]->test()) return false;
@@ -33,24 +35,24 @@ public:
         const std::unique_ptr<transport::PendingTransfer> transfer = drop(token); // not waited for again if it throws
         transfer->wait();
     }
-    void get(int rank, std::uint64_t offset, std::span<std::byte> destination) override;
-    void put(int rank, std::uint64_t offset, std::span<const std::byte> source) override;
-    void put_runs(int rank, std::span<const DirtyRun> runs) override;
-    std::uint64_t part_bytes(int rank) const override { return window_.map().bytes(rank); }
-    bool has_left(int rank) override {
+    void get(Rank rank, Offset offset, std::span<std::byte> destination) override;
+    void put(Rank rank, Offset offset, std::span<const std::byte> source) override;
+    void put_runs(Rank rank, std::span<const DirtyRun> runs) override;
+    std::uint64_t part_bytes(Rank rank) const override { return window_.map().bytes(rank); }
+    bool has_left(Rank rank) override {
         team::Membership& membership = window_.team_state().membership();
         return membership.broken() && membership.has_left(rank);
     }
-    void note_lost(int rank, std::uint64_t bytes) override { window_.order().lost_writes().note(rank, bytes); }
+    void note_lost(Rank rank, std::uint64_t bytes) override { window_.order().lost_writes().note(rank, bytes); }
 
 private:
     /// Copies beside the cache are not notified: they were when the program wrote what is put.
     [[nodiscard]] transport::BegunAccess begin(const transport::Access& access) {
         return window_.order().begin_for_cache(access);
     }
-    [[nodiscard]] transport::BegunAccess begin_place(int rank, const transport::Place& place, bool continues);
+    [[nodiscard]] transport::BegunAccess begin_place(Rank rank, const transport::Place& place, bool continues);
     /// Completes what conflicts with the places of the runs.
-    void begin_places(int rank, std::span<const DirtyRun> runs);
+    void begin_places(Rank rank, std::span<const DirtyRun> runs);
     Token keep(std::unique_ptr<transport::PendingTransfer> transfer) {
         if (transfer == nullptr) return complete;
         if (free_.empty()) {

@@ -220,9 +220,9 @@ void WindowCache::invalidate() {
     for_each_thread([](OfThread& thread) { begin_epoch(thread.epoch); });
 }
 
-bool WindowCache::get(int target, std::uint64_t offset, std::span<std::byte> destination) {
-    if (destination.size() == 8 && offset % 8 == 0) {
-        if (const auto* value = hot_pages_.mine().find<std::uint64_t>(target, offset)) {
+bool WindowCache::get(Rank target, Offset offset, std::span<std::byte> destination) {
+    if (destination.size() == 8 && offset.bytes % 8 == 0) {
+        if (const auto* value = hot_pages_.mine().find<std::uint64_t>(target.value, offset.bytes)) {
             std::memcpy(destination.data(), value, 8);
             return true;
         }
@@ -260,15 +260,15 @@ void WindowCache::ask_for_recorded(OfThread& own) {
     }
 }
 
-bool WindowCache::put(int target, std::uint64_t offset, std::span<const std::byte> source) {
+bool WindowCache::put(Rank target, Offset offset, std::span<const std::byte> source) {
     return through_cache([&](OfThread& own) { own.pages->put(target, offset, source); });
 }
 
-void WindowCache::prefetch(int target, std::uint64_t offset, std::uint64_t bytes) {
+void WindowCache::prefetch(Rank target, Offset offset, std::uint64_t bytes) {
     (void)through_cache([&](OfThread& own) { own.pages->prefetch(target, offset, bytes); });
 }
 
-void WindowCache::before_read(int target, std::uint64_t offset, std::uint64_t bytes) {
+void WindowCache::before_read(Rank target, Offset offset, std::uint64_t bytes) {
     if (!for_this_thread()) return give_up();
     OfThread* const own = existing();
     if (own == nullptr || !own->pages->may_be_dirty()) return;
@@ -276,7 +276,7 @@ void WindowCache::before_read(int target, std::uint64_t offset, std::uint64_t by
     own->pages->write_back(target, offset, bytes);
 }
 
-void WindowCache::before_write(int target, std::uint64_t offset, std::uint64_t bytes) {
+void WindowCache::before_write(Rank target, Offset offset, std::uint64_t bytes) {
     if (!for_this_thread()) return give_up();
     OfThread* const own = existing();
     if (own == nullptr) return;
@@ -307,7 +307,7 @@ void WindowCache::finish_write_back() {
     budget_.drop_ended(); // memory is short
 }
 
-void WindowCache::write_back(int target) {
+void WindowCache::write_back(Rank target) {
     OfThread* const own = existing();
     if (own != nullptr) {
         const support::BiasedMutex::Guard guard{own->mutex};

@@ -9,6 +9,8 @@
 #include "window/remote_cache.hpp"
 #include "window/window_state.hpp"
 
+#include <lapwing/rank.hpp>
+
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -56,14 +58,14 @@ public:
                 const PageCacheConfiguration& configuration, Budget& budget, Advised advised);
     ~WindowCache() override;
 
-    bool get(int target, std::uint64_t offset, std::span<std::byte> destination) override;
-    bool put(int target, std::uint64_t offset, std::span<const std::byte> source) override;
-    void prefetch(int target, std::uint64_t offset, std::uint64_t bytes) override;
-    void before_read(int target, std::uint64_t offset, std::uint64_t bytes) override;
-    void before_write(int target, std::uint64_t offset, std::uint64_t bytes) override;
+    bool get(Rank target, Offset offset, std::span<std::byte> destination) override;
+    bool put(Rank target, Offset offset, std::span<const std::byte> source) override;
+    void prefetch(Rank target, Offset offset, std::uint64_t bytes) override;
+    void before_read(Rank target, Offset offset, std::uint64_t bytes) override;
+    void before_write(Rank target, Offset offset, std::uint64_t bytes) override;
     void start_write_back() override;
     void finish_write_back() override;
-    void write_back(int target) override;
+    void write_back(Rank target) override;
     void drain() override;
     void acquire() override {
         if constexpr (support::internal_assertions) validate_mine();

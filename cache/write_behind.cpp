@@ -44,7 +44,7 @@ public:
         bits::for_each_run(bits, [&](std::uint64_t begin, std::uint64_t end) {
             const std::byte* const source = data + begin;
             const std::uint64_t offset = start + begin;
-            if (open_.bytes != 0 && rank_ == page.rank && open_.offset + open_.bytes == offset &&
+            if (open_.bytes != 0 && rank_ == page.rank && open_.offset.bytes + open_.bytes == offset &&
                 open_.source + open_.bytes == source) {
                 open_.bytes += end - begin;
                 ++frames_;
@@ -64,7 +64,7 @@ public:
 
 private:
     /// A page with several runs has them copied, since only one operation at a time may use a frame.
-    void add_scattered(int rank, std::uint64_t start, std::span<const std::uint64_t> bits, const std::byte* data) {
+    void add_scattered(Rank rank, std::uint64_t start, std::span<const std::uint64_t> bits, const std::byte* data) {
         send();
         std::uint64_t runs = 0;
         std::uint64_t bytes = 0;
@@ -76,7 +76,7 @@ private:
         behind_.statistics_.add(Counter::cache_write_backs, runs);
         behind_.statistics_.add(Counter::cache_write_back_bytes, bytes);
     }
-    void add_small(int rank, const DirtyRun& run) {
+    void add_small(Rank rank, const DirtyRun& run) {
         if (behind_.runs_.size() == most_runs || (small_rank_ != rank && !behind_.runs_.empty())) send_small();
         small_rank_ = rank;
         behind_.runs_.push_back(run);
@@ -100,8 +100,8 @@ private:
 
     WriteBehind& behind_;
     DirtyRun open_;
-    int rank_ = 0;
-    int small_rank_ = 0;
+    Rank rank_ = 0;
+    Rank small_rank_ = 0;
     Frame first_ = 0;
     Frame frames_ = 0; ///< of the open run
 };
@@ -160,18 +160,18 @@ void WriteBehind::clean_if(Wanted&& wanted) {
     clean_sorted();
 }
 
-void WriteBehind::write_back(int rank, std::uint64_t offset, std::uint64_t bytes) {
+void WriteBehind::write_back(Rank rank, Offset offset, std::uint64_t bytes) {
     to_clean_.clear();
     pages_.for_each_dirty(rank, offset, bytes, [&](Frame frame) {
         const Page& page = std::as_const(pages_)[frame];
-        const std::uint64_t begin = std::max(offset, page.start) - page.start;
-        const std::uint64_t end = std::min(offset + bytes, page.start + pages_.page_bytes()) - page.start;
+        const std::uint64_t begin = std::max(offset.bytes, page.start) - page.start;
+        const std::uint64_t end = std::min(offset.bytes + bytes, page.start + pages_.page_bytes()) - page.start;
         if (pages_.dirty().any(page.dirty, begin, end)) to_clean_.push_back(frame);
     });
     if (!to_clean_.empty()) clean_sorted();
 }
 
-void WriteBehind::write_early(int rank, std::uint64_t offset, std::uint64_t bytes) {
+void WriteBehind::write_early(Rank rank, Offset offset, std::uint64_t bytes) {
     if (!releases_often_ || written_pages_ > most_pages_to_write_early || !pages_.dirty().any()) return;
     clean_if([&](const Page& page) { return !pages_.meets(page, rank, offset, bytes); });
 }
@@ -185,7 +185,7 @@ void WriteBehind::finish_release() {
     if (written_pages_ != 0) releases_often_ = std::exchange(written_pages_, 0) <= most_pages_to_write_early;
 }
 
-void WriteBehind::release(int rank) {
+void WriteBehind::release(Rank rank) {
     clean_if([rank](const Page& page) { return page.rank == rank; });
     under_way_.finish_puts();
 }

@@ -4,6 +4,7 @@
 #include "cache/cached_pages.hpp"
 #include "cache/operations_under_way.hpp"
 
+#include <lapwing/rank.hpp>
 #include <lapwing/statistics.hpp>
 
 #include <cstddef>
@@ -26,16 +27,16 @@ public:
     /// Puts the dirty bytes of a page and of the following pages that continue its run.
     void clean_with_neighbours(Frame frame);
     /// Puts all dirty bytes of the pages that have some in a range.
-    void write_back(int rank, std::uint64_t offset, std::uint64_t bytes);
+    void write_back(Rank rank, Offset offset, std::uint64_t bytes);
     /// Called before the program waits for a read of these bytes. If it also waits for a release every few writes,
     /// they are put before the read: on the service path the reply then says that they have arrived. Excludes those
     /// that the read overlaps.
-    void write_early(int rank, std::uint64_t offset, std::uint64_t bytes);
+    void write_early(Rank rank, Offset offset, std::uint64_t bytes);
     /// Starts to put all dirty bytes; finish_release() waits for the puts.
     void start_release();
     void finish_release();
     /// Starts and finishes for `rank`.
-    void release(int rank);
+    void release(Rank rank);
     /// Puts all dirty bytes while the owner may be writing through the hot-page table. Complete locally on return.
     void write_back_for_another_thread();
 

@@ -31,32 +31,32 @@ public:
     [[nodiscard]] bool passed() const noexcept { return passed_; }
     [[nodiscard]] std::uint64_t bytes_ahead() const noexcept { return bytes_ahead_; }
 
-    Token start_get(int part, std::uint64_t offset, std::span<std::byte> destination) override {
+    Token start_get(Rank part, Offset offset, std::span<std::byte> destination) override {
         get(part, offset, destination);
         return complete;
     }
-    Token start_put(int, std::uint64_t, std::span<const std::byte>) override { return complete; }
+    Token start_put(Rank, Offset, std::span<const std::byte>) override { return complete; }
     bool test(Token) override { return true; }
     void wait(Token) override {}
-    void get(int part, std::uint64_t offset, std::span<std::byte> destination) override {
-        if (part != part_ || offset > offset_ || offset + destination.size() <= offset_) {
+    void get(Rank part, Offset offset, std::span<std::byte> destination) override {
+        if (part != part_ || offset.bytes > offset_ || offset.bytes + destination.size() <= offset_) {
             bytes_ahead_ += destination.size();
             return;
         }
         fetched_ += destination.size();
         passed_ = is_own(part, offset, destination.size()); // without the rest of a line
     }
-    void put(int part, std::uint64_t offset, std::span<const std::byte> source) override {
+    void put(Rank part, Offset offset, std::span<const std::byte> source) override {
         passed_ = passed_ || is_own(part, offset, source.size());
     }
-    void put_runs(int, std::span<const cache::DirtyRun>) override {}
-    std::uint64_t part_bytes(int part) const override { return part_bytes_(part); }
-    bool has_left(int) override { return false; }
-    void note_lost(int, std::uint64_t) override {}
+    void put_runs(Rank, std::span<const cache::DirtyRun>) override {}
+    std::uint64_t part_bytes(Rank part) const override { return part_bytes_(part.value); }
+    bool has_left(Rank) override { return false; }
+    void note_lost(Rank, std::uint64_t) override {}
 
 private:
-    [[nodiscard]] bool is_own(int part, std::uint64_t offset, std::uint64_t bytes) const noexcept {
-        return part == part_ && offset == offset_ && bytes == bytes_;
+    [[nodiscard]] bool is_own(Rank part, Offset offset, std::uint64_t bytes) const noexcept {
+        return part == part_ && offset.bytes == offset_ && bytes == bytes_;
     }
 
     std::function<std::uint64_t(int)> part_bytes_;

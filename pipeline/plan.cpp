@@ -64,7 +64,7 @@ namespace detail::pipeline {
 
 namespace {
 
-Layout moved(const Layout& layout, Offset offset, const window::WindowState& window, const char* call, int rank) {
+Layout moved(const Layout& layout, Offset offset, const window::WindowState& window, const char* call, Rank rank) {
     // The part's size is below 2^63, so an offset beyond it is outside for any layout.
     const std::uint64_t size = window.map().bytes(rank);
     const bool inside = layout.empty()
@@ -75,7 +75,7 @@ Layout moved(const Layout& layout, Offset offset, const window::WindowState& win
         throw RangeError{
             fmt::format("{}: the layout touches bytes [{}, {}) from offset {} of rank {}, outside of its part of {} "
                         "bytes; stay within Window::size(rank)",
-                        window.who(call), layout.lower(), layout.upper(), offset.bytes, rank, size)};
+                        window.who(call), layout.lower(), layout.upper(), offset.bytes, rank.value, size)};
     return layout.shift(static_cast<std::int64_t>(offset.bytes));
 }
 
@@ -99,13 +99,13 @@ namespace {
 
 } // namespace
 
-bool may_be_owner_packed(window::WindowState& window, int rank) {
+bool may_be_owner_packed(window::WindowState& window, Rank rank) {
     const Path path = window.facts().path(rank);
     return path == Path::service || (path == Path::rma && window.team_state().paths().progress == ProgressMode::thread);
 }
 
-PlanState::PlanState(window::WindowState& window_, Direction direction_, const Layout& local_, int rank_, Offset offset,
-                     const Layout& remote_, const PlanOptions& options_)
+PlanState::PlanState(window::WindowState& window_, Direction direction_, const Layout& local_, Rank rank_,
+                     Offset offset, const Layout& remote_, const PlanOptions& options_)
     : window{window_},
       direction{direction_},
       local{local_},
@@ -138,7 +138,7 @@ PlanState::PlanState(window::WindowState& window_, Direction direction_, const L
         shape.table_share = table_share(remote);
     }
     // Where there is something to decide.
-    if (shape.pairs() > 1 && options.strategy == Strategy::automatic) model::calibrate(window, rank);
+    if (shape.pairs() > 1 && options.strategy == Strategy::automatic) model::calibrate(window, rank.value);
     refresh();
 }
 
@@ -147,13 +147,13 @@ void PlanState::check() const {
     if (local.bytes() != remote.bytes())
         throw RangeError{
             fmt::format("{}: the local layout has {} bytes and the one at rank {} has {}; they must be equal",
-                        window.who(call), local.bytes(), rank, remote.bytes())};
+                        window.who(call), local.bytes(), rank.value, remote.bytes())};
     if (!possible(options.strategy, path))
         throw UsageError{fmt::format(
             "{}: the strategy {} needs memory that is {}, and rank {} is reached by the path {}; leave the "
             "strategy open",
             window.who(call), name(options.strategy),
-            options.strategy == Strategy::owner_packed ? "not mapped here" : "mapped here", rank, name(path))};
+            options.strategy == Strategy::owner_packed ? "not mapped here" : "mapped here", rank.value, name(path))};
     if (window.team_state().synchronisation().checks() >= 2) {
         const Layout& target = direction == Direction::put ? remote : local;
         if (target.overlaps())
@@ -188,7 +188,7 @@ std::string PlanState::explain() const {
         return seconds < 1e-3 ? fmt::format("{:.1f} us", 1e6 * seconds) : fmt::format("{:.2f} ms", 1e3 * seconds);
     };
     std::string text = fmt::format("{} of {} bytes, rank {} by path {}\n  here: {}\n  there: {}\n", name(direction),
-                                   shape.bytes, rank, name(path), to_string(local), to_string(remote));
+                                   shape.bytes, rank.value, name(path), to_string(local), to_string(remote));
     text += fmt::format("strategy: {}{}, {} predicted ({})\n", name(decision.strategy),
                         options.strategy == Strategy::automatic ? "" : " (forced)", time(decision.seconds),
                         name(costs.source(path, direction)));
@@ -236,7 +236,7 @@ namespace {
                                                       Rank rank, Offset offset, const Layout& remote,
                                                       const PlanOptions& options) {
     (void)window.size(rank); // throws for a closed window, and for a rank that it has not
-    return std::make_shared<PlanState>(window.state(), direction, local, rank.value, offset, remote, options);
+    return std::make_shared<PlanState>(window.state(), direction, local, rank, offset, remote, options);
 }
 
 } // namespace

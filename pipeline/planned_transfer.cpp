@@ -106,18 +106,17 @@ void PlannedTransfer::discard() noexcept {
     try {
         problem_ = std::make_exception_ptr(UsageError{
             fmt::format("{}: the window was closed before the transfer with rank {} was complete; wait for it first",
-                        plan_->window.who("Completion::wait"), plan_->rank)});
+                        plan_->window.who("Completion::wait"), plan_->rank.value)});
     } catch (...) {
         problem_ = std::current_exception();
     }
     end(false);
 }
 
-void PlannedTransfer::start_operation(std::uint64_t slot, std::uint64_t offset, std::byte* memory,
-                                      std::uint64_t bytes) {
+void PlannedTransfer::start_operation(std::uint64_t slot, Offset offset, std::byte* memory, std::uint64_t bytes) {
     if (std::byte* const base = plan_->mapped) { // a network strategy that is forced inside a node
-        if (plan_->direction == Direction::put) std::memcpy(base + offset, memory, bytes);
-        else std::memcpy(memory, base + offset, bytes);
+        if (plan_->direction == Direction::put) std::memcpy(base + offset.bytes, memory, bytes);
+        else std::memcpy(memory, base + offset.bytes, bytes);
         return;
     }
     window::WindowState& window = plan_->window;

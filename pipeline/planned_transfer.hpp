@@ -9,6 +9,7 @@
 #include "window/chunked_transfer.hpp"
 
 #include <lapwing/detail/layout_cursor.hpp>
+#include <lapwing/rank.hpp>
 
 #include <array>
 #include <atomic>
@@ -24,7 +25,7 @@ namespace lapwing::detail::pipeline {
 class PlanState {
 public:
     /// `rank` is one of the window's; `remote` begins at `offset` of its part, and must stay within it: RangeError.
-    PlanState(window::WindowState& window, Direction direction, const Layout& local, int rank, Offset offset,
+    PlanState(window::WindowState& window, Direction direction, const Layout& local, Rank rank, Offset offset,
               const Layout& remote, const PlanOptions& options);
 
     /// Decides anew if the cost model has changed since.
@@ -42,7 +43,7 @@ public:
     const Direction direction;
     const Layout local;
     const Layout remote; ///< relative to the start of the rank's part
-    const int rank;
+    const Rank rank;
     const Path path;
     /// The rank's part if it is mapped here, so that it is loaded and stored; else null. Plans are carried out
     /// accordingly.
@@ -63,7 +64,7 @@ private:
 
 /// Whether a rank's progress thread can pack and unpack for others. Without such a thread the rank would have to call
 /// Lapwing, which it has to anyway where all transfers are messages.
-[[nodiscard]] bool may_be_owner_packed(window::WindowState& window, int rank);
+[[nodiscard]] bool may_be_owner_packed(window::WindowState& window, Rank rank);
 /// Starts a get into `memory`, also where the window is cached: only this rank's writes that the cache holds back
 /// matter. Until it is complete this rank must not write the bytes that are read.
 [[nodiscard]] Completion start_past_cache(const std::shared_ptr<PlanState>& plan, std::byte* memory);
@@ -136,7 +137,7 @@ private:
     /// description leaves no room.
     [[nodiscard]] std::uint64_t start_owner_packed(std::uint64_t slot, std::uint64_t bytes);
     void start_blocks(std::uint64_t slot, std::uint64_t bytes);
-    void start_operation(std::uint64_t slot, std::uint64_t offset, std::byte* memory, std::uint64_t bytes);
+    void start_operation(std::uint64_t slot, Offset offset, std::byte* memory, std::uint64_t bytes);
     [[nodiscard]] bool slot_complete(std::uint64_t slot, bool block);
     /// With its oldest chunk complete at this end: unpacks it, and frees its slot.
     void finish_chunk();

@@ -3,6 +3,7 @@
 #include <lapwing/completion.hpp>
 #include <lapwing/layout.hpp>
 #include <lapwing/prefetch_options.hpp>
+#include <lapwing/rank.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -21,7 +22,7 @@ namespace lapwing::detail::prefetching {
 
 /// What one owner has of a request: byte k of `there`, a layout of its segment, is copied to byte k of `here`.
 struct Slice {
-    int owner = 0;
+    Rank owner = 0;
     Layout there;
     Layout here;
 };
@@ -33,7 +34,7 @@ public:
     /// segment.
     Entry(window::WindowState& window, const Slice& slice, std::byte* memory, const PrefetchOptions& options);
 
-    [[nodiscard]] int owner() const noexcept { return owner_; }
+    [[nodiscard]] Rank owner() const noexcept { return owner_; }
     [[nodiscard]] std::uint64_t bytes() const noexcept;
     /// What this object, its plan and its layouts take.
     [[nodiscard]] std::uint64_t memory() const noexcept;
@@ -56,7 +57,7 @@ private:
         std::byte* copy = nullptr;
     };
 
-    int owner_;
+    Rank owner_;
     bool filled_ = false;
     std::byte* memory_;
     std::shared_ptr<pipeline::PlanState> plan_;

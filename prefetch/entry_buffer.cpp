@@ -85,7 +85,9 @@ std::byte* EntryBuffer::add(std::uint64_t bytes, std::vector<Slice> slices, std:
                             std::byte* place) {
     // Each rank begins with the owner after it, so that not all ask the same one first.
     const transport::MemoryMap& map = window_.map();
-    const auto distance = [&](const Slice& slice) { return (slice.owner - map.own_rank + map.ranks) % map.ranks; };
+    const auto distance = [&](const Slice& slice) {
+        return (slice.owner.value - map.own_rank + map.ranks) % map.ranks;
+    };
     std::ranges::stable_sort(slices, {}, distance);
 
     support::AlignedMemory memory;
@@ -245,7 +247,7 @@ void EntryBuffer::repair() {
         lost_.end());
     for (const Lost& lost : lost_)
         of_owner(lost.target, [&](Entry& entry) {
-            entry.for_copies(lost.offset, lost.offset + lost.bytes,
+            entry.for_copies(lost.offset.bytes, lost.offset.bytes + lost.bytes,
                              [&](std::byte* copy, std::uint64_t offset, std::uint64_t bytes) {
                                  if (const std::byte* const segment = window_.map().base(lost.target))
                                      std::memcpy(copy, segment + offset, bytes);
@@ -284,7 +286,7 @@ void EntryBuffer::collect_statistics() {
 // ---- writes of this rank --------------------------------------------------------------------------------------------
 
 template <class Function>
-void EntryBuffer::of_owner(int owner, Function&& function) {
+void EntryBuffer::of_owner(Rank owner, Function&& function) {
     const auto owner_at = [this](std::uint32_t place) { return entries_[place].owner(); };
     const auto last = std::ranges::upper_bound(by_owner_, owner, {}, owner_at);
     for (auto place = std::ranges::lower_bound(by_owner_, owner, {}, owner_at); place != last; ++place) {
@@ -295,23 +297,24 @@ void EntryBuffer::of_owner(int owner, Function&& function) {
     }
 }
 
-void EntryBuffer::written(int target, std::uint64_t offset, std::span<const std::byte> bytes) {
+void EntryBuffer::written(Rank target, Offset offset, std::span<const std::byte> bytes) {
     const support::BiasedMutex::Guard lock{mutex_};
     write(target, offset, bytes);
 }
 
-void EntryBuffer::write(int target, std::uint64_t offset, std::span<const std::byte> bytes) {
+void EntryBuffer::write(Rank target, Offset offset, std::span<const std::byte> bytes) {
     bool any = false;
     of_owner(target, [&](Entry& entry) {
-        entry.for_copies(offset, offset + bytes.size(), [&](std::byte* copy, std::uint64_t first, std::uint64_t count) {
-            std::memcpy(copy, bytes.data() + (first - offset), count);
-            any = true;
-        });
+        entry.for_copies(offset.bytes, offset.bytes + bytes.size(),
+                         [&](std::byte* copy, std::uint64_t first, std::uint64_t count) {
+                             std::memcpy(copy, bytes.data() + (first - offset.bytes), count);
+                             any = true;
+                         });
     });
     if (any) window_.statistics().add(Counter::prefetch_writes);
 }
 
-void EntryBuffer::written(int target, const Layout& there, const Layout& here, const std::byte* base) {
+void EntryBuffer::written(Rank target, const Layout& there, const Layout& here, const std::byte* base) {
     LayoutZip zip{here, there};
     while (!zip.done()) {
         const BlockPair pair = zip.next();
@@ -319,26 +322,26 @@ void EntryBuffer::written(int target, const Layout& there, const Layout& here, c
     }
 }
 
-bool EntryBuffer::passed(int target, std::uint64_t offset, std::uint64_t mark) {
-    std::uint64_t& changed = changed_at_[(offset / 8 + static_cast<std::uint64_t>(target)) % changed_at_.size()];
+bool EntryBuffer::passed(Rank target, Offset offset, std::uint64_t mark) {
+    std::uint64_t& changed =
+        changed_at_[(offset.bytes / 8 + static_cast<std::uint64_t>(target.value)) % changed_at_.size()];
     return std::exchange(changed, window_.order().copies().change()) > mark || filled_at_ > mark;
 }
 
-void EntryBuffer::atomic_result(int target, std::uint64_t offset, std::span<const std::byte> bytes,
-                                std::uint64_t mark) {
+void EntryBuffer::atomic_result(Rank target, Offset offset, std::span<const std::byte> bytes, std::uint64_t mark) {
     const support::BiasedMutex::Guard lock{mutex_};
     if (passed(target, offset, mark)) lose(target, offset, bytes.size());
     else write(target, offset, bytes);
 }
 
-void EntryBuffer::atomic_sent(int target, std::uint64_t offset, mpi::AtomicOperation operation, mpi::AtomicType type,
+void EntryBuffer::atomic_sent(Rank target, Offset offset, mpi::AtomicOperation operation, mpi::AtomicType type,
                               const void* operand, std::uint64_t mark) {
     const support::BiasedMutex::Guard lock{mutex_};
     const std::uint64_t size = mpi::size_of(type);
     if (passed(target, offset, mark)) return lose(target, offset, size);
     bool any_lost = false;
     of_owner(target, [&](Entry& entry) {
-        entry.for_copies(offset, offset + size, [&](std::byte* copy, std::uint64_t, std::uint64_t count) {
+        entry.for_copies(offset.bytes, offset.bytes + size, [&](std::byte* copy, std::uint64_t, std::uint64_t count) {
             // A copy that ends within the value cannot be added to.
             std::uint64_t before = 0;
             if (count == size && reinterpret_cast<std::uintptr_t>(copy) % size == 0)
@@ -355,15 +358,16 @@ void EntryBuffer::note_lost(const Lost& lost) {
     state_.expire();
 }
 
-void EntryBuffer::invalidated(int target, std::uint64_t offset, std::uint64_t bytes) {
+void EntryBuffer::invalidated(Rank target, Offset offset, std::uint64_t bytes) {
     const support::BiasedMutex::Guard lock{mutex_};
     lose(target, offset, bytes);
 }
 
-void EntryBuffer::lose(int target, std::uint64_t offset, std::uint64_t bytes) {
+void EntryBuffer::lose(Rank target, Offset offset, std::uint64_t bytes) {
     bool any = false;
     of_owner(target, [&](Entry& entry) {
-        entry.for_copies(offset, offset + bytes, [&](std::byte*, std::uint64_t, std::uint64_t) { any = true; });
+        entry.for_copies(offset.bytes, offset.bytes + bytes,
+                         [&](std::byte*, std::uint64_t, std::uint64_t) { any = true; });
     });
     if (any) note_lost({target, offset, bytes});
 }

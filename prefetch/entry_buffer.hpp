@@ -8,6 +8,7 @@
 #include <lapwing/completion.hpp>
 #include <lapwing/detail/copy_state.hpp>
 #include <lapwing/prefetch_options.hpp>
+#include <lapwing/rank.hpp>
 #include <lapwing/window.hpp>
 
 #include <array>
@@ -71,19 +72,19 @@ public:
     void acquired() noexcept override {
         if (options_.consistent) state_.expire();
     }
-    void written(int target, std::uint64_t offset, std::span<const std::byte> bytes) override;
-    void written(int target, const Layout& there, const Layout& here, const std::byte* base) override;
-    void atomic_result(int target, std::uint64_t offset, std::span<const std::byte> bytes, std::uint64_t mark) override;
-    void atomic_sent(int target, std::uint64_t offset, mpi::AtomicOperation operation, mpi::AtomicType type,
+    void written(Rank target, Offset offset, std::span<const std::byte> bytes) override;
+    void written(Rank target, const Layout& there, const Layout& here, const std::byte* base) override;
+    void atomic_result(Rank target, Offset offset, std::span<const std::byte> bytes, std::uint64_t mark) override;
+    void atomic_sent(Rank target, Offset offset, mpi::AtomicOperation operation, mpi::AtomicType type,
                      const void* operand, std::uint64_t mark) override;
-    void invalidated(int target, std::uint64_t offset, std::uint64_t bytes) override;
+    void invalidated(Rank target, Offset offset, std::uint64_t bytes) override;
     void window_closes() noexcept override;
 
 private:
     class FillUnderWay;
     struct Lost {
-        int target = 0;
-        std::uint64_t offset = 0;
+        Rank target = 0;
+        Offset offset = 0;
         std::uint64_t bytes = 0;
     };
 
@@ -102,19 +103,19 @@ private:
     [[nodiscard]] bool test_all();
     /// Calls `function(entry)` for the entries of an owner.
     template <class Function>
-    void of_owner(int owner, Function&& function);
+    void of_owner(Rank owner, Function&& function);
     // With mutex_ held, too.
     /// Writes back what the caches of this rank's threads hold before copies are fetched from the owners: otherwise a
     /// fill by one thread would undo another thread's writes in the copies.
     void write_back_cache();
     void note_fill() noexcept;
-    void write(int target, std::uint64_t offset, std::span<const std::byte> bytes);
+    void write(Rank target, Offset offset, std::span<const std::byte> bytes);
     /// The values there are no longer known.
     void note_lost(const Lost& lost);
-    void lose(int target, std::uint64_t offset, std::uint64_t bytes);
+    void lose(Rank target, Offset offset, std::uint64_t bytes);
     /// Whether something has come since `mark` that an atomic on this value does not know of, so that what it has left
     /// is to be asked for.
-    [[nodiscard]] bool passed(int target, std::uint64_t offset, std::uint64_t mark);
+    [[nodiscard]] bool passed(Rank target, Offset offset, std::uint64_t mark);
     /// With mutex_ held: forgets all entries.
     void clear() noexcept;
     void count_memory(std::int64_t change);

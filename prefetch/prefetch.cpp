@@ -69,13 +69,13 @@ PrefetchedSlice Prefetch::request(Rank owner, Offset offset, const Layout& slice
         throw UsageError{
             fmt::format("{}: rank {} is this rank, whose own part needs no copy; read it with Window::local()",
                         copies.window().who("Prefetch::request"), owner.value)};
-    const std::uint64_t from = std::min(offset.bytes, map.bytes(owner.value));
+    const std::uint64_t from = std::min(offset.bytes, map.bytes(owner));
     if (from != offset.bytes)
         throw RangeError{fmt::format(
             "{}: offset {} is outside of the part of rank {}, which has {} bytes; stay within Window::size(rank)",
             copies.window().who("Prefetch::request"), offset.bytes, owner.value, from)};
     std::vector<detail::prefetching::Slice> slices;
-    slices.push_back({owner.value, slice.shift(static_cast<std::int64_t>(from)), Layout::contiguous(slice.bytes())});
+    slices.push_back({owner, slice.shift(static_cast<std::int64_t>(from)), Layout::contiguous(slice.bytes())});
     std::byte* const copy = copies.add(slice.bytes(), std::move(slices), 0);
     memory_ += slice.bytes();
     return {copy, slice.bytes(), set_};
@@ -84,7 +84,7 @@ PrefetchedSlice Prefetch::request(Rank owner, Offset offset, const Layout& slice
 PrefetchedSlice Prefetch::request(Rank owner) {
     const detail::transport::MemoryMap& map = buffer("request").window().map();
     const bool known = owner.value >= 0 && owner.value < map.ranks; // else the other call says that it is not
-    return request(owner, Offset{0}, Layout::contiguous(known ? map.bytes(owner.value) : 0));
+    return request(owner, Offset{0}, Layout::contiguous(known ? map.bytes(owner) : 0));
 }
 
 std::span<const std::byte> Prefetch::access(const PrefetchedSlice& slice) {

@@ -54,7 +54,7 @@ AddSender::Limits AccessOrder::add_limits() const {
             .ranks = static_cast<std::size_t>(facts_.state.size())};
 }
 
-void AccessOrder::send_adds(int target, transport::AddKind kind, std::uint64_t begin, std::uint64_t end,
+void AccessOrder::send_adds(Rank target, transport::AddKind kind, std::uint64_t begin, std::uint64_t end,
                             std::span<const messages::AddPayload> adds) {
     const transport::Access access{target, begin, end - begin, transport::Access::Kind::update, "Window::add"};
     facts_.state.check_reachable(access.call, target);
@@ -74,7 +74,7 @@ void AccessOrder::send_adds(int target, transport::AddKind kind, std::uint64_t b
 }
 
 void AccessOrder::complete_sent_adds() {
-    std::vector<int> targets;
+    std::vector<Rank> targets;
     transport::AccessLedger::Versions reached;
     {
         const support::BiasedMutex::Guard guard{ledger_.mutex()};
@@ -84,10 +84,10 @@ void AccessOrder::complete_sent_adds() {
     // A rank that left does not acknowledge: the next release reports it. That does not keep anybody from adding
     // elsewhere.
     if (facts_.state.membership().broken())
-        std::erase_if(targets, [this](int target) { return facts_.state.membership().has_left(target); });
+        std::erase_if(targets, [this](Rank target) { return facts_.state.membership().has_left(target); });
     transports_.messages.flush(targets);
     const support::BiasedMutex::Guard guard{ledger_.mutex()};
-    for (const int target : targets) ledger_.complete_adds(target, reached);
+    for (const Rank target : targets) ledger_.complete_adds(target, reached);
 }
 
 // ---- completion -----------------------------------------------------------------------------------------------------
@@ -116,7 +116,7 @@ inline void AccessOrder::with_lost(const char* call, Steps&&... steps) {
                     facts_.who(call), lost + writes)};
 }
 
-void AccessOrder::flush(int target) {
+void AccessOrder::flush(Rank target) {
     facts_.state.progress_driver().serve_now_and_then();
     with_lost(
         "flush",
@@ -189,7 +189,7 @@ void AccessOrder::drop_copies() {
     copies_.acquired();
 }
 
-void AccessOrder::complete(int target) {
+void AccessOrder::complete(Rank target) {
     facts_.state.check_usable("Window::flush");
     support::FirstProblem problem;
     if (!chunked_transfers_.empty()) [[unlikely]]
@@ -207,7 +207,7 @@ void AccessOrder::complete() {
     problem.rethrow();
 }
 
-void AccessOrder::complete_started(int target) {
+void AccessOrder::complete_started(Rank target) {
     if (!ledger_.empty() || ledger_.messages_under_way()) {
         support::BiasedMutex::Guard guard{ledger_.mutex()};
         const transport::AccessLedger::Versions reached = ledger_.versions();
@@ -249,7 +249,7 @@ void AccessOrder::complete_started() {
     if (ledger_.messages_under_way() && transports_.messages.busy()) {
         guard.unlock();
         // Operations to ranks that left are over, too; nobody who continues with other ranks is held up by them.
-        for (const int target : transports_.messages.flush()) lost_.note_under_way(target);
+        for (const Rank target : transports_.messages.flush()) lost_.note_under_way(target);
         guard.lock();
     }
     ledger_.complete(transport::AccessLedger::any_rank, reached);

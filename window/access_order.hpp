@@ -9,6 +9,8 @@
 #include "window/lost_writes.hpp"
 #include "window/remote_cache.hpp"
 
+#include <lapwing/rank.hpp>
+
 #include <cstdint>
 #include <span>
 
@@ -51,14 +53,14 @@ public:
 
     /// Completes what is under way to `target`, or everything; the cache and the aggregated adds then hold back nothing
     /// of it.
-    void complete(int target);
+    void complete(Rank target);
     void complete();
     /// Before one more of a group of accesses that do not conflict with each other, and that have begun.
     void make_room() {
         if (ledger_.full()) complete_started();
     }
     // What Window's calls of these names do.
-    void flush(int target);
+    void flush(Rank target);
     void flush();
     void release();
     void acquire();
@@ -115,15 +117,15 @@ private:
     void complete_entered_before(const transport::Access& access);
     /// Completes what transports have started: the rest of a chunked transfer conflicts with nothing that is under way,
     /// and may ask for this.
-    void complete_started(int target);
+    void complete_started(Rank target);
     void complete_started();
     /// Completes the adds on their way to all ranks that have not left.
     void complete_sent_adds();
     // AddSender
     [[nodiscard]] AddSender::Limits add_limits() const override;
-    void send_adds(int target, transport::AddKind kind, std::uint64_t begin, std::uint64_t end,
+    void send_adds(Rank target, transport::AddKind kind, std::uint64_t begin, std::uint64_t end,
                    std::span<const messages::AddPayload> adds) override;
-    [[nodiscard]] bool has_left(int target) override { return facts_.state.membership().has_left(target); }
+    [[nodiscard]] bool has_left(Rank target) override { return facts_.state.membership().has_left(target); }
     /// Steps of a flush or release, all of which are tried: a failure in one does not keep the others from completing.
     /// Then losses are reported, since that says more than a step that fails because a rank left.
     template <class... Steps>

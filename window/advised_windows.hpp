@@ -4,6 +4,7 @@
 #include "src/team/team_state.hpp"
 
 #include <lapwing/cache_options.hpp>
+#include <lapwing/rank.hpp>
 
 #include <atomic>
 #include <cstddef>
@@ -20,7 +21,7 @@ namespace lapwing::detail::window {
 struct AdvisedWindow {
     /// Bytes of another rank's part.
     struct Part {
-        int owner = 0;
+        Rank owner = 0;
         std::uint64_t begin = 0;
         std::uint64_t end = 0;
     };

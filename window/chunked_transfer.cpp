@@ -31,7 +31,7 @@ void ChunkedTransfers::finish_if(Wanted&& wanted) {
     problem.rethrow();
 }
 
-void ChunkedTransfers::before(int target, std::uint64_t offset, std::uint64_t bytes, bool write) {
+void ChunkedTransfers::before(Rank target, Offset offset, std::uint64_t bytes, bool write) {
     if (locked_by_caller()) return;
     const auto wanted = [&](const ChunkedTransfer& transfer) { return transfer.meets(target, offset, bytes, write); };
     if (find(wanted) == nullptr) return; // without waiting for a thread that moves others on
@@ -39,7 +39,7 @@ void ChunkedTransfers::before(int target, std::uint64_t offset, std::uint64_t by
     finish_if(wanted);
 }
 
-void ChunkedTransfers::finish(int target) {
+void ChunkedTransfers::finish(Rank target) {
     if (locked_by_caller()) return;
     const Lock lock{*this};
     finish_if([target](const ChunkedTransfer& transfer) { return transfer.target() == target; });

@@ -3,6 +3,7 @@
 #include "src/support/mutex.hpp"
 
 #include <lapwing/detail/direction.hpp>
+#include <lapwing/rank.hpp>
 
 #include <boost/intrusive/list.hpp>
 
@@ -19,8 +20,8 @@ namespace lapwing::detail::window {
 class ChunkedTransfer : public boost::intrusive::list_base_hook<> {
 public:
     /// It may touch `bytes` from `offset` of the segment of `target`.
-    ChunkedTransfer(int target, std::uint64_t offset, std::uint64_t bytes, transport::Direction direction) noexcept
-        : target_{target}, offset_{offset}, bytes_{bytes}, direction_{direction} {}
+    ChunkedTransfer(Rank target, Offset offset, std::uint64_t bytes, transport::Direction direction) noexcept
+        : target_{target}, begin_{offset.bytes}, bytes_{bytes}, direction_{direction} {}
     ChunkedTransfer(const ChunkedTransfer&) = delete;
     ChunkedTransfer& operator=(const ChunkedTransfer&) = delete;
 
@@ -35,18 +36,18 @@ public:
     [[nodiscard]] virtual bool holds_memory() const noexcept = 0;
 
     /// Whether an access to these bytes must not overtake it.
-    [[nodiscard]] bool meets(int target, std::uint64_t offset, std::uint64_t bytes, bool write) const noexcept {
-        return target == target_ && (write || direction_ == transport::Direction::put) && offset < offset_ + bytes_ &&
-               offset_ < offset + bytes;
+    [[nodiscard]] bool meets(Rank target, Offset offset, std::uint64_t bytes, bool write) const noexcept {
+        return target == target_ && (write || direction_ == transport::Direction::put) &&
+               offset.bytes < begin_ + bytes_ && begin_ < offset.bytes + bytes;
     }
-    [[nodiscard]] int target() const noexcept { return target_; }
+    [[nodiscard]] Rank target() const noexcept { return target_; }
 
 protected:
     ~ChunkedTransfer() = default;
 
 private:
-    int target_;
-    std::uint64_t offset_;
+    Rank target_;
+    std::uint64_t begin_;
     std::uint64_t bytes_;
     transport::Direction direction_;
 };
@@ -75,9 +76,9 @@ public:
 
     /// Before an access: finishes those that it conflicts with. Does nothing if the caller holds Lock: it is moving one
     /// on.
-    void before(int target, std::uint64_t offset, std::uint64_t bytes, bool write);
+    void before(Rank target, Offset offset, std::uint64_t bytes, bool write);
     /// Finishes those to `target`, or all. Throws the failure of the first, after the others are complete.
-    void finish(int target);
+    void finish(Rank target);
     void finish();
     /// Finishes those with memory that others wait for.
     void free_memory();

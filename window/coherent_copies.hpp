@@ -2,6 +2,8 @@
 
 #include "src/mpi/atomics.hpp"
 
+#include <lapwing/rank.hpp>
+
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -24,24 +26,23 @@ public:
     virtual void acquired() noexcept = 0;
 
     /// The calling rank has written `bytes` to `offset` of `target`, or has started to.
-    virtual void written(int target, std::uint64_t offset, std::span<const std::byte> bytes) = 0;
+    virtual void written(Rank target, Offset offset, std::span<const std::byte> bytes) = 0;
     /// The same for layouts: byte k of `here`, a layout of memory at `base`, was written to byte k of `there`, a layout
     /// of the target's part.
-    virtual void written(int target, const Layout& there, const Layout& here, const std::byte* base) = 0;
+    virtual void written(Rank target, const Layout& there, const Layout& here, const std::byte* base) = 0;
     /// An atomic of this rank has left `bytes`, or found them unchanged. `mark` is CopyRegistry::mark() from before it:
     /// if the copies have been filled since, or notified of another thread's atomic on the value, `bytes` may be older
     /// than what they hold.
-    virtual void atomic_result(int target, std::uint64_t offset, std::span<const std::byte> bytes,
-                               std::uint64_t /*mark*/) {
+    virtual void atomic_result(Rank target, Offset offset, std::span<const std::byte> bytes, std::uint64_t /*mark*/) {
         written(target, offset, bytes);
     }
     /// The calling rank has sent an atomic without a result. Reads must see the copy's value with the operation
     /// applied, unless the copies have been filled since `mark`, and may include it already.
-    virtual void atomic_sent(int target, std::uint64_t offset, mpi::AtomicOperation operation, mpi::AtomicType type,
+    virtual void atomic_sent(Rank target, Offset offset, mpi::AtomicOperation operation, mpi::AtomicType type,
                              const void* operand, std::uint64_t mark) = 0;
     /// The calling rank writes bytes whose values it does not know, as lists of atomics do: the next read must fetch
     /// them from the target.
-    virtual void invalidated(int target, std::uint64_t offset, std::uint64_t bytes) = 0;
+    virtual void invalidated(Rank target, Offset offset, std::uint64_t bytes) = 0;
 
     /// The window closes, after completing what was started on it: there are no further notifications, and the window
     /// must no longer be used.

@@ -42,32 +42,32 @@ void CopyRegistry::notify_acquired() noexcept {
     notify([](CoherentCopies& copies) { copies.acquired(); });
 }
 
-void CopyRegistry::notify_written(int target, std::uint64_t offset, std::span<const std::byte> bytes) {
+void CopyRegistry::notify_written(Rank target, Offset offset, std::span<const std::byte> bytes) {
     if (bytes.empty()) return;
     notify([&](CoherentCopies& copies) { copies.written(target, offset, bytes); });
 }
 
-void CopyRegistry::notify_written(int target, const Layout& there, const Layout& here, const std::byte* base) {
+void CopyRegistry::notify_written(Rank target, const Layout& there, const Layout& here, const std::byte* base) {
     if (there.empty()) return;
     notify([&](CoherentCopies& copies) { copies.written(target, there, here, base); });
 }
 
-void CopyRegistry::notify_atomic_result(int target, std::uint64_t offset, std::span<const std::byte> bytes,
+void CopyRegistry::notify_atomic_result(Rank target, Offset offset, std::span<const std::byte> bytes,
                                         std::uint64_t mark) {
     notify([&](CoherentCopies& copies) { copies.atomic_result(target, offset, bytes, mark); });
 }
 
-void CopyRegistry::notify_atomic_sent(int target, std::uint64_t offset, mpi::AtomicOperation operation,
-                                      mpi::AtomicType type, const void* operand, std::uint64_t mark) {
+void CopyRegistry::notify_atomic_sent(Rank target, Offset offset, mpi::AtomicOperation operation, mpi::AtomicType type,
+                                      const void* operand, std::uint64_t mark) {
     notify([&](CoherentCopies& copies) { copies.atomic_sent(target, offset, operation, type, operand, mark); });
 }
 
-void CopyRegistry::notify_invalidated(int target, std::uint64_t offset, std::uint64_t bytes) {
+void CopyRegistry::notify_invalidated(Rank target, Offset offset, std::uint64_t bytes) {
     if (bytes == 0) return;
     notify([&](CoherentCopies& copies) { copies.invalidated(target, offset, bytes); });
 }
 
-void CopyRegistry::notify_invalidated(int target, const Layout& there) {
+void CopyRegistry::notify_invalidated(Rank target, const Layout& there) {
     notify([&](CoherentCopies& copies) {
         for (LayoutCursor cursor{there}; !cursor.done();) {
             const ByteBlock block = cursor.next();

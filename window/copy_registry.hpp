@@ -4,6 +4,8 @@
 #include "src/transport/window_facts.hpp"
 #include "window/coherent_copies.hpp"
 
+#include <lapwing/rank.hpp>
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -57,46 +59,46 @@ public:
         if (!empty()) [[unlikely]]
             notify_acquired();
     }
-    void written(int target, std::uint64_t offset, std::span<const std::byte> bytes) {
+    void written(Rank target, Offset offset, std::span<const std::byte> bytes) {
         if (concerns(target)) [[unlikely]]
             notify_written(target, offset, bytes);
     }
-    void written(int target, const Layout& there, const Layout& here, const std::byte* base) {
+    void written(Rank target, const Layout& there, const Layout& here, const std::byte* base) {
         if (concerns(target)) [[unlikely]]
             notify_written(target, there, here, base);
     }
-    void atomic_result(int target, std::uint64_t offset, std::span<const std::byte> bytes, std::uint64_t mark) {
+    void atomic_result(Rank target, Offset offset, std::span<const std::byte> bytes, std::uint64_t mark) {
         if (concerns(target)) [[unlikely]]
             notify_atomic_result(target, offset, bytes, mark);
     }
-    void atomic_sent(int target, std::uint64_t offset, mpi::AtomicOperation operation, mpi::AtomicType type,
+    void atomic_sent(Rank target, Offset offset, mpi::AtomicOperation operation, mpi::AtomicType type,
                      const void* operand, std::uint64_t mark) {
         if (concerns(target)) [[unlikely]]
             notify_atomic_sent(target, offset, operation, type, operand, mark);
     }
-    void invalidated(int target, std::uint64_t offset, std::uint64_t bytes) {
+    void invalidated(Rank target, Offset offset, std::uint64_t bytes) {
         if (concerns(target)) [[unlikely]]
             notify_invalidated(target, offset, bytes);
     }
     /// The same for every block of a layout of the target's part.
-    void invalidated(int target, const Layout& there) {
+    void invalidated(Rank target, const Layout& there) {
         if (concerns(target)) [[unlikely]]
             notify_invalidated(target, there);
     }
     /// Whether any copies must be notified of writes to that rank.
-    [[nodiscard]] bool concerns(int target) const noexcept { return !empty() && target != facts_.map.own_rank; }
+    [[nodiscard]] bool concerns(Rank target) const noexcept { return !empty() && target != facts_.map.own_rank; }
 
 private:
     template <class Call>
     void notify(Call&& call);
     void notify_acquired() noexcept;
-    void notify_written(int target, std::uint64_t offset, std::span<const std::byte> bytes);
-    void notify_written(int target, const Layout& there, const Layout& here, const std::byte* base);
-    void notify_atomic_result(int target, std::uint64_t offset, std::span<const std::byte> bytes, std::uint64_t mark);
-    void notify_atomic_sent(int target, std::uint64_t offset, mpi::AtomicOperation operation, mpi::AtomicType type,
+    void notify_written(Rank target, Offset offset, std::span<const std::byte> bytes);
+    void notify_written(Rank target, const Layout& there, const Layout& here, const std::byte* base);
+    void notify_atomic_result(Rank target, Offset offset, std::span<const std::byte> bytes, std::uint64_t mark);
+    void notify_atomic_sent(Rank target, Offset offset, mpi::AtomicOperation operation, mpi::AtomicType type,
                             const void* operand, std::uint64_t mark);
-    void notify_invalidated(int target, std::uint64_t offset, std::uint64_t bytes);
-    void notify_invalidated(int target, const Layout& there);
+    void notify_invalidated(Rank target, Offset offset, std::uint64_t bytes);
+    void notify_invalidated(Rank target, const Layout& there);
 
     const transport::WindowFacts& facts_;
     CopiesObserver& observer_;

@@ -44,7 +44,7 @@ std::uint64_t add_memory(const Settings& settings) { return memory_setting.get(s
 
 /// The adds that wait for one rank.
 struct GatheredAdds::Batch : intrusive::list_base_hook<>, intrusive::unordered_set_base_hook<> {
-    int target = -1;
+    Rank target = -1;
     transport::AddKind kind;
     std::uint32_t count = 0;
     std::uint32_t first = none; ///< the adds are a chain, in program order
@@ -61,11 +61,13 @@ class GatheredAdds::Pool {
     };
     /// Neighbouring ranks have neighbouring buckets.
     struct Hash {
-        std::size_t operator()(int target) const noexcept { return static_cast<std::size_t>(target); }
-        std::size_t operator()(const Batch& batch) const noexcept { return static_cast<std::size_t>(batch.target); }
+        std::size_t operator()(Rank target) const noexcept { return static_cast<std::size_t>(target.value); }
+        std::size_t operator()(const Batch& batch) const noexcept {
+            return static_cast<std::size_t>(batch.target.value);
+        }
     };
     struct SameTarget {
-        bool operator()(int target, const Batch& batch) const noexcept { return target == batch.target; }
+        bool operator()(Rank target, const Batch& batch) const noexcept { return target == batch.target; }
         bool operator()(const Batch& a, const Batch& b) const noexcept { return a.target == b.target; }
     };
     using ByTarget = intrusive::unordered_set<Batch, intrusive::hash<Hash>, intrusive::equal<SameTarget>,
@@ -85,7 +87,7 @@ public:
     }
 
     /// Null if nothing waits for this rank.
-    [[nodiscard]] Batch* find(int target) {
+    [[nodiscard]] Batch* find(Rank target) {
         const auto found = by_target_.find(target, Hash{}, SameTarget{});
         return found == by_target_.end() ? nullptr : &*found;
     }
@@ -101,7 +103,7 @@ public:
         for (auto at = in_use_.begin(); at != in_use_.end();) visit(*at++);
     }
 
-    [[nodiscard]] Batch& begin_batch(int target, transport::AddKind kind) {
+    [[nodiscard]] Batch& begin_batch(Rank target, transport::AddKind kind) {
         Batch& batch = free_batches_.front();
         free_batches_.pop_front();
         batch.target = target;
@@ -168,7 +170,7 @@ private:
 GatheredAdds::GatheredAdds(AddSender& sender) noexcept : sender_{sender} {}
 GatheredAdds::~GatheredAdds() = default;
 
-void GatheredAdds::add(int target, std::uint64_t offset, transport::AddKind kind, const void* operand) {
+void GatheredAdds::add(Rank target, Offset offset, transport::AddKind kind, const void* operand) {
     const support::BiasedMutex::Guard guard{mutex_};
     if (pool_ == nullptr) pool_ = std::make_unique<Pool>(sender_.add_limits());
     Batch* batch = pool_->find(target);
@@ -184,17 +186,17 @@ void GatheredAdds::add(int target, std::uint64_t offset, transport::AddKind kind
         batch = &pool_->begin_batch(target, kind);
         waiting_.store(waiting_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     }
-    messages::AddPayload added{.offset = offset};
+    messages::AddPayload added{.offset = offset.bytes};
     std::memcpy(&added.operand, operand, mpi::size_of(kind.type));
-    pool_->append(*batch, added, offset + mpi::size_of(kind.type));
+    pool_->append(*batch, added, offset.bytes + mpi::size_of(kind.type));
     if (pool_->fills_message(*batch)) send(*batch);
 }
 
-void GatheredAdds::before(int target, std::uint64_t offset, std::uint64_t bytes) {
+void GatheredAdds::before(Rank target, Offset offset, std::uint64_t bytes) {
     const support::BiasedMutex::Guard guard{mutex_};
     if (pool_ == nullptr) return;
     Batch* const batch = pool_->find(target);
-    if (batch != nullptr && offset < batch->end && batch->begin < offset + bytes) send(*batch);
+    if (batch != nullptr && offset.bytes < batch->end && batch->begin < offset.bytes + bytes) send(*batch);
 }
 
 void GatheredAdds::send() {
@@ -205,7 +207,7 @@ void GatheredAdds::send() {
     problem.rethrow();
 }
 
-void GatheredAdds::send(int target) {
+void GatheredAdds::send(Rank target) {
     const support::BiasedMutex::Guard guard{mutex_};
     if (pool_ == nullptr) return;
     if (Batch* const batch = pool_->find(target)) send(*batch);
@@ -230,7 +232,7 @@ std::string GatheredAdds::take_lost() {
     std::string text;
     for (const Lost& lost : lost_)
         text += fmt::format("{}{} {} to rank {}", text.empty() ? "" : ", ", lost.adds, lost.adds == 1 ? "add" : "adds",
-                            lost.target);
+                            lost.target.value);
     lost_.clear();
     any_lost_.store(false, std::memory_order_relaxed);
     return text;

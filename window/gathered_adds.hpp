@@ -4,6 +4,7 @@
 #include "src/support/biased_mutex.hpp"
 #include "src/transport/add_kind.hpp"
 
+#include <lapwing/rank.hpp>
 #include <lapwing/settings.hpp>
 
 #include <atomic>
@@ -26,10 +27,10 @@ public:
     };
     [[nodiscard]] virtual Limits add_limits() const = 0;
     /// Sends adds to one rank, which lie in [begin, end): all, or throws.
-    virtual void send_adds(int target, transport::AddKind kind, std::uint64_t begin, std::uint64_t end,
+    virtual void send_adds(Rank target, transport::AddKind kind, std::uint64_t begin, std::uint64_t end,
                            std::span<const messages::AddPayload> adds) = 0;
     /// Nothing can be sent to that rank any more.
-    [[nodiscard]] virtual bool has_left(int target) = 0;
+    [[nodiscard]] virtual bool has_left(Rank target) = 0;
 
 protected:
     ~AddSender() = default;
@@ -58,13 +59,13 @@ public:
     /// May be called without a lock: what a thread must wait for, it has seen before.
     [[nodiscard]] bool empty() const noexcept { return waiting_.load(std::memory_order_relaxed) == 0; }
 
-    void add(int target, std::uint64_t offset, transport::AddKind kind, const void* operand);
+    void add(Rank target, Offset offset, transport::AddKind kind, const void* operand);
     /// Before another access to [offset, offset + bytes): adds to these bytes come first.
-    void before(int target, std::uint64_t offset, std::uint64_t bytes);
+    void before(Rank target, Offset offset, std::uint64_t bytes);
     /// Sends what has been aggregated (for one rank); the caller then completes it. When that throws for one rank, the
     /// others' adds have been sent, and its own still wait.
     void send();
-    void send(int target);
+    void send(Rank target);
 
     /// Adds are lost when their rank has left before they were sent. The sender goes on; the next release reports it.
     [[nodiscard]] bool any_lost() const noexcept { return any_lost_.load(std::memory_order_relaxed); }
@@ -82,7 +83,7 @@ private:
         support::LockRank::gathered_adds}; ///< guards the fields below; held before those of the window and the engine
     std::unique_ptr<Pool> pool_;           ///< null before the first add
     struct Lost {
-        int target = 0;
+        Rank target = 0;
         std::uint64_t adds = 0;
     };
     std::vector<Lost> lost_;

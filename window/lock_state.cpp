@@ -20,7 +20,7 @@ constexpr std::uint32_t longest_pause = 6; // in doublings: the thread may have 
 
 LockState::LockState(Team& team, Rank home)
     : state_{team.state()},
-      home_{home.value},
+      home_{home},
       one_node_{state_.topology().nodes() == 1},
       table_{state_.part<LockTable>()},
       slot_{table_.take(team, home_)} {}
@@ -50,9 +50,9 @@ LockState::~LockState() {
     table_.leave();
 }
 
-std::atomic_ref<std::int64_t> LockState::word(int rank, std::uint64_t word) const noexcept {
+std::atomic_ref<std::int64_t> LockState::word(Rank rank, std::uint64_t word) const noexcept {
     return std::atomic_ref<std::int64_t>{
-        *reinterpret_cast<std::int64_t*>(slot_.block->map().base(rank) + slot_.offset + word)};
+        *reinterpret_cast<std::int64_t*>(slot_.block->map().base(rank) + slot_.offset.bytes + word)};
 }
 
 bool LockState::is_over(std::int64_t ticket) const noexcept {
@@ -64,22 +64,22 @@ std::int64_t LockState::next_ticket() const noexcept {
                      static_cast<std::uint32_t>(word(state_.rank(), passed).load(std::memory_order_relaxed)) + 1);
 }
 
-std::int64_t LockState::swap(int rank, std::uint64_t word, std::int64_t value, mpi::AtomicOperation operation) {
+std::int64_t LockState::swap(Rank rank, std::uint64_t word, std::int64_t value, mpi::AtomicOperation operation) {
     std::int64_t before = 0;
-    slot_.block->atomics().fetch(operation, mpi::AtomicType::int64, rank, slot_.offset + word, &value, &before,
+    slot_.block->atomics().fetch(operation, mpi::AtomicType::int64, rank, slot_.offset.bytes + word, &value, &before,
                                  std::memory_order_relaxed);
     return before;
 }
 
 std::int64_t LockState::compare_swap(std::uint64_t word, std::int64_t expected, std::int64_t desired) {
     std::int64_t before = 0;
-    slot_.block->atomics().compare_swap(mpi::AtomicType::int64, home_, slot_.offset + word, &expected, &desired,
+    slot_.block->atomics().compare_swap(mpi::AtomicType::int64, home_, slot_.offset.bytes + word, &expected, &desired,
                                         &before, std::memory_order_relaxed);
     return before;
 }
 
 template <class Step>
-auto LockState::at(int rank, const char* call, Step&& step) {
+auto LockState::at(Rank rank, const char* call, Step&& step) {
     try {
         return step();
     } catch (const PeerLeftError&) {
@@ -88,7 +88,7 @@ auto LockState::at(int rank, const char* call, Step&& step) {
         throw;
     } catch (const MpiError& error) {
         throw MpiError{
-            fmt::format("{}: {}: the queue of the lock at rank {}: {}", state_.who(), call, rank, error.what()),
+            fmt::format("{}: {}: the queue of the lock at rank {}: {}", state_.who(), call, rank.value, error.what()),
             error.code()};
     }
 }
@@ -131,7 +131,7 @@ void LockState::lock() {
     write(state_.rank(), waiting, 1);
     const std::int64_t before = at(home_, call, [&] { return swap(home_, tail, own()); });
     if (before != 0) {
-        const int predecessor = rank_of(before);
+        const Rank predecessor = rank_of(before);
         at(predecessor, call, [&] { write(predecessor, next, own()); });
         wait_for_hand_over([&] { return word(state_.rank(), waiting).load(std::memory_order_acquire) == 0; }, call);
     }
@@ -187,15 +187,15 @@ void LockState::unlock() {
         // A rank has joined the queue and is about to name itself.
         wait_for_hand_over([&] { return own_next() != 0; }, call);
     }
-    const int successor = rank_of(own_next());
+    const Rank successor = rank_of(own_next());
     at(successor, call, [&] { write(successor, waiting, 0); });
     passed_on();
 }
 
-int LockState::last_in_queue() {
+Rank LockState::last_in_queue() {
     if (!one_node_) return rank_of(swap(home_, tail, 0, mpi::AtomicOperation::read));
     const std::int64_t last = word(home_, tail).load(std::memory_order_acquire);
-    return is_over(last) ? -1 : rank_of(last);
+    return is_over(last) ? Rank{-1} : rank_of(last);
 }
 
 void LockState::close() {

@@ -36,7 +36,7 @@ public:
     void close();
 
     /// The rank that asked last for the lock, so that none waits after it; -1 while the lock is free. For tests.
-    [[nodiscard]] int last_in_queue();
+    [[nodiscard]] Rank last_in_queue();
 
 private:
     /// A rank's words. Rank numbers are stored plus one, so that 0 means none.
@@ -61,8 +61,8 @@ private:
     [[nodiscard]] static constexpr std::uint32_t number_of(std::int64_t ticket) noexcept {
         return static_cast<std::uint32_t>(static_cast<std::uint64_t>(ticket) >> 32);
     }
-    [[nodiscard]] static constexpr int rank_of(std::int64_t ticket) noexcept {
-        return static_cast<int>(ticket & 0xFFFFFFFF) - 1;
+    [[nodiscard]] static constexpr Rank rank_of(std::int64_t ticket) noexcept {
+        return Rank{static_cast<int>(ticket & 0xFFFFFFFF) - 1};
     }
 
     [[nodiscard]] std::int64_t own() const noexcept { return state_.rank() + 1; }
@@ -70,21 +70,21 @@ private:
         return holder_.load(std::memory_order_relaxed) == std::this_thread::get_id();
     }
     /// A word in memory that this rank can load and store.
-    [[nodiscard]] std::atomic_ref<std::int64_t> word(int rank, std::uint64_t word) const noexcept;
+    [[nodiscard]] std::atomic_ref<std::int64_t> word(Rank rank, std::uint64_t word) const noexcept;
     /// Whether the ticket has been given up. On one node.
     [[nodiscard]] bool is_over(std::int64_t ticket) const noexcept;
     [[nodiscard]] std::int64_t next_ticket() const noexcept;
     /// The same for the word of any rank, by the path of the block's atomics.
-    [[nodiscard]] std::int64_t swap(int rank, std::uint64_t word, std::int64_t value,
+    [[nodiscard]] std::int64_t swap(Rank rank, std::uint64_t word, std::int64_t value,
                                     mpi::AtomicOperation operation = mpi::AtomicOperation::replace);
     [[nodiscard]] std::int64_t compare_swap(std::uint64_t word, std::int64_t expected, std::int64_t desired);
-    void write(int rank, std::uint64_t word, std::int64_t value) { static_cast<void>(swap(rank, word, value)); }
+    void write(Rank rank, std::uint64_t word, std::int64_t value) { static_cast<void>(swap(rank, word, value)); }
     /// Waits for what another rank's hand-over changes.
     template <class Done>
     void wait_for_hand_over(Done&& done, const char* call);
     /// An operation on the queue's memory at `rank`, on behalf of `call`, whose name errors give.
     template <class Step>
-    auto at(int rank, const char* call, Step&& step);
+    auto at(Rank rank, const char* call, Step&& step);
     /// This rank's only place in the queue: for the scope of a thread's call, or until the thread unlocks.
     class Place {
     public:
@@ -112,7 +112,7 @@ private:
     void end();
 
     team::TeamState& state_;
-    int home_;
+    Rank home_;
     bool one_node_;
     LockTable& table_;
     LockSlot slot_;

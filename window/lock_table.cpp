@@ -24,7 +24,7 @@ std::uint32_t first_slot(std::size_t block) { return block == 0 ? 0 : LockTable:
 LockTable::LockTable() = default;
 LockTable::~LockTable() = default;
 
-LockSlot LockTable::take(Team& team, int home) {
+LockSlot LockTable::take(Team& team, Rank home) {
     team::TeamState& state = team.state();
     const auto next = [this] {
         const std::lock_guard guard{mutex_};
@@ -33,13 +33,13 @@ LockSlot LockTable::take(Team& team, int home) {
     // A home that is not a rank ends the wait of the others, too.
     const bool in_range = home >= 0 && home < state.size();
     try {
-        state.synchronisation().barrier(team::CollectiveCall::lock_create, team::identity_of_lock(next(), home));
+        state.synchronisation().barrier(team::CollectiveCall::lock_create, team::identity_of_lock(next(), home.value));
     } catch (const MismatchError&) {
         if (in_range) throw;
     }
     if (!in_range)
         throw RangeError{fmt::format("{}: Lock: home rank {} is outside [0, {}); pass a rank of the team", state.who(),
-                                     home, state.size())};
+                                     home.value, state.size())};
     if (next() == slots_) add_block(team);
     const std::lock_guard guard{mutex_};
     const std::uint32_t number = free_.top();
@@ -60,8 +60,8 @@ void LockTable::add_block(Team& team) {
     for (std::uint32_t i = 0; i < slots; ++i) free_.push(slots_++);
 }
 
-void LockTable::give_back(team::TeamState& team, const LockSlot& slot, int home) {
-    team.synchronisation().barrier(team::CollectiveCall::lock_close, team::identity_of_lock(slot.number, home));
+void LockTable::give_back(team::TeamState& team, const LockSlot& slot, Rank home) {
+    team.synchronisation().barrier(team::CollectiveCall::lock_close, team::identity_of_lock(slot.number, home.value));
     const std::lock_guard guard{mutex_};
     free_.push(slot.number);
     --open_;

@@ -3,6 +3,8 @@
 #include "src/support/mutex.hpp"
 #include "src/team/team_state.hpp"
 
+#include <lapwing/rank.hpp>
+
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -23,7 +25,7 @@ class WindowState;
 /// Where a lock's words are, at every rank: a few words of a window that many locks share.
 struct LockSlot {
     WindowState* block = nullptr;
-    std::uint64_t offset = 0; ///< of the words in every rank's part
+    Offset offset = 0;        ///< of the words in every rank's part
     std::uint32_t number = 0; ///< of the slot, among those of the team: the same on all ranks
 };
 
@@ -46,9 +48,9 @@ public:
     /// Collective: a barrier, and now and then the creation of a window. The words are 0, or as the previous lock left
     /// them at its close. Throws MismatchError where ranks name different homes, and what the creation of a window
     /// throws.
-    [[nodiscard]] LockSlot take(Team& team, int home);
+    [[nodiscard]] LockSlot take(Team& team, Rank home);
     /// Collective: a barrier. Throws MismatchError where ranks close different locks; then the slot stays taken.
-    void give_back(team::TeamState& team, const LockSlot& slot, int home);
+    void give_back(team::TeamState& team, const LockSlot& slot, Rank home);
     /// This rank will not give it back: its scope ended by an exception.
     void leave() noexcept;
 

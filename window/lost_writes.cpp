@@ -7,19 +7,19 @@
 
 namespace lapwing::detail::window {
 
-LostWrites::Lost& LostWrites::of(int rank) {
+LostWrites::Lost& LostWrites::of(Rank rank) {
     any_.store(true, std::memory_order_relaxed);
     const auto found = std::ranges::find(lost_, rank, &Lost::rank);
     return found != lost_.end() ? *found : lost_.emplace_back(rank);
 }
 
-void LostWrites::note(int rank, std::uint64_t bytes) {
+void LostWrites::note(Rank rank, std::uint64_t bytes) {
     if (bytes == 0) return;
     const std::lock_guard guard{mutex_};
     of(rank).bytes += bytes;
 }
 
-void LostWrites::note_under_way(int rank) {
+void LostWrites::note_under_way(Rank rank) {
     const std::lock_guard guard{mutex_};
     of(rank).under_way = true;
 }
@@ -27,8 +27,8 @@ void LostWrites::note_under_way(int rank) {
 std::string LostWrites::take() {
     const std::lock_guard guard{mutex_};
     std::string text;
-    const auto add = [&](const std::string& what, int rank) {
-        text += fmt::format("{}{} to rank {}", text.empty() ? "" : ", ", what, rank);
+    const auto add = [&](const std::string& what, Rank rank) {
+        text += fmt::format("{}{} to rank {}", text.empty() ? "" : ", ", what, rank.value);
     };
     for (const Lost& lost : lost_) {
         if (lost.bytes != 0) add(fmt::format("{} {}", lost.bytes, lost.bytes == 1 ? "byte" : "bytes"), lost.rank);

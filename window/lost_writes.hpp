@@ -2,6 +2,8 @@
 
 #include "src/support/mutex.hpp"
 
+#include <lapwing/rank.hpp>
+
 #include <atomic>
 #include <cstdint>
 #include <string>
@@ -14,9 +16,9 @@ namespace lapwing::detail::window {
 class LostWrites {
 public:
     /// Bytes that were held back, or of a put that the rank has not answered.
-    void note(int rank, std::uint64_t bytes);
+    void note(Rank rank, std::uint64_t bytes);
     /// Messages that the rank has not acknowledged: how much of them has arrived is unknown.
-    void note_under_way(int rank);
+    void note_under_way(Rank rank);
 
     [[nodiscard]] bool any() const noexcept { return any_.load(std::memory_order_relaxed); }
     /// "80 bytes to rank 1, what was under way to rank 2"; afterwards there is nothing to report.
@@ -24,11 +26,11 @@ public:
 
 private:
     struct Lost {
-        int rank = 0;
+        Rank rank = 0;
         std::uint64_t bytes = 0;
         bool under_way = false;
     };
-    [[nodiscard]] Lost& of(int rank);
+    [[nodiscard]] Lost& of(Rank rank);
 
     std::atomic<bool> any_{false}; ///< written with the mutex held
     support::Mutex mutex_{support::LockRank::leaf};

@@ -17,24 +17,24 @@ void Notifications::check(unsigned counter, const char* call) const {
                                      facts_.who(call), counter, count())};
 }
 
-void Notifications::raise_by_message(int target, unsigned counter) {
+void Notifications::raise_by_message(Rank target, unsigned counter) {
     transports_.messages.put_notify(
         order_.begin({.target = target, .kind = transport::Access::Kind::write, .call = "Window::put_notify"}), {},
         counter + 1);
 }
 
-void Notifications::put(int target, std::uint64_t offset, std::span<const std::byte> source, unsigned counter) {
+void Notifications::put(Rank target, Offset offset, std::span<const std::byte> source, unsigned counter) {
     check(counter, "put_notify");
-    if (std::byte* const base = facts_.map.base(target)) put_here(base + offset, target, source, counter);
+    if (std::byte* const base = facts_.map.base(target)) put_here(base + offset.bytes, target, source, counter);
     else put_there(target, offset, source, counter);
     order_.copies().written(target, offset, source);
 }
 
-void Notifications::put_here(std::byte* place, int target, std::span<const std::byte> source, unsigned counter) {
+void Notifications::put_here(std::byte* place, Rank target, std::span<const std::byte> source, unsigned counter) {
     if (!source.empty()) std::memcpy(place, source.data(), source.size());
     const bool own = target == facts_.map.own_rank;
     if (own || memory_ != nullptr) {
-        auto* const counters = own ? own_ : memory_->counters(facts_.state.topology().node_index(target));
+        auto* const counters = own ? own_ : memory_->counters(facts_.state.topology().node_index(target.value));
         // Release: a rank that sees the counter sees the bytes.
         counters[counter].fetch_add(1, std::memory_order_release);
         return;
@@ -44,7 +44,7 @@ void Notifications::put_here(std::byte* place, int target, std::span<const std::
     raise_by_message(target, counter);
 }
 
-void Notifications::put_there(int target, std::uint64_t offset, std::span<const std::byte> source, unsigned counter) {
+void Notifications::put_there(Rank target, Offset offset, std::span<const std::byte> source, unsigned counter) {
     const transport::BegunAccess access =
         order_.begin({target, offset, source.size(), transport::Access::Kind::write, "Window::put_notify"});
     if (facts_.network != Path::rma || source.size() <= transports_.messages.inline_limit())

@@ -3,6 +3,8 @@
 #include "window/access_order.hpp"
 #include "window/window_memory.hpp"
 
+#include <lapwing/rank.hpp>
+
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
@@ -36,15 +38,15 @@ public:
 
     /// Throws RangeError unless there is such a counter.
     void check(unsigned counter, const char* call) const;
-    void put(int target, std::uint64_t offset, std::span<const std::byte> source, unsigned counter);
+    void put(Rank target, Offset offset, std::span<const std::byte> source, unsigned counter);
     void wait(unsigned counter, std::uint64_t count);
     [[nodiscard]] std::uint64_t read(unsigned counter);
 
 private:
-    void put_here(std::byte* place, int target, std::span<const std::byte> source, unsigned counter);
-    void put_there(int target, std::uint64_t offset, std::span<const std::byte> source, unsigned counter);
+    void put_here(std::byte* place, Rank target, std::span<const std::byte> source, unsigned counter);
+    void put_there(Rank target, Offset offset, std::span<const std::byte> source, unsigned counter);
     /// Raises a counter of that rank, after all messages sent before.
-    void raise_by_message(int target, unsigned counter);
+    void raise_by_message(Rank target, unsigned counter);
 
     transport::WindowFacts& facts_;
     AccessOrder& order_;

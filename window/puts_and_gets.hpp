@@ -3,6 +3,7 @@
 #include "window/access_order.hpp"
 
 #include <lapwing/completion.hpp>
+#include <lapwing/rank.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -17,16 +18,16 @@ public:
         : order_{order}, transports_{transports} {}
 
     // Through the cache if there is one. Copies are notified of puts.
-    void get(int target, std::uint64_t offset, std::span<std::byte> destination);
-    void put(int target, std::uint64_t offset, std::span<const std::byte> source);
+    void get(Rank target, Offset offset, std::span<std::byte> destination);
+    void put(Rank target, Offset offset, std::span<const std::byte> source);
 
     // Past the cache.
-    void get_past_cache(int target, std::uint64_t offset, std::span<std::byte> destination);
-    [[nodiscard]] Completion start_get(int target, std::uint64_t offset, std::span<std::byte> destination);
+    void get_past_cache(Rank target, Offset offset, std::span<std::byte> destination);
+    [[nodiscard]] Completion start_get(Rank target, Offset offset, std::span<std::byte> destination);
     /// Copies are notified.
-    [[nodiscard]] Completion start_put(int target, std::uint64_t offset, std::span<const std::byte> source);
+    [[nodiscard]] Completion start_put(Rank target, Offset offset, std::span<const std::byte> source);
     /// A part of a transfer, which is not empty; the caller notifies copies of the whole transfer.
-    [[nodiscard]] Completion start_put_part(int target, std::uint64_t offset, std::span<const std::byte> source);
+    [[nodiscard]] Completion start_put_part(Rank target, Offset offset, std::span<const std::byte> source);
 
 private:
     AccessOrder& order_;

@@ -17,16 +17,16 @@ void record_accesses(transport::WindowFacts& window, bool cached) {
     window.map.inline_ranks = 0;
 }
 
-void note(const transport::WindowFacts& window, trace::Operation operation, int owner, std::uint64_t offset,
+void note(const transport::WindowFacts& window, trace::Operation operation, Rank owner, Offset offset,
           std::uint64_t bytes, std::uint64_t accesses, trace::Way way) noexcept {
     if (window.traced == 0 || !trace::on()) return;
     const trace::Affinity affinity = owner == window.map.own_rank        ? trace::Affinity::own
                                      : window.map.base(owner) != nullptr ? trace::Affinity::node
                                                                          : trace::Affinity::far;
-    trace::note({window.traced, operation, affinity, owner, offset, bytes, accesses, way});
+    trace::note({window.traced, operation, affinity, owner.value, offset.bytes, bytes, accesses, way});
 }
 
-void note_call(const transport::WindowFacts& window, std::string_view call, int owner, std::uint64_t offset,
+void note_call(const transport::WindowFacts& window, std::string_view call, Rank owner, Offset offset,
                std::uint64_t bytes) noexcept {
     using trace::Operation;
     using Call = std::pair<std::string_view, Operation>;

@@ -3,6 +3,8 @@
 #include "src/trace/recorder.hpp"
 #include "src/transport/window_facts.hpp"
 
+#include <lapwing/rank.hpp>
+
 #include <atomic>
 #include <cstdint>
 #include <string_view>
@@ -28,10 +30,10 @@ private:
 void record_accesses(transport::WindowFacts& window, bool cached);
 
 /// Records an access, where accesses are recorded. `accesses`: the elements that a transfer moves.
-void note(const transport::WindowFacts& window, trace::Operation operation, int owner, std::uint64_t offset,
+void note(const transport::WindowFacts& window, trace::Operation operation, Rank owner, Offset offset,
           std::uint64_t bytes, std::uint64_t accesses = 1, trace::Way way = trace::Way::window) noexcept;
 /// Records the call of this name, if it accesses memory.
-void note_call(const transport::WindowFacts& window, std::string_view call, int owner, std::uint64_t offset,
+void note_call(const transport::WindowFacts& window, std::string_view call, Rank owner, Offset offset,
                std::uint64_t bytes) noexcept;
 
 } // namespace lapwing::detail::window

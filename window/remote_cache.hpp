@@ -2,6 +2,7 @@
 
 #include <lapwing/cache_options.hpp>
 #include <lapwing/detail/hot_pages.hpp>
+#include <lapwing/rank.hpp>
 #include <lapwing/settings.hpp>
 
 #include <algorithm>
@@ -25,21 +26,21 @@ public:
     virtual ~RemoteCache() = default;
 
     // False: nothing was done, since the calling thread is not cached.
-    [[nodiscard]] virtual bool get(int target, std::uint64_t offset, std::span<std::byte> destination) = 0;
-    [[nodiscard]] virtual bool put(int target, std::uint64_t offset, std::span<const std::byte> source) = 0;
-    virtual void prefetch(int target, std::uint64_t offset, std::uint64_t bytes) = 0;
+    [[nodiscard]] virtual bool get(Rank target, Offset offset, std::span<std::byte> destination) = 0;
+    [[nodiscard]] virtual bool put(Rank target, Offset offset, std::span<const std::byte> source) = 0;
+    virtual void prefetch(Rank target, Offset offset, std::uint64_t bytes) = 0;
 
     /// Before a read or write that the window makes itself: it must come after this rank's earlier writes, and cached
     /// bytes must not hide it later.
-    virtual void before_read(int target, std::uint64_t offset, std::uint64_t bytes) = 0;
-    virtual void before_write(int target, std::uint64_t offset, std::uint64_t bytes) = 0;
+    virtual void before_read(Rank target, Offset offset, std::uint64_t bytes) = 0;
+    virtual void before_write(Rank target, Offset offset, std::uint64_t bytes) = 0;
 
     /// Starts puts of the dirty bytes of all threads (for `target`); the caller then completes them.
     void write_back() {
         start_write_back();
         finish_write_back();
     }
-    virtual void write_back(int target) = 0;
+    virtual void write_back(Rank target) = 0;
     /// Its two halves: several windows can be under way between them.
     virtual void start_write_back() = 0;
     virtual void finish_write_back() = 0;

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <lapwing/rank.hpp>
+
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -14,8 +16,7 @@ class RepeatedLooks {
 public:
     /// Whether the calling thread's last look there saw the same; this look is its last one from now on. It remembers a
     /// few places: a loop that polls up to that many of them is recognised.
-    [[nodiscard]] static bool again(const void* subject, int target, std::uint64_t offset,
-                                    std::uint64_t value) noexcept {
+    [[nodiscard]] static bool again(const void* subject, Rank target, Offset offset, std::uint64_t value) noexcept {
         thread_local RepeatedLooks own;
         const Look now{subject, target, offset, value};
         const auto found = std::ranges::find_if(own.looks_, [&](const Look& look) { return look.is_at(now); });
@@ -29,8 +30,8 @@ private:
     static constexpr std::size_t places = 16;
     struct Look {
         const void* subject = nullptr;
-        int target = 0;
-        std::uint64_t offset = 0;
+        Rank target = 0;
+        Offset offset = 0;
         std::uint64_t value = 0;
         [[nodiscard]] bool is_at(const Look& other) const noexcept {
             return subject == other.subject && target == other.target && offset == other.offset;

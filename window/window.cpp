@@ -67,26 +67,26 @@ std::string_view Window::name() const { return open_state("name").facts().name; 
 
 std::uint64_t Window::size(Rank target) const {
     (void)checked_address(target, Offset{0}, 0, "size");
-    return map_.bytes(target.value);
+    return map_.bytes(target);
 }
 
 Path Window::path(Rank target) const {
     (void)checked_address(target, Offset{0}, 0, "path");
-    return state_->facts().path(target.value);
+    return state_->facts().path(target);
 }
 
 std::span<std::byte> Window::reachable(Rank target) const {
     std::byte* const base = checked_address(target, Offset{0}, 0, "reachable");
     if (base == nullptr) return {};
-    return {base, static_cast<std::size_t>(map_.bytes(target.value))};
+    return {base, static_cast<std::size_t>(map_.bytes(target))};
 }
 
 std::byte* Window::other_address(Rank target, Offset offset, std::uint64_t bytes, const char* call) const {
     const bool rank_ok = static_cast<unsigned>(target.value) < static_cast<unsigned>(map_.ranks);
-    if (!rank_ok || bytes > map_.bytes(target.value) || offset.bytes > map_.bytes(target.value) - bytes)
+    if (!rank_ok || bytes > map_.bytes(target) || offset.bytes > map_.bytes(target) - bytes)
         throw_out_of_range(target, offset, bytes, call);
-    detail::window::note_call(state_->facts(), call, target.value, offset.bytes, bytes);
-    std::byte* const base = map_.base(target.value);
+    detail::window::note_call(state_->facts(), call, target, offset, bytes);
+    std::byte* const base = map_.base(target);
     return target.value == map_.own_rank ? map_.own + offset.bytes : base == nullptr ? nullptr : base + offset.bytes;
 }
 
@@ -101,28 +101,28 @@ void Window::throw_out_of_range(Rank target, Offset offset, std::uint64_t bytes,
                                  "Window::size(rank)",
                                  window.who(call), bytes, offset.bytes,
                                  with_sign < 0 ? fmt::format(" (with a sign it is {})", with_sign) : "", target.value,
-                                 map_.bytes(target.value))};
+                                 map_.bytes(target))};
 }
 
 void Window::count(Counter counter, std::uint64_t amount) { state_->statistics().add(counter, amount); }
 
 void Window::note_put(Rank target, Offset offset, std::span<const std::byte> source) {
     if (source.size() >= detail::window::counted_bytes) count(Counter::direct_put_bytes, source.size());
-    state_->order().copies().written(target.value, offset.bytes, source);
+    state_->order().copies().written(target, offset, source);
 }
 
 void Window::remote_get(Rank target, Offset offset, std::span<std::byte> destination) {
     const detail::trace::TimeOfLast time;
-    state_->puts_and_gets().get(target.value, offset.bytes, destination);
+    state_->puts_and_gets().get(target, offset, destination);
 }
 
 void Window::remote_put(Rank target, Offset offset, std::span<const std::byte> source) {
     const detail::trace::TimeOfLast time;
-    state_->puts_and_gets().put(target.value, offset.bytes, source);
+    state_->puts_and_gets().put(target, offset, source);
 }
 
 void Window::remote_prefetch(Rank target, Offset offset, std::uint64_t bytes) {
-    if (state_->cache() != nullptr && bytes != 0) state_->cache()->prefetch(target.value, offset.bytes, bytes);
+    if (state_->cache() != nullptr && bytes != 0) state_->cache()->prefetch(target, offset, bytes);
 }
 
 void Window::invalidate_cache() {
@@ -144,7 +144,7 @@ Completion Window::start_get_bytes(Rank target, Offset offset, std::span<std::by
         return {};
     }
     const detail::trace::TimeOfLast time;
-    return state_->puts_and_gets().start_get(target.value, offset.bytes, destination);
+    return state_->puts_and_gets().start_get(target, offset, destination);
 }
 
 Completion Window::start_put_bytes(Rank target, Offset offset, std::span<const std::byte> source) {
@@ -154,12 +154,12 @@ Completion Window::start_put_bytes(Rank target, Offset offset, std::span<const s
         return {};
     }
     const detail::trace::TimeOfLast time;
-    return state_->puts_and_gets().start_put(target.value, offset.bytes, source);
+    return state_->puts_and_gets().start_put(target, offset, source);
 }
 
 void Window::flush(Rank target) {
     (void)checked_address(target, Offset{0}, 0, "flush");
-    state_->order().flush(target.value);
+    state_->order().flush(target);
 }
 
 void Window::flush() { open_state("flush").order().flush(); }
@@ -179,30 +179,30 @@ void Window::check_atomic(detail::mpi::AtomicType type, Rank target, Offset offs
         throw RangeError{
             fmt::format("{}: offset {} is not a multiple of the {} bytes of the value; atomics need aligned values",
                         state_->who(call), offset.bytes, bytes)};
-    state_->atomics().check(type, target.value, offset.bytes, call);
+    state_->atomics().check(type, target, offset, call);
 }
 
 void Window::atomic_fetch(detail::mpi::AtomicOperation operation, detail::mpi::AtomicType type, Rank target,
                           Offset offset, const void* operand, void* result, std::memory_order order, bool looks) {
     check_atomic(type, target, offset, detail::mpi::fetch_name(operation));
     const detail::trace::TimeOfLast time;
-    state_->atomics().fetch(operation, type, target.value, offset.bytes, operand, result, order);
-    if (looks) state_->atomics().learn_of_left_ranks(operation, type, target.value, offset.bytes, operand, result);
+    state_->atomics().fetch(operation, type, target, offset, operand, result, order);
+    if (looks) state_->atomics().learn_of_left_ranks(operation, type, target, offset, operand, result);
 }
 
 void Window::atomic_update(detail::mpi::AtomicOperation operation, detail::mpi::AtomicType type, Rank target,
                            Offset offset, const void* operand) {
     check_atomic(type, target, offset, detail::mpi::update_name(operation));
     const detail::trace::TimeOfLast time;
-    state_->atomics().update(operation, type, target.value, offset.bytes, operand);
+    state_->atomics().update(operation, type, target, offset, operand);
 }
 
 void Window::atomic_compare_swap(detail::mpi::AtomicType type, Rank target, Offset offset, const void* expected,
                                  const void* desired, void* result, std::memory_order order, bool looks) {
     check_atomic(type, target, offset, "compare_swap");
     const detail::trace::TimeOfLast time;
-    state_->atomics().compare_swap(type, target.value, offset.bytes, expected, desired, result, order);
-    if (looks) state_->atomics().learn_of_left_ranks(type, target.value, offset.bytes, expected, result);
+    state_->atomics().compare_swap(type, target, offset, expected, desired, result, order);
+    if (looks) state_->atomics().learn_of_left_ranks(type, target, offset, expected, result);
 }
 
 detail::window::WideValue Window::wide_atomic(const detail::window::WideAtomic& atomic, Rank target, Offset offset,
@@ -210,14 +210,14 @@ detail::window::WideValue Window::wide_atomic(const detail::window::WideAtomic& 
                                               const detail::window::WideValue& expected, std::memory_order order) {
     (void)checked_address(target, offset, sizeof operand, atomic.call);
     const detail::trace::TimeOfLast time;
-    return state_->atomics().wide(atomic, target.value, offset.bytes, operand, expected, order);
+    return state_->atomics().wide(atomic, target, offset, operand, expected, order);
 }
 
 void Window::put_notify_bytes(Rank target, Offset offset, std::span<const std::byte> source, unsigned counter) {
     require_host_memory(source.data(), "put_notify");
     (void)checked_address(target, offset, source.size(), "put_notify");
     const detail::trace::TimeOfLast time;
-    state_->notifications().put(target.value, offset.bytes, source, counter);
+    state_->notifications().put(target, offset, source, counter);
 }
 
 void Window::wait_notified(unsigned counter, std::uint64_t count) {

@@ -65,7 +65,7 @@ private:
 
 } // namespace
 
-void WindowAtomics::fetch_here(mpi::AtomicOperation operation, mpi::AtomicType type, int target, std::byte* base,
+void WindowAtomics::fetch_here(mpi::AtomicOperation operation, mpi::AtomicType type, Rank target, std::byte* base,
                                std::span<const mpi::ListedAtomic> list) {
     const bool swaps = list.front().expected != nullptr;
     for (const mpi::ListedAtomic& one : list) {
@@ -78,7 +78,7 @@ void WindowAtomics::fetch_here(mpi::AtomicOperation operation, mpi::AtomicType t
     }
 }
 
-Completion WindowAtomics::start(mpi::AtomicOperation operation, mpi::AtomicType type, int target,
+Completion WindowAtomics::start(mpi::AtomicOperation operation, mpi::AtomicType type, Rank target,
                                 std::span<const mpi::ListedAtomic> list) {
     if (list.empty()) return {};
     facts_.state.progress_driver().serve_now_and_then();
@@ -90,7 +90,7 @@ Completion WindowAtomics::start(mpi::AtomicOperation operation, mpi::AtomicType 
     return completion;
 }
 
-Completion WindowAtomics::start_there(mpi::AtomicOperation operation, mpi::AtomicType type, int target,
+Completion WindowAtomics::start_there(mpi::AtomicOperation operation, mpi::AtomicType type, Rank target,
                                       std::span<const mpi::ListedAtomic> list) {
     const bool swaps = list.front().expected != nullptr;
     const std::uint64_t bytes = mpi::size_of(type);
@@ -153,7 +153,7 @@ Completion Window::start_atomics(detail::mpi::AtomicOperation operation, detail:
     (void)checked_address(target, Offset{0}, 0, call);
     for (const detail::mpi::ListedAtomic& one : list) check_atomic(type, target, Offset{one.offset}, call);
     if (!list.empty()) require_host_memory(list.front().before, call);
-    return state_->atomics().start(operation, type, target.value, list);
+    return state_->atomics().start(operation, type, target, list);
 }
 
 } // namespace lapwing

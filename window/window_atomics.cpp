@@ -26,7 +26,7 @@ bool acquires(std::memory_order order) {
 
 } // namespace
 
-void WindowAtomics::check(mpi::AtomicType type, int target, std::uint64_t offset, const char* call) const {
+void WindowAtomics::check(mpi::AtomicType type, Rank target, Offset offset, const char* call) const {
     if (mpi::size_of(type) > facts_.alignment)
         throw RangeError{fmt::format(
             "{}: the value has {} bytes, and the program's memory begins at a multiple of no more than {} bytes "
@@ -36,10 +36,10 @@ void WindowAtomics::check(mpi::AtomicType type, int target, std::uint64_t offset
         throw RangeError{
             fmt::format("{}: offset {} is not a multiple of the displacement unit of the adopted window; atomics "
                         "need one (make the window with displacement unit 1)",
-                        facts_.who(call), offset)};
+                        facts_.who(call), offset.bytes)};
 }
 
-void WindowAtomics::fetch(mpi::AtomicOperation operation, mpi::AtomicType type, int target, std::uint64_t offset,
+void WindowAtomics::fetch(mpi::AtomicOperation operation, mpi::AtomicType type, Rank target, Offset offset,
                           const void* operand, void* result, std::memory_order order) {
     if (operation == mpi::AtomicOperation::read) facts_.state.progress_driver().serve_looks();
     else facts_.state.progress_driver().serve_now_and_then();
@@ -50,19 +50,19 @@ void WindowAtomics::fetch(mpi::AtomicOperation operation, mpi::AtomicType type, 
     if (acquires(order)) order_.acquire();
 }
 
-void WindowAtomics::fetch_untold(mpi::AtomicOperation operation, mpi::AtomicType type, int target, std::uint64_t offset,
+void WindowAtomics::fetch_untold(mpi::AtomicOperation operation, mpi::AtomicType type, Rank target, Offset offset,
                                  const void* operand, void* result) {
     if (facts_.mpi_atomics && !facts_.trusted.fetches(operation, type))
         return fetch_by_swaps(operation, type, target, offset, operand, result);
     if (std::byte* const base = processor_base(target))
-        return mpi::processor_fetch(operation, type, base + offset, operand, result);
+        return mpi::processor_fetch(operation, type, base + offset.bytes, operand, result);
     const transport::BegunAccess access =
         order_.begin({target, offset, mpi::size_of(type), transport::Access::Kind::update, "Window::fetch"});
     transports_.route_of_atomics().fetch(access, operation, type, operand, result);
 }
 
-void WindowAtomics::notify_copies(mpi::AtomicOperation operation, mpi::AtomicType type, int target,
-                                  std::uint64_t offset, const void* operand, const void* before, std::uint64_t mark) {
+void WindowAtomics::notify_copies(mpi::AtomicOperation operation, mpi::AtomicType type, Rank target, Offset offset,
+                                  const void* operand, const void* before, std::uint64_t mark) {
     if (!order_.copies().concerns(target) || operation == mpi::AtomicOperation::read) return;
     // MPIs treat a NaN differently. Asked for in any case, so that a copy does not depend on where the ranks run.
     if (mpi::is_floating_extreme(operation, type))
@@ -72,12 +72,12 @@ void WindowAtomics::notify_copies(mpi::AtomicOperation operation, mpi::AtomicTyp
     order_.copies().atomic_result(target, offset, std::span{after}.first(mpi::size_of(type)), mark);
 }
 
-void WindowAtomics::update(mpi::AtomicOperation operation, mpi::AtomicType type, int target, std::uint64_t offset,
+void WindowAtomics::update(mpi::AtomicOperation operation, mpi::AtomicType type, Rank target, Offset offset,
                            const void* operand) {
     std::uint64_t before = 0;
     const std::uint64_t mark = order_.copies().mark();
     if (std::byte* const base = processor_base(target)) {
-        mpi::processor_fetch(operation, type, base + offset, operand, &before);
+        mpi::processor_fetch(operation, type, base + offset.bytes, operand, &before);
     } else if (facts_.map.base(target) != nullptr) {
         facts_.state.progress_driver().serve_now_and_then();
         fetch_untold(operation, type, target, offset, operand, &before);
@@ -89,8 +89,8 @@ void WindowAtomics::update(mpi::AtomicOperation operation, mpi::AtomicType type,
     notify_copies(operation, type, target, offset, operand, nullptr, mark);
 }
 
-void WindowAtomics::fetch_by_swaps(mpi::AtomicOperation operation, mpi::AtomicType type, int target,
-                                   std::uint64_t offset, const void* operand, void* result) {
+void WindowAtomics::fetch_by_swaps(mpi::AtomicOperation operation, mpi::AtomicType type, Rank target, Offset offset,
+                                   const void* operand, void* result) {
     constexpr bool failed = false; // swap_untold() throws
     mpi::fetch_by_swaps(operation, type, operand, result, [&](const void* expected, const void* desired, void* before) {
         swap_untold(type, target, offset, expected, desired, before);
@@ -98,7 +98,7 @@ void WindowAtomics::fetch_by_swaps(mpi::AtomicOperation operation, mpi::AtomicTy
     });
 }
 
-void WindowAtomics::compare_swap(mpi::AtomicType type, int target, std::uint64_t offset, const void* expected,
+void WindowAtomics::compare_swap(mpi::AtomicType type, Rank target, Offset offset, const void* expected,
                                  const void* desired, void* result, std::memory_order order, Part part) {
     facts_.state.progress_driver().serve_now_and_then();
     if (releases(order)) order_.release();
@@ -107,21 +107,21 @@ void WindowAtomics::compare_swap(mpi::AtomicType type, int target, std::uint64_t
     if (order_.copies().concerns(target)) {
         const bool swapped = std::memcmp(result, expected, mpi::size_of(type)) == 0;
         const auto* const after = static_cast<const std::byte*>(swapped ? desired : result);
-        order_.copies().atomic_result(target, offset + part.place, {after + part.place, part.bytes}, mark);
+        order_.copies().atomic_result(target, offset.bytes + part.place, {after + part.place, part.bytes}, mark);
     }
     if (acquires(order)) order_.acquire();
 }
 
-void WindowAtomics::swap_untold(mpi::AtomicType type, int target, std::uint64_t offset, const void* expected,
+void WindowAtomics::swap_untold(mpi::AtomicType type, Rank target, Offset offset, const void* expected,
                                 const void* desired, void* result) {
     if (std::byte* const base = processor_base(target))
-        return mpi::processor_compare_swap(type, base + offset, expected, desired, result);
+        return mpi::processor_compare_swap(type, base + offset.bytes, expected, desired, result);
     const transport::BegunAccess access =
         order_.begin({target, offset, mpi::size_of(type), transport::Access::Kind::update, "Window::compare_swap"});
     transports_.route_of_atomics().compare_swap(access, type, expected, desired, result);
 }
 
-WideValue WindowAtomics::wide(const WideAtomic& atomic, int target, std::uint64_t offset, const WideValue& operand,
+WideValue WindowAtomics::wide(const WideAtomic& atomic, Rank target, Offset offset, const WideValue& operand,
                               const WideValue& expected, std::memory_order order) {
     const bool reads = atomic.kind == WideAtomic::Kind::read;
     const bool swaps = atomic.kind == WideAtomic::Kind::compare_swap;
@@ -132,7 +132,7 @@ WideValue WindowAtomics::wide(const WideAtomic& atomic, int target, std::uint64_
                                     .operation = reads ? mpi::AtomicOperation::read : mpi::AtomicOperation::replace,
                                     .is_compare_swap = static_cast<std::uint8_t>(swaps ? 1 : 0),
                                     .window = facts_.number,
-                                    .offset = offset,
+                                    .offset = offset.bytes,
                                     .size = atomic.compared};
     const std::string call = fmt::format("Window::{}", atomic.call);
     const std::uint64_t mark = order_.copies().mark();
@@ -153,15 +153,15 @@ WideValue WindowAtomics::wide(const WideAtomic& atomic, int target, std::uint64_
     return before;
 }
 
-void WindowAtomics::look_again(mpi::AtomicType type, int target, std::uint64_t offset, const void* before,
-                               const void* after, const char* call) {
+void WindowAtomics::look_again(mpi::AtomicType type, Rank target, Offset offset, const void* before, const void* after,
+                               const char* call) {
     if (std::memcmp(before, after, mpi::size_of(type)) != 0) return;
     std::uint64_t value = 0;
     std::memcpy(&value, before, mpi::size_of(type));
     look_again(target, offset, value, call);
 }
 
-void WindowAtomics::look_again(int target, std::uint64_t offset, std::uint64_t value, const char* call) {
+void WindowAtomics::look_again(Rank target, Offset offset, std::uint64_t value, const char* call) {
     if (RepeatedLooks::again(this, target, offset, value))
         facts_.state.check_reachable(fmt::format("Window::{}", call).c_str(), team::Membership::any_rank);
 }

@@ -5,6 +5,7 @@
 
 #include <lapwing/completion.hpp>
 #include <lapwing/detail/atomic_values.hpp>
+#include <lapwing/rank.hpp>
 
 #include <atomic>
 #include <cstdint>
@@ -21,75 +22,74 @@ public:
 
     /// Throws RangeError when an adopted window cannot have such an atomic: its displacement unit cannot express the
     /// offset, or a rank's part does not begin at a multiple of the value's size.
-    void check(mpi::AtomicType type, int target, std::uint64_t offset, const char* call) const;
+    void check(mpi::AtomicType type, Rank target, Offset offset, const char* call) const;
 
-    void fetch(mpi::AtomicOperation operation, mpi::AtomicType type, int target, std::uint64_t offset,
-               const void* operand, void* result, std::memory_order order);
+    void fetch(mpi::AtomicOperation operation, mpi::AtomicType type, Rank target, Offset offset, const void* operand,
+               void* result, std::memory_order order);
     /// The bytes of a value, from `place` on.
     struct Part {
         std::uint64_t place = 0;
         std::uint64_t bytes = 0;
     };
     /// Copies are notified of `part`, all that the caller wants to change.
-    void compare_swap(mpi::AtomicType type, int target, std::uint64_t offset, const void* expected, const void* desired,
+    void compare_swap(mpi::AtomicType type, Rank target, Offset offset, const void* expected, const void* desired,
                       void* result, std::memory_order order, Part part);
-    void compare_swap(mpi::AtomicType type, int target, std::uint64_t offset, const void* expected, const void* desired,
+    void compare_swap(mpi::AtomicType type, Rank target, Offset offset, const void* expected, const void* desired,
                       void* result, std::memory_order order) {
         compare_swap(type, target, offset, expected, desired, result, order, {.bytes = mpi::size_of(type)});
     }
-    void update(mpi::AtomicOperation operation, mpi::AtomicType type, int target, std::uint64_t offset,
-                const void* operand);
+    void update(mpi::AtomicOperation operation, mpi::AtomicType type, Rank target, Offset offset, const void* operand);
     /// After an atomic that has changed nothing: the same as learn_of_left_ranks(), for any value.
-    void look(int target, std::uint64_t offset, std::uint64_t value, const char* call) {
+    void look(Rank target, Offset offset, std::uint64_t value, const char* call) {
         if (facts_.state.membership().troubled()) [[unlikely]]
             look_again(target, offset, value, call);
     }
     /// One on 16 bytes, by its owner.
-    [[nodiscard]] WideValue wide(const WideAtomic& atomic, int target, std::uint64_t offset, const WideValue& operand,
+    [[nodiscard]] WideValue wide(const WideAtomic& atomic, Rank target, Offset offset, const WideValue& operand,
                                  const WideValue& expected, std::memory_order order);
     /// After an atomic that may be part of a polling loop: throws PeerLeftError when a rank has left and two of this
     /// thread's atomics in a row have changed nothing and returned the same.
-    void learn_of_left_ranks(mpi::AtomicOperation operation, mpi::AtomicType type, int target, std::uint64_t offset,
+    void learn_of_left_ranks(mpi::AtomicOperation operation, mpi::AtomicType type, Rank target, Offset offset,
                              const void* operand, const void* before) {
         if (!facts_.state.membership().troubled()) [[likely]]
             return;
         look_again(type, target, offset, before, mpi::value_after(operation, type, before, operand).data(),
                    mpi::fetch_name(operation));
     }
-    void learn_of_left_ranks(mpi::AtomicType type, int target, std::uint64_t offset, const void* expected,
+    void learn_of_left_ranks(mpi::AtomicType type, Rank target, Offset offset, const void* expected,
                              const void* before) {
         if (!facts_.state.membership().troubled() || std::memcmp(before, expected, mpi::size_of(type)) == 0) [[likely]]
             return;
         look_again(type, target, offset, before, before, "compare_swap");
     }
     /// See Window::fetch; of compare_swap the operation is replace.
-    [[nodiscard]] Completion start(mpi::AtomicOperation operation, mpi::AtomicType type, int target,
+    [[nodiscard]] Completion start(mpi::AtomicOperation operation, mpi::AtomicType type, Rank target,
                                    std::span<const mpi::ListedAtomic> list);
 
 private:
-    void look_again(mpi::AtomicType type, int target, std::uint64_t offset, const void* before, const void* after,
+    void look_again(mpi::AtomicType type, Rank target, Offset offset, const void* before, const void* after,
                     const char* call);
-    void look_again(int target, std::uint64_t offset, std::uint64_t value, const char* call);
+    void look_again(Rank target, Offset offset, std::uint64_t value, const char* call);
     /// Where the processor's atomics are used for that rank; else null.
-    [[nodiscard]] std::byte* processor_base(int target) const noexcept {
+    [[nodiscard]] std::byte* processor_base(Rank target) const noexcept {
         return facts_.mpi_atomics ? nullptr : facts_.map.base(target);
     }
     /// The operations themselves, relaxed; copies are not notified of them yet.
-    void fetch_untold(mpi::AtomicOperation operation, mpi::AtomicType type, int target, std::uint64_t offset,
+    void fetch_untold(mpi::AtomicOperation operation, mpi::AtomicType type, Rank target, Offset offset,
                       const void* operand, void* result);
-    void swap_untold(mpi::AtomicType type, int target, std::uint64_t offset, const void* expected, const void* desired,
+    void swap_untold(mpi::AtomicType type, Rank target, Offset offset, const void* expected, const void* desired,
                      void* result);
     /// Notifies copies when the operation has been carried out or sent: of its result for `before`, or, if that is
     /// null, for their own value.
-    void notify_copies(mpi::AtomicOperation operation, mpi::AtomicType type, int target, std::uint64_t offset,
+    void notify_copies(mpi::AtomicOperation operation, mpi::AtomicType type, Rank target, Offset offset,
                        const void* operand, const void* before, std::uint64_t mark);
     /// An operation that MPI gets wrong here, by compare-and-swap.
-    void fetch_by_swaps(mpi::AtomicOperation operation, mpi::AtomicType type, int target, std::uint64_t offset,
+    void fetch_by_swaps(mpi::AtomicOperation operation, mpi::AtomicType type, Rank target, Offset offset,
                         const void* operand, void* result);
     /// The whole list, on a rank of this node, or of another.
-    void fetch_here(mpi::AtomicOperation operation, mpi::AtomicType type, int target, std::byte* base,
+    void fetch_here(mpi::AtomicOperation operation, mpi::AtomicType type, Rank target, std::byte* base,
                     std::span<const mpi::ListedAtomic> list);
-    [[nodiscard]] Completion start_there(mpi::AtomicOperation operation, mpi::AtomicType type, int target,
+    [[nodiscard]] Completion start_there(mpi::AtomicOperation operation, mpi::AtomicType type, Rank target,
                                          std::span<const mpi::ListedAtomic> list);
 
     transport::WindowFacts& facts_;

@@ -538,10 +538,9 @@ private:
     /// Address of [offset, offset + bytes) of `target` if reachable by load and store, else null. Throws RangeError.
     [[nodiscard]] std::byte* checked_address(Rank target, Offset offset, std::uint64_t bytes, const char* call) const {
         const bool rank_ok = static_cast<unsigned>(target.value) < static_cast<unsigned>(map_.inline_ranks);
-        if (!rank_ok || bytes > map_.bytes(target.value) || offset.bytes > map_.bytes(target.value) - bytes)
-            [[unlikely]]
+        if (!rank_ok || bytes > map_.bytes(target) || offset.bytes > map_.bytes(target) - bytes) [[unlikely]]
             return other_address(target, offset, bytes, call);
-        std::byte* const base = target.value == map_.own_rank ? map_.own : map_.base(target.value);
+        std::byte* const base = target.value == map_.own_rank ? map_.own : map_.base(target);
         return base == nullptr ? nullptr : base + offset.bytes;
     }
     /// Throws UsageError on a closed window.

@@ -27,8 +27,8 @@ int Endpoint::largest_tag() const {
     return found != 0 ? *largest : 32767; // MPI 3.1, section 8.1.2: never less
 }
 
-Peer& Endpoint::find_or_make_peer(int rank) {
-    auto& entry = peers_[rank];
+Peer& Endpoint::find_or_make_peer(Rank rank) {
+    auto& entry = peers_[rank.value];
     if (entry == nullptr) {
         entry = std::make_unique<Peer>();
         entry->rank = rank;
@@ -37,24 +37,24 @@ Peer& Endpoint::find_or_make_peer(int rank) {
     return *entry;
 }
 
-Peer* Endpoint::known_peer(int rank) const {
-    const auto found = peers_.find(rank);
+Peer* Endpoint::known_peer(Rank rank) const {
+    const auto found = peers_.find(rank.value);
     return found == peers_.end() ? nullptr : found->second.get();
 }
 
-void Endpoint::send(const std::byte* memory, int bytes, int target, int tag, Purpose purpose) {
+void Endpoint::send(const std::byte* memory, int bytes, Rank target, int tag, Purpose purpose) {
     MPI_Request request = MPI_REQUEST_NULL;
     {
         const support::UnseenAccesses unseen;
-        if (const int code = MPI_Isend(memory, bytes, MPI_BYTE, target, tag, communicator_, &request);
+        if (const int code = MPI_Isend(memory, bytes, MPI_BYTE, target.value, tag, communicator_, &request);
             code != MPI_SUCCESS)
-            throw_mpi_error(code, "MPI_Isend", fmt::format("{}: {} bytes to rank {}", who_, bytes, target));
+            throw_mpi_error(code, "MPI_Isend", fmt::format("{}: {} bytes to rank {}", who_, bytes, target.value));
     }
     requests_.add(request, purpose);
 }
 
-void Endpoint::receive(std::byte* memory, int bytes, int source, int tag, Purpose purpose) {
-    requests_.add(post_receive(memory, bytes, source, tag), purpose);
+void Endpoint::receive(std::byte* memory, int bytes, Rank source, int tag, Purpose purpose) {
+    requests_.add(post_receive(memory, bytes, source.value, tag), purpose);
 }
 
 MPI_Request Endpoint::post_receive(std::byte* memory, int bytes, int source, int tag) {

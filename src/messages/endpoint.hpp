@@ -4,6 +4,8 @@
 #include "src/messages/mpi_requests.hpp"
 #include "src/messages/peer.hpp"
 
+#include <lapwing/rank.hpp>
+
 #include <mpi.h>
 
 #include <algorithm>
@@ -35,15 +37,15 @@ public:
     }
     [[nodiscard]] int largest_tag() const;
 
-    Peer& peer(int rank) {
+    Peer& peer(Rank rank) {
         if (last_peer_ != nullptr && last_peer_->rank == rank) return *last_peer_;
         return find_or_make_peer(rank);
     }
     /// Null: no packets have been exchanged with it.
-    [[nodiscard]] Peer* known_peer(int rank) const;
+    [[nodiscard]] Peer* known_peer(Rank rank) const;
 
-    void send(const std::byte* memory, int bytes, int target, int tag, Purpose purpose);
-    void receive(std::byte* memory, int bytes, int source, int tag, Purpose purpose);
+    void send(const std::byte* memory, int bytes, Rank target, int tag, Purpose purpose);
+    void receive(std::byte* memory, int bytes, Rank source, int tag, Purpose purpose);
     /// A receive that is not tested with the others.
     [[nodiscard]] MPI_Request post_receive(std::byte* memory, int bytes, int source, int tag);
 
@@ -61,7 +63,7 @@ public:
     }
 
 private:
-    Peer& find_or_make_peer(int rank);
+    Peer& find_or_make_peer(Rank rank);
     [[noreturn]] void tell_problem();
 
     MPI_Comm communicator_;

@@ -39,13 +39,13 @@ Engine::Engine(MPI_Comm communicator, const EngineLimits& limits, support::Stati
 
 namespace {
 
-void require_room_for_call(const Endpoint& endpoint, int target, std::uint32_t handler, std::uint64_t bytes,
+void require_room_for_call(const Endpoint& endpoint, Rank target, std::uint32_t handler, std::uint64_t bytes,
                            std::uint64_t limit) {
     if (bytes > limit)
         throw RangeError{
             fmt::format("{}: remote call {} to rank {} with {} bytes, of which {} fit into a packet; send less, or "
                         "raise LAPWING_SERVICE_PACKET",
-                        endpoint.who(), handler, target, bytes, limit)};
+                        endpoint.who(), handler, target.value, bytes, limit)};
 }
 
 } // namespace
@@ -100,7 +100,7 @@ void Engine::withdraw_handler(HandlerNumber number) {
 
 // ---- requests -------------------------------------------------------------------------------------------------------
 
-bool Engine::try_scatter(Operation& operation, int target, std::uint64_t window, std::span<const std::byte> message,
+bool Engine::try_scatter(Operation& operation, Rank target, std::uint64_t window, std::span<const std::byte> message,
                          std::uint64_t table_bytes) {
     const std::lock_guard guard{mutex_};
     return origin_side_.try_send_data(
@@ -109,7 +109,7 @@ bool Engine::try_scatter(Operation& operation, int target, std::uint64_t window,
         RequestKind::bulk_scatter, message.data());
 }
 
-bool Engine::try_gather(Operation& operation, int target, std::uint64_t window, std::span<const std::byte> table,
+bool Engine::try_gather(Operation& operation, Rank target, std::uint64_t window, std::span<const std::byte> table,
                         std::uint64_t bytes) {
     const RequestKind kind = bytes > inline_limit() ? RequestKind::bulk_gather : RequestKind::gather;
     const std::lock_guard guard{mutex_};
@@ -117,34 +117,35 @@ bool Engine::try_gather(Operation& operation, int target, std::uint64_t window, 
         operation, target, {.kind = kind, .window = window, .offset = table.size(), .size = bytes}, table, false);
 }
 
-bool Engine::try_atomics(Operation& operation, int target, const Request& request, std::span<const std::byte> payload) {
+bool Engine::try_atomics(Operation& operation, Rank target, const Request& request,
+                         std::span<const std::byte> payload) {
     const std::lock_guard guard{mutex_};
     return origin_side_.try_fetch(operation, target, request, payload, true);
 }
 
-bool Engine::try_post(int target, const Request& request, std::span<const std::byte> payload) {
+bool Engine::try_post(Rank target, const Request& request, std::span<const std::byte> payload) {
     const std::lock_guard guard{mutex_};
     return origin_side_.try_send(target, request, payload, false);
 }
 
-bool Engine::try_wake(int target) {
+bool Engine::try_wake(Rank target) {
     const std::lock_guard guard{mutex_};
     return try_send_locked(target, Request{.kind = RequestKind::wake});
 }
 
-bool Engine::try_call(int target, HandlerNumber number, std::span<const std::byte> bytes) {
+bool Engine::try_call(Rank target, HandlerNumber number, std::span<const std::byte> bytes) {
     const std::lock_guard guard{mutex_};
     return try_call_locked(target, number, bytes);
 }
 
-bool Engine::try_call_locked(int target, HandlerNumber number, std::span<const std::byte> bytes) {
+bool Engine::try_call_locked(Rank target, HandlerNumber number, std::span<const std::byte> bytes) {
     const auto handler = static_cast<std::uint32_t>(number);
     require_room_for_call(endpoint_, target, handler, bytes.size(), inline_limit());
     return origin_side_.try_stream(target, {.kind = RequestKind::remote_call, .handler = handler, .size = bytes.size()},
                                    bytes);
 }
 
-bool Engine::try_ask(Operation& operation, int target, HandlerNumber number, std::span<const std::byte> bytes,
+bool Engine::try_ask(Operation& operation, Rank target, HandlerNumber number, std::span<const std::byte> bytes,
                      std::uint64_t answer_bytes) {
     const auto handler = static_cast<std::uint32_t>(number);
     require_room_for_call(endpoint_, target, handler, std::max<std::uint64_t>(bytes.size(), answer_bytes),
@@ -165,17 +166,17 @@ void Engine::abandon(Operation& operation) noexcept {
     if (left) outlast([&] { return endpoint_.requests().contains(*left); });
 }
 
-int Engine::take_dropped(std::uint64_t window) {
+Rank Engine::take_dropped(std::uint64_t window) {
     const std::lock_guard guard{mutex_};
     return origin_side_.take_dropped(window);
 }
 
-Engine::FlushTicket Engine::start_flush(int target) {
+Engine::FlushTicket Engine::start_flush(Rank target) {
     const std::lock_guard guard{mutex_};
     return origin_side_.start_flush(target);
 }
 
-std::vector<int> Engine::busy_targets() {
+std::vector<Rank> Engine::busy_targets() {
     const std::lock_guard guard{mutex_};
     return origin_side_.busy_targets();
 }

@@ -13,6 +13,7 @@
 #include "src/messages/target_side.hpp"
 #include "src/support/polled_mutex.hpp"
 
+#include <lapwing/rank.hpp>
 #include <lapwing/statistics.hpp>
 
 #include <mpi.h>
@@ -77,27 +78,27 @@ public:
     // The try_ calls return false, having done nothing, when there is no room at the moment: make progress, call again.
 
     /// Starts a get; `operation` completes when the bytes are in its destination, which the caller has set.
-    bool try_get(Operation& operation, int target, std::uint64_t window, std::uint64_t offset, std::uint64_t bytes,
+    bool try_get(Operation& operation, Rank target, std::uint64_t window, Offset offset, std::uint64_t bytes,
                  bool urgent);
     /// Starts a put; `operation` completes when the source may be reused: at once for payloads within inline_limit().
-    bool try_put(Operation& operation, int target, std::uint64_t window, std::uint64_t offset, const std::byte* source,
+    bool try_put(Operation& operation, Rank target, std::uint64_t window, Offset offset, const std::byte* source,
                  std::uint64_t bytes, std::uint32_t counter_plus_one = 0);
     /// Starts a put to places that a RunTable names: `message` is the table, `table_bytes` of it, and the data. At most
     /// largest_staged() bytes. `operation` as of a put.
-    bool try_scatter(Operation& operation, int target, std::uint64_t window, std::span<const std::byte> message,
+    bool try_scatter(Operation& operation, Rank target, std::uint64_t window, std::span<const std::byte> message,
                      std::uint64_t table_bytes);
     /// Starts a get of `bytes` bytes from places that a RunTable names, at most largest_staged(); the table at most
     /// inline_limit(). `operation` as of a get.
-    bool try_gather(Operation& operation, int target, std::uint64_t window, std::span<const std::byte> table,
+    bool try_gather(Operation& operation, Rank target, std::uint64_t window, std::span<const std::byte> table,
                     std::uint64_t bytes);
     /// Starts an atomic, with an AtomicPayload, or a list of them, of at most inline_limit() bytes; the destination of
     /// `operation` gets 8 bytes for each.
-    bool try_atomics(Operation& operation, int target, const Request& request, std::span<const std::byte> payload);
+    bool try_atomics(Operation& operation, Rank target, const Request& request, std::span<const std::byte> payload);
     /// Sends a request that has no answer, atomic adds or runs of bytes, which is complete when flushed(). The payload,
     /// of at most inline_limit() bytes, is copied.
-    bool try_post(int target, const Request& request, std::span<const std::byte> payload);
+    bool try_post(Rank target, const Request& request, std::span<const std::byte> payload);
     /// Asks the target's progress thread to stay awake.
-    bool try_wake(int target);
+    bool try_wake(Rank target);
 
     /// Lets other ranks run `handler` here by remote calls. A call that comes before is an error: so register on all
     /// ranks before a barrier after which they call. Throws UsageError where the number is taken. See
@@ -108,28 +109,28 @@ public:
     /// Runs a handler of the target's on `bytes`, which are copied; has run when flushed(). Throws RangeError above
     /// inline_limit(). A call after another leaves in a later round of progress: flush, or nudge the progress thread,
     /// when it is to run soon.
-    bool try_call(int target, HandlerNumber number, std::span<const std::byte> bytes);
+    bool try_call(Rank target, HandlerNumber number, std::span<const std::byte> bytes);
     /// Runs an answering handler of the target's on `bytes`, which are copied; `operation` completes when the
     /// `answer_bytes` bytes of its answer are in the operation's destination. Both at most inline_limit() bytes, else
     /// it throws RangeError. The target answers when it makes progress, by a thread or by calls.
-    bool try_ask(Operation& operation, int target, HandlerNumber number, std::span<const std::byte> bytes,
+    bool try_ask(Operation& operation, Rank target, HandlerNumber number, std::span<const std::byte> bytes,
                  std::uint64_t answer_bytes);
     /// From the listener or a handler.
-    bool try_call_locked(int target, HandlerNumber number, std::span<const std::byte> bytes);
+    bool try_call_locked(Rank target, HandlerNumber number, std::span<const std::byte> bytes);
 
     /// From the listener or a handler: queues a request with its payload, which is copied, and sends it at once if it
     /// can.
-    bool try_send_locked(int target, const Request& request, std::span<const std::byte> payload = {}) {
+    bool try_send_locked(Rank target, const Request& request, std::span<const std::byte> payload = {}) {
         return origin_side_.try_send(target, request, payload, true);
     }
     /// From the listener or a handler: hands a token to MPI, whatever else is under way to the target.
-    bool try_send_locked(int target, const BarrierToken& token) {
+    bool try_send_locked(Rank target, const BarrierToken& token) {
         return replies_.send_now(endpoint_.peer(target), token);
     }
 
     /// A rank that has dropped requests of this rank that nobody waits for individually (small puts, adds,
     /// notifications), since the window's memory is gone there; -1 if none has. Each is returned once.
-    [[nodiscard]] int take_dropped(std::uint64_t window);
+    [[nodiscard]] Rank take_dropped(std::uint64_t window);
     /// Whether take_dropped() may find something.
     [[nodiscard]] bool any_dropped() const noexcept { return origin_side_.any_dropped(); }
 
@@ -139,11 +140,11 @@ public:
     void abandon(Operation& operation) noexcept;
 
     /// For everything queued to `target` so far, which is sent.
-    FlushTicket start_flush(int target);
-    [[nodiscard]] bool flushed(int target, const FlushTicket& ticket);
+    FlushTicket start_flush(Rank target);
+    [[nodiscard]] bool flushed(Rank target, const FlushTicket& ticket);
     /// The targets with operations that may not be complete.
     /// Cost: by their number, whatever that of the ranks.
-    [[nodiscard]] std::vector<int> busy_targets();
+    [[nodiscard]] std::vector<Rank> busy_targets();
 
     /// One round of progress, unless another thread is making one. Returns whether anything moved.
     bool progress();
@@ -185,27 +186,27 @@ private:
 
 // Here, so that a small put or get costs one call: of what queues it.
 
-inline bool Engine::try_get(Operation& operation, int target, std::uint64_t window, std::uint64_t offset,
-                            std::uint64_t bytes, bool urgent) {
+inline bool Engine::try_get(Operation& operation, Rank target, std::uint64_t window, Offset offset, std::uint64_t bytes,
+                            bool urgent) {
     const RequestKind kind = bytes > inline_limit() ? RequestKind::bulk_get : RequestKind::get;
     const std::lock_guard guard{mutex_};
-    return origin_side_.try_fetch(operation, target, {.kind = kind, .window = window, .offset = offset, .size = bytes},
-                                  {}, urgent);
+    return origin_side_.try_fetch(operation, target,
+                                  {.kind = kind, .window = window, .offset = offset.bytes, .size = bytes}, {}, urgent);
 }
 
-inline bool Engine::try_put(Operation& operation, int target, std::uint64_t window, std::uint64_t offset,
+inline bool Engine::try_put(Operation& operation, Rank target, std::uint64_t window, Offset offset,
                             const std::byte* source, std::uint64_t bytes, std::uint32_t counter_plus_one) {
     const std::lock_guard guard{mutex_};
     return origin_side_.try_send_data(operation, target,
                                       {.kind = RequestKind::put,
                                        .counter_plus_one = counter_plus_one,
                                        .window = window,
-                                       .offset = offset,
+                                       .offset = offset.bytes,
                                        .size = bytes},
                                       RequestKind::bulk_put, source);
 }
 
-inline bool Engine::flushed(int target, const FlushTicket& ticket) {
+inline bool Engine::flushed(Rank target, const FlushTicket& ticket) {
     const std::lock_guard guard{mutex_};
     return origin_side_.flushed(target, ticket);
 }

@@ -4,6 +4,8 @@
 #include "src/mpi/trusted_atomics.hpp"
 #include "src/mpi/window_targets.hpp"
 
+#include <lapwing/rank.hpp>
+
 #include <mpi.h>
 
 #include <atomic>
@@ -26,7 +28,7 @@ struct ExposedMemory {
     mpi::WindowTargets* targets = nullptr; ///< that window's, if there is one
     mpi::TrustedAtomics trusted = {};      ///< of that window's
     int unit = 1;
-    int rank = 0;
+    Rank rank = 0;
 };
 
 /// What happens to requests for memory that has been abandoned: either the listener is notified, and through it all
@@ -43,26 +45,26 @@ public:
     void abandon(std::uint64_t window, LateRequests late);
 
     /// Where a request's bytes are, or null, and a problem that is noted, where the window does not have them here.
-    [[nodiscard]] std::byte* address_of(int origin, const Request& request, std::uint64_t bytes) {
+    [[nodiscard]] std::byte* address_of(Rank origin, const Request& request, std::uint64_t bytes) {
         return address_of(origin, request, request.offset, bytes);
     }
-    [[nodiscard]] std::byte* address_of(int origin, const Request& request, std::uint64_t offset, std::uint64_t bytes);
+    [[nodiscard]] std::byte* address_of(Rank origin, const Request& request, Offset offset, std::uint64_t bytes);
     /// Null: it has none here.
     [[nodiscard]] const ExposedMemory* memory_of(std::uint64_t window) const;
 
     /// Unpacks data to the places that a RunTable names, or packs it from them. A table that names others is a problem.
     /// `message` is the table, `table_bytes` of it, and the data. Whether it was unpacked.
-    [[nodiscard]] bool scatter(int origin, std::uint64_t window, std::span<const std::byte> message,
+    [[nodiscard]] bool scatter(Rank origin, std::uint64_t window, std::span<const std::byte> message,
                                std::uint64_t table_bytes);
-    void gather(int origin, std::uint64_t window, std::span<const std::byte> table, std::span<std::byte> data);
-    void note_bad_table(int origin, std::uint64_t window);
+    void gather(Rank origin, std::uint64_t window, std::span<const std::byte> table, std::span<std::byte> data);
+    void note_bad_table(Rank origin, std::uint64_t window);
 
     /// Writes what a RequestKind::put_runs carries. One that names places outside of the window, or other bytes than it
     /// has, is a problem, and writes nothing.
-    void put_runs(int origin, const Request& request, std::span<const std::byte> payload);
+    void put_runs(Rank origin, const Request& request, std::span<const std::byte> payload);
 
     /// 0: none. One that the window does not have is a problem.
-    void raise_counter(int origin, std::uint64_t window, std::uint32_t counter_plus_one);
+    void raise_counter(Rank origin, std::uint64_t window, std::uint32_t counter_plus_one);
 
     /// Whether a request comes too late for memory that this rank has abandoned; notifies the listener where it has to
     /// know.

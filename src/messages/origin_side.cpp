@@ -68,7 +68,7 @@ bool OriginSide::append(Peer& to, const Request& request, std::span<const std::b
     if (payload.size() != row.payload_bytes(request)) [[unlikely]]
         throw Error{
             fmt::format("{}: a request ({}) to rank {} has {} bytes of payload and says {}: a fault of Lapwing's",
-                        endpoint_.who(), row.name, to.rank, payload.size(), row.payload_bytes(request))};
+                        endpoint_.who(), row.name, to.rank.value, payload.size(), row.payload_bytes(request))};
     if (to.open_request != nullptr && !to.open_request->fits(sizeof request, payload.size()) && !send_packet(to))
         return false;
     if (to.open_request == nullptr) to.open_request = request_packets_.take();
@@ -124,11 +124,11 @@ void OriginSide::update_active() noexcept {
 
 // ---- operations -----------------------------------------------------------------------------------------------------
 
-bool OriginSide::try_send(int target, const Request& request, std::span<const std::byte> payload, bool urgent) {
+bool OriginSide::try_send(Rank target, const Request& request, std::span<const std::byte> payload, bool urgent) {
     return send_appended(endpoint_.peer(target), request, payload, urgent);
 }
 
-bool OriginSide::try_stream(int target, const Request& request, std::span<const std::byte> payload) {
+bool OriginSide::try_stream(Rank target, const Request& request, std::span<const std::byte> payload) {
     Peer& to = endpoint_.peer(target);
     return send_appended(to, request, payload, to.packets_sent == to.packets_acknowledged);
 }
@@ -150,7 +150,7 @@ void OriginSide::start_or_forget(std::uint32_t index, Step&& step) {
     }
 }
 
-bool OriginSide::try_fetch(Operation& operation, int target, Request request, std::span<const std::byte> payload,
+bool OriginSide::try_fetch(Operation& operation, Rank target, Request request, std::span<const std::byte> payload,
                            bool urgent) {
     const Answered answered = row_of(request.kind)->answered;
     const bool bulk = answered == Answered::by_data;
@@ -181,7 +181,7 @@ bool OriginSide::try_fetch(Operation& operation, int target, Request request, st
     return true;
 }
 
-bool OriginSide::try_send_data(Operation& operation, int target, Request request, RequestKind bulk_kind,
+bool OriginSide::try_send_data(Operation& operation, Rank target, Request request, RequestKind bulk_kind,
                                const std::byte* source) {
     Peer& to = endpoint_.peer(target);
     if (request.size <= inline_limit_)
@@ -208,7 +208,7 @@ bool OriginSide::try_send_data(Operation& operation, int target, Request request
 
 // ---- flushing -------------------------------------------------------------------------------------------------------
 
-FlushTicket OriginSide::start_flush(int target) {
+FlushTicket OriginSide::start_flush(Rank target) {
     Peer* const to = endpoint_.known_peer(target);
     if (to == nullptr) return {};
     FlushTicket ticket{.packets = to->packets_sent, .bulk = to->bulk_started, .any = true};
@@ -219,15 +219,15 @@ FlushTicket OriginSide::start_flush(int target) {
     return ticket;
 }
 
-bool OriginSide::flushed(int target, const FlushTicket& ticket) const {
+bool OriginSide::flushed(Rank target, const FlushTicket& ticket) const {
     if (!ticket.any) return true;
     const Peer& to = *endpoint_.known_peer(target);
     return to.packets_acknowledged >= ticket.packets &&
            (to.bulk_under_way.empty() || to.bulk_under_way.front() > ticket.bulk);
 }
 
-std::vector<int> OriginSide::busy_targets() {
-    std::vector<int> targets;
+std::vector<Rank> OriginSide::busy_targets() {
+    std::vector<Rank> targets;
     if (active_.load(std::memory_order_relaxed) == 0) return targets;
     std::erase_if(busy_peers_, [&](Peer* to) {
         if (to->busy()) targets.push_back(to->rank);
@@ -249,7 +249,7 @@ void OriginSide::receive(const MPI_Status& status) {
         endpoint_.note_problem(
             fmt::format("rank {} sent {} bytes instead of replies, which acknowledge nothing of what it was "
                         "sent: they were dropped; {}",
-                        from.rank, packet.size(), fault_of_builds));
+                        from.rank.value, packet.size(), fault_of_builds));
         return reply_packets_.read();
     }
     packet = packet.subspan(sizeof header);
@@ -261,7 +261,7 @@ void OriginSide::receive(const MPI_Status& status) {
     reply_packets_.read();
 }
 
-bool OriginSide::read_reply(std::span<const std::byte>& packet, Reply& reply, int origin) {
+bool OriginSide::read_reply(std::span<const std::byte>& packet, Reply& reply, Rank origin) {
     if (packet.empty()) return false;
     const std::size_t left = packet.size();
     if (left >= sizeof reply) {
@@ -270,7 +270,7 @@ bool OriginSide::read_reply(std::span<const std::byte>& packet, Reply& reply, in
         if (has_right_size(reply) && reply.size <= packet.size() && padded(reply.size) <= packet.size()) return true;
     }
     endpoint_.note_problem(fmt::format("rank {} sent {} bytes that are not valid replies: they were dropped; {}",
-                                       origin, left, fault_of_builds));
+                                       origin.value, left, fault_of_builds));
     return false;
 }
 
@@ -278,7 +278,7 @@ void OriginSide::note_senseless(const Peer& from, const Reply& reply) {
     endpoint_.note_problem(
         fmt::format("rank {} sent a reply ({}, of {} bytes, to operation {:x}) that answers nothing it was asked: it "
                     "was ignored; {}",
-                    from.rank, name_of(reply.kind), reply.size, reply.token, fault_of_builds));
+                    from.rank.value, name_of(reply.kind), reply.size, reply.token, fault_of_builds));
 }
 
 bool OriginSide::is_answer(const Slot& slot, const Peer& from, const Reply& reply) {
@@ -331,10 +331,10 @@ void OriginSide::handle_dropped(Peer& from, const Reply& reply, const std::byte*
     any_dropped_.store(true, std::memory_order_release);
 }
 
-int OriginSide::take_dropped(std::uint64_t window) {
+Rank OriginSide::take_dropped(std::uint64_t window) {
     const auto found = dropped_.find(window);
-    if (found == dropped_.end()) return -1;
-    const int rank = found->second;
+    if (found == dropped_.end()) return {-1};
+    const Rank rank = found->second;
     dropped_.erase(found);
     any_dropped_.store(!dropped_.empty(), std::memory_order_release);
     return rank;
@@ -349,7 +349,7 @@ void OriginSide::complete(const Purpose& purpose, const MPI_Status& status) {
             MPI_Get_count(&status, MPI_BYTE, &bytes);
             slot.arrived += static_cast<std::uint64_t>(bytes);
             if (slot.pieces == 1 && slot.arrived != slot.bytes)
-                endpoint_.note_problem(fmt::format("rank {} sent {} bytes for a get of {}; {}", slot.peer->rank,
+                endpoint_.note_problem(fmt::format("rank {} sent {} bytes for a get of {}; {}", slot.peer->rank.value,
                                                    slot.arrived, slot.bytes, fault_of_builds));
         }
         return slots_.moved(slot);

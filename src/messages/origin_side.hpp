@@ -7,6 +7,8 @@
 #include "src/messages/packet_stream.hpp"
 #include "src/support/aligned_memory.hpp"
 
+#include <lapwing/rank.hpp>
+
 #include <mpi.h>
 
 #include <atomic>
@@ -39,19 +41,19 @@ public:
 
     /// A request that is answered with data; its row in RequestTable says how. `request.size` bytes of it are bulk data
     /// then.
-    bool try_fetch(Operation& operation, int target, Request request, std::span<const std::byte> payload, bool urgent);
+    bool try_fetch(Operation& operation, Rank target, Request request, std::span<const std::byte> payload, bool urgent);
     /// A request whose payload is `request.size` bytes at `source`; as `bulk_kind`, beside the packets, if they fit
     /// into none.
-    bool try_send_data(Operation& operation, int target, Request request, RequestKind bulk_kind,
+    bool try_send_data(Operation& operation, Rank target, Request request, RequestKind bulk_kind,
                        const std::byte* source);
     /// A request without an answer.
-    bool try_send(int target, const Request& request, std::span<const std::byte> payload, bool urgent);
+    bool try_send(Rank target, const Request& request, std::span<const std::byte> payload, bool urgent);
     /// Likewise; the first of a stream leaves at once, and those after it gather until it has been acknowledged.
-    bool try_stream(int target, const Request& request, std::span<const std::byte> payload);
+    bool try_stream(Rank target, const Request& request, std::span<const std::byte> payload);
 
-    [[nodiscard]] FlushTicket start_flush(int target);
-    [[nodiscard]] bool flushed(int target, const FlushTicket& ticket) const;
-    [[nodiscard]] std::vector<int> busy_targets();
+    [[nodiscard]] FlushTicket start_flush(Rank target);
+    [[nodiscard]] bool flushed(Rank target, const FlushTicket& ticket) const;
+    [[nodiscard]] std::vector<Rank> busy_targets();
 
     /// A packet of replies has come in.
     void receive(const MPI_Status& status);
@@ -69,7 +71,7 @@ public:
 
     /// A rank that has dropped requests about a window which nobody waits for individually, and -1 if none has; each is
     /// returned once.
-    [[nodiscard]] int take_dropped(std::uint64_t window);
+    [[nodiscard]] Rank take_dropped(std::uint64_t window);
     /// The window is about to be freed: nobody asks any more.
     void forget_dropped(std::uint64_t window) { (void)take_dropped(window); }
     /// Whether take_dropped() may find something. From any thread.
@@ -99,7 +101,7 @@ private:
     void receive_into_scrap(const Slot& slot, std::uint64_t pieces) noexcept;
     void receive_scrap_piece(std::uint32_t number);
     /// Takes the head of the next reply off the packet; false at its end, or where there is no reply.
-    bool read_reply(std::span<const std::byte>& packet, Reply& reply, int origin);
+    bool read_reply(std::span<const std::byte>& packet, Reply& reply, Rank origin);
     void handle_reply(Peer& from, const Reply& reply, const std::byte* payload);
     void handle_dropped(Peer& from, const Reply& reply, const std::byte* payload);
     /// Whether a reply is what the operation that it names waits for.
@@ -128,7 +130,7 @@ private:
     };
     std::unordered_map<std::uint32_t, Scrap> scraps_;
     std::uint32_t next_scrap_ = 0;
-    std::unordered_map<std::uint64_t, int> dropped_; ///< by window: see take_dropped()
+    std::unordered_map<std::uint64_t, Rank> dropped_; ///< by window: see take_dropped()
     std::atomic<bool> any_dropped_{false};
     std::atomic<std::uint64_t> active_{0};
     std::atomic<bool> pushing_{false};

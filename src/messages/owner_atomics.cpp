@@ -22,39 +22,39 @@ struct FailedMpiCall {
     explicit operator bool() const noexcept { return code != MPI_SUCCESS; }
 };
 
-MPI_Aint displacement(const ExposedMemory& memory, std::uint64_t offset) {
-    return static_cast<MPI_Aint>(offset / static_cast<std::uint64_t>(memory.unit));
+MPI_Aint displacement(const ExposedMemory& memory, Offset offset) {
+    return static_cast<MPI_Aint>(offset.bytes / static_cast<std::uint64_t>(memory.unit));
 }
 
 FailedMpiCall flush_own_part(const ExposedMemory& memory) {
-    return {PMPI_Win_flush(memory.rank, memory.atomics), "MPI_Win_flush"};
+    return {PMPI_Win_flush(memory.rank.value, memory.atomics), "MPI_Win_flush"};
 }
 
 // Atomics of MPI's on this rank's own part, for another rank. `before` has the value when the window has been flushed
 // for this rank.
 
-FailedMpiCall compare_swap_by_mpi(const ExposedMemory& memory, mpi::AtomicType type, std::uint64_t offset,
+FailedMpiCall compare_swap_by_mpi(const ExposedMemory& memory, mpi::AtomicType type, Offset offset,
                                   const void* expected, const void* desired, void* before) {
     // See RmaTransport::compare_swap for the types.
     const MPI_Datatype bits = type == mpi::AtomicType::float32   ? MPI_UINT32_T
                               : type == mpi::AtomicType::float64 ? MPI_UINT64_T
                                                                  : mpi::mpi_type(type);
     const mpi::WindowTargets::IssuedOperation issued{*memory.targets, memory.rank};
-    return {PMPI_Compare_and_swap(desired, expected, before, bits, memory.rank, displacement(memory, offset),
+    return {PMPI_Compare_and_swap(desired, expected, before, bits, memory.rank.value, displacement(memory, offset),
                                   memory.atomics),
             "MPI_Compare_and_swap"};
 }
 
 FailedMpiCall fetch_and_op(const ExposedMemory& memory, mpi::AtomicOperation operation, mpi::AtomicType type,
-                           std::uint64_t offset, const void* operand, void* before) {
+                           Offset offset, const void* operand, void* before) {
     const mpi::WindowTargets::IssuedOperation issued{*memory.targets, memory.rank};
-    return {PMPI_Fetch_and_op(operand, before, mpi::mpi_type(type), memory.rank, displacement(memory, offset),
+    return {PMPI_Fetch_and_op(operand, before, mpi::mpi_type(type), memory.rank.value, displacement(memory, offset),
                               mpi::mpi_operation(operation), memory.atomics),
             "MPI_Fetch_and_op"};
 }
 
 FailedMpiCall fetch_by_mpi(const ExposedMemory& memory, mpi::AtomicOperation operation, mpi::AtomicType type,
-                           std::uint64_t offset, const void* operand, void* before) {
+                           Offset offset, const void* operand, void* before) {
     if (memory.trusted.fetches(operation, type)) return fetch_and_op(memory, operation, type, offset, operand, before);
     return mpi::fetch_by_swaps(
         operation, type, operand, before, [&](const void* expected, const void* desired, void* found) {
@@ -64,14 +64,14 @@ FailedMpiCall fetch_by_mpi(const ExposedMemory& memory, mpi::AtomicOperation ope
 }
 
 FailedMpiCall add_by_mpi(const ExposedMemory& memory, mpi::AtomicOperation operation, mpi::AtomicType type,
-                         std::uint64_t offset, const void* operand) {
+                         Offset offset, const void* operand) {
     if (!memory.trusted.fetches(operation, type)) {
         std::uint64_t before = 0;
         return fetch_by_mpi(memory, operation, type, offset, operand, &before);
     }
     const MPI_Datatype mpi_type = mpi::mpi_type(type);
     const mpi::WindowTargets::IssuedOperation issued{*memory.targets, memory.rank};
-    return {PMPI_Accumulate(operand, 1, mpi_type, memory.rank, displacement(memory, offset), 1, mpi_type,
+    return {PMPI_Accumulate(operand, 1, mpi_type, memory.rank.value, displacement(memory, offset), 1, mpi_type,
                             mpi::mpi_operation(operation), memory.atomics),
             "MPI_Accumulate"};
 }
@@ -121,18 +121,18 @@ void OwnerAtomics::note_senseless(const Peer& origin, const Request& request) {
     endpoint_.note_problem(fmt::format(
         "rank {} asked for an atomic that does not exist ({}, operation {}, type {}, compare_swap {}, {} bytes "
         "of values) on window {}: the request was dropped; {}",
-        origin.rank, row_of(request.kind)->name, static_cast<int>(request.operation), static_cast<int>(request.type),
-        request.is_compare_swap, request.size, request.window, fault_of_builds));
+        origin.rank.value, row_of(request.kind)->name, static_cast<int>(request.operation),
+        static_cast<int>(request.type), request.is_compare_swap, request.size, request.window, fault_of_builds));
 }
 
-std::byte* OwnerAtomics::address_of(const Peer& origin, const Request& request, std::uint64_t offset) {
+std::byte* OwnerAtomics::address_of(const Peer& origin, const Request& request, Offset offset) {
     const std::uint64_t bytes = mpi::size_of(request.type);
     std::byte* const address = windows_.address_of(origin.rank, request, offset, bytes);
     if (reinterpret_cast<std::uintptr_t>(address) % bytes == 0) return address; // null, too
     endpoint_.note_problem(
         fmt::format("rank {} asked for an atomic on {} bytes at offset {} of window {}, which are not aligned here: it "
                     "was dropped; {}",
-                    origin.rank, bytes, offset, request.window, fault_of_builds));
+                    origin.rank.value, bytes, offset.bytes, request.window, fault_of_builds));
     return nullptr;
 }
 
@@ -181,7 +181,7 @@ bool OwnerAtomics::fetch_list(Peer& origin, const Request& request, std::span<co
         if (failed)
             endpoint_.note_problem(
                 fmt::format("{} failed for atomics of rank {} on window {}, whose results are wrong: {}", failed.call,
-                            origin.rank, request.window, support::mpi_error_text(failed.code)));
+                            origin.rank.value, request.window, support::mpi_error_text(failed.code)));
     };
     bool by_mpi = false;
     for (std::uint64_t k = 0; k < count; ++k, answer += 8) {
@@ -207,7 +207,7 @@ void OwnerAtomics::add_list(const Peer& origin, const Request& request, std::spa
     const auto report = [&](const FailedMpiCall& failed) {
         if (failed)
             endpoint_.note_problem(fmt::format("{} failed for adds of rank {} to window {}, of which some are lost: {}",
-                                               failed.call, origin.rank, request.window,
+                                               failed.call, origin.rank.value, request.window,
                                                support::mpi_error_text(failed.code)));
     };
     bool by_mpi = false;

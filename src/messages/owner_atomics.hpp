@@ -3,6 +3,8 @@
 #include "src/messages/exposed_windows.hpp"
 #include "src/messages/reply_queue.hpp"
 
+#include <lapwing/rank.hpp>
+
 #include <cstddef>
 #include <span>
 
@@ -31,7 +33,7 @@ private:
     [[nodiscard]] bool makes_sense(const Peer& origin, const Request& request, std::uint64_t entry_bytes);
     void note_senseless(const Peer& origin, const Request& request);
     /// Where the value is; or null, and a problem is noted.
-    [[nodiscard]] std::byte* address_of(const Peer& origin, const Request& request, std::uint64_t offset);
+    [[nodiscard]] std::byte* address_of(const Peer& origin, const Request& request, Offset offset);
 
     Endpoint& endpoint_;
     ExposedWindows& windows_;

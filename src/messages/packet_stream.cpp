@@ -19,7 +19,7 @@ void PacketStream::open() {
     watch_head();
 }
 
-void PacketStream::send(Packet* packet, int target) {
+void PacketStream::send(Packet* packet, Rank target) {
     endpoint_.send(packet->memory(), static_cast<int>(packet->used()), target, sort_.tag, {sort_.out, packet->index()});
     statistics_.add(Counter::messages_sent);
 }

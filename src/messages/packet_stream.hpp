@@ -5,6 +5,7 @@
 #include "src/messages/packet.hpp"
 #include "src/support/aligned_memory.hpp"
 
+#include <lapwing/rank.hpp>
 #include <lapwing/statistics.hpp>
 
 #include <mpi.h>
@@ -38,7 +39,7 @@ public:
     [[nodiscard]] Packet* take_extra() { return pool_.take_extra(); }
     [[nodiscard]] std::size_t free() const noexcept { return pool_.free(); }
     /// The packet comes back when MPI has sent it: see sent().
-    void send(Packet* packet, int target);
+    void send(Packet* packet, Rank target);
     /// `index`: that of the purpose.
     [[nodiscard]] const Packet& packet(std::uint32_t index) { return pool_[index]; }
     void sent(std::uint32_t index) { pool_.give_back(&pool_[index]); }

@@ -2,6 +2,8 @@
 
 #include "src/messages/packet.hpp"
 
+#include <lapwing/rank.hpp>
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -26,7 +28,7 @@ struct Lent {
 /// What is kept about a rank that this one has exchanged packets with. Small, since a rank that all others address
 /// keeps one for each.
 struct Peer {
-    int rank = 0;
+    Rank rank = 0;
     // Of this rank as the origin of requests.
     bool urgent : 1 = false;      ///< send open_request as soon as the flow control allows
     bool listed_open : 1 = false; ///< in OriginSide::open_peers_

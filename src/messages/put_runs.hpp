@@ -2,6 +2,8 @@
 
 #include "src/messages/request.hpp"
 
+#include <lapwing/rank.hpp>
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -39,12 +41,12 @@ public:
         return fits < RunEntry::most ? fits : RunEntry::most;
     }
     /// Copies a run; false where there is no room for it, or it lies before the one before it.
-    [[nodiscard]] bool add(std::uint64_t offset, const std::byte* source, std::uint64_t bytes) noexcept {
-        if (entries_ == 0) offset_ = end_ = offset;
-        const std::uint64_t gap = offset - end_;
+    [[nodiscard]] bool add(Offset offset, const std::byte* source, std::uint64_t bytes) noexcept {
+        if (entries_ == 0) offset_ = end_ = offset.bytes;
+        const std::uint64_t gap = offset.bytes - end_;
         const std::uint64_t long_gaps = gap / RunEntry::long_gap;
         const std::size_t more = long_gaps == 0 ? 1 : 2;
-        if (offset < end_ || long_gaps > RunEntry::most || entries_ + more > most_entries ||
+        if (offset.bytes < end_ || long_gaps > RunEntry::most || entries_ + more > most_entries ||
             used_ + bytes + (entries_ + more) * sizeof(RunEntry) > room_)
             return false;
         if (long_gaps != 0) entry_[entries_++] = {static_cast<std::uint16_t>(long_gaps), 0};
@@ -53,7 +55,7 @@ public:
         if (bytes == 8) std::memcpy(place, source, 8); // most of them: one load and one store
         else std::memcpy(place, source, bytes);
         used_ += bytes;
-        end_ = offset + bytes;
+        end_ = offset.bytes + bytes;
         return true;
     }
     void clear() noexcept { entries_ = used_ = 0; }

@@ -32,7 +32,7 @@ void RemoteCalls::remove(HandlerNumber number) {
 }
 
 template <class Handler, class Call>
-bool RemoteCalls::run(const std::unordered_map<HandlerNumber, Handler>& handlers, int origin, HandlerNumber number,
+bool RemoteCalls::run(const std::unordered_map<HandlerNumber, Handler>& handlers, Rank origin, HandlerNumber number,
                       std::size_t bytes, Call&& call) {
     const auto name = static_cast<std::uint32_t>(number);
     const auto found = handlers.find(number);
@@ -40,7 +40,7 @@ bool RemoteCalls::run(const std::unordered_map<HandlerNumber, Handler>& handlers
         endpoint_.note_problem(
             fmt::format("rank {} sent remote call {} with {} bytes, for which no handler is registered here: "
                         "the call was dropped; register it on all ranks before any of them calls",
-                        origin, name, bytes));
+                        origin.value, name, bytes));
         return true;
     }
     const std::uint64_t failures = endpoint_.failures();
@@ -52,23 +52,23 @@ bool RemoteCalls::run(const std::unordered_map<HandlerNumber, Handler>& handlers
     } catch (...) {
     }
     if (endpoint_.failures() == failures) // else an MPI call of the engine's, which has been reported
-        endpoint_.note_problem(
-            fmt::format("the handler of remote call {} of rank {} with {} bytes threw: {}", name, origin, bytes, what));
+        endpoint_.note_problem(fmt::format("the handler of remote call {} of rank {} with {} bytes threw: {}", name,
+                                           origin.value, bytes, what));
     return true;
 }
 
-void RemoteCalls::run(int origin, HandlerNumber number, std::span<const std::byte> bytes) {
+void RemoteCalls::run(Rank origin, HandlerNumber number, std::span<const std::byte> bytes) {
     run(handlers_, origin, number, bytes.size(), [&](const RemoteCallHandler& handler) {
-        handler(origin, bytes);
+        handler(origin.value, bytes);
         return true;
     });
 }
 
-bool RemoteCalls::answer(int origin, HandlerNumber number, std::span<const std::byte> bytes,
+bool RemoteCalls::answer(Rank origin, HandlerNumber number, std::span<const std::byte> bytes,
                          std::span<std::byte> answer) {
     std::ranges::fill(answer, std::byte{0});
     return run(answering_, origin, number, bytes.size(),
-               [&](const AnsweringHandler& handler) { return handler(origin, bytes, answer); });
+               [&](const AnsweringHandler& handler) { return handler(origin.value, bytes, answer); });
 }
 
 } // namespace lapwing::detail::messages

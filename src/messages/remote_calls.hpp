@@ -2,6 +2,8 @@
 
 #include "src/messages/endpoint.hpp"
 
+#include <lapwing/rank.hpp>
+
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -47,9 +49,9 @@ public:
     void add(HandlerNumber number, AnsweringHandler handler);
     void remove(HandlerNumber number);
     /// A call of a number that nobody has registered, and what a handler throws, are noted as problems.
-    void run(int origin, HandlerNumber number, std::span<const std::byte> bytes);
+    void run(Rank origin, HandlerNumber number, std::span<const std::byte> bytes);
     /// False: not now.
-    [[nodiscard]] bool answer(int origin, HandlerNumber number, std::span<const std::byte> bytes,
+    [[nodiscard]] bool answer(Rank origin, HandlerNumber number, std::span<const std::byte> bytes,
                               std::span<std::byte> answer);
 
 private:
@@ -57,7 +59,7 @@ private:
     void add(std::unordered_map<HandlerNumber, Handler>& handlers, HandlerNumber number, Handler handler);
     /// Runs `call(handler)`; what it returns, or true where that failed.
     template <class Handler, class Call>
-    bool run(const std::unordered_map<HandlerNumber, Handler>& handlers, int origin, HandlerNumber number,
+    bool run(const std::unordered_map<HandlerNumber, Handler>& handlers, Rank origin, HandlerNumber number,
              std::size_t bytes, Call&& call);
 
     Endpoint& endpoint_;

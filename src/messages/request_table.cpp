@@ -4,7 +4,7 @@
 
 namespace lapwing::detail::messages {
 
-std::string fault_of(std::span<const std::byte> packet, int origin) {
+std::string fault_of(std::span<const std::byte> packet, Rank origin) {
     std::string what;
     if (packet.size() < sizeof(Request)) {
         what = fmt::format("{} bytes instead of a request, whose head has {}", packet.size(), sizeof(Request));
@@ -18,7 +18,7 @@ std::string fault_of(std::span<const std::byte> packet, int origin) {
                    : fmt::format("a request ({}, kind {}) with {} bytes of payload, of which its packet has {}",
                                  row->name, static_cast<int>(head.kind), row->payload_bytes(head), left);
     }
-    return fmt::format("rank {} sent {}: the rest of the packet was dropped; {}", origin, what, fault_of_builds);
+    return fmt::format("rank {} sent {}: the rest of the packet was dropped; {}", origin.value, what, fault_of_builds);
 }
 
 } // namespace lapwing::detail::messages

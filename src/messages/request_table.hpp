@@ -2,6 +2,8 @@
 
 #include "src/messages/target_side.hpp"
 
+#include <lapwing/rank.hpp>
+
 #include <array>
 #include <concepts>
 #include <cstddef>
@@ -151,6 +153,6 @@ struct ReadRequest {
 }
 
 /// Why read_request() finds no request in what `origin` has sent.
-[[nodiscard]] std::string fault_of(std::span<const std::byte> packet, int origin);
+[[nodiscard]] std::string fault_of(std::span<const std::byte> packet, Rank origin);
 
 } // namespace lapwing::detail::messages

@@ -39,11 +39,11 @@ bool ServedTransfers::makes_sense(const Peer& origin, const Request& request) {
     if (request.tag <= largest_tag_number_ && request.size != 0 && (!staged || request.size <= limits_.staging_bytes) &&
         table_fits)
         return true;
-    endpoint_.note_problem(
-        fmt::format("rank {} announced {} bytes in messages of their own ({}, of window {}, tag number {}, {} in the "
-                    "place of the offset); they may be 1 to {} with tag numbers up to {}: the request was dropped; {}",
-                    origin.rank, request.size, row_of(request.kind)->name, request.window, request.tag, request.offset,
-                    staged ? limits_.staging_bytes : ~std::uint64_t{0}, largest_tag_number_, fault_of_builds));
+    endpoint_.note_problem(fmt::format(
+        "rank {} announced {} bytes in messages of their own ({}, of window {}, tag number {}, {} in the "
+        "place of the offset); they may be 1 to {} with tag numbers up to {}: the request was dropped; {}",
+        origin.rank.value, request.size, row_of(request.kind)->name, request.window, request.tag, request.offset,
+        staged ? limits_.staging_bytes : ~std::uint64_t{0}, largest_tag_number_, fault_of_builds));
     return false;
 }
 
@@ -208,7 +208,7 @@ bool ServedTransfers::receive_into_scrap(Put& put, std::uint64_t pieces) {
         endpoint_.note_problem(
             fmt::format("no memory for {} bytes that rank {} puts to window {}, whose memory is gone: they cannot be "
                         "received, so that rank {} cannot send them; flush, or close the window, before it is freed",
-                        put.bytes, put.peer->rank, put.window, put.peer->rank));
+                        put.bytes, put.peer->rank.value, put.window, put.peer->rank.value));
         release(put);
         return false;
     }
@@ -238,8 +238,8 @@ void ServedTransfers::complete(const Purpose& purpose, const MPI_Status& status)
 
 void ServedTransfers::finish(Put& put) {
     if (!put.dropped && put.arrived != put.bytes) {
-        endpoint_.note_problem(fmt::format("rank {} sent {} bytes of a put of {} to window {}; {}", put.peer->rank,
-                                           put.arrived, put.bytes, put.window, fault_of_builds));
+        endpoint_.note_problem(fmt::format("rank {} sent {} bytes of a put of {} to window {}; {}",
+                                           put.peer->rank.value, put.arrived, put.bytes, put.window, fault_of_builds));
         put.dropped = true;
     }
     if (!put.dropped && put.staging != StagingBuffers::none)

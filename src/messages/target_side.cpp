@@ -61,7 +61,8 @@ void TargetSide::receive(const MPI_Status& status) {
     problem.attempt([&] {
         if (packet.size() < sizeof(PacketHeader)) {
             endpoint_.note_problem(fmt::format("rank {} sent {} bytes instead of requests, which begin with {}; {}",
-                                               origin.rank, packet.size(), sizeof(PacketHeader), fault_of_builds));
+                                               origin.rank.value, packet.size(), sizeof(PacketHeader),
+                                               fault_of_builds));
             packet = {};
         } else {
             packet = packet.subspan(sizeof(PacketHeader));
@@ -78,7 +79,7 @@ void TargetSide::receive(const MPI_Status& status) {
 void TargetSide::park(Peer& origin, std::span<const std::byte> packet) {
     const auto drop_packet = [&](const std::string& why) {
         endpoint_.note_problem(
-            fmt::format("{} bytes of requests of rank {} were dropped: {}", packet.size(), origin.rank, why));
+            fmt::format("{} bytes of requests of rank {} were dropped: {}", packet.size(), origin.rank.value, why));
         replies_.acknowledge(origin);
     };
     try {
@@ -176,7 +177,7 @@ bool TargetSide::answer_fits(const Peer& origin, const Request& request, std::ui
     endpoint_.note_problem(
         fmt::format("rank {} asked for {} bytes in one packet ({}), which holds {} of an answer: the request "
                     "was dropped; {}",
-                    origin.rank, bytes, row_of(request.kind)->name, largest_answer_, fault_of_builds));
+                    origin.rank.value, bytes, row_of(request.kind)->name, largest_answer_, fault_of_builds));
     return false;
 }
 
@@ -259,7 +260,7 @@ void TargetSide::note_senseless(const Peer& origin, const Request& request) {
     endpoint_.note_problem(fmt::format(
         "rank {} sent a {} that makes no sense here (rank {}, {} collective calls, reason {}): it was "
         "ignored; {}",
-        origin.rank, row_of(request.kind)->name, request.offset, request.size, request.tag, fault_of_builds));
+        origin.rank.value, row_of(request.kind)->name, request.offset, request.size, request.tag, fault_of_builds));
 }
 
 void TargetSide::handle_peer_left(Peer& origin, const Request& request) {

@@ -9,17 +9,17 @@ namespace {
 
 constexpr int bits = 64;
 
-constexpr std::uint64_t bit_of(int target) { return std::uint64_t{1} << (target % bits); }
-constexpr std::size_t word_of(int target) { return static_cast<std::size_t>(target / bits); }
+constexpr std::uint64_t bit_of(Rank target) { return std::uint64_t{1} << (target.value % bits); }
+constexpr std::size_t word_of(Rank target) { return static_cast<std::size_t>(target.value / bits); }
 
 } // namespace
 
 bool WindowTargets::needs_care() noexcept { return support::mpi_kind == support::MpiKind::mpich; }
 
-int WindowTargets::enter(MPI_Win window, int ranks, int own_rank) {
+int WindowTargets::enter(MPI_Win window, int ranks, Rank own_rank) {
     if (!needs_care()) return MPI_SUCCESS;
-    const int first = ranks > few ? own_rank : 0;
-    const int end = ranks > few ? own_rank + 1 : ranks;
+    const int first = ranks > few ? own_rank.value : 0;
+    const int end = ranks > few ? own_rank.value + 1 : ranks;
     // A lock enters its target, and sends nothing if it need not be checked.
     for (int target = first; target < end; ++target) {
         if (const int code = MPI_Win_lock(MPI_LOCK_SHARED, target, MPI_MODE_NOCHECK, window); code != MPI_SUCCESS)
@@ -33,7 +33,7 @@ void WindowTargets::keep_apart(int ranks) {
     entered_ = std::make_unique<std::atomic<std::uint64_t>[]>(word_of(ranks - 1) + 1);
 }
 
-void WindowTargets::IssuedOperation::begin(WindowTargets& targets, int target) {
+void WindowTargets::IssuedOperation::begin(WindowTargets& targets, Rank target) {
     const std::atomic<std::uint64_t>& word = targets.entered_[word_of(target)];
     targets_ = &targets;
     target_ = target;

@@ -2,6 +2,8 @@
 
 #include "src/support/mutex.hpp"
 
+#include <lapwing/rank.hpp>
+
 #include <mpi.h>
 
 #include <atomic>
@@ -27,7 +29,7 @@ public:
     /// Local, before a window's first epoch: enters the rank's own target, and all of up to this many ranks, where MPI
     /// needs it. Returns an error code of MPI's.
     static constexpr int few = 64;
-    [[nodiscard]] static int enter(MPI_Win window, int ranks, int own_rank);
+    [[nodiscard]] static int enter(MPI_Win window, int ranks, Rank own_rank);
     /// Whether MPI needs operations to be kept apart if several threads call it.
     [[nodiscard]] static bool needs_care() noexcept;
     /// By one thread, before operations: keeps apart those on a window of `ranks` ranks. Takes one bit a rank.
@@ -36,7 +38,7 @@ public:
     /// Held while an operation on `target` is issued, not while it is waited for.
     class IssuedOperation {
     public:
-        IssuedOperation(WindowTargets& targets, int target) {
+        IssuedOperation(WindowTargets& targets, Rank target) {
             if (targets.entered_ != nullptr) [[unlikely]]
                 begin(targets, target);
         }
@@ -48,10 +50,10 @@ public:
         IssuedOperation& operator=(const IssuedOperation&) = delete;
 
     private:
-        void begin(WindowTargets& targets, int target);
+        void begin(WindowTargets& targets, Rank target);
         void end();
         WindowTargets* targets_ = nullptr;
-        int target_ = 0;
+        Rank target_ = 0;
         bool alone_ = false;
     };
 

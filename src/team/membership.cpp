@@ -99,12 +99,14 @@ LeaveReason Membership::reason_to_follow() {
     return {LeaveReason::others, static_cast<std::uint32_t>(left_.front().rank) & 0xFFFFFF};
 }
 
-bool Membership::has_left(int rank) {
+bool Membership::has_left(Rank rank) {
     const std::lock_guard guard{mutex_};
     return is_left(rank);
 }
 
-bool Membership::is_left(int rank) const { return std::ranges::find(left_, rank, &LeftPeer::rank) != left_.end(); }
+bool Membership::is_left(Rank rank) const {
+    return std::ranges::find(left_, rank.value, &LeftPeer::rank) != left_.end();
+}
 
 void Membership::check(const char* call, int target) {
     const std::lock_guard guard{mutex_};

@@ -4,6 +4,8 @@
 #include "src/support/mutex.hpp"
 #include "src/team/barrier.hpp"
 
+#include <lapwing/rank.hpp>
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -50,7 +52,7 @@ public:
     [[nodiscard]] bool troubled() const noexcept { return troubled_.load(std::memory_order_relaxed); }
     /// A rank is known to have left.
     [[nodiscard]] bool broken() const noexcept { return broken_.load(std::memory_order_acquire); }
-    [[nodiscard]] bool has_left(int rank);
+    [[nodiscard]] bool has_left(Rank rank);
     /// Throws when the trouble keeps `call` from completing: MpiError or Error with what progress failed with,
     /// PeerLeftError when `target` has left.
     void check(const char* call, int target);
@@ -94,7 +96,7 @@ private:
     static constexpr std::size_t most_left = 16;
 
     /// The caller holds the engine's mutex or mutex_.
-    [[nodiscard]] bool is_left(int rank) const;
+    [[nodiscard]] bool is_left(Rank rank) const;
     void notify(const LeftPeer& peer);
     void break_up() noexcept {
         broken_.store(true, std::memory_order_release);

@@ -100,7 +100,7 @@ void ProgressDriver::serve_at_call(std::uint32_t mask) {
     TeamRegistry::instance().serve_others(this);
 }
 
-void ProgressDriver::wake(int target, std::atomic<Awake>& last, Awake wanted) {
+void ProgressDriver::wake(Rank target, std::atomic<Awake>& last, Awake wanted) {
     if (target == rank_) return;
     // If there is no room for the request now, the next operation tries again.
     if (engine_.try_wake(target)) last.store(wanted, std::memory_order_relaxed);

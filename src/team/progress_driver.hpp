@@ -7,6 +7,7 @@
 #include "src/team/barrier.hpp"
 #include "src/team/membership.hpp"
 
+#include <lapwing/rank.hpp>
 #include <lapwing/settings.hpp>
 #include <lapwing/team.hpp>
 
@@ -49,12 +50,13 @@ public:
 
     /// Makes sure that the progress thread of `target` polls: for operations that MPI carries out without Lapwing's
     /// engine seeing them. Costs a load and a compare when that was done a few milliseconds ago.
-    void keep_awake(int target) {
+    void keep_awake(Rank target) {
         if (awake_ == nullptr) return;
         const Awake wanted =
-            static_cast<Awake>(static_cast<unsigned>(target)) << 32 | tick_.load(std::memory_order_relaxed);
+            static_cast<Awake>(static_cast<unsigned>(target.value)) << 32 | tick_.load(std::memory_order_relaxed);
         // Hashed, since neighbours in a grid are powers of 2 apart.
-        std::atomic<Awake>& last = awake_[(static_cast<std::uint32_t>(target) * 0x9e3779b1U) >> (32 - awake_bits)];
+        std::atomic<Awake>& last =
+            awake_[(static_cast<std::uint32_t>(target.value) * 0x9e3779b1U) >> (32 - awake_bits)];
         if (last.load(std::memory_order_relaxed) != wanted) wake(target, last, wanted);
     }
 
@@ -110,7 +112,7 @@ public:
 private:
     /// A rank, and the tick in which it was last woken.
     using Awake = std::uint64_t;
-    void wake(int target, std::atomic<Awake>& last, Awake wanted);
+    void wake(Rank target, std::atomic<Awake>& last, Awake wanted);
     void serve_at_call(std::uint32_t mask);
     /// Whether a computation thread streams transfers: how many it has started since the last look.
     [[nodiscard]] bool is_streaming(Clock::time_point now) noexcept;

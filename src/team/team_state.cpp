@@ -171,9 +171,9 @@ mpi::ProbeResult TeamState::try_windows(mpi::WindowKind kind, bool adopted, int 
                               .unit = unit});
 }
 
-Path TeamState::path(int target) const noexcept {
+Path TeamState::path(Rank target) const noexcept {
     if (target == rank_) return Path::self;
-    return topology_->node_index(target) >= 0 ? Path::direct : paths_.network;
+    return topology_->node_index(target.value) >= 0 ? Path::direct : paths_.network;
 }
 
 void TeamState::require_open(const char* call) const {
@@ -220,15 +220,15 @@ void TeamState::give_up(Memory memory) noexcept {
     given_up_.push_back(std::move(memory));
 }
 
-void TeamState::look_after(support::WaitTimer& timer, const char* call, int target) {
+void TeamState::look_after(support::WaitTimer& timer, const char* call, Rank target) {
     if (timer.elapsed() < support::WaitTimer::suspicious) return;
     if (target == Membership::next_collective) synchronisation_->look_for_mismatch(call);
     if (wait_report_.count() != 0 && timer.first_beyond(wait_report_)) report_wait(timer, call, target);
 }
 
-void TeamState::report_wait(const support::WaitTimer& timer, const char* call, int target) {
+void TeamState::report_wait(const support::WaitTimer& timer, const char* call, Rank target) {
     std::string whom = "other ranks";
-    if (target >= 0) whom = fmt::format("rank {}", target);
+    if (target >= 0) whom = fmt::format("rank {}", target.value);
     else if (target == Membership::next_collective) whom = synchronisation_->missing().value_or(whom);
     support::log_line(fmt::format("{}: {} has waited {} s for {} and goes on waiting{} (LAPWING_WAIT_REPORT)", who_,
                                   call, std::chrono::duration_cast<std::chrono::seconds>(timer.elapsed()).count(), whom,

@@ -14,6 +14,7 @@
 #include "src/team/progress_driver.hpp"
 #include "src/team/synchronisation.hpp"
 
+#include <lapwing/rank.hpp>
 #include <lapwing/settings.hpp>
 #include <lapwing/team.hpp>
 
@@ -75,7 +76,7 @@ public:
     /// `unit` bytes.
     [[nodiscard]] mpi::ProbeResult try_windows(mpi::WindowKind kind, bool adopted, int unit = 1) const;
     [[nodiscard]] const PathChoice& paths() const noexcept { return paths_; }
-    [[nodiscard]] Path path(int target) const noexcept;
+    [[nodiscard]] Path path(Rank target) const noexcept;
     /// Puts and gets of fewer bytes are messages on the path rma, too. 0: none.
     [[nodiscard]] std::uint64_t least_rma_bytes() const noexcept {
         constexpr std::uint64_t largest_small = 8192; // for more the bytes cost more than the start
@@ -106,7 +107,7 @@ public:
     /// different collective calls; `call` goes into the message. A wait of some seconds is reported on standard error,
     /// once.
     template <class Done>
-    void wait_until(Done&& done, const char* call, int target = Membership::any_rank) {
+    void wait_until(Done&& done, const char* call, Rank target = Membership::any_rank) {
         if (done()) return;
         const ProgressDriver::Driving driving{*progress_driver_};
         support::Backoff backoff{topology_->processors().share()};
@@ -118,15 +119,15 @@ public:
             // Once true, it must not be asked again: some conditions start an operation.
             if (membership_->troubled()) {
                 if (done()) return;
-                membership_->check(call, target);
+                membership_->check(call, target.value);
             }
             if (timer.looks_up()) [[unlikely]]
                 look_after(timer, call, target);
         }
     }
     /// Throws PeerLeftError when `target` has left, so that an operation on it would never complete.
-    void check_reachable(const char* call, int target) {
-        if (membership_->troubled()) membership_->check(call, target);
+    void check_reachable(const char* call, Rank target) {
+        if (membership_->troubled()) membership_->check(call, target.value);
     }
     /// Throws the failure of progress, or that MPI is finalized.
     void check_usable(const char* call) { check_reachable(call, rank_); }
@@ -166,8 +167,8 @@ private:
     /// Says once per process that ranks have to make progress themselves.
     void report_no_thread() const;
     /// A wait takes long: looks for mismatches, and says once what it waits for.
-    void look_after(support::WaitTimer& timer, const char* call, int target);
-    void report_wait(const support::WaitTimer& timer, const char* call, int target);
+    void look_after(support::WaitTimer& timer, const char* call, Rank target);
+    void report_wait(const support::WaitTimer& timer, const char* call, Rank target);
     void wait(MPI_Request& request, const char* call);
     void give_up(Memory memory) noexcept;
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <lapwing/rank.hpp>
+
 #include <cstdint>
 
 namespace lapwing::detail::transport {
@@ -12,8 +14,8 @@ struct Access {
         update, ///< reads and writes there, as an atomic does, or writes only some of these bytes
     };
 
-    int target = 0;
-    std::uint64_t offset = 0;
+    Rank target = 0;
+    Offset offset = 0;
     std::uint64_t bytes = 0;
     Kind kind = Kind::read;
     const char* call = "Window::access"; ///< for messages: "Window::get"
@@ -48,7 +50,7 @@ protected:
 
 /// Bytes of a rank, among those of an access.
 struct Place {
-    std::uint64_t offset = 0;
+    Offset offset = 0;
     std::uint64_t bytes = 0;
 };
 

@@ -2,13 +2,13 @@
 
 namespace lapwing::detail::transport {
 
-std::vector<int> AccessLedger::ranks_of_adds() const {
-    std::vector<int> ranks;
-    sent_adds_.for_each_written_rank([&](int rank) { ranks.push_back(rank); });
+std::vector<Rank> AccessLedger::ranks_of_adds() const {
+    std::vector<Rank> ranks;
+    sent_adds_.for_each_written_rank([&](Rank rank) { ranks.push_back(rank); });
     return ranks;
 }
 
-void AccessLedger::complete(int target, Versions versions) noexcept {
+void AccessLedger::complete(Rank target, Versions versions) noexcept {
     LAPWING_ASSERT(versions.messages <= messages_started_.load(std::memory_order_relaxed));
     if (target != any_rank) {
         outstanding_.complete(target, versions.transfers);

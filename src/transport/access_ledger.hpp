@@ -6,6 +6,8 @@
 #include "src/transport/window_facts.hpp"
 #include "src/transport/window_transfer.hpp"
 
+#include <lapwing/rank.hpp>
+
 #include <boost/intrusive/list.hpp>
 
 #include <array>
@@ -20,7 +22,7 @@ namespace lapwing::detail::transport {
 class AccessLedger {
 public:
     using Carrier = OutstandingAccesses::Carrier;
-    static constexpr int any_rank = -1;
+    static constexpr Rank any_rank{-1};
 
     explicit AccessLedger(WindowFacts& facts) noexcept : facts_{facts} {}
     AccessLedger(const AccessLedger&) = delete;
@@ -49,7 +51,7 @@ public:
     void enter(WindowTransfer& transfer) { transfers_.push_back(transfer); }
     /// A message has been given to the engine; with the mutex held if it is recorded under it, too. Not before: a flush
     /// by another thread in between would count it as complete.
-    void count_message(int target) noexcept {
+    void count_message(Rank target) noexcept {
         // Release: a thread that counts it as started sees the engine busy with it, too.
         const std::uint64_t number = messages_started_.fetch_add(1, std::memory_order_release) + 1;
         last_message_[place(target)].store(number, std::memory_order_relaxed);
@@ -65,7 +67,7 @@ public:
         return messages_complete_.load(std::memory_order_acquire) != messages_started_.load(std::memory_order_relaxed);
     }
     /// Whether a message to this rank, or to one that shares its place, may be under way.
-    [[nodiscard]] bool may_have_message(int target) const noexcept {
+    [[nodiscard]] bool may_have_message(Rank target) const noexcept {
         return last_message_[place(target)].load(std::memory_order_relaxed) >
                messages_complete_.load(std::memory_order_relaxed);
     }
@@ -79,10 +81,10 @@ public:
                sent_adds_.conflicts(access.target, access.offset, access.bytes, true);
     }
     [[nodiscard]] const OutstandingAccesses& outstanding() const noexcept { return outstanding_; }
-    [[nodiscard]] bool touches(int target) const noexcept {
+    [[nodiscard]] bool touches(Rank target) const noexcept {
         return outstanding_.touches(target) || sent_adds_.touches(target);
     }
-    [[nodiscard]] std::vector<int> ranks_of_adds() const;
+    [[nodiscard]] std::vector<Rank> ranks_of_adds() const;
 
     /// What was under way at a time: operations that other threads start later may not be complete when these are.
     struct Versions {
@@ -94,8 +96,8 @@ public:
         return {outstanding_.version(), sent_adds_.version(), messages_started_.load(std::memory_order_acquire)};
     }
     /// Everything to `target`, or to any rank, that was under way then is complete.
-    void complete(int target, Versions versions) noexcept;
-    void complete_adds(int target, Versions versions) noexcept { sent_adds_.complete(target, versions.adds); }
+    void complete(Rank target, Versions versions) noexcept;
+    void complete_adds(Rank target, Versions versions) noexcept { sent_adds_.complete(target, versions.adds); }
 
     // Without the mutex:
     /// A transfer that is complete.
@@ -118,7 +120,9 @@ private:
     /// The number of the last message to a rank, so that a rank that leaves is reported only to windows that had
     /// something under way to it. Many ranks share a place.
     static constexpr std::size_t places = 64;
-    [[nodiscard]] static std::size_t place(int target) noexcept { return static_cast<std::size_t>(target) % places; }
+    [[nodiscard]] static std::size_t place(Rank target) noexcept {
+        return static_cast<std::size_t>(target.value) % places;
+    }
     std::array<std::atomic<std::uint64_t>, places> last_message_{};
 };
 

@@ -24,7 +24,7 @@ void MessageTransport::wait(messages::Operation& operation, const BegunAccess& a
 }
 
 void MessageTransport::throw_dropped(const char* call) {
-    if (const int target = engine().take_dropped(facts_.number); target >= 0) throw_freed_at(facts_, call, target);
+    if (const Rank target = engine().take_dropped(facts_.number); target >= 0) throw_freed_at(facts_, call, target);
 }
 
 void MessageTransport::nudge_progress(const BegunAccess& access, std::uint64_t bytes) const noexcept {
@@ -113,7 +113,7 @@ std::unique_ptr<PendingTransfer> MessageTransport::start_put(const BegunAccess& 
     return {};
 }
 
-std::unique_ptr<ServiceTransfer> MessageTransport::start_get_part(const BegunAccess& access, std::uint64_t offset,
+std::unique_ptr<ServiceTransfer> MessageTransport::start_get_part(const BegunAccess& access, Offset offset,
                                                                   std::span<std::byte> destination) {
     auto transfer = start_transfer(access, destination.size(), destination.data(), [&](messages::Operation& operation) {
         return engine().try_get(operation, access.target, facts_.number, offset, destination.size(), false);
@@ -122,7 +122,7 @@ std::unique_ptr<ServiceTransfer> MessageTransport::start_get_part(const BegunAcc
     return transfer;
 }
 
-std::unique_ptr<ServiceTransfer> MessageTransport::start_put_part(const BegunAccess& access, std::uint64_t offset,
+std::unique_ptr<ServiceTransfer> MessageTransport::start_put_part(const BegunAccess& access, Offset offset,
                                                                   std::span<const std::byte> source) {
     auto transfer = start_transfer(access, source.size(), nullptr, [&](messages::Operation& operation) {
         return engine().try_put(operation, access.target, facts_.number, offset, source.data(), source.size());
@@ -177,7 +177,7 @@ void MessageTransport::fetch(const BegunAccess& access, mpi::AtomicOperation ope
                                     .operation = operation,
                                     .type = type,
                                     .window = facts_.number,
-                                    .offset = access.offset};
+                                    .offset = access.offset.bytes};
     atomic(access, request, payload, result);
 }
 
@@ -190,7 +190,7 @@ void MessageTransport::compare_swap(const BegunAccess& access, mpi::AtomicType t
                                     .type = type,
                                     .is_compare_swap = 1,
                                     .window = facts_.number,
-                                    .offset = access.offset};
+                                    .offset = access.offset.bytes};
     atomic(access, request, payload, result);
 }
 
@@ -218,36 +218,36 @@ void MessageTransport::adds(const BegunAccess& access, AddKind kind, std::span<c
 
 // ---- flushes --------------------------------------------------------------------------------------------------------
 
-void MessageTransport::finish_flush(int target, messages::Engine::FlushTicket ticket) {
+void MessageTransport::finish_flush(Rank target, messages::Engine::FlushTicket ticket) {
     if (engine().flushed(target, ticket)) return;
     facts_.statistics.add(Counter::service_flushes);
     facts_.state.wait_until([&] { return engine().flushed(target, ticket); }, "Window::flush", target);
 }
 
-void MessageTransport::flush(std::span<const int> targets) {
+void MessageTransport::flush(std::span<const Rank> targets) {
     // Start all before waiting for the first.
     std::vector<messages::Engine::FlushTicket> tickets;
-    for (const int target : targets) tickets.push_back(start_flush(target));
+    for (const Rank target : targets) tickets.push_back(start_flush(target));
     for (std::size_t i = 0; i < targets.size(); ++i)
         facts_.state.wait_until([&] { return engine().flushed(targets[i], tickets[i]); }, "Window::flush", targets[i]);
     facts_.statistics.add(Counter::service_flushes);
 }
 
-std::vector<int> MessageTransport::flush() {
-    std::vector<int> targets = engine().busy_targets();
+std::vector<Rank> MessageTransport::flush() {
+    std::vector<Rank> targets = engine().busy_targets();
     team::Membership& membership = facts_.state.membership();
-    const auto has_messages_of_this_window = [this](int target) {
+    const auto has_messages_of_this_window = [this](Rank target) {
         const support::BiasedMutex::Guard guard{ledger_.mutex()};
         return ledger_.touches(target) || ledger_.may_have_message(target);
     };
     // A rank that left may not have acknowledged a leave notice, rather than an access of this window.
     if (membership.broken())
         std::erase_if(targets,
-                      [&](int target) { return membership.has_left(target) && !has_messages_of_this_window(target); });
+                      [&](Rank target) { return membership.has_left(target) && !has_messages_of_this_window(target); });
     // Start all before waiting for the first.
     std::vector<messages::Engine::FlushTicket> tickets;
-    for (const int target : targets) tickets.push_back(start_flush(target));
-    std::vector<int> lost;
+    for (const Rank target : targets) tickets.push_back(start_flush(target));
+    std::vector<Rank> lost;
     support::FirstProblem problem;
     for (std::size_t i = 0; i < targets.size(); ++i)
         problem.attempt([&] {

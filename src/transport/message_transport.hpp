@@ -6,6 +6,8 @@
 #include "src/transport/add_kind.hpp"
 #include "src/transport/transport.hpp"
 
+#include <lapwing/rank.hpp>
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -41,9 +43,9 @@ public:
     void put_runs(const BegunAccess& access, std::span<const Place> places, messages::RunsMessage& runs);
 
     // Non-blocking. The bytes at `offset` are among those of the access, which may be more.
-    [[nodiscard]] std::unique_ptr<ServiceTransfer> start_get_part(const BegunAccess& access, std::uint64_t offset,
+    [[nodiscard]] std::unique_ptr<ServiceTransfer> start_get_part(const BegunAccess& access, Offset offset,
                                                                   std::span<std::byte> destination);
-    [[nodiscard]] std::unique_ptr<ServiceTransfer> start_put_part(const BegunAccess& access, std::uint64_t offset,
+    [[nodiscard]] std::unique_ptr<ServiceTransfer> start_put_part(const BegunAccess& access, Offset offset,
                                                                   std::span<const std::byte> source);
     /// The owner unpacks: `message` is a datatype::RunTable of `table_bytes` and the bytes for its places, at most
     /// Engine::largest_staged() together. It stays until the transfer is complete.
@@ -65,13 +67,13 @@ public:
     void adds(const BegunAccess& access, AddKind kind, std::span<const messages::AddPayload> adds);
 
     /// Waits until messages to the targets that were given to the engine before are carried out.
-    void flush(std::span<const int> targets);
+    void flush(std::span<const Rank> targets);
     /// The same for all targets that have some.
     /// Tries all, whatever happens to the first. Returns the ranks that left with messages of this window under way.
-    [[nodiscard]] std::vector<int> flush();
+    [[nodiscard]] std::vector<Rank> flush();
     /// Two halves of one target's flush.
-    [[nodiscard]] messages::Engine::FlushTicket start_flush(int target) { return engine().start_flush(target); }
-    void finish_flush(int target, messages::Engine::FlushTicket ticket);
+    [[nodiscard]] messages::Engine::FlushTicket start_flush(Rank target) { return engine().start_flush(target); }
+    void finish_flush(Rank target, messages::Engine::FlushTicket ticket);
 
     /// After a flush: throws UsageError when a target has dropped some of the window's messages that were flushed.
     void check_dropped(const char* call) {

@@ -2,6 +2,8 @@
 
 #include "src/support/assert.hpp"
 
+#include <lapwing/rank.hpp>
+
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
@@ -30,19 +32,20 @@ public:
     [[nodiscard]] bool empty() const noexcept { return count_.load(std::memory_order_acquire) == 0; }
     [[nodiscard]] bool full() const noexcept { return count_.load(std::memory_order_relaxed) >= most; }
 
-    [[nodiscard]] bool conflicts(int rank, std::uint64_t offset, std::uint64_t bytes, bool write) const noexcept {
+    [[nodiscard]] bool conflicts(Rank rank, Offset offset, std::uint64_t bytes, bool write) const noexcept {
         if (bytes == 0) return false;
-        const std::uint64_t end = offset + bytes;
-        const auto at = first_reaching(rank, offset + 1);
+        const std::uint64_t begin = offset.bytes;
+        const std::uint64_t end = begin + bytes;
+        const auto at = first_reaching(rank, begin + 1);
         if (at != writes_.end() && at->rank == rank && at->begin < end) return true;
         return write && std::ranges::any_of(reads_, [&](const Read& read) {
-                   return read.rank == rank && offset < read.end && read.begin < end;
+                   return read.rank == rank && begin < read.end && read.begin < end;
                });
     }
 
-    void add_write(int rank, std::uint64_t offset, std::uint64_t bytes, Carrier carrier) {
+    void add_write(Rank rank, Offset offset, std::uint64_t bytes, Carrier carrier) {
         ++version_;
-        Write added{rank, offset, offset + bytes, version_, carrier == Carrier::window};
+        Write added{rank, offset.bytes, offset.bytes + bytes, version_, carrier == Carrier::window};
         if (writes_.empty()) [[likely]] { // nothing to join: every put that a flush follows
             writes_.push_back(added);
             return count();
@@ -64,9 +67,9 @@ public:
     }
 
     /// `transfer` is the read's name for finish_read().
-    void add_read(int rank, std::uint64_t offset, std::uint64_t bytes, const void* transfer, Carrier carrier) {
+    void add_read(Rank rank, Offset offset, std::uint64_t bytes, const void* transfer, Carrier carrier) {
         ++version_;
-        reads_.push_back({rank, offset, offset + bytes, version_, transfer, carrier == Carrier::window});
+        reads_.push_back({rank, offset.bytes, offset.bytes + bytes, version_, transfer, carrier == Carrier::window});
         count();
     }
     /// The read is complete; nothing happens if that is known already.
@@ -88,7 +91,7 @@ public:
         count();
     }
     /// The operations that were there when version() was `version` are complete: those to one rank, or all.
-    void complete(int rank, std::uint64_t version) noexcept {
+    void complete(Rank rank, std::uint64_t version) noexcept {
         const auto done = [&](const auto& access) { return access.rank == rank && access.version <= version; };
         if (writes_.size() == 1) [[likely]] {
             if (done(writes_[0])) writes_.clear();
@@ -107,7 +110,7 @@ public:
     }
 
     /// Whether there are accesses to `rank`.
-    [[nodiscard]] bool touches(int rank) const noexcept {
+    [[nodiscard]] bool touches(Rank rank) const noexcept {
         if (!writes_.empty() && writes_.back().rank == rank) [[likely]]
             return true;
         const auto at = first_reaching(rank, 0);
@@ -115,7 +118,7 @@ public:
                std::ranges::any_of(reads_, [rank](const Read& read) { return read.rank == rank; });
     }
     /// Whether there are accesses to `rank` that MPI's window carries.
-    [[nodiscard]] bool touches_by_window(int rank) const noexcept {
+    [[nodiscard]] bool touches_by_window(Rank rank) const noexcept {
         return written_by_window(rank) || read_by_window(rank, reads_.end());
     }
     /// Calls `visit(rank)` once for each rank with writes under way.
@@ -127,7 +130,7 @@ public:
     /// Calls `visit(rank)` once for each rank with accesses under way that MPI's window carries.
     template <class Visit>
     void for_each_rank_by_window(Visit&& visit) const {
-        int last = -1;
+        Rank last = -1;
         for (const Write& write : writes_)
             if (write.by_window && write.rank != last) visit(last = write.rank);
         for (auto read = reads_.begin(); read != reads_.end(); ++read)
@@ -150,14 +153,14 @@ public:
 
 private:
     struct Write {
-        int rank = 0;
+        Rank rank = 0;
         std::uint64_t begin = 0;
         std::uint64_t end = 0;
         std::uint64_t version = 0; ///< of the latest that was joined
         bool by_window = true;     ///< one of those that were joined, at least
     };
     struct Read {
-        int rank = 0;
+        Rank rank = 0;
         std::uint64_t begin = 0;
         std::uint64_t end = 0;
         std::uint64_t version = 0;
@@ -165,21 +168,21 @@ private:
         bool by_window = true;
     };
 
-    [[nodiscard]] bool written_by_window(int rank) const noexcept {
+    [[nodiscard]] bool written_by_window(Rank rank) const noexcept {
         for (auto write = first_reaching(rank, 0); write != writes_.end() && write->rank == rank; ++write)
             if (write->by_window) return true;
         return false;
     }
     /// Among the reads before `end`.
-    [[nodiscard]] bool read_by_window(int rank, std::vector<Read>::const_iterator end) const noexcept {
+    [[nodiscard]] bool read_by_window(Rank rank, std::vector<Read>::const_iterator end) const noexcept {
         return std::any_of(reads_.begin(), end,
                            [rank](const Read& read) { return read.rank == rank && read.by_window; });
     }
 
     /// The first write to `rank` that ends at `offset` or after it, or else the first one after those to `rank`.
-    [[nodiscard]] std::vector<Write>::const_iterator first_reaching(int rank, std::uint64_t offset) const noexcept {
+    [[nodiscard]] std::vector<Write>::const_iterator first_reaching(Rank rank, Offset offset) const noexcept {
         return std::ranges::partition_point(writes_, [&](const Write& write) {
-            return write.rank < rank || (write.rank == rank && write.end < offset);
+            return write.rank < rank || (write.rank == rank && write.end < offset.bytes);
         });
     }
     void count() noexcept {

@@ -21,9 +21,9 @@ constexpr bool is_open_mpi = support::mpi_kind == support::MpiKind::open_mpi;
 
 void RmaTransport::throw_error(int code, const char* mpi_call, const Access& access) const {
     constexpr std::size_t prefix = std::char_traits<char>::length("Window::");
-    support::throw_mpi_error(
-        code, mpi_call,
-        fmt::format("{} at offset {} of rank {}", facts_.who(access.call + prefix), access.offset, access.target));
+    support::throw_mpi_error(code, mpi_call,
+                             fmt::format("{} at offset {} of rank {}", facts_.who(access.call + prefix),
+                                         access.offset.bytes, access.target.value));
 }
 
 template <class Piece>
@@ -38,12 +38,12 @@ template <class Piece>
         [&](std::uint64_t begin, int size) { piece(begin, size, at + static_cast<MPI_Aint>(begin / unit)); }, unit);
 }
 
-bool RmaTransport::finish_locally(int target) {
+bool RmaTransport::finish_locally(Rank target) {
     // The cheaper call over TCP. Not with MPICH: 4.0.2 returns from it before the data has moved when several threads
     // are at work, too rarely for a trial to find it.
     const bool local = is_open_mpi && facts_.state.paths().progress == ProgressMode::caller;
     const team::ProgressDriver::WaitingInMpi waiting{facts_.state.progress_driver()};
-    check_mpi(local ? MPI_Win_flush_local(target, facts_.remote) : MPI_Win_flush(target, facts_.remote),
+    check_mpi(local ? MPI_Win_flush_local(target.value, facts_.remote) : MPI_Win_flush(target.value, facts_.remote),
               local ? "MPI_Win_flush_local" : "MPI_Win_flush", facts_.state.who());
     return !local;
 }
@@ -51,7 +51,8 @@ bool RmaTransport::finish_locally(int target) {
 void RmaTransport::get(const BegunAccess& access, std::span<std::byte> destination) {
     keep_awake(access.target);
     for_each_piece(access, [&](std::uint64_t begin, int bytes, MPI_Aint at) {
-        check(MPI_Get(destination.data() + begin, bytes, MPI_BYTE, access.target, at, bytes, MPI_BYTE, facts_.remote),
+        check(MPI_Get(destination.data() + begin, bytes, MPI_BYTE, access.target.value, at, bytes, MPI_BYTE,
+                      facts_.remote),
               "MPI_Get", access);
     });
     finish_locally(access.target);
@@ -80,8 +81,8 @@ void RmaTransport::put(const BegunAccess& access, std::span<const std::byte> sou
         const std::byte* const from = staged ? stage(source) : source.data();
         ledger_.enter(access, nullptr, AccessLedger::Carrier::window);
         for_each_piece(access, [&](std::uint64_t begin, int bytes, MPI_Aint at) {
-            check(MPI_Put(from + begin, bytes, MPI_BYTE, access.target, at, bytes, MPI_BYTE, facts_.remote), "MPI_Put",
-                  access);
+            check(MPI_Put(from + begin, bytes, MPI_BYTE, access.target.value, at, bytes, MPI_BYTE, facts_.remote),
+                  "MPI_Put", access);
         });
         // Complete at the target, too, with what went there before it; unless that went as messages.
         if (!staged && finish_locally(access.target) && !ledger_.messages_under_way())
@@ -107,8 +108,8 @@ std::unique_ptr<RmaTransfer> RmaTransport::start_transfer(const BegunAccess& acc
 
 std::unique_ptr<PendingTransfer> RmaTransport::start_get(const BegunAccess& access, std::span<std::byte> destination) {
     auto transfer = start_transfer(access, [&](std::uint64_t begin, int bytes, MPI_Aint at, MPI_Request* request) {
-        check(MPI_Rget(destination.data() + begin, bytes, MPI_BYTE, access.target, at, bytes, MPI_BYTE, facts_.remote,
-                       request),
+        check(MPI_Rget(destination.data() + begin, bytes, MPI_BYTE, access.target.value, at, bytes, MPI_BYTE,
+                       facts_.remote, request),
               "MPI_Rget", access);
     });
     facts_.statistics.add(Counter::rma_gets, Counter::rma_get_bytes, destination.size());
@@ -121,7 +122,7 @@ std::unique_ptr<PendingTransfer> RmaTransport::start_put(const BegunAccess& acce
         return {};
     }
     auto transfer = start_transfer(access, [&](std::uint64_t begin, int bytes, MPI_Aint at, MPI_Request* request) {
-        check(MPI_Rput(source.data() + begin, bytes, MPI_BYTE, access.target, at, bytes, MPI_BYTE, facts_.remote,
+        check(MPI_Rput(source.data() + begin, bytes, MPI_BYTE, access.target.value, at, bytes, MPI_BYTE, facts_.remote,
                        request),
               "MPI_Rput", access);
     });
@@ -138,7 +139,7 @@ void RmaTransport::fetch(const BegunAccess& access, mpi::AtomicOperation operati
     {
         const mpi::WindowTargets::IssuedOperation issued{facts_.targets, access.target};
         code =
-            MPI_Fetch_and_op(operand, result, mpi::mpi_type(type), access.target,
+            MPI_Fetch_and_op(operand, result, mpi::mpi_type(type), access.target.value,
                              *displacement(access.target, access.offset), mpi::mpi_operation(operation), facts_.remote);
     }
     finish_atomic(code, "MPI_Fetch_and_op", access);
@@ -155,7 +156,7 @@ void RmaTransport::compare_swap(const BegunAccess& access, mpi::AtomicType type,
     int code = MPI_SUCCESS;
     {
         const mpi::WindowTargets::IssuedOperation issued{facts_.targets, access.target};
-        code = MPI_Compare_and_swap(desired, expected, result, bits, access.target,
+        code = MPI_Compare_and_swap(desired, expected, result, bits, access.target.value,
                                     *displacement(access.target, access.offset), facts_.remote);
     }
     finish_atomic(code, "MPI_Compare_and_swap", access);
@@ -164,16 +165,16 @@ void RmaTransport::compare_swap(const BegunAccess& access, mpi::AtomicType type,
 void RmaTransport::finish_atomic(int code, const char* mpi_call, const BegunAccess& access) {
     check(code, mpi_call, access);
     const team::ProgressDriver::WaitingInMpi waiting{facts_.state.progress_driver()};
-    check(MPI_Win_flush(access.target, facts_.remote), "MPI_Win_flush", access);
+    check(MPI_Win_flush(access.target.value, facts_.remote), "MPI_Win_flush", access);
     facts_.statistics.add(Counter::rma_atomics);
 }
 
 // ---- flushes --------------------------------------------------------------------------------------------------------
 
-void RmaTransport::flush(int target) {
+void RmaTransport::flush(Rank target) {
     if (facts_.network != Path::rma) return;
     const team::ProgressDriver::WaitingInMpi waiting{facts_.state.progress_driver()};
-    check(MPI_Win_flush(target, facts_.remote), "MPI_Win_flush", {.target = target, .call = "Window::flush"});
+    check(MPI_Win_flush(target.value, facts_.remote), "MPI_Win_flush", {.target = target, .call = "Window::flush"});
     facts_.statistics.add(Counter::rma_flushes);
 }
 
@@ -184,13 +185,13 @@ void RmaTransport::flush() {
     // MPI's works, and saves its component for messages a round trip per target.
     if constexpr (is_open_mpi) {
         int ranks = 0;
-        ledger_.outstanding().for_each_rank_by_window([&](int) { ++ranks; });
+        ledger_.outstanding().for_each_rank_by_window([&](Rank) { ++ranks; });
         if (ranks > 1) {
             check_mpi(MPI_Win_flush_all(facts_.remote), "MPI_Win_flush_all", facts_.state.who());
             return facts_.statistics.add(Counter::rma_flushes);
         }
     }
-    ledger_.outstanding().for_each_rank_by_window([&](int target) { flush(target); });
+    ledger_.outstanding().for_each_rank_by_window([&](Rank target) { flush(target); });
 }
 
 } // namespace lapwing::detail::transport

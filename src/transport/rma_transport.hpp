@@ -5,6 +5,7 @@
 #include "src/transport/transport.hpp"
 
 #include <lapwing/detail/atomic.hpp>
+#include <lapwing/rank.hpp>
 
 #include <mpi.h>
 
@@ -40,16 +41,16 @@ public:
     /// Whether the atomics of all ranks go this way.
     [[nodiscard]] bool carries_atomics() const noexcept { return facts_.mpi_atomics; }
     /// The displacement of `offset` in the MPI window of `target`; nothing if its displacement unit cannot express it.
-    [[nodiscard]] std::optional<MPI_Aint> displacement(int target, std::uint64_t offset) const noexcept {
+    [[nodiscard]] std::optional<MPI_Aint> displacement(Rank target, Offset offset) const noexcept {
         if (facts_.plain_rma) [[likely]]
-            return static_cast<MPI_Aint>(offset);
+            return static_cast<MPI_Aint>(offset.bytes);
         const auto bytes = static_cast<std::uint64_t>(unit(target));
-        if (offset % bytes != 0) return {};
-        return static_cast<MPI_Aint>(offset / bytes);
+        if (offset.bytes % bytes != 0) return {};
+        return static_cast<MPI_Aint>(offset.bytes / bytes);
     }
     /// The displacement unit: that of the program's window, 1 where the window is Lapwing's.
-    [[nodiscard]] int unit(int target) const noexcept {
-        return facts_.units.empty() ? facts_.unit : facts_.units[static_cast<std::size_t>(target)];
+    [[nodiscard]] int unit(Rank target) const noexcept {
+        return facts_.units.empty() ? facts_.unit : facts_.units[static_cast<std::size_t>(target.value)];
     }
 
     void get(const BegunAccess& access, std::span<std::byte> destination) override;
@@ -63,7 +64,7 @@ public:
 
     /// With the ledger's mutex held: everything to `target`, or to all ranks with accesses under way, is complete
     /// there.
-    void flush(int target);
+    void flush(Rank target);
     void flush();
 
 private:
@@ -74,7 +75,7 @@ private:
     [[nodiscard]] const std::byte* stage(std::span<const std::byte> source);
     /// Waits until MPI has read and written the origin's memory of operations to `target`. Returns whether they are
     /// complete at the target, too.
-    bool finish_locally(int target);
+    bool finish_locally(Rank target);
     /// Calls `start(begin, size, displacement, request)` for each piece of a non-blocking transfer.
     template <class Start>
     [[nodiscard]] std::unique_ptr<RmaTransfer> start_transfer(const BegunAccess& access, Start&& start);
@@ -87,7 +88,7 @@ private:
     }
     [[noreturn]] void throw_error(int code, const char* mpi_call, const Access& access) const;
     /// Before a get or put. The trial did not cover memory of the program's own.
-    void keep_awake(int target) {
+    void keep_awake(Rank target) {
         if (facts_.adopted || !facts_.state.paths().data_needs_no_target)
             facts_.state.progress_driver().keep_awake(target);
     }

@@ -35,13 +35,13 @@ void WindowFacts::order_memory() const {
         support::check_mpi(MPI_Win_sync(remote), "MPI_Win_sync", state.who());
 }
 
-void throw_freed_at(const WindowFacts& window, const char* call, int target) {
+void throw_freed_at(const WindowFacts& window, const char* call, Rank target) {
     std::string_view name{call};
     if (constexpr std::string_view room = "Window::"; name.starts_with(room)) name.remove_prefix(room.size());
     throw UsageError{fmt::format(
         "{}: {}.{}: rank {} has not done this, since the program had freed the window with MPI_Win_free there "
         "before it came; wait for transfers, and flush or close the window, before",
-        window.state.who(), window.label(), name, target)};
+        window.state.who(), window.label(), name, target.value)};
 }
 
 } // namespace lapwing::detail::transport

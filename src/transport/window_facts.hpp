@@ -4,6 +4,7 @@
 #include "src/team/team_state.hpp"
 
 #include <lapwing/detail/memory_map.hpp>
+#include <lapwing/rank.hpp>
 #include <lapwing/statistics.hpp>
 #include <lapwing/team.hpp>
 
@@ -55,7 +56,7 @@ struct WindowFacts {
     [[nodiscard]] std::string label() const;
     /// "rank 2 of 4: Window("a").get", the start of a message.
     [[nodiscard]] std::string who(const char* call) const;
-    [[nodiscard]] Path path(int target) const noexcept {
+    [[nodiscard]] Path path(Rank target) const noexcept {
         if (target == map.own_rank) return Path::self;
         return map.base(target) != nullptr ? Path::direct : network;
     }
@@ -66,6 +67,6 @@ struct WindowFacts {
 };
 
 /// Throws UsageError: `target` has not carried out a request, since the program had freed the window there.
-[[noreturn]] void throw_freed_at(const WindowFacts& window, const char* call, int target);
+[[noreturn]] void throw_freed_at(const WindowFacts& window, const char* call, Rank target);
 
 } // namespace lapwing::detail::transport

@@ -45,7 +45,7 @@ void WindowTransfer::check_hope(const WindowFacts& window, const char* call) {
             throw UsageError{
                 fmt::format("{}: this rank has left the team, so the transfer with rank {} cannot complete; "
                             "wait for transfers before the team ends",
-                            window.who(call), target_)};
+                            window.who(call), target_.value)};
         team.check_reachable(call, target_);
     } catch (...) {
         give_up();

@@ -4,6 +4,8 @@
 #include "src/support/recycled.hpp"
 #include "src/transport/pending_transfer.hpp"
 
+#include <lapwing/rank.hpp>
+
 #include <boost/container/small_vector.hpp>
 #include <boost/intrusive/list.hpp>
 
@@ -21,7 +23,7 @@ struct WindowFacts;
 class WindowTransfer : public PendingTransfer, public boost::intrusive::list_base_hook<> {
 public:
     /// The caller enters it in the ledger, which it leaves when it is complete.
-    WindowTransfer(AccessLedger& ledger, int target) noexcept : ledger_{&ledger}, target_{target} {}
+    WindowTransfer(AccessLedger& ledger, Rank target) noexcept : ledger_{&ledger}, target_{target} {}
     WindowTransfer(const WindowTransfer&) = delete;
     WindowTransfer& operator=(const WindowTransfer&) = delete;
 
@@ -57,7 +59,7 @@ private:
 
     std::atomic<AccessLedger*> ledger_; ///< null: complete, or lost
     std::atomic<bool> lost_{false};     ///< also seen by a thread that waits for it
-    int target_;
+    Rank target_;
 };
 
 /// Through MPI's one-sided operations.

@@ -49,18 +49,19 @@ public:
     int left = -1; ///< a rank that has left: what is under way to it may end in time, and all else throws PeerLeftError
     std::uint64_t lost = 0; ///< bytes noted
 
-    Token start_get(int rank, std::uint64_t offset, std::span<std::byte> destination) override {
+    Token start_get(lapwing::Rank rank, lapwing::Offset offset, std::span<std::byte> destination) override {
         check_left(rank);
         may_fail();
         ++gets;
         get_bytes += destination.size();
-        return start({.rank = rank, .offset = offset, .destination = destination});
+        return start({.rank = rank.value, .offset = offset.bytes, .destination = destination});
     }
-    Token start_put(int rank, std::uint64_t offset, std::span<const std::byte> source) override {
+    Token start_put(lapwing::Rank rank, lapwing::Offset offset, std::span<const std::byte> source) override {
         check_left(rank);
         may_fail();
         ++puts;
-        return start({.rank = rank, .offset = offset, .source = source, .snapshot = {source.begin(), source.end()}});
+        return start(
+            {.rank = rank.value, .offset = offset.bytes, .source = source, .snapshot = {source.begin(), source.end()}});
     }
     bool test(Token token) override {
         end_by_failure(token);
@@ -74,16 +75,17 @@ public:
         if (at != operations_.end()) carry_out(static_cast<std::size_t>(at - operations_.begin()));
         some_progress();
     }
-    void get(int rank, std::uint64_t offset, std::span<std::byte> destination) override {
+    void get(lapwing::Rank rank, lapwing::Offset offset, std::span<std::byte> destination) override {
         wait(start_get(rank, offset, destination));
     }
-    void put(int rank, std::uint64_t offset, std::span<const std::byte> source) override {
+    void put(lapwing::Rank rank, lapwing::Offset offset, std::span<const std::byte> source) override {
         check_left(rank);
         may_fail();
         ++puts;
-        (void)start({.rank = rank, .offset = offset, .snapshot = {source.begin(), source.end()}, .copied = true});
+        (void)start(
+            {.rank = rank.value, .offset = offset.bytes, .snapshot = {source.begin(), source.end()}, .copied = true});
     }
-    void put_runs(int rank, std::span<const lapwing::detail::cache::DirtyRun> runs) override {
+    void put_runs(lapwing::Rank rank, std::span<const lapwing::detail::cache::DirtyRun> runs) override {
         check_left(rank);
         if (rank == unreachable) throw Unreachable{};
         may_fail();
@@ -91,13 +93,17 @@ public:
         for (std::size_t k = 0; k < runs.size(); ++k) {
             if (k == (runs.size() + 1) / 2) may_fail(); // in a second message
             const lapwing::detail::cache::DirtyRun& run = runs[k];
-            (void)start(
-                {.rank = rank, .offset = run.offset, .snapshot = {run.source, run.source + run.bytes}, .copied = true});
+            (void)start({.rank = rank.value,
+                         .offset = run.offset.bytes,
+                         .snapshot = {run.source, run.source + run.bytes},
+                         .copied = true});
         }
     }
-    std::uint64_t part_bytes(int rank) const override { return parts_[static_cast<std::size_t>(rank)].size(); }
-    bool has_left(int rank) override { return rank == left; }
-    void note_lost(int rank, std::uint64_t bytes) override {
+    std::uint64_t part_bytes(lapwing::Rank rank) const override {
+        return parts_[static_cast<std::size_t>(rank.value)].size();
+    }
+    bool has_left(lapwing::Rank rank) override { return rank == left; }
+    void note_lost(lapwing::Rank rank, std::uint64_t bytes) override {
         if (rank != left) throw std::logic_error{"bytes of a rank that has not left are lost"};
         lost += bytes;
     }
@@ -114,7 +120,7 @@ private:
         [[nodiscard]] std::uint64_t bytes() const { return destination.empty() ? snapshot.size() : destination.size(); }
     };
 
-    void check_left(int rank) const {
+    void check_left(lapwing::Rank rank) const {
         if (rank == left) throw lapwing::PeerLeftError{"it has left"};
     }
     /// A get may fail, and all that is under way to a rank that has left does.

@@ -75,7 +75,7 @@ TEST_CASE("outstanding accesses conflict where they overlap and one writes, and 
         }
         REQUIRE(outstanding.empty() == all.empty());
         std::vector<int> by_window;
-        outstanding.for_each_rank_by_window([&](int r) { by_window.push_back(r); });
+        outstanding.for_each_rank_by_window([&](lapwing::Rank r) { by_window.push_back(r.value); });
         for (int r = 0; r < 3; ++r) {
             bool touched = false;
             bool touched_by_window = false;

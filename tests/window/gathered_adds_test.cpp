@@ -30,7 +30,7 @@ class Ranks final : public AddSender {
 public:
     explicit Ranks(Limits limits) : limits_{limits} {}
     [[nodiscard]] Limits add_limits() const override { return limits_; }
-    void send_adds(int target, AddKind kind, std::uint64_t begin, std::uint64_t end,
+    void send_adds(lapwing::Rank target, AddKind kind, std::uint64_t begin, std::uint64_t end,
                    std::span<const AddPayload> adds) override {
         outside += adds.empty() || adds.size() > limits_.message ? 1 : 0;
         if (target == failing) throw lapwing::MpiError{"no way", 1};
@@ -42,11 +42,11 @@ public:
             outside += begin > add.offset || add.offset + (kind.type == AtomicType::int32 ? 4 : 8) > end ? 1 : 0;
             std::int64_t value = 0;
             std::memcpy(&value, &add.operand, kind.type == AtomicType::int32 ? 4 : 8);
-            values[target][add.offset] += value;
+            values[target.value][add.offset] += value;
         }
     }
 
-    [[nodiscard]] bool has_left(int target) override { return target == left; }
+    [[nodiscard]] bool has_left(lapwing::Rank target) override { return target == left; }
 
     int left = -1;
     int failing = -1;

@@ -42,29 +42,30 @@ public:
     Mirror& operator=(const Mirror&) = delete;
 
     void acquired() noexcept override { ++acquires_; }
-    void written(int target, std::uint64_t offset, std::span<const std::byte> bytes) override {
-        std::byte* const here = told(target, offset, bytes.size(), Told::written);
+    void written(lapwing::Rank target, lapwing::Offset offset, std::span<const std::byte> bytes) override {
+        std::byte* const here = told(target.value, offset.bytes, bytes.size(), Told::written);
         if (here != nullptr && !bytes.empty()) std::memcpy(here, bytes.data(), bytes.size());
     }
-    void written(int target, const lapwing::Layout& there, const lapwing::Layout& here,
+    void written(lapwing::Rank target, const lapwing::Layout& there, const lapwing::Layout& here,
                  const std::byte* base) override {
         for (lapwing::LayoutCursor cursor{there}; !cursor.done();) {
             const lapwing::ByteBlock block = cursor.next();
-            if (told(target, static_cast<std::uint64_t>(block.offset), block.bytes, Told::written) == nullptr) return;
+            if (told(target.value, static_cast<std::uint64_t>(block.offset), block.bytes, Told::written) == nullptr)
+                return;
         }
-        lapwing::detail::datatype::copy(segment(target).bytes.data(), there, base, here);
+        lapwing::detail::datatype::copy(segment(target.value).bytes.data(), there, base, here);
     }
-    void atomic_sent(int target, std::uint64_t offset, lapwing::detail::mpi::AtomicOperation operation,
+    void atomic_sent(lapwing::Rank target, lapwing::Offset offset, lapwing::detail::mpi::AtomicOperation operation,
                      lapwing::detail::mpi::AtomicType type, const void* operand, std::uint64_t /*mark*/) override {
         // Of a value that is not known it makes another one.
-        const bool known = !any_lost(target, offset, lapwing::detail::mpi::size_of(type));
+        const bool known = !any_lost(target.value, offset.bytes, lapwing::detail::mpi::size_of(type));
         std::byte* const here =
-            told(target, offset, lapwing::detail::mpi::size_of(type), known ? Told::written : Told::lost);
+            told(target.value, offset.bytes, lapwing::detail::mpi::size_of(type), known ? Told::written : Told::lost);
         std::uint64_t before = 0;
         if (here != nullptr && known) lapwing::detail::mpi::processor_fetch(operation, type, here, operand, &before);
     }
-    void invalidated(int target, std::uint64_t offset, std::uint64_t bytes) override {
-        (void)told(target, offset, bytes, Told::lost);
+    void invalidated(lapwing::Rank target, lapwing::Offset offset, std::uint64_t bytes) override {
+        (void)told(target.value, offset.bytes, bytes, Told::lost);
     }
 
     [[nodiscard]] std::uint64_t acquires() const { return acquires_; }

@@ -1,6 +1,8 @@
 // Room: transport
 #pragma once
 
+#include <lapwing/rank.hpp>
+
 #include <cstddef>
 #include <cstdint>
 
@@ -26,16 +28,16 @@ struct MemoryMap {
     const std::uint64_t* sizes = nullptr;
 
     /// Start of the part of `rank` as mapped here; null when it is not reachable by load and store.
-    [[nodiscard]] std::byte* base(int rank) const noexcept {
+    [[nodiscard]] std::byte* base(Rank rank) const noexcept {
         if (node_index == nullptr) {
-            const auto index = static_cast<unsigned>(rank - node_first);
+            const auto index = static_cast<unsigned>(rank.value - node_first);
             return index < static_cast<unsigned>(node_count) ? bases[index] : nullptr;
         }
-        const std::int32_t index = node_index[rank];
+        const std::int32_t index = node_index[rank.value];
         return index >= 0 ? bases[index] : nullptr;
     }
-    [[nodiscard]] std::uint64_t bytes(int rank) const noexcept {
-        return sizes == nullptr ? uniform_bytes : sizes[rank];
+    [[nodiscard]] std::uint64_t bytes(Rank rank) const noexcept {
+        return sizes == nullptr ? uniform_bytes : sizes[rank.value];
     }
 };
 
