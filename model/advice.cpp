@@ -259,7 +259,13 @@ private:
         const double all_cold = std::max<double>(1, static_cast<double>(reuse.cold));
         const double ahead = misses * static_cast<double>(reuse.sequential) / all_cold;
         const std::uint64_t page = costs_.page_bytes();
-        const double latency = costs_.transfer(page, writes(use));
+        double latency = costs_.transfer(page, writes(use));
+        if (!writes(use)) {
+            // The first miss in a page that no sequential walk has come to fetches a line, another one all of it.
+            constexpr std::uint64_t line = 64;
+            const bool again = static_cast<double>(far.accesses) >= 1.5 * misses;
+            latency = costs_.transfer(line, false) + (again ? latency : 0);
+        }
         constexpr std::uint64_t several = 16;
         const double streamed = costs_.transfer(page, writes(use), several) / several;
         return hits * costs_.of_path(std::string{"cached.hit."} + word(use), far.accesses) +

@@ -89,10 +89,9 @@ private:
 /// Single accesses to other nodes by the program's loads and stores, which other calls can replace.
 [[nodiscard]] inline bool is_single(const AccessUse& use) noexcept {
     const bool loads = use.operation == trace::Operation::read || writes(use);
-    const bool one_by_one =
-        use.way == trace::Way::element || use.way == trace::Way::window || use.way == trace::Way::upc;
+    const AccessUse::Amount& far = use.heaviest[2];
     // A minimum: nobody changes a program for less.
-    return loads && one_by_one && use.heaviest[2].calls >= 16 && use.heaviest[2].accesses == use.heaviest[2].calls;
+    return loads && far.calls >= 16 && are_single(use.way, far.calls, far.accesses, far.bytes);
 }
 
 [[nodiscard]] inline bool is_sequential(const AccessUse& use) noexcept {

@@ -120,7 +120,8 @@ public:
     /// otherwise.
     void add(const RecordedTrace::OfRank& rank, const trace::Record& record, int ranks) {
         constexpr std::uint64_t least_calls = 16;
-        const bool single = record.calls == record.accesses && record.calls >= least_calls;
+        const bool single =
+            record.calls >= least_calls && are_single(record.way, record.calls, record.accesses, record.bytes);
         if (!single || record.operation != trace::Operation::read || record.affinity != trace::Affinity::far ||
             record.other_owners != 0)
             return;

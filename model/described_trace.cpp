@@ -6,7 +6,6 @@
 #include <cmath>
 #include <cstdlib>
 #include <map>
-#include <ranges>
 #include <tuple>
 #include <utility>
 
@@ -64,27 +63,26 @@ struct SingleAccesses {
 /// Whether the program waits for each of its elements by itself.
 [[nodiscard]] bool is_single(const Record& record) noexcept {
     const bool loads = record.operation == Operation::read || record.operation == Operation::write;
-    return loads && record.calls == record.accesses &&
-           (record.way == Way::element || record.way == Way::window || record.way == Way::upc);
+    return loads && are_single(record.way, record.calls, record.accesses, record.bytes);
 }
 
-/// An interval of a rank while it is collected.
+/// An interval of a rank while it is collected: all its times together.
 struct CollectedInterval {
-    DescribedInterval interval = {};
+    DescribedInterval bulk = {}; ///< bulk transfers, lists, atomics
     std::map<std::tuple<std::uint32_t, std::uint64_t, bool>, SingleAccesses> single = {}; ///< object, site, write
 };
 
-[[nodiscard]] std::uint64_t each_time(std::uint64_t count, std::uint64_t times) noexcept {
-    return (count + times / 2) / std::max<std::uint64_t>(1, times);
+[[nodiscard]] std::uint64_t rounded_quotient(std::uint64_t sum, std::uint64_t count) noexcept {
+    return (sum + count / 2) / count;
 }
 
 /// Bulk transfers, lists and atomics of others' memory.
-void add_bulk(const Record& record, std::uint64_t times, DescribedInterval& interval) {
+void add_bulk(const Record& record, DescribedInterval& bulk) {
     if (record.affinity != Affinity::far) return;
     switch (record.operation) {
-    case Operation::atomic: interval.atomics += each_time(record.accesses, times); return;
-    case Operation::update: interval.updates += each_time(record.accesses, times); return;
-    case Operation::notify: interval.notifications += each_time(record.calls, times); return;
+    case Operation::atomic: bulk.atomics += record.accesses; return;
+    case Operation::update: bulk.updates += record.accesses; return;
+    case Operation::notify: bulk.notifications += record.calls; return;
     case Operation::read:
     case Operation::write: break;
     }
@@ -93,12 +91,12 @@ void add_bulk(const Record& record, std::uint64_t times, DescribedInterval& inte
     const bool list = record.way == Way::list;
     // A list is one call of the program, whoever has its elements; other calls make a transfer to each owner.
     const std::uint64_t calls = std::max<std::uint64_t>(1, list ? record.program_calls : record.calls);
-    interval.transfers.push_back(
-        {.kind = list    ? write ? Kind::scatter : Kind::gather
-                 : write ? Kind::put
-                         : Kind::get,
-         .count = std::max<std::uint64_t>(1, each_time(calls, times)),
-         .bytes = std::max<std::uint64_t>(1, (list ? record.accesses : record.bytes) / calls)});
+    const std::uint64_t each = rounded_quotient(list ? record.accesses : record.bytes, calls);
+    bulk.transfers.push_back({.kind = list    ? write ? Kind::scatter : Kind::gather
+                                      : write ? Kind::put
+                                              : Kind::get,
+                              .count = calls,
+                              .bytes = std::max<std::uint64_t>(1, each)});
 }
 
 [[nodiscard]] std::string name_of(const RecordedTrace::OfRank& rank, std::size_t interval) {
@@ -122,24 +120,73 @@ using CollectedIntervals = std::map<std::uint32_t, CollectedInterval>;
     for (const RecordedTrace::OfRecord& of : rank.records) {
         const Record& record = of.record;
         CollectedInterval& collected = found[record.interval];
-        const std::uint64_t times = std::max<std::uint64_t>(1, rank.intervals[record.interval].times);
         if (is_single(record))
             collected.single[{record.object, record.site, record.operation == Operation::write}].add(record);
-        else add_bulk(record, times, collected.interval);
+        else add_bulk(record, collected.bulk);
     }
     return found;
 }
 
-[[nodiscard]] ProgramDescription describe(const RecordedTrace::OfRank& of, int ranks,
-                                          const CollectedIntervals& intervals) {
-    ProgramDescription program{.threads = ranks};
-    for (const auto& [number, collected] : intervals) {
-        const RecordedTrace::OfInterval& recorded = of.intervals[number];
-        const std::uint64_t times = std::max<std::uint64_t>(1, recorded.times);
-        DescribedInterval interval = collected.interval;
-        interval.name = name_of(of, number);
-        interval.times = times;
-        interval.barriers = each_time(recorded.barriers, times);
+/// An interval that has been collected, in two: what happens each time, and what is left of that, once.
+class EachTimeAndRest {
+public:
+    EachTimeAndRest(std::string name, const RecordedTrace::OfInterval& recorded)
+        : each_{.name = name, .times = std::max<std::uint64_t>(1, recorded.times)}, rest_{.name = std::move(name)} {
+        divide(recorded.barriers, &DescribedInterval::barriers);
+    }
+
+    void divide(std::uint64_t all, std::uint64_t DescribedInterval::* count) {
+        each_.*count = all / each_.times;
+        rest_.*count = all % each_.times;
+    }
+    void add(DescribedTransfer transfer) {
+        const std::uint64_t all = transfer.count;
+        if (transfer.count = all / each_.times; transfer.count != 0) each_.transfers.push_back(transfer);
+        if (transfer.count = all % each_.times; transfer.count != 0) rest_.transfers.push_back(transfer);
+    }
+    void add(Reference reference) {
+        const std::uint64_t all = reference.count;
+        if (reference.count = all / each_.times; reference.count != 0) each_.add(reference);
+        if (reference.count = all % each_.times; reference.count != 0) rest_.add(reference);
+    }
+    void add_to(ProgramDescription& program) && {
+        const bool any = !rest_.references.empty() || !rest_.transfers.empty() ||
+                         rest_.barriers + rest_.atomics + rest_.updates + rest_.notifications != 0;
+        program.intervals.push_back(std::move(each_));
+        if (any) program.intervals.push_back(std::move(rest_));
+    }
+
+private:
+    DescribedInterval each_;
+    DescribedInterval rest_;
+};
+
+/// As a reference to local memory and one to that of others, so that no share of few accesses is rounded.
+void add_single(const SingleAccesses& accesses, const std::string& site, const std::string& object, bool write,
+                EachTimeAndRest& intervals) {
+    using enum ReferenceAffinity::Kind;
+    const Walk walk = accesses.walk();
+    for (const auto& [count, affinity] : {std::pair{accesses.local, ReferenceAffinity{own}},
+                                          std::pair{accesses.remote, ReferenceAffinity{share, 0, 0}}})
+        intervals.add(Reference{
+            .name = site, .object = object, .write = write, .count = count, .affinity = affinity, .walk = walk});
+}
+
+/// A description, and of which of the collected intervals each of its intervals is.
+struct Described {
+    ProgramDescription program = {};
+    std::vector<std::uint32_t> numbers = {};
+};
+
+[[nodiscard]] Described describe(const RecordedTrace::OfRank& of, int ranks) {
+    Described result{.program = {.threads = ranks}};
+    ProgramDescription& program = result.program;
+    for (const auto& [number, collected] : intervals_of(of)) {
+        EachTimeAndRest intervals{name_of(of, number), of.intervals[number]};
+        intervals.divide(collected.bulk.atomics, &DescribedInterval::atomics);
+        intervals.divide(collected.bulk.updates, &DescribedInterval::updates);
+        intervals.divide(collected.bulk.notifications, &DescribedInterval::notifications);
+        for (const DescribedTransfer& transfer : collected.bulk.transfers) intervals.add(transfer);
         for (const auto& [key, accesses] : collected.single) {
             const auto& [object, site, write] = key;
             const std::string name = object_name(of, object);
@@ -151,45 +198,47 @@ using CollectedIntervals = std::map<std::uint32_t, CollectedInterval>;
                                            .block = block,
                                            .element_bytes = accesses.element_bytes()});
             }
-            interval.add({.name = fmt::format("{:x}", site),
-                          .object = name,
-                          .write = write,
-                          .count = each_time(accesses.all(), times),
-                          .affinity = {ReferenceAffinity::Kind::share, 0,
-                                       static_cast<double>(accesses.local) /
-                                           static_cast<double>(std::max<std::uint64_t>(1, accesses.all()))},
-                          .walk = accesses.walk()});
+            add_single(accesses, fmt::format("{:x}", site), name, write, intervals);
         }
-        program.intervals.push_back(std::move(interval));
+        std::move(intervals).add_to(program);
+        result.numbers.resize(program.intervals.size(), number);
     }
-    return program;
+    return result;
+}
+
+/// Adds what so many times an interval cost.
+void add(IntervalCost& sum, const IntervalCost& cost, double times) {
+    sum.communication_seconds += times * cost.communication_seconds;
+    sum.barrier_seconds += times * cost.barrier_seconds;
+    sum.transfer_seconds += times * cost.transfer_seconds;
+    sum.synchronisation_seconds += times * cost.synchronisation_seconds;
 }
 
 } // namespace
 
 ProgramDescription described_trace(const RecordedTrace& trace, int rank) {
-    const RecordedTrace::OfRank& of = trace.of_ranks[static_cast<std::size_t>(rank)];
-    return describe(of, trace.ranks, intervals_of(of));
+    return describe(trace.of_ranks[static_cast<std::size_t>(rank)], trace.ranks).program;
 }
 
 RecordedPrediction predict_recorded(const RecordedTrace& trace, const AccessPlatform& platform) {
     RecordedPrediction prediction;
     for (int rank = 0; rank < trace.ranks; ++rank) {
         const RecordedTrace::OfRank& of = trace.of_ranks[static_cast<std::size_t>(rank)];
-        const CollectedIntervals collected = intervals_of(of);
-        const ProgramDescription program = describe(of, trace.ranks, collected);
+        const auto [program, numbers] = describe(of, trace.ranks);
         const std::vector<IntervalCost> costs = predict_thread(program, platform, rank);
         std::vector<RecordedPrediction::OfInterval> intervals;
         double seconds = 0;
-        std::size_t next = 0;
-        for (const std::uint32_t number : std::views::keys(collected)) {
-            const DescribedInterval& interval = program.intervals[next];
-            intervals.push_back({.number = number,
-                                 .times = interval.times,
-                                 .recorded_seconds = 1e-9 * static_cast<double>(of.intervals[number].ns),
-                                 .cost = costs[next]});
-            seconds += static_cast<double>(interval.times) * costs[next].seconds();
-            ++next;
+        for (std::size_t k = 0; k < costs.size(); ++k) {
+            // What is left of an interval comes after it, and is executed once.
+            const bool rest = k > 0 && numbers[k] == numbers[k - 1];
+            const std::uint64_t times = program.intervals[k].times;
+            if (!rest)
+                intervals.push_back({.number = numbers[k],
+                                     .times = times,
+                                     .recorded_seconds = 1e-9 * static_cast<double>(of.intervals[numbers[k]].ns)});
+            RecordedPrediction::OfInterval& interval = intervals.back();
+            add(interval.cost, costs[k], static_cast<double>(times) / static_cast<double>(interval.times));
+            seconds += static_cast<double>(times) * costs[k].seconds();
         }
         if (rank > 0 && seconds <= prediction.seconds) continue;
         prediction = {.intervals = std::move(intervals), .slowest_rank = rank, .seconds = seconds};

@@ -186,6 +186,20 @@ private:
 
 } // namespace
 
+bool are_single(trace::Way way, std::uint64_t calls, std::uint64_t accesses, std::uint64_t bytes) noexcept {
+    constexpr std::uint64_t largest = 64; // bytes of an element: a cache line
+    switch (way) {
+    case trace::Way::element: return calls == accesses;
+    case trace::Way::window:
+    case trace::Way::upc: return calls == accesses && bytes <= largest * accesses;
+    case trace::Way::patch:
+    case trace::Way::list:
+    case trace::Way::slice:
+    case trace::Way::prefetch: break;
+    }
+    return false;
+}
+
 bool accesses_all_others(const trace::Record& record, int ranks) noexcept {
     return record.other_owners != 0 && ranks > 1 &&
            static_cast<std::size_t>(ranks) <= trace::Record::OwnersSeen::bits &&

@@ -62,6 +62,10 @@ struct RecordedTrace {
     std::vector<OfRank> of_ranks = {};
 };
 
+/// Whether calls access one element each. A window's calls move blocks as well, which count as one access.
+[[nodiscard]] bool are_single(trace::Way way, std::uint64_t calls, std::uint64_t accesses,
+                              std::uint64_t bytes) noexcept;
+
 /// Whether a record that does not name all owners is of all other ranks, as many of them as it can tell apart.
 [[nodiscard]] bool accesses_all_others(const trace::Record& record, int ranks) noexcept;
 

@@ -222,6 +222,33 @@ TEST_CASE("elements in a row: patches and the cache, with their gains") {
     CHECK(std::ranges::is_sorted(advice.changes, [](const auto& a, const auto& b) { return a.gain() > b.gain(); }));
 }
 
+TEST_CASE("a cache fetches a line of a page first, and then all of it, unless it has read ahead") {
+    const CostTables costs = tables();
+    const auto cached = [&](const std::string& sequential) {
+        const std::string reuse = "cold:20,sequential:" + sequential + ",0:980";
+        const std::string reads = access("ab", "read", 1000,
+                                         " timed=100 timed_ns=2000000 runs=20 longest_run=400 lowest=0 highest=80000 "
+                                         "owner_changes=0 owners=others:0,1:1000 parts=1:0-80000 "
+                                         "strides=others:0,8:980,3600:19 within=" +
+                                             reuse + " over=" + reuse + "\n");
+        const Advice advice = advise(parse_trace(sealed(head + reads), "t"), &costs);
+        return change_of(advice, "cache")->then_seconds.value();
+    };
+    const TransferModel& gets = costs.transfers(Path::service, Direction::get);
+    const double hits = 980 * costs.rates.at("service.cached.hit.read").seconds(1000);
+    CHECK(cached("0") == Approx(hits + 20 * (gets.time(64) + gets.time(1024))));
+    CHECK(cached("20") == Approx(hits + 20 * gets.time(1024, 16) / 16));
+}
+
+TEST_CASE("a window's calls that move blocks need no advice, and those that move elements do") {
+    std::string reads = in_a_row;
+    reads.replace(reads.find("way=element"), 11, "way=window");
+    CHECK(change_of(advise(parse_trace(sealed(head + reads), "t"), nullptr), "patch") != nullptr);
+    const std::size_t bytes = reads.find(" bytes=80000") + 7;
+    reads.replace(bytes, 5, "8000000"); // 800 each
+    CHECK(advise(parse_trace(sealed(head + reads), "t"), nullptr).changes.empty());
+}
+
 TEST_CASE("a cache that keeps its contents over barriers is advised for one array, and no setting for all") {
     // Two intervals: each begins with an empty cache, unless it keeps what it has.
     std::string twice = in_a_row;

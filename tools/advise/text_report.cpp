@@ -38,8 +38,9 @@ std::string sentence(const Report& report, const AccessUse& use, const std::stri
                                                            "puts with a notification to"};
     static constexpr std::array<std::string_view, 5> nouns{"reads", "writes", "atomics", "updates", "puts"};
     const auto operation = static_cast<std::size_t>(use.operation);
-    const bool single = use.far().calls == use.far().accesses &&
-                        (use.way == trace::Way::element || use.way == trace::Way::upc || use.way == trace::Way::window);
+    AccessUse::Amount sum;
+    for (const AccessUse::Amount& amount : use.all) sum += amount;
+    const bool single = detail::model::are_single(use.way, sum.calls, sum.accesses, sum.bytes);
     const std::uint64_t all = std::max<std::uint64_t>(use.accesses(), 1);
     std::string text = fmt::format("{} {} {}{}: {} {}", line, verbs[operation], object_text(use),
                                    single ? " one at a time" : "", count_text(all), nouns[operation]);

@@ -1,0 +1,109 @@
+// What a record says of a run, as a description, and what follows for its time on a platform whose times are known.
+#include "model/described_trace.hpp"
+
+#include "support/catch.hpp"
+
+#include <cstdint>
+#include <vector>
+
+using namespace lapwing::detail::model;
+using namespace lapwing::detail::trace;
+
+namespace {
+
+constexpr double us = 1e-6;
+
+/// Reads take 100 us, writes 50, own elements 1; transfers 10 us and 10 ns a byte.
+AccessPlatform platform() {
+    AccessPlatform result;
+    for (const AccessPattern pattern : {AccessPattern::baseline, AccessPattern::vector, AccessPattern::coalesce}) {
+        result.rates.of(pattern, false) = RateCurve{100 * us};
+        result.rates.of(pattern, true) = RateCurve{50 * us};
+    }
+    result.rates.of(AccessPattern::local, false) = RateCurve{1 * us};
+    result.rates.of(AccessPattern::local, true) = RateCurve{1 * us};
+    const std::vector<TransferLine> line{
+        {.begin_bytes = 0, .latency = 10 * us, .batch_latency = 10 * us, .overhead = 0, .per_byte = 0.01 * us}};
+    result.transfers = {TransferModel{line}, TransferModel{line}};
+    result.lists = {RateCurve{2 * us}, RateCurve{2 * us}};
+    result.barrier_seconds = 1000 * us;
+    result.atomic_seconds = 200 * us;
+    result.update_seconds = 3 * us;
+    result.notify_seconds = 20 * us;
+    return result;
+}
+
+/// A rank that has executed one interval so many times.
+RecordedTrace executed(std::uint64_t times, std::uint64_t barriers, const std::vector<Record>& records) {
+    RecordedTrace trace{.ranks = 1, .nodes = 1};
+    trace.of_ranks.push_back({});
+    RecordedTrace::OfRank& rank = trace.of_ranks.front();
+    rank.objects.push_back({.kind = "window", .name = "a", .bytes = 80'000});
+    rank.intervals.push_back({.times = times, .barriers = barriers});
+    for (const Record& record : records) rank.records.push_back({.record = record});
+    return trace;
+}
+
+Record record(Affinity affinity, std::uint64_t calls, Operation operation = Operation::read, Way way = Way::element,
+              std::uint64_t bytes_each = 8) {
+    return {.site = 1,
+            .object = 1,
+            .way = way,
+            .operation = operation,
+            .affinity = affinity,
+            .calls = calls,
+            .accesses = calls,
+            .bytes = calls * bytes_each,
+            .program_calls = calls,
+            .runs = calls};
+}
+
+double seconds_of(const RecordedTrace& trace) { return predict_recorded(trace, platform()).seconds; }
+
+} // namespace
+
+TEST_CASE("accesses that do not happen each time count as often as they did") {
+    // In three of ten times, in each, and in each with a half more.
+    for (const std::uint64_t reads : {30U, 100U, 150U}) {
+        CAPTURE(reads);
+        CHECK(seconds_of(executed(100, 0, {record(Affinity::far, reads)})) ==
+              Approx(static_cast<double>(reads) * 100 * us));
+    }
+    // Half of them are the rank's own, one of both each time.
+    const RecordedTrace half = executed(100, 0, {record(Affinity::own, 50), record(Affinity::far, 50)});
+    CHECK(seconds_of(half) == Approx(50 * 100 * us + 50 * 1 * us));
+    // The same for what has no rate of single accesses, and for barriers, of which the last is of another interval.
+    CHECK(
+        seconds_of(executed(100, 99,
+                            {record(Affinity::far, 250, Operation::atomic), record(Affinity::far, 7, Operation::update),
+                             record(Affinity::far, 120, Operation::notify)})) ==
+        Approx(250 * 200 * us + 7 * 3 * us + 120 * 20 * us + 99 * 1000 * us));
+    const RecordedPrediction predicted = predict_recorded(half, platform());
+    REQUIRE(predicted.intervals.size() == 1); // though it is described in two parts
+    CHECK(predicted.intervals.front().times == 100);
+    CHECK(100 * predicted.intervals.front().cost.seconds() == Approx(predicted.seconds));
+}
+
+TEST_CASE("blocks that a window's calls move are bulk transfers, and elements are not") {
+    for (const Way way : {Way::window, Way::upc}) {
+        const Record elements = record(Affinity::far, 20, Operation::write, way);
+        CHECK(seconds_of(executed(1, 0, {elements})) == Approx(20 * 50 * us));
+        const Record blocks = record(Affinity::far, 20, Operation::write, way, 1000);
+        CHECK(seconds_of(executed(1, 0, {blocks})) == Approx(20 * 20 * us));
+        CHECK(seconds_of(executed(8, 0, {blocks})) == Approx(20 * 20 * us)); // in some of the times one more
+    }
+    Record list = record(Affinity::far, 300, Operation::read, Way::list);
+    list.program_calls = 3;
+    CHECK(seconds_of(executed(2, 0, {list})) == Approx(300 * 2 * us));
+}
+
+TEST_CASE("the slowest rank's time is that of the run") {
+    RecordedTrace trace = executed(1, 1, {record(Affinity::far, 10)});
+    trace.ranks = 2;
+    trace.of_ranks.push_back(trace.of_ranks.front());
+    trace.of_ranks[1].rank = 1;
+    trace.of_ranks[1].records.front().record.calls = trace.of_ranks[1].records.front().record.accesses = 25;
+    const RecordedPrediction predicted = predict_recorded(trace, platform());
+    CHECK(predicted.slowest_rank == 1);
+    CHECK(predicted.seconds == Approx(25 * 100 * us + 1000 * us));
+}
