@@ -251,8 +251,8 @@ void Checks::call(const CallExpr* call) {
         callee != nullptr && callee->getName().starts_with("lapwing_upcc_") && call->getNumArgs() == 1) {
         const Expr* const name = call->getArg(0)->IgnoreParenImpCasts();
         const std::string statement = "upc_" + callee->getName().drop_front(13).drop_back(1).str();
-        if (!name->getType()->isIntegerType())
-            error(name->getExprLoc(), "the expression of " + statement + " must be an integer, and is '" +
+        if (!name->getType()->isScalarType() && !name->getType()->isArrayType())
+            error(name->getExprLoc(), "the expression of " + statement + " must be convertible to int, and is '" +
                                           types_.in_upc(name->getType()) + "'");
         return;
     }
@@ -280,8 +280,9 @@ void Checks::size(const UnaryExprOrTypeTraitExpr* size) {
     if (size->isArgumentType()) type(size->getArgumentTypeInfo()->getTypeLoc());
     const auto found = prepared_.size_operators.find(offset(size->getOperatorLoc()));
     if (found == prepared_.size_operators.end()) {
-        if (const QualType t = size->getTypeOfArgument(); Types::is_shared(t) && t->isVoidType())
-            error(size->getOperatorLoc(), "'shared void' has no size");
+        // 1 for Clang and gcc, but an error for UPC compilers.
+        if (const QualType t = size->getTypeOfArgument(); t->isVoidType() && size->getKind() == UETT_SizeOf)
+            error(size->getOperatorLoc(), Types::is_shared(t) ? "'shared void' has no size" : "'void' has no size");
         return;
     }
     const std::string name = found->second.kind == SizeOperator::local   ? "upc_localsizeof"

@@ -163,13 +163,30 @@ std::string Driver::prelude() {
     return prelude_;
 }
 
+/// As C compilers do, -MD and -MMD write FILE.d beside the result, with the object as the target.
+std::vector<std::string> Driver::dependencies(const std::string& source) const {
+    std::vector<std::string> words = options_.dependencies;
+    const auto has = [&](std::string_view option) {
+        return std::any_of(words.begin(), words.end(),
+                           [&](const std::string& word) { return word.starts_with(option); });
+    };
+    const bool beside = has("-MD") || has("-MMD");
+    if (!beside || options_.until == Options::Until::preprocess) return words;
+    fs::path object = fs::path{source}.stem().string() + ".o", file = object;
+    if (!options_.output.empty() && options_.inputs.size() == 1) file = options_.output;
+    if (options_.until == Options::Until::compile) object = file;
+    if (!has("-MF")) words.insert(words.end(), {"-MF", file.replace_extension(".d").string()});
+    if (!has("-MT") && !has("-MQ")) words.insert(words.end(), {"-MQ", object.string()});
+    return words;
+}
+
 bool Driver::preprocess(const std::string& source, const std::string& to) {
     std::vector<std::string> words{configuration_.value("clang"), "-E", "-x", "c", "-std=" + options_.standard};
     words.insert(words.end(), {"-D__UPC__=1", "-D__UPC_VERSION__=201311L", "-D__LAPWING_UPC__=1",
                                "-DUPC_MAX_BLOCK_SIZE=2147483647"});
     for (const char* const library : {"COLLECTIVE", "TICK", "ATOMIC", "CASTABLE", "NB"})
         words.push_back(std::string{"-D__UPC_"} + library + "__=1");
-    words.emplace_back("-D__UPC_IO__=2");
+    words.insert(words.end(), {"-D__UPC_IO__=2", "-D__UPC_PUPC__=1"});
     if (options_.threads > 0)
         words.insert(words.end(), {"-D__UPC_STATIC_THREADS__=1", "-DTHREADS=" + std::to_string(options_.threads)});
     else words.emplace_back("-D__UPC_DYNAMIC_THREADS__=1");
@@ -177,6 +194,9 @@ bool Driver::preprocess(const std::string& source, const std::string& to) {
     for (const char* const header : {"", "ATOMIC_", "COLLECTIVE_", "POINTER_", "RECORDING_", "TYPES_", "INLINE_"})
         words.push_back(std::string{"-DLAPWING_UPC_"} + header + "H");
     words.insert(words.end(), options_.preprocessor.begin(), options_.preprocessor.end());
+    for (const std::string& word : dependencies(source)) words.push_back(word);
+    if (options_.until == Options::Until::preprocess)
+        words.insert(words.end(), options_.preprocesses_alone.begin(), options_.preprocesses_alone.end());
     for (const std::string& word : options_.compiler)
         if (word.rfind("-O", 0) == 0 || word.rfind("-m", 0) == 0 || word.rfind("-f", 0) == 0 || word == "-pthread")
             words.push_back(word);

@@ -46,6 +46,8 @@ private:
     [[nodiscard]] std::string prelude();
     [[nodiscard]] std::string temporary(const std::string& source, const std::string& suffix);
     [[nodiscard]] std::vector<std::string> includes() const;
+    /// -M… for the preprocessor.
+    [[nodiscard]] std::vector<std::string> dependencies(const std::string& source) const;
     [[nodiscard]] int command(const std::vector<std::string>& words, const std::string& output = {});
 
     Options options_;

@@ -85,6 +85,10 @@ std::string Emitter::implicit_cast(const ImplicitCastExpr* cast) {
     case CK_PointerToBoolean:
         if (Types::points_to_shared(inner->getType())) return "(!lapwing_upc_null(" + expression(inner) + "))";
         break;
+    case CK_PointerToIntegral:
+        if (Types::points_to_shared(inner->getType()))
+            return "((" + type(cast->getType()) + ")lapwing_upc_addrfield(" + expression(inner) + "))";
+        break;
     default:
         if (Types::points_to_shared(cast->getType()) && Types::points_to_shared(inner->getType())) return convert(cast);
         break;

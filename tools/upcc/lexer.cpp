@@ -38,11 +38,22 @@ namespace {
     return at == 0 || text[at - 1] == '\n';
 }
 
+/// `#pragma upc word`.
+[[nodiscard]] bool is_pragma_upc(std::string_view directive, std::string_view word) {
+    for (const std::string_view expected :
+         {std::string_view{"#"}, std::string_view{"pragma"}, std::string_view{"upc"}, word}) {
+        directive.remove_prefix(std::min(directive.find_first_not_of(" \t"), directive.size()));
+        if (!directive.starts_with(expected)) return false;
+        directive.remove_prefix(expected.size());
+    }
+    return directive.empty() || std::isspace(static_cast<unsigned char>(directive[0])) != 0;
+}
+
 } // namespace
 
 std::vector<Token> tokens_of(std::string_view text) {
     std::vector<Token> tokens;
-    bool system = false;
+    bool system = false, plain_c = false;
     for (std::size_t at = 0; at < text.size();) {
         const char c = text[at];
         if (std::isspace(static_cast<unsigned char>(c)) != 0) {
@@ -55,7 +66,10 @@ std::vector<Token> tokens_of(std::string_view text) {
             kind = TokenKind::directive;
             at = std::min(text.find('\n', at), text.size());
             LineMarker marker;
-            if (read_line_marker(text.substr(begin, at - begin), marker)) system = marker.system;
+            const std::string_view directive = text.substr(begin, at - begin);
+            if (read_line_marker(directive, marker)) system = marker.system;
+            else if (is_pragma_upc(directive, "c_code")) plain_c = true;
+            else if (is_pragma_upc(directive, "upc_code")) plain_c = false;
         } else if (begins_name(c)) {
             kind = TokenKind::name;
             while (at < text.size() && in_name(text[at])) ++at;
@@ -72,7 +86,7 @@ std::vector<Token> tokens_of(std::string_view text) {
         } else {
             ++at;
         }
-        tokens.push_back({kind, static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(at), system});
+        tokens.push_back({kind, static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(at), system || plain_c});
     }
     return tokens;
 }

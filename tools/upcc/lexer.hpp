@@ -15,7 +15,7 @@ struct Token {
     TokenKind kind;
     std::uint32_t begin; ///< offset of its first character
     std::uint32_t end;   ///< after its last
-    bool system;         ///< in a system header, by the preprocessor's line markers
+    bool system;         ///< in a system header, by the preprocessor's line markers, or after `#pragma upc c_code`
 };
 
 [[nodiscard]] std::vector<Token> tokens_of(std::string_view text);

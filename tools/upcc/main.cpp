@@ -1,6 +1,7 @@
 // lapwing-upcc: compiles UPC programs.
 #include "driver.hpp"
 #include "options.hpp"
+#include "process.hpp"
 
 #include <exception>
 #include <iostream>
@@ -23,6 +24,7 @@ int main(int argc, char** argv) {
                       << "; UPC 1.3\n";
             return 0;
         }
+        if (!options.asks_clang.empty()) return upcc::run({configuration.value("clang"), options.asks_clang});
         if (options.prints_includes) {
             std::cout << configuration.list("includes").at(0) << "\n";
             return 0;

@@ -16,8 +16,8 @@ UPC), .o, .a, .so.
                          the program is for N threads: THREADS is a constant, and the program is refused another number
   -c  -E  -S  -trans     only compile; preprocess; compile to assembly; translate to C (FILE.trans.i)
   -o FILE                the result
-  -D… -U… -I… -include FILE -isystem DIRECTORY -M…
-                         as for a C compiler
+  -D… -U… -I… -include FILE -isystem DIRECTORY -M… -dM -P -C
+                         as for a C compiler; -MD and -MMD write FILE.d beside the object
   -O… -g -f… -m… -std=… -pthread
                          as for Clang, which compiles what is translated
   -fno-upc-own-loops     at -O1 and above: leaves upc_forall as it is; else it goes through the thread's own iterations
@@ -42,7 +42,7 @@ UPC), .o, .a, .so.
 Accepted without effect, for makefiles of other compilers: -network=… (Lapwing chooses by itself), -pthreads (a UPC
 thread is a process of MPI, and there are as many as lapwing-upcrun -n says), -lines, -uses-mpi, -norc, -q, -gupc,
 -extern-main (main may be in any source, of C too; bupc_init does nothing more), -opt-enable=…, -inst, -trace and
--stats (LAPWING_TRACE, LAPWING_STATS), -Wu,… and -Ww,…, -h upc.
+-stats (LAPWING_TRACE, LAPWING_STATS), -Wu,… and -Ww,…, -h…, -q…. -print-…, -dumpmachine and the like ask Clang.
 Refused: -shared: shared objects are made at the start of the program, of the program's objects and archives.
 )";
 }
@@ -57,7 +57,9 @@ public:
 
     [[nodiscard]] Options read() {
         for (at_ = 0; at_ < arguments_.size(); ++at_) one();
-        if (options_.help || options_.version || options_.prints_includes || !options_.answer.empty()) return options_;
+        if (options_.help || options_.version || options_.prints_includes || !options_.answer.empty() ||
+            !options_.asks_clang.empty())
+            return options_;
         for (const std::string& word_of : options_.compiler)
             if (begins(word_of, "-O")) optimises_ = word_of != "-O0";
         options_.optimisations.own_loops = optimises_ && !no_own_loops_;
@@ -87,6 +89,11 @@ private:
         return !text.empty() && text.find_first_not_of("0123456789") == text.npos;
     }
 
+    /// GNU's -fupc-threads=0 is any number.
+    void threads_of_others(const std::string& text) {
+        if (text != "0") return threads(text);
+        options_.threads = 0;
+    }
     void threads(const std::string& text) {
         char* end = nullptr;
         const long number = std::strtol(text.c_str(), &end, 10);
@@ -147,13 +154,16 @@ private:
             return no_merged_reads_ = word[2] == 'n', true;
         if (word == "-fupc-own-loops" || word == "-fno-upc-own-loops") return no_own_loops_ = word[2] == 'n', true;
         if (has_value("-progress")) return progress(value("-progress")), true;
-        if (is("-save-temps") || is("-save-all-temps")) return options_.save_temporaries = true;
+        if (has_value("-save-temps") || has_value("--save-temps") || is("-save-all-temps"))
+            return options_.save_temporaries = true;
         if (word == "-v" || is("-verbose") || word == "-vv") return options_.verbose = true;
         for (const std::string name : {"-fupc-threads", "-fthreads"}) {
-            if (begins(word, name + "-")) return threads(word.substr(name.size() + 1)), true;
-            if (has_value(name)) return threads(value(name)), true;
+            if (begins(word, name + "-")) return threads_of_others(word.substr(name.size() + 1)), true;
+            if (has_value(name)) return threads_of_others(value(name)), true;
         }
-        if (word == "-X") return threads(value("-X")), true;
+        if (word == "-X" || (begins(word, "-X") && is_number(word.substr(2)))) return threads(value("-X")), true;
+        // IBM's.
+        if (begins(word, "-qupc=threads=")) return threads(word.substr(14)), true;
         if (has_value("-THREADS")) return threads(value("-THREADS")), true;
         if (word == "-T" || begins(word, "-T=") ||
             (begins(word, "-T") && word.size() > 2 && word[2] >= '0' && word[2] <= '9'))
@@ -167,7 +177,10 @@ private:
         if (word == "-shared")
             throw BadOption{"-shared: the shared objects of a shared library would not be made; link its objects, or "
                             "an archive of them, into the program"};
-        if (word == "-x") {
+        // What configure scripts ask.
+        if (begins(word, "-print-") || begins(word, "--print-") || word == "-dumpmachine" || word == "-dumpversion")
+            return options_.asks_clang = word, true;
+        if (word == "-x" || word == "-xupc" || word == "-xc" || word == "-xnone") {
             const std::string language = value("-x");
             if (language == "upc") options_.all_are_upc = true;
             else if (language != "none" && language != "c")
@@ -191,6 +204,10 @@ private:
         const std::string& word = arguments_[at_];
         // Options for Berkeley's translators; of GNU's and Clang's UPC.
         if (begins(word, "-Wu,") || begins(word, "-Ww,") || begins(word, "-Wb,")) return true;
+        // Of Cray's and IBM's compilers; of gcc's for reports.
+        if ((begins(word, "-h") && !begins(word, "-heap")) || (begins(word, "-q") && word.size() > 2)) return true;
+        for (const char* const report : {"-ftree-vectorizer-verbose", "-fopt-info", "-fdump-"})
+            if (begins(word, report)) return true;
         if (begins(word, "-fupc") || begins(word, "-fno-upc-")) {
             static constexpr std::array of_others{"",           "-inline-lib", "-pre-include", "-debug", "-instrument",
                                                   "-pthreads-", "-packed",     "-struct",      "-pts",   "-tld"};
@@ -218,24 +235,43 @@ private:
             options_.until = Options::Until::compile;
             options_.compiler.push_back(word);
         } else if (begins(word, "-o")) options_.output = value("-o");
-        else if (begins(word, "-std=")) options_.standard = word.substr(5);
+        else if (begins(word, "-std=") || begins(word, "--std=")) options_.standard = word.substr(word.find('=') + 1);
         else if (word == "-ansi") options_.standard = "gnu89";
         else if (begins(word, "-D")) pass(options_.preprocessor, "-D");
         else if (begins(word, "-U")) pass(options_.preprocessor, "-U");
         else if (word == "-include" || word == "-isystem" || word == "-iquote" || word == "-idirafter" ||
-                 word == "-imacros" || word == "-MF" || word == "-MT" || word == "-MQ")
+                 word == "-imacros" || word == "-isysroot" || word == "-Xpreprocessor")
             pass(options_.preprocessor, word);
         else if (begins(word, "-I")) pass(options_.preprocessor, "-I");
-        else if (begins(word, "-M") || word == "-nostdinc") options_.preprocessor.push_back(word);
-        else if (begins(word, "-Wp,")) split(word, options_.preprocessor);
+        else if (begins(word, "-MF") || begins(word, "-MT") || begins(word, "-MQ"))
+            pass(options_.dependencies, word.substr(0, 3));
+        else if (begins(word, "-M")) {
+            options_.dependencies.push_back(word);
+            if (word == "-M" || word == "-MM") options_.until = Options::Until::preprocess;
+        } else if (word == "-P" || word == "-C" || word == "-CC" || word == "-dM" || word == "-dD" || word == "-dI")
+            options_.preprocesses_alone.push_back(word);
+        else if (word == "-nostdinc" || word == "-undef" || word == "-trigraphs" || word == "-H" ||
+                 begins(word, "--sysroot="))
+            options_.preprocessor.push_back(word);
+        else if (begins(word, "-Wp,-MD,") || begins(word, "-Wp,-MMD,")) {
+            const std::size_t comma = word.find(',', 4);
+            options_.dependencies.insert(options_.dependencies.end(),
+                                         {word.substr(4, comma - 4), "-MF", word.substr(comma + 1)});
+        } else if (begins(word, "-Wp,")) split(word, options_.preprocessor);
         else if (begins(word, "-Wc,")) split(word, options_.compiler);
         else if (begins(word, "-Wl,")) options_.linker.push_back(word);
-        else if (begins(word, "-W") || word == "-w" || begins(word, "-pedantic")) options_.warnings.push_back(word);
+        // The translated source is no standard C: as errors, the warnings of -pedantic would be about that.
+        else if (word == "-pedantic-errors") options_.warnings.emplace_back("-pedantic");
+        else if (begins(word, "-W") || word == "-w" || word == "-pedantic") options_.warnings.push_back(word);
         else if (begins(word, "-l")) pass(options_.inputs, "-l");
         else if (begins(word, "-L")) pass(options_.linker, "-L");
         else if (word == "-Xlinker") pass(options_.linker, word);
-        else if (word == "-s" || word == "-static" || word == "-rdynamic" || word == "-pie" || word == "-no-pie")
+        else if (begins(word, "-R")) options_.linker.push_back("-Wl,-rpath," + value("-R"));
+        else if (word == "-s" || word == "-static" || word == "-rdynamic" || word == "-pie" || word == "-no-pie" ||
+                 word == "-static-libgcc" || word == "-shared-libgcc" || word == "-static-libstdc++")
             options_.linker.push_back(word);
+        else if (word == "-gstabs" || word == "-gstabs+") options_.compiler.emplace_back("-g");
+        else if (word == "--coverage") options_.compiler.push_back(word);
         else if (begins(word, "-O") || begins(word, "-g") || begins(word, "-f") || begins(word, "-m") ||
                  word == "-pthread" || word == "-pipe" || word == "-p" || word == "-pg")
             options_.compiler.push_back(word);

@@ -55,3 +55,7 @@ extern void upc_global_exit(int status) __asm__("lapwing_upcc_global_exit") __at
 static inline void upc_poll(void) { upc_fence; }
 
 #endif
+
+#ifdef BUPC_USE_UPC_NAMESPACE
+#include <bupc_names.h>
+#endif

@@ -1,8 +1,8 @@
 /* UPC optional library specification 1.3, section 7.4.1 and following: atomic operations. */
+#include <upc.h> /* which may include this */
 #ifndef LAPWING_UPCC_UPC_ATOMIC_H
 #define LAPWING_UPCC_UPC_ATOMIC_H
 
-#include <upc.h>
 #include <upc_types.h>
 
 #define UPC_GET (1ul << 11)

@@ -1,8 +1,7 @@
 /* UPC optional library specification 1.3: casts of pointers-to-shared to what the calling thread can load and store. */
+#include <upc.h> /* which may include this */
 #ifndef LAPWING_UPCC_UPC_CASTABLE_H
 #define LAPWING_UPCC_UPC_CASTABLE_H
-
-#include <upc.h>
 
 #define UPC_CASTABLE_ALL_ALLOC 1
 #define UPC_CASTABLE_GLOBAL_ALLOC 2

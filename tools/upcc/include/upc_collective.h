@@ -41,4 +41,8 @@ LAPWING_UPCC_REDUCTIONS(D, double)
 LAPWING_UPCC_REDUCTIONS(LD, long double)
 #undef LAPWING_UPCC_REDUCTIONS
 
+/* Of the reference implementation and of other compilers. */
+extern void upc_all_sort(shared void* array, size_t elem_size, size_t nelems, size_t blk_size,
+                         int (*func)(shared void*, shared void*), upc_flag_t flags) __asm__("lapwing_upcc_all_sort");
+
 #endif

@@ -1,8 +1,7 @@
 /* UPC optional library specification 1.3: transfers that go on beside the program. */
+#include <upc.h> /* which may include this */
 #ifndef LAPWING_UPCC_UPC_NB_H
 #define LAPWING_UPCC_UPC_NB_H
-
-#include <upc.h>
 
 typedef struct lapwing_upc_transfer* upc_handle_t;
 #define UPC_COMPLETE_HANDLE ((upc_handle_t)0)
