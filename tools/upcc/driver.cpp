@@ -7,6 +7,7 @@
 #include "translate.hpp"
 
 #include <algorithm>
+#include <array>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -70,6 +71,12 @@ namespace {
     const fs::path extension = fs::path{name}.extension();
     if (all) return extension != ".o" && extension != ".a" && name.find(".so") == name.npos;
     return extension == ".upc" || extension == ".c" || extension == ".i" || extension == ".h";
+}
+
+/// C++ and assembly, which Clang compiles by itself.
+[[nodiscard]] bool is_of_clang(const std::string& name) {
+    static constexpr std::array<std::string_view, 8> extensions{".cc", ".cpp", ".cxx", ".c++", ".C", ".s", ".S", ".sx"};
+    return std::ranges::find(extensions, fs::path{name}.extension().string()) != extensions.end();
 }
 
 } // namespace
@@ -208,7 +215,9 @@ bool Driver::preprocess(const std::string& source, const std::string& to) {
 }
 
 bool Driver::compile(const std::string& source, bool translated, const std::string& to) {
-    std::vector<std::string> words{configuration_.value("clang"), "-std=" + options_.standard, "-fcommon"};
+    std::vector<std::string> words{configuration_.value("clang"), "-fcommon"};
+    const bool of_clang = is_of_clang(source);
+    words.push_back(of_clang ? "-Qunused-arguments" : "-std=" + options_.standard);
     // The program's send, index or select are not those of the libraries that it is linked with, unless it asks for
     // that.
     const auto exports = [](const std::string& word) {
@@ -229,6 +238,8 @@ bool Driver::compile(const std::string& source, bool translated, const std::stri
         words.insert(words.end(), options_.preprocessor.begin(), options_.preprocessor.end());
         words.insert(words.end(), options_.warnings.begin(), options_.warnings.end());
         for (const std::string& word : includes()) words.push_back(word);
+        if (of_clang)
+            for (const std::string& word : dependencies(source)) words.push_back(word);
     }
     words.insert(words.end(), options_.compiler.begin(), options_.compiler.end());
     if (std::find(words.begin(), words.end(), "-S") == words.end()) words.emplace_back("-c");
@@ -253,16 +264,26 @@ bool Driver::translate_file(const std::string& source, const std::string& prepro
 
 std::string Driver::object_of(const std::string& input) {
     ++files_;
-    if (!is_source(input, options_.all_are_upc)) return input;
-    const Progress progress{input, options_.progress};
+    const bool links = options_.until == Options::Until::link, of_clang = !options_.all_are_upc && is_of_clang(input);
+    const bool source = of_clang || is_source(input, options_.all_are_upc);
+    if (!source && links) return input;
     if (!fs::exists(input)) {
         std::cerr << "lapwing-upcc: " << input << ": there is no such file\n";
         return {};
     }
+    if (!source) {
+        std::cerr << "lapwing-upcc: " << input << " is for the linker, and not used here\n";
+        return input;
+    }
+    const Progress progress{input, options_.progress};
     const bool compiles = options_.until == Options::Until::compile;
     const std::string object =
         compiles ? (options_.output.empty() ? fs::path{input}.stem().string() + ".o" : options_.output)
                  : (directory_ / (std::to_string(files_) + ".o")).string();
+    if (of_clang && (compiles || links)) {
+        not_of_library_.clear();
+        return compile(input, false, object) ? object : "";
+    }
     const bool is_preprocessed = fs::path{input}.extension() == ".i";
     const std::string preprocessed = is_preprocessed ? input : temporary(input, ".i");
     if (options_.until == Options::Until::preprocess) return preprocess(input, options_.output) ? "-" : "";

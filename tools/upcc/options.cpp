@@ -10,7 +10,7 @@ namespace upcc {
 std::string help() {
     return R"(usage: lapwing-upcc [option…] file…
 Compiles and links UPC programs, with their C sources. Files: .upc, .c (UPC where it uses UPC, else C), .i (preprocessed
-UPC), .o, .a, .so.
+UPC), .cc and the like, .s, .o, .a, .so.
 
   -T N, -T=N, -fupc-threads-N
                          the program is for N threads: THREADS is a constant, and the program is refused another number
