@@ -252,17 +252,12 @@ void share_sizes(transport::WindowFacts& facts, bool same) {
 void WindowState::keep_up_to_date(transport::MemoryMap& copy, std::atomic<std::uint64_t>& least_noted) noexcept {
     map_of_window_ = &copy;
     least_noted_of_window_ = &least_noted;
-    set_least_noted();
-}
-
-void WindowState::set_least_noted() noexcept {
-    if (least_noted_of_window_ != nullptr)
-        least_noted_of_window_->store(order_.copies().empty() ? counted_bytes : 0, std::memory_order_relaxed);
+    least_noted.store(order_.copies().empty() ? counted_bytes : 0, std::memory_order_relaxed);
 }
 
 void WindowState::copies_changed() {
     if (cache_ != nullptr) cache_->allow_inline_writes(order_.copies().empty());
-    set_least_noted();
+    if (least_noted_of_window_ != nullptr) keep_up_to_date(*map_of_window_, *least_noted_of_window_);
     facts_.state.epoch().copies_changed(*this);
 }
 

@@ -75,6 +75,8 @@ public:
     /// A Window's inline accesses use a copy of map() that is kept up to date, and of the size from which on a copy to
     /// memory that is mapped here is noted (Window::note_put).
     void keep_up_to_date(transport::MemoryMap& copy, std::atomic<std::uint64_t>& least_noted) noexcept;
+    /// That size, a member of the window: for inline puts in other languages.
+    [[nodiscard]] const std::atomic<std::uint64_t>* least_noted() const noexcept { return least_noted_of_window_; }
 
     /// Collective.
     void close();
@@ -97,7 +99,6 @@ private:
     [[nodiscard]] messages::ExposedMemory exposed() noexcept;
     // CopiesObserver
     void copies_changed() override;
-    void set_least_noted() noexcept;
 
     transport::WindowFacts facts_;
     transport::AccessLedger ledger_{facts_};

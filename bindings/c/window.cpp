@@ -3,12 +3,14 @@
 #include "bindings/c/call.hpp"
 #include "bindings/c/completion.hpp"
 #include "bindings/c/layout.hpp"
+#include "window/window_state.hpp"
 
 #include <lapwing/error.hpp>
 #include <lapwing/layout.hpp>
 
 #include <fmt/format.h>
 
+#include <atomic>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -94,6 +96,9 @@ void lapwing_window::bind() {
     head.bytes = map.uniform_bytes;
     head.first = node ? map.node_first : map.own_rank;
     head.ranks = node ? static_cast<unsigned>(map.node_count) : 1U;
+    using LeastNoted = std::atomic<std::uint64_t>;
+    static_assert(LeastNoted::is_always_lock_free && sizeof(LeastNoted) == sizeof(std::uint64_t));
+    head.least_noted = reinterpret_cast<const volatile std::uint64_t*>(window->state().least_noted());
 }
 
 using namespace lapwing::detail::bindings; // NOLINT: the functions below are in the global namespace

@@ -77,7 +77,7 @@ int lapwing_window_adopt(lapwing_runtime* runtime, MPI_Win mpi_window, int locke
 /// Collective, one thread. Completes all operations of all ranks, frees the memory and sets `*window` to null.
 /// LAPWING_ERR_USAGE for the window of an array, which is freed with the array.
 int lapwing_window_free(lapwing_window** window);
-/// Local. Frees it without waiting for other ranks, before lapwing_runtime_leave().
+/// Local, one thread. Frees it without waiting for other ranks, before lapwing_runtime_leave().
 int lapwing_window_leave(lapwing_window** window);
 
 /// The name from the options; the bytes of a rank's part, and LAPWING_PATH_... to it. LAPWING_ERR_RANGE. Local, any
@@ -88,7 +88,7 @@ int lapwing_window_path(const lapwing_window* window, int rank, int* path);
 /// The part of `rank` if this rank can load and store it, otherwise null; its own part always. Either result pointer
 /// may be null. The program orders the accesses: by acquire and release, or barriers. Local, any thread.
 int lapwing_window_memory(const lapwing_window* window, int rank, void** memory, uint64_t* bytes);
-/// The same for this rank's part.
+/// The same for this rank's part. Local, any thread.
 int lapwing_window_local(const lapwing_window* window, void** memory, uint64_t* bytes);
 
 /// Blocking get: on return the bytes are in `destination`. Local, any thread. Cost: a copy on the node, otherwise a
@@ -174,6 +174,7 @@ enum {
 int lapwing_window_fetch(lapwing_window* window, int operation, lapwing_type type, int rank, uint64_t offset,
                          const void* operand, void* before, int order);
 /// Writes `desired` if the value equals `expected` bit by bit: all these types; `before` as above.
+/// Local, any thread.
 int lapwing_window_compare_swap(lapwing_window* window, lapwing_type type, int rank, uint64_t offset,
                                 const void* expected, const void* desired, void* before, int order);
 /// Without a result, complete at the next release or flush: hundreds travel in a message, if they are of numbers of 4
@@ -188,7 +189,7 @@ int lapwing_window_fetch_list(lapwing_window* window, int operation, lapwing_typ
 int lapwing_window_start_fetch_list(lapwing_window* window, int operation, lapwing_type type, int rank, size_t count,
                                     const uint64_t* offsets, const void* operands, int one_operand, void* before,
                                     lapwing_completion** completion);
-/// The same for compare_swap: `count` values of either, or one for all.
+/// The same for compare_swap: `count` values of either, or one for all. Local, any thread.
 int lapwing_window_compare_swap_list(lapwing_window* window, lapwing_type type, int rank, size_t count,
                                      const uint64_t* offsets, const void* expected, int one_expected,
                                      const void* desired, int one_desired, void* before);
@@ -228,7 +229,7 @@ int lapwing_lock_free(lapwing_lock** lock);
 int lapwing_lock_lock(lapwing_lock* lock);
 /// Takes it if nobody holds it or waits for it. Local, any thread.
 int lapwing_lock_try(lapwing_lock* lock, int* locked);
-/// Passes it on. LAPWING_ERR_USAGE if this thread does not hold it. Local.
+/// Passes it on. LAPWING_ERR_USAGE if this thread does not hold it. Local; by the thread that took it.
 int lapwing_lock_unlock(lapwing_lock* lock);
 /// Whether this rank holds it. Local, any thread.
 int lapwing_lock_held(const lapwing_lock* lock, int* held);
@@ -239,7 +240,8 @@ typedef struct lapwing_window_head {
     unsigned char* const* bases; ///< the parts of `ranks` ranks from `first` on
     uint64_t bytes;              ///< size of each of them
     int first;
-    unsigned int ranks; ///< 0: none can be reached
+    unsigned int ranks;                   ///< 0: none can be reached
+    const volatile uint64_t* least_noted; ///< puts of as many bytes are left to the library, if `ranks` is not 0
 } lapwing_window_head;
 
 /* Not for programs: the address of bytes that inline functions can reach, or null. */
@@ -251,7 +253,7 @@ static inline unsigned char* lapwing_window_near_(const lapwing_window_head* hea
 }
 /// One value, as lapwing_window_get() and lapwing_window_put(): lapwing_window_get_double(window, rank, offset, &x),
 /// lapwing_window_put_int64(window, rank, offset, x) and so on, for int8 to int64, uint8 to uint64, float, double,
-/// float_complex and double_complex (these two not in C++). Gets are inline where the rank can load the value. Not for
+/// float_complex and double_complex (these two not in C++). Inline where the rank can load and store the value. Not for
 /// null handles. Local, any thread.
 #define LAPWING_WINDOW_FUNCTIONS_(name, ctype)                                                                     \
     static inline int lapwing_window_get_##name(lapwing_window* window, int rank, uint64_t offset, ctype* value) { \
@@ -268,7 +270,15 @@ static inline unsigned char* lapwing_window_near_(const lapwing_window_head* hea
         }                                                                                                          \
     }                                                                                                              \
     static inline int lapwing_window_put_##name(lapwing_window* window, int rank, uint64_t offset, ctype value) {  \
-        return lapwing_window_put(window, rank, offset, &value, sizeof value);                                     \
+        const lapwing_window_head* const head = (const lapwing_window_head*)(const void*)window;                   \
+        unsigned char* const memory = lapwing_window_near_(head, rank, offset, sizeof value);                      \
+        if (memory != NULL && sizeof value < *head->least_noted) {                                                 \
+            memcpy(memory, &value, sizeof value);                                                                  \
+            return 0;                                                                                              \
+        } else {                                                                                                   \
+            const ctype far = value;                                                                               \
+            return lapwing_window_put(window, rank, offset, &far, sizeof far);                                     \
+        }                                                                                                          \
     }
 LAPWING_WINDOW_FUNCTIONS_(int8, int8_t)
 LAPWING_WINDOW_FUNCTIONS_(int16, int16_t)

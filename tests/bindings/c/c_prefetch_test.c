@@ -319,6 +319,14 @@ static void test_window(void) {
     OK(lapwing_completion_wait(&completion));
     OK(lapwing_prefetch_read(prefetch, slice, LAPWING_DOUBLE, 0, &value));
     CHECK(value == other * 100 + 1.5);
+    /* This rank's own writes, by any call, go to the copies, too. */
+    OK(lapwing_window_put_double(window, other, 5 * sizeof(double), 77 + rank));
+    OK(lapwing_prefetch_read(prefetch, slice, LAPWING_DOUBLE, 1, &value));
+    CHECK(value == 77 + rank);
+    OK(lapwing_window_get_double(window, other, 5 * sizeof(double), &value));
+    CHECK(value == 77 + rank);
+    OK(lapwing_runtime_barrier(runtime));
+    CHECK(((const double*)mine)[5] == 77 + (rank + size - 1) % size);
     OK(lapwing_prefetch_evict(prefetch));
     FAILS(LAPWING_ERR_USAGE, "evicted", lapwing_prefetch_read(prefetch, slice, LAPWING_DOUBLE, 0, &value));
     OK(lapwing_prefetch_request(prefetch, other, 0, NULL, &whole));
