@@ -22,6 +22,10 @@ def complete(script, line):
 def main():
     root, commands = Path(sys.argv[1]), sys.argv[2:]
     generator, wrong = root / "cmake/manual_pages.py", []
+    sys.dont_write_bytecode = True
+    sys.path.insert(0, str(generator.parent))
+    import manual_pages
+
     with tempfile.TemporaryDirectory() as name:
         output = Path(name)
         subprocess.run([sys.executable, generator, "functions", root / "include", "1.2.3", output], check=True)
@@ -44,6 +48,11 @@ def main():
                 wrong.append(f"lapwing_array_get_int32_1.3 lacks {expected!r}")
         if len(names) < 200:
             wrong.append(f"only {len(names)} functions are found in the headers")
+        # A page stands alone: which ranks make the call, and which threads may.
+        for path in sorted((root / "include/lapwing/c").glob("*.h")):
+            for docstring, group in manual_pages.Header(path).groups:
+                if not re.search(r"\b(?:[Cc]ollective|Local)\b.*\b[Tt]hreads?\b", " ".join(docstring)):
+                    wrong.append(f"lapwing/c/{path.name}: {group[0][0]}() does not say whether it is collective or local, and for which threads")
         put = (output / "man3/lapwing_window_put.3").read_text()
         for expected in ("lapwing_window_put \\-", "const void* source", "Put, complete locally on return", "LAPWING_SUCCESS"):
             if expected not in put:

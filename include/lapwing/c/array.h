@@ -106,7 +106,7 @@ int lapwing_array_create(lapwing_runtime* runtime, lapwing_type type, int dimens
                          lapwing_array** array);
 /// Collective, one thread. Completes all operations of all ranks, frees the memory and sets `*array` to null.
 int lapwing_array_free(lapwing_array** array);
-/// Local. Frees it without waiting for other ranks, before lapwing_runtime_leave().
+/// Local, one thread. Frees it without waiting for other ranks, before lapwing_runtime_leave().
 int lapwing_array_leave(lapwing_array** array);
 /// Collective, one thread: changes the extents under the same distribution. Elements within both the old and the new
 /// extents keep their values; the others are zero. Pointers into the array, its window, slices and completions must no
@@ -145,7 +145,7 @@ int lapwing_array_local(const lapwing_array* array, void** memory, int64_t* exte
 /// load or store on the node, otherwise a round trip, or a cache hit.
 int lapwing_array_get_element(const lapwing_array* array, const int64_t* index, void* value);
 int lapwing_array_put_element(lapwing_array* array, const int64_t* index, const void* value);
-/// The same for programs that know the type, which is checked: LAPWING_ERR_USAGE.
+/// The same for programs that know the type, which is checked: LAPWING_ERR_USAGE. Local, any thread.
 int lapwing_array_get_typed(const lapwing_array* array, lapwing_type type, const int64_t* index, void* value);
 int lapwing_array_put_typed(lapwing_array* array, lapwing_type type, const int64_t* index, const void* value);
 /// A hint that the calling thread will soon read the element. LAPWING_ERR_RANGE. Local, any thread.

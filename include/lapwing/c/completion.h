@@ -16,8 +16,8 @@ typedef struct lapwing_completion lapwing_completion;
 /// Whether the transfer is complete; makes progress. If it is, or if it has failed, `*completion` is freed and set to
 /// null. Returns the error that the transfer failed with. Local; one thread at a time for each completion.
 int lapwing_completion_test(lapwing_completion** completion, int* complete);
-/// Returns when the transfer is complete; `*completion` is freed and set to null, also if the transfer failed. Local,
-/// as above.
+/// Returns when the transfer is complete; `*completion` is freed and set to null, also if the transfer failed. Local;
+/// one thread at a time for each completion.
 int lapwing_completion_wait(lapwing_completion** completion);
 
 #ifdef __cplusplus

@@ -42,6 +42,7 @@ typedef void (*lapwing_error_handler)(int code, const char* text, void* context)
 /// be called while other threads are in calls.
 int lapwing_error_set_handler(lapwing_error_handler handler, void* context);
 /// A handler for programs that should end at the first error: prints the text on standard error and calls MPI_Abort.
+/// Local, any thread.
 void lapwing_error_abort(int code, const char* text, void* context);
 
 #ifdef __cplusplus

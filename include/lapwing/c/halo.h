@@ -19,23 +19,23 @@ extern "C" {
 /// halos. For one thread.
 typedef struct lapwing_halo lapwing_halo;
 
-/// Local. `periodic`: one number for each dimension, nonzero if it wraps around; null: none does. LAPWING_ERR_USAGE if
-/// the calling rank owns several domains, or one with strides; LAPWING_ERR_RANGE for a depth below 0, or above the
-/// extent of a periodic dimension.
+/// Local, one thread. `periodic`: one number for each dimension, nonzero if it wraps around; null: none does.
+/// LAPWING_ERR_USAGE if the calling rank owns several domains, or one with strides; LAPWING_ERR_RANGE for a depth below
+/// 0, or above the extent of a periodic dimension.
 int lapwing_halo_create(lapwing_array* array, int64_t depth, const int* periodic, lapwing_halo** halo);
-/// Local. Sets `*halo` to null.
+/// Local, one thread. Sets `*halo` to null.
 int lapwing_halo_free(lapwing_halo** halo);
-/// Collective: a barrier, lapwing_halo_fetch(), a barrier.
+/// Collective, one thread: a barrier, lapwing_halo_fetch(), a barrier.
 int lapwing_halo_exchange(lapwing_halo* halo);
-/// Local: fetches the current local block and halo. Cost: a copy of the local block, and for each neighbour on another
-/// node a planned transfer.
+/// Fetches the current local block and halo. Local; one thread at a time for each halo. Cost: a copy of the local
+/// block, and for each neighbour on another node a planned transfer.
 int lapwing_halo_fetch(lapwing_halo* halo);
-/// Non-blocking: the memory must not be used until the completion is done.
+/// Non-blocking: the memory must not be used until the completion is done. Local; one thread at a time for each halo.
 int lapwing_halo_start_fetch(lapwing_halo* halo, lapwing_completion** completion);
-/// Local: copies the local block, but not the halo, back to the array.
+/// Copies the local block, but not the halo, back to the array. Local; one thread at a time for each halo.
 int lapwing_halo_store(lapwing_halo* halo);
 /// The memory: its first element, the distance in elements between neighbours in each dimension, and the indices it
-/// covers. A rank that owns nothing gets a null pointer and empty ranges. Each pointer may be null. Local.
+/// covers. A rank that owns nothing gets a null pointer and empty ranges. Each pointer may be null. Local, any thread.
 int lapwing_halo_memory(const lapwing_halo* halo, void** memory, int64_t* strides, lapwing_range* ranges);
 
 #ifdef __cplusplus

@@ -46,7 +46,8 @@ typedef struct lapwing_needed lapwing_needed;
 /// dimension and is empty where the rank owns nothing. Returns 0; with another value the call that asks fails:
 /// LAPWING_ERR_USAGE.
 typedef int (*lapwing_domains_function)(void* context, const lapwing_range* own, lapwing_needed* needed);
-/// One domain more; indices that the array does not have are skipped. LAPWING_ERR_RANGE. Local, within the function.
+/// One domain more; indices that the array does not have are skipped. LAPWING_ERR_RANGE. Local, within the function, by
+/// its thread.
 int lapwing_needed_add(lapwing_needed* needed, const lapwing_range* ranges);
 /// A pattern; members that its kind does not name are ignored.
 typedef struct lapwing_pattern {
@@ -76,7 +77,8 @@ int lapwing_array_evict(lapwing_array* array);
 /// released before this rank's last acquire. LAPWING_ERR_USAGE if nothing is prefetched. Cost: a planned transfer for
 /// each owner, all under way at once.
 int lapwing_array_update_copies(lapwing_array* array);
-/// The same without waiting: until it is complete, this rank must neither read nor write what is prefetched.
+/// The same without waiting: until it is complete, this rank must neither read nor write what is prefetched. Local;
+/// one thread.
 int lapwing_array_start_update_copies(lapwing_array* array, lapwing_completion** completion);
 /// Whether an element has a copy here. LAPWING_ERR_RANGE. Local, any thread.
 int lapwing_array_is_prefetched(const lapwing_array* array, const int64_t* index, int* prefetched);
@@ -101,32 +103,35 @@ int lapwing_array_halo_view(lapwing_array* array, const void** memory, int64_t* 
 typedef struct lapwing_prefetch lapwing_prefetch;
 
 /// Nothing is requested yet. Other threads of this rank must not write to the window during the call. `options` may be
-/// null; `storage` is ignored.
+/// null; `storage` is ignored. Local, one thread.
 int lapwing_prefetch_create(lapwing_window* window, const lapwing_prefetch_options* options,
                             lapwing_prefetch** prefetch);
-/// Waits for an update that is under way, frees the copies and sets `*prefetch` to null. As above.
+/// Waits for an update that is under way, frees the copies and sets `*prefetch` to null. Other threads of this
+/// rank must not write to the window during the call. Local, one thread.
 int lapwing_prefetch_free(lapwing_prefetch** prefetch);
 /// Prefetches the bytes that `part`, a layout that begins at `offset`, selects of the rank's segment; null: the whole
 /// segment from `offset` on. `*slice` is its number in the calls below, until lapwing_prefetch_evict(). Automatic
 /// copies are filled by the first read, manual ones by an update. LAPWING_ERR_RANGE, and LAPWING_ERR_USAGE for this
-/// rank, whose own part needs no copy. One thread. Cost: memory for the copy, and planning the transfer.
+/// rank, whose own part needs no copy. Local, one thread. Cost: memory for the copy, and planning the transfer.
 int lapwing_prefetch_request(lapwing_prefetch* prefetch, int rank, uint64_t offset, const lapwing_layout* part,
                              uint64_t* slice);
 /// The copy, packed; `bytes` may be null. An automatic copy is filled first if it is stale; it stays unchanged until
 /// the next update, and in automatic mode until a read after an acquire. LAPWING_ERR_RANGE for a number that no request
-/// returned, LAPWING_ERR_USAGE for a slice that was evicted.
+/// returned, LAPWING_ERR_USAGE for a slice that was evicted. Local, one thread: with several,
+/// use lapwing_prefetch_read().
 int lapwing_prefetch_access(lapwing_prefetch* prefetch, uint64_t slice, const void** memory, uint64_t* bytes);
 /// Value `k` of the copy, seen as values of `type`, of 1, 2, 4, 8 or 16 bytes: LAPWING_ERR_USAGE for others. Errors as
-/// above, and LAPWING_ERR_RANGE for a value beyond the copy. Any thread.
+/// above, and LAPWING_ERR_RANGE for a value beyond the copy. Local, any thread.
 int lapwing_prefetch_read(lapwing_prefetch* prefetch, uint64_t slice, lapwing_type type, uint64_t k, void* value);
-/// Fills all copies, and is complete on return; what other ranks have written must have been released before. Cost: a
-/// planned transfer for each owner, all under way at once.
+/// Fills all copies, and is complete on return; what other ranks have written must have been released before. Local,
+/// one thread. Cost: a planned transfer for each owner, all under way at once.
 int lapwing_prefetch_update(lapwing_prefetch* prefetch);
 /// The same without waiting: until it is complete, this rank must neither read the copies nor write what they mirror.
+/// Local, one thread.
 int lapwing_prefetch_start_update(lapwing_prefetch* prefetch, lapwing_completion** completion);
-/// Removes all slices, and frees the copies.
+/// Removes all slices, and frees the copies. Local, one thread.
 int lapwing_prefetch_evict(lapwing_prefetch* prefetch);
-/// Bytes of all copies.
+/// Bytes of all copies. Local, any thread.
 int lapwing_prefetch_memory(const lapwing_prefetch* prefetch, uint64_t* bytes);
 
 #ifdef __cplusplus

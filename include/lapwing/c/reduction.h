@@ -31,7 +31,7 @@ int lapwing_array_max_along(lapwing_array* array, int dimension, const lapwing_s
 /// The same by functions, for elements of any type: results have `bytes` bytes, as many as an element of the target,
 /// and begin as `*identity`, which must be neutral. `accumulate` is called for each element by its owner, and `combine`
 /// with the results of two processes, by one of them. Both in ascending order of the dimension's indices where each
-/// process has one block of it.
+/// process has one block of it. Collective, one thread.
 int lapwing_array_reduce_along(lapwing_array* array, int dimension, const lapwing_slice* target, const void* identity,
                                uint64_t bytes, lapwing_accumulate_function accumulate, lapwing_combine_function combine,
                                void* context);
@@ -54,7 +54,7 @@ int lapwing_reduction_create_function(lapwing_array* array, int dimension, const
 int lapwing_reduction_execute(lapwing_reduction* reduction);
 /// Collective, one thread. Sets `*reduction` to null.
 int lapwing_reduction_free(lapwing_reduction** reduction);
-/// Local. Frees it without waiting for other ranks, before lapwing_runtime_leave().
+/// Local, one thread. Frees it without waiting for other ranks, before lapwing_runtime_leave().
 int lapwing_reduction_leave(lapwing_reduction** reduction);
 
 #ifdef __cplusplus

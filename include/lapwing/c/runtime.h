@@ -66,7 +66,7 @@ int lapwing_runtime_nodes(const lapwing_runtime* runtime, int* nodes);
 /// otherwise ceil(log2(nodes)) messages.
 int lapwing_runtime_barrier(lapwing_runtime* runtime);
 /// The same with an identity, which must be the same on all ranks: LAPWING_ERR_MISMATCH on every rank. Ranks that pass
-/// none match any.
+/// none match any. Collective, one thread.
 int lapwing_runtime_barrier_identity(lapwing_runtime* runtime, int64_t identity);
 /// Collective, one thread. A split-phase barrier: notify releases and does not wait for any other rank's notify; wait
 /// returns when every rank has notified, and acquires. LAPWING_ERR_USAGE for a wait without a notify, and for a notify
@@ -74,6 +74,7 @@ int lapwing_runtime_barrier_identity(lapwing_runtime* runtime, int64_t identity)
 int lapwing_runtime_notify(lapwing_runtime* runtime);
 int lapwing_runtime_wait(lapwing_runtime* runtime);
 /// The same with an identity: as lapwing_runtime_barrier_identity(); the identities of the two calls must match.
+/// Collective, one thread.
 int lapwing_runtime_notify_identity(lapwing_runtime* runtime, int64_t identity);
 int lapwing_runtime_wait_identity(lapwing_runtime* runtime, int64_t identity);
 

@@ -29,15 +29,16 @@ typedef struct lapwing_setting_info {
 /// Values from the environment. LAPWING_ERR_SETTING if a variable that starts with LAPWING_ is not a setting. Local,
 /// any thread; the object is for one thread at a time.
 int lapwing_settings_create(lapwing_settings** settings);
-/// Frees them and sets `*settings` to null; runtimes keep their values. Does nothing for a null pointer. Local.
+/// Frees them and sets `*settings` to null; runtimes keep their values. Does nothing for a null pointer.
+/// Local; one thread at a time for each object.
 int lapwing_settings_free(lapwing_settings** settings);
 /// Sets one value for the runtimes made from this object: ("LAPWING_PATH", "service"). LAPWING_ERR_SETTING if there is
-/// no such setting or the value is not allowed; the text lists what is. Local.
+/// no such setting or the value is not allowed; the text lists what is. Local; one thread at a time for each object.
 int lapwing_settings_set(lapwing_settings* settings, const char* name, const char* value);
 /// The effective value; `*text` is valid until the thread's next call that returns a text. LAPWING_ERR_SETTING if there
-/// is no such setting. Local.
+/// is no such setting. Local; one thread at a time for each object.
 int lapwing_settings_text(const lapwing_settings* settings, const char* name, const char** text);
-/// Where it comes from: "program", "environment" or "default". As above. Local.
+/// Where it comes from: "program", "environment" or "default". As above. Local; one thread at a time for each object.
 int lapwing_settings_origin(const lapwing_settings* settings, const char* name, const char** text);
 
 /// Every setting of the library: their number, and the k-th, sorted by name. LAPWING_ERR_RANGE. Local, any thread.

@@ -38,12 +38,12 @@ typedef struct lapwing_part {
 /// Part of an array, by its indices: one part for each dimension, or null for all. LAPWING_ERR_RANGE, and _USAGE if no
 /// dimension is left. Local, any thread.
 int lapwing_slice_create(const lapwing_array* array, const lapwing_part* parts, lapwing_slice** slice);
-/// Part of a slice, by its positions. As above.
+/// Part of a slice, by its positions. LAPWING_ERR_RANGE, and _USAGE if no dimension is left. Local, any thread.
 int lapwing_slice_cut(const lapwing_slice* slice, const lapwing_part* parts, lapwing_slice** part);
 /// Dimension d of the result is dimension order[d]; null: the reverse order, a transposition. LAPWING_ERR_RANGE unless
 /// each occurs exactly once. Local, any thread.
 int lapwing_slice_permute(const lapwing_slice* slice, const int* order, lapwing_slice** permuted);
-/// Frees it and sets `*slice` to null. Local.
+/// Frees it and sets `*slice` to null. Local, any thread.
 int lapwing_slice_free(lapwing_slice** slice);
 /// Number of dimensions, and positions in each. Either may be null. Local, any thread.
 int lapwing_slice_shape(const lapwing_slice* slice, int* dimensions, int64_t* extents);
@@ -74,7 +74,7 @@ typedef void (*lapwing_apply_function)(void* context, void* target, const void* 
 /// after. LAPWING_ERR_RANGE if the extents differ, LAPWING_ERR_USAGE if types or ranks do not fit. Cost: planning, and
 /// one transfer for each pair of ranks; a lapwing_assignment keeps the plans.
 int lapwing_slice_assign(const lapwing_slice* target, const lapwing_slice* source, int operation);
-/// The same by a function, for slices of any types.
+/// The same by a function, for slices of any types. Collective, one thread.
 int lapwing_slice_apply(const lapwing_slice* target, const lapwing_slice* source, lapwing_apply_function apply,
                         void* context);
 /// Computes an element of the target from one element of each source, in the order of the sources.
@@ -91,12 +91,12 @@ int lapwing_slice_fill(const lapwing_slice* target, const void* value);
 
 /// Assignments that are carried out together, as often as needed. They keep their slices.
 typedef struct lapwing_assignment lapwing_assignment;
-/// An empty assignment. Local. The object is for one thread at a time.
+/// An empty assignment. Local, any thread; the object is for one thread at a time.
 int lapwing_assignment_create(lapwing_assignment** assignment);
-/// Local. Sets `*assignment` to null.
+/// Frees it and sets `*assignment` to null. Local; one thread at a time for each assignment.
 int lapwing_assignment_free(lapwing_assignment** assignment);
 /// Adds an assignment; nothing is moved yet. The assignments of one object are unordered: the target of one must not be
-/// in another. As lapwing_slice_assign() and the like. Local.
+/// in another. As lapwing_slice_assign() and the like. Local; one thread at a time for each assignment.
 int lapwing_assignment_add(lapwing_assignment* assignment, const lapwing_slice* target, const lapwing_slice* source,
                            int operation);
 int lapwing_assignment_add_apply(lapwing_assignment* assignment, const lapwing_slice* target,
@@ -112,9 +112,10 @@ int lapwing_assignment_execute(lapwing_assignment* assignment, int compare);
 /// started. lapwing_completion_wait() on all ranks, one thread, is the other half. Between them no rank may write to a
 /// source, nor touch a target, nor execute, start or extend the assignment. lapwing_completion_test() makes progress,
 /// and never finds it complete. Errors as lapwing_assignment_execute(); those of transfers and functions come from the
-/// wait.
+/// wait. Collective, one thread.
 int lapwing_assignment_start(lapwing_assignment* assignment, int compare, lapwing_completion** completion);
-/// This rank's transfers to other nodes in each execution, and their bytes; a description as text. Local.
+/// This rank's transfers to other nodes in each execution, and their bytes; a description as text. Local; one thread at
+/// a time for each assignment.
 int lapwing_assignment_transfers(const lapwing_assignment* assignment, uint64_t* transfers, uint64_t* bytes);
 int lapwing_assignment_explain(const lapwing_assignment* assignment, const char** text);
 
@@ -126,7 +127,7 @@ typedef int (*lapwing_progress_function)(void* context, uint64_t done, uint64_t 
 /// LAPWING_ERR_FILE, and the old file stays.
 int lapwing_array_save(const lapwing_array* array, const char* path, lapwing_progress_function progress, void* context);
 int lapwing_array_load(lapwing_array* array, const char* path, lapwing_progress_function progress, void* context);
-/// The same for slices, in their own order.
+/// The same for slices, in their own order. Collective, one thread.
 int lapwing_slice_save(const lapwing_slice* slice, const char* path, lapwing_progress_function progress, void* context);
 int lapwing_slice_load(const lapwing_slice* slice, const char* path, lapwing_progress_function progress, void* context);
 /// Collective, one thread: the extents of a file with elements of this type in this many dimensions. LAPWING_ERR_FILE
