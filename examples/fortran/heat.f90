@@ -1,16 +1,15 @@
 ! Heat spreading over a plate, in blocks of a grid of ranks, with Lapwing: what examples/fortran/heat_mpi.f90 does with messages.
 !
-!     mpifort -O2 heat.f90 $(pkg-config --cflags --libs lapwing-fortran) -o heat && mpirun -n 4 ./heat
+!     mpifort -O2 heat.f90 $(pkg-config --cflags --libs lapwing-fortran) -o heat && mpirun -n 4 ./heat [n] [steps]
 program heat
     use, intrinsic :: iso_fortran_env, only: int64, real64
     use mpi_f08, only: MPI_COMM_WORLD, MPI_Wtime
     use lapwing
     implicit none
-    integer, parameter :: n = 200, steps = 50
     real(real64), pointer :: u(:, :), next(:, :)
     real(real64) :: seconds
     integer(int64) :: total
-    integer :: rank, step, i, j
+    integer :: n, steps, rank, step, i, j
     ! [declarations]
     type(lapwing_runtime) :: runtime
     type(lapwing_array) :: plate
@@ -18,6 +17,8 @@ program heat
     integer :: first(2), last(2)
     ! [end]
 
+    n = argument(1, 500)
+    steps = argument(2, 100)
     call runtime%create(MPI_COMM_WORLD)
     rank = runtime%rank()
 
@@ -72,6 +73,16 @@ contains
                 digest = digest + bits * mod(int(lower(1) + p, int64) * 31 + (lower(2) + q) * 17, 8191_int64)
             end do
         end do
+    end function
+
+    !> A number of the command line.
+    integer function argument(k, otherwise)
+        integer, intent(in) :: k, otherwise
+        character(len=20) :: text
+
+        argument = otherwise
+        call get_command_argument(k, text)
+        if (text /= '') read (text, *) argument
     end function
 
 end program

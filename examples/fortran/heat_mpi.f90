@@ -1,22 +1,23 @@
 ! Heat spreading over a plate, in blocks of a grid of ranks, with MPI_Cart and derived types: what examples/fortran/heat.f90 does with
 ! Lapwing.
 !
-!     mpifort -O2 heat_mpi.f90 -o heat_mpi && mpirun -n 4 ./heat_mpi
+!     mpifort -O2 heat_mpi.f90 -o heat_mpi && mpirun -n 4 ./heat_mpi [n] [steps]
 program heat_mpi
     use, intrinsic :: iso_fortran_env, only: int64, real64
     use mpi_f08
     implicit none
-    integer, parameter :: n = 200, steps = 50
     real(real64), allocatable :: u(:, :), next(:, :)
     real(real64) :: seconds
     integer(int64) :: total
-    integer :: rank, ranks, step, i, j
+    integer :: n, steps, rank, ranks, step, i, j
     ! [declarations]
     type(MPI_Comm) :: grid
     type(MPI_Datatype) :: edge
     integer :: processes(2), place(2), first(2), last(2), block(2), left, right, up, down, d
     ! [end]
 
+    n = argument(1, 500)
+    steps = argument(2, 100)
     call MPI_Init()
     call MPI_Comm_rank(MPI_COMM_WORLD, rank)
     call MPI_Comm_size(MPI_COMM_WORLD, ranks)
@@ -93,6 +94,16 @@ contains
                 digest = digest + bits * mod(int(lower(1) + p, int64) * 31 + (lower(2) + q) * 17, 8191_int64)
             end do
         end do
+    end function
+
+    !> A number of the command line.
+    integer function argument(k, otherwise)
+        integer, intent(in) :: k, otherwise
+        character(len=20) :: text
+
+        argument = otherwise
+        call get_command_argument(k, text)
+        if (text /= '') read (text, *) argument
     end function
 
 end program

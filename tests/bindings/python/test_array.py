@@ -139,6 +139,7 @@ def test_own_part(rt, distribution):
         assert owned == a.local.size
         view = np.from_dlpack(a) if a.local.size else a.local
         assert view.shape == a.local.shape and a.__dlpack_device__()[0] == 1
+        assert (view == a.local).all() and (view.size == 0 or np.shares_memory(view, a.local))
         del view
 
 
