@@ -5,6 +5,8 @@
 #include "arrays/slices/promotion.hpp"
 #include "src/mpi/agreement.hpp"
 #include "src/support/hash.hpp"
+#include "src/support/mpi_error.hpp"
+#include "src/support/mpi_state.hpp"
 #include "src/team/team_state.hpp"
 #include "src/transport/pending_transfer.hpp"
 #include "window/window_state.hpp"
@@ -17,11 +19,16 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <mpi.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <exception>
 #include <memory>
+#include <mutex>
+#include <numeric>
 #include <optional>
 #include <span>
 #include <string>
@@ -50,6 +57,7 @@ struct Item {
     bool to_itself = false;       ///< each element is assigned its own value
     bool through_copy = false;    ///< both slices are of one array, and overlap
     bool may_throw = false;       ///< what is applied
+    bool user_defined = false;    ///< a distribution of a program's own takes part
     std::string text;             ///< of both slices
     std::unique_ptr<Movement> movement;
 };
@@ -90,31 +98,44 @@ struct Item {
     return 1;
 }
 
+/// Fills `bytes` bytes, a multiple of the value's, by copies of what they begin with: of that twice as much each time,
+/// as long as it stays in the first cache.
+void repeat(std::byte* memory, std::uint64_t bytes, std::span<const std::byte> value) {
+    constexpr std::uint64_t in_cache = 8192;
+    const std::uint64_t most = std::max<std::uint64_t>(value.size(), in_cache / value.size() * value.size());
+    std::memcpy(memory, value.data(), value.size());
+    for (std::uint64_t done = value.size(); done < bytes;) {
+        const std::uint64_t step = std::min({done, most, bytes - done});
+        std::memcpy(memory + done, memory, step);
+        done += step;
+    }
+}
+
 } // namespace
 
 class AssignmentState {
 public:
     std::vector<Item> items;
+    /// Of all arrays, in the order in which they were made: the same on all ranks, also where a program mixes up its
+    /// assignments, so that these meet in the same barriers and find out.
+    std::vector<Team*> teams;
     std::optional<std::int64_t> number; ///< what ranks compare, once it is known
     bool started = false;               ///< by start(), whose result has not been waited for
 
+    /// Takes over an item, or throws and has nothing of it.
+    void add(Item item);
+    /// Throws UsageError when an array was closed, which it is on all ranks.
+    void require_open() const;
+    static void require_open(const Item& item);
     /// The arrays of an item. Throws UsageError when one was closed.
     struct Arrays {
         std::shared_ptr<const ArrayGeometry> target;
         std::vector<std::shared_ptr<const ArrayGeometry>> sources;
     };
     [[nodiscard]] static Arrays arrays(const Item& item) {
+        require_open(item);
         Arrays arrays{item.target_array.lock(), {}};
-        bool open = arrays.target != nullptr;
-        for (const Source& source : item.sources) {
-            arrays.sources.push_back(source.array.lock());
-            open = open && arrays.sources.back() != nullptr;
-        }
-        if (!open)
-            throw UsageError{fmt::format(
-                "Assignment::execute: an array of {} was closed, or got other extents or another distribution; make "
-                "another Assignment",
-                item.text)};
+        for (const Source& source : item.sources) arrays.sources.push_back(source.array.lock());
         return arrays;
     }
 
@@ -123,24 +144,57 @@ public:
     /// A number for the arrays and slices, which is the same on all ranks; and the slices in words.
     [[nodiscard]] std::int64_t compared_number();
     [[nodiscard]] std::string text() const;
-    /// Collective: the barrier at the start, with what ranks compare if they do.
-    void begin(const std::vector<Team*>& teams, bool compare);
+    /// Collective: the barrier at the start, with what ranks compare if they do. `problem`: what has kept this rank
+    /// from planning, which it throws itself where the ranks compare and differ.
+    void begin(bool compare, const std::exception_ptr& problem);
     /// Starts those that may throw, or the others, and ends them; `problem` is what has kept this rank from something,
     /// and what keeps it from more.
     void start(bool may_throw, std::exception_ptr& problem);
-    void complete(const std::vector<Team*>& teams, bool may_throw, std::exception_ptr& problem);
+    void complete(bool may_throw, std::exception_ptr& problem);
     /// Throws UsageError between start() and wait().
     void require_idle(const char* call) const;
-    /// Collective: all ranks are done with what started as `number`, or throw what the first could not do.
-    void end(const std::vector<Team*>& teams, std::uint64_t number, const char* outcome,
-             const std::exception_ptr& problem);
+    /// Collective: all ranks are done with what started as `start_number`, or throw what the first could not do.
+    void end(std::uint64_t start_number, const char* outcome, const std::exception_ptr& problem);
     void restore() noexcept;
-    /// The teams of all arrays, that of the first target before the others.
-    [[nodiscard]] std::vector<Team*> teams() const;
     /// Collective where a distribution of a program's own takes part, which may be wrong on some ranks only: throws on
     /// all or on none. Elsewhere a problem is kept until the end, where all ranks throw.
-    void agree(Team& team, const std::exception_ptr& problem) const;
+    void agree(const std::exception_ptr& problem) const;
+
+private:
+    /// Of the first array that the first team has here.
+    [[nodiscard]] std::uint64_t first_window() const;
 };
+
+void AssignmentState::add(Item item) {
+    std::vector<Team*> all = teams;
+    const Arrays arrays = AssignmentState::arrays(item);
+    const auto add_team = [&](Team* team) {
+        if (std::ranges::find(all, team) == all.end()) all.push_back(team);
+    };
+    add_team(arrays.target->team);
+    item.user_defined = arrays.target->user_map != nullptr;
+    for (const auto& source : arrays.sources) {
+        add_team(source->team);
+        item.user_defined = item.user_defined || source->user_map != nullptr;
+    }
+    if (all.size() > 1) std::ranges::stable_sort(all, {}, [](const Team* team) { return team->state().number(); });
+    items.push_back(std::move(item));
+    teams = std::move(all);
+    number.reset();
+}
+
+void AssignmentState::require_open() const {
+    for (const Item& item : items) require_open(item);
+}
+
+void AssignmentState::require_open(const Item& item) {
+    if (item.target_array.expired() ||
+        std::ranges::any_of(item.sources, [](const Source& source) { return source.array.expired(); }))
+        throw UsageError{fmt::format(
+            "Assignment::execute: an array of {} was closed, or got other extents or another distribution; make "
+            "another Assignment",
+            item.text)};
+}
 
 void AssignmentState::prepare(Item& item) {
     const Arrays arrays = AssignmentState::arrays(item);
@@ -185,9 +239,7 @@ void AssignmentState::fill(const Item& item) {
         LayoutCursor cursor{layout};
         while (!cursor.done()) {
             const ByteBlock block = cursor.next();
-            std::byte* const memory = own.memory() + block.offset;
-            for (std::uint64_t done = 0; done < block.bytes; done += item.value.size())
-                std::memcpy(memory + done, item.value.data(), item.value.size());
+            repeat(own.memory() + block.offset, block.bytes, item.value);
         }
     }
 }
@@ -198,6 +250,8 @@ std::int64_t AssignmentState::compared_number() {
     for (const Item& item : items) {
         const Arrays arrays = AssignmentState::arrays(item);
         const auto describe = [&](const ArrayGeometry& array, const SliceShape& shape) {
+            // Windows of two teams may have one number.
+            description.push_back(std::ranges::find(teams, array.team) - teams.begin());
             description.push_back(static_cast<std::int64_t>(array.window->number()));
             add_to_compared(description, shape, array.dimensions);
         };
@@ -215,26 +269,9 @@ std::string AssignmentState::text() const {
     return text;
 }
 
-std::vector<Team*> AssignmentState::teams() const {
-    std::vector<Team*> teams;
-    const auto add = [&](Team* team) {
-        if (std::ranges::find(teams, team) == teams.end()) teams.push_back(team);
-    };
-    for (const Item& item : items) {
-        const Arrays arrays = AssignmentState::arrays(item);
-        add(arrays.target->team);
-        for (const auto& source : arrays.sources) add(source->team);
-    }
-    return teams;
-}
-
-void AssignmentState::agree(Team& team, const std::exception_ptr& problem) const {
-    const bool user_defined = std::ranges::any_of(items, [](const Item& item) {
-        const Arrays arrays = AssignmentState::arrays(item);
-        return arrays.target->user_map != nullptr ||
-               std::ranges::any_of(arrays.sources, [](const auto& source) { return source->user_map != nullptr; });
-    });
-    if (!user_defined) return;
+void AssignmentState::agree(const std::exception_ptr& problem) const {
+    if (std::ranges::none_of(items, &Item::user_defined)) return;
+    Team& team = *teams.front();
     const mpi::Problem first = mpi::first_problem(team.state().communicator(), mpi::text_of(problem));
     if (problem != nullptr) std::rethrow_exception(problem);
     if (!first.text.empty())
@@ -242,20 +279,40 @@ void AssignmentState::agree(Team& team, const std::exception_ptr& problem) const
                                      team.who(), first.rank, first.text)};
 }
 
-void AssignmentState::begin(const std::vector<Team*>& teams, bool compare) {
-    team::Synchronisation& synchronisation = teams.front()->state().synchronisation();
-    const std::int64_t identity = team::identity_on_window("assign", arrays(items.front()).target->window->number());
-    if (compare && synchronisation.checks() >= 1)
-        synchronisation.barrier(team::CollectiveCall::on_window, identity,
-                                {.number = compared_number(),
-                                 .text = [this] { return text(); },
-                                 .start =
-                                     [&] {
-                                         return fmt::format(
-                                             "{}: Assignment::execute: the arrays, or the indices of a slice, differ",
-                                             teams.front()->who());
-                                     }});
-    else synchronisation.barrier(team::CollectiveCall::on_window, identity);
+std::uint64_t AssignmentState::first_window() const {
+    const auto is_of_first = [this](const std::shared_ptr<const ArrayGeometry>& array) {
+        return array->team == teams.front();
+    };
+    for (const Item& item : items) {
+        if (const auto array = item.target_array.lock(); is_of_first(array)) return array->window->number();
+        for (const Source& source : item.sources)
+            if (const auto array = source.array.lock(); is_of_first(array)) return array->window->number();
+    }
+    return 0;
+}
+
+void AssignmentState::begin(bool compare, const std::exception_ptr& problem) {
+    Team& first = *teams.front();
+    team::Synchronisation& synchronisation = first.state().synchronisation();
+    const std::int64_t identity = team::identity_on_window("assign", first_window());
+    if (compare && synchronisation.checks() >= 1) {
+        const team::CallArguments arguments{
+            .number = number.value_or(0), // none: it could not be made, and others then throw what kept this rank
+            .text = [&] { return number ? text() : "what it could not plan: " + mpi::text_of(problem); },
+            .start =
+                [&] {
+                    return fmt::format("{}: Assignment::execute: the arrays, or the indices of a slice, differ",
+                                       first.who());
+                }};
+        try {
+            synchronisation.barrier(team::CollectiveCall::on_window, identity, arguments);
+        } catch (const MismatchError&) {
+            if (problem != nullptr) std::rethrow_exception(problem);
+            throw;
+        }
+    } else {
+        synchronisation.barrier(team::CollectiveCall::on_window, identity);
+    }
     for (std::size_t k = 1; k < teams.size(); ++k) teams[k]->barrier();
 }
 
@@ -290,7 +347,7 @@ void AssignmentState::start(bool may_throw, std::exception_ptr& problem) {
     });
 }
 
-void AssignmentState::complete(const std::vector<Team*>& teams, bool may_throw, std::exception_ptr& problem) {
+void AssignmentState::complete(bool may_throw, std::exception_ptr& problem) {
     attempt(items, may_throw, problem, [](Item& item) {
         if (item.movement != nullptr) item.movement->wait();
     });
@@ -308,20 +365,21 @@ void AssignmentState::restore() noexcept {
         if (item.movement != nullptr) item.movement->restore();
 }
 
-void AssignmentState::end(const std::vector<Team*>& teams, std::uint64_t number, const char* outcome,
-                          const std::exception_ptr& problem) {
+void AssignmentState::end(std::uint64_t start_number, const char* outcome, const std::exception_ptr& problem) {
     Team& team = *teams.front();
     const team::CallArguments which{
-        .number = static_cast<std::int64_t>(number),
-        .text = [&] { return fmt::format("the start of {} as collective call {}", text(), number); },
+        .number = static_cast<std::int64_t>(start_number),
+        .text = [&] { return fmt::format("the start of {} as collective call {}", text(), start_number); },
         .start = [&] { return fmt::format("{}: the end of an assignment that was started", team.who()); },
         .verb = "waits for",
         .remedy = "wait for started assignments in the same order on all ranks"};
     bool well = false;
     try {
-        for (std::size_t k = 1; k < teams.size(); ++k) teams[k]->barrier();
+        // First, so that ranks that wait for different assignments find out before they wait elsewhere.
         well = team.state().synchronisation().agreed_barrier(team::CollectiveCall::end_on_window, problem == nullptr,
                                                              which);
+        if (well)
+            for (std::size_t k = 1; k < teams.size(); ++k) teams[k]->barrier();
     } catch (...) { // a rank has left, or is elsewhere
         restore();
         throw;
@@ -332,6 +390,47 @@ void AssignmentState::end(const std::vector<Team*>& teams, std::uint64_t number,
     mpi::throw_failure(team.state().communicator(), problem,
                        fmt::format("{}: Assignment::execute: {}", team.who(), outcome));
 }
+
+namespace {
+
+/// Which processes a team has, as a number that their order does not change.
+class Processes final : public team::TeamPart {
+public:
+    /// None where processes have no numbers in MPI_COMM_WORLD: in sessions, and where some were spawned.
+    [[nodiscard]] std::optional<std::uint64_t> number(MPI_Comm communicator) {
+        std::call_once(once_, [&] { number_ = number_of(communicator); });
+        return number_;
+    }
+
+private:
+    [[nodiscard]] static std::optional<std::uint64_t> number_of(MPI_Comm communicator) {
+        if (!support::mpi_world_open()) return {};
+        MPI_Group group = MPI_GROUP_NULL;
+        MPI_Group world = MPI_GROUP_NULL;
+        support::check_mpi(MPI_Comm_group(communicator, &group), "MPI_Comm_group");
+        support::check_mpi(MPI_Comm_group(MPI_COMM_WORLD, &world), "MPI_Comm_group");
+        int size = 0;
+        support::check_mpi(MPI_Group_size(group, &size), "MPI_Group_size");
+        std::vector<int> ranks(static_cast<std::size_t>(size));
+        std::iota(ranks.begin(), ranks.end(), 0);
+        std::vector<int> in_world(ranks.size());
+        support::check_mpi(MPI_Group_translate_ranks(group, size, ranks.data(), world, in_world.data()),
+                           "MPI_Group_translate_ranks");
+        MPI_Group_free(&group);
+        MPI_Group_free(&world);
+        std::uint64_t sum = 0;
+        for (const int rank : in_world) {
+            if (rank == MPI_UNDEFINED) return {};
+            sum += support::hash_of(std::as_bytes(std::span{&rank, 1}));
+        }
+        return sum;
+    }
+
+    std::once_flag once_;
+    std::optional<std::uint64_t> number_;
+};
+
+} // namespace
 
 void require_same_ranks(Team& target, Team& source, const std::string& text) {
     if (&target == &source) return;
@@ -344,7 +443,14 @@ void require_same_ranks(Team& target, Team& source, const std::string& text) {
             target.who(), text, target.size(), source.size())};
     };
     if (target.size() != source.size()) fail();
-    if (target.state().synchronisation().checks() >= 2) {
+    const auto processes = [](Team& team) {
+        return team.state().part<Processes>().number(team.state().communicator());
+    };
+    const std::optional<std::uint64_t> of_target = processes(target);
+    const std::optional<std::uint64_t> of_source = processes(source);
+    if (of_target && of_source) {
+        if (*of_target != *of_source) fail();
+    } else {
         int comparison = MPI_UNEQUAL;
         support::check_mpi(MPI_Comm_compare(target.state().communicator(), source.state().communicator(), &comparison),
                            "MPI_Comm_compare");
@@ -372,7 +478,6 @@ private:
     void abandon() noexcept;
 
     std::shared_ptr<AssignmentState> state_;
-    std::vector<Team*> teams_;
     std::uint64_t number_ = 0; ///< of the team's collective calls, the one that began it: the same on all ranks
     bool some_throw_ = false;  ///< what may throw comes first: then nothing else has been assigned
     bool all_throw_ = false;
@@ -384,15 +489,16 @@ private:
 
 void PendingAssignment::start(bool compare) {
     std::vector<Item>& items = state_->items;
-    teams_ = state_->teams();
-    try {
+    state_->require_open();
+    try { // whatever may fail on this rank alone
+        if (compare) (void)state_->compared_number();
         for (Item& item : items) AssignmentState::prepare(item);
     } catch (...) {
         problem_ = std::current_exception();
     }
-    state_->agree(*teams_.front(), problem_);
-    state_->begin(teams_, compare);
-    number_ = teams_.front()->state().synchronisation().completed_collectives();
+    state_->agree(problem_);
+    state_->begin(compare, problem_);
+    number_ = state_->teams.front()->state().synchronisation().completed_collectives();
     some_throw_ = std::ranges::any_of(items, &Item::may_throw);
     all_throw_ = std::ranges::all_of(items, &Item::may_throw);
     state_->started = true;
@@ -413,7 +519,7 @@ bool PendingAssignment::test() {
 void PendingAssignment::wait() {
     if (std::uncaught_exceptions() > exceptions_at_start_) return abandon();
     try {
-        for (const Item& item : state_->items) (void)AssignmentState::arrays(item);
+        state_->require_open();
         carry_out();
     } catch (...) {
         // What failed on one rank was put back on all, and the assignment may be executed again with its plans and
@@ -433,16 +539,16 @@ void PendingAssignment::carry_out() {
     const trace::CallScope call{trace::Way::slice};
     const auto end = [&](const char* outcome) {
         put_back_ = true;
-        state_->end(teams_, number_, outcome, problem_);
+        state_->end(number_, outcome, problem_);
         put_back_ = false;
     };
     if (some_throw_) {
-        state_->complete(teams_, true, problem_);
+        state_->complete(true, problem_);
         end("all elements are what they were");
         if (!all_throw_) state_->start(false, problem_);
     }
     if (!all_throw_) {
-        state_->complete(teams_, false, problem_);
+        state_->complete(false, problem_);
         end("some elements may have been assigned");
     }
 }
@@ -513,8 +619,7 @@ void Assignment::add_slices(const detail::slices::SliceBase& target, const detai
     item.to_itself = item.to_itself && !apply;
     item.apply = std::move(apply);
     item.may_throw = may_throw;
-    state_->items.push_back(std::move(item));
-    state_->number.reset();
+    state_->add(std::move(item));
 }
 
 void Assignment::add_sources(const detail::slices::SliceBase& target,
@@ -525,20 +630,19 @@ void Assignment::add_sources(const detail::slices::SliceBase& target,
     item.to_itself = false;
     item.apply_sources = std::move(apply);
     item.may_throw = may_throw;
-    state_->items.push_back(std::move(item));
-    state_->number.reset();
+    state_->add(std::move(item));
 }
 
 void Assignment::add_value(const detail::slices::SliceBase& target, const void* value) {
     state_->require_idle("add_fill");
     const auto target_array = detail::slices::open_array(target, ".fill");
-    Item& item = state_->items.emplace_back();
+    Item item;
     item.target_array = target_array;
     item.target = target.shape();
     const auto* const bytes = static_cast<const std::byte*>(value);
     item.value.assign(bytes, bytes + target_array->element_bytes);
     item.text = detail::slices::text_of(*target_array, target.shape());
-    state_->number.reset();
+    state_->add(std::move(item));
 }
 
 void Assignment::execute(bool compare) {

@@ -414,6 +414,28 @@ TEST_CASE("slices that differ between ranks are found in the first barrier") {
     runtime.close();
 }
 
+TEST_CASE("slices that do not fit on one rank alone leave no other rank waiting") {
+    Runtime runtime;
+    GlobalArray<double, 1> target{runtime, {100}, Block{}, {.name = "target"}};
+    GlobalArray<double, 1> source{runtime, {100}, Cyclic{}, {.name = "source"}};
+    target.fill(1);
+    source.fill(2);
+    if (runtime.size() > 1) {
+        const bool bad = runtime.rank().value == runtime.size() - 1;
+        const auto assign = [&] { target(Range{0, 10}) = source(Range{0, bad ? 9 : 10}); };
+        if (bad) {
+            CHECK_THROWS_AS(assign(), RangeError);
+            CHECK_THROWS_AS(runtime.barrier(), MismatchError); // it goes on, and meets the others
+        } else {
+            CHECK_THROWS_AS(assign(), MismatchError);
+        }
+        CHECK(target.max() == 1);
+    }
+    target.close();
+    source.close();
+    runtime.close();
+}
+
 TEST_CASE("arrays over some ranks of the team are assigned to and from all of them") {
     Runtime runtime;
     const int ranks = runtime.size();

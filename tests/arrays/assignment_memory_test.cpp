@@ -1,0 +1,124 @@
+// Memory that one rank lacks, at any point of an assignment, is an error of all ranks: none waits for it.
+#include "tests/arrays/array_test.hpp"
+
+#include <lapwing/array_slice.hpp>
+#include <lapwing/assignment.hpp>
+
+#include <algorithm>
+#include <cstdlib>
+#include <functional>
+#include <new>
+#include <string>
+
+using namespace lapwing;
+
+namespace {
+/// Allocations of this thread until one fails; below 0 none does.
+thread_local std::int64_t until_failure = -1;
+thread_local bool has_failed = false;
+
+[[maybe_unused]] void fail_in_turn() {
+    if (until_failure < 0 || until_failure-- > 0) return;
+    has_failed = true;
+    throw std::bad_alloc{};
+}
+} // namespace
+
+// Sanitizers bring their own; the release builds test.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+// GCC takes the pair of malloc() and this delete for a mismatch.
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
+#endif
+void* operator new(std::size_t bytes) {
+    fail_in_turn();
+    if (void* memory = std::malloc(bytes == 0 ? 1 : bytes)) return memory;
+    throw std::bad_alloc{};
+}
+void* operator new(std::size_t bytes, std::align_val_t alignment) {
+    fail_in_turn();
+    const auto unit = static_cast<std::size_t>(alignment);
+    if (void* memory = std::aligned_alloc(unit, (std::max<std::size_t>(bytes, 1) + unit - 1) / unit * unit))
+        return memory;
+    throw std::bad_alloc{};
+}
+void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+inline constexpr bool can_fail = true;
+#else
+inline constexpr bool can_fail = false;
+#endif
+
+namespace {
+
+/// Carries out assignments that `make` makes and that set all of `target` to `expected`: with the first allocation of
+/// one rank failing, then the second one, until there is none to fail.
+void fail_everywhere(Runtime& runtime, GlobalArray<double, 2>& target, double expected, bool compare,
+                     const std::function<void(Assignment&)>& make) {
+    const Rank bad{runtime.size() - 1};
+    std::int64_t errors = 0;
+    for (std::int64_t k = 0;; ++k) {
+        target.fill(1);
+        Assignment assignment;
+        make(assignment);
+        has_failed = false;
+        bool threw = false;
+        bool right_error = true;
+        if (runtime.rank() == bad) until_failure = k;
+        try {
+            assignment.execute(compare);
+        } catch (const std::bad_alloc&) {
+            until_failure = -1;
+            threw = true;
+            right_error = runtime.rank() == bad;
+        } catch (const Error& error) {
+            until_failure = -1;
+            threw = true;
+            right_error = runtime.rank() != bad && std::string{error.what()}.find("bad_alloc") != std::string::npos;
+        }
+        until_failure = -1;
+        INFO("allocation " << k);
+        const std::int64_t ranks = runtime.sum(std::int64_t{threw});
+        REQUIRE((ranks == 0 || ranks == runtime.size()));
+        REQUIRE(right_error);
+        const bool failed = runtime.max(has_failed);
+        if (threw) {
+            REQUIRE(failed);
+            ++errors;
+            continue;
+        }
+        REQUIRE((target.min() == expected && target.max() == expected)); // also where it did without the memory
+        if (!failed) break;
+    }
+    CHECK(errors > 3);
+}
+
+} // namespace
+
+TEST_CASE("an allocation that fails on one rank fails an assignment on all") {
+    if (!can_fail) return;
+    Runtime runtime;
+    if (runtime.size() == 1) return runtime.close();
+    constexpr std::int64_t n = 90;
+    GlobalArray<double, 2> target{runtime, {n, n}, Block{}, {.name = "target"}};
+    GlobalArray<double, 2> source{runtime, {n, n}, BlockCyclic{{7, 3}}, {.name = "source"}};
+    GlobalArray<float, 2> other{runtime, {n, n}, Cyclic{}, {.name = "other"}};
+    source.fill(3);
+    other.fill(0.5F);
+    for (const bool compare : {true, false}) {
+        fail_everywhere(runtime, target, 3, compare,
+                        [&](Assignment& one) { one.add(target.slice(), source.slice().transposed()); });
+        fail_everywhere(runtime, target, 0.5, compare,
+                        [&](Assignment& one) { one.add(target.slice(), other.slice()); });
+        fail_everywhere(runtime, target, 3.5, compare, [&](Assignment& one) {
+            one.add(target.slice(), [](double x, float y) { return x + y; }, source.slice(), other.slice());
+        });
+    }
+    runtime.barrier();
+    target.close();
+    source.close();
+    other.close();
+    runtime.close();
+}
