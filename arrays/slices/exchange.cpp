@@ -186,6 +186,7 @@ void Exchange::copy_staged(int rank, const LayoutPair& pair) {
         datatype::pack(staged.values, segment, cursor, pair.there.bytes());
         return;
     }
+    if (apply_in_place(segment, pair)) return;
     // By way of a buffer that stays in the first cache.
     alignas(64) std::array<std::byte, 16384> buffer;
     support::AlignedMemory larger; // for elements that it does not hold
@@ -202,6 +203,25 @@ void Exchange::copy_staged(int rank, const LayoutPair& pair) {
                });
 }
 
+bool Exchange::apply_in_place(const std::byte* segment, const LayoutPair& pair) {
+    constexpr std::uint64_t least_block = 256; // a call of the function each
+    if (here_.element_bytes() != there_.element_bytes()) return false;
+    LayoutZip zip{pair.there, pair.here};
+    for (bool first = true; !zip.done(); first = false) {
+        const PairRun run = zip.next_run();
+        const std::uint64_t block = run.target.block_bytes;
+        if (first && block < least_block) return false;
+        for (std::uint64_t k = 0; k < run.target.count; ++k)
+            apply_blocks(run.target[k].offset, 0, 1, block, segment + run.source[k].offset);
+    }
+    return true;
+}
+
+void Exchange::apply_blocks(std::int64_t offset, std::int64_t stride, std::uint64_t blocks, std::uint64_t block_bytes,
+                            const std::byte* values) const {
+    options_.apply({here_.memory() + offset, stride, blocks, block_bytes / here_.element_bytes(), values});
+}
+
 void Exchange::apply(const Staged& staged) const {
     if (!options_.apply) {
         LayoutCursor cursor{staged.here};
@@ -209,22 +229,21 @@ void Exchange::apply(const Staged& staged) const {
         return;
     }
     const std::byte* values = staged.values;
-    const std::uint64_t here_bytes = here_.element_bytes();
     LayoutCursor cursor{staged.here};
-    const auto apply_blocks = [&](std::int64_t offset, std::int64_t stride, std::uint64_t blocks,
-                                  std::uint64_t block_bytes) {
-        options_.apply({here_.memory() + offset, stride, blocks, block_bytes / here_bytes, values});
-        values += blocks * block_bytes / here_bytes * there_.element_bytes();
+    const auto apply_next = [&](std::int64_t offset, std::int64_t stride, std::uint64_t blocks,
+                                std::uint64_t block_bytes) {
+        apply_blocks(offset, stride, blocks, block_bytes, values);
+        values += blocks * block_bytes / here_.element_bytes() * there_.element_bytes();
     };
     while (!cursor.done()) {
         const BlockRun run = cursor.next_run();
         if (run.starts == nullptr && run.offsets == nullptr) {
-            apply_blocks(run.offset, run.stride, run.count, run.block_bytes);
+            apply_next(run.offset, run.stride, run.count, run.block_bytes);
             continue;
         }
         for (std::uint64_t k = 0; k < run.count; ++k) {
             const ByteBlock block = run[k];
-            apply_blocks(block.offset, 0, 1, block.bytes);
+            apply_next(block.offset, 0, 1, block.bytes);
         }
     }
 }

@@ -88,11 +88,17 @@ private:
     void note(int rank, std::uint64_t bytes);
     void copy(int rank, const Pairing::Partner& partner);
     void copy_staged(int rank, const LayoutPair& pair);
+    /// Applies values of the node's memory where they lie, if they are of the size of the elements and in long blocks;
+    /// else false.
+    [[nodiscard]] bool apply_in_place(const std::byte* segment, const LayoutPair& pair);
     /// Waits until at most `left` transfers are under way.
     void wait_for_room(std::size_t left);
     /// Until at most so many bytes wait to be applied.
     void apply_until(std::uint64_t bytes);
     void apply(const Staged& staged) const;
+    /// Blocks of this rank's part, and values for them that are contiguous.
+    void apply_blocks(std::int64_t offset, std::int64_t stride, std::uint64_t blocks, std::uint64_t block_bytes,
+                      const std::byte* values) const;
 
     transport::Direction direction_;
     Side here_;

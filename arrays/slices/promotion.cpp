@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <span>
 #include <utility>
@@ -28,6 +29,26 @@ constexpr std::uint64_t most_bytes_under_way = 4 * piece_bytes;
 constexpr std::size_t most_under_way = 64;
 /// Boxes whose plans are kept.
 constexpr std::size_t most_kept = 16;
+
+/// Elements of the target that follow each other, so that sources beside them are read without a copy: in shorter runs
+/// a call for each would cost more.
+constexpr std::uint64_t least_row = 16;
+
+/// Whether both have the same elements of their arrays, in the same order.
+[[nodiscard]] bool same_indices(const SliceShape& a, const SliceShape& b, std::size_t array_dimensions) {
+    for (std::size_t d = 0; d < array_dimensions; ++d)
+        if (a.is_fixed[d] != b.is_fixed[d] || (a.is_fixed[d] && a.fixed[d] != b.fixed[d])) return false;
+    return std::ranges::equal(a.used(), b.used(), [](const auto& x, const auto& y) {
+        return x.of_array == y.of_array && x.indices == y.indices;
+    });
+}
+
+/// Whether an element of either is at the same place of the same rank's part.
+[[nodiscard]] bool same_places(const ArrayGeometry& a, const ArrayGeometry& b) {
+    return a.team == b.team && a.user_map == nullptr && b.user_map == nullptr && a.replicated == b.replicated &&
+           a.dimensions == b.dimensions && a.origin == b.origin &&
+           std::ranges::equal(std::span{a.maps}.first(a.dimensions), std::span{b.maps}.first(b.dimensions));
+}
 
 /// The part of a slice at these positions.
 [[nodiscard]] SliceShape part_of(const SliceShape& shape, std::span<const Triplet> positions) {
@@ -48,24 +69,32 @@ struct Promotion::Piece {
     Layout values; ///< in elements of the size of the target's
     std::uint64_t elements = 0;
     std::uint64_t bytes = 0; ///< of all values
-    // Before the exchanges, which wait when they go.
-    std::vector<support::AlignedMemory> memory = {}; ///< by source, while it is under way
+    // By source, and none for those beside the target. The memory before the exchanges, which wait when they go; there
+    // is some while the piece is under way.
+    std::vector<support::AlignedMemory> memory = {};
     std::vector<std::unique_ptr<Exchange>> exchanges = {};
 
     void start() {
         stop();
-        for (const auto& exchange : exchanges) {
-            memory.push_back(support::allocate_aligned(elements * exchange->element_bytes_here()));
-            exchange->move_to(memory.back().get());
+        memory.resize(exchanges.size());
+        for (std::size_t k = 0; k < exchanges.size(); ++k) {
+            if (exchanges[k] == nullptr) continue;
+            memory[k] = support::allocate_aligned(elements * exchanges[k]->element_bytes_here());
+            exchanges[k]->move_to(memory[k].get());
         }
-        for (const auto& exchange : exchanges) exchange->start();
+        for_each([](Exchange& exchange) { exchange.start(); });
     }
     void wait() const {
-        for (const auto& exchange : exchanges) exchange->wait();
+        for_each([](Exchange& exchange) { exchange.wait(); });
     }
     void stop() noexcept {
-        for (const auto& exchange : exchanges) exchange->stop();
+        for_each([](Exchange& exchange) { exchange.stop(); });
         memory.clear();
+    }
+    template <class Visit>
+    void for_each(Visit visit) const {
+        for (const auto& exchange : exchanges)
+            if (exchange != nullptr) visit(*exchange);
     }
 };
 
@@ -74,10 +103,13 @@ Promotion::Promotion(SliceOfArray target, std::vector<SliceOfArray> sources, Pro
       sources_{std::move(sources)},
       options_{std::move(options)},
       count_{target_.shape.count} {
-    std::uint64_t element_bytes = 0;
-    for (const SliceOfArray& source : sources_) element_bytes += source.array->element_bytes;
-    most_elements_ = std::max<std::uint64_t>(1, piece_bytes / element_bytes);
     order_dimensions();
+    find_sources_beside();
+    std::uint64_t element_bytes = 0; // of what is moved
+    for (std::size_t k = 0; k < sources_.size(); ++k)
+        if (!beside_[k]) element_bytes += sources_[k].array->element_bytes;
+    most_elements_ = element_bytes == 0 ? std::numeric_limits<std::uint64_t>::max()
+                                        : std::max<std::uint64_t>(1, piece_bytes / element_bytes);
     find_boxes();
     const auto is_user_defined = [](const SliceOfArray& slice) { return slice.array->user_map != nullptr; };
     const bool keeps = boxes_.size() <= most_kept;
@@ -109,6 +141,18 @@ void Promotion::order_dimensions() {
     };
     arrange(target_.shape);
     for (SliceOfArray& source : sources_) arrange(source.shape);
+}
+
+void Promotion::find_sources_beside() {
+    beside_.assign(sources_.size(), false);
+    if (options_.through_copy || count_ == 0 || target_.array->user_map != nullptr) return;
+    const SliceShape::Dimension& last = target_.shape.dimensions[count_ - 1];
+    if (last.of_array + 1 != target_.array->dimensions || last.indices.stride() != 1) return;
+    const auto processes = static_cast<std::uint64_t>(target_.array->maps[last.of_array].processes());
+    if (last.indices.size() / processes < least_row) return;
+    for (std::size_t k = 0; k < sources_.size(); ++k)
+        beside_[k] = same_places(*target_.array, *sources_[k].array) &&
+                     same_indices(target_.shape, sources_[k].shape, target_.array->dimensions);
 }
 
 void Promotion::deal_dimension(const Side& target, std::size_t d) {
@@ -229,11 +273,14 @@ std::shared_ptr<Promotion::Piece> Promotion::make_piece(const Box& box, bool kee
     LayoutPair layouts = pairing.layouts(pairing.partners().front(), true);
     auto piece = std::make_shared<Piece>(Piece{.target = std::move(layouts.there), .values = std::move(layouts.here)});
     piece->elements = piece->target.bytes() / array.element_bytes;
-    for (const SliceOfArray& source : sources_) {
+    piece->exchanges.resize(sources_.size());
+    for (std::size_t k = 0; k < sources_.size(); ++k) {
+        if (beside_[k]) continue;
+        const SliceOfArray& source = sources_[k];
         piece->bytes += piece->elements * source.array->element_bytes;
-        piece->exchanges.push_back(std::make_unique<Exchange>(
-            Direction::get, values_of(box, source.array->element_bytes),
-            Side::of(*source.array, part_of(source.shape, box)), ExchangeOptions{.keep = keep}));
+        piece->exchanges[k] = std::make_unique<Exchange>(Direction::get, values_of(box, source.array->element_bytes),
+                                                         Side::of(*source.array, part_of(source.shape, box)),
+                                                         ExchangeOptions{.keep = keep});
     }
     return piece;
 }
@@ -279,8 +326,7 @@ void Promotion::wait() {
 
 bool Promotion::test() {
     bool all = next_ == boxes_.size();
-    for (const auto& piece : under_way_)
-        for (const auto& exchange : piece->exchanges) all = exchange->test() && all;
+    for (const auto& piece : under_way_) piece->for_each([&](Exchange& exchange) { all = exchange.test() && all; });
     return all;
 }
 
@@ -303,17 +349,24 @@ void Promotion::apply(const Piece& piece) {
     }
     std::vector<const std::byte*> values(sources_.size());
     const auto apply_blocks = [&](std::int64_t offset, const ElementRun& run) {
-        const std::uint64_t element = static_cast<std::uint64_t>(offset) / element_bytes;
-        for (std::size_t k = 0; k < sources_.size(); ++k)
-            values[k] = piece.memory[k].get() + element * sources_[k].array->element_bytes;
+        const std::uint64_t value = static_cast<std::uint64_t>(offset) / element_bytes;
+        const std::uint64_t place = static_cast<std::uint64_t>(run.target - memory) / element_bytes;
+        for (std::size_t k = 0; k < sources_.size(); ++k) {
+            const ArrayGeometry& source = *sources_[k].array;
+            values[k] = beside_[k] ? source.window->map().own + place * source.element_bytes
+                                   : piece.memory[k].get() + value * source.element_bytes;
+        }
         options_.apply(run, values);
     };
+    const bool some_beside = std::ranges::find(beside_, true) != beside_.end();
     LayoutZip zip{piece.values, piece.target};
     while (!zip.done()) {
         const PairRun run = zip.next_run();
         const std::uint64_t block = run.target.block_bytes / element_bytes;
+        // Values of several blocks follow each other; those beside the target do as its blocks do.
+        const auto dense = static_cast<std::int64_t>(run.target.block_bytes);
         const bool regular = run.target.offsets == nullptr && run.source.offsets == nullptr &&
-                             run.source.stride == static_cast<std::int64_t>(run.source.block_bytes);
+                             run.source.stride == dense && (!some_beside || run.target.stride == dense);
         if (regular) {
             apply_blocks(run.source.offset,
                          {memory + run.target.offset, run.target.stride, run.target.count, block, nullptr});
@@ -342,16 +395,15 @@ void Promotion::for_each_piece(Visit visit) const {
 std::uint64_t Promotion::transfers() const {
     std::uint64_t transfers = 0;
     for_each_piece([&](const Piece& piece) {
-        for (const auto& exchange : piece.exchanges) transfers += exchange->transfers();
+        piece.for_each([&](const Exchange& exchange) { transfers += exchange.transfers(); });
     });
     return transfers;
 }
 
 std::uint64_t Promotion::bytes() const {
     std::uint64_t bytes = 0;
-    for_each_piece([&](const Piece& piece) {
-        for (const auto& exchange : piece.exchanges) bytes += exchange->bytes();
-    });
+    for_each_piece(
+        [&](const Piece& piece) { piece.for_each([&](const Exchange& exchange) { bytes += exchange.bytes(); }); });
     return bytes;
 }
 
@@ -360,7 +412,8 @@ std::string Promotion::explain() const {
     for_each_piece([&](const Piece& piece) {
         text += fmt::format("  a function's values for {} elements\n", piece.elements);
         for (std::size_t k = 0; k < sources_.size(); ++k)
-            text += fmt::format("  source {}, {}\n{}", k + 1, sources_[k].array->name, piece.exchanges[k]->explain());
+            text += fmt::format("  source {}, {}\n{}", k + 1, sources_[k].array->name,
+                                beside_[k] ? "  own elements, read where they lie\n" : piece.exchanges[k]->explain());
     });
     return text;
 }

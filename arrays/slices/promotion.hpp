@@ -36,7 +36,8 @@ struct PromotionOptions {
 };
 
 /// This rank's part of an assignment of a function's values: it gets what the sources have for its elements of the
-/// target, into memory of its own, and applies the function.
+/// target, into memory of its own, and applies the function. A source that is distributed as the target is is read
+/// where it lies.
 ///
 /// Its part of the target is cut into boxes of positions, whose values of all sources have a few MiB. For each box
 /// every source has an Exchange, with one transfer an owner, and the transfers of several boxes are under way while a
@@ -71,6 +72,7 @@ private:
     };
 
     void order_dimensions();
+    void find_sources_beside();
     void find_boxes();
     /// What this rank has of a dimension, unless that is dealt.
     [[nodiscard]] std::vector<Triplet> own_positions(const Side& target, std::size_t d) const;
@@ -91,7 +93,8 @@ private:
     SliceOfArray target_;
     std::vector<SliceOfArray> sources_;
     PromotionOptions options_;
-    std::size_t count_; ///< of the dimensions
+    std::vector<bool> beside_; ///< by source: each value is this rank's, at the place that the target's element has
+    std::size_t count_;        ///< of the dimensions
     std::uint64_t most_elements_;
     std::array<std::optional<DealtPositions>, max_dimensions> dealt_;
     std::vector<Box> boxes_;

@@ -146,6 +146,78 @@ TEST_CASE("a function of slices of three arrays, under all pairs of distribution
     runtime.close();
 }
 
+TEST_CASE("sources under the target's distribution are read where they lie") {
+    Runtime runtime;
+    test::for_every_maker<double, 2>(runtime.size(), [&](const test::Maker<double, 2>& maker) {
+        if (maker.lower_triangle) return;
+        const Extents<2> extents{11, 150};
+        GlobalArray<double, 2> target = maker.make(runtime, extents);
+        GlobalArray<double, 2> x = maker.make(runtime, extents);
+        GlobalArray<double, 2> y = maker.make(runtime, extents);
+        GlobalArray<std::int32_t, 2> other{runtime, extents, Cyclic{}};
+        test::number_elements(x, 100);
+        test::number_elements(y, 9000);
+        test::number_elements(other, 7);
+        const auto mix = [](double a, std::int32_t b, double c) noexcept { return a + 0.25 * (b % 1024) - 2 * c; };
+        const auto at = [&](const Index<2>& of_x, const Index<2>& of_other, const Index<2>& of_y) {
+            return mix(numbered(x, of_x, 100), numbered(other, of_other, 7), numbered(y, of_y, 9000));
+        };
+        const Triplet rows = Range{0, 11};
+        const Triplet columns = Range{0, 150};
+        const std::pair<Triplet, Triplet> parts[] = {{rows, columns},
+                                                     {Range{1, 10}.by(3), Range{7, 140}},
+                                                     {reversed(Range{2, 9}), columns},
+                                                     {rows, reversed(Range{3, 148})},
+                                                     {rows, Range{0, 150}.by(2)}, // too short to be read there
+                                                     {Range{4, 5}, columns}};
+        for (const auto& [some_rows, some_columns] : parts)
+            for (const bool transposed : {false, true}) {
+                const Chosen part{{some_rows, some_columns}, transposed};
+                const auto m = part.of(target).extents();
+                target.fill(-1);
+                Assignment kept;
+                kept.add(part.of(target), mix, part.of(x), part.of(other), part.of(y));
+                kept.execute();
+                kept.start().wait();
+                INFO(maker.name << ", " << to_string(some_rows) << ", " << to_string(some_columns));
+                CHECK(differing(target, part, static_cast<std::uint64_t>(m[0]), static_cast<std::uint64_t>(m[1]),
+                                [&](std::uint64_t i, std::uint64_t j) {
+                                    return at(part.index(i, j), part.index(i, j), part.index(i, j));
+                                }) == "none");
+                runtime.barrier();
+            }
+        // All of them, the target too, and none that has to be moved.
+        test::number_elements(target, 3);
+        Assignment beside;
+        beside.add(target.slice(), [](double a, double b) { return a - b; }, target.slice(), x.slice());
+        if (!maker.user_defined) {
+            CHECK(beside.transfers() == 0);
+            CHECK_THAT(beside.explain(), Catch::Contains("read where they lie"));
+        }
+        beside.execute();
+        const Chosen whole{{rows, columns}, false};
+        CHECK(differing(target, whole, 11, 150, [&](std::uint64_t i, std::uint64_t j) {
+                  const Index<2> index = whole.index(i, j);
+                  return numbered(target, index, 3) - numbered(x, index, 100);
+              }) == "none");
+        runtime.barrier();
+        // One column further: not at the same places.
+        target.fill(-1);
+        const Chosen left{{rows, Range{0, 149}}, false};
+        const Chosen right{{rows, Range{1, 150}}, false};
+        left.of(target).assign(mix, right.of(x), left.of(other), left.of(y));
+        CHECK(differing(target, left, 11, 149, [&](std::uint64_t i, std::uint64_t j) {
+                  return at(right.index(i, j), left.index(i, j), left.index(i, j));
+              }) == "none");
+        runtime.barrier();
+        target.close();
+        x.close();
+        y.close();
+        other.close();
+    });
+    runtime.close();
+}
+
 TEST_CASE("many pieces, few transfers, and the same again") {
     Runtime runtime;
     const auto ranks = static_cast<std::uint64_t>(runtime.size());
