@@ -36,6 +36,8 @@ namespace {
 
 constexpr std::int64_t elements_of_rank = std::int64_t{1} << 17;
 constexpr std::uint64_t largest_count = std::uint64_t{1} << 14;
+/// Fewer elements are loaded or stored in less time than a look at the clock takes.
+constexpr std::uint64_t fewest_loads = 16;
 volatile double sink; // keeps the reads from being optimised away
 
 class Measurement {
@@ -122,9 +124,9 @@ private:
 
     /// Measures increasing numbers of accesses, until one takes too long.
     template <class Loop>
-    void curve(const std::string& key, std::uint64_t most, Loop loop_of) {
+    void curve(const std::string& key, std::uint64_t fewest, std::uint64_t most, Loop loop_of) {
         std::vector<RateCurve::Point> points;
-        for (std::uint64_t count = 16; count <= most; count *= 4) {
+        for (std::uint64_t count = fewest; count <= most; count *= 4) {
             const TimedLoop loop = loop_of(count);
             const double seconds = slowest_seconds(team_, loop, hasty_ ? 1 : count < 1024 ? 9 : 5);
             points.push_back({count, seconds / static_cast<double>(count)});
@@ -146,7 +148,9 @@ private:
     template <class Run>
     void accesses(const std::string& key, AccessPattern pattern, int rank, Run run) {
         std::vector<std::int64_t> list;
-        curve(key, largest_count, [&](std::uint64_t count) {
+        const bool loads = rank == team_.rank().value || path_ == Path::direct;
+        const std::uint64_t fewest = loads ? fewest_loads : 1;
+        curve(key, fewest, largest_count, [&](std::uint64_t count) {
             return TimedLoop{count, [&, count] { list = indices(pattern, rank, count); }, [&] { run(list); }};
         });
     }
@@ -161,22 +165,22 @@ private:
             };
         };
         const std::string path = name_of_path();
-        curve(path + ".list.read", largest_count, [&](std::uint64_t count) {
+        curve(path + ".list.read", 1, largest_count, [&](std::uint64_t count) {
             return TimedLoop{count, choose(count), [&] { a.gather(list, std::span{values}); }};
         });
-        curve(path + ".list.write", largest_count, [&](std::uint64_t count) {
+        curve(path + ".list.write", 1, largest_count, [&](std::uint64_t count) {
             return TimedLoop{count, choose(count), [&] {
                                  a.scatter(list, std::span<const double>{values});
                                  team_.release();
                              }};
         });
-        curve(path + ".update", largest_count, [&](std::uint64_t count) {
+        curve(path + ".update", 1, largest_count, [&](std::uint64_t count) {
             return TimedLoop{count, choose(count), [&] {
                                  for (const std::int64_t i : list) a(i).add(1.0);
                                  team_.release();
                              }};
         });
-        curve(path + ".atomic", 4096, [&](std::uint64_t count) {
+        curve(path + ".atomic", 1, 4096, [&](std::uint64_t count) {
             return TimedLoop{count, choose(count), [&] {
                                  for (const std::int64_t i : list) sink = a(i).fetch_add(1.0);
                              }};
@@ -210,14 +214,23 @@ private:
         }
     }
 
+    /// The rank's own elements, all of them.
+    [[nodiscard]] std::vector<std::int64_t> all_own() const {
+        std::vector<std::int64_t> all(static_cast<std::size_t>(elements_.of_rank));
+        for (std::size_t i = 0; i < all.size(); ++i)
+            all[i] = elements_.index(team_.rank().value, static_cast<std::int64_t>(i));
+        return all;
+    }
     void own() {
         const int rank = team_.rank().value;
+        // Memory that nobody has written may be one page of zeros for all of it, which a processor has in its cache.
+        elements_.write(all_own());
         accesses("own.read", AccessPattern::baseline, rank, [&](const auto& list) { elements_.read(list); });
         accesses("own.write", AccessPattern::baseline, rank, [&](const auto& list) { elements_.write(list); });
     }
     void private_memory() {
         const int rank = team_.rank().value;
-        std::vector<double> plain(static_cast<std::size_t>(elements_of_rank));
+        std::vector<double> plain(static_cast<std::size_t>(elements_of_rank), 1.0);
         const std::int64_t begin = elements_.index(rank, 0);
         accesses("private.read", AccessPattern::baseline, rank, [&](const auto& list) {
             double sum = 0;
