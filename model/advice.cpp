@@ -3,6 +3,7 @@
 #include "model/advice_costs.hpp"
 #include "model/placement_advice.hpp"
 #include "model/prefetch_fit.hpp"
+#include "model/simulated_cache.hpp"
 
 #include <fmt/format.h>
 
@@ -216,7 +217,10 @@ private:
     /// Time of a use's remote accesses, from the rates.
     [[nodiscard]] double predicted_now(const AccessUse& use) const { return predicted_now(use, use.heaviest[2]); }
     [[nodiscard]] double predicted_now(const AccessUse& use, const AccessUse::Amount& far) const {
-        return static_cast<double>(far.accesses) * costs_.of_path(std::string{"baseline."} + word(use), far.accesses);
+        return static_cast<double>(far.accesses) * predicted_each(use, far.accesses);
+    }
+    [[nodiscard]] double predicted_each(const AccessUse& use, std::uint64_t accesses) const {
+        return costs_.of_path(std::string{"baseline."} + word(use), accesses);
     }
     /// Adds what a rank's part in a use takes now. Returns the rank's sum.
     RankOfChange& add_now(RanksOfChange& ranks, int rank, const AccessUse& use, const AccessUse::Amount& far) const {
@@ -248,28 +252,51 @@ private:
         advice_.changes.push_back(std::move(change));
     }
 
+    /// The modes of the cache that advice is about: does it keep its contents at sequence points?
+    enum class Contents : std::uint8_t { dropped, kept };
+
+    /// What a cache makes of a use's accesses at irregular places, as those of its heaviest rank.
+    [[nodiscard]] const CachedShare& irregular_share(std::size_t u, Contents contents) {
+        const auto [found, added] = irregular_shares_.try_emplace({u, contents});
+        if (!added) return found->second;
+        const AccessUse& of = use(u);
+        const bool kept = contents == Contents::kept;
+        const trace::ReuseCounts& reuse = kept ? of.over : of.within;
+        const std::uint64_t times = kept ? 1 : std::max<std::uint64_t>(1, of.executions);
+        const std::uint64_t accesses = of.heaviest[2].accesses;
+        const double scale =
+            static_cast<double>(accesses) / static_cast<double>(std::max<std::uint64_t>(1, reuse.total()));
+        const auto pages = static_cast<std::uint64_t>(scale * static_cast<double>(reuse.cold)) / times;
+        return found->second = simulated_share(reuse, accesses / times, pages, writes(of), costs_.cache());
+    }
+
     /// Time of the hits and misses of a rank's remote accesses with a cache.
-    [[nodiscard]] double cached_seconds(const AccessUse& use, const AccessUse::Amount& far,
-                                        const trace::ReuseCounts& reuse, double& misses) const {
-        const auto sampled = static_cast<double>(std::max<std::uint64_t>(reuse.total(), 1));
-        const double scale = static_cast<double>(far.accesses) / sampled;
-        const double hits = std::min(reuse.hits(costs_.cache_pages()) * scale, static_cast<double>(far.accesses));
-        misses = static_cast<double>(far.accesses) - hits;
+    [[nodiscard]] double cached_seconds(std::size_t u, const AccessUse::Amount& far, const trace::ReuseCounts& reuse,
+                                        Contents contents, double& misses) {
+        const AccessUse& of = use(u);
+        const bool write = writes(of);
+        const auto all = static_cast<double>(far.accesses);
+        const double hit = costs_.of_path(std::string{"cached.hit."} + word(of), far.accesses);
+        const std::uint64_t page = costs_.page_bytes();
+        // The first miss in a page that no sequential walk has come to fetches a line, another one all of it.
+        constexpr std::uint64_t line = 64;
+        const double of_line = write ? costs_.transfer(line, true) : costs_.miss(line);
+        const double of_page = write ? costs_.transfer(page, true) : costs_.miss(page);
+        if (!is_sequential(of)) {
+            const CachedShare& share = irregular_share(u, contents);
+            misses = all * (1 - share.hits);
+            return all * (share.hits * hit + share.lines * of_line + share.passed * predicted_each(of, far.accesses) +
+                          (1 - share.hits - share.lines - share.passed) * of_page);
+        }
+        const double scale = all / static_cast<double>(std::max<std::uint64_t>(reuse.total(), 1));
+        const double hits = std::min(reuse.hits(costs_.cache_pages()) * scale, all);
+        misses = all - hits;
         // For consecutive misses, read-ahead has already requested the pages.
         const double all_cold = std::max<double>(1, static_cast<double>(reuse.cold));
         const double ahead = misses * static_cast<double>(reuse.sequential) / all_cold;
-        const std::uint64_t page = costs_.page_bytes();
-        double latency = costs_.transfer(page, writes(use));
-        if (!writes(use)) {
-            // The first miss in a page that no sequential walk has come to fetches a line, another one all of it.
-            constexpr std::uint64_t line = 64;
-            const bool again = static_cast<double>(far.accesses) >= 1.5 * misses;
-            latency = costs_.transfer(line, false) + (again ? latency : 0);
-        }
         constexpr std::uint64_t several = 16;
-        const double streamed = costs_.transfer(page, writes(use), several) / several;
-        return hits * costs_.of_path(std::string{"cached.hit."} + word(use), far.accesses) +
-               (misses - ahead) * latency + ahead * streamed;
+        const double streamed = costs_.transfer(page, write, several) / several;
+        return hits * hit + (misses - ahead) * (write ? of_page : of_line + of_page) + ahead * streamed;
     }
 
     void cache(const std::vector<std::size_t>& uses) {
@@ -289,9 +316,11 @@ private:
         for (const std::size_t u : change.uses)
             for (const auto& [rank, of] : ranks_of(trace_, use(u))) {
                 double misses = 0;
-                add_now(epoch, rank, use(u), of.far).then += cached_seconds(use(u), of.far, of.within, misses);
+                add_now(epoch, rank, use(u), of.far).then +=
+                    cached_seconds(u, of.far, of.within, Contents::dropped, misses);
                 all_misses[rank].first += misses;
-                add_now(read_only, rank, use(u), of.far).then += cached_seconds(use(u), of.far, of.over, misses);
+                add_now(read_only, rank, use(u), of.far).then +=
+                    cached_seconds(u, of.far, of.over, Contents::kept, misses);
                 all_misses[rank].second += misses;
             }
         const int heaviest = heaviest_of(epoch);
@@ -326,7 +355,8 @@ private:
         const AccessUse& of = use(u);
         const AccessUse::Amount& far = of.heaviest[2];
         const bool write = writes(of);
-        const double copies = static_cast<double>(far.accesses) * costs_.rate("own.read", far.accesses);
+        // The loop then reads and writes private memory.
+        const double copies = static_cast<double>(far.accesses) * costs_.rate("private.read", far.accesses);
         const std::uint64_t transfers =
             std::max<std::uint64_t>(1, of.executions * std::max<std::uint64_t>(of.owners, 1));
         // Distinct bytes: each page once per interval, and no more than were accessed.
@@ -414,8 +444,9 @@ private:
                 const AccessUse& write = use(w);
                 if (read.operation != trace::Operation::read || !writes(write) || !is_single(read) || !is_single(write))
                     continue;
-                const auto reads = static_cast<double>(read.heaviest[2].calls);
-                const auto writes_of = static_cast<double>(write.heaviest[2].calls);
+                // Of all ranks: the heaviest one may be another for each.
+                const auto reads = static_cast<double>(read.far().calls);
+                const auto writes_of = static_cast<double>(write.far().calls);
                 if (std::fabs(reads - writes_of) > 0.01 * reads || is_sequential(read)) continue;
                 AdvisedChange change{.kind = "update", .uses = {r, w}};
                 change.title = "add to the elements in place";
@@ -442,9 +473,13 @@ private:
         constexpr std::uint64_t largest = std::uint64_t{16} << 20;
         AdvisedChange change{.kind = "replicate"};
         RanksOfChange ranks;
+        bool written = false;
+        std::uint64_t executions = 1;
         for (const std::size_t u : uses) {
             const AccessUse& of = use(u);
             if (of.operation != trace::Operation::read && of.far().calls > 0) return; // another rank writes
+            written = written || of.operation != trace::Operation::read;
+            executions = std::max(executions, of.executions);
             if (!is_single(of) || of.way != trace::Way::element) continue;
             change.uses.push_back(u);
             for (const auto& [rank, part] : ranks_of(trace_, of)) add_now(ranks, rank, of, part.far);
@@ -459,7 +494,9 @@ private:
         change.code = "lapwing::GlobalArray<double, 1> a{runtime, {n}, lapwing::Replicated{}};\n"
                       "a.broadcast(lapwing::Rank{0}); // after rank 0 has written it";
         change.messages_saved = accesses;
-        const double broadcast = costs_.transfer(bytes, false) * std::ceil(std::log2(std::max(2, trace_.ranks)));
+        // What its owners write is copied again, before each interval in which it is read.
+        const double broadcast = costs_.transfer(bytes, false) * std::ceil(std::log2(std::max(2, trace_.ranks))) *
+                                 static_cast<double>(written ? executions : 1);
         for (auto& [rank, of] : ranks)
             of.then = of.accesses * costs_.rate("own.read", static_cast<std::uint64_t>(of.accesses)) + broadcast;
         add(std::move(change), ranks);
@@ -492,6 +529,7 @@ private:
     const RecordedTrace& trace_;
     AdviceCosts costs_;
     Advice& advice_;
+    std::map<std::pair<std::size_t, Contents>, CachedShare> irregular_shares_;
 };
 
 } // namespace

@@ -1,10 +1,12 @@
 #pragma once
 
+#include "model/access_platform.hpp"
 #include "model/advice.hpp"
 #include "model/cost_model.hpp"
 #include "model/recorded_trace.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <exception>
 #include <string>
@@ -40,6 +42,12 @@ public:
             }
         return 0;
     }
+    /// A read that misses the cache and fetches so many bytes, while all ranks access others.
+    [[nodiscard]] double miss(std::uint64_t bytes) const {
+        constexpr std::uint64_t element = 8;
+        constexpr std::uint64_t many = 1024;
+        return of_path("baseline.read", many) + std::max(0.0, transfer(bytes, false) - transfer(element, false));
+    }
     /// A barrier of so many ranks.
     [[nodiscard]] double barrier(int ranks) const { return of_path("barrier", static_cast<std::uint64_t>(ranks)); }
     /// How much longer a read takes when all other ranks read from one; 1 if that was not measured.
@@ -52,6 +60,13 @@ public:
         return std::max<std::uint64_t>(1, cache_bytes_ / sampled_page);
     }
     [[nodiscard]] std::uint64_t page_bytes() const noexcept { return page_bytes_; }
+    /// The cache that the run could have had, for a simulation.
+    [[nodiscard]] AccessPlatform::Cache cache() const noexcept {
+        constexpr std::uint64_t most_pages = 1 << 18;
+        const bool can_be = std::has_single_bit(page_bytes_) && page_bytes_ >= 64 && page_bytes_ <= 65536;
+        const std::uint64_t page = can_be ? page_bytes_ : 1024;
+        return {.page_bytes = page, .pages = std::clamp<std::uint64_t>(cache_bytes_ / page, 4, most_pages)};
+    }
 
     /// The pages whose reuse was recorded.
     static constexpr std::uint64_t sampled_page = std::uint64_t{1} << trace::ReuseSample::page_bits;

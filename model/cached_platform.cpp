@@ -51,17 +51,25 @@ AccessPlatform::Cache cache_on(const CostTables& tables, std::string_view path, 
         .hit = {cached("hit.read"), cached("hit.write")},
         .write_miss = cached("baseline.write"),
     };
-    if (gets.empty() || puts.empty() || cache.hit[0].empty() || cache.hit[1].empty() || cache.write_miss.empty())
+    const RateCurve& single = rate_of(tables.rates, fmt::format("{}.baseline.read", path));
+    if (gets.empty() || puts.empty() || single.empty() || cache.hit[0].empty() || cache.hit[1].empty() ||
+        cache.write_miss.empty())
         throw UsageError{fmt::format("the profile has no transfers, or no rates of cached accesses, on the path {}; "
                                      "measure them with `mpirun … lapwing-tune --rates`",
                                      path)};
     constexpr std::uint64_t several = 16;
     constexpr std::uint64_t line = 64;
-    cache.miss_seconds = gets.time(sizes.page_bytes);
-    cache.line_seconds = gets.time(line);
+    constexpr std::uint64_t element = 8;
+    // Transfers are measured by one rank while the others are idle, single accesses by all of them. In a program all
+    // have misses.
+    constexpr std::uint64_t many = 1024;
+    const auto miss = [&](std::uint64_t bytes) {
+        return single.seconds(many) + std::max(0.0, gets.time(bytes) - gets.time(element));
+    };
+    cache.miss_seconds = miss(sizes.page_bytes);
+    cache.line_seconds = miss(line);
     cache.ahead_seconds = gets.time(sizes.page_bytes, several) / static_cast<double>(several);
     // Of a page that is written back while others are, beside a message of its own with one element.
-    constexpr std::uint64_t element = 8;
     cache.written_byte_seconds = std::max(0.0, puts.time(sizes.page_bytes, several) - puts.time(element, several)) /
                                  static_cast<double>(several * (sizes.page_bytes - element));
     return cache;

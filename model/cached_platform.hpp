@@ -16,8 +16,9 @@ struct CacheSizes {
 };
 
 /// A cache of such sizes between ranks that are connected by a path, with what was measured there: a miss fetches a
-/// page, read-ahead fetches pages while others are under way, and hits take the measured time. Throws UsageError for a
-/// path without a cache, sizes that a cache cannot have, and what was not measured.
+/// page and takes that much longer than a single read, read-ahead fetches pages while others are under way, and hits
+/// take the measured time. Throws UsageError for a path without a cache, sizes that a cache cannot have, and what was
+/// not measured.
 [[nodiscard]] AccessPlatform::Cache cache_on(const CostTables& tables, std::string_view path, const CacheSizes& sizes);
 
 } // namespace lapwing::detail::model

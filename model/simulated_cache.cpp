@@ -288,4 +288,62 @@ std::vector<CachedShare> simulated_shares(const ProgramDescription& program, con
     return shares;
 }
 
+namespace {
+
+/// Pages in an order of use that has given distances of reuse. A sampled page has 2^ReuseSample::page_bits bytes.
+class ReusedPages {
+public:
+    ReusedPages(const trace::ReuseCounts& reuse, std::uint64_t pages) : most_{std::max<std::uint64_t>(1, pages)} {
+        std::vector<double> weights{static_cast<double>(reuse.cold)};
+        for (const std::uint64_t count : reuse.at) weights.push_back(static_cast<double>(count));
+        kind_ = std::discrete_distribution<std::size_t>{weights.begin(), weights.end()};
+    }
+    /// The number of the next one.
+    [[nodiscard]] std::uint64_t next() {
+        const std::size_t kind = kind_(random_);
+        std::uint64_t distance = most_; // of a new page
+        if (kind == 1) distance = 0;
+        else if (kind > 1) distance = (std::uint64_t{1} << (kind - 2)) + random_() % (std::uint64_t{1} << (kind - 2));
+        if (distance >= used_.size() && used_.size() < most_) {
+            used_.push_back(used_.size());
+            return place_of(used_.back());
+        }
+        // When all pages have been used, a new one is that which has waited longest.
+        distance = std::min<std::uint64_t>(distance, used_.size() - 1);
+        std::rotate(used_.end() - static_cast<std::ptrdiff_t>(distance) - 1,
+                    used_.end() - static_cast<std::ptrdiff_t>(distance), used_.end());
+        return place_of(used_.back());
+    }
+    static constexpr std::uint64_t places = std::uint64_t{1} << 20;
+
+private:
+    /// No neighbour of the one before.
+    [[nodiscard]] static std::uint64_t place_of(std::uint64_t page) noexcept { return page * 0x9e3779b1 % places; }
+
+    std::uint64_t most_;
+    std::discrete_distribution<std::size_t> kind_;
+    std::vector<std::uint64_t> used_; ///< the last one at the end
+    std::mt19937_64 random_{20071};
+};
+
+} // namespace
+
+CachedShare simulated_share(const trace::ReuseCounts& reuse, std::uint64_t accesses, std::uint64_t pages, bool write,
+                            const AccessPlatform::Cache& cache) {
+    constexpr std::uint64_t most = 50'000;
+    constexpr std::uint64_t page_bytes = std::uint64_t{1} << trace::ReuseSample::page_bits;
+    constexpr std::uint64_t part_bytes = ReusedPages::places * page_bytes;
+    if (reuse.total() == 0) return {};
+    SimulatedCache simulated{cache, [](int) { return part_bytes; }, part_bytes};
+    ReusedPages order{reuse, std::min(pages, most)};
+    std::mt19937_64 random{2007};
+    Counts counts;
+    for (std::uint64_t k = 0; k < std::min(accesses, most); ++k) {
+        const std::uint64_t offset = order.next() * page_bytes + random() % (page_bytes / 8) * 8;
+        counts.add(simulated.access(0, offset, 8, write));
+    }
+    counts.bytes_ahead = simulated.bytes_ahead();
+    return counts.share(cache.page_bytes);
+}
+
 } // namespace lapwing::detail::model

@@ -2,6 +2,7 @@
 
 #include "model/access_platform.hpp"
 #include "model/program_description.hpp"
+#include "src/trace/reuse.hpp"
 
 #include <cstdint>
 #include <functional>
@@ -38,5 +39,10 @@ private:
 [[nodiscard]] std::vector<CachedShare> simulated_shares(const ProgramDescription& program,
                                                         const DescribedInterval& interval, int thread,
                                                         const AccessPlatform::Cache& cache);
+
+/// The same for single elements of eight bytes at irregular places, of which only the distances of reuse are known:
+/// `accesses` between two sequence points, so many of `pages` pages, at most 50,000 of them.
+[[nodiscard]] CachedShare simulated_share(const trace::ReuseCounts& reuse, std::uint64_t accesses, std::uint64_t pages,
+                                          bool write, const AccessPlatform::Cache& cache);
 
 } // namespace lapwing::detail::model

@@ -3,11 +3,14 @@
 #include "model/cached_platform.hpp"
 #include "model/recorded_hits.hpp"
 #include "model/run_time_prediction.hpp"
+#include "model/simulated_cache.hpp"
 
 #include "support/catch.hpp"
 
 #include <lapwing/error.hpp>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -58,8 +61,10 @@ ProgramDescription in_order(bool write) {
     return program;
 }
 
-constexpr double page_miss = 10 * us + 1024 * 10 * ns;
-constexpr double line_miss = 10 * us + 64 * 10 * ns;
+/// As long as a read without a cache, and the bytes beyond its eight.
+constexpr double miss_of(double bytes) { return 100 * us + (bytes - 8) * 10 * ns; }
+constexpr double page_miss = miss_of(1024);
+constexpr double line_miss = miss_of(64);
 
 } // namespace
 
@@ -71,7 +76,7 @@ TEST_CASE("a cache has the profile's times: misses fetch a page") {
     CHECK(cache.ahead_seconds == Approx(10 * us / 16 + 1024 * 10 * ns));
     CHECK(cache.read_ahead_pages == 128);
     CHECK(cache.written_byte_seconds == Approx(10 * ns));
-    CHECK(cache_on(tables(), "service", {.page_bytes = 4096}).miss_seconds == Approx(10 * us + 4096 * 10 * ns));
+    CHECK(cache_on(tables(), "service", {.page_bytes = 4096}).miss_seconds == Approx(miss_of(4096)));
     CHECK(cache_on(tables(), "service", {.read_ahead_bytes = 0}).read_ahead_pages == 0);
 }
 
@@ -140,7 +145,7 @@ TEST_CASE("without them the cache is simulated, and its sizes change the predict
     // 1000 pages, of each of which first a line is fetched, and then all.
     CHECK(small_pages == Approx(126'000 * 5 * ns + 1000 * (line_miss + page_miss)));
     const double large_pages = predict_run_time(program, platform({.page_bytes = 4096, .read_ahead_bytes = 0})).seconds;
-    CHECK(large_pages == Approx(127'500 * 5 * ns + 250 * (line_miss + 10 * us + 4096 * 10 * ns)));
+    CHECK(large_pages == Approx(127'500 * 5 * ns + 250 * (line_miss + miss_of(4096))));
     // Read ahead, pages come while others do.
     const double ahead = predict_run_time(program, platform({})).seconds;
     CHECK(ahead < 0.6 * small_pages);
@@ -203,6 +208,36 @@ TEST_CASE("hit rates of what was recorded: a cache is simulated on the distances
     program.objects.front().name = program.intervals.front().references.front().object = "elsewhere";
     CHECK_THROWS_WITH(use_recorded_shares(program, trace, cache_on(tables(), "service", {})),
                       Contains("name the arrays of the program"));
+}
+
+TEST_CASE("irregular accesses bypass a cache if they hardly ever find their page, and not if they do") {
+    // All distances alike, up to the number of pages.
+    const auto share = [](std::uint64_t accesses, std::uint64_t pages) {
+        detail::trace::ReuseCounts reuse;
+        reuse.cold = pages;
+        const double each = static_cast<double>(accesses - pages) / static_cast<double>(pages);
+        reuse.at[0] = static_cast<std::uint64_t>(each);
+        for (std::size_t k = 1; (std::uint64_t{1} << (k - 1)) < pages; ++k)
+            reuse.at[k] = static_cast<std::uint64_t>(
+                each * static_cast<double>(std::min(std::uint64_t{1} << k, pages) - (std::uint64_t{1} << (k - 1))));
+        return simulated_share(reuse, accesses, pages, false, cache_on(tables(), "service", {}));
+    };
+    const CachedShare many = share(8000, 1024);
+    ProgramDescription random = in_order(false);
+    random.objects.front().elements = 1024 * 128;
+    random.intervals.front().references.front().walk = {};
+    random.intervals.front().references.front().count = 8000;
+    const CachedShare same =
+        simulated_shares(random, random.intervals.front(), 0, cache_on(tables(), "service", {})).front();
+    CHECK(same.passed > 0.5);
+    CHECK(many.passed == Approx(same.passed).margin(0.05));
+    CHECK(many.hits == Approx(same.hits).margin(0.05));
+    CHECK(many.lines == Approx(same.lines).margin(0.05));
+    const CachedShare few = share(8000, 64);
+    CHECK(few.passed == 0);
+    CHECK(few.hits == Approx(1 - 2 * 64 / 8000.0).margin(0.005)); // of each page a line is fetched, and then all
+    CHECK(few.lines == Approx(64 / 8000.0).margin(0.001));
+    CHECK(simulated_share({}, 100, 10, false, cache_on(tables(), "service", {})).hits == 0);
 }
 
 TEST_CASE("hits that were counted are the reads that neither missed nor bypassed the cache") {
