@@ -1,8 +1,8 @@
-// model/advice: whether advice comes true. Kernels of the demo in their naive form, one element at a time, are recorded
-// (LAPWING_TRACE), and lapwing-advise's advice is worked out from the record and from rates that are measured here.
-// Then every change that a kernel has is made, advised or not, and timed in turns with the naive form. A row's value is
-// the time with the change, and its case says the rank of the advice, "-" for none; `predicted_gain` is what the advice
-// says.
+// model/advice: whether advice comes true. Kernels of the demo and of UPC in their naive form, one element at a time,
+// are recorded (LAPWING_TRACE), and lapwing-advise's advice is worked out from the record and from rates that are
+// measured here. Every change that a kernel has is made, advised or not, and timed. Rates, records and times are taken
+// in turns. A row's value is the time with the change, and its case says the rank of the advice, "-" for none;
+// `predicted_gain` is what the advice says.
 #include "harness.hpp"
 
 #include "median.hpp"
@@ -17,8 +17,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -28,46 +30,74 @@ namespace lapwing::bench {
 namespace {
 
 using namespace detail::model;
-using naive::Kernel;
 
-/// The first advice of each kind, and its rank among them; on rank 0.
-struct Advised {
-    explicit Advised(const Advice& advice) {
-        for (const AdvisedChange& change : advice.changes)
-            if (std::ranges::find(changes, change.kind, &AdvisedChange::kind) == changes.end())
-                changes.push_back(change);
-    }
-    [[nodiscard]] std::string rank_of(std::string_view kind) const {
-        const auto found = std::ranges::find(changes, kind, &AdvisedChange::kind);
-        return found == changes.end() ? "-" : std::to_string(found - changes.begin() + 1);
-    }
-    /// Seconds; none if it is not advised, or has no prediction.
-    [[nodiscard]] std::optional<double> gain_of(std::string_view kind) const {
-        const auto found = std::ranges::find(changes, kind, &AdvisedChange::kind);
-        if (found == changes.end() || !found->now_seconds || !found->then_seconds) return {};
-        return found->gain();
-    }
-    std::vector<AdvisedChange> changes = {};
+/// A change, by the turns.
+struct Change {
+    std::vector<double> seconds = {}; ///< with it; none if the kernel has no such variant
+    std::vector<double> gains = {};   ///< that are predicted, in those turns in which it was advised; on rank 0
 };
 
-/// Runs a kernel as it is and with every change that it has, advised or not, in turns.
-void try_all(Context& context, Runtime& runtime, const Kernel& kernel, const Advised& advised, int repetitions) {
-    for (const AdvisedChange& change : advised.changes)
-        if (!kernel.kinds.contains(change.kind))
-            context.skip(fmt::format("{}, advice {}: {}", kernel.name, advised.rank_of(change.kind), change.kind),
-                         "this kernel has no such variant");
-    std::vector<double> naive;
-    std::map<std::string_view, std::vector<double>> changed;
-    for (int turn = 0; turn < repetitions; ++turn) {
-        naive.push_back(kernel.run(runtime, "naive"));
-        for (const std::string_view kind : kernel.kinds) changed[kind].push_back(kernel.run(runtime, kind));
+struct AdvisedKernel {
+    const naive::Kernel* of = nullptr;
+    std::vector<double> naive_seconds = {};
+    std::map<std::string, Change> changes = {}; ///< by the kind of advice
+
+    /// Collective.
+    void run(Runtime& runtime) {
+        naive_seconds.push_back(naive::seconds_of(*of, runtime, "naive"));
+        for (const std::string_view kind : of->kinds)
+            changes[std::string{kind}].seconds.push_back(naive::seconds_of(*of, runtime, kind));
     }
-    if (context.rank() != 0) return;
-    const double now = median(naive);
-    for (auto& [kind, seconds] : changed) {
-        const auto [low, high] = std::ranges::minmax(seconds);
-        const double then = median(seconds);
-        Row row{.case_name = fmt::format("{}, advice {}: {}", kernel.name, advised.rank_of(kind), kind),
+    /// The first advice of each kind counts.
+    void add(const Advice& advice) {
+        std::set<std::string> seen;
+        for (const AdvisedChange& change : advice.changes)
+            if (seen.insert(change.kind).second) changes[change.kind].gains.push_back(change.gain());
+    }
+    /// The kinds that were advised in most of the turns, those that gain most first.
+    [[nodiscard]] std::vector<std::string> advised() const {
+        std::vector<std::pair<double, std::string>> found;
+        for (const auto& [kind, change] : changes)
+            if (2 * change.gains.size() > naive_seconds.size()) found.emplace_back(-median(change.gains), kind);
+        std::ranges::sort(found);
+        std::vector<std::string> kinds;
+        for (auto& [gain, kind] : found) kinds.push_back(std::move(kind));
+        return kinds;
+    }
+};
+
+/// Collective. One turn of all kernels. Nothing else is open while a kernel is recorded.
+void take_turn(Context& context, std::vector<AdvisedKernel>& kernels, bool hasty) {
+    CostTables costs;
+    {
+        Runtime runtime{context.world(), Settings{}};
+        const Route route = context.measure_against(runtime);
+        costs = measured_costs(runtime, route, hasty ? 1 : 5);
+        for (AdvisedKernel& kernel : kernels) kernel.run(runtime);
+        runtime.close();
+    }
+    for (AdvisedKernel& kernel : kernels)
+        if (const std::optional<RecordedTrace> trace = recorded(context, *kernel.of, "naive"))
+            kernel.add(advise(*trace, &costs));
+}
+
+/// On rank 0.
+void report(Context& context, const AdvisedKernel& kernel) {
+    const std::vector<std::string> advised = kernel.advised();
+    const double now = median(kernel.naive_seconds);
+    for (const auto& [kind, change] : kernel.changes) {
+        const auto found = std::ranges::find(advised, kind);
+        const bool is_advised = found != advised.end();
+        const std::string name =
+            fmt::format("{}, advice {}: {}", kernel.of->name,
+                        is_advised ? std::to_string(found - advised.begin() + 1) : std::string{"-"}, kind);
+        if (change.seconds.empty()) {
+            if (is_advised) context.skip(name, "this kernel has no such variant");
+            continue;
+        }
+        const auto [low, high] = std::ranges::minmax(change.seconds);
+        const double then = median(change.seconds);
+        Row row{.case_name = name,
                 .metric = "time",
                 .value = 1e3 * then,
                 .unit = "ms",
@@ -76,8 +106,8 @@ void try_all(Context& context, Runtime& runtime, const Kernel& kernel, const Adv
                 .ratio = now / then,
                 .min = 1e3 * low,
                 .max = 1e3 * high,
-                .repetitions = repetitions};
-        if (const std::optional<double> gain = advised.gain_of(kind)) row.predicted_gain = 1e3 * *gain;
+                .repetitions = static_cast<int>(change.seconds.size())};
+        if (is_advised) row.predicted_gain = 1e3 * median(change.gains);
         context.add(std::move(row));
     }
 }
@@ -85,24 +115,20 @@ void try_all(Context& context, Runtime& runtime, const Kernel& kernel, const Adv
 void model_advice(Context& context) {
     const bool hasty = context.options().seconds < 0.05; // only to be seen that it runs
     naive::sizes = hasty ? naive::small : naive::Sizes{};
-    const int repetitions = context.options().repetitions > 0 ? context.options().repetitions : hasty ? 1 : 5;
-    Runtime runtime{context.world(), Settings{}};
-    const Route route = context.measure_against(runtime);
-    const CostTables tables = measured_costs(runtime, route, hasty ? 1 : 10);
-    for (const Kernel& kernel : naive::kernels()) {
-        const std::optional<RecordedTrace> trace = recorded(context, kernel);
-        const Advised advised{trace ? advise(*trace, &tables) : Advice{}};
-        try_all(context, runtime, kernel, advised, repetitions);
-    }
-    runtime.close();
+    const int turns = context.options().repetitions > 0 ? context.options().repetitions : hasty ? 1 : 9;
+    std::vector<AdvisedKernel> kernels;
+    for (const naive::Kernel& kernel : naive::kernels()) kernels.push_back({.of = &kernel});
+    for (int turn = 0; turn < turns; ++turn) take_turn(context, kernels, hasty);
+    if (context.rank() != 0) return;
+    for (const AdvisedKernel& kernel : kernels) report(context, kernel);
 }
 
 const Registration advised{
     {.name = "model/advice",
      .summary = "naive kernels with every change that lapwing-advise advises: gains predicted and measured",
      .run = model_advice,
-     .default_repetitions = 5,
-     .paths = {"direct", "rma", "service"}}};
+     .default_repetitions = 9,
+     .paths = {"rma", "service"}}};
 
 } // namespace
 } // namespace lapwing::bench

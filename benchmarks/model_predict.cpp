@@ -1,15 +1,18 @@
 // model/predict: run times that the performance model predicts, compared with those that are measured: the three
 // programs of Zhang's thesis (2007, section 7.1), on global arrays and as UPC programs, without a cache and with it.
-// Rates and programs are measured in turns, in one run; with --full in the thesis's sizes, which take hours on a slow
-// network, and ten times. A row's value is the measured time, `predicted` that of the model, from rates alone, as for a
-// user: those of global arrays as lapwing-tune measures them, and the same of UPC's arrays. Rows "own elements
-// measured" take what an own element costs in the program's own array instead. With the cache there are two
-// predictions: "by patterns" with rates that were measured with the cache, as in the thesis's chapter 7.1, and with the
-// reads that the run has counted, as in 7.2.
+// Rates and programs are measured in turns, in one run; in shared memory in the thesis's sizes, elsewhere with --full,
+// which takes hours on a slow network, and ten times. A row's value is the measured time, `predicted` that of the
+// model, from rates alone, as for a user: those of global arrays as lapwing-tune measures them, and the same of UPC's
+// arrays. Rows "own elements measured" take what an own element costs in the program's own array instead. With the
+// cache there are two predictions: "by patterns" with rates that were measured with the cache, as in the thesis's
+// chapter 7.1, and with the reads that the run has counted, as in 7.2. Rows "LogGP" know of the network only what
+// `lapwing-advise --loggp` is told: how well that does here says how far to trust it for networks and numbers of ranks
+// that nobody has measured.
 #include "harness.hpp"
 
 #include "median.hpp"
 #include "model/cached_platform.hpp"
+#include "model/loggp_platform.hpp"
 #include "model/recorded_hits.hpp"
 #include "model/run_time_prediction.hpp"
 #include "model_costs.hpp"
@@ -38,7 +41,7 @@ using thesis::Kernel;
 
 /// Tables in plain memory, for the computation alone: every index leads to some element.
 struct Private {
-    explicit Private(Index elements) : values(static_cast<std::size_t>(elements)) {}
+    explicit Private(Index elements) : values(static_cast<std::size_t>(elements), 1.0) {}
     [[nodiscard]] double read(Index i) const { return values[static_cast<std::size_t>(i)]; }
     void write(Index i, double value) { values[static_cast<std::size_t>(i)] = value; }
     std::vector<double> values;
@@ -46,6 +49,10 @@ struct Private {
 struct OfArray {
     OfArray(Team& team, Index elements, Index block, bool cached)
         : array{team, {elements}, BlockCyclic{{block}}, options(cached)} {}
+    /// The rank's own part: a program has written what it reads, and its pages are there.
+    void fill() {
+        for (double& value : array.local_span()) value = 1;
+    }
     [[nodiscard]] static GlobalArrayOptions options(bool cached) {
         GlobalArrayOptions chosen;
         chosen.cache.mode = cached ? CacheMode::epoch : CacheMode::off;
@@ -61,6 +68,7 @@ struct OfArray {
 struct OfUpc {
     OfUpc(Team&, Index elements, Index block, bool)
         : array{static_cast<std::size_t>(elements), static_cast<std::size_t>(block)} {}
+    void fill() { std::fill_n(array.local(), array.size_at(upc::mythread()), 1.0); }
     [[nodiscard]] double read(Index i) const { return array[i]; }
     void write(Index i, double value) { array[i] = value; }
     using Array = upc::SharedArray<double, upc::dynamic_block>;
@@ -80,6 +88,7 @@ struct Measured {
     std::vector<double> predicted;
     std::vector<double> own_measured; ///< with what an own element costs in the program's array
     std::vector<double> by_patterns;  ///< with a cache
+    std::vector<double> by_network;   ///< without one, between nodes
 };
 
 /// The first of the elements that a rank has.
@@ -154,6 +163,18 @@ struct KernelTimes {
     return platform;
 }
 
+/// A path by its LogGP parameters, from transfers.
+[[nodiscard]] LogGpNetwork network_of(const CostTables& costs, Path path) {
+    constexpr std::uint64_t element = sizeof(double);
+    const TransferModel& gets = costs.transfers(path, Direction::get);
+    const TransferModel& puts = costs.transfers(path, Direction::put);
+    LogGpNetwork network{.overhead = std::max(0.0, puts.issue(element)), .gap = std::max(0.0, puts.gap(element))};
+    network.per_byte = gets.line_of(std::uint64_t{1} << 16).per_byte;
+    // A get is a message and its answer.
+    network.latency = std::max(0.0, gets.time(element) / 2 - 2 * network.overhead);
+    return network;
+}
+
 /// On rank 0, which knows the costs.
 void predict(const Kernel& kernel, const CostTables& costs, Path path, bool cached, const KernelTimes& times,
              Measured& result) {
@@ -165,6 +186,9 @@ void predict(const Kernel& kernel, const CostTables& costs, Path path, bool cach
         platform.cache = cache_on(costs, name(path), {});
         for (RateCurve& hit : platform.cache->hit) hit = beside_private(hit, rate_of(costs.rates, "private.read"));
         use_counted(program, times.counted, *platform.cache);
+    } else if (path != Path::direct) {
+        const AccessPlatform network = loggp_platform(network_of(costs, path), program.threads, platform.rates, 0);
+        result.by_network.push_back(predict_run_time(program, network).seconds);
     }
     result.predicted.push_back(predict_run_time(program, platform).seconds);
     const RateCurve own{std::max(0.0, times.own - times.private_own)};
@@ -203,6 +227,8 @@ void measure(Team& team, Path path, const CostTables& costs, const Kernel& kerne
     Table a{team, kernel.elements, kernel.block, cached};
     Table b{team, kernel.elements, kernel.block_of_b, cached};
     Table c{team, kernel.elements, kernel.block, cached};
+    for (Table* const table : {&a, &b, &c}) table->fill();
+    team.barrier();
     KernelTimes times;
     const std::vector<Index> own_list = own_elements(kernel, rank, team.size());
     times.own = own_seconds(team, a, own_list);
@@ -243,10 +269,12 @@ struct Extent {
     int turns = 5;
     double rate_seconds = 5;
 };
-[[nodiscard]] Extent extent_of(const Options& options) {
+[[nodiscard]] Extent extent_of(const Options& options, Path path) {
     Extent extent;
     const bool hasty = options.seconds < 0.05; // only to be seen that it runs
     if (options.full) extent = {.sizes = thesis::published_sizes(), .turns = 10};
+    // Loads and stores: anything smaller ends before a clock says much of it.
+    else if (!hasty && path == Path::direct) extent.sizes = thesis::published_sizes();
     else if (hasty) extent = {.sizes = thesis::small_sizes(), .turns = 1, .rate_seconds = 1};
     if (options.repetitions > 0) extent.turns = options.repetitions;
     return extent;
@@ -254,7 +282,7 @@ struct Extent {
 
 template <class Table>
 void predict_all(Context& context, Team& team, const Route& route, const std::string& kind, bool cached) {
-    const Extent extent = extent_of(context.options());
+    const Extent extent = extent_of(context.options(), route.path);
     const std::vector<Kernel> kernels = thesis::kernels(extent.sizes, team.size());
     std::vector<Measured> measured(kernels.size());
     for (int turn = 0; turn < extent.turns; ++turn) {
@@ -270,12 +298,13 @@ void predict_all(Context& context, Team& team, const Route& route, const std::st
         add_row(context, name, measured[k], measured[k].predicted);
         add_row(context, name + ", own elements measured", measured[k], measured[k].own_measured);
         if (cached) add_row(context, name + ", by patterns", measured[k], measured[k].by_patterns);
+        if (!measured[k].by_network.empty()) add_row(context, name + ", LogGP", measured[k], measured[k].by_network);
     }
 }
 
 /// With room for three tables, and for what is measured.
-[[nodiscard]] upc::ProgramOptions upc_options(const Context& context, bool cached) {
-    const thesis::Sizes sizes = extent_of(context.options()).sizes;
+[[nodiscard]] upc::ProgramOptions upc_options(const Context& context, Path path, bool cached) {
+    const thesis::Sizes sizes = extent_of(context.options(), path).sizes;
     const auto elements = static_cast<std::uint64_t>(std::max(sizes.histogram, sizes.image * sizes.image));
     upc::ProgramOptions options;
     options.cache.mode = cached ? CacheMode::epoch : CacheMode::off;
@@ -293,7 +322,7 @@ void model_predict(Context& context) {
             continue;
         }
         predict_all<OfArray>(context, runtime, route, "global arrays", cached);
-        const upc::Program program{runtime, upc_options(context, cached)};
+        const upc::Program program{runtime, upc_options(context, route.path, cached)};
         predict_all<OfUpc>(context, runtime, route, "UPC", cached);
     }
     runtime.close();

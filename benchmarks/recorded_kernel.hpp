@@ -15,6 +15,7 @@
 #include <iterator>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace lapwing::bench {
 
@@ -25,13 +26,13 @@ namespace lapwing::bench {
     return fmt::format("/tmp/lapwing-bench-{}.trace", number);
 }
 
-/// Collective. What is recorded of a kernel in its naive form; on rank 0.
-[[nodiscard]] inline std::optional<detail::model::RecordedTrace> recorded(Context& context,
-                                                                          const naive::Kernel& kernel) {
+/// Collective. What is recorded of a kernel; on rank 0.
+[[nodiscard]] inline std::optional<detail::model::RecordedTrace> recorded(Context& context, const naive::Kernel& kernel,
+                                                                          std::string_view kind) {
     const std::string file = trace_file(context);
     {
         Runtime runtime{context.world(), Settings{{"LAPWING_TRACE", file}}};
-        (void)kernel.run(runtime, "naive");
+        (void)kernel.run(runtime, kind);
         runtime.close();
     }
     if (context.rank() != 0) return {};
