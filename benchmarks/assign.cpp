@@ -1,7 +1,7 @@
 // assign/…: assignments between distributions, compared with MPI_Alltoallw with derived datatypes, a contiguous
 // transfer of the same bytes, and a loop over the elements; beside other libraries: assign_libraries.cpp. The running
 // example is that of Sanz et al., "Global data re-allocation via communication aggregation in Chapel" (2012).
-#include "harness.hpp"
+#include "rounds.hpp"
 
 #include <lapwing/array_slice.hpp>
 #include <lapwing/assignment.hpp>
@@ -91,14 +91,6 @@ private:
     std::vector<double> block_memory_;
     std::vector<double> dealt_memory_;
 };
-
-[[nodiscard]] Subject rounds_of(Runtime& runtime, std::string name, std::function<void()> once) {
-    return {.name = std::move(name), .run = [&runtime, once = std::move(once)](std::uint64_t rounds) {
-                return together(runtime, [&] {
-                    for (std::uint64_t k = 0; k < rounds; ++k) once();
-                });
-            }};
-}
 
 template <std::size_t N>
 void measure_pair(Context& context, Runtime& runtime, const std::string& name, GlobalArray<double, N>& target,

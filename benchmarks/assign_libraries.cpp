@@ -1,6 +1,6 @@
 // assign/pdgemr2d and assign/global-arrays: assignments compared with the same in ScaLAPACK and Global Arrays.
 // Built where these libraries are installed for the MPI.
-#include "harness.hpp"
+#include "rounds.hpp"
 
 #include <lapwing/array_slice.hpp>
 #include <lapwing/assignment.hpp>
@@ -41,14 +41,6 @@ namespace {
 constexpr std::int64_t n = 4096;
 
 [[nodiscard]] double value_at(std::int64_t i, std::int64_t j) { return static_cast<double>(i * n + j); }
-
-[[maybe_unused]] [[nodiscard]] Subject rounds_of(Runtime& runtime, std::string name, std::function<void()> once) {
-    return {.name = std::move(name), .run = [&runtime, once = std::move(once)](std::uint64_t rounds) {
-                return together(runtime, [&] {
-                    for (std::uint64_t k = 0; k < rounds; ++k) once();
-                });
-            }};
-}
 
 [[maybe_unused]] void fill(GlobalArray<double, 2>& array) {
     array.for_each_local([](const Index<2>& index, double& element) { element = value_at(index[0], index[1]); });

@@ -66,15 +66,30 @@ void compare_variants(Context& context, Runtime& runtime, Application& applicati
     context.compare(size.input + ", base" + (share > 1 ? fmt::format(", sampled 1/{}", share) : ""), per_step, base,
                     {hand});
 
-    const auto compare = [&](const PrefetchOptions& options) {
+    const auto prefetched = [&](const char* name, const PrefetchOptions& options) {
         PrefetchCalls calls = application.prefetch_calls(options);
         if (options.consistent) calls.in_loop = [](std::int64_t) {};
-        Subject prefetched = subject("prefetched", runtime, application, all, [&] { application.run(all, calls); });
-        prefetched.iterations = hand.iterations;
-        context.compare(fmt::format("{}, {}", size.input, text(options)), per_step, prefetched, {hand});
+        Subject one =
+            subject(name, runtime, application, all, [&application, all, calls] { application.run(all, calls); });
+        one.iterations = hand.iterations;
+        return one;
+    };
+    const auto compare = [&](const PrefetchOptions& options) {
+        context.compare(fmt::format("{}, {}", size.input, text(options)), per_step, prefetched("prefetched", options),
+                        {hand});
     };
     for (const bool static_domain : {false, true})
         for (const bool consistent : {true, false}) compare({.consistent = consistent, .static_domain = static_domain});
+    const Subject more[] = {prefetched("a pattern with more", {.consistent = true}),
+                            prefetched("a pattern with more", {.consistent = false})};
+    if (application.prefetch_exactly())
+        for (const bool consistent : {true, false}) {
+            const PrefetchOptions options{.consistent = consistent};
+            Subject beside = more[consistent ? 0 : 1];
+            beside.case_suffix = ", beside a pattern with more";
+            context.compare(fmt::format("{}, {}, exactly what is read", size.input, text(options)), per_step,
+                            prefetched("prefetched", options), {hand, std::move(beside)});
+        }
     if (!application.make_with_halo()) return;
     for (const bool consistent : {true, false}) compare({.consistent = consistent, .storage = PrefetchStorage::halo});
 }

@@ -71,6 +71,9 @@ public:
     /// Throws std::runtime_error on every rank unless all own elements have their correct values after so many steps
     /// from start().
     virtual void check(const Sample& sample) = 0;
+    /// From now on prefetch_calls() name exactly the elements that the loop reads, in place of a pattern that has more;
+    /// false: they do so anyway.
+    virtual bool prefetch_exactly() { return false; }
     /// `in_loop` is left out where the options say that copies are kept consistent.
     [[nodiscard]] virtual PrefetchCalls prefetch_calls(const PrefetchOptions& options) = 0;
 };

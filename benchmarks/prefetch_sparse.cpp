@@ -40,6 +40,15 @@ public:
         return sum;
     }
 
+    /// Those that have entries, in ascending order.
+    [[nodiscard]] std::vector<std::int64_t> columns() const {
+        std::vector<std::int64_t> columns = columns_;
+        std::ranges::sort(columns);
+        const auto repeated = std::ranges::unique(columns);
+        columns.erase(repeated.begin(), repeated.end());
+        return columns;
+    }
+
 private:
     void add_row(std::int64_t row) {
         const std::int64_t width = std::int64_t{1} << bits_ / 2;
@@ -120,12 +129,33 @@ public:
                        fmt::format("the vector's sum is {} instead of {}", sum, expected));
     }
     [[nodiscard]] PrefetchCalls prefetch_calls(const PrefetchOptions& options) override {
-        return {.before_loop = [this, options] { x_.prefetch(AllToAll{}, options); },
+        return {.before_loop =
+                    [this, options, exact = !needed_.empty()] {
+                        if (exact) x_.prefetch(Custom{needed_}, options);
+                        else x_.prefetch(AllToAll{}, options);
+                    },
                 .in_loop = [this](std::int64_t) { x_.update(); },
                 .after_loop = [this] { x_.evict(); }};
     }
 
+    bool prefetch_exactly() override {
+        needed_ = needed();
+        return true;
+    }
+
 private:
+    /// The runs of other ranks' elements that the own rows read, in the table's entry of this rank.
+    [[nodiscard]] std::vector<std::vector<Domain<1>>> needed() const {
+        std::vector<std::vector<Domain<1>>> table(static_cast<std::size_t>(runtime_.size()));
+        std::vector<Domain<1>>& runs = table[static_cast<std::size_t>(runtime_.rank().value)];
+        const std::vector<std::int64_t> columns = matrix_.columns();
+        for (std::size_t k = 0; k < columns.size();) {
+            const std::size_t first = k++;
+            while (k < columns.size() && columns[k] == columns[k - 1] + 1) ++k;
+            runs.push_back(Domain<1>{Range{columns[first], columns[k - 1] + 1}});
+        }
+        return table;
+    }
     void add_to_vector() {
         auto place = static_cast<double>(rows_.first());
         for (double& element : x_.local_span()) element += ++place;
@@ -145,6 +175,7 @@ private:
     GlobalArray<double, 1> y_{runtime_, {n_}, Block{}, {.name = "y"}};
     Range rows_ = y_.local_domain().range(0);
     Rows matrix_{rows_, bits_};
+    std::vector<std::vector<Domain<1>>> needed_; ///< empty: all elements are prefetched
 };
 
 const Registration registration{

@@ -1,15 +1,19 @@
 // random-access: the random updates of the HPC Challenge (GUPS), on a table in blocks over the ranks: atomics without a
 // result through elements, compared with messages in buckets as the benchmark's MPI version has them, and beside one
-// atomic at a time. As an update is its own inverse, doing all of them twice must leave the table as it was: a table
-// that is not ends the run.
+// atomic at a time; and the same buckets by notified puts. As an update is its own inverse, doing all of them twice
+// must leave the table as it was: a table that is not ends the run.
 #include "cached_array.hpp"
+
+#include <lapwing/window.hpp>
 
 #include <fmt/format.h>
 
 #include <mpi.h>
 
 #include <bit>
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -92,6 +96,11 @@ private:
     std::uint64_t rounds_ = 0;
 };
 
+[[nodiscard]] std::size_t owner_of(std::uint64_t value, std::size_t ranks) {
+    return static_cast<std::size_t>(value % (static_cast<std::uint64_t>(words_each) * ranks) /
+                                    static_cast<std::uint64_t>(words_each));
+}
+
 /// The same with plain messages: what 1024 updates have for each rank is exchanged, and carried out by the owners.
 class Buckets {
 public:
@@ -125,9 +134,7 @@ public:
 
 private:
     [[nodiscard]] std::size_t owner(std::uint64_t value) const {
-        return static_cast<std::size_t>(value %
-                                        (static_cast<std::uint64_t>(words_each) * static_cast<std::uint64_t>(size_)) /
-                                        static_cast<std::uint64_t>(words_each));
+        return owner_of(value, static_cast<std::size_t>(size_));
     }
 
     void exchange(RandomStream& random) {
@@ -171,6 +178,81 @@ private:
     std::vector<int> next_;
 };
 
+/// The same buckets by notified puts: what a rank has for another goes to a place there that no other rank writes to.
+/// There are two of these places, in turns: who begins a round has heard from all ranks in the one before, so that they
+/// are done with that before it.
+class NotifiedBuckets {
+public:
+    explicit NotifiedBuckets(Runtime& runtime)
+        : runtime_{runtime},
+          rank_{static_cast<std::size_t>(runtime.rank().value)},
+          outgoing_(static_cast<std::size_t>(runtime.size())),
+          window_{runtime, 2 * outgoing_.size() * place_words * sizeof(std::uint64_t)} {
+        table_.resize(static_cast<std::size_t>(words_each));
+        first_ = static_cast<std::uint64_t>(words_each) * rank_;
+        for (std::size_t i = 0; i < table_.size(); ++i) table_[i] = first_ + i;
+    }
+
+    double run(std::uint64_t iterations) {
+        rounds_ += iterations;
+        return together(runtime_, [&] {
+            for (std::uint64_t round = 0; round < iterations; ++round) {
+                RandomStream random{runtime_.rank().value};
+                for (std::uint64_t done = 0; done < updates_each; done += bucket) exchange(random);
+            }
+        });
+    }
+    void check_table() {
+        if (rounds_ % 2 != 0) (void)run(1);
+        std::int64_t wrong = 0;
+        for (std::size_t i = 0; i < table_.size(); ++i) wrong += table_[i] != first_ + i ? 1 : 0;
+        check(runtime_.sum(wrong) == 0, "notified puts");
+        window_.close();
+    }
+
+private:
+    static constexpr std::size_t place_words = 1 + bucket; ///< how many updates follow, and these
+
+    [[nodiscard]] std::size_t place(std::size_t origin) const {
+        return (turn_ * outgoing_.size() + origin) * place_words;
+    }
+    void update(std::span<const std::uint64_t> values) {
+        const std::uint64_t size = static_cast<std::uint64_t>(words_each) * outgoing_.size();
+        for (const std::uint64_t value : values) table_[static_cast<std::size_t>(value % size - first_)] ^= value;
+    }
+    void exchange(RandomStream& random) {
+        const std::size_t ranks = outgoing_.size();
+        for (std::vector<std::uint64_t>& values : outgoing_) values.assign(1, 0);
+        for (std::size_t k = 0; k < bucket; ++k) {
+            const std::uint64_t value = random.next();
+            outgoing_[owner_of(value, ranks)].push_back(value);
+        }
+        for (std::size_t step = 1; step < ranks; ++step) {
+            const std::size_t target = (rank_ + step) % ranks;
+            std::vector<std::uint64_t>& values = outgoing_[target];
+            values.front() = values.size() - 1;
+            window_.put_notify(Rank{static_cast<int>(target)}, Offset{place(rank_) * sizeof(std::uint64_t)},
+                               std::span<const std::uint64_t>{values}, turn_);
+        }
+        update(std::span{outgoing_[rank_]}.subspan(1));
+        if (ranks > 1) window_.wait_notified(turn_, ranks - 1);
+        const std::span<const std::uint64_t> incoming = window_.local_as<std::uint64_t>();
+        for (std::size_t origin = 0; origin < ranks; ++origin)
+            if (origin != rank_)
+                update(incoming.subspan(place(origin) + 1, static_cast<std::size_t>(incoming[place(origin)])));
+        turn_ = 1 - turn_;
+    }
+
+    Runtime& runtime_;
+    std::size_t rank_;
+    std::uint64_t first_ = 0;
+    std::uint64_t rounds_ = 0;
+    unsigned turn_ = 0;
+    std::vector<std::uint64_t> table_;
+    std::vector<std::vector<std::uint64_t>> outgoing_; ///< by owner, each after their number
+    Window window_;
+};
+
 void random_access(Context& context) {
     Runtime runtime;
     context.measure_against(runtime);
@@ -180,6 +262,7 @@ void random_access(Context& context) {
         Updates one_by_one{runtime, "fetch_xor", updates_each / one_by_one_share,
                            [](const auto& element, std::uint64_t value) { (void)element.fetch_xor(value); }};
         Buckets buckets{context.world()};
+        NotifiedBuckets notified{runtime};
         const auto all = static_cast<double>(updates_each) * runtime.size();
         const Subject value{.name = "bit_xor",
                             .run = [&](std::uint64_t iterations) { return gathered.run(iterations); }};
@@ -189,12 +272,16 @@ void random_access(Context& context) {
                            return static_cast<double>(one_by_one_share) * one_by_one.run(iterations);
                        }};
         single.case_suffix = ", one by one";
-        context.compare(fmt::format("{} words a rank", words_each),
-                        {.metric = "updates", .unit = "GUP/s", .scale = all * 1e-9, .rate = true}, value,
-                        {std::move(messages), std::move(single)});
+        const Quantity rate{.metric = "updates", .unit = "GUP/s", .scale = all * 1e-9, .rate = true};
+        context.compare(fmt::format("{} words a rank", words_each), rate, value, {messages, std::move(single)});
+        context.compare(
+            fmt::format("{} words a rank, buckets by notified puts", words_each), rate,
+            {.name = "put_notify", .run = [&](std::uint64_t iterations) { return notified.run(iterations); }},
+            {std::move(messages)});
         gathered.check_table();
         one_by_one.check_table();
         buckets.check_table();
+        notified.check_table();
     }
     runtime.close();
 }
