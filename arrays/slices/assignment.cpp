@@ -98,16 +98,24 @@ struct Item {
     return 1;
 }
 
-/// Fills `bytes` bytes, a multiple of the value's, by copies of what they begin with: of that twice as much each time,
-/// as long as it stays in the first cache.
+/// Of a size that the compiler knows, so that it makes wide stores.
+template <class Word>
+void repeat_word(std::byte* memory, std::uint64_t bytes, const std::byte* value) {
+    Word word;
+    std::memcpy(&word, value, sizeof word);
+    for (std::uint64_t done = 0; done < bytes; done += sizeof word) std::memcpy(memory + done, &word, sizeof word);
+}
+
+/// Fills `bytes` bytes, a multiple of the value's.
 void repeat(std::byte* memory, std::uint64_t bytes, std::span<const std::byte> value) {
-    constexpr std::uint64_t in_cache = 8192;
-    const std::uint64_t most = std::max<std::uint64_t>(value.size(), in_cache / value.size() * value.size());
-    std::memcpy(memory, value.data(), value.size());
-    for (std::uint64_t done = value.size(); done < bytes;) {
-        const std::uint64_t step = std::min({done, most, bytes - done});
-        std::memcpy(memory + done, memory, step);
-        done += step;
+    switch (value.size()) {
+    case 1: return repeat_word<std::uint8_t>(memory, bytes, value.data());
+    case 2: return repeat_word<std::uint16_t>(memory, bytes, value.data());
+    case 4: return repeat_word<std::uint32_t>(memory, bytes, value.data());
+    case 8: return repeat_word<std::uint64_t>(memory, bytes, value.data());
+    default:
+        for (std::uint64_t done = 0; done < bytes; done += value.size())
+            std::memcpy(memory + done, value.data(), value.size());
     }
 }
 
