@@ -469,7 +469,9 @@ void require_same_ranks(Team& target, Team& source, const std::string& text) {
 /// An assignment between the barrier at its start and the one at its end.
 class PendingAssignment final : public transport::PendingTransfer {
 public:
-    explicit PendingAssignment(std::shared_ptr<AssignmentState> state) : state_{std::move(state)} {}
+    /// `problem`: what has kept this rank from more than coming to the collective calls.
+    explicit PendingAssignment(std::shared_ptr<AssignmentState> state, std::exception_ptr problem = {})
+        : state_{std::move(state)}, problem_{std::move(problem)} {}
     ~PendingAssignment() override {
         if (!ended_) abandon();
     }
@@ -499,8 +501,9 @@ void PendingAssignment::start(bool compare) {
     std::vector<Item>& items = state_->items;
     state_->require_open();
     try { // whatever may fail on this rank alone
-        if (compare) (void)state_->compared_number();
-        for (Item& item : items) AssignmentState::prepare(item);
+        if (problem_ == nullptr && compare) (void)state_->compared_number();
+        if (problem_ == nullptr)
+            for (Item& item : items) AssignmentState::prepare(item);
     } catch (...) {
         problem_ = std::current_exception();
     }
@@ -666,7 +669,14 @@ Completion Assignment::start(bool compare) {
     state_->require_idle("start");
     if (state_->items.empty()) return {};
     const detail::trace::CallScope call{detail::trace::Way::slice};
-    auto pending = std::make_unique<detail::slices::PendingAssignment>(state_);
+    std::unique_ptr<detail::slices::PendingAssignment> pending;
+    try {
+        pending = std::make_unique<detail::slices::PendingAssignment>(state_);
+    } catch (...) { // on this rank, and no memory: it throws as do the others in wait()
+        detail::slices::PendingAssignment refused{state_, std::current_exception()};
+        refused.start(compare);
+        refused.wait();
+    }
     pending->start(compare);
     return Completion{std::move(pending)};
 }

@@ -3,10 +3,13 @@
 
 #include <lapwing/array_slice.hpp>
 #include <lapwing/assignment.hpp>
+#include <lapwing/completion.hpp>
+#include <lapwing/dimension_reduction.hpp>
 
 #include <algorithm>
 #include <cstdlib>
 #include <functional>
+#include <memory>
 #include <new>
 #include <string>
 
@@ -53,22 +56,23 @@ inline constexpr bool can_fail = false;
 
 namespace {
 
-/// Carries out assignments that `make` makes and that set all of `target` to `expected`: with the first allocation of
-/// one rank failing, then the second one, until there is none to fail.
-void fail_everywhere(Runtime& runtime, GlobalArray<double, 2>& target, double expected, bool compare,
-                     const std::function<void(Assignment&)>& make) {
+/// Calls what `make` makes, which sets all of `target` to `expected`: with the first allocation of one rank failing,
+/// then the second one, until there is none to fail.
+template <std::size_t N>
+void fail_everywhere(Runtime& runtime, GlobalArray<double, N>& target, double expected,
+                     const std::function<std::function<void()>()>& make) {
     const Rank bad{runtime.size() - 1};
     std::int64_t errors = 0;
     for (std::int64_t k = 0;; ++k) {
         target.fill(1);
-        Assignment assignment;
-        make(assignment);
+        const std::function<void()> carry_out = make();
+        runtime.barrier();
         has_failed = false;
         bool threw = false;
         bool right_error = true;
         if (runtime.rank() == bad) until_failure = k;
         try {
-            assignment.execute(compare);
+            carry_out();
         } catch (const std::bad_alloc&) {
             until_failure = -1;
             threw = true;
@@ -107,18 +111,44 @@ TEST_CASE("an allocation that fails on one rank fails an assignment on all") {
     GlobalArray<float, 2> other{runtime, {n, n}, Cyclic{}, {.name = "other"}};
     source.fill(3);
     other.fill(0.5F);
-    for (const bool compare : {true, false}) {
-        fail_everywhere(runtime, target, 3, compare,
-                        [&](Assignment& one) { one.add(target.slice(), source.slice().transposed()); });
-        fail_everywhere(runtime, target, 0.5, compare,
-                        [&](Assignment& one) { one.add(target.slice(), other.slice()); });
-        fail_everywhere(runtime, target, 3.5, compare, [&](Assignment& one) {
-            one.add(target.slice(), [](double x, float y) { return x + y; }, source.slice(), other.slice());
-        });
-    }
+    for (const bool compare : {true, false})
+        for (const bool in_halves : {false, true}) {
+            INFO("compared: " << compare << ", in halves: " << in_halves);
+            const auto fail = [&](double expected, const std::function<void(Assignment&)>& add) {
+                fail_everywhere(runtime, target, expected, [&]() -> std::function<void()> {
+                    auto one = std::make_shared<Assignment>();
+                    add(*one);
+                    return [one, compare, in_halves] {
+                        if (in_halves) one->start(compare).wait();
+                        else one->execute(compare);
+                    };
+                });
+            };
+            fail(3, [&](Assignment& one) { one.add(target.slice(), source.slice().transposed()); });
+            fail(0.5, [&](Assignment& one) { one.add(target.slice(), other.slice()); });
+            fail(3.5, [&](Assignment& one) {
+                one.add(target.slice(), [](double x, float y) { return x + y; }, source.slice(), other.slice());
+            });
+        }
     runtime.barrier();
     target.close();
     source.close();
     other.close();
+    runtime.close();
+}
+
+TEST_CASE("an allocation that fails on one rank fails a reduction along a dimension on all") {
+    if (!can_fail) return;
+    Runtime runtime;
+    if (runtime.size() == 1) return runtime.close();
+    GlobalArray<double, 2> array{runtime, {90, 40}, Block{.grid = {0, 1}}, {.name = "array"}};
+    GlobalArray<double, 1> totals{runtime, {40}, Cyclic{}, {.name = "totals"}};
+    array.fill(3);
+    const auto plus = [](double a, double b) noexcept { return a + b; };
+    DimensionReduction reduction{array, 0, totals.slice(), 0.0, plus};
+    fail_everywhere(runtime, totals, 270, [&]() -> std::function<void()> { return [&] { reduction.execute(); }; });
+    reduction.close();
+    array.close();
+    totals.close();
     runtime.close();
 }
