@@ -6,6 +6,8 @@
 #include <lapwing/statistics.hpp>
 
 #include <array>
+#include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <map>
 #include <memory>
@@ -14,6 +16,17 @@
 #include <vector>
 
 namespace lapwing::detail::trace {
+
+/// What a record is of.
+struct RecordKey {
+    std::uint64_t site = 0;
+    ObjectNumber object = 0;
+    std::uint32_t interval = 0;
+    Way way = Way::element;
+    Operation operation = Operation::read;
+    Affinity affinity = Affinity::own;
+    friend bool operator==(const RecordKey&, const RecordKey&) = default;
+};
 
 /// What one thread has recorded.
 class ThreadRecords {
@@ -53,11 +66,17 @@ private:
         std::uint64_t bytes = 0;
     };
     static constexpr std::size_t most_parts = 8;
+    static constexpr std::size_t no_record = SIZE_MAX;
 
     std::vector<Record> records_;
     std::vector<std::uint32_t> table_; ///< by hash: the number of a record plus one
     std::map<std::uint64_t, CallSite> sites_;
     std::uint64_t without_room_ = 0;
+    // The last access's: the next one is often of the same.
+    RecordKey last_key_ = {};
+    std::size_t last_record_ = no_record;
+    const void* last_address_ = nullptr;
+    std::uint64_t last_site_ = 0; ///< of last_address_
     ReuseSample reuse_;
     // The call that is going on.
     bool in_call_ = false;

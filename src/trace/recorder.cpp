@@ -21,6 +21,8 @@ std::atomic<std::uint32_t> current_interval{0};
 /// Whether there are tools to tell of accesses; constant while something is recorded.
 std::atomic<bool> telling{false};
 std::chrono::steady_clock::time_point interval_begin; // with the mutex
+std::atomic<bool> has_ranges{false};
+std::atomic<std::uint64_t> ranges_version{1}; ///< changes with them
 
 /// Counts the recordings, so that a thread does not go on with its records of an earlier one.
 std::atomic<std::uint32_t> recording_number{0};
@@ -104,7 +106,7 @@ void add_place(Record& record, const Access& access) noexcept {
     record.highest = std::max(record.highest, record.last.end);
 }
 
-[[nodiscard]] std::uint64_t slot_of(const Record& key) noexcept {
+[[nodiscard]] std::uint64_t slot_of(const RecordKey& key) noexcept {
     std::uint64_t hash = key.site ^ (std::uint64_t{key.object} << 32 | key.interval) * 0xbf58476d1ce4e5b9;
     hash ^= static_cast<std::uint64_t>(key.way) << 16 | static_cast<std::uint64_t>(key.operation) << 8 |
             static_cast<std::uint64_t>(key.affinity);
@@ -112,30 +114,40 @@ void add_place(Record& record, const Access& access) noexcept {
     return hash ^ hash >> 32;
 }
 
-[[nodiscard]] bool same(const Record& a, const Record& b) noexcept {
-    return a.site == b.site && a.object == b.object && a.interval == b.interval && a.way == b.way &&
-           a.operation == b.operation && a.affinity == b.affinity;
+[[nodiscard]] RecordKey key_of(const Record& record) noexcept {
+    return {record.site, record.object, record.interval, record.way, record.operation, record.affinity};
+}
+[[nodiscard]] Record empty_record(const RecordKey& key) noexcept {
+    return {.site = key.site,
+            .object = key.object,
+            .interval = key.interval,
+            .way = key.way,
+            .operation = key.operation,
+            .affinity = key.affinity};
 }
 
 } // namespace
 
 Record& ThreadRecords::record_of(const Access& access, std::uint32_t interval) {
-    Record key{.site = site_of_call(),
-               .object = access.object,
-               .interval = interval,
-               .way = in_call_ ? way_ : access.way,
-               .operation = access.operation,
-               .affinity = access.affinity};
+    RecordKey key{site_of_call(),   access.object,  interval, in_call_ ? way_ : access.way,
+                  access.operation, access.affinity};
+    if (key == last_key_ && last_record_ != no_record) [[likely]]
+        return records_[last_record_];
+    last_key_ = key;
+    last_record_ = no_record; // those without room are counted each time
     constexpr std::size_t slots = 2 * most_records;
     if (table_.empty()) table_.resize(slots);
     for (int attempt = 0; attempt < 2; ++attempt) {
         std::size_t slot = slot_of(key) % slots;
         for (; table_[slot] != 0; slot = (slot + 1) % slots)
-            if (same(records_[table_[slot] - 1], key)) return records_[table_[slot] - 1];
-        if (records_.size() < most_records || attempt == 1) {
-            records_.push_back(key);
+            if (key_of(records_[table_[slot] - 1]) == key) break;
+        if (table_[slot] == 0 && (records_.size() < most_records || attempt == 1)) {
+            records_.push_back(empty_record(key));
             table_[slot] = static_cast<std::uint32_t>(records_.size());
-            return records_.back();
+        }
+        if (table_[slot] != 0) {
+            if (attempt == 0) last_record_ = table_[slot] - 1;
+            return records_[table_[slot] - 1];
         }
         // The call sites beyond share a few records.
         ++without_room_;
@@ -148,10 +160,15 @@ Record& ThreadRecords::record_of(const Access& access, std::uint32_t interval) {
 
 std::uint64_t ThreadRecords::site_of_call() {
     if (in_call_ && site_ != 0) return site_;
+    if (in_call_ && address_ != nullptr && address_ == last_address_) return site_ = last_site_;
     const CallSite site = address_ != nullptr && in_call_ ? CallSite::at(address_) : CallSite::of_caller();
     const std::uint64_t key = site.key();
     if (in_call_) site_ = key;
     if (sites_.size() < most_records) sites_.try_emplace(key, site);
+    if (in_call_ && address_ != nullptr) {
+        last_address_ = address_;
+        last_site_ = key;
+    }
     return key;
 }
 
@@ -303,6 +320,7 @@ bool start() {
     all.objects.clear();
     all.alike.clear();
     all.ranges.clear();
+    ranges_version.fetch_add(1, std::memory_order_relaxed);
     all.lost = {};
     all.intervals.assign(1, Interval{.times = 1});
     all.begin = interval_begin = std::chrono::steady_clock::now();
@@ -369,16 +387,45 @@ ObjectNumber add_object(std::string_view kind, std::string_view name, std::uint6
 
 namespace {
 
-std::atomic<bool> has_ranges{false};
+/// Offsets in an object around the last access of the thread, of which all are in the same range, or in none.
+struct KnownOffsets {
+    std::uint64_t version = 0; ///< of the ranges
+    ObjectNumber of = 0;
+    ObjectNumber object = 0; ///< the range's, or `of`
+    std::uint64_t begin = 0;
+    std::uint64_t end = 0;
+};
+thread_local constinit KnownOffsets known_offsets;
 
-/// The object that the access is to: the range that was added last, of those that it is in.
-[[nodiscard]] Access in_range(Access access) {
+/// The object that an access is to: the range that was added last, of those that it is in.
+[[nodiscard]] KnownOffsets offsets_around(const Access& access) {
     const std::lock_guard guard{mutex};
+    KnownOffsets around{.version = ranges_version.load(std::memory_order_relaxed),
+                        .of = access.object,
+                        .object = access.object,
+                        .end = UINT64_MAX};
     const std::vector<Recorded::Range>& ranges = recorded().ranges;
-    const auto found = std::find_if(ranges.rbegin(), ranges.rend(), [&](const Recorded::Range& range) {
-        return range.of == access.object && access.offset >= range.begin && access.offset < range.end;
-    });
-    if (found != ranges.rend()) access.object = found->object;
+    for (auto range = ranges.rbegin(); range != ranges.rend(); ++range) {
+        if (range->of != access.object) continue;
+        if (range->end <= access.offset) {
+            around.begin = std::max(around.begin, range->end);
+        } else if (range->begin > access.offset) {
+            around.end = std::min(around.end, range->begin);
+        } else {
+            around.object = range->object;
+            around.begin = std::max(around.begin, range->begin);
+            around.end = std::min(around.end, range->end);
+            break;
+        }
+    }
+    return around;
+}
+[[nodiscard]] Access in_range(Access access) {
+    KnownOffsets& known = known_offsets;
+    if (known.version != ranges_version.load(std::memory_order_relaxed) || known.of != access.object ||
+        access.offset < known.begin || access.offset >= known.end)
+        known = offsets_around(access);
+    access.object = known.object;
     return access;
 }
 
@@ -399,6 +446,7 @@ void add_range(ObjectNumber of, std::string_view kind, std::uint64_t begin, std:
     const ObjectNumber object = add_object(kind, {}, begin, end - begin, other_team);
     const std::lock_guard guard{mutex};
     recorded().ranges.push_back({of, object, begin, end});
+    ranges_version.fetch_add(1, std::memory_order_relaxed);
     has_ranges.store(true, std::memory_order_relaxed);
 }
 
