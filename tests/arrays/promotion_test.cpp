@@ -192,7 +192,9 @@ TEST_CASE("sources under the target's distribution are read where they lie") {
         beside.add(target.slice(), [](double a, double b) { return a - b; }, target.slice(), x.slice());
         if (!maker.user_defined) {
             CHECK(beside.transfers() == 0);
-            CHECK_THAT(beside.explain(), Catch::Contains("read where they lie"));
+            bool has_some = false;
+            target.for_each_local([&](const Index<2>&, const double&) { has_some = true; });
+            CHECK((beside.explain().find("read where they lie") != std::string::npos) == has_some);
         }
         beside.execute();
         const Chosen whole{{rows, columns}, false};
