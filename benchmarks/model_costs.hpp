@@ -20,7 +20,7 @@ namespace lapwing::bench {
     CostTables tables;
     tools::measure_access_rates(team, route.path, seconds, tables.rates);
     // As lapwing-tune does, for transfers no larger than those of the programs that are predicted.
-    constexpr std::uint64_t largest = 256 * 1024;
+    constexpr std::uint64_t largest = 1 << 20;
     Window window{team, largest};
     if (team.rank() == Rank{0}) {
         const detail::support::AlignedMemory buffer = detail::support::allocate_zeroed(largest);

@@ -58,7 +58,8 @@ private:
     std::array<std::array<RateCurve, 2>, 4> curves_;
 };
 
-/// Rates as lapwing-tune measures them, keyed by words joined by points: `private.read`, `own.read` and `own.write` (a
+/// Rates as lapwing-tune measures them, keyed by words joined by points: `private.read` and, in order,
+/// `private.vector.read`, `own.read` and `own.write` (a
 /// local element, through the array), and for each path `PATH.PATTERN.read`, `PATH.cached.PATTERN.read`
 /// (likewise write; with the pattern `hit` for an element that is cached), `PATH.list.read`, `PATH.update`,
 /// `PATH.atomic`, `PATH.notify` (a notified put and the wait for one). Where the number is that of ranks, not of

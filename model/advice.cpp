@@ -355,8 +355,10 @@ private:
         const AccessUse& of = use(u);
         const AccessUse::Amount& far = of.heaviest[2];
         const bool write = writes(of);
-        // The loop then reads and writes private memory.
-        const double copies = static_cast<double>(far.accesses) * costs_.rate("private.read", far.accesses);
+        // The loop then reads and writes private memory, in order.
+        const double in_order = costs_.rate("private.vector.read", far.accesses);
+        const double copies =
+            static_cast<double>(far.accesses) * (in_order > 0 ? in_order : costs_.rate("private.read", far.accesses));
         const std::uint64_t transfers =
             std::max<std::uint64_t>(1, of.executions * std::max<std::uint64_t>(of.owners, 1));
         // Distinct bytes: each page once per interval, and no more than were accessed.
@@ -407,7 +409,11 @@ private:
     void announce(std::size_t u, std::uint64_t transfers) {
         const AccessUse& of = use(u);
         const AccessUse::Amount& far = of.heaviest[2];
-        const std::optional<FittingPattern> pattern = fitting_pattern(trace_, of);
+        const bool written = std::ranges::any_of(advice_.uses, [&](const AccessUse& other) {
+            return key_of(other) == key_of(of) && other.operation != trace::Operation::read && other.far().calls > 0;
+        });
+        // Whether few reads of much that is copied pay is a matter of rates.
+        const std::optional<FittingPattern> pattern = fitting_pattern(trace_, of, costs_.known() && !written);
         if (!pattern) return;
         AdvisedChange prefetch{.kind = "prefetch", .uses = {u}};
         prefetch.title = "announce before the loop what it reads, and keep the loop as it is";

@@ -132,7 +132,7 @@ template <class Condition>
 
 } // namespace
 
-std::optional<FittingPattern> fitting_pattern(const RecordedTrace& trace, const AccessUse& use) {
+std::optional<FittingPattern> fitting_pattern(const RecordedTrace& trace, const AccessUse& use, bool sparse) {
     const std::optional<ReadParts> parts = parts_of(trace, use);
     if (!parts || !parts->of_ranks.contains(use.heaviest_rank)) return {};
     FittingPattern found{.bytes = parts->bytes_of(use.heaviest_rank)};
@@ -148,16 +148,18 @@ std::optional<FittingPattern> fitting_pattern(const RecordedTrace& trace, const 
     }
     const bool dense =
         all_ranks(*parts, [&](int rank, const auto&) { return 2 * parts->distinct.at(rank) >= parts->bytes_of(rank); });
-    if (!dense) return {};
+    if (!dense && !sparse) return {};
     if (whole_parts(*parts)) {
         if (all_ranks(*parts,
                       [&](int, const auto& owners) { return static_cast<int>(owners.size()) == trace.ranks - 1; }))
-            return with("the ranks read all of the others' parts", "a.prefetch(lapwing::AllToAll{});");
+            return with(dense ? "the ranks read all of the others' parts" : "the ranks read all over the others' parts",
+                        "a.prefetch(lapwing::AllToAll{});");
         if (is_grid(*parts, trace.ranks, true))
             return with("the ranks read all parts of their row of ranks", "a.prefetch(lapwing::RowWise{});");
         if (is_grid(*parts, trace.ranks, false))
             return with("the ranks read all parts of their column of ranks", "a.prefetch(lapwing::ColumnWise{});");
     }
+    if (!dense) return {};
     if (is_stencil(*parts))
         return with("the ranks read the edges of the parts before and after their own",
                     "a.prefetch(lapwing::Stencil{.depth = 1, .corners = false}); // as many rows as the loop reads");

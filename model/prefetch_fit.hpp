@@ -9,7 +9,7 @@
 
 namespace lapwing::detail::model {
 
-/// A pattern of GlobalArray::prefetch() that names what was read, and at most twice as much.
+/// A pattern of GlobalArray::prefetch() that names what was read, and at most twice as much unless it may be sparse.
 struct FittingPattern {
     std::string why = {};
     std::string code = {};
@@ -17,7 +17,9 @@ struct FittingPattern {
 };
 
 /// Judged by the offsets between which each rank reads each owner's part, and by how much of that it reads: nothing if
-/// a rank reads less than half, or so many owners that the record does not have them all.
-[[nodiscard]] std::optional<FittingPattern> fitting_pattern(const RecordedTrace& trace, const AccessUse& use);
+/// a rank reads less than half, unless it may be `sparse` and is all over whole parts, or so many owners that the
+/// record does not have them all.
+[[nodiscard]] std::optional<FittingPattern> fitting_pattern(const RecordedTrace& trace, const AccessUse& use,
+                                                            bool sparse = false);
 
 } // namespace lapwing::detail::model

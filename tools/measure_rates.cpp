@@ -232,11 +232,13 @@ private:
         const int rank = team_.rank().value;
         std::vector<double> plain(static_cast<std::size_t>(elements_of_rank), 1.0);
         const std::int64_t begin = elements_.index(rank, 0);
-        accesses("private.read", AccessPattern::baseline, rank, [&](const auto& list) {
+        const auto read = [&](std::span<const std::int64_t> list) {
             double sum = 0;
             for (const std::int64_t i : list) sum += plain[static_cast<std::size_t>(i - begin)];
             sink = sum;
-        });
+        };
+        accesses("private.read", AccessPattern::baseline, rank, read);
+        accesses("private.vector.read", AccessPattern::vector, rank, read);
         team_.barrier();
     }
 

@@ -333,3 +333,24 @@ TEST_CASE("accesses to more ranks than a record names") {
     dealt.record_of(3, Affinity::far, Operation::read).owners[0] = {1, 2000, 0, 4096};
     CHECK(change_of(dealt.advice(), "distribution") == nullptr);
 }
+
+TEST_CASE("reads all over the others' parts, few of each: all of them are prefetched where that is faster") {
+    const auto scattered = [](std::uint64_t reads) {
+        Run run{2};
+        for (int rank = 0; rank < 2; ++rank) run.access(rank, 1 - rank, 0, part_bytes, reads).runs = reads;
+        return run;
+    };
+    Run run = scattered(400); // 3200 bytes of 65,536
+    const Advice advice = run.advice();
+    const AdvisedChange* const change = change_of(advice, "prefetch");
+    REQUIRE(change != nullptr);
+    CHECK_THAT(change->code, Contains("AllToAll"));
+    CHECK_THAT(change->why, Contains("all over"));
+    CHECK(*change->now_seconds == Approx(400 * 20 * us));
+    const TransferModel gets = tables().transfers(Path::service, Direction::get);
+    CHECK(*change->then_seconds == Approx(gets.time(part_bytes) + 400 * 0.01 * us));
+    // Without rates nobody knows, and what others write changes meanwhile.
+    CHECK(change_of(run.advice(false), "prefetch") == nullptr);
+    run.access(0, 1, 0, part_bytes, 400, Operation::write);
+    CHECK(change_of(run.advice(), "prefetch") == nullptr);
+}

@@ -26,7 +26,7 @@ def main():
 
     patterns = [f"service.{cached}{pattern}.{operation}" for cached in ("", "cached.") for pattern in ("baseline", "vector", "coalesce")
                 for operation in ("read", "write")]
-    for key in [*patterns, "own.read", "own.write", "private.read", "service.list.read", "service.list.write", "service.update", "service.atomic"]:
+    for key in [*patterns, "own.read", "own.write", "private.read", "private.vector.read", "service.list.read", "service.list.write", "service.update", "service.atomic"]:
         points = list(curves.get(key, {}))
         fewest = 16 if key.startswith(("own.", "private.")) else 1
         check(points and points == [fewest * 4**k for k in range(len(points))], f"{key} is measured for {points} accesses, not for {fewest}, {4 * fewest}, …")
