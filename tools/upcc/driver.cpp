@@ -237,6 +237,7 @@ bool Driver::compile(const std::string& source, bool translated, const std::stri
     } else {
         words.insert(words.end(), options_.preprocessor.begin(), options_.preprocessor.end());
         words.insert(words.end(), options_.warnings.begin(), options_.warnings.end());
+        if (!of_clang) words.emplace_back("-Wno-unknown-pragmas"); // #pragma upc c_code
         for (const std::string& word : includes()) words.push_back(word);
         if (of_clang)
             for (const std::string& word : dependencies(source)) words.push_back(word);

@@ -33,6 +33,36 @@ namespace {
     return text.substr(begin, offset - begin).find("lapwing_upcc_") != text.npos;
 }
 
+/// Around the offset.
+[[nodiscard]] std::string_view statement(std::string_view text, std::size_t offset) {
+    const std::size_t before = text.find_last_of(";{}", offset == 0 ? 0 : offset - 1);
+    const std::size_t begin = before == text.npos ? 0 : before + 1;
+    return text.substr(begin, text.find_first_of(";{}", offset) - begin);
+}
+
+/// Warnings about constants: THREADS has another value and type during parsing than in the running program.
+[[nodiscard]] bool depends_on_threads(unsigned id) {
+    switch (id) {
+    case diag::warn_format_conversion_argument_type_mismatch:
+    case diag::warn_out_of_range_compare:
+    case diag::warn_impcast_integer_precision_constant:
+    case diag::warn_impcast_bitfield_precision_constant:
+    case diag::warn_impcast_single_bit_bitield_precision_constant:
+    case diag::warn_shift_gt_typewidth:
+    case diag::warn_shift_lhs_negative:
+    case diag::warn_shift_result_gt_typewidth:
+    case diag::warn_shift_result_sets_sign_bit:
+    case diag::warn_integer_constant_overflow:
+    case diag::warn_builtin_chk_overflow:
+    case diag::warn_fortify_source_overflow:
+    case diag::warn_fortify_source_size_mismatch:
+    case diag::warn_enum_constant_in_bool_context:
+    case diag::warn_abs_too_small:
+    case diag::warn_missing_case_for_condition: return true;
+    default: return false;
+    }
+}
+
 } // namespace
 
 std::string Messages::text(const Diagnostic& info) const {
@@ -62,14 +92,11 @@ bool Messages::made_by_translation(const Diagnostic& info, std::size_t offset) c
     const unsigned id = info.getID();
     if (id == diag::warn_attribute_address_multiple_identical_qualifiers || id == diag::note_use_ifdef_guards)
         return true;
+    if (depends_on_threads(id) && statement(prepared_.text, offset).find("THREADS") != std::string_view::npos)
+        return true;
     const std::size_t begin = prepared_.text.rfind('\n', offset) + 1;
     const std::string_view line =
         std::string_view{prepared_.text}.substr(begin, prepared_.text.find('\n', offset) - begin);
-    // THREADS has a different type during parsing than in compiled code.
-    if ((id == diag::warn_format_conversion_argument_type_mismatch || id == diag::warn_out_of_range_compare ||
-         id == diag::warn_impcast_integer_precision_constant) &&
-        line.find("THREADS") != line.npos)
-        return true;
     // A function of UPC's headers, shown with its name in the library.
     return DiagnosticIDs::isBuiltinNote(id) && line.find("__asm__(\"lapwing") != line.npos;
 }
@@ -84,15 +111,19 @@ void Messages::HandleDiagnostic(DiagnosticsEngine::Level level, const Diagnostic
     }
     const bool is_note = level == DiagnosticsEngine::Note;
     const bool is_error = level >= DiagnosticsEngine::Error;
-    if (made_by_translation(info, offset)) return;
+    const bool is_warning = !is_note && !DiagnosticIDs::isDefaultMappingAsError(info.getID()); // also with -Werror
+    if (made_by_translation(info, offset)) {
+        if (!is_note) shown_ = false;
+        return;
+    }
     const bool closes = info.getID() == diag::err_expected && text(info) == "expected ')'";
     if ((closes || info.getID() == diag::note_matching) && in_barrier(prepared_.text, offset)) {
         if (closes) report_.error(offset, "expected ';' after the expression");
         return;
     }
-    // A note about the translator's own declarations does not help the programmer.
+    // Notes of what is not shown, and about the translator's own declarations, do not help the programmer.
     if (is_note && (!shown_ || offset < prepared_.program_begin)) return;
-    if (!is_note) shown_ = is_error || (offset >= prepared_.program_begin && offset < prepared_.program_end);
+    if (!is_note) shown_ = !is_warning || (offset >= prepared_.program_begin && offset < prepared_.program_end);
     if (!shown_) return;
     if (offset >= prepared_.program_end) {
         // For a layout's expression, evaluated after the program.

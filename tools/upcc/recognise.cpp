@@ -25,7 +25,8 @@ std::vector<std::string> headers_missed(std::string_view preprocessed) {
     const auto declares = [&](const Header& header, std::string_view name) {
         if (!header.type.empty()) return name == header.type;
         const bool of_c = name.starts_with("bupc_extern_") || name.starts_with("bupc_init") || name == "bupc_exit";
-        return (name.starts_with("bupc_") || name.starts_with("BUPC_")) && !(of_c && for_c);
+        const bool collective = name.starts_with("bupc_all_reduce_all"); // of upc_collective.h
+        return (name.starts_with("bupc_") || name.starts_with("BUPC_")) && !(of_c && for_c) && !collective;
     };
     bool in_typedef = false;
     int depth = 0;                  // of braces and parentheses

@@ -109,7 +109,8 @@ public:
             return;
         }
         outcome_.other_prime = has_multiple_of_prime(context, prepared_);
-        if (outcome_.other_prime || context.getDiagnostics().hasErrorOccurred() || report_->errors() > 0) return;
+        if (outcome_.other_prime || context.getDiagnostics().hasUncompilableErrorOccurred() || report_->errors() > 0)
+            return;
         check(context, prepared_, types, *report_, translation_.threads);
         if (report_->errors() > 0) return;
         Emitter emitter{
@@ -156,16 +157,16 @@ private:
     for (const char* const old : {"implicit-function-declaration", "implicit-int", "int-conversion",
                                   "incompatible-function-pointer-types", "return-type"})
         options.push_back(std::string{"-Wno-error="} + old);
-    // Caused by the translator itself.
+    options.insert(options.end(), translation.parser_options.begin(), translation.parser_options.end());
+    // Caused by the translator itself, also with -Wall.
     for (const char* const ours : {"ignored-attributes", "unknown-pragmas", "unused-value", "unused-comparison",
                                    "comma", "deprecated-non-prototype", "pointer-to-int-cast", "int-to-pointer-cast"})
         options.push_back(std::string{"-Wno-"} + ours);
-    options.insert(options.end(), translation.parser_options.begin(), translation.parser_options.end());
     options.push_back("program.i");
     return options;
 }
 
-/// One parse; whether it found no errors.
+/// One parse; whether it found no errors, without those that are warnings but for -Werror: some are not shown.
 [[nodiscard]] bool parse(const Translation& translation, const Prepared& prepared, Report* report,
                          DiagnosticConsumer& messages, Outcome& outcome) {
     const std::vector<std::string> options = parser_options(translation);
@@ -180,7 +181,7 @@ private:
         "program.i", llvm::MemoryBuffer::getMemBuffer(prepared.text, "program.i").release());
     Action action{prepared, report, translation, outcome};
     compiler.ExecuteAction(action);
-    return !compiler.getDiagnostics().hasErrorOccurred();
+    return !compiler.getDiagnostics().hasUncompilableErrorOccurred();
 }
 
 /// The values of size operators: those of one layout may depend on another's, so that it takes several parses to know

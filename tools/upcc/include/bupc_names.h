@@ -143,6 +143,17 @@
 #define upc_atomicU32_fetchxor_strict bupc_atomicU32_fetchxor_strict
 #define upc_atomicU32_fetchnot_relaxed bupc_atomicU32_fetchnot_relaxed
 #define upc_atomicU32_fetchnot_strict bupc_atomicU32_fetchnot_strict
+#define upc_all_reduce_allC bupc_all_reduce_allC
+#define upc_all_reduce_allUC bupc_all_reduce_allUC
+#define upc_all_reduce_allS bupc_all_reduce_allS
+#define upc_all_reduce_allUS bupc_all_reduce_allUS
+#define upc_all_reduce_allI bupc_all_reduce_allI
+#define upc_all_reduce_allUI bupc_all_reduce_allUI
+#define upc_all_reduce_allL bupc_all_reduce_allL
+#define upc_all_reduce_allUL bupc_all_reduce_allUL
+#define upc_all_reduce_allF bupc_all_reduce_allF
+#define upc_all_reduce_allD bupc_all_reduce_allD
+#define upc_all_reduce_allLD bupc_all_reduce_allLD
 
 #include <bupc_extensions.h>
 

@@ -27,7 +27,17 @@ extern void upc_all_permute(shared void* dst, shared const void* src, shared con
                                        upc_flag_t flags) __asm__("lapwing_upc_all_reduce" #suffix);                 \
     extern void upc_all_prefix_reduce##suffix(shared void* dst, shared const void* src, upc_op_t op, size_t nelems, \
                                               size_t blk_size, type (*func)(type, type),                            \
-                                              upc_flag_t flags) __asm__("lapwing_upc_all_prefix_reduce" #suffix);
+                                              upc_flag_t flags) __asm__("lapwing_upc_all_prefix_reduce" #suffix);   \
+    /* Berkeley UPC's: each thread's element of dst gets the result. */                                             \
+    static inline void bupc_all_reduce_all##suffix(shared void* dst, shared const void* src, upc_op_t op,           \
+                                                   size_t nelems, size_t blk_size, type (*func)(type, type),        \
+                                                   upc_flag_t flags) {                                              \
+        shared type* const result = (shared type*)dst;                                                              \
+        upc_all_reduce##suffix(dst, src, op, nelems, blk_size, func, flags);                                        \
+        upc_barrier;                                                                                                \
+        if (MYTHREAD != (int)upc_threadof(dst)) result[MYTHREAD - (int)upc_threadof(dst)] = *result;                \
+        upc_barrier;                                                                                                \
+    }
 LAPWING_UPCC_REDUCTIONS(C, signed char)
 LAPWING_UPCC_REDUCTIONS(UC, unsigned char)
 LAPWING_UPCC_REDUCTIONS(S, signed short)
