@@ -81,6 +81,16 @@ void meet(MPI_Comm communicator) {
     }
 }
 
+/// Once in a process, by the first rank.
+void report_no_thread(const TeamState& state) {
+    static std::atomic<bool> said{false};
+    if (state.paths().progress != ProgressMode::caller || state.topology().nodes() == 1 || state.rank() != 0) return;
+    if (said.exchange(true)) return;
+    support::log_line(
+        "no progress thread (MPI_THREAD_MULTIPLE is not provided, or LAPWING_PROGRESS=caller): other ranks wait while "
+        "this one computes, or waits in MPI, without calling Lapwing");
+}
+
 } // namespace
 
 TeamState::TeamState(MPI_Comm communicator, const Settings& settings) : settings_{settings} {
@@ -117,7 +127,7 @@ TeamState::TeamState(MPI_Comm communicator, const Settings& settings) : settings
             host_waits_know = true;
         }
         start_progress();
-        report_no_thread();
+        report_no_thread(*this);
     } catch (...) {
         TeamRegistry::instance().remove(*this);
         if (host_waits_know) HostWaits::remove(*this); // or another team's entry, which had this address
@@ -144,14 +154,6 @@ void TeamState::start_progress() {
         "{}: Team: the progress thread could not be started ({}); raise the limit of threads (ulimit -u, or "
         "that of the container), or set LAPWING_PROGRESS=caller",
         who_, problem)};
-}
-
-void TeamState::report_no_thread() const {
-    static std::atomic<bool> said{false};
-    if (paths_.progress != ProgressMode::caller || topology_->nodes() == 1 || rank_ != 0 || said.exchange(true)) return;
-    support::log_line(
-        "no progress thread (MPI_THREAD_MULTIPLE is not provided, or LAPWING_PROGRESS=caller): other ranks wait while "
-        "this one computes, or waits in MPI, without calling Lapwing");
 }
 
 void TeamState::free_mpi() noexcept {

@@ -164,8 +164,6 @@ public:
 private:
     /// Collective: nobody may send to an engine that does not listen yet, and all ranks get a team, or none.
     void start_progress();
-    /// Says once per process that ranks have to make progress themselves.
-    void report_no_thread() const;
     /// A wait takes long: looks for mismatches, and says once what it waits for.
     void look_after(support::WaitTimer& timer, const char* call, Rank target);
     void report_wait(const support::WaitTimer& timer, const char* call, Rank target);
