@@ -1,4 +1,5 @@
 // Memory that one rank lacks, at any point of an assignment, is an error of all ranks: none waits for it.
+#include "support/allocations.hpp"
 #include "tests/arrays/array_test.hpp"
 
 #include <lapwing/array_slice.hpp>
@@ -6,8 +7,6 @@
 #include <lapwing/completion.hpp>
 #include <lapwing/dimension_reduction.hpp>
 
-#include <algorithm>
-#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <new>
@@ -20,39 +19,13 @@ namespace {
 thread_local std::int64_t until_failure = -1;
 thread_local bool has_failed = false;
 
-[[maybe_unused]] void fail_in_turn() {
+} // namespace
+
+void test::on_allocation(std::size_t) {
     if (until_failure < 0 || until_failure-- > 0) return;
     has_failed = true;
     throw std::bad_alloc{};
 }
-} // namespace
-
-// Sanitizers bring their own; the release builds test.
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-// GCC takes the pair of malloc() and this delete for a mismatch.
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
-#endif
-void* operator new(std::size_t bytes) {
-    fail_in_turn();
-    if (void* memory = std::malloc(bytes == 0 ? 1 : bytes)) return memory;
-    throw std::bad_alloc{};
-}
-void* operator new(std::size_t bytes, std::align_val_t alignment) {
-    fail_in_turn();
-    const auto unit = static_cast<std::size_t>(alignment);
-    if (void* memory = std::aligned_alloc(unit, (std::max<std::size_t>(bytes, 1) + unit - 1) / unit * unit))
-        return memory;
-    throw std::bad_alloc{};
-}
-void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-inline constexpr bool can_fail = true;
-#else
-inline constexpr bool can_fail = false;
-#endif
 
 namespace {
 
@@ -102,7 +75,7 @@ void fail_everywhere(Runtime& runtime, GlobalArray<double, N>& target, double ex
 } // namespace
 
 TEST_CASE("an allocation that fails on one rank fails an assignment on all") {
-    if (!can_fail) return;
+    if (!test::sees_allocations) return;
     Runtime runtime;
     if (runtime.size() == 1) return runtime.close();
     constexpr std::int64_t n = 90;
@@ -138,7 +111,7 @@ TEST_CASE("an allocation that fails on one rank fails an assignment on all") {
 }
 
 TEST_CASE("an allocation that fails on one rank fails a reduction along a dimension on all") {
-    if (!can_fail) return;
+    if (!test::sees_allocations) return;
     Runtime runtime;
     if (runtime.size() == 1) return runtime.close();
     GlobalArray<double, 2> array{runtime, {90, 40}, Block{.grid = {0, 1}}, {.name = "array"}};

@@ -2,11 +2,10 @@
 
 #include <lapwing/error.hpp>
 
+#include "support/allocations.hpp"
 #include "support/catch.hpp"
 
 #include <atomic>
-#include <cstdlib>
-#include <new>
 
 using lapwing::BlockPair;
 using lapwing::BlockRun;
@@ -23,23 +22,7 @@ namespace {
 std::atomic<std::uint64_t> allocations{0};
 } // namespace
 
-// Sanitizers bring their own; the release builds count.
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-// GCC takes the pair of malloc() and this delete for a mismatch.
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
-#endif
-void* operator new(std::size_t bytes) {
-    allocations.fetch_add(1, std::memory_order_relaxed);
-    if (void* memory = std::malloc(bytes == 0 ? 1 : bytes)) return memory;
-    throw std::bad_alloc{};
-}
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-inline constexpr bool counts_allocations = true;
-#else
-inline constexpr bool counts_allocations = false;
-#endif
+void test::on_allocation(std::size_t) { allocations.fetch_add(1, std::memory_order_relaxed); }
 
 namespace {
 
@@ -245,7 +228,7 @@ TEST_CASE("strided bytes to contiguous ones are one run") {
 }
 
 TEST_CASE("iterating, slicing and asking allocate nothing") {
-    if (!counts_allocations) return;
+    if (!test::sees_allocations) return;
     const Layout matrix = Layout::strided(std::vector<Layout::Dimension>{{50, 10000}, {20, 100}}, 12);
     const Layout nodes = Layout::indexed({0, 40, 8, 20, 90}, 4).repeat(600, 200);
     const Layout structures = Layout::list(std::vector<ByteBlock>{{0, 1}, {4, 7}, {16, 4}}).repeat(1000, 20);

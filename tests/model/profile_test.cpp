@@ -3,6 +3,7 @@
 #include "model/profile.hpp"
 #include "model/team_costs.hpp"
 #include "runtime/captured_stderr.hpp"
+#include "support/allocations.hpp"
 #include "support/catch.hpp"
 #include "support/mpi_test.hpp"
 #include "team/team_test.hpp"
@@ -10,7 +11,6 @@
 #include <lapwing/runtime.hpp>
 #include <lapwing/window.hpp>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <new>
@@ -30,21 +30,11 @@ thread_local std::size_t failing_bytes = 0;
 
 } // namespace
 
-// Sanitizers bring their own.
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-// Not inlined: what the compiler sees of malloc there makes it warn of the code of others.
-[[gnu::noinline]] void* operator new(std::size_t bytes) {
-    void* const memory = failing_bytes != 0 && bytes >= failing_bytes ? nullptr : std::malloc(bytes == 0 ? 1 : bytes);
-    if (memory != nullptr) return memory;
+void test::on_allocation(std::size_t bytes) {
+    if (failing_bytes == 0 || bytes < failing_bytes) return;
     failing_bytes = 0;
     throw std::bad_alloc{};
 }
-[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-inline constexpr bool allocations_can_fail = true;
-#else
-inline constexpr bool allocations_can_fail = false;
-#endif
 
 namespace {
 
@@ -188,7 +178,7 @@ TEST_CASE("a profile that cannot be stored says where and what to do") {
 }
 
 TEST_CASE("what goes wrong on rank 0 alone leaves all ranks without a profile, and none waiting") {
-    if (!allocations_can_fail) return;
+    if (!test::sees_allocations) return;
     const Directory directory;
     const Settings settings{{"LAPWING_PROFILE", directory.path()}};
     Runtime runtime{MPI_COMM_WORLD, settings};

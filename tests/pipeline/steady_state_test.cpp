@@ -1,6 +1,7 @@
 // A plan that has been executed allocates nothing when it is executed again, on any path, by any strategy, by either
 // thread.
 #include "pipeline/chunk_pool.hpp"
+#include "support/allocations.hpp"
 #include "support/catch.hpp"
 #include "support/mpi_test.hpp"
 #include "team/team_test.hpp"
@@ -8,11 +9,8 @@
 #include <lapwing/plan.hpp>
 #include <lapwing/runtime.hpp>
 
-#include <algorithm>
 #include <atomic>
 #include <cstdint>
-#include <cstdlib>
-#include <new>
 #include <vector>
 
 using namespace lapwing;
@@ -21,35 +19,10 @@ namespace {
 std::atomic<std::uint64_t> allocations{0};
 } // namespace
 
-// Sanitizers bring their own; the release builds count.
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-// GCC takes the pair of malloc() and this delete for a mismatch.
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
-#endif
-void* operator new(std::size_t bytes) {
-    allocations.fetch_add(1, std::memory_order_relaxed);
-    if (void* memory = std::malloc(bytes == 0 ? 1 : bytes)) return memory;
-    throw std::bad_alloc{};
-}
-void* operator new(std::size_t bytes, std::align_val_t alignment) {
-    allocations.fetch_add(1, std::memory_order_relaxed);
-    const auto unit = static_cast<std::size_t>(alignment);
-    if (void* memory = std::aligned_alloc(unit, (std::max<std::size_t>(bytes, 1) + unit - 1) / unit * unit))
-        return memory;
-    throw std::bad_alloc{};
-}
-void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-inline constexpr bool counts_allocations = true;
-#else
-inline constexpr bool counts_allocations = false;
-#endif
+void test::on_allocation(std::size_t) { allocations.fetch_add(1, std::memory_order_relaxed); }
 
 TEST_CASE("executing a plan again allocates nothing") {
-    if (!counts_allocations) return;
+    if (!test::sees_allocations) return;
     Runtime runtime;
     constexpr std::uint64_t blocks = 6000;
     Window window{runtime, blocks * 24};
