@@ -95,6 +95,65 @@ template <class Start, class Compute, class Complete>
     return seconds;
 }
 
+/// The phases beside those of MPI, and both halves around a computation beside one after the other.
+void measure(Context& context, Runtime& runtime, const Matrix& columns, Matrix& rows) {
+    Assignment assignment;
+    assignment.add(rows.slice(), columns.slice());
+    const ColumnsToRows exchange{context.world(), n};
+    const double* const sent = columns.local_span().data();
+    std::vector<double> received(rows.local_span().size(), -2.0);
+    Computation computation{runtime, [&] { assignment.execute(); }};
+
+    constexpr std::uint64_t rounds = 8;
+    const auto in_halves = [&](Phase phase) {
+        return Subject{.name = "assignment",
+                       .run =
+                           [&, phase](std::uint64_t count) {
+                               return seconds_of(
+                                   runtime, phase, count, [&] { return assignment.start(); },
+                                   [&](Completion& moved) { computation.run([&] { (void)moved.test(); }); },
+                                   [](Completion& moved) { moved.wait(); });
+                           },
+                       .iterations = rounds};
+    };
+    const auto by_hand = [&](Phase phase) {
+        return Subject{.name = "MPI_Ialltoallw",
+                       .run =
+                           [&, phase](std::uint64_t count) {
+                               return seconds_of(
+                                   runtime, phase, count, [&] { return exchange.start(sent, received.data()); },
+                                   [&](MPI_Request& request) {
+                                       computation.run([&] {
+                                           int done = 0;
+                                           MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+                                       });
+                                   },
+                                   [](MPI_Request& request) { MPI_Wait(&request, MPI_STATUS_IGNORE); });
+                           },
+                       .iterations = rounds};
+    };
+    const std::array<std::pair<const char*, Phase>, 4> phases{{{"start", Phase::start},
+                                                               {"computation", Phase::computation},
+                                                               {"completion", Phase::completion},
+                                                               {"all three", Phase::all}}};
+    for (const auto& [name, phase] : phases)
+        context.compare(std::string{"2048 x 2048, "} + name, milliseconds(), in_halves(phase), {by_hand(phase)});
+    // What the halves are for.
+    Subject blocking{.name = "executed, then computed",
+                     .run =
+                         [&](std::uint64_t count) {
+                             return seconds_of(
+                                 runtime, Phase::all, count, [] { return 0; }, [&](int) { assignment.execute(); },
+                                 [&](int) { computation.run([] {}); });
+                         },
+                     .iterations = rounds};
+    context.compare("2048 x 2048, beside one after the other", milliseconds(), in_halves(Phase::all),
+                    {std::move(blocking)});
+    runtime.barrier();
+    const bool right = context.options().value_only || std::ranges::equal(rows.local_span(), received);
+    if (!runtime.min(right)) throw std::runtime_error{"assign/halves: an element is not where it should be"};
+}
+
 void halves(Context& context) {
     Runtime runtime;
     context.measure_against(runtime);
@@ -107,63 +166,7 @@ void halves(Context& context) {
     columns.for_each_local(
         [](const Index<2>& index, double& element) { element = static_cast<double>(index[0] * n + index[1]); });
     rows.fill(-1);
-    {
-        Assignment assignment;
-        assignment.add(rows.slice(), std::as_const(columns).slice());
-        const ColumnsToRows exchange{context.world(), n};
-        const double* const sent = std::as_const(columns).local_span().data();
-        std::vector<double> received(rows.local_span().size(), -2.0);
-        Computation computation{runtime, [&] { assignment.execute(); }};
-
-        constexpr std::uint64_t rounds = 8;
-        const auto in_halves = [&](Phase phase) {
-            return Subject{.name = "assignment",
-                           .run =
-                               [&, phase](std::uint64_t count) {
-                                   return seconds_of(
-                                       runtime, phase, count, [&] { return assignment.start(); },
-                                       [&](Completion& moved) { computation.run([&] { (void)moved.test(); }); },
-                                       [](Completion& moved) { moved.wait(); });
-                               },
-                           .iterations = rounds};
-        };
-        const auto by_hand = [&](Phase phase) {
-            return Subject{.name = "MPI_Ialltoallw",
-                           .run =
-                               [&, phase](std::uint64_t count) {
-                                   return seconds_of(
-                                       runtime, phase, count, [&] { return exchange.start(sent, received.data()); },
-                                       [&](MPI_Request& request) {
-                                           computation.run([&] {
-                                               int done = 0;
-                                               MPI_Test(&request, &done, MPI_STATUS_IGNORE);
-                                           });
-                                       },
-                                       [](MPI_Request& request) { MPI_Wait(&request, MPI_STATUS_IGNORE); });
-                               },
-                           .iterations = rounds};
-        };
-        const std::array<std::pair<const char*, Phase>, 4> phases{{{"start", Phase::start},
-                                                                   {"computation", Phase::computation},
-                                                                   {"completion", Phase::completion},
-                                                                   {"all three", Phase::all}}};
-        for (const auto& [name, phase] : phases)
-            context.compare(std::string{"2048 x 2048, "} + name, milliseconds(), in_halves(phase), {by_hand(phase)});
-        // What the halves are for.
-        Subject blocking{.name = "executed, then computed",
-                         .run =
-                             [&](std::uint64_t count) {
-                                 return seconds_of(
-                                     runtime, Phase::all, count, [] { return 0; }, [&](int) { assignment.execute(); },
-                                     [&](int) { computation.run([] {}); });
-                             },
-                         .iterations = rounds};
-        context.compare("2048 x 2048, beside one after the other", milliseconds(), in_halves(Phase::all),
-                        {std::move(blocking)});
-        runtime.barrier();
-        const bool right = context.options().value_only || std::ranges::equal(rows.local_span(), received);
-        if (!runtime.min(right)) throw std::runtime_error{"assign/halves: an element is not where it should be"};
-    }
+    measure(context, runtime, columns, rows);
     rows.close();
     columns.close();
     runtime.close();
