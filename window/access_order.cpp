@@ -1,6 +1,7 @@
 #include "window/access_order.hpp"
 
 #include "src/support/first_problem.hpp"
+#include "src/trace/interval_times.hpp"
 #include "src/trace/recorder.hpp"
 
 #include <lapwing/error.hpp>
@@ -94,10 +95,14 @@ void AccessOrder::complete_sent_adds() {
 
 template <class... Steps>
 inline void AccessOrder::with_lost(const char* call, Steps&&... steps) {
-    support::FirstProblem problem;
-    (problem.attempt(steps), ...);
     try {
-        problem.rethrow();
+        if constexpr (sizeof...(steps) == 1) {
+            (steps(), ...);
+        } else {
+            support::FirstProblem problem;
+            (problem.attempt(steps), ...);
+            problem.rethrow();
+        }
     } catch (const PeerLeftError&) { // says less
         throw_if_lost(call);
         throw;
@@ -118,15 +123,19 @@ inline void AccessOrder::with_lost(const char* call, Steps&&... steps) {
 
 void AccessOrder::flush(Rank target) {
     facts_.state.progress_driver().serve_now_and_then();
-    with_lost(
-        "flush",
-        [&] { // first: cached writes to their bytes come after them
-            if (!adds_.empty()) adds_.send(target);
-        },
-        [&] {
-            if (cache_ != nullptr) cache_->write_back(target);
-        },
-        [&] { complete(target); });
+    const auto complete_target = [&] { complete(target); };
+    if (adds_.empty() && cache_ == nullptr) [[likely]]
+        with_lost("flush", complete_target);
+    else
+        with_lost(
+            "flush",
+            [&] { // first: cached writes to their bytes come after them
+                if (!adds_.empty()) adds_.send(target);
+            },
+            [&] {
+                if (cache_ != nullptr) cache_->write_back(target);
+            },
+            complete_target);
     drop_copies();
 }
 
@@ -157,7 +166,7 @@ void AccessOrder::release_all(const char* call) {
 
 void AccessOrder::acquire() {
     facts_.state.check_usable("Window::acquire");
-    if (trace::on()) [[unlikely]]
+    if (trace::has_intervals()) [[unlikely]]
         trace::sequence_point();
     facts_.state.progress_driver().serve_looks();
     facts_.order_memory();
@@ -191,18 +200,20 @@ void AccessOrder::drop_copies() {
 
 void AccessOrder::complete(Rank target) {
     facts_.state.check_usable("Window::flush");
+    if (chunked_transfers_.empty()) [[likely]]
+        return complete_started(target);
     support::FirstProblem problem;
-    if (!chunked_transfers_.empty()) [[unlikely]]
-        problem.attempt([&] { chunked_transfers_.finish(target); });
+    problem.attempt([&] { chunked_transfers_.finish(target); });
     problem.attempt([&] { complete_started(target); });
     problem.rethrow();
 }
 
 void AccessOrder::complete() {
     facts_.state.check_usable("Window::flush");
+    if (chunked_transfers_.empty()) [[likely]]
+        return complete_started();
     support::FirstProblem problem;
-    if (!chunked_transfers_.empty()) [[unlikely]]
-        problem.attempt([&] { chunked_transfers_.finish(); });
+    problem.attempt([&] { chunked_transfers_.finish(); });
     problem.attempt([&] { complete_started(); });
     problem.rethrow();
 }

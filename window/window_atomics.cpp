@@ -26,7 +26,7 @@ bool acquires(std::memory_order order) {
 
 } // namespace
 
-void WindowAtomics::check(mpi::AtomicType type, Rank target, Offset offset, const char* call) const {
+void WindowAtomics::check_placement(mpi::AtomicType type, Rank target, Offset offset, const char* call) const {
     if (mpi::size_of(type) > facts_.alignment)
         throw RangeError{fmt::format(
             "{}: the value has {} bytes, and the program's memory begins at a multiple of no more than {} bytes "
@@ -37,6 +37,18 @@ void WindowAtomics::check(mpi::AtomicType type, Rank target, Offset offset, cons
             fmt::format("{}: offset {} is not a multiple of the displacement unit of the adopted window; atomics "
                         "need one (make the window with displacement unit 1)",
                         facts_.who(call), offset.bytes)};
+}
+
+[[gnu::always_inline]] inline void WindowAtomics::fetch_untold(mpi::AtomicOperation operation, mpi::AtomicType type,
+                                                               Rank target, Offset offset, const void* operand,
+                                                               void* result) {
+    if (facts_.mpi_atomics && !facts_.trusted.fetches(operation, type))
+        return fetch_by_swaps(operation, type, target, offset, operand, result);
+    if (std::byte* const base = processor_base(target))
+        return mpi::processor_fetch(operation, type, base + offset.bytes, operand, result);
+    const transport::BegunAccess access =
+        order_.begin({target, offset, mpi::size_of(type), transport::Access::Kind::update, "Window::fetch"});
+    transports_.route_of_atomics().fetch(access, operation, type, operand, result);
 }
 
 void WindowAtomics::fetch(mpi::AtomicOperation operation, mpi::AtomicType type, Rank target, Offset offset,
@@ -50,20 +62,8 @@ void WindowAtomics::fetch(mpi::AtomicOperation operation, mpi::AtomicType type, 
     if (acquires(order)) order_.acquire();
 }
 
-void WindowAtomics::fetch_untold(mpi::AtomicOperation operation, mpi::AtomicType type, Rank target, Offset offset,
-                                 const void* operand, void* result) {
-    if (facts_.mpi_atomics && !facts_.trusted.fetches(operation, type))
-        return fetch_by_swaps(operation, type, target, offset, operand, result);
-    if (std::byte* const base = processor_base(target))
-        return mpi::processor_fetch(operation, type, base + offset.bytes, operand, result);
-    const transport::BegunAccess access =
-        order_.begin({target, offset, mpi::size_of(type), transport::Access::Kind::update, "Window::fetch"});
-    transports_.route_of_atomics().fetch(access, operation, type, operand, result);
-}
-
-void WindowAtomics::notify_copies(mpi::AtomicOperation operation, mpi::AtomicType type, Rank target, Offset offset,
-                                  const void* operand, const void* before, std::uint64_t mark) {
-    if (!order_.copies().concerns(target) || operation == mpi::AtomicOperation::read) return;
+void WindowAtomics::notify_concerned(mpi::AtomicOperation operation, mpi::AtomicType type, Rank target, Offset offset,
+                                     const void* operand, const void* before, std::uint64_t mark) {
     // MPIs treat a NaN differently. Asked for in any case, so that a copy does not depend on where the ranks run.
     if (mpi::is_floating_extreme(operation, type))
         return order_.copies().invalidated(target, offset, mpi::size_of(type));

@@ -22,7 +22,10 @@ public:
 
     /// Throws RangeError when an adopted window cannot have such an atomic: its displacement unit cannot express the
     /// offset, or a rank's part does not begin at a multiple of the value's size.
-    void check(mpi::AtomicType type, Rank target, Offset offset, const char* call) const;
+    void check(mpi::AtomicType type, Rank target, Offset offset, const char* call) const {
+        if (facts_.mpi_atomics || mpi::size_of(type) > facts_.alignment) [[unlikely]]
+            check_placement(type, target, offset, call);
+    }
 
     void fetch(mpi::AtomicOperation operation, mpi::AtomicType type, Rank target, Offset offset, const void* operand,
                void* result, std::memory_order order);
@@ -67,6 +70,7 @@ public:
                                    std::span<const mpi::ListedAtomic> list);
 
 private:
+    void check_placement(mpi::AtomicType type, Rank target, Offset offset, const char* call) const;
     void look_again(mpi::AtomicType type, Rank target, Offset offset, const void* before, const void* after,
                     const char* call);
     void look_again(Rank target, Offset offset, std::uint64_t value, const char* call);
@@ -82,7 +86,12 @@ private:
     /// Notifies copies when the operation has been carried out or sent: of its result for `before`, or, if that is
     /// null, for their own value.
     void notify_copies(mpi::AtomicOperation operation, mpi::AtomicType type, Rank target, Offset offset,
-                       const void* operand, const void* before, std::uint64_t mark);
+                       const void* operand, const void* before, std::uint64_t mark) {
+        if (order_.copies().concerns(target) && operation != mpi::AtomicOperation::read) [[unlikely]]
+            notify_concerned(operation, type, target, offset, operand, before, mark);
+    }
+    void notify_concerned(mpi::AtomicOperation operation, mpi::AtomicType type, Rank target, Offset offset,
+                          const void* operand, const void* before, std::uint64_t mark);
     /// An operation that MPI gets wrong here, by compare-and-swap.
     void fetch_by_swaps(mpi::AtomicOperation operation, mpi::AtomicType type, Rank target, Offset offset,
                         const void* operand, void* result);
