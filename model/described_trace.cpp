@@ -1,5 +1,7 @@
 #include "model/described_trace.hpp"
 
+#include <lapwing/error.hpp>
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -112,11 +114,13 @@ void add_bulk(const Record& record, DescribedInterval& bulk) {
     return fmt::format("{}#{}{}", of.name.empty() ? of.kind : of.name, of.number, of.other_team ? " (other team)" : "");
 }
 
-/// By number; those that have accesses.
+/// By number.
 using CollectedIntervals = std::map<std::uint32_t, CollectedInterval>;
 
-[[nodiscard]] CollectedIntervals intervals_of(const RecordedTrace::OfRank& rank) {
+/// `all`: also those that have no accesses.
+[[nodiscard]] CollectedIntervals intervals_of(const RecordedTrace::OfRank& rank, bool all) {
     CollectedIntervals found;
+    for (std::uint32_t number = 0; all && number < rank.intervals.size(); ++number) found[number];
     for (const RecordedTrace::OfRecord& of : rank.records) {
         const Record& record = of.record;
         CollectedInterval& collected = found[record.interval];
@@ -178,10 +182,10 @@ struct Described {
     std::vector<std::uint32_t> numbers = {};
 };
 
-[[nodiscard]] Described describe(const RecordedTrace::OfRank& of, int ranks) {
+[[nodiscard]] Described describe(const RecordedTrace::OfRank& of, int ranks, bool all) {
     Described result{.program = {.threads = ranks}};
     ProgramDescription& program = result.program;
-    for (const auto& [number, collected] : intervals_of(of)) {
+    for (const auto& [number, collected] : intervals_of(of, all)) {
         EachTimeAndRest intervals{name_of(of, number), of.intervals[number]};
         intervals.divide(collected.bulk.atomics, &DescribedInterval::atomics);
         intervals.divide(collected.bulk.updates, &DescribedInterval::updates);
@@ -214,20 +218,96 @@ void add(IntervalCost& sum, const IntervalCost& cost, double times) {
     sum.synchronisation_seconds += times * cost.synchronisation_seconds;
 }
 
-} // namespace
-
-ProgramDescription described_trace(const RecordedTrace& trace, int rank) {
-    return describe(trace.of_ranks[static_cast<std::size_t>(rank)], trace.ranks).program;
+/// What accesses take longer than those to own elements.
+[[nodiscard]] AccessPlatform beside_own_elements(AccessPlatform platform) {
+    for (const bool write : {false, true}) {
+        RateCurve& own = platform.rates.of(AccessPattern::local, write);
+        for (const AccessPattern pattern : {AccessPattern::baseline, AccessPattern::vector, AccessPattern::coalesce}) {
+            RateCurve& rate = platform.rates.of(pattern, write);
+            std::vector<RateCurve::Point> points = rate.points();
+            for (RateCurve::Point& point : points)
+                point.seconds = std::max(0.0, point.seconds - own.seconds(point.accesses));
+            rate = RateCurve{std::move(points)};
+        }
+        own = RateCurve{0.0};
+    }
+    return platform;
 }
 
-RecordedPrediction predict_recorded(const RecordedTrace& trace, const AccessPlatform& platform) {
+} // namespace
+
+ComputationTimes::ComputationTimes(const RecordedTrace& private_run, std::string_view file, double barrier_seconds)
+    : file_{file} {
+    const auto setting = private_run.settings.find("LAPWING_PRIVATE");
+    if (setting == private_run.settings.end() || setting->second != "on")
+        throw UsageError{fmt::format("{} is not the trace of a run on private memory; record one with "
+                                     "LAPWING_PRIVATE=on and LAPWING_TRACE=FILE",
+                                     file)};
+    for (const RecordedTrace::OfRank& rank : private_run.of_ranks) {
+        std::map<Place, Seconds>& seconds = of_ranks_.emplace_back();
+        for (const RecordedTrace::OfInterval& interval : rank.intervals) {
+            const double in_barriers = barrier_seconds * static_cast<double>(interval.barriers);
+            const double all = std::max(0.0, 1e-9 * static_cast<double>(interval.ns) - in_barriers);
+            const auto times = static_cast<double>(std::max<std::uint64_t>(1, interval.times));
+            seconds[place_of(rank, interval.site)] = {.once = all / times, .all = all};
+        }
+        for (const RecordedTrace::File& of : rank.files) files_.emplace(of.path, std::pair{of.bytes, of.changed});
+    }
+}
+
+void ComputationTimes::check(const RecordedTrace& trace) const {
+    if (trace.of_ranks.size() != of_ranks_.size())
+        throw UsageError{fmt::format("{} is of {} ranks, and the trace of {}; record both with as many", file_,
+                                     of_ranks_.size(), trace.of_ranks.size())};
+    for (const RecordedTrace::OfRank& rank : trace.of_ranks)
+        for (const RecordedTrace::OfInterval& interval : rank.intervals)
+            for (const RecordedTrace::Frame& frame : interval.site) {
+                const RecordedTrace::File& of = rank.files[frame.file];
+                const auto same = files_.find(of.path);
+                if (same == files_.end() || same->second != std::pair{of.bytes, of.changed})
+                    throw UsageError{fmt::format("{} is of another program, or of another build of it, than the trace, "
+                                                 "which has {}; record both with the same",
+                                                 file_, of.path)};
+            }
+}
+
+double ComputationTimes::seconds(const RecordedTrace::OfRank& rank, std::size_t interval) const {
+    const std::map<Place, Seconds>& of_rank = of_ranks_.at(static_cast<std::size_t>(rank.rank));
+    const auto found = of_rank.find(place_of(rank, rank.intervals[interval].site));
+    return found == of_rank.end() ? 0 : found->second.once;
+}
+
+double ComputationTimes::seconds_elsewhere(const RecordedTrace::OfRank& rank) const {
+    std::map<Place, Seconds> left = of_ranks_.at(static_cast<std::size_t>(rank.rank));
+    for (const RecordedTrace::OfInterval& interval : rank.intervals) left.erase(place_of(rank, interval.site));
+    double sum = 0;
+    for (const auto& [place, seconds] : left) sum += seconds.all;
+    return sum;
+}
+
+ComputationTimes::Place ComputationTimes::place_of(const RecordedTrace::OfRank& rank,
+                                                   const RecordedTrace::Frames& frames) {
+    Place place;
+    for (const RecordedTrace::Frame& frame : frames) place.emplace_back(rank.files[frame.file].path, frame.offset);
+    return place;
+}
+
+ProgramDescription described_trace(const RecordedTrace& trace, int rank) {
+    return describe(trace.of_ranks[static_cast<std::size_t>(rank)], trace.ranks, false).program;
+}
+
+RecordedPrediction predict_recorded(const RecordedTrace& trace, const AccessPlatform& platform,
+                                    const ComputationTimes* computation) {
+    if (computation != nullptr) computation->check(trace);
+    const AccessPlatform used = computation != nullptr ? beside_own_elements(platform) : platform;
     RecordedPrediction prediction;
     for (int rank = 0; rank < trace.ranks; ++rank) {
         const RecordedTrace::OfRank& of = trace.of_ranks[static_cast<std::size_t>(rank)];
-        const auto [program, numbers] = describe(of, trace.ranks);
-        const std::vector<IntervalCost> costs = predict_thread(program, platform, rank);
+        const auto [program, numbers] = describe(of, trace.ranks, computation != nullptr);
+        const std::vector<IntervalCost> costs = predict_thread(program, used, rank);
         std::vector<RecordedPrediction::OfInterval> intervals;
-        double seconds = 0;
+        const double elsewhere = computation != nullptr ? computation->seconds_elsewhere(of) : 0;
+        double seconds = elsewhere;
         for (std::size_t k = 0; k < costs.size(); ++k) {
             // What is left of an interval comes after it, and is executed once.
             const bool rest = k > 0 && numbers[k] == numbers[k - 1];
@@ -239,9 +319,15 @@ RecordedPrediction predict_recorded(const RecordedTrace& trace, const AccessPlat
             RecordedPrediction::OfInterval& interval = intervals.back();
             add(interval.cost, costs[k], static_cast<double>(times) / static_cast<double>(interval.times));
             seconds += static_cast<double>(times) * costs[k].seconds();
+            if (rest || computation == nullptr) continue;
+            interval.cost.computation_seconds = computation->seconds(of, numbers[k]);
+            seconds += static_cast<double>(times) * interval.cost.computation_seconds;
         }
         if (rank > 0 && seconds <= prediction.seconds) continue;
-        prediction = {.intervals = std::move(intervals), .slowest_rank = rank, .seconds = seconds};
+        prediction = {.intervals = std::move(intervals),
+                      .slowest_rank = rank,
+                      .elsewhere_seconds = elsewhere,
+                      .seconds = seconds};
     }
     return prediction;
 }

@@ -6,6 +6,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace lapwing::detail::model {
@@ -17,6 +21,34 @@ namespace lapwing::detail::model {
 /// computation is 0: a trace does not tell it from waits and from recording.
 [[nodiscard]] ProgramDescription described_trace(const RecordedTrace& trace, int rank);
 
+/// How long each rank of a run on private memory (LAPWING_PRIVATE) was in the intervals that begin at a place of the
+/// program, in all. Waits for the slowest rank are part of it, so that all ranks have its computation.
+class ComputationTimes {
+public:
+    /// `barrier_seconds`: of a barrier, whose time is not counted. `file` is for messages. Throws UsageError if the run
+    /// was not one on private memory.
+    ComputationTimes(const RecordedTrace& private_run, std::string_view file, double barrier_seconds);
+
+    /// Throws UsageError unless a recorded run is of the same program, with as many ranks.
+    void check(const RecordedTrace& trace) const;
+    /// Of one time of a rank's interval; 0 where the run on private memory did not come by.
+    [[nodiscard]] double seconds(const RecordedTrace::OfRank& rank, std::size_t interval) const;
+    /// Of all times of those intervals that the rank of the recorded run has none of.
+    [[nodiscard]] double seconds_elsewhere(const RecordedTrace::OfRank& rank) const;
+
+private:
+    using Place = std::vector<std::pair<std::string, std::uint64_t>>;
+    [[nodiscard]] static Place place_of(const RecordedTrace::OfRank& rank, const RecordedTrace::Frames& frames);
+
+    std::string file_;
+    struct Seconds {
+        double once = 0;
+        double all = 0;
+    };
+    std::vector<std::map<Place, Seconds>> of_ranks_;
+    std::map<std::string, std::pair<std::uint64_t, std::int64_t>> files_; ///< size and time of change
+};
+
 /// The time of a recorded run on a platform.
 struct RecordedPrediction {
     struct OfInterval {
@@ -27,9 +59,13 @@ struct RecordedPrediction {
     };
     std::vector<OfInterval> intervals = {}; ///< of the slowest rank
     int slowest_rank = 0;
+    double elsewhere_seconds = 0; ///< of the computation, in intervals that the recorded run does not have
     double seconds = 0;
 };
-/// Of the slowest rank; intervals without accesses, as at the start, are left out.
-[[nodiscard]] RecordedPrediction predict_recorded(const RecordedTrace& trace, const AccessPlatform& platform);
+/// Of the slowest rank. With the times of the computation all intervals count, from the start of the run to its end,
+/// and an access takes what it takes longer than one to an own element, as which the computation has it. Without them
+/// (null), the time is that of the accesses, and intervals that have none are left out.
+[[nodiscard]] RecordedPrediction predict_recorded(const RecordedTrace& trace, const AccessPlatform& platform,
+                                                  const ComputationTimes* computation = nullptr);
 
 } // namespace lapwing::detail::model

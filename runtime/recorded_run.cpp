@@ -5,9 +5,11 @@
 #include "src/support/log.hpp"
 #include "src/team/block_collectives.hpp"
 #include "src/team/team_state.hpp"
+#include "src/trace/interval_times.hpp"
 #include "src/trace/line_table.hpp"
 #include "src/trace/recorder.hpp"
 #include "src/trace/tool_events.hpp"
+#include "window/private_parts.hpp"
 #include "window/recorded_calls.hpp"
 
 #include <lapwing/error.hpp>
@@ -90,7 +92,7 @@ public:
     text += fmt::format("ranks {}\nnodes {}\nnetwork_path {}\nmpi {}\n", team.size(), team.nodes(),
                         name(team.network_path()), library);
     text += fmt::format("profile {}\n", model::profile_file(team.settings(), model::profile_key(team)));
-    for (const char* const setting : {"LAPWING_CACHE", "LAPWING_CACHE_BYTES", "LAPWING_CACHE_PAGE"})
+    for (const char* const setting : {"LAPWING_CACHE", "LAPWING_CACHE_BYTES", "LAPWING_CACHE_PAGE", "LAPWING_PRIVATE"})
         text += fmt::format("setting {}={}\n", setting, team.settings().text(setting));
     return text;
 }
@@ -176,13 +178,17 @@ void check_writable(const std::string& file) {
 
 RecordedRun::RecordedRun(Team& team, std::optional<LineReport> lines) : team_{team}, lines_{lines} {
     const std::string file = trace_setting.get(team.settings());
+    const bool on_private_memory = window::parts_are_private(team.settings());
+    if (on_private_memory && team.rank() == Rank{0})
+        support::log_line("LAPWING_PRIVATE=on: ranks find their own elements in the place of all others', so that the "
+                          "run takes the time of its computation; its results are wrong");
     start_tools();
     const bool together = !file.empty() || lines_;
     auto& recorded_team = team.state().part<window::RecordedTeam>();
     recorded_team.set(window::RecordedTeam::Of::another_runtime);
     if (!together && !trace::any_listener() && !trace::probes_used()) return;
     if (team.rank() == Rank{0} && !file.empty()) check_writable(file);
-    recording_ = trace::start();
+    recording_ = on_private_memory ? trace::start_timing() : trace::start();
     if (recording_) recorded_team.set(window::RecordedTeam::Of::recording);
     if (!together) return;
     // Ranks may have another runtime that is recorded, and then none of this one's is.

@@ -3,6 +3,7 @@
 #include "src/support/assert.hpp"
 #include "src/support/backoff.hpp"
 #include "src/team/team_state.hpp"
+#include "window/private_parts.hpp"
 
 #include <lapwing/error.hpp>
 #include <lapwing/team.hpp>
@@ -157,6 +158,8 @@ std::uint64_t Heaps::root_of(HeapPlace::Kind kind) noexcept {
 }
 
 Heaps::Way Heaps::way(const HeapPlace& place) const {
+    // The metadata are those of all threads also where a thread's own part stands for all others'.
+    if (lapwing::detail::window::own_part_stands_for(window_.map(), Rank{place.keeper})) return Way::questions;
     if (!asks_) return Way::one_sided;
     return window_.reachable(Rank{place.keeper}).empty() ? Way::questions : Way::memory;
 }

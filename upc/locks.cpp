@@ -3,6 +3,7 @@
 #include "src/team/retry_pause.hpp"
 #include "src/team/team_state.hpp"
 #include "upc/program.hpp"
+#include "window/private_parts.hpp"
 
 #include <lapwing/detail/config.hpp>
 #include <lapwing/error.hpp>
@@ -20,6 +21,12 @@ namespace {
 
 constexpr std::uint64_t first_slab = 64; ///< locks
 constexpr std::uint64_t largest_slab = 4096;
+
+/// Another thread's, with LAPWING_PRIVATE: threads share nothing, and its words are not here.
+[[nodiscard]] bool keeps_nobody_out(ProgramState& program, const lapwing_upc_pointer& lock) {
+    return !is_null(lock) && lock.thread < static_cast<std::uint32_t>(program.threads().threads()) &&
+           lapwing::detail::window::own_part_stands_for(program.heap().map(), rank_of(lock));
+}
 
 } // namespace
 
@@ -93,7 +100,7 @@ LockPlace Locks::place(const char* call, const lapwing_upc_pointer& lock) {
 }
 
 void Locks::free(const char* call, const lapwing_upc_pointer& lock) {
-    if (is_null(lock)) return;
+    if (is_null(lock) || keeps_nobody_out(program_, lock)) return;
     const LockPlace place = this->place(call, lock);
     if (!queues().is_lock(place)) throw_no_lock(call, lock); // seen before, and freed since
     if (!queues().retire(place))
@@ -118,6 +125,7 @@ void Locks::free_together(const lapwing_upc_pointer& lock) {
 
 void Locks::lock(const lapwing_upc_pointer& lock) {
     constexpr const char* call = "upc_lock";
+    if (keeps_nobody_out(program_, lock)) return;
     const LockPlace place = this->place(call, lock);
     if (queues().holds(place))
         throw UsageError{fmt::format("{}: {}: the calling thread already holds the lock, and would wait for itself",
@@ -127,6 +135,7 @@ void Locks::lock(const lapwing_upc_pointer& lock) {
 
 bool Locks::attempt(const lapwing_upc_pointer& lock) {
     constexpr const char* call = "upc_lock_attempt";
+    if (keeps_nobody_out(program_, lock)) return true;
     const LockPlace place = this->place(call, lock);
     if (queues().holds(place))
         throw UsageError{
@@ -145,6 +154,7 @@ bool Locks::attempt(const lapwing_upc_pointer& lock) {
 
 void Locks::unlock(const lapwing_upc_pointer& lock) {
     constexpr const char* call = "upc_unlock";
+    if (keeps_nobody_out(program_, lock)) return;
     const LockPlace place = this->place(call, lock);
     if (!queues().holds(place))
         throw UsageError{

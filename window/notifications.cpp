@@ -33,13 +33,15 @@ void Notifications::put(Rank target, Offset offset, std::span<const std::byte> s
 void Notifications::put_here(std::byte* place, Rank target, std::span<const std::byte> source, unsigned counter) {
     if (!source.empty()) std::memcpy(place, source.data(), source.size());
     const bool own = target == facts_.map.own_rank;
-    if (own || memory_ != nullptr) {
-        auto* const counters = own ? own_ : memory_->counters(facts_.state.topology().node_index(target.value));
+    const int on_node = facts_.state.topology().node_index(target.value);
+    if (own || (memory_ != nullptr && on_node >= 0)) {
+        auto* const counters = own ? own_ : memory_->counters(on_node);
         // Release: a rank that sees the counter sees the bytes.
         counters[counter].fetch_add(1, std::memory_order_release);
         return;
     }
-    // The counters of an adopted window are in its rank's private memory.
+    // The counters of an adopted window are in its rank's private memory, and with LAPWING_PRIVATE the target may be on
+    // another node.
     std::atomic_thread_fence(std::memory_order_seq_cst);
     raise_by_message(target, counter);
 }

@@ -9,6 +9,7 @@
 #include "window/advised_windows.hpp"
 #include "window/creation_agreement.hpp"
 #include "window/host_calls.hpp"
+#include "window/private_parts.hpp"
 #include "window/recorded_calls.hpp"
 #include "window/tried_windows.hpp"
 #include "window/upper_rooms.hpp"
@@ -177,9 +178,13 @@ WindowState::WindowState(Team& team, std::uint64_t bytes, WindowOptions options,
     facts_.number = state.epoch().next_window_number();
     if (listed == Listed::yes) options.cache = advised_cache(state, facts_.name, facts_.number, options.cache);
     const bool same_size = agree_on_memory(facts_, bytes, options);
-    memory_ = std::make_unique<WindowMemory>(state, what, bytes, same_size, options.alignment,
+    // Those of locks stay shared.
+    const bool private_parts = listed == Listed::yes && parts_are_private(state.settings());
+    const std::uint64_t room = private_parts && !same_size ? bytes_for_all(team, bytes) : bytes;
+    memory_ = std::make_unique<WindowMemory>(state, what, room, same_size, options.alignment,
                                              options.notification_counters, options.zeroed_bytes);
     describe(facts_, *memory_, bytes);
+    if (private_parts) use_own_part_for_all(facts_);
     notifications_.use(*memory_);
     share_sizes(facts_, same_size);
     open(options.cache, listed, MPI_WIN_NULL);

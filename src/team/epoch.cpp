@@ -3,6 +3,7 @@
 #include "src/support/backoff.hpp"
 #include "src/support/first_problem.hpp"
 #include "src/team/team_state.hpp"
+#include "src/trace/interval_times.hpp"
 #include "src/trace/recorder.hpp"
 
 #include <boost/container/small_vector.hpp>
@@ -63,7 +64,7 @@ void Epoch::release() {
 
 void Epoch::acquire() {
     team_.check_usable("Team::acquire");
-    if (trace::on()) [[unlikely]]
+    if (trace::has_intervals()) [[unlikely]]
         trace::sequence_point();
     team_.progress_driver().serve_looks();
     Pinned pinned;

@@ -1,6 +1,7 @@
 #include "src/trace/recorder.hpp"
 
 #include "src/support/mutex.hpp"
+#include "src/trace/interval_times.hpp"
 #include "src/trace/recorded.hpp"
 
 #include <algorithm>
@@ -311,9 +312,11 @@ void CallScope::end() noexcept {
     if (ThreadRecords* const records = existing_records()) records->end_call();
 }
 
-bool start() {
+namespace {
+
+[[nodiscard]] bool begin_recording(std::atomic<bool>& flag) {
     const std::lock_guard guard{mutex};
-    if (on()) return false;
+    if (has_intervals()) return false;
     Recorded& all = recorded();
     all.threads.clear();
     all.by_number.fill(nullptr);
@@ -327,11 +330,9 @@ bool start() {
     current_interval.store(0, std::memory_order_relaxed);
     recording_number.fetch_add(1, std::memory_order_relaxed);
     telling.store(any_listener() || probes_used(), std::memory_order_relaxed);
-    recording.store(true, std::memory_order_relaxed);
+    flag.store(true, std::memory_order_relaxed);
     return true;
 }
-
-namespace {
 
 [[nodiscard]] std::uint64_t ns_since(std::chrono::steady_clock::time_point begin,
                                      std::chrono::steady_clock::time_point end) {
@@ -340,10 +341,14 @@ namespace {
 
 } // namespace
 
+bool start() { return begin_recording(recording); }
+bool start_timing() { return begin_recording(timing_intervals); }
+
 void stop() {
     const std::lock_guard guard{mutex};
-    if (!on()) return;
+    if (!has_intervals()) return;
     recording.store(false, std::memory_order_relaxed);
+    timing_intervals.store(false, std::memory_order_relaxed);
     Recorded& all = recorded();
     all.end = std::chrono::steady_clock::now();
     all.intervals[current_interval.load(std::memory_order_relaxed)].ns += ns_since(interval_begin, all.end);
@@ -466,10 +471,10 @@ void note(const Access& access) noexcept {
 void sequence_point() noexcept {
     try {
         const CallSite site = CallSite::of_caller();
-        if (ThreadRecords* const records = records_of_thread()) records->sequence_point(site);
+        if (ThreadRecords* const records = on() ? records_of_thread() : nullptr) records->sequence_point(site);
         const auto now = std::chrono::steady_clock::now();
         const std::lock_guard guard{mutex};
-        if (!on()) return;
+        if (!has_intervals()) return;
         std::vector<Interval>& intervals = recorded().intervals;
         Interval& ended = intervals[current_interval.load(std::memory_order_relaxed)];
         ended.ns += ns_since(interval_begin, now);

@@ -8,6 +8,7 @@
 
 using namespace lapwing::detail::model;
 using namespace lapwing::detail::trace;
+using Catch::Contains;
 
 namespace {
 
@@ -106,4 +107,46 @@ TEST_CASE("the slowest rank's time is that of the run") {
     const RecordedPrediction predicted = predict_recorded(trace, platform());
     CHECK(predicted.slowest_rank == 1);
     CHECK(predicted.seconds == Approx(25 * 100 * us + 1000 * us));
+}
+
+TEST_CASE("with a run on private memory, the time of all of the run is predicted") {
+    // Ten times 30 reads of which a third is own, and then an interval without accesses.
+    RecordedTrace trace = executed(10, 10, {record(Affinity::own, 100), record(Affinity::far, 200)});
+    RecordedTrace::OfRank& rank = trace.of_ranks.front();
+    rank.files.push_back({.path = "/program", .bytes = 1000, .changed = 7});
+    rank.intervals.front().site = {{0, 0x10}};
+    rank.intervals.push_back({.times = 4, .site = {{0, 0x20}}});
+    rank.intervals.push_back({.times = 1, .site = {{0, 0x30}}}); // where the other run did not come by
+
+    RecordedTrace on_private = executed(10, 10, {});
+    on_private.settings["LAPWING_PRIVATE"] = "on";
+    on_private.of_ranks.front().files = {{.path = "/lib", .bytes = 1}, rank.files.front()};
+    on_private.of_ranks.front().intervals = {{.times = 10, .barriers = 10, .ns = 50'000'000, .site = {{1, 0x10}}},
+                                             {.times = 2, .ns = 6'000'000, .site = {{1, 0x20}}},
+                                             {.times = 5, .ns = 1'000'000, .site = {{1, 0x40}}}};
+    const auto predicted = [&] {
+        const ComputationTimes times{on_private, "private.trace", platform().barrier_seconds};
+        return predict_recorded(trace, platform(), &times);
+    };
+    // Of the 50 ms barriers are 10; own elements are part of the computation, and others' take so much longer.
+    const RecordedPrediction all = predicted();
+    CHECK(all.seconds == Approx(200 * 99 * us + 10 * 1000 * us + 0.040 + 4 * 0.003 + 0.001));
+    CHECK(all.elsewhere_seconds == Approx(0.001));
+    REQUIRE(all.intervals.size() == 3);
+    CHECK(all.intervals[0].cost.computation_seconds == Approx(0.004));
+    CHECK(all.intervals[1].cost.seconds() == Approx(0.003));
+    CHECK(all.intervals[2].cost.seconds() == 0);
+
+    SECTION("of another build") {
+        on_private.of_ranks.front().files[1].changed = 8;
+        CHECK_THROWS_WITH(predicted(), Contains("private.trace is of another program") && Contains("/program"));
+    }
+    SECTION("with another number of ranks") {
+        on_private.of_ranks.push_back(on_private.of_ranks.front());
+        CHECK_THROWS_WITH(predicted(), Contains("private.trace is of 2 ranks, and the trace of 1"));
+    }
+    SECTION("not on private memory") {
+        on_private.settings["LAPWING_PRIVATE"] = "off";
+        CHECK_THROWS_WITH(predicted(), Contains("LAPWING_PRIVATE=on and LAPWING_TRACE=FILE"));
+    }
 }
