@@ -153,7 +153,7 @@ struct KernelTimes {
 
 /// The platform of a path, from rates alone.
 [[nodiscard]] AccessPlatform platform_of(const CostTables& costs, Path path, bool cached) {
-    AccessPlatform platform{.rates = access_rates(costs.rates, name(path), cached)};
+    AccessPlatform platform{.rates = access_rates(costs.rates, name(path), cached ? Caching::lapwing : Caching::none)};
     find_exploited(platform);
     const RateCurve& plain = rate_of(costs.rates, "private.read");
     for (const bool write : {false, true})

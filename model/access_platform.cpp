@@ -56,8 +56,8 @@ void find_exploited(AccessPlatform& platform) {
     platform.coalesces = faster(AccessPattern::coalesce, false) || faster(AccessPattern::coalesce, true);
 }
 
-AccessPlatform measured_platform(const CostTables& tables, std::string_view path, int threads, bool cached) {
-    AccessPlatform platform{.rates = access_rates(tables.rates, path, cached)};
+AccessPlatform measured_platform(const CostTables& tables, std::string_view path, int threads, Caching caching) {
+    AccessPlatform platform{.rates = access_rates(tables.rates, path, caching, threads)};
     find_exploited(platform);
     use_synchronisation(platform, tables.rates, path, threads);
     use_transfers(platform, tables, path);

@@ -65,6 +65,6 @@ void use_synchronisation(AccessPlatform& platform, const MeasuredRates& rates, s
 /// A path as it was measured, for a number of threads: without a cache, or with one by the rates of each pattern. Its
 /// rates are empty if there are none.
 [[nodiscard]] AccessPlatform measured_platform(const CostTables& tables, std::string_view path, int threads,
-                                               bool cached = false);
+                                               Caching caching = Caching::none);
 
 } // namespace lapwing::detail::model

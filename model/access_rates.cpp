@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 namespace lapwing::detail::model {
@@ -48,12 +50,34 @@ const RateCurve& rate_of(const MeasuredRates& rates, std::string_view key) {
     return found == rates.end() ? none : found->second;
 }
 
-AccessRates access_rates(const MeasuredRates& rates, std::string_view path, bool cached) {
+namespace {
+
+/// What keys begin with that were measured with so many ranks, or the next larger number of them: the path, where that
+/// is all.
+[[nodiscard]] std::string of_ranks(const MeasuredRates& rates, std::string_view path, int threads) {
+    const std::string begin = fmt::format("{}.ranks", path);
+    int fewest = std::numeric_limits<int>::max();
+    for (auto rate = rates.lower_bound(begin); rate != rates.end() && rate->first.starts_with(begin); ++rate) {
+        int ranks = 0;
+        const char* const number = rate->first.data() + begin.size();
+        std::from_chars(number, rate->first.data() + rate->first.size(), ranks);
+        if (ranks >= threads) fewest = std::min(fewest, ranks);
+    }
+    return threads < 1 || fewest == std::numeric_limits<int>::max() ? std::string{path}
+                                                                    : fmt::format("{}{}", begin, fewest);
+}
+
+} // namespace
+
+AccessRates access_rates(const MeasuredRates& rates, std::string_view path, Caching caching, int threads) {
+    const std::string of = caching == Caching::none      ? of_ranks(rates, path, threads)
+                           : caching == Caching::lapwing ? fmt::format("{}.cached", path)
+                                                         : fmt::format("{}.mupc", path);
     AccessRates result;
     for (const AccessPattern pattern : {AccessPattern::baseline, AccessPattern::vector, AccessPattern::coalesce})
         for (const bool write : {false, true})
-            result.of(pattern, write) = rate_of(rates, fmt::format("{}{}.{}.{}", path, cached ? ".cached" : "",
-                                                                   name(pattern), write ? "write" : "read"));
+            result.of(pattern, write) =
+                rate_of(rates, fmt::format("{}.{}.{}", of, name(pattern), write ? "write" : "read"));
     result.of(AccessPattern::local, false) = rate_of(rates, "own.read");
     result.of(AccessPattern::local, true) = rate_of(rates, "own.write");
     return result;

@@ -62,13 +62,19 @@ private:
 /// `private.vector.read`, `own.read` and `own.write` (a
 /// local element, through the array), and for each path `PATH.PATTERN.read`, `PATH.cached.PATTERN.read`
 /// (likewise write; with the pattern `hit` for an element that is cached), `PATH.list.read`, `PATH.update`,
-/// `PATH.atomic`, `PATH.notify` (a notified put and the wait for one). Where the number is that of ranks, not of
-/// accesses: `PATH.barrier`, `PATH.sum` and `PATH.broadcast` (collective calls with one value), `PATH.lock` (taken and
-/// released, when so many ranks want it), `PATH.one_owner.read` (when so many ranks read from one).
+/// `PATH.atomic`, `PATH.notify` (a notified put and the wait for one). `PATH.mupc.PATTERN.read` is with MuPC's cache,
+/// and `PATH.ranksN.PATTERN.read` without a cache, of N ranks while the others wait; those that name no number are of
+/// all. Where the number is that of ranks, not of accesses: `PATH.barrier`, `PATH.sum` and `PATH.broadcast` (collective
+/// calls with one value), `PATH.lock` (taken and released, when so many ranks want it), `PATH.one_owner.read` (when so
+/// many ranks read from one).
 using MeasuredRates = std::map<std::string, RateCurve, std::less<>>;
 /// Does not throw: what was not measured is an empty curve.
 [[nodiscard]] const RateCurve& rate_of(const MeasuredRates& rates, std::string_view key);
-/// The rates of accesses between ranks that are connected by a path; `cached`: with Lapwing's cache.
-[[nodiscard]] AccessRates access_rates(const MeasuredRates& rates, std::string_view path, bool cached);
+/// With which cache rates were measured: none, Lapwing's, or MuPC's (Zhang 2007, section 4.4.9).
+enum class Caching : std::uint8_t { none, lapwing, mupc };
+/// The rates of accesses between ranks that are connected by a path. Without a cache, those that were measured with so
+/// many threads, or with the next larger number of ranks; 0: with all.
+[[nodiscard]] AccessRates access_rates(const MeasuredRates& rates, std::string_view path, Caching caching,
+                                       int threads = 0);
 
 } // namespace lapwing::detail::model

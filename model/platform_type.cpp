@@ -56,9 +56,9 @@ std::string PlatformType::name() const {
                        exploits ? "exploited" : "not exploited");
 }
 
-PlatformMatrix platform_matrix(const MeasuredRates& rates, std::string_view path, bool cached) {
+PlatformMatrix platform_matrix(const MeasuredRates& rates, std::string_view path, Caching caching) {
     constexpr std::uint64_t accesses = 1024;
-    const AccessRates of = access_rates(rates, path, cached);
+    const AccessRates of = access_rates(rates, path, caching);
     const auto seconds = [&](AccessPattern pattern) { return of.of(pattern, false).seconds(accesses); };
     const PlatformMatrix matrix{.stream = rate_of(rates, fmt::format("{}.one_owner.read", path)).seconds(1),
                                 .baseline = seconds(AccessPattern::baseline),
@@ -69,7 +69,7 @@ PlatformMatrix platform_matrix(const MeasuredRates& rates, std::string_view path
     if (std::min({matrix.baseline, matrix.coalesce, matrix.vector, matrix.local, matrix.plain}) <= 0)
         throw UsageError{fmt::format("the profile has no rates of single {}accesses on the path {}; measure them with "
                                      "`mpirun … lapwing-tune --rates`",
-                                     cached ? "cached " : "", path)};
+                                     caching == Caching::none ? "" : "cached ", path)};
     return matrix;
 }
 

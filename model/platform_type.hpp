@@ -18,7 +18,7 @@ struct PlatformMatrix {
     double plain = 0;    ///< of private memory
 };
 /// From measured rates, of 1024 accesses. Throws UsageError if they are not there.
-[[nodiscard]] PlatformMatrix platform_matrix(const MeasuredRates& rates, std::string_view path, bool cached);
+[[nodiscard]] PlatformMatrix platform_matrix(const MeasuredRates& rates, std::string_view path, Caching caching);
 
 /// How to program a platform (section 8.3, table 8.3).
 struct PlatformType {

@@ -184,7 +184,7 @@ private:
     }
 
     bool read_rate(std::string_view key, std::string_view value) {
-        constexpr std::size_t most_rates = 200;
+        constexpr std::size_t most_rates = 1000;
         std::vector<RateCurve::Point> points;
         while (!value.empty()) {
             RateCurve::Point point;

@@ -21,6 +21,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdio>
 #include <exception>
 #include <optional>
@@ -145,8 +146,9 @@ void tune(Path path, const Settings& settings, double seconds, const Options& op
     window.close();
     if (options.rates) {
         tools::measure_access_rates(*runtime, path, options.seconds, tables.rates);
-        constexpr double too_short = 5; // for medians
-        tools::measure_synchronisation(*runtime, path, options.seconds < too_short, tables.rates);
+        if (path != Path::direct) // which no cache is for
+            tools::measure_mupc_rates(*runtime, path, options.seconds, tables.rates);
+        tools::measure_synchronisation(*runtime, path, options.seconds, tables.rates);
         if (runtime->rank() == Rank{0}) print_rates(path, tables.rates);
     }
     runtime->close();
@@ -176,6 +178,7 @@ std::vector<detail::kernels::CopyChoice> measure_choices(double seconds) {
 }
 
 void run(const Options& options) {
+    const auto begin = std::chrono::steady_clock::now();
     const Settings given;
     Settings without_profile;
     without_profile.set("LAPWING_PROFILE", "none");   // the new profile is stored there
@@ -212,6 +215,8 @@ void run(const Options& options) {
         }
     }
     if (first) {
+        const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
+        fmt::print("measured in {:.0f} s\n", taken.count());
         // For `scripts/launch --verdict`: all is measured and stored, even if MPI_Finalize fails.
         std::puts("LAPWING-TEST-VERDICT passed");
         std::fflush(stdout);
@@ -237,8 +242,10 @@ int main(int argument_count, char** arguments) {
     app.add_option("--output", options.output, "file for the profile instead of the one that runtimes look for");
     app.add_flag(
         "--rates", options.rates,
-        "also measure single accesses, locks, notified puts, collective calls and contention, for lapwing-advise: "
-        "about ten seconds more for each path");
+        "also measure single accesses, without a cache, with Lapwing's and with MuPC's, locks, notified puts, "
+        "collective "
+        "calls and contention, for lapwing-advise: about twelve seconds more for each path, and some for each smaller "
+        "number of ranks");
     app.add_flag("--print-only", options.print_only, "store nothing");
     CLI11_PARSE(app, argument_count, arguments);
     try {

@@ -1,6 +1,7 @@
 #include "tools/measure_rates.hpp"
 
 #include <lapwing/global_array.hpp>
+#include <lapwing/upc/program.hpp>
 
 #include <fmt/format.h>
 
@@ -53,6 +54,14 @@ public:
         for (int step = team.size() - 1; step > 0; --step)
             if (const int other = (team.rank().value + step) % team.size(); team.path(Rank{other}) == path)
                 target_ = other;
+    }
+
+    /// Every pattern, in an array with such a cache.
+    void patterns_of(const CacheOptions& cache, const std::string& prefix) {
+        GlobalArray<double, 1> a{team_, {elements_of_rank * team_.size()}, Block{}, {.cache = cache}};
+        elements_ = elements_of(a);
+        patterns(prefix);
+        team_.barrier();
     }
 
     void elements(const MeasuredElements& of, bool cached) {
@@ -256,6 +265,17 @@ private:
 
 void measure_access_rates(Team& team, Path path, double seconds, MeasuredRates& rates) {
     Measurement{team, path, seconds, rates}.run();
+}
+
+void measure_mupc_rates(Team& team, Path path, double seconds, MeasuredRates& rates) {
+    const auto others = static_cast<std::uint64_t>(std::max(1, team.size() - 1));
+    Measurement{team, path, seconds, rates}.patterns_of(upc::mupc_cache(256 * others, 1024),
+                                                        fmt::format("{}.mupc", name(path)));
+}
+
+void measure_rates_of_some(Team& team, Path path, double seconds, MeasuredRates& rates) {
+    Measurement{team, path, seconds, rates}.patterns_of({.mode = CacheMode::off},
+                                                        fmt::format("{}.ranks{}", name(path), team.size()));
 }
 
 void measure_element_rates(Team& team, Path path, double seconds, const MeasuredElements& elements, bool cached,

@@ -24,6 +24,13 @@ namespace lapwing::tools {
 /// number of accesses. Ranks that reach nobody by the path access their own memory.
 void measure_access_rates(Team& team, Path path, double seconds, detail::model::MeasuredRates& rates);
 
+/// Collective. The same in each pattern with MuPC's cache, of the size that the thesis gives it: 256 blocks of 1024
+/// bytes for each of the other ranks.
+void measure_mupc_rates(Team& team, Path path, double seconds, detail::model::MeasuredRates& rates);
+
+/// Collective. The same in each pattern without a cache, for a team of some of the ranks: `PATH.ranksN.…`.
+void measure_rates_of_some(Team& team, Path path, double seconds, detail::model::MeasuredRates& rates);
+
 /// An array of doubles whose elements are measured. The loops are the caller's, so that they are compiled as a
 /// program's are.
 struct MeasuredElements {
@@ -38,9 +45,9 @@ void measure_element_rates(Team& team, Path path, double seconds, const Measured
                            detail::model::MeasuredRates& rates);
 
 /// Collective. Barriers and collective calls of 2, 4, … ranks that the path joins, and of all; a lock that more and
-/// more ranks want, notified puts, and elements of one rank that more and more read. Over MPI_COMM_WORLD. Stores the
-/// times in `rates`, on rank 0. `hasty`: without medians.
-void measure_synchronisation(Team& team, Path path, bool hasty, detail::model::MeasuredRates& rates);
+/// more ranks want, notified puts, and elements of one rank that more and more read; single accesses of 2, 4, … ranks,
+/// as measure_access_rates() has them of all. Over MPI_COMM_WORLD. Stores the times in `rates`, on rank 0.
+void measure_synchronisation(Team& team, Path path, double seconds, detail::model::MeasuredRates& rates);
 
 /// The order in which more and more ranks take part in a measurement of a path, given the lowest rank of each one's
 /// node: for memory that is shared those of rank 0's node; else the first of each node, then the second of each, and so

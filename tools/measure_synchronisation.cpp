@@ -38,8 +38,13 @@ volatile double sink; // keeps the reads from being optimised away
 
 class Measurement {
 public:
-    Measurement(Team& team, Path path, bool hasty, MeasuredRates& rates)
-        : team_{team}, path_{name(path)}, repeats_{hasty ? 1 : 9}, turns_{hasty ? 5 : 20}, rates_{rates} {
+    Measurement(Team& team, Path path, double seconds, MeasuredRates& rates)
+        : team_{team},
+          path_{name(path)},
+          seconds_{seconds},
+          repeats_{seconds < too_short ? 1 : 9},
+          turns_{seconds < too_short ? 5 : 20},
+          rates_{rates} {
         int node = team.rank().value;
         for (int rank = node - 1; rank >= 0; --rank)
             if (team.path(Rank{rank}) == Path::direct) node = rank;
@@ -59,7 +64,7 @@ public:
     }
 
     void run(Path path) {
-        for (const int ranks : rank_counts(members_)) of_first(ranks);
+        for (const int ranks : rank_counts(members_)) of_first(ranks, path);
         locks();
         notifications(path);
         one_owner();
@@ -85,7 +90,7 @@ private:
     }
 
     /// The first of the members make collective calls, as a team of their own; the others wait.
-    void of_first(int ranks) {
+    void of_first(int ranks, Path path) {
         MPI_Comm some = MPI_COMM_NULL;
         const bool takes_part = place_ < ranks;
         MPI_Comm_split(MPI_COMM_WORLD, takes_part ? 0 : MPI_UNDEFINED, place_, &some);
@@ -96,6 +101,7 @@ private:
             double value = 1;
             add("broadcast", ranks,
                 seconds_of(first, [&] { first.broadcast(std::as_writable_bytes(std::span{&value, 1}), Rank{0}); }));
+            if (ranks < team_.size()) measure_rates_of_some(first, path, seconds_, rates_);
             first.close();
             MPI_Comm_free(&some);
         }
@@ -150,8 +156,11 @@ private:
         team_.barrier();
     }
 
+    static constexpr double too_short = 5; ///< for medians
+
     Team& team_;
     std::string path_;
+    double seconds_;
     int members_ = 0; ///< ranks that take part where all do
     int place_ = 0;   ///< this rank's among them
     int reaching_ = 0;
@@ -164,8 +173,8 @@ private:
 
 } // namespace
 
-void measure_synchronisation(Team& team, Path path, bool hasty, MeasuredRates& rates) {
-    Measurement{team, path, hasty, rates}.run(path);
+void measure_synchronisation(Team& team, Path path, double seconds, MeasuredRates& rates) {
+    Measurement{team, path, seconds, rates}.run(path);
 }
 
 } // namespace lapwing::tools

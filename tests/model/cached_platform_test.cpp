@@ -42,7 +42,7 @@ CostTables tables() {
 }
 
 AccessPlatform platform(const CacheSizes& sizes) {
-    AccessPlatform result{.rates = access_rates(tables().rates, "service", false)};
+    AccessPlatform result{.rates = access_rates(tables().rates, "service", Caching::none)};
     result.cache = cache_on(tables(), "service", sizes);
     return result;
 }

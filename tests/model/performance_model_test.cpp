@@ -97,6 +97,27 @@ TEST_CASE("times of more ranks than were measured go on as they grew") {
     CHECK(on.collective_seconds == Approx(28 * us));
 }
 
+TEST_CASE("rates are those of as many ranks as threads, or of the next larger number that was measured") {
+    const MeasuredRates rates{{"service.baseline.read", RateCurve{80 * us}},
+                              {"service.ranks2.baseline.read", RateCurve{20 * us}},
+                              {"service.ranks16.baseline.read", RateCurve{40 * us}},
+                              {"service.mupc.baseline.read", RateCurve{7 * us}},
+                              {"service.cached.baseline.read", RateCurve{5 * us}}};
+    const auto read = [&](Caching caching, int threads) {
+        return access_rates(rates, "service", caching, threads).of(AccessPattern::baseline, false).seconds(1);
+    };
+    CHECK(read(Caching::none, 0) == 80 * us);
+    CHECK(read(Caching::none, 1) == 20 * us);
+    CHECK(read(Caching::none, 2) == 20 * us);
+    CHECK(read(Caching::none, 3) == 40 * us);
+    CHECK(read(Caching::none, 17) == 80 * us);
+    CHECK(read(Caching::mupc, 2) == 7 * us);
+    CHECK(read(Caching::lapwing, 2) == 5 * us);
+    CostTables tables;
+    tables.rates = rates;
+    CHECK(measured_platform(tables, "service", 3).rates.of(AccessPattern::baseline, false).seconds(1) == 40 * us);
+}
+
 TEST_CASE("a platform exploits the patterns that are faster than the baseline") {
     const auto exploited = [](double vector, double coalesce) {
         AccessPlatform on = platform();
@@ -622,7 +643,7 @@ TEST_CASE("table 8.3: how to program the platforms of table 8.2") {
     CHECK(hp_cached.bottlenecks.size() == 2); // coalesce and vector, one order of magnitude above local
     CHECK(type(13.6, 66.0, 8.2, 68.5, 0.15).number() == 2);
     CHECK_THAT(type(13.6, 66.0, 8.2, 68.5, 0.15).style, Contains("close to each other"));
-    CHECK_THROWS_WITH(platform_matrix({}, "rma", true), Contains("cached accesses on the path rma"));
+    CHECK_THROWS_WITH(platform_matrix({}, "rma", Caching::lapwing), Contains("cached accesses on the path rma"));
 }
 
 TEST_CASE("bulk transfers, lists and atomics have their own times") {

@@ -108,7 +108,8 @@ def predictions(advise, directory):
     # Platforms: what they are good at, and on which one a program is fastest.
     other = Path(directory, "other")
     other.write_text(profile(vector="1e-5"))
-    expect(r"high latency, access patterns not exploited \(type 1\).*gather single accesses.*access patterns exploited \(type 2\).*in order",
+    expect(r"high latency, access patterns not exploited \(type 1\).*gather single accesses.*G: 1e\+05 at random places, 1e\+05 at small distances, "
+           r"1e\+05 in order, 2 for own elements.*access patterns exploited \(type 2\).*in order",
            run(advise, "--platform", measured, other))
     program.write_text(text.format(""))
     expect(rf"on the fastest first:\n    {other}: 1 s\n    {measured}: 10 s\n$", run(advise, "--platform", measured, other, "--describe", program))
@@ -118,6 +119,15 @@ def predictions(advise, directory):
     expect(r"the start: 1 times 1.6 ms \(communication 1.6 ms.*recorded 1 us in all\npredicted: 1.6 ms \(rank 0\)", run(advise, "--predict", "--profile", measured, trace))
     expect(r"predicted: 160 us", run(advise, "--predict", "--profile", other, trace))
     expect("a prediction needs measured rates", run(advise, "--predict", trace, code=1))
+    # With the computation: an interval of 2 ms on private memory.
+    private = Path(directory, "private.trace")
+    intervals = "".join(line + "\n" for line in ring(2).splitlines() if not line.startswith(("object", "site", "access")))
+    private.write_text(sealed(intervals.replace("ns=1000", "ns=2000000").replace("mpi M", "mpi M\nsetting LAPWING_PRIVATE=on")))
+    predict_all = [advise, "--predict", "--profile", measured, trace, "--computation"]
+    expect(r"computation 2 ms.*predicted: 3.6 ms \(rank 0\)\n$", run(*predict_all, private))
+    expect(f"{trace} is not the trace of a run on private memory", run(*predict_all, trace, code=1))
+    expect("is of a run on private memory.*--predict TRACE --computation", run(advise, private, code=1))
+    expect("--computation requires --predict", run(advise, trace, "--computation", private, code=107))
     # What has no answer.
     expect("direct are never cached", run(*predict, "--cached", "--path", "direct", code=1))
     expect("no rates of cached accesses, on the path rma", run(*predict, "--cached", "--path", "rma", code=1))

@@ -24,7 +24,7 @@ def main():
         if not condition:
             wrong.append(text)
 
-    patterns = [f"service.{cached}{pattern}.{operation}" for cached in ("", "cached.") for pattern in ("baseline", "vector", "coalesce")
+    patterns = [f"service.{cached}{pattern}.{operation}" for cached in ("", "cached.", "mupc.") for pattern in ("baseline", "vector", "coalesce")
                 for operation in ("read", "write")]
     for key in [*patterns, "own.read", "own.write", "private.read", "private.vector.read", "service.list.read", "service.list.write", "service.update", "service.atomic"]:
         points = list(curves.get(key, {}))

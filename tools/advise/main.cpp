@@ -115,6 +115,11 @@ void run(const Options& options) {
     if (!options.prediction.platforms.empty()) return compare_platforms(options.prediction);
     if (!options.prediction.describe.empty()) return predict(options.prediction);
     const model::RecordedTrace trace = read_trace(options);
+    if (const auto setting = trace.settings.find("LAPWING_PRIVATE");
+        setting != trace.settings.end() && setting->second == "on")
+        throw UsageError{fmt::format("{} is of a run on private memory (LAPWING_PRIVATE=on), which has no accesses; "
+                                     "use it as `lapwing-advise --predict TRACE --computation {}`",
+                                     options.trace, options.trace)};
     std::vector<std::string> notes;
     std::optional<model::CostTables> tables;
     const std::string& named = options.prediction.profile;

@@ -18,6 +18,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <array>
 #include <fstream>
 #include <iterator>
 #include <utility>
@@ -63,8 +64,9 @@ namespace model = detail::model;
 
 /// A path as it was measured, without a cache, or with one by the rates of each pattern.
 [[nodiscard]] model::AccessPlatform measured_platform(const model::CostTables& tables, const std::string& profile,
-                                                      const std::string& path, int threads, bool cached = false) {
-    model::AccessPlatform platform = model::measured_platform(tables, path, threads, cached);
+                                                      const std::string& path, int threads,
+                                                      model::Caching caching = model::Caching::none) {
+    model::AccessPlatform platform = model::measured_platform(tables, path, threads, caching);
     if (platform.rates.empty())
         throw UsageError{fmt::format("the profile {} has no rates of single accesses; measure them with `mpirun … "
                                      "lapwing-tune --rates`",
@@ -136,7 +138,7 @@ void print_extrapolation(const model::ProgramDescription& program, const model::
 void print_speed_up(const PredictionOptions& options, const model::CostTables& tables,
                     const model::ProgramDescription& program, model::AccessPlatform platform) {
     if (options.cached) {
-        platform.rates = model::access_rates(tables.rates, options.path, true);
+        platform.rates = model::access_rates(tables.rates, options.path, model::Caching::lapwing);
         model::find_exploited(platform);
     }
     const model::SpeedUp result = model::predicted_speed_up(program, platform);
@@ -163,7 +165,11 @@ std::optional<model::CostTables> costs(const std::string& profile) {
 CLI::Option* add_options(CLI::App& app, PredictionOptions& options) {
     auto* const describe = app.add_option("--describe", options.describe,
                                           "predict the run time of the program that this file describes, instead");
-    app.add_flag("--predict", options.recorded, "predict the time of the recorded accesses from rates, instead");
+    auto* const recorded =
+        app.add_flag("--predict", options.recorded, "predict the time of the recorded accesses from rates, instead");
+    app.add_option("--computation", options.computation,
+                   "for --predict: the trace of the same run with LAPWING_PRIVATE=on, for the time of all of the run")
+        ->needs(recorded);
     app.add_option(
            "--platform", options.platforms,
            "the profiles of platforms: what each is good at and how to program it, and with --describe on which "
@@ -239,13 +245,21 @@ void predict(const PredictionOptions& options) {
 void predict(const PredictionOptions& options, const model::RecordedTrace& trace, const model::CostTables& tables,
              const std::function<std::vector<std::string>(int rank)>& lines_of_intervals) {
     const model::AccessPlatform platform = measured_platform(tables, options.profile, trace.network_path, trace.ranks);
-    const model::RecordedPrediction prediction = model::predict_recorded(trace, platform);
+    std::optional<model::ComputationTimes> computation;
+    if (!options.computation.empty())
+        computation.emplace(model::parse_trace(contents_of(options.computation), options.computation),
+                            options.computation, platform.barrier_seconds);
+    const model::RecordedPrediction prediction =
+        model::predict_recorded(trace, platform, computation ? &*computation : nullptr);
     const std::vector<std::string> lines = lines_of_intervals(prediction.slowest_rank);
     for (const auto& interval : prediction.intervals)
         fmt::print("{}: {} times {} ({}); recorded {} in all\n", lines[interval.number], interval.times,
                    time_text(interval.cost.seconds()), parts_text(interval.cost), time_text(interval.recorded_seconds));
-    fmt::print("predicted: {} (rank {}), without the computation: a trace has no time without its accesses\n",
-               time_text(prediction.seconds), prediction.slowest_rank);
+    if (prediction.elsewhere_seconds > 0)
+        fmt::print("computation in intervals that the trace does not have: {}\n",
+                   time_text(prediction.elsewhere_seconds));
+    fmt::print("predicted: {} (rank {}){}\n", time_text(prediction.seconds), prediction.slowest_rank,
+               computation ? "" : ", without the computation, which --computation adds");
 }
 
 namespace {
@@ -266,6 +280,11 @@ void print_platform(const ComparedPlatform& platform) {
         platform.name, platform.type.name(), platform.type.number(), time_text(matrix.baseline),
         time_text(matrix.coalesce), time_text(matrix.vector), time_text(matrix.local), time_text(matrix.plain),
         platform.type.style, platform.type.trade_off);
+    fmt::print(
+        "    degree of concurrency G: {:.3g} at random places, {:.3g} at small distances, {:.3g} in order, {:.3g} "
+        "for own elements\n",
+        matrix.baseline / matrix.plain, matrix.coalesce / matrix.plain, matrix.vector / matrix.plain,
+        matrix.local / matrix.plain);
     for (const std::string& bottleneck : platform.type.bottlenecks) fmt::print("    slow: {}\n", bottleneck);
 }
 
@@ -280,15 +299,21 @@ void compare_platforms(const PredictionOptions& options) {
     std::vector<ComparedPlatform> found;
     for (const std::string& profile : options.platforms) {
         const model::CostTables tables = costs(profile).value();
-        for (const bool cached : {false, true}) {
-            if (cached && model::rate_of(tables.rates, options.path + ".cached.vector.read").empty()) continue;
-            ComparedPlatform platform{.name = profile + (cached ? ", with the cache" : ""),
-                                      .matrix = model::platform_matrix(tables.rates, options.path, cached),
+        using model::Caching;
+        constexpr std::array<std::pair<Caching, const char*>, 3> caches{
+            {{Caching::none, ""}, {Caching::lapwing, ", with the cache"}, {Caching::mupc, ", with MuPC's cache"}}};
+        for (const auto& [caching, suffix] : caches) {
+            if (caching != Caching::none && model::access_rates(tables.rates, options.path, caching)
+                                                .of(model::AccessPattern::vector, false)
+                                                .empty())
+                continue;
+            ComparedPlatform platform{.name = profile + suffix,
+                                      .matrix = model::platform_matrix(tables.rates, options.path, caching),
                                       .type = {}};
             platform.type = model::platform_type(platform.matrix);
             if (program)
                 platform.seconds = model::predict_run_time(*program, measured_platform(tables, profile, options.path,
-                                                                                       program->threads, cached))
+                                                                                       program->threads, caching))
                                        .seconds;
             found.push_back(std::move(platform));
         }

@@ -28,6 +28,7 @@ struct PredictionOptions {
     std::string hits;
     bool speed_up = false;
     bool recorded = false;              ///< predict the run of the trace
+    std::string computation;            ///< with it: the trace of the same run on private memory
     std::vector<std::string> platforms; ///< profiles to compare
 };
 
