@@ -1,6 +1,7 @@
 #include "model/advice.hpp"
 
 #include "model/advice_costs.hpp"
+#include "model/followed_advice.hpp"
 #include "model/placement_advice.hpp"
 #include "model/prefetch_fit.hpp"
 #include "model/simulated_cache.hpp"
@@ -200,12 +201,14 @@ public:
             if (use.operation == trace::Operation::atomic && use.heaviest[2].calls >= 16) without_result(u);
             own_as_memory(u);
         }
+        for (const auto& [kind, sites] : of_sites_) add_together(sites);
         for (const auto& [object, uses] : by_object) {
             cache(uses);
             replicate(uses);
             add_in_place(uses);
         }
         advise_on_placement(trace_, costs_, advice_);
+        advise_to_follow(trace_, costs_, advice_);
         std::ranges::stable_sort(advice_.changes, [](const AdvisedChange& a, const AdvisedChange& b) {
             return std::tuple{a.gain(), a.messages_saved} > std::tuple{b.gain(), b.messages_saved};
         });
@@ -230,6 +233,43 @@ private:
         sum.accesses += static_cast<double>(far.accesses);
         return sum;
     }
+    /// A change of one call site that is of one with that of others, if they are the same change to the same object
+    /// between the same sequence points: that of a stencil's neighbours.
+    struct OfSite {
+        AdvisedChange change = {};
+        double then = 0; ///< seconds of the use's heaviest rank
+    };
+    using Intervals = std::set<std::uint32_t>;
+    using SameChange = std::tuple<ObjectKey, std::string, std::string, Intervals>; ///< object, kind, code
+
+    void add_of_site(AdvisedChange change, double then) {
+        const AccessUse& of = use(change.uses.front());
+        Intervals intervals;
+        for (const auto& [rank, k] : of.records) {
+            const trace::Record& record = trace_.of_ranks[static_cast<std::size_t>(rank)].records[k].record;
+            if (record.affinity == trace::Affinity::far) intervals.insert(record.interval);
+        }
+        of_sites_[{key_of(of), change.kind, change.code, std::move(intervals)}].push_back({std::move(change), then});
+    }
+    void add_together(const std::vector<OfSite>& sites) {
+        AdvisedChange change = sites.front().change;
+        change.uses.clear();
+        RanksOfChange ranks;
+        std::map<int, double> saved;
+        for (const OfSite& site : sites) {
+            const std::size_t u = site.change.uses.front();
+            change.uses.push_back(u);
+            const auto heaviest = static_cast<double>(use(u).heaviest[2].accesses);
+            for (const auto& [rank, part] : ranks_of(trace_, use(u))) {
+                const double share = static_cast<double>(part.far.accesses) / heaviest;
+                add_now(ranks, rank, use(u), part.far).then += share * site.then;
+                saved[rank] += share * static_cast<double>(site.change.messages_saved);
+            }
+        }
+        change.messages_saved = static_cast<std::uint64_t>(std::llround(saved.at(heaviest_of(ranks))));
+        add(std::move(change), ranks);
+    }
+
     /// Adds a change of one use with its times, if the rates are known and it saves time.
     void add(AdvisedChange change, double then, double predicted_now_seconds) {
         const AccessUse& of = use(change.uses.front());
@@ -401,7 +441,8 @@ private:
         const bool list = change.kind == "list";
         const double listed = static_cast<double>(far.accesses) *
                               costs_.of_path(std::string{"list."} + word(of), far.accesses / transfers);
-        add(std::move(change), (list ? listed : moved) + copies, predicted_now(of));
+        if (list) add(std::move(change), listed + copies, predicted_now(of));
+        else add_of_site(std::move(change), moved + copies);
         if (!write && of.way == trace::Way::element) announce(u, transfers);
     }
 
@@ -425,7 +466,7 @@ private:
         const double copied = static_cast<double>(transfers) *
                               costs_.transfer(pattern->bytes / std::max<std::uint64_t>(of.owners, 1), false);
         const double hits = static_cast<double>(far.accesses) * costs_.of_path("cached.hit.read", far.accesses);
-        add(std::move(prefetch), copied + hits, predicted_now(of));
+        add_of_site(std::move(prefetch), copied + hits);
     }
 
     void without_result(std::size_t u) {
@@ -535,6 +576,7 @@ private:
     const RecordedTrace& trace_;
     AdviceCosts costs_;
     Advice& advice_;
+    std::map<SameChange, std::vector<OfSite>> of_sites_;
     std::map<std::pair<std::size_t, Contents>, CachedShare> irregular_shares_;
 };
 

@@ -222,6 +222,27 @@ TEST_CASE("elements in a row: patches and the cache, with their gains") {
     CHECK(std::ranges::is_sorted(advice.changes, [](const auto& a, const auto& b) { return a.gain() > b.gain(); }));
 }
 
+TEST_CASE("the same change at two call sites between the same sequence points is one") {
+    const CostTables costs = tables();
+    std::string other = in_a_row;
+    other.replace(other.find("site=ab"), 7, "site=cd");
+    const Advice advice = advise(parse_trace(sealed(head + in_a_row + other), "t"), &costs);
+    CHECK(std::ranges::count(advice.changes, "patch", &AdvisedChange::kind) == 1);
+    const AdvisedChange* const patch = change_of(advice, "patch");
+    REQUIRE(patch != nullptr);
+    CHECK(patch->uses.size() == 2);
+    CHECK(patch->messages_saved == 2 * 9999);
+    CHECK(*patch->now_seconds == Approx(0.4));
+    CHECK(*patch->then_seconds ==
+          Approx(2 * (costs.transfers(Path::service, Direction::get).time(80000) + 1e4 * 1e-9)));
+    // In another interval the other one is a change of its own.
+    std::string apart = head;
+    apart.replace(apart.find("site ab at"), 0, "interval 1 times=1 barriers=0 ns=1 at -\n");
+    other.replace(other.find("interval=0"), 10, "interval=1");
+    const Advice both = advise(parse_trace(sealed(apart + in_a_row + other), "t"), &costs);
+    CHECK(std::ranges::count(both.changes, "patch", &AdvisedChange::kind) == 2);
+}
+
 TEST_CASE("a cache fetches a line of a page first, and then all of it, unless it has read ahead") {
     const CostTables costs = tables();
     const auto cached = [&](const std::string& sequential) {
@@ -401,4 +422,23 @@ TEST_CASE("numbers that cannot be are refused, or do no harm") {
         }
     }
     CHECK(read > 100);
+}
+
+TEST_CASE("what was read is fetched again by LAPWING_ADVICE, where all of it is known and nobody writes") {
+    const CostTables costs = tables();
+    const RecordedTrace trace = of_two_ranks(in_a_row);
+    const Advice advice = advise(trace, &costs);
+    const AdvisedChange* const found = change_of(advice, "follow");
+    REQUIRE(found != nullptr);
+    CHECK(found->setting == "LAPWING_ADVICE=FILE");
+    CHECK(found->why.starts_with("rank 0 reads the same 78 KiB of others' parts, in 1 ranges"));
+    // 10,000 reads of 20 us; then a miss, 80,000 bytes at once, and hits.
+    CHECK(*found->now_seconds == Approx(0.2));
+    CHECK(*found->then_seconds == Approx(20e-6 + 56e-9 + 20e-6 + 80e-6 + 10'000 * 10e-9).epsilon(0.02));
+
+    // Where others write, or what is read is all over the place, or owners have no names, it is not known.
+    const RecordedTrace written = of_two_ranks(in_a_row + anywhere("cd", "write"));
+    CHECK(change_of(advise(written, &costs), "follow") == nullptr);
+    CHECK(change_of(advise(of_two_ranks(anywhere("ab", "read")), &costs), "follow") == nullptr);
+    CHECK(change_of(advise(of_two_ranks(in_a_row + anywhere("cd", "read")), &costs), "follow") == nullptr);
 }
