@@ -236,8 +236,7 @@ void add(IntervalCost& sum, const IntervalCost& cost, double times) {
 
 } // namespace
 
-ComputationTimes::ComputationTimes(const RecordedTrace& private_run, std::string_view file, double barrier_seconds)
-    : file_{file} {
+ComputationTimes::ComputationTimes(const RecordedTrace& private_run, std::string_view file) : file_{file} {
     const auto setting = private_run.settings.find("LAPWING_PRIVATE");
     if (setting == private_run.settings.end() || setting->second != "on")
         throw UsageError{fmt::format("{} is not the trace of a run on private memory; record one with "
@@ -246,8 +245,7 @@ ComputationTimes::ComputationTimes(const RecordedTrace& private_run, std::string
     for (const RecordedTrace::OfRank& rank : private_run.of_ranks) {
         std::map<Place, Seconds>& seconds = of_ranks_.emplace_back();
         for (const RecordedTrace::OfInterval& interval : rank.intervals) {
-            const double in_barriers = barrier_seconds * static_cast<double>(interval.barriers);
-            const double all = std::max(0.0, 1e-9 * static_cast<double>(interval.ns) - in_barriers);
+            const double all = 1e-9 * static_cast<double>(interval.ns);
             const auto times = static_cast<double>(std::max<std::uint64_t>(1, interval.times));
             seconds[place_of(rank, interval.site)] = {.once = all / times, .all = all};
         }

@@ -21,13 +21,12 @@ namespace lapwing::detail::model {
 /// computation is 0: a trace does not tell it from waits and from recording.
 [[nodiscard]] ProgramDescription described_trace(const RecordedTrace& trace, int rank);
 
-/// How long each rank of a run on private memory (LAPWING_PRIVATE) was in the intervals that begin at a place of the
-/// program, in all. Waits for the slowest rank are part of it, so that all ranks have its computation.
+/// How long each rank of a run on private memory (LAPWING_PRIVATE) computed in the intervals that begin at a place of
+/// the program. Waits at barriers are not part of it.
 class ComputationTimes {
 public:
-    /// `barrier_seconds`: of a barrier, whose time is not counted. `file` is for messages. Throws UsageError if the run
-    /// was not one on private memory.
-    ComputationTimes(const RecordedTrace& private_run, std::string_view file, double barrier_seconds);
+    /// `file` is for messages. Throws UsageError if the run was not one on private memory.
+    ComputationTimes(const RecordedTrace& private_run, std::string_view file);
 
     /// Throws UsageError unless a recorded run is of the same program, with as many ranks.
     void check(const RecordedTrace& trace) const;

@@ -244,7 +244,7 @@ int main(int argument_count, char** arguments) {
         "--rates", options.rates,
         "also measure single accesses, without a cache, with Lapwing's and with MuPC's, locks, notified puts, "
         "collective "
-        "calls and contention, for lapwing-advise: about twelve seconds more for each path, and some for each smaller "
+        "calls and contention, for lapwing-advise: about ten seconds more for each path, and some for each smaller "
         "number of ranks");
     app.add_flag("--print-only", options.print_only, "store nothing");
     CLI11_PARSE(app, argument_count, arguments);

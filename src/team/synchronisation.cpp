@@ -3,6 +3,7 @@
 #include "src/mpi/agreement.hpp"
 #include "src/support/mpi_error.hpp"
 #include "src/team/team_state.hpp"
+#include "src/trace/interval_times.hpp"
 #include "src/trace/recorder.hpp"
 
 #include <lapwing/error.hpp>
@@ -72,6 +73,7 @@ void Synchronisation::notify(CollectiveCall call, std::optional<std::int64_t> id
 }
 
 Attendance Synchronisation::wait_for_all(CollectiveCall call) {
+    trace::begin_wait();
     team_.wait_until([this] { return barrier_.complete(); }, name(call), Membership::next_collective);
     count(name(call));
     barrier_.end();

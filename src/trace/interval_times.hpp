@@ -16,4 +16,8 @@ inline constinit std::atomic<bool> timing_intervals{false};
 /// As start(), for the times of intervals alone; stop() ends it.
 [[nodiscard]] bool start_timing();
 
+/// The calling thread waits for others from now on, until its next sequence point. Where times alone are recorded, the
+/// wait is of no interval.
+void begin_wait() noexcept;
+
 } // namespace lapwing::detail::trace

@@ -31,6 +31,8 @@ thread_local constinit ThreadRecords* mine = nullptr;
 thread_local constinit std::uint32_t mine_is_of = 0;
 thread_local constinit unsigned mine_is_of_thread = 0;
 thread_local constinit bool at_barrier = false;
+/// When the thread began to wait; none: it does not.
+thread_local constinit std::chrono::steady_clock::time_point wait_begin{};
 
 /// Null for threads beyond those that have numbers.
 [[nodiscard]] ThreadRecords* records_of_thread() {
@@ -473,11 +475,12 @@ void sequence_point() noexcept {
         const CallSite site = CallSite::of_caller();
         if (ThreadRecords* const records = on() ? records_of_thread() : nullptr) records->sequence_point(site);
         const auto now = std::chrono::steady_clock::now();
+        const auto end = std::exchange(wait_begin, {});
         const std::lock_guard guard{mutex};
         if (!has_intervals()) return;
         std::vector<Interval>& intervals = recorded().intervals;
         Interval& ended = intervals[current_interval.load(std::memory_order_relaxed)];
-        ended.ns += ns_since(interval_begin, now);
+        ended.ns += ns_since(interval_begin, end < interval_begin ? now : end);
         if (at_barrier) ++ended.barriers;
         interval_begin = now;
         auto found = std::ranges::find(intervals, site.key(), &Interval::key);
@@ -491,6 +494,10 @@ void sequence_point() noexcept {
         current_interval.store(static_cast<std::uint32_t>(found - intervals.begin()), std::memory_order_relaxed);
     } catch (const std::exception&) { // no memory
     }
+}
+
+void begin_wait() noexcept {
+    if (timing_intervals.load(std::memory_order_relaxed)) wait_begin = std::chrono::steady_clock::now();
 }
 
 AtBarrier::AtBarrier(bool barrier) noexcept { at_barrier = barrier; }

@@ -125,15 +125,15 @@ TEST_CASE("with a run on private memory, the time of all of the run is predicted
                                              {.times = 2, .ns = 6'000'000, .site = {{1, 0x20}}},
                                              {.times = 5, .ns = 1'000'000, .site = {{1, 0x40}}}};
     const auto predicted = [&] {
-        const ComputationTimes times{on_private, "private.trace", platform().barrier_seconds};
+        const ComputationTimes times{on_private, "private.trace"};
         return predict_recorded(trace, platform(), &times);
     };
-    // Of the 50 ms barriers are 10; own elements are part of the computation, and others' take so much longer.
+    // Own elements are part of the computation, and others' take so much longer.
     const RecordedPrediction all = predicted();
-    CHECK(all.seconds == Approx(200 * 99 * us + 10 * 1000 * us + 0.040 + 4 * 0.003 + 0.001));
+    CHECK(all.seconds == Approx(200 * 99 * us + 10 * 1000 * us + 0.050 + 4 * 0.003 + 0.001));
     CHECK(all.elsewhere_seconds == Approx(0.001));
     REQUIRE(all.intervals.size() == 3);
-    CHECK(all.intervals[0].cost.computation_seconds == Approx(0.004));
+    CHECK(all.intervals[0].cost.computation_seconds == Approx(0.005));
     CHECK(all.intervals[1].cost.seconds() == Approx(0.003));
     CHECK(all.intervals[2].cost.seconds() == 0);
 

@@ -248,7 +248,7 @@ void predict(const PredictionOptions& options, const model::RecordedTrace& trace
     std::optional<model::ComputationTimes> computation;
     if (!options.computation.empty())
         computation.emplace(model::parse_trace(contents_of(options.computation), options.computation),
-                            options.computation, platform.barrier_seconds);
+                            options.computation);
     const model::RecordedPrediction prediction =
         model::predict_recorded(trace, platform, computation ? &*computation : nullptr);
     const std::vector<std::string> lines = lines_of_intervals(prediction.slowest_rank);
