@@ -12,7 +12,6 @@ namespace upcc {
 
 namespace {
 
-constexpr std::size_t most_reads = 4;
 constexpr std::int64_t largest_element = 1024; // bytes; a block read has at most lapwing_upcc_run_bytes
 
 /// Functions of numbers alone.
@@ -308,8 +307,7 @@ ReadLoop BlockReads::find(const ForStmt* loop, const FunctionDecl* function,
         const bool changes = std::any_of(shared_stores.begin(), shared_stores.end(),
                                          [&](const Expr* place) { return may_be_same(read, place); });
         if (changes) reason = "it may store to what it reads";
-        else if (runs && optimisations_.block_reads && found.reads.size() < most_reads)
-            found.reads.push_back(subscript);
+        else if (runs && optimisations_.block_reads && found.reads.size() < most_runs) found.reads.push_back(subscript);
         else if (!runs && optimisations_.merged_reads) (follows ? found.repeated : found.steady).push_back(read);
     }
     for (const ArraySubscriptExpr* const write : always.writes) {
@@ -318,7 +316,7 @@ ReadLoop BlockReads::find(const ForStmt* loop, const FunctionDecl* function,
             return other->getType()->isArrayType() || other->IgnoreParens() == write || !may_be_same(write, other);
         });
         if (optimisations_.block_writes && alone && may_move(write) && !names_own(write, in_body) && in_runs(write) &&
-            steady.follows(write->getIdx()) && steady.base(write->getBase()) && found.writes.size() < most_reads)
+            steady.follows(write->getIdx()) && steady.base(write->getBase()) && found.writes.size() < most_runs)
             found.writes.push_back(write);
     }
     return found;

@@ -4,6 +4,7 @@
 #include "optimisations.hpp"
 #include "types.hpp"
 
+#include <cstddef>
 #include <functional>
 #include <set>
 #include <string>
@@ -23,6 +24,9 @@ struct ReadLoop {
     std::vector<const clang::Expr*> repeated; ///< read several times in every iteration
     std::set<const clang::VarDecl*> targets;  ///< pointers-to-private that the loop stores through
 };
+
+/// Of one loop; as many are read as written. Each has a buffer of the running program.
+inline constexpr std::size_t most_runs = 4;
 
 class BlockReads {
 public:

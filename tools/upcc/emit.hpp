@@ -162,6 +162,10 @@ private:
     [[nodiscard]] clang::QualType initialised_shape(const clang::VarDecl* variable);
     [[nodiscard]] clang::QualType without_const(clang::QualType type) const;
     [[nodiscard]] std::string shared_object(const clang::VarDecl* variable);
+    struct InitialValue;
+    [[nodiscard]] bool initial_values(clang::QualType type, const clang::Expr* value,
+                                      std::vector<std::uint64_t>& indices, std::vector<InitialValue>& found);
+    [[nodiscard]] std::string scattered_values(const clang::VarDecl* variable);
     [[nodiscard]] std::string static_pointer(const clang::VarDecl* variable, const std::string& declaration);
     [[nodiscard]] std::string type_definition(const clang::TypedefNameDecl* definition);
     [[nodiscard]] std::string function(const clang::FunctionDecl* function);

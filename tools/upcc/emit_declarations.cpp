@@ -176,9 +176,79 @@ QualType Emitter::initialised_shape(const VarDecl* variable) {
     if (const auto count =
             types_.elements(shape->isArrayType() ? context_.getAsArrayType(shape)->getElementType() : shape);
         count && prepared_.times_threads(*count))
-        error(variable->getLocation(), "initial values are supported where THREADS is in the first dimension alone; "
-                                       "assign them in the program, or compile for a fixed number of threads (-T)");
+        error(variable->getLocation(), "with THREADS in an inner dimension, initial values are supported for arrays at "
+                                       "file scope with braces around each row, and not for pointers-to-shared; assign "
+                                       "them in the program, or compile for a fixed number of threads (-T)");
     return shape;
+}
+
+/// Of the initial values of an array: their indices, and what they are.
+struct Emitter::InitialValue {
+    std::vector<std::uint64_t> indices;
+    const Expr* value;
+};
+
+/// False where a row has no braces of its own: with any number of threads, what belongs to it is not known.
+bool Emitter::initial_values(QualType type, const Expr* value, std::vector<std::uint64_t>& indices,
+                             std::vector<InitialValue>& found) {
+    const auto* list = dyn_cast<InitListExpr>(value);
+    if (list != nullptr && (list->getLBraceLoc().isInvalid() || prepared_.text[offset(list->getLBraceLoc())] != '{'))
+        return false;
+    if (!type->isArrayType()) {
+        found.push_back({indices, value});
+        return true;
+    }
+    if (list == nullptr) return false;
+    if (!list->isSemanticForm()) list = list->getSemanticForm();
+    if (list->isStringLiteralInit()) return false;
+    for (unsigned k = 0; k < list->getNumInits(); ++k) {
+        if (isa<ImplicitValueInitExpr>(list->getInit(k))) continue;
+        indices.push_back(k);
+        if (!initial_values(context_.getAsArrayType(type)->getElementType(), list->getInit(k), indices, found))
+            return false;
+        indices.pop_back();
+    }
+    return true;
+}
+
+/// Statements for the start of the program, which store the initial values of an array with THREADS in another
+/// dimension than the first. Empty where that is not possible.
+std::string Emitter::scattered_values(const VarDecl* variable) {
+    const QualType t = variable->getType();
+    std::vector<std::uint64_t> none;
+    std::vector<InitialValue> found;
+    if (variable->isStaticLocal() || types_.holds_pointer_to_shared(t) ||
+        !initial_values(t, variable->getInit(), none, found))
+        return {};
+    std::string places, values, row;
+    std::uint64_t most = 0;
+    for (const InitialValue& one : found) {
+        std::string place = "0";
+        QualType of = t.getCanonicalType();
+        for (const std::uint64_t index : one.indices) {
+            const llvm::APInt count = context_.getAsConstantArrayType(of)->getSize();
+            if (prepared_.times_threads(count.getZExtValue())) {
+                row = number(count);
+                most = std::max(most, index + 1);
+            }
+            place = "(" + place + ")*(" + number(count) + ")+" + std::to_string(index);
+            of = context_.getAsArrayType(of)->getElementType();
+        }
+        places += (places.empty() ? "" : ", ") + place;
+        values += (values.empty() ? "" : ", ") + expression(one.value);
+    }
+    if (found.empty()) return " ";
+    const std::string name = variable->getName().str();
+    const std::string element = element_bytes(t);
+    const PresumedLoc place = sources_.getPresumedLoc(variable->getLocation());
+    return "if (" + std::to_string(most) + " > " + row + ") lapwing_upcc_too_many(\"" + name + "\", \"" +
+           quoted(place.getFilename()) + "\", " + std::to_string(place.getLine()) + ", " + std::to_string(most) + ", " +
+           row + "); if (MYTHREAD == 0) { const ptrdiff_t lapwing_at[] = { " + places + " }; const " +
+           value_type(types_.element(t)) + " lapwing_i[] = { " + values +
+           " }; for (size_t lapwing_k = 0; lapwing_k < sizeof lapwing_at / sizeof *lapwing_at; ++lapwing_k) "
+           "lapwing_upc_put(lapwing_upc_plus(" +
+           name + ", " + element + ", " + block(t, nullptr) + ", lapwing_at[lapwing_k]), &lapwing_i[lapwing_k], " +
+           element + "); }\n";
 }
 
 /// The record from which the start of the program creates a shared object, with its initial value.
@@ -190,7 +260,13 @@ std::string Emitter::shared_object(const VarDecl* variable) {
     std::string image = "0";
     std::string image_elements = "0";
     std::string out;
-    const Expr* const value = variable->getInit();
+    const Expr* value = variable->getInit();
+    const QualType row = t->isArrayType() ? context_.getAsArrayType(t)->getElementType() : t;
+    if (const auto count = types_.elements(row); value != nullptr && count && prepared_.times_threads(*count))
+        if (const std::string scattered = scattered_values(variable); !scattered.empty()) {
+            initialisers_ += scattered;
+            value = nullptr;
+        }
     const std::string shape_name =
         value != nullptr && types_.holds_pointer_to_shared(t) ? "lapwing_i" : "lapwing_upcc_image_" + number_of;
     const std::string values = value == nullptr ? std::string{} : declare(initialised_shape(variable), shape_name);
@@ -213,7 +289,7 @@ std::string Emitter::shared_object(const VarDecl* variable) {
         image_elements = "sizeof(" + image + ")/" + element;
         image = "&" + image;
     }
-    const bool declared_only = variable->hasExternalStorage() && value == nullptr;
+    const bool declared_only = variable->hasExternalStorage() && variable->getInit() == nullptr;
     const auto total = types_.elements(t);
     const std::uint64_t count = total.value_or(declared_only ? 0 : 1);
     const bool times = prepared_.times_threads(count);

@@ -38,18 +38,18 @@ void Emitter::add_run(const ArraySubscriptExpr* element, bool writes, const std:
     auto& known = writes ? out.writes : out.reads;
     if (!own_place(element).empty() || known.count(key) != 0) return;
     const std::string k = number + (writes ? "_w" : "_") + std::to_string(known.size());
+    const std::string buffer = std::to_string(known.size() + (writes ? most_runs : 0));
     const std::string bytes = element_bytes(element->getType());
     const std::string type = value_type(element->getType());
     out.places += "const lapwing_upc_pointer lapwing_p_" + k + " = " + place(element) + "; ";
     out.runs += "lapwing_n = lapwing_upcc_run(lapwing_p_" + k + ", " + bytes + ", " +
                 block(Types::pointee(element->getBase()->getType()), element->getBase()) + ", lapwing_n); ";
-    out.fetches += "char lapwing_b_" + k + "[lapwing_upcc_run_bytes] __attribute__((aligned(16))); " +
-                   (writes ? "" : "const ") + type + "* const lapwing_r_" + k + " = " +
+    out.fetches += (writes ? "" : "const ") + type + "* const lapwing_r_" + k + " = " +
                    (writes ? "lapwing_upcc_gather" : "lapwing_upcc_fetch") + "(lapwing_p_" + k +
-                   (writes ? "" : ", lapwing_n * " + bytes) + ", lapwing_b_" + k + "); ";
+                   (writes ? "" : ", lapwing_n * " + bytes) + ", " + buffer + "); ";
     if (writes)
-        out.after += "lapwing_upcc_scatter(lapwing_p_" + k + ", lapwing_r_" + k + ", lapwing_b_" + k + ", lapwing_m_" +
-                     number + " * " + bytes + "); ";
+        out.after += "lapwing_upcc_scatter(lapwing_p_" + k + ", lapwing_r_" + k + ", lapwing_m_" + number + " * " +
+                     bytes + "); ";
     known.emplace(key, "lapwing_r_" + k + "[lapwing_j_" + number + "]");
     if (!writes) ++out.in_blocks;
 }

@@ -81,9 +81,12 @@ std::string Emitter::value_type(QualType shared) {
 
 void Emitter::type_pieces(TypeLoc type, Pieces& pieces) {
     for (; !type.isNull(); type = type.getNextTypeLoc()) {
-        if (const auto array = type.getAs<ArrayTypeLoc>(); array && array.getSizeExpr() != nullptr)
+        if (const auto array = type.getAs<ArrayTypeLoc>(); array && array.getSizeExpr() != nullptr) {
             add_expression(array.getSizeExpr(), pieces);
-        else if (const auto of = type.getAs<TypeOfExprTypeLoc>()) add_expression(of.getUnderlyingExpr(), pieces);
+            // Here it is not marked as read.
+            if (const Expr* const size = array.getSizeExpr(); size->isGLValue() && Types::is_shared(size->getType()))
+                pieces.back().text = get(size);
+        } else if (const auto of = type.getAs<TypeOfExprTypeLoc>()) add_expression(of.getUnderlyingExpr(), pieces);
         if (const auto tag = type.getAs<TagTypeLoc>(); tag && tag.isDefinition())
             if (const auto* const record = dyn_cast<RecordDecl>(tag.getDecl())) record_pieces(record, pieces);
         if (type.getAs<FunctionTypeLoc>() || type.getAs<TypedefTypeLoc>()) return;

@@ -3,6 +3,7 @@
 #include "token_list.hpp"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <set>
 #include <utility>
@@ -44,7 +45,7 @@ public:
         if (threads_ == 0) result_.text += "enum : long { THREADS = " + std::to_string(parse.any_threads) + " };";
         else if (threads_ > 0) result_.text += "enum { THREADS = " + std::to_string(threads_) + " };";
         result_.program_begin = result_.text.size();
-        result_.text += "\n";
+        result_.text += "\n" + declarations_missed(tokens_);
     }
 
     [[nodiscard]] Prepared run() {
@@ -79,7 +80,9 @@ private:
         if (name == "upc_barrier" || name == "upc_notify" || name == "upc_wait" || name == "upc_fence")
             return barrier(std::string{name.substr(4)});
         if (name == "THREADS") return threads();
+        if (name == "MYTHREAD" && of_type_of()) return replace(at_, "(int)MYTHREAD");
         if (const auto kind = size_operator_named(name)) return size_operator(*kind);
+        if (name == "typedef") return note_array_types();
         if (array_types_.contains(name)) return parameter_of_array_type();
     }
 
@@ -200,12 +203,17 @@ private:
             number = layout(text, open + 1, last);
             for (std::size_t k = at_ + 1; k <= last; ++k) replace(k, "");
         }
-        std::string tag = "__attribute__((address_space(1),btf_type_tag(\"upc " + std::to_string(number) + "\")))";
-        if (opens_old_parameters()) tag.insert(0, "register ");
-        qualify(tag, lines);
+        tag_ = "__attribute__((address_space(1),btf_type_tag(\"upc " + std::to_string(number) + "\")))";
+        const std::string front = opens_old_parameters() ? "register " : "";
+        // The layout of an array is that of its elements: outside of a type of arrays, their rows would lose it.
+        if (const std::size_t type = private_array_type(last); type != tokens_.size()) {
+            replace(type, rows(type, 0));
+            replace(at_, front + lines);
+        } else {
+            qualify(front + tag_, lines);
+        }
         if (old_parameters_) old_array_parameters(last);
         else array_parameter(last);
-        if (outer_modes_.empty() && parentheses_.empty()) note_array_types(last);
         at_ = last;
     }
     /// In a K&R definition the first attribute would be the function's.
@@ -274,18 +282,28 @@ private:
         return std::nullopt;
     }
 
-    /// Of `typedef shared int name[10];`.
-    void note_array_types(std::size_t qualifier) {
-        std::size_t first = at_;
-        for (std::size_t k = at_; k > 0; first = k) {
-            k = tokens_.previous(k);
-            if (tokens_.is_sign(k, ';') || tokens_.is_sign(k, '}') || tokens_[k].kind == TokenKind::directive) break;
-        }
-        if (tokens_.word(first) != "typedef") return;
-        for (std::size_t k = tokens_.next(qualifier); k < tokens_.size() && !tokens_.is_sign(k, ';');
-             k = tokens_.next(k)) {
-            if (tokens_.is_sign(k, '[') && tokens_.is_name(tokens_.previous(k)))
-                array_types_.insert(tokens_.word(tokens_.previous(k)));
+    /// Of `typedef shared int name[10];`, and of `typedef int name[10];`.
+    void note_array_types() {
+        bool shares = false;
+        std::size_t inner = 0; // dimensions of the type before the names
+        for (std::size_t k = tokens_.next(at_); k < tokens_.size() && !tokens_.is_sign(k, ';'); k = tokens_.next(k)) {
+            const std::size_t before = tokens_.previous(k);
+            if (tokens_.is_sign(k, '[') && tokens_.is_name(before) && tokens_.word(before) != "shared") {
+                std::size_t dimensions = inner + 1;
+                for (std::size_t end = tokens_.closing(k); tokens_.is_sign(tokens_.next(end), '[');
+                     end = tokens_.closing(tokens_.next(end)))
+                    ++dimensions;
+                if (!shares) private_array_types_.insert_or_assign(tokens_.word(before), dimensions);
+                else if (outer_modes_.empty()) array_types_.insert(tokens_.word(before));
+            }
+            shares = shares || tokens_.word(k) == "shared";
+            if (const auto known = private_array_types_.find(tokens_.word(k)); known != private_array_types_.end()) {
+                inner = known->second;
+                // `typedef row same;`
+                const std::size_t name = tokens_.next(k);
+                if (!shares && tokens_.is_name(name) && tokens_.is_sign(tokens_.next(name), ';'))
+                    private_array_types_.insert_or_assign(tokens_.word(name), inner);
+            }
             if (tokens_.opens(k)) k = tokens_.closing(k);
         }
     }
@@ -320,7 +338,7 @@ private:
         if (tokens_.is_sign(before_qualifiers(), '*')) ++words; // the type is complete
         std::size_t k = tokens_.next(qualifier);
         for (; k < tokens_.size() && tokens_[k].kind == TokenKind::name; k = tokens_.next(k)) ++words;
-        if (!tokens_.is_sign(k, '[')) return;
+        if (!tokens_.is_sign(k, '[')) return parameter_of_private_array_type(tokens_.next(qualifier), k);
         const std::size_t end = tokens_.closing(k);
         std::size_t behind = end;
         while (tokens_.is_sign(tokens_.next(behind), '[')) behind = tokens_.closing(tokens_.next(behind));
@@ -332,6 +350,38 @@ private:
             if (tokens_[inside].kind != TokenKind::directive) replace(inside, "");
         if (unnamed) replaced_[k] = "(*)";
         else replace(name, "(*" + std::string{tokens_.word(name)} + ")");
+    }
+
+    /// Of a declaration with this qualifier, the name of a type of private arrays; the end if it has another type.
+    [[nodiscard]] std::size_t private_array_type(std::size_t qualifier) const {
+        static const std::set<std::string_view> others{"const",  "volatile", "strict",   "relaxed",
+                                                       "static", "extern",   "register", "auto"};
+        std::size_t behind = tokens_.next(qualifier);
+        while (others.contains(tokens_.word(behind))) behind = tokens_.next(behind);
+        if (private_array_types_.contains(tokens_.word(behind))) return behind;
+        std::size_t before = at_ == 0 ? at_ : tokens_.previous(at_);
+        while (before > 0 && others.contains(tokens_.word(before))) before = tokens_.previous(before);
+        return private_array_types_.contains(tokens_.word(before)) ? before : tokens_.size();
+    }
+    /// The type of arrays with the qualifier at its elements, without the first dimensions.
+    [[nodiscard]] std::string rows(std::size_t type, std::size_t without) const {
+        const std::string_view name = tokens_.word(type);
+        const std::size_t dimensions = private_array_types_.find(name)->second;
+        std::string part = "(*(" + std::string{name} + "*)0)", lengths;
+        for (std::size_t k = 0; k < dimensions; ++k) {
+            if (k >= without) lengths += "[sizeof " + part + "/sizeof " + part + "[0]]";
+            part += "[0]";
+        }
+        return "__typeof__(" + tag_ + " __typeof__(" + part + ")" + lengths + ")";
+    }
+    /// `f(shared row r)`, where `row` is a type of private arrays: a pointer to their elements.
+    void parameter_of_private_array_type(std::size_t type, std::size_t end) {
+        if (!private_array_types_.contains(tokens_.word(type))) return;
+        if (!tokens_.is_sign(end, ',') && !tokens_.is_sign(end, ')')) return;
+        const std::size_t name = tokens_.next(type);
+        if (name != end && tokens_.next(name) != end) return;
+        replace(type, rows(type, 1) + (name == end ? "(*)" : ""));
+        if (name != end) replace(name, "(*" + std::string{tokens_.word(name)} + ")");
     }
 
     void forall() {
@@ -382,22 +432,36 @@ private:
         put_before_[end] += ")";
     }
 
+    /// Whether the token is the operand of something that tells its type: THREADS and MYTHREAD are values of type int.
+    [[nodiscard]] bool of_type_of() const {
+        std::size_t before = at_;
+        while (before > 0 && tokens_.is_sign(tokens_.previous(before), '(')) before = tokens_.previous(before);
+        const std::string_view name = before == at_ ? std::string_view{} : tokens_.word(tokens_.previous(before));
+        return name == "_Generic" || name == "typeof" || name == "__typeof__" || name == "__typeof" || name == "sizeof";
+    }
+
     /// With any number of threads THREADS is no constant, and arrays in functions have variable lengths: in a bracket
     /// there it is a variable during parsing too, so that `int a[N / THREADS - 1]` has no negative length.
     void threads() {
-        const std::size_t before = tokens_.previous(at_);
-        if (threads_ == 0 && tokens_.is_sign(before, '(') && tokens_.word(tokens_.previous(before)) == "_Generic")
-            return replace(at_, "(int)THREADS");
+        if (threads_ == 0 && of_type_of()) return replace(at_, "(int)THREADS");
         if (threads_ != 0 || !in_function_ || brackets_.empty()) return;
         // In a list of initial values it is an index.
         const std::size_t of = tokens_.previous(brackets_.back());
         if (tokens_.is_sign(of, '{') || tokens_.is_sign(of, ',')) return;
         for (std::size_t k = at_; k-- > 0;) {
-            if (tokens_.is_sign(k, ';') || tokens_.is_sign(k, '{') || tokens_.is_sign(k, '}')) break;
+            if (tokens_.is_sign(k, '}') && tokens_.is_sign(tokens_.next(k), ',')) k = tokens_.opening(k); // a value
+            else if (tokens_.is_sign(k, ';') || tokens_.is_sign(k, '}')) break;
+            if (tokens_.is_sign(k, '{') && !opens_values(k)) break;
             const std::string_view word = tokens_.word(k);
-            if (word == "shared" || word == "static" || word == "extern" || word == "typedef") return;
+            if (word == "shared" || word == "static" || word == "extern") return;
         }
         replace(at_, "lapwing_upcc_threads");
+    }
+
+    /// Whether the brace begins initial values, or is within some.
+    [[nodiscard]] bool opens_values(std::size_t brace) const {
+        while (brace > 0 && tokens_.is_sign(brace, '{')) brace = tokens_.previous(brace);
+        return tokens_.is_sign(brace, '=') || tokens_.is_sign(brace, ',');
     }
 
     [[nodiscard]] bool in_enumeration() const {
@@ -513,9 +577,11 @@ private:
     bool strict_ = false;
     std::vector<bool> outer_modes_;
     int threads_ = 0;
-    std::vector<std::size_t> brackets_;                       ///< open square ones
-    std::set<std::string_view> array_types_;                  ///< names of types of shared arrays
-    bool in_function_ = false;                                ///< in a function's body
+    std::vector<std::size_t> brackets_;                           ///< open square ones
+    std::set<std::string_view> array_types_;                      ///< names of types of shared arrays
+    std::map<std::string_view, std::size_t> private_array_types_; ///< and of private ones, with their dimensions
+    std::string tag_;                                             ///< of the qualifier that is read now
+    bool in_function_ = false;                                    ///< in a function's body
     bool old_parameters_ = false;                             ///< in the declarations of a K&R definition's parameters
     std::vector<std::size_t> parentheses_;                    ///< open ones
     std::vector<std::vector<std::size_t>> outer_parentheses_; ///< around the blocks

@@ -105,9 +105,15 @@ struct Parse {
 /// Headers of Berkeley's extensions and of UPC's libraries that it includes too late, or not at all.
 [[nodiscard]] std::vector<std::string> headers_missed(std::string_view preprocessed);
 
-/// Functions of the C library whose names it uses, but neither declares nor calls: for variables such as `int index;`,
-/// which Clang refuses as long as it knows the function.
+/// Functions of the C library whose names it uses, but neither declares nor calls, for variables such as `int index;`,
+/// which Clang refuses as long as it knows the function; and those that it defines by itself, whose calls Clang would
+/// evaluate.
 [[nodiscard]] std::vector<std::string> library_names_taken(std::string_view preprocessed);
+
+class TokenList;
+/// Declarations of functions without a result that are called before they are declared, for which C before 1999
+/// assumes an int.
+[[nodiscard]] std::string declarations_missed(const TokenList& tokens);
 
 /// Whether it is UPC: uses a keyword or a header of UPC.
 [[nodiscard]] bool is_upc(std::string_view preprocessed);

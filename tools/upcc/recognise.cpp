@@ -1,8 +1,11 @@
 // Which sources are UPC, and need what headers.
 #include "prepass.hpp"
 
+#include "token_list.hpp"
+
 #include <array>
 #include <cstdlib>
+#include <map>
 #include <set>
 
 namespace upcc {
@@ -18,11 +21,13 @@ std::vector<std::string> headers_missed(std::string_view preprocessed) {
     std::array headers{Header{"bupc_extensions.h", {}},    Header{"upc_atomic.h", "upc_atomicdomain_t"},
                        Header{"upc_tick.h", "upc_tick_t"}, Header{"upc_nb.h", "upc_handle_t"},
                        Header{"upc_io.h", "upc_file_t"},   Header{"upc_castable.h", "upc_thread_info_t"},
-                       Header{"upc.h", "upc_lock_t"}};
+                       Header{"upc.h", "upc_lock_t"},      Header{"lapwing_upcc_integers.h", "uint64_t"}};
     if (preprocessed.find("upc_") == preprocessed.npos && preprocessed.find("BUPC_") == preprocessed.npos) return {};
     // bupc_extern.h is for C, and declares some of them.
     bool for_c = false;
     const auto declares = [&](const Header& header, std::string_view name) {
+        if (header.type == "uint64_t")
+            return name == "uint8_t" || name == "uint16_t" || name == "uint32_t" || name == header.type;
         if (!header.type.empty()) return name == header.type;
         const bool of_c = name.starts_with("bupc_extern_") || name.starts_with("bupc_init") || name == "bupc_exit";
         const bool collective = name.starts_with("bupc_all_reduce_all"); // of upc_collective.h
@@ -37,8 +42,10 @@ std::vector<std::string> headers_missed(std::string_view preprocessed) {
         LineMarker marker;
         if (tokens[k].kind == TokenKind::directive && read_line_marker(text, marker)) {
             for_c = for_c || marker.file.ends_with("/bupc_extern.h");
+            const bool integers = marker.file.ends_with("/stdint.h") || marker.file.ends_with("/stdint-uintn.h");
             for (Header& header : headers)
-                header.known = header.known || marker.file.ends_with("/" + std::string{header.file});
+                header.known = header.known || marker.file.ends_with("/" + std::string{header.file}) ||
+                               (integers && header.type == "uint64_t");
         } else if (tokens[k].kind == TokenKind::name) {
             in_typedef = in_typedef || text == "typedef";
             // `typedef long upc_tick_t;` is the program's own, and says nothing about Berkeley's other names.
@@ -69,19 +76,57 @@ std::vector<std::string> library_names_taken(std::string_view preprocessed) {
         "fmod", "frexp",  "hypot", "index", "labs",   "ldexp",     "lgamma", "log",  "log10", "log2",
         "logb", "lrint",  "modf",  "nan",   "pow",    "remainder", "rindex", "rint", "round", "sin",
         "sinh", "sqrt",   "tan",   "tanh",  "tgamma", "trunc"};
-    std::set<std::string_view> used, called;
-    const std::vector<Token> tokens = tokens_of(preprocessed);
+    std::set<std::string_view> used, called, defined;
+    const TokenList tokens{preprocessed};
+    int braces = 0;
     for (std::size_t k = 0; k < tokens.size(); ++k) {
-        const std::string_view text = preprocessed.substr(tokens[k].begin, tokens[k].end - tokens[k].begin);
-        if (tokens[k].kind != TokenKind::name || !functions.contains(text)) continue;
-        const bool call = k + 1 < tokens.size() && preprocessed[tokens[k + 1].begin] == '(';
+        if (tokens.is_sign(k, '{')) ++braces;
+        if (tokens.is_sign(k, '}')) --braces;
+        const std::string_view text = tokens.word(k);
+        if (!tokens.is_name(k) || !functions.contains(text)) continue;
+        const std::size_t behind = tokens.next(k);
+        const bool call = tokens.is_sign(behind, '(');
+        if (braces == 0 && call && !tokens[k].system && tokens.is_sign(tokens.next(tokens.closing(behind)), '{'))
+            defined.insert(text);
         if (tokens[k].system || call) called.insert(text);
         else used.insert(text);
     }
     std::vector<std::string> taken;
-    for (const std::string_view name : used)
-        if (!called.contains(name)) taken.emplace_back(name);
+    for (const std::string_view name : functions)
+        if (defined.contains(name) || (used.contains(name) && !called.contains(name))) taken.emplace_back(name);
     return taken;
+}
+
+std::string declarations_missed(const TokenList& tokens) {
+    std::set<std::string_view> declared, called;
+    std::map<std::string_view, bool> missed; // whether it is static
+    int braces = 0, parentheses = 0;
+    bool is_static = false; // of the declaration at file scope
+    for (std::size_t k = 0; k < tokens.size(); ++k) {
+        if (tokens.is_sign(k, '{')) ++braces;
+        if (tokens.is_sign(k, '}')) --braces;
+        if (tokens.is_sign(k, '(')) ++parentheses;
+        if (tokens.is_sign(k, ')')) --parentheses;
+        if (braces == 0 && (tokens.is_sign(k, ';') || tokens.is_sign(k, '}'))) is_static = false;
+        if (!tokens.is_name(k)) continue;
+        const std::string_view name = tokens.word(k);
+        if (braces == 0 && name == "static") is_static = true;
+        if (k == 0 || !tokens.is_sign(tokens.next(k), '(') || declared.contains(name)) continue;
+        const std::string_view before = tokens.word(tokens.previous(k));
+        const bool at_file_scope = braces == 0 && parentheses == 0;
+        const bool declares = at_file_scope || (tokens.is_name(tokens.previous(k)) && before != "return" &&
+                                                before != "else" && before != "do" && before != "case");
+        if (!declares) {
+            called.insert(name);
+            continue;
+        }
+        declared.insert(name);
+        if (at_file_scope && before == "void" && called.contains(name)) missed.emplace(name, is_static);
+    }
+    std::string text;
+    for (const auto& [name, is_static_one] : missed)
+        text += (is_static_one ? "static void " : "void ") + std::string{name} + "();\n";
+    return text;
 }
 
 bool is_upc(std::string_view preprocessed) {

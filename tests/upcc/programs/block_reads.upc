@@ -9,6 +9,8 @@ static double sum(shared [] double *p, int n) { double s = 0; int i; for (i = 0;
 static void copy(double *to, shared [N] double *from, int n) { int i; for (i = 0; i < n; ++i) to[i] = from[i]; }
 static void shift(shared [N] double *p, int n) { int i; for (i = 0; i < n; i++) p[i + 1] = p[i]; }
 static double dot(int first, int end) { double s = 0; for (int i = first; i < end; i += 1) s += a[i]*b[i + 1]; return s; }
+/* Needs little of the stack. */
+static double down(int depth, int first) { double s = 0; int i; for (i = 0; i < 3; i++) s += a[first + i]; return depth > 0 ? s + down(depth - 1, first) : s; }
 int main(void) {
     int i, k, right = (MYTHREAD + 1) % THREADS; double s, t;
     for (i = 0; i < N; i++) { a[N*MYTHREAD + i] = i + MYTHREAD; b[N*MYTHREAD + i] = 2*i; pts[N*MYTHREAD + i].x = i; pts[N*MYTHREAD + i].n = -i; }
@@ -25,6 +27,7 @@ int main(void) {
     for (s = 0, k = 0; k < 4; k++) for (i = 0; i < N/4; i++) s += m[4*right + k][i]; CHECK(s == 6000.*(N/4) + 4*((N/4)*(N/4 - 1)/2.));
     copy(out, &a[N*right], N); CHECK(out[5] == 5 + right && out[N-1] == N - 1 + right);
     CHECK(dot(1, 3) == (a[1]*b[2] + a[2]*b[3]) && dot(3, 3) == 0 && dot(5, 1) == 0);
+    CHECK(down(2000, N*right) == 2001.*(3 + 3*right));
     upc_barrier;
     /* Aliasing: through a pointer-to-shared, and through a pointer-to-private. */
     shift(&b[N*MYTHREAD], N - 1); for (i = 0; i < N; i++) CHECK(b[N*MYTHREAD + i] == 0);

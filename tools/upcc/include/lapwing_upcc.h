@@ -73,21 +73,25 @@ LAPWING_UPC_INLINE size_t lapwing_upcc_run(lapwing_upc_pointer p, size_t element
         wanted = lapwing_upcc_run_bytes / element_bytes;
     return wanted;
 }
+/* The buffers of the calling thread, each of lapwing_upcc_run_bytes: one for each run of a loop. Loops that use them
+ * are not nested. On the stack they would soon fill that of a recursive function. */
+void* lapwing_upcc_buffer(int number);
 /* Where they are, or a copy. */
-LAPWING_UPC_INLINE const void* lapwing_upcc_fetch(lapwing_upc_pointer p, size_t bytes, char* buffer) {
+LAPWING_UPC_INLINE const void* lapwing_upcc_fetch(lapwing_upc_pointer p, size_t bytes, int buffer) {
     const char* const place = lapwing_upc_near_place(p, 1);
+    void* copy;
     if (__builtin_expect(place != (char*)0, 1)) return place;
-    lapwing_upc_get(buffer, p, bytes);
-    return buffer;
+    copy = lapwing_upcc_buffer(buffer);
+    lapwing_upc_get(copy, p, bytes);
+    return copy;
 }
 /* Where they are written, and then put from, where that is a buffer. */
-LAPWING_UPC_INLINE void* lapwing_upcc_gather(lapwing_upc_pointer p, char* buffer) {
+LAPWING_UPC_INLINE void* lapwing_upcc_gather(lapwing_upc_pointer p, int buffer) {
     char* const place = lapwing_upc_near_place(p, 1);
-    return place != (char*)0 ? place : buffer;
+    return place != (char*)0 ? place : lapwing_upcc_buffer(buffer);
 }
-LAPWING_UPC_INLINE void lapwing_upcc_scatter(lapwing_upc_pointer p, const void* from, const char* buffer,
-                                             size_t bytes) {
-    if (__builtin_expect((const char*)from == buffer, 0)) lapwing_upc_put(p, from, bytes);
+LAPWING_UPC_INLINE void lapwing_upcc_scatter(lapwing_upc_pointer p, const void* from, size_t bytes) {
+    if (__builtin_expect(lapwing_upc_near_place(p, 1) == (char*)0, 0)) lapwing_upc_put(p, from, bytes);
 }
 /* Whether a pointer-to-private may point to shared memory. */
 LAPWING_UPC_INLINE int lapwing_upcc_in_heap(const void* p) {
@@ -110,6 +114,9 @@ LAPWING_UPC_INLINE void lapwing_upcc_fence0(void) { lapwing_upc_fence(); }
 
 /* The cast to a pointer-to-private, of what the calling thread can load. */
 void* lapwing_upcc_private(lapwing_upc_pointer p);
+
+/* Ends the program at its start: an array, or a row of it, has fewer elements than initial values. Collective. */
+void lapwing_upcc_too_many(const char* name, const char* file, int line, size_t values, size_t elements);
 
 /* upc_global_exit. */
 void lapwing_upcc_global_exit(int status);

@@ -1,6 +1,6 @@
 /* UPC required library specification 1.3, section 7.4: a clock of high resolution. */
 #ifndef LAPWING_UPCC_EARLY
-#include <stdint.h>
+#include <inttypes.h>
 #endif
 #ifndef LAPWING_UPCC_UPC_TICK_H
 #define LAPWING_UPCC_UPC_TICK_H

@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -31,8 +32,9 @@ extern const lapwing_upcc_source* const __start_lapwing_upcc_sources[] __attribu
 extern const lapwing_upcc_source* const __stop_lapwing_upcc_sources[] __attribute__((weak));
 // -shared-heap of the link.
 extern const char lapwing_upcc_heap[] __attribute__((weak));
-// Present if the program uses anything of runtime/berkeley.cpp.
+// Present if the program uses anything of runtime/berkeley.cpp, or of runtime/teams.cpp.
 void lapwing_upcc_start_berkeley() __attribute__((weak));
+void lapwing_upcc_start_teams() __attribute__((weak));
 // Present if main returns nothing.
 extern const char lapwing_upcc_main_is_void __attribute__((weak));
 
@@ -175,6 +177,14 @@ void check_objects(const std::vector<Object>& all) {
     }
 }
 
+/// A string may lack its final zero.
+void check_values(const Object& object, std::size_t threads) {
+    const std::size_t zero = object.largest->element_bytes == 1 ? 1 : 0;
+    if (object.initialised == nullptr || object.initialised->image_elements <= object.elements(threads) + zero) return;
+    const lapwing_upcc_object& here = *object.initialised;
+    lapwing_upcc_too_many(here.name, here.file, here.line, here.image_elements, object.elements(threads));
+}
+
 void make(const std::vector<Object>& all, std::size_t bytes) {
     const auto threads = static_cast<std::size_t>(lapwing_upc_thread_count);
     lapwing_upc_pointer base{};
@@ -182,6 +192,7 @@ void make(const std::vector<Object>& all, std::size_t bytes) {
         base = lapwing_upc_all_alloc(threads, bytes);
         std::memset(lapwing_upc_cast({base.address, static_cast<std::uint32_t>(lapwing_upc_own_thread), 0}), 0, bytes);
     }
+    for (const Object& object : all) check_values(object, threads);
     for (const Object& object : all) *object.largest->pointer = {base.address + object.address, 0, 0};
     lapwing_upc_barrier(nullptr);
     if (lapwing_upc_own_thread == 0) {
@@ -189,7 +200,8 @@ void make(const std::vector<Object>& all, std::size_t bytes) {
             if (object.initialised == nullptr) continue;
             const std::size_t size = object.largest->element_bytes;
             const auto* const image = static_cast<const char*>(object.initialised->image);
-            for (std::size_t k = 0; k < object.initialised->image_elements; ++k)
+            const std::size_t count = std::min(object.initialised->image_elements, object.elements(threads));
+            for (std::size_t k = 0; k < count; ++k)
                 lapwing_upc_put(lapwing_upc_add(*object.largest->pointer, size, object.block(threads),
                                                 static_cast<std::ptrdiff_t>(k)),
                                 image + k * size, size);
@@ -242,10 +254,20 @@ int __wrap_main(int argc, char** argv, char** environment) {
                         heap.near_count};
     make(all, place(all, static_cast<std::size_t>(lapwing_upc_thread_count)));
     if (lapwing_upcc_start_berkeley != nullptr) lapwing_upcc_start_berkeley();
+    if (lapwing_upcc_start_teams != nullptr) lapwing_upcc_start_teams();
     std::atexit(end);
     upcc::program_begins();
     const int status = __real_main(argc, argv, environment);
     return &lapwing_upcc_main_is_void != nullptr ? 0 : status;
+}
+
+void lapwing_upcc_too_many(const char* name, const char* file, int line_number, size_t values, size_t elements) {
+    if (lapwing_upc_own_thread == 0)
+        std::fprintf(stderr,
+                     "lapwing: UPC: %s:%d: '%s' has %zu initial values, but with %d threads there are %zu elements for "
+                     "them; start more threads\n",
+                     file, line_number, name, values, lapwing_upc_thread_count, elements);
+    end_before_main();
 }
 
 void lapwing_upcc_global_exit(int status) {
@@ -256,6 +278,15 @@ void lapwing_upcc_global_exit(int status) {
 void* lapwing_upcc_private(lapwing_upc_pointer p) {
     if (lapwing_upc_null(p)) return nullptr;
     return lapwing_upc_cast(p);
+}
+
+void* lapwing_upcc_buffer(int number) {
+    constexpr std::size_t count = 8; // of most_runs of block_reads.hpp that are read, and as many that are written
+    struct alignas(line) Buffer {
+        char bytes[lapwing_upcc_run_bytes];
+    };
+    static thread_local const auto buffers = std::make_unique_for_overwrite<Buffer[]>(count);
+    return buffers[static_cast<std::size_t>(number)].bytes;
 }
 
 lapwing_upc_pointer lapwing_upcc_local_alloc(size_t blocks, size_t block_bytes) {
