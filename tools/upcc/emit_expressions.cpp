@@ -276,8 +276,13 @@ std::string Emitter::expression(const Expr* e) {
         return types_.mentions_shared(one->getType())
                    ? "(" + type(one->getType()) + ")" + expression(one->getInitializer())
                    : compound_literal(one);
-    if (const auto* const one = dyn_cast<TypeTraitExpr>(e)) // of types alone
-        return one->getValue() ? "1" : "0";
+    if (const auto* const one = dyn_cast<TypeTraitExpr>(e)) { // of types alone
+        const bool compares = one->getTrait() == BTT_TypeCompatible;
+        return one->getValue() &&
+                       (!compares || types_.same_layouts(one->getArg(0)->getType(), one->getArg(1)->getType()))
+                   ? "1"
+                   : "0";
+    }
     if (const auto* const one = dyn_cast<VAArgExpr>(e); one != nullptr && types_.mentions_shared(e->getType()))
         return "__builtin_va_arg(" + expression(one->getSubExpr()) + ", " + type(e->getType()) + ")";
     if (const auto* const one = dyn_cast<StmtExpr>(e)) return "(" + statement(one->getSubStmt()) + ")";

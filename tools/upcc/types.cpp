@@ -106,6 +106,25 @@ Qualifier Types::qualifier(QualType type) const {
     return text == "strict" ? Qualifier::strict : text == "relaxed" ? Qualifier::relaxed : Qualifier::none;
 }
 
+bool Types::same_layouts(QualType a, QualType b) const {
+    if (is_shared(a) && is_shared(b)) {
+        const Layout one = layout(a), other = layout(b);
+        const bool is_void = element(a)->isVoidType();
+        if (!is_void && (one.is_indefinite() != other.is_indefinite() || one.block != other.block)) return false;
+        if ((qualifier(a) == Qualifier::strict) != (qualifier(b) == Qualifier::strict)) return false;
+    }
+    if (a->isPointerType() && b->isPointerType()) return same_layouts(pointee(a), pointee(b));
+    if (a->isArrayType() && b->isArrayType())
+        return same_layouts(context_.getAsArrayType(a)->getElementType(), context_.getAsArrayType(b)->getElementType());
+    const auto* const one = a->getAs<FunctionProtoType>();
+    const auto* const other = b->getAs<FunctionProtoType>();
+    if (one == nullptr || other == nullptr || one->getNumParams() != other->getNumParams()) return true;
+    bool same = same_layouts(one->getReturnType(), other->getReturnType());
+    for (unsigned k = 0; k < one->getNumParams(); ++k)
+        same = same && same_layouts(one->getParamType(k), other->getParamType(k));
+    return same;
+}
+
 std::string Types::conflict(QualType type) const {
     const std::vector<std::string> qualifiers = tags(type, true);
     for (const std::string& other : qualifiers)

@@ -52,6 +52,9 @@ public:
 
     [[nodiscard]] Layout layout(clang::QualType type) const;
     [[nodiscard]] Qualifier qualifier(clang::QualType type) const;
+    /// Whether types that are compatible in C have the same layouts and qualifiers, wherever something in them is
+    /// shared.
+    [[nodiscard]] bool same_layouts(clang::QualType a, clang::QualType b) const;
     /// Contradictory layout qualifiers of one type, as UPC writes them; empty if there are none.
     [[nodiscard]] std::string conflict(clang::QualType type) const;
     /// How many elements an array has, in all dimensions; nothing where it is incomplete or variable.

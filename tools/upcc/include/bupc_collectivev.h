@@ -6,6 +6,9 @@
 #include <bupc_extensions.h>
 #include <upc_collective.h>
 
+#define BUPC_COLLECTIVEV_VERSION_MAJOR 1
+#define BUPC_COLLECTIVEV_VERSION_MINOR 2
+
 struct lapwing_upcc_value {
     char bytes[64];
 };
@@ -47,14 +50,16 @@ static inline void lapwing_upcc_take(shared struct lapwing_upcc_value* room, int
         TYPE* lapwing_to = (array);                                                             \
         lapwing_upcc_give(lapwing_at, MYTHREAD, &lapwing_x, sizeof lapwing_x);                  \
         upc_barrier;                                                                            \
-        for (int lapwing_i = 0; (receives) && lapwing_i < THREADS; ++lapwing_i)                 \
+        for (int lapwing_i = 0; (receives) && lapwing_to && lapwing_i < THREADS; ++lapwing_i)   \
             lapwing_upcc_take(lapwing_at, lapwing_i, &lapwing_to[lapwing_i], sizeof lapwing_x); \
         upc_barrier;                                                                            \
         lapwing_allv_leave(lapwing_at);                                                         \
         lapwing_to;                                                                             \
     })
 #define bupc_allv_gather_all(TYPE, value, array) LAPWING_UPCC_GATHER(TYPE, value, array, 1)
-#define bupc_allv_gather(TYPE, value, root, array) LAPWING_UPCC_GATHER(TYPE, value, array, MYTHREAD == (root))
+/* With the root -1 for every thread, as in Berkeley's. */
+#define bupc_allv_gather(TYPE, value, root, array) \
+    LAPWING_UPCC_GATHER(TYPE, value, array, MYTHREAD == (root) || (root) == -1)
 #define bupc_allv_scatter(TYPE, root, array)                                                      \
     ({                                                                                            \
         TYPE lapwing_x;                                                                           \
@@ -108,7 +113,7 @@ static inline void lapwing_upcc_take(shared struct lapwing_upcc_value* room, int
         lapwing_x;                                                                          \
     })
 #define bupc_allv_reduce_all(TYPE, value, op) LAPWING_UPCC_REDUCE(TYPE, value, op, THREADS - 1)
-/* With the root -1 every thread has the result, as in Berkeley's. */
+/* With the root -1 every thread has the result. */
 #define bupc_allv_reduce(TYPE, value, root, op) \
     LAPWING_UPCC_REDUCE(TYPE, value, op, MYTHREAD == (root) || (root) == -1 ? THREADS - 1 : 0)
 #define bupc_allv_prefix_reduce(TYPE, value, op) LAPWING_UPCC_REDUCE(TYPE, value, op, MYTHREAD)

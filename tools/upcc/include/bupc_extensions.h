@@ -1,7 +1,7 @@
 /* Extensions of Berkeley UPC that programs use: ticks, polling, the distance of threads, transfers that go on beside
  * the program, semaphores, and puts that signal one. Included by itself, or by bupc_collectivev.h. */
 #ifndef LAPWING_UPCC_EARLY
-#include <stdint.h>
+#include <inttypes.h>
 #include <stdio.h>
 #else /* before the program's first line, which may choose what C's headers declare */
 typedef __UINT32_TYPE__ uint32_t;
@@ -12,6 +12,7 @@ typedef __UINT64_TYPE__ uint64_t;
 
 #include <bupc_atomics.h>
 #include <bupc_memory.h>
+#include <bupc_teams.h>
 #include <upc.h>
 #include <upc_castable.h>
 #include <upc_nb.h>
@@ -74,6 +75,9 @@ static inline unsigned int bupc_thread_distance(int a, int b) {
                ? BUPC_THREADS_VERYNEAR
                : BUPC_THREADS_FAR;
 }
+
+/* Whether two types, or types of expressions, are the same. */
+#define bupc_assert_type(a, b) __builtin_types_compatible_p(__typeof__(a)*, __typeof__(b)*)
 
 #define bupc_cast(p) upc_cast(p)
 #define bupc_castable(p) (upc_cast(p) != (void*)0)
@@ -152,6 +156,7 @@ typedef shared struct lapwing_upcc_semaphore {
 #define BUPC_SEM_MPRODUCER 8
 #define BUPC_SEM_SCONSUMER 16
 #define BUPC_SEM_MCONSUMER 32
+#define BUPC_SEM_MASK 63
 #define BUPC_SEM_MAXVALUE 65535
 static inline bupc_sem_t* bupc_sem_alloc(int flags) {
     bupc_sem_t* s = (bupc_sem_t*)upc_alloc(sizeof(bupc_sem_t));

@@ -143,6 +143,10 @@
 #define upc_atomicU32_fetchxor_strict bupc_atomicU32_fetchxor_strict
 #define upc_atomicU32_fetchnot_relaxed bupc_atomicU32_fetchnot_relaxed
 #define upc_atomicU32_fetchnot_strict bupc_atomicU32_fetchnot_strict
+#define UPC_TEAM_ALL BUPC_TEAM_ALL
+#define upc_team_split bupc_team_split
+#define upc_team_broadcast bupc_team_broadcast
+#define upc_team_exchange bupc_team_exchange
 #define upc_all_reduce_allC bupc_all_reduce_allC
 #define upc_all_reduce_allUC bupc_all_reduce_allUC
 #define upc_all_reduce_allS bupc_all_reduce_allS
