@@ -1,12 +1,13 @@
-// model/advice: whether advice comes true. Kernels of the demo and of UPC in their naive form, one element at a time,
-// are recorded (LAPWING_TRACE), and lapwing-advise's advice is worked out from the record and from rates that are
-// measured here. Every change that a kernel has is made, advised or not, and timed. Rates, records and times are taken
-// in turns. A row's value is the time with the change, and its case says the rank of the advice, "-" for none;
-// `predicted_gain` is what the advice says.
+// model/advice: whether advice comes true. Kernels of the demo, of UPC and of NAS in their naive form, one element at a
+// time, are recorded (LAPWING_TRACE), and lapwing-advise's advice is worked out from the record and from rates that are
+// measured here. Every change that a kernel has is made, advised or not, and timed; and it is run as it is with
+// LAPWING_ADVICE, where that prefetches. Rates, records and times are taken in turns. A row's value is the time with
+// the change, and its case says the rank of the advice, "-" for none; `predicted_gain` is what the advice says.
 #include "harness.hpp"
 
 #include "median.hpp"
 #include "model/advice.hpp"
+#include "model/advice_file.hpp"
 #include "model/recorded_trace.hpp"
 #include "model_costs.hpp"
 #include "naive_kernels.hpp"
@@ -18,6 +19,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdio>
+#include <fstream>
 #include <map>
 #include <optional>
 #include <set>
@@ -38,15 +41,15 @@ struct Change {
 };
 
 struct AdvisedKernel {
-    const naive::Kernel* of = nullptr;
+    naive::Kernel of = {};
     std::vector<double> naive_seconds = {};
     std::map<std::string, Change> changes = {}; ///< by the kind of advice
 
     /// Collective.
     void run(Runtime& runtime) {
-        naive_seconds.push_back(naive::seconds_of(*of, runtime, "naive"));
-        for (const std::string_view kind : of->kinds)
-            changes[std::string{kind}].seconds.push_back(naive::seconds_of(*of, runtime, kind));
+        naive_seconds.push_back(naive::seconds_of(of, runtime, "naive"));
+        for (const std::string_view kind : of.kinds)
+            changes[std::string{kind}].seconds.push_back(naive::seconds_of(of, runtime, kind));
     }
     /// The first advice of each kind counts.
     void add(const Advice& advice) {
@@ -66,6 +69,23 @@ struct AdvisedKernel {
     }
 };
 
+constexpr std::string_view follow = "follow";
+
+/// Collective. Runs a kernel as it is, with rank 0's text for LAPWING_ADVICE, if it has any.
+void run_followed(Context& context, AdvisedKernel& kernel, const std::string& advice) {
+    int any = advice.empty() ? 0 : 1;
+    MPI_Bcast(&any, 1, MPI_INT, 0, context.world());
+    if (any == 0) return;
+    const std::string file = trace_file(context) + ".advice";
+    if (context.rank() == 0) std::ofstream{file} << advice;
+    {
+        Runtime runtime{context.world(), Settings{{"LAPWING_ADVICE", file}}};
+        kernel.changes[std::string{follow}].seconds.push_back(naive::seconds_of(kernel.of, runtime, follow));
+        runtime.close();
+    }
+    if (context.rank() == 0) std::remove(file.c_str());
+}
+
 /// Collective. One turn of all kernels. Nothing else is open while a kernel is recorded.
 void take_turn(Context& context, std::vector<AdvisedKernel>& kernels, bool hasty) {
     CostTables costs;
@@ -76,9 +96,17 @@ void take_turn(Context& context, std::vector<AdvisedKernel>& kernels, bool hasty
         for (AdvisedKernel& kernel : kernels) kernel.run(runtime);
         runtime.close();
     }
-    for (AdvisedKernel& kernel : kernels)
-        if (const std::optional<RecordedTrace> trace = recorded(context, *kernel.of, "naive"))
-            kernel.add(advise(*trace, &costs));
+    for (AdvisedKernel& kernel : kernels) {
+        const std::optional<RecordedTrace> trace = recorded(context, kernel.of, "naive");
+        std::string followed;
+        if (trace) {
+            const Advice advice = advise(*trace, &costs);
+            kernel.add(advice);
+            if (std::ranges::find(advice.changes, follow, &AdvisedChange::kind) != advice.changes.end())
+                followed = to_text(advice_file(*trace, advice), "a trace");
+        }
+        run_followed(context, kernel, followed);
+    }
 }
 
 /// On rank 0.
@@ -89,7 +117,7 @@ void report(Context& context, const AdvisedKernel& kernel) {
         const auto found = std::ranges::find(advised, kind);
         const bool is_advised = found != advised.end();
         const std::string name =
-            fmt::format("{}, advice {}: {}", kernel.of->name,
+            fmt::format("{}, advice {}: {}", kernel.of.name,
                         is_advised ? std::to_string(found - advised.begin() + 1) : std::string{"-"}, kind);
         if (change.seconds.empty()) {
             if (is_advised) context.skip(name, "this kernel has no such variant");
@@ -117,7 +145,7 @@ void model_advice(Context& context) {
     naive::sizes = hasty ? naive::small : naive::Sizes{};
     const int turns = context.options().repetitions > 0 ? context.options().repetitions : hasty ? 1 : 9;
     std::vector<AdvisedKernel> kernels;
-    for (const naive::Kernel& kernel : naive::kernels()) kernels.push_back({.of = &kernel});
+    for (const naive::Kernel& kernel : naive::kernels(context.size())) kernels.push_back({.of = kernel});
     for (int turn = 0; turn < turns; ++turn) take_turn(context, kernels, hasty);
     if (context.rank() != 0) return;
     for (const AdvisedKernel& kernel : kernels) report(context, kernel);

@@ -3,6 +3,7 @@
 #include "harness.hpp"
 
 #include "median.hpp"
+#include "nas.hpp"
 #include "tools/measure_rates.hpp"
 
 #include <lapwing/global_array.hpp>
@@ -11,6 +12,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <optional>
 #include <random>
@@ -20,8 +22,8 @@
 #include <utility>
 #include <vector>
 
-/// Kernels of the demo in their naive form, one element at a time, two of them in UPC as well, and with the changes
-/// that advice may name.
+/// Kernels of the demo in their naive form, one element at a time, two of them in UPC as well, and the NAS Parallel
+/// Benchmarks in UPC; all of them with the changes that advice may name.
 namespace lapwing::bench::naive {
 
 using Index = std::int64_t;
@@ -242,13 +244,32 @@ inline double upc_histogram(Team& team, std::string_view kind) {
     });
 }
 
+/// A NAS Parallel Benchmark of the class that is small enough to make a message of each element, with all that it does
+/// before and after what NPB times: a record has that as well.
+template <nas::Kernel Run, auto Heap>
+double nas_benchmark(Team& team, std::string_view kind) {
+    constexpr nas::Class size = nas::Class::T;
+    const nas::HeapNeeds needs = Heap(size, team.size());
+    upc::ProgramOptions options;
+    options.cache.mode = kind == "cache" ? CacheMode::epoch : CacheMode::off;
+    options.heap_bytes = needs.blocks + nas::heap_slack;
+    options.local_heap_bytes = needs.local + nas::heap_slack;
+    return timed(team, kind, [&] {
+        const upc::Program program{team, options};
+        (void)Run(size, kind == "patch" ? nas::Variant::naive_rows : nas::Variant::naive);
+    });
+}
+
 struct Kernel {
-    const char* name;
-    double (*run)(Team&, std::string_view kind);
-    std::set<std::string_view> kinds; ///< changes that it can be run with
+    const char* name = "";
+    double (*run)(Team&, std::string_view kind) = nullptr;
+    std::set<std::string_view> kinds = {}; ///< changes that it can be run with
+    bool of_nas = false;                   ///< the same computation is its run with LAPWING_PRIVATE
+    bool powers_of_two = false;            ///< ranks that it can have
 };
-inline const std::vector<Kernel>& kernels() {
-    static const auto& all = *new std::vector<Kernel>{
+/// Those that so many ranks can run.
+inline std::vector<Kernel> kernels(int ranks) {
+    std::vector<Kernel> all{
         {"power iteration", multiply, {"cache", "prefetch", "patch", "replicate"}},
         {"heat", heat, {"cache", "prefetch", "patch"}},
         {"transpose", transpose, {"cache", "prefetch", "patch"}},
@@ -256,7 +277,14 @@ inline const std::vector<Kernel>& kernels() {
         {"histogram", histogram, {"cache", "update"}},
         {"UPC power iteration", upc_multiply, {"cache", "patch"}},
         {"UPC histogram", upc_histogram, {"cache", "update"}},
+        {"NAS CG", nas_benchmark<nas::conjugate_gradient, nas::conjugate_gradient_heap>, {"cache"}, true},
+        {"NAS FT", nas_benchmark<nas::fourier_transform, nas::fourier_transform_heap>, {"cache", "patch"}, true, true},
+        {"NAS IS", nas_benchmark<nas::integer_sort, nas::integer_sort_heap>, {"cache", "patch"}, true},
+        {"NAS MG", nas_benchmark<nas::multigrid, nas::multigrid_heap>, {"cache", "patch"}, true, true},
     };
+    std::erase_if(all, [&](const Kernel& kernel) {
+        return kernel.powers_of_two && !std::has_single_bit(static_cast<unsigned>(ranks));
+    });
     return all;
 }
 

@@ -26,12 +26,13 @@ namespace lapwing::bench {
     return fmt::format("/tmp/lapwing-bench-{}.trace", number);
 }
 
-/// Collective. What is recorded of a kernel; on rank 0.
-[[nodiscard]] inline std::optional<detail::model::RecordedTrace> recorded(Context& context, const naive::Kernel& kernel,
-                                                                          std::string_view kind) {
+/// Collective. What is recorded of a kernel; on rank 0. `on_private_memory`: the times of its intervals there.
+[[nodiscard]] inline std::optional<detail::model::RecordedTrace>
+recorded(Context& context, const naive::Kernel& kernel, std::string_view kind, bool on_private_memory = false) {
     const std::string file = trace_file(context);
     {
-        Runtime runtime{context.world(), Settings{{"LAPWING_TRACE", file}}};
+        const char* const is_private = on_private_memory ? "on" : "off";
+        Runtime runtime{context.world(), Settings{{"LAPWING_TRACE", file}, {"LAPWING_PRIVATE", is_private}}};
         (void)kernel.run(runtime, kind);
         runtime.close();
     }

@@ -36,6 +36,7 @@ struct Problem {
     case Class::W: return {7000, 8, 15, 12, 10.362595087124};
     case Class::A: return {14000, 11, 15, 20, 17.130235054029};
     case Class::B: return {75000, 13, 75, 60, 22.712745482631};
+    case Class::T: return {240, 4, 1, 10, 9.9702496909187};
     }
     return {};
 }
@@ -433,6 +434,7 @@ Result conjugate_gradient(Class size, Variant variant) {
     case Variant::mpi_overlapped:
     case Variant::mpi: measured = measure<BlockSolver<MpiVectors>>(problem, variant); break;
     case Variant::optimised: measured = measure<BlockSolver<UpcVectors>>(problem, variant); break;
+    case Variant::naive_rows:
     case Variant::naive: measured = measure<NaiveSolver>(problem, variant); break;
     }
     const double nonzeros = problem.nonzeros * (problem.nonzeros + 1);

@@ -35,6 +35,7 @@ struct Expected {
     case Class::W: return {25, -2.863319731645753e3, -6.320053679109499e3, 26354769};
     case Class::A: return {28, -4.295875165629892e3, -1.580732573678431e4, 210832767};
     case Class::B: return {30, 4.033815542441498e4, -2.660669192809235e4, 843345606};
+    case Class::T: return {18, 1.873198969612163e2, -3.797408336054129e2, 205458};
     }
     return {};
 }
@@ -157,6 +158,7 @@ Result embarrassingly_parallel(Class size, Variant variant) {
     case Variant::mpi_overlapped:
     case Variant::mpi: seconds = seconds_of(variant, [&] { tally = run_mpi(batches); }); break;
     case Variant::optimised: seconds = seconds_of(variant, [&] { tally = run_optimised(batches); }); break;
+    case Variant::naive_rows:
     case Variant::naive: {
         Naive naive;
         seconds = seconds_of(variant, [&] { tally = naive.run(batches); });

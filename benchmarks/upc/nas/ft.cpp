@@ -55,6 +55,8 @@ constexpr std::array<Complex, 20> checksums_b{
      {5.126064276004e2, 5.114218460548e2}, {5.125504076570e2, 5.114656139760e2}, {5.125002331720e2, 5.115053595966e2},
      {5.124551951846e2, 5.115415130407e2}, {5.124146770029e2, 5.115744692211e2}}};
 
+constexpr std::array<Complex, 1> checksums_t{{{5.897565646596e2, 6.297896926750e2}}};
+
 struct Problem {
     std::int64_t nx, ny, nz;
     std::span<const Complex> checksums; ///< one an iteration
@@ -66,6 +68,7 @@ struct Problem {
     case Class::W: return {128, 128, 32, checksums_w};
     case Class::A: return {256, 256, 128, checksums_a};
     case Class::B: return {512, 256, 256, checksums_b};
+    case Class::T: return {32, 32, 16, checksums_t};
     }
     return {};
 }
@@ -432,7 +435,9 @@ private:
 
 class NaiveSolver {
 public:
-    explicit NaiveSolver(const Problem& problem) : problem_{problem}, slab_{problem, upc::mythread(), upc::threads()} {}
+    /// `rows`: those that move from thread to thread are read by upc_memget.
+    explicit NaiveSolver(const Problem& problem, bool rows = false)
+        : problem_{problem}, slab_{problem, upc::mythread(), upc::threads()}, rows_{rows} {}
     [[nodiscard]] static std::uint64_t heap_bytes(const Problem& problem, int threads) {
         return 3 * (static_cast<std::uint64_t>(problem.points() / threads) * sizeof(Complex) + 64) +
                Sums<2>::heap_bytes(threads);
@@ -496,8 +501,13 @@ private:
         p[i]->*& Complex::re = value.re;
         p[i]->*& Complex::im = value.im;
     }
-    void copy_row(const Row& to, const Row& from) const {
-        for (std::int64_t x = 0; x < problem_.nx; ++x) set(to, x, get(from, x));
+    void copy_row(const Row& to, const Row& from) {
+        if (!rows_) {
+            for (std::int64_t x = 0; x < problem_.nx; ++x) set(to, x, get(from, x));
+            return;
+        }
+        upc::memget(row_.data(), from, row_.size() * sizeof(Complex));
+        for (std::int64_t x = 0; x < problem_.nx; ++x) set(to, x, row_[index(x)]);
     }
     [[nodiscard]] std::int64_t plane_index(std::int64_t z, std::int64_t y, std::int64_t x) const noexcept {
         return (z * problem_.ny + y) * problem_.nx + x;
@@ -558,6 +568,8 @@ private:
 
     Problem problem_;
     Slab slab_;
+    bool rows_;
+    std::vector<Complex> row_ = std::vector<Complex>(static_cast<std::size_t>(problem_.nx));
     // shared [*] Complex planes[nz][ny][nx], columns[ny][nz][nx], work[ny][nz][nx]
     Array planes_{static_cast<std::size_t>(problem_.points())}, columns_{planes_.size()}, work_{planes_.size()};
     Factors factors_{problem_};
@@ -565,6 +577,11 @@ private:
         forward_z_{problem_.nz, Direction::forward}, backward_x_{problem_.nx, Direction::backward},
         backward_y_{problem_.ny, Direction::backward}, backward_z_{problem_.nz, Direction::backward};
     Sums<2> sums_;
+};
+
+class RowSolver : public NaiveSolver {
+public:
+    explicit RowSolver(const Problem& problem) : NaiveSolver{problem, true} {}
 };
 
 struct Measured {
@@ -617,6 +634,7 @@ Result fourier_transform(Class size, Variant variant) {
     case Variant::mpi: measured = measure<SlabSolver<MpiExchange>>(problem, variant); break;
     case Variant::optimised: measured = measure<SlabSolver<UpcExchange>>(problem, variant); break;
     case Variant::naive: measured = measure<NaiveSolver>(problem, variant); break;
+    case Variant::naive_rows: measured = measure<RowSolver>(problem, variant); break;
     }
 
     double largest_error = 0;

@@ -74,6 +74,12 @@ struct Problem {
                             {5102857, 59149, 1, 0},
                             {18232239, 33135281, -1, 0},
                             {26860214, 99, 1, 0}}}};
+    case Class::T:
+        return {
+            .log2_keys = 13,
+            .log2_values = 10,
+            .log2_buckets = 7,
+            .checks = {{{49, 12, 1, 0}, {8058, 13, 1, 0}, {194, 61, 1, 0}, {31, 7824, -1, 0}, {8183, 8077, -1, 0}}}};
     }
     return {};
 }
@@ -476,8 +482,10 @@ private:
 
 class NaiveSorter {
 public:
-    explicit NaiveSorter(const Problem& problem)
+    /// `rows`: a thread's keys of a bucket's range, which lie one after another there, are read by upc_memget.
+    explicit NaiveSorter(const Problem& problem, bool rows = false)
         : problem_{problem},
+          rows_{rows},
           keys_{static_cast<std::size_t>(problem.keys())},
           sorted_{static_cast<std::size_t>(problem.keys())},
           starts_{static_cast<std::size_t>((problem.buckets() + 1) * upc::threads())} {
@@ -551,11 +559,19 @@ private:
         const std::int64_t last = bounds_[static_cast<std::size_t>(upc::mythread()) + 1];
         for (int t = 0; t < threads; ++t) {
             const std::int64_t end = starts_[last * threads + t];
-            for (std::int64_t k = starts_[first * threads + t]; k < end; ++k) each(sorted_[k * threads + t]);
+            const std::int64_t begin = starts_[first * threads + t];
+            if (!rows_) {
+                for (std::int64_t k = begin; k < end; ++k) each(sorted_[k * threads + t]);
+            } else if (begin < end) {
+                std::vector<Key> keys(static_cast<std::size_t>(end - begin));
+                upc::memget(keys.data(), sorted_ + (begin * threads + t), keys.size() * sizeof(Key));
+                std::ranges::for_each(keys, each);
+            }
         }
     }
 
     Problem problem_;
+    bool rows_;
     upc::SharedArray<Key> keys_;
     upc::SharedArray<Key> sorted_;
     upc::SharedArray<std::int32_t> starts_;
@@ -603,8 +619,9 @@ Result integer_sort(Class size, Variant variant) {
         findings = measure<UpcSorter&>(sorter, variant, result.seconds);
         break;
     }
+    case Variant::naive_rows:
     case Variant::naive: {
-        NaiveSorter sorter{problem};
+        NaiveSorter sorter{problem, variant == Variant::naive_rows};
         findings = measure<NaiveSorter&>(sorter, variant, result.seconds);
         break;
     }

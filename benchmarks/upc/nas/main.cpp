@@ -75,17 +75,20 @@ int main(int argument_count, char** arguments) {
     std::string benchmark;
     std::vector<std::string> names;
     for (const Benchmark& each : benchmarks()) names.emplace_back(each.name);
-    const std::map<std::string, Class> classes{{"S", Class::S}, {"W", Class::W}, {"A", Class::A}, {"B", Class::B}};
+    const std::map<std::string, Class> classes{
+        {"T", Class::T}, {"S", Class::S}, {"W", Class::W}, {"A", Class::A}, {"B", Class::B}};
     const std::map<std::string, Variant> variants{{"naive", Variant::naive},
+                                                  {"naive-rows", Variant::naive_rows},
                                                   {"optimised", Variant::optimised},
                                                   {"mpi", Variant::mpi},
                                                   {"mpi-overlapped", Variant::mpi_overlapped}};
     app.add_option("benchmark", benchmark, "which one")->required()->check(CLI::IsMember(names, CLI::ignore_case));
     app.add_option("--class", options.size, "the size of the problem")
         ->transform(CLI::CheckedTransformer(classes, CLI::ignore_case));
-    app.add_option("--variant", options.variant,
-                   "in UPC as one writes it first, in UPC with bulk transfers and casts, in plain MPI, or in plain MPI "
-                   "that computes while messages travel")
+    app.add_option(
+           "--variant", options.variant,
+           "in UPC as one writes it first, the same with upc_memget of rows, in UPC with bulk transfers and casts, "
+           "in plain MPI, or in plain MPI that computes while messages travel")
         ->transform(CLI::CheckedTransformer(variants, CLI::ignore_case));
     app.add_flag("--cache", options.cache, "with the cache of other nodes' memory; for UPC");
     CLI11_PARSE(app, argument_count, arguments);

@@ -47,6 +47,7 @@ struct Problem {
     case Class::W: return {7, 4, first, 0.6467329375339e-5};
     case Class::A: return {8, 4, first, 0.2433365309069e-5};
     case Class::B: return {8, 20, second, 0.1800564401355e-5};
+    case Class::T: return {4, 2, first, 0.19026583928e-2};
     }
     return {};
 }
@@ -408,9 +409,11 @@ private:
 
 class NaiveGrid {
 public:
-    /// Of a level, in blocks of whole planes: as many for each thread, or one for each of the first threads.
-    NaiveGrid(int level, int threads)
+    /// Of a level, in blocks of whole planes: as many for each thread, or one for each of the first threads. `rows`:
+    /// those are read by upc_memget.
+    NaiveGrid(int level, int threads, bool rows)
         : n{Slabs::n(level)},
+          rows_{rows},
           points_{static_cast<std::size_t>(n * Slabs::plane_points(level)),
                   static_cast<std::size_t>(std::max<std::int64_t>(n / threads, 1) * Slabs::plane_points(level))} {}
     [[nodiscard]] static std::uint64_t heap_bytes(int level, int threads) {
@@ -428,7 +431,9 @@ public:
     }
     [[nodiscard]] const double* loaded(std::int64_t z, std::int64_t y, double* room) const {
         const Row from = row(z, y);
-        for (std::int64_t x = 0; x < n + 2; ++x) room[x] = from[x];
+        if (rows_) upc::memget(room, from, static_cast<std::size_t>(n + 2) * sizeof *room);
+        else
+            for (std::int64_t x = 0; x < n + 2; ++x) room[x] = from[x];
         return room;
     }
     /// upc_forall (z = 1; z <= n; z++; &grid[z][0][0])
@@ -442,16 +447,17 @@ public:
 private:
     [[nodiscard]] std::int64_t first_of_plane(std::int64_t z) const noexcept { return (z - 1) * (n + 2) * (n + 2); }
 
+    bool rows_;
     upc::SharedArray<double, upc::dynamic_block> points_; // shared [B] double points[n][n + 2][n + 2]
 };
 
 class NaiveSolver {
 public:
-    explicit NaiveSolver(const Problem& problem)
-        : problem_{problem}, right_{problem.levels, upc::threads()}, around_{problem.n()} {
+    explicit NaiveSolver(const Problem& problem, bool rows = false)
+        : problem_{problem}, right_{problem.levels, upc::threads(), rows}, around_{problem.n()} {
         for (int level = 1; level <= problem.levels; ++level) {
-            solution_.push_back(std::make_unique<NaiveGrid>(level, upc::threads()));
-            residual_.push_back(std::make_unique<NaiveGrid>(level, upc::threads()));
+            solution_.push_back(std::make_unique<NaiveGrid>(level, upc::threads(), rows));
+            residual_.push_back(std::make_unique<NaiveGrid>(level, upc::threads(), rows));
         }
         const std::vector<Charge> charges = charges_of(problem.n());
         right_.for_own_planes([&](std::int64_t z) {
@@ -529,6 +535,11 @@ private:
     Neighbourhood around_;
 };
 
+class RowSolver : public NaiveSolver {
+public:
+    explicit RowSolver(const Problem& problem) : NaiveSolver{problem, true} {}
+};
+
 struct Measured {
     double seconds;
     double norm;
@@ -572,6 +583,7 @@ Result multigrid(Class size, Variant variant) {
     case Variant::mpi: measured = measure<SlabSolver<MpiSlabs>>(problem, variant); break;
     case Variant::optimised: measured = measure<SlabSolver<UpcSlabs>>(problem, variant); break;
     case Variant::naive: measured = measure<NaiveSolver>(problem, variant); break;
+    case Variant::naive_rows: measured = measure<RowSolver>(problem, variant); break;
     }
     const auto n = static_cast<double>(problem.n());
     return {.seconds = measured.seconds,

@@ -9,8 +9,8 @@
 namespace lapwing::nas {
 namespace {
 
-constexpr std::string_view letters = "SWAB"; // in the order of Class
-constexpr std::array<std::string_view, 4> variant_names{"naive", "optimised", "mpi", "mpi-overlapped"};
+constexpr std::string_view letters = "SWABT"; // in the order of Class
+constexpr std::array<std::string_view, 5> variant_names{"naive", "optimised", "mpi", "mpi-overlapped", "naive-rows"};
 
 constexpr Benchmark all_benchmarks[] = {
     {.name = "CG", .run = conjugate_gradient, .heap = conjugate_gradient_heap},

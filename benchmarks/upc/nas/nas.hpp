@@ -16,14 +16,17 @@
 
 namespace lapwing::nas {
 
-/// Sizes of the problem, as NPB names them.
-enum class Class : std::uint8_t { S, W, A, B };
+/// Sizes of the problem, as NPB names them. T is not NPB's: so small that the naive variant takes seconds at most where
+/// each element is a message. Its expected values are those of the MPI variant, which the other classes verify, and of
+/// IS those of a sequential sort.
+enum class Class : std::uint8_t { S, W, A, B, T };
 [[nodiscard]] char letter(Class size) noexcept;
 [[nodiscard]] std::optional<Class> class_of(std::string_view letter) noexcept;
 
 /// mpi_overlapped: as mpi, but what can travel while the next is computed does, by MPI's non-blocking calls; FT alone
-/// differs.
-enum class Variant : std::uint8_t { naive, optimised, mpi, mpi_overlapped };
+/// differs. naive_rows: as naive, but elements that lie one after another in a thread's memory come by upc_memget, the
+/// first change that one makes; CG and EP read none.
+enum class Variant : std::uint8_t { naive, optimised, mpi, mpi_overlapped, naive_rows };
 [[nodiscard]] constexpr bool is_mpi(Variant variant) noexcept {
     return variant == Variant::mpi || variant == Variant::mpi_overlapped;
 }
