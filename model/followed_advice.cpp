@@ -103,6 +103,7 @@ void advise_to_follow(const RecordedTrace& trace, const AdviceCosts& costs, Advi
         change.code = "lapwing-advise --advice FILE TRACE   # or LAPWING_ADVICE=TRACE";
         const std::uint64_t messages = of.executions * (of.asks + 1);
         change.messages_saved = of.accesses > messages ? of.accesses - messages : 0;
+        if (!costs.known() && change.messages_saved == 0) continue;
         if (costs.known()) {
             double then = 0;
             for (const auto& [rank, each] : ranks) then = std::max(then, seconds_then(each));

@@ -180,8 +180,9 @@ RecordedRun::RecordedRun(Team& team, std::optional<LineReport> lines) : team_{te
     const std::string file = trace_setting.get(team.settings());
     const bool on_private_memory = window::parts_are_private(team.settings());
     if (on_private_memory && team.rank() == Rank{0})
-        support::log_line("LAPWING_PRIVATE=on: ranks find their own elements in the place of all others', so that the "
-                          "run takes the time of its computation; its results are wrong");
+        support::log_line(
+            "LAPWING_PRIVATE=on: ranks find their own elements in the place of all others', so that the "
+            "run takes the time of its computation; its results are wrong, and accesses are not recorded");
     start_tools();
     const bool together = !file.empty() || lines_;
     auto& recorded_team = team.state().part<window::RecordedTeam>();

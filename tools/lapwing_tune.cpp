@@ -182,6 +182,7 @@ void run(const Options& options) {
     const Settings given;
     Settings without_profile;
     without_profile.set("LAPWING_PROFILE", "none");   // the new profile is stored there
+    without_profile.set("LAPWING_PRIVATE", "off");    // nothing would be measured
     Runtime runtime{MPI_COMM_WORLD, without_profile}; // keeps MPI initialized throughout, and finds the paths
     const bool first = runtime.rank() == Rank{0};
     if (runtime.size() < 2) throw UsageError{"lapwing-tune measures between ranks; start it with mpirun -n 2 at least"};

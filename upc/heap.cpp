@@ -111,7 +111,8 @@ Heaps::Heaps(Window& window, QueueLocks& locks, const HeapRegions& regions)
       regions_{regions},
       own_thread_{window.team().rank().value},
       asks_{window.team().nodes() == 1 || window.team().network_path() != Path::rma ||
-            window.team().progress_mode() == ProgressMode::thread} {
+            window.team().progress_mode() == ProgressMode::thread ||
+            lapwing::detail::window::parts_are_private(window.team().settings())} {
     static_assert(std::is_trivially_copyable_v<Question> && std::is_trivially_copyable_v<Answer>);
     MappedPart part{window_.local().data()};
     for (const HeapPlace::Kind kind : {HeapPlace::Kind::blocks, HeapPlace::Kind::small, HeapPlace::Kind::local}) {

@@ -33,8 +33,8 @@ void Notifications::put(Rank target, Offset offset, std::span<const std::byte> s
 void Notifications::put_here(std::byte* place, Rank target, std::span<const std::byte> source, unsigned counter) {
     if (!source.empty()) std::memcpy(place, source.data(), source.size());
     const bool own = target == facts_.map.own_rank;
-    const int on_node = facts_.state.topology().node_index(target.value);
-    if (own || (memory_ != nullptr && on_node >= 0)) {
+    const int on_node = own || memory_ == nullptr ? -1 : facts_.state.topology().node_index(target.value);
+    if (own || on_node >= 0) {
         auto* const counters = own ? own_ : memory_->counters(on_node);
         // Release: a rank that sees the counter sees the bytes.
         counters[counter].fetch_add(1, std::memory_order_release);
