@@ -246,10 +246,12 @@ ComputationTimes::ComputationTimes(const RecordedTrace& private_run, std::string
         std::map<Place, Seconds>& seconds = of_ranks_.emplace_back();
         for (const RecordedTrace::OfInterval& interval : rank.intervals) {
             const double all = 1e-9 * static_cast<double>(interval.ns);
-            const auto times = static_cast<double>(std::max<std::uint64_t>(1, interval.times));
-            seconds[place_of(rank, interval.site)] = {.once = all / times, .all = all};
+            Seconds& of_place = seconds[place_of(rank, interval.site)]; // frames of no file are not part of it
+            of_place.all += all;
+            of_place.times += static_cast<double>(std::max<std::uint64_t>(1, interval.times));
         }
-        for (const RecordedTrace::File& of : rank.files) files_.emplace(of.path, std::pair{of.bytes, of.changed});
+        auto& files = files_.emplace_back(); // a rank's own: nodes may have other copies of a library
+        for (const RecordedTrace::File& of : rank.files) files.emplace(of.path, std::pair{of.bytes, of.changed});
     }
 }
 
@@ -261,8 +263,9 @@ void ComputationTimes::check(const RecordedTrace& trace) const {
         for (const RecordedTrace::OfInterval& interval : rank.intervals)
             for (const RecordedTrace::Frame& frame : interval.site) {
                 const RecordedTrace::File& of = rank.files[frame.file];
-                const auto same = files_.find(of.path);
-                if (same == files_.end() || same->second != std::pair{of.bytes, of.changed})
+                const auto& files = files_[static_cast<std::size_t>(rank.rank)];
+                const auto same = files.find(of.path);
+                if (same == files.end() || same->second != std::pair{of.bytes, of.changed})
                     throw UsageError{fmt::format("{} is of another program, or of another build of it, than the trace, "
                                                  "which has {}; record both with the same",
                                                  file_, of.path)};
@@ -272,7 +275,7 @@ void ComputationTimes::check(const RecordedTrace& trace) const {
 double ComputationTimes::seconds(const RecordedTrace::OfRank& rank, std::size_t interval) const {
     const std::map<Place, Seconds>& of_rank = of_ranks_.at(static_cast<std::size_t>(rank.rank));
     const auto found = of_rank.find(place_of(rank, rank.intervals[interval].site));
-    return found == of_rank.end() ? 0 : found->second.once;
+    return found == of_rank.end() ? 0 : found->second.all / found->second.times;
 }
 
 double ComputationTimes::seconds_elsewhere(const RecordedTrace::OfRank& rank) const {

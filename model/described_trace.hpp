@@ -41,11 +41,12 @@ private:
 
     std::string file_;
     struct Seconds {
-        double once = 0;
         double all = 0;
+        double times = 0;
     };
     std::vector<std::map<Place, Seconds>> of_ranks_;
-    std::map<std::string, std::pair<std::uint64_t, std::int64_t>> files_; ///< size and time of change
+    /// Of each rank: size and time of change.
+    std::vector<std::map<std::string, std::pair<std::uint64_t, std::int64_t>>> files_;
 };
 
 /// The time of a recorded run on a platform.
