@@ -96,13 +96,7 @@ void AccessOrder::complete_sent_adds() {
 template <class... Steps>
 inline void AccessOrder::with_lost(const char* call, Steps&&... steps) {
     try {
-        if constexpr (sizeof...(steps) == 1) {
-            (steps(), ...);
-        } else {
-            support::FirstProblem problem;
-            (problem.attempt(steps), ...);
-            problem.rethrow();
-        }
+        support::attempt_all(steps...);
     } catch (const PeerLeftError&) { // says less
         throw_if_lost(call);
         throw;
@@ -202,20 +196,14 @@ void AccessOrder::complete(Rank target) {
     facts_.state.check_usable("Window::flush");
     if (chunked_transfers_.empty()) [[likely]]
         return complete_started(target);
-    support::FirstProblem problem;
-    problem.attempt([&] { chunked_transfers_.finish(target); });
-    problem.attempt([&] { complete_started(target); });
-    problem.rethrow();
+    support::attempt_all([&] { chunked_transfers_.finish(target); }, [&] { complete_started(target); });
 }
 
 void AccessOrder::complete() {
     facts_.state.check_usable("Window::flush");
     if (chunked_transfers_.empty()) [[likely]]
         return complete_started();
-    support::FirstProblem problem;
-    problem.attempt([&] { chunked_transfers_.finish(); });
-    problem.attempt([&] { complete_started(); });
-    problem.rethrow();
+    support::attempt_all([&] { chunked_transfers_.finish(); }, [&] { complete_started(); });
 }
 
 void AccessOrder::complete_started(Rank target) {

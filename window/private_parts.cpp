@@ -1,10 +1,6 @@
 #include "window/private_parts.hpp"
 
-#include <algorithm>
-#include <array>
 #include <cstddef>
-#include <limits>
-#include <span>
 
 namespace lapwing::detail::support::settings_in {
 void window_private_parts() {} // see cmake/LapwingSettings.cmake
@@ -26,13 +22,6 @@ namespace {
 } // namespace
 
 bool parts_are_private(const Settings& settings) { return private_setting.get(settings); }
-
-std::uint64_t bytes_for_all(Team& team, std::uint64_t bytes) {
-    constexpr auto most = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
-    std::array<std::int64_t, 1> largest{static_cast<std::int64_t>(std::min(bytes, most))};
-    team.max(std::span<std::int64_t>{largest});
-    return static_cast<std::uint64_t>(largest[0]);
-}
 
 void use_own_part_for_all(transport::WindowFacts& facts) {
     facts.bases.assign(static_cast<std::size_t>(facts.state.size()), facts.map.own);

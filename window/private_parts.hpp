@@ -5,18 +5,12 @@
 #include <lapwing/detail/memory_map.hpp>
 #include <lapwing/rank.hpp>
 #include <lapwing/settings.hpp>
-#include <lapwing/team.hpp>
-
-#include <cstdint>
 
 namespace lapwing::detail::window {
 
 /// LAPWING_PRIVATE: each rank's own part of a window stands for the parts of all others, so that all accesses are to
 /// private memory, and a run takes the time of its computation (T_comp of Zhang 2007, section 6.5).
 [[nodiscard]] bool parts_are_private(const Settings& settings);
-
-/// Collective. Bytes of a part that can stand for all: those of the largest one.
-[[nodiscard]] std::uint64_t bytes_for_all(Team& team, std::uint64_t bytes);
 
 /// Lets the rank find its own part wherever it looks for another one's.
 void use_own_part_for_all(transport::WindowFacts& facts);

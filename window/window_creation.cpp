@@ -178,9 +178,9 @@ WindowState::WindowState(Team& team, std::uint64_t bytes, WindowOptions options,
     facts_.number = state.epoch().next_window_number();
     if (listed == Listed::yes) options.cache = advised_cache(state, facts_.name, facts_.number, options.cache);
     const bool same_size = agree_on_memory(facts_, bytes, options);
-    // Those of locks stay shared.
+    // Those of locks stay shared. A part that stands for all is as large as the largest.
     const bool private_parts = listed == Listed::yes && parts_are_private(state.settings());
-    const std::uint64_t room = private_parts && !same_size ? bytes_for_all(team, bytes) : bytes;
+    const std::uint64_t room = private_parts && !same_size ? team.max(bytes) : bytes;
     memory_ = std::make_unique<WindowMemory>(state, what, room, same_size, options.alignment,
                                              options.notification_counters, options.zeroed_bytes);
     describe(facts_, *memory_, bytes);

@@ -24,4 +24,16 @@ private:
     std::exception_ptr problem_;
 };
 
+/// Tries all steps, and throws what the first of them threw.
+template <class... Steps>
+void attempt_all(Steps&&... steps) {
+    if constexpr (sizeof...(steps) == 1) { // nothing to keep
+        (steps(), ...);
+    } else {
+        FirstProblem problem;
+        (problem.attempt(steps), ...);
+        problem.rethrow();
+    }
+}
+
 } // namespace lapwing::detail::support
