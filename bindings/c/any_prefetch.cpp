@@ -15,10 +15,12 @@ using RowRun = arrays::IndexRun<padded>;
 
 void AnyPrefetch::cut(const AnyArray& array, const PaddedDomain& domain, const distribution::BufferShape<padded>& shape,
                       distribution::SectionVisitor& visitor) {
-    if (array.map_.user_map == nullptr)
-        distribution::cut(array.map_.block_cyclic.dimensions(), array.map_.block_cyclic.origin(), domain.ranges(),
-                          shape.offset, shape.strides, visitor);
-    else distribution::cut_rows(array, domain, shape, visitor);
+    if (array.map_.user_map != nullptr) return distribution::cut_rows(array, domain, shape, visitor);
+    // The dimensions in front have one index, at the first place of the first process.
+    const std::size_t front = array.front();
+    distribution::cut(std::span{array.map_.block_cyclic.dimensions()}.subspan(front), array.map_.block_cyclic.origin(),
+                      std::span{domain.ranges()}.subspan(front), shape.offset, std::span{shape.strides}.subspan(front),
+                      visitor);
 }
 
 PaddedDomain AnyPrefetch::whole() const {

@@ -59,17 +59,15 @@ PaddedDomain positions_of(const ArrayInside& inside, const lapwing_range* ranges
     require_pointer(ranges, "ranges");
     const AnyArray& array = inside.array;
     const std::size_t front = padded - array.dimensions();
+    const std::span<const lapwing_range> given{ranges, array.dimensions()};
+    for (std::size_t d = 0; d < given.size(); ++d) require_range(given[d], static_cast<int>(d));
+    if (std::ranges::any_of(given, [](const lapwing_range& range) { return range.size == 0; })) return {};
     std::array<Range, padded> positions;
-    positions.fill(Range::strided(0, 1, 1));
-    bool empty = false;
-    for (std::size_t d = 0; d < array.dimensions(); ++d) {
-        positions[front + d] = range_of(ranges[d], static_cast<int>(d));
-        empty = empty || positions[front + d].empty();
-    }
-    if (empty) return {};
-    for (std::size_t d = 0; d < array.dimensions(); ++d) {
-        const Range indices = positions[front + d];
+    for (std::size_t d = 0; d < front; ++d) positions[d] = Range::strided(0, 1, 1);
+    for (std::size_t d = 0; d < given.size(); ++d) {
+        const auto [first, size, stride] = given[d];
         if (inside.stride[d] != 1) {
+            const Range indices = range_of(given[d], static_cast<int>(d));
             Triplet places;
             if (!inside.numbering[d].find(indices, places)) throw_not_numbered(inside, to_string(indices), d);
             positions[front + d] = Range::strided(places.first(), places.size(), places.stride());
@@ -77,10 +75,12 @@ PaddedDomain positions_of(const ArrayInside& inside, const lapwing_range* ranges
         }
         const std::int64_t lower = inside.lower[d];
         const std::int64_t end = lower + array.extents()[d];
-        if (indices.first() < lower || indices.last() >= end)
+        const std::int64_t last = size == 1 ? first : first + static_cast<std::int64_t>(size - 1) * stride;
+        if (first < lower || last >= end) [[unlikely]]
             throw RangeError{fmt::format("{}: {}: {} of dimension {} leaves [{}, {}); cut the patch to the array",
-                                         array.team().who(), text_of(array), to_string(indices), d, lower, end)};
-        positions[front + d] = Range::strided(indices.first() - lower, indices.size(), indices.stride());
+                                         array.team().who(), text_of(array),
+                                         to_string(range_of(given[d], static_cast<int>(d))), d, lower, end)};
+        positions[front + d] = Range::strided(first - lower, size, stride);
     }
     return PaddedDomain{positions};
 }

@@ -22,17 +22,15 @@ void require_dimensions(int dimensions) {
                                      dimensions, max_dimensions)};
 }
 
+void throw_bad_range(const lapwing_range& range, int dimension) {
+    throw RangeError{fmt::format("the range of dimension {} is {{first = {}, size = {}, stride = {}}}; its stride "
+                                 "must be at least 1, and its "
+                                 "last index within 64 bits",
+                                 dimension, range.first, range.size, range.stride)};
+}
+
 Range range_of(const lapwing_range& range, int dimension) {
-    std::int64_t last = 0;
-    const bool fits =
-        range.size < 2 || (range.stride >= 1 && range.size - 1 <= INT64_MAX &&
-                           !__builtin_mul_overflow(static_cast<std::int64_t>(range.size - 1), range.stride, &last) &&
-                           !__builtin_add_overflow(last, range.first, &last));
-    if (!fits)
-        throw RangeError{fmt::format("the range of dimension {} is {{first = {}, size = {}, stride = {}}}; its stride "
-                                     "must be at least 1, and its "
-                                     "last index within 64 bits",
-                                     dimension, range.first, range.size, range.stride)};
+    require_range(range, dimension);
     return Range::strided(range.first, range.size, range.size < 2 ? 1 : range.stride);
 }
 

@@ -28,8 +28,8 @@ struct SectionLevel {
 /// Blocks in a dimension, and elements in a block.
 inline constexpr std::size_t max_section_levels = 2 * max_dimensions;
 
-/// Elements of a domain that one rank owns, regular at both ends. Levels are nested, the last one fastest. Offsets are
-/// in elements.
+/// Elements of a domain that one rank owns, regular at both ends. Levels are nested, the last one fastest; a single
+/// element may have none. Offsets are in elements.
 struct Section {
     int owner = 0;
     std::uint64_t owner_offset = 0;
