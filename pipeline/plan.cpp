@@ -99,13 +99,15 @@ namespace {
 
 } // namespace
 
-bool may_be_owner_packed(window::WindowState& window, Rank rank) {
+bool may_be_owner_packed(window::WindowState& window, Rank rank, Serving serving) {
     const Path path = window.facts().path(rank);
-    return path == Path::service || (path == Path::rma && window.team_state().paths().progress == ProgressMode::thread);
+    return path == Path::service ||
+           (path == Path::rma &&
+            (serving == Serving::in_call || window.team_state().paths().progress == ProgressMode::thread));
 }
 
 PlanState::PlanState(window::WindowState& window_, Direction direction_, const Layout& local_, Rank rank_,
-                     Offset offset, const Layout& remote_, const PlanOptions& options_)
+                     Offset offset, const Layout& remote_, const PlanOptions& options_, Serving serving)
     : window{window_},
       direction{direction_},
       local{local_},
@@ -133,7 +135,7 @@ PlanState::PlanState(window::WindowState& window_, Direction direction_, const L
              .remote = shape_of(remote),
              .most_memory = memory_limit / 2, // another transfer may be under way
              .table_limit = window.team_state().engine().inline_limit()};
-    if (pipeline::may_be_owner_packed(window, rank)) {
+    if (pipeline::may_be_owner_packed(window, rank, serving)) {
         shape.may_be_owner_packed = true;
         shape.table_share = table_share(remote);
     }

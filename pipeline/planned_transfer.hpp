@@ -21,12 +21,18 @@
 
 namespace lapwing::detail::pipeline {
 
+/// Whether the owner serves messages until the transfer is complete.
+enum class Serving : std::uint8_t {
+    by_thread, ///< if it has a progress thread
+    in_call    ///< also without: all ranks are in a collective call that serves
+};
+
 /// What a plan fixes. The layouts are the plan's own copies; cursors point into them.
 class PlanState {
 public:
     /// `rank` is one of the window's; `remote` begins at `offset` of its part, and must stay within it: RangeError.
     PlanState(window::WindowState& window, Direction direction, const Layout& local, Rank rank, Offset offset,
-              const Layout& remote, const PlanOptions& options);
+              const Layout& remote, const PlanOptions& options, Serving serving = Serving::by_thread);
 
     /// Decides anew if the cost model has changed since.
     void refresh();
@@ -62,9 +68,9 @@ private:
     void check() const;
 };
 
-/// Whether a rank's progress thread can pack and unpack for others. Without such a thread the rank would have to call
-/// Lapwing, which it has to anyway where all transfers are messages.
-[[nodiscard]] bool may_be_owner_packed(window::WindowState& window, Rank rank);
+/// Whether a rank can pack and unpack for others. Without a progress thread it would have to call Lapwing, which it has
+/// to anyway where all transfers are messages.
+[[nodiscard]] bool may_be_owner_packed(window::WindowState& window, Rank rank, Serving serving = Serving::by_thread);
 /// Starts a get into `memory`, also where the window is cached: only this rank's writes that the cache holds back
 /// matter. Until it is complete this rank must not write the bytes that are read.
 [[nodiscard]] Completion start_past_cache(const std::shared_ptr<PlanState>& plan, std::byte* memory);

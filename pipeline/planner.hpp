@@ -30,7 +30,7 @@ struct TransferShape {
     model::BlockShape local;
     model::BlockShape remote;
     std::uint64_t most_memory = 0;    ///< bytes of chunk buffers that it may use
-    bool may_be_owner_packed = false; ///< the owner's progress thread may pack or unpack
+    bool may_be_owner_packed = false; ///< the owner may pack or unpack
     std::uint64_t table_limit = 0;    ///< bytes of a message's description of the remote side
     double table_share = 0;           ///< bytes that describe the remote side, a byte of data
     bool produced = false;            ///< the bytes are computed while the first of them travel already

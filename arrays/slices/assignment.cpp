@@ -223,7 +223,8 @@ void AssignmentState::prepare(Item& item) {
                             .through_copy = item.through_copy,
                             .keep = true,
                             .restorable = item.may_throw,
-                            .collective = true};
+                            .collective = true,
+                            .served = true};
     // What is not copied as it is becomes the owner's work.
     const bool may_put = !options.apply && !options.through_copy && !target.is_user_defined() &&
                          !source.is_user_defined() && !target.is_replicated() && !source.is_replicated() &&

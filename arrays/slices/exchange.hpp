@@ -27,7 +27,8 @@ struct ExchangeOptions {
     bool keep = false;         ///< the plans, for the next start
     bool pass_over = false;    ///< what `there` does not store, instead of an error
     bool restorable = false;   ///< of gets that apply: restore() brings back what the target was
-    bool collective = false;   ///< of puts in a collective assignment: manual copies are not notified
+    bool collective = false;   ///< of puts in a collective call: manual copies are not notified
+    bool served = false;       ///< the other ranks serve messages until this is complete, without a thread, too
 };
 
 /// The transfers of this rank between its part of one slice and those of another slice's ranks: one for each of these
