@@ -1,7 +1,8 @@
 /*
  * lapwing._elements: the part of lapwing.Array that has to be fast. a[i, j] with integers is a load or a store where
- * the rank can reach the element, else a call of the library; every other index goes to the methods _get and _set, in
- * Python. The module lies in the same file as the library (lapwing._core_MPI), which it calls.
+ * the rank can reach the element, else a call of the library. a[1:3, ...] with slices that step forwards is one call of
+ * the library. Every other index goes to the methods _get and _set, in Python. The module lies in the same file as the
+ * library (lapwing._core_MPI), which it calls.
  */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -23,7 +24,8 @@ typedef struct {
     PyObject_HEAD lapwing_array* array; /* null: closed */
     PyArray_Descr* type;
     int dimensions;
-    int wraps; /* whether -1 is the last index, as it is of arrays without lower bounds */
+    int wraps;   /* whether -1 is the last index, as it is of arrays without lower bounds */
+    int patches; /* whether slices are read and written here */
     int64_t extents[LAPWING_MAX_DIMENSIONS];
 } Elements;
 
@@ -66,11 +68,101 @@ static void* address_of(const Elements* self, const int64_t* index) {
     }
 }
 
+/* A rectangle of elements, and the shape that NumPy gives it. */
+typedef struct {
+    lapwing_range ranges[LAPWING_MAX_DIMENSIONS];
+    npy_intp shape[LAPWING_MAX_DIMENSIONS];
+    int dimensions;
+    int empty;
+} Patch;
+
+static void add_slice(Patch* patch, int d, Py_ssize_t first, Py_ssize_t size, Py_ssize_t step) {
+    patch->ranges[d].first = first;
+    patch->ranges[d].size = (uint64_t)size;
+    patch->ranges[d].stride = step;
+    patch->shape[patch->dimensions++] = size;
+    patch->empty = patch->empty || size == 0;
+}
+
+/* Whether `key` names a patch: slices that step forwards, of which there is at least one, integers within the array,
+ * and one ellipsis at most. All else, errors included, is left to Python. */
+static int patch_of(const Elements* self, PyObject* key, Patch* patch) {
+    PyObject* const* parts = PyTuple_CheckExact(key) ? PySequence_Fast_ITEMS(key) : &key;
+    const Py_ssize_t count = PyTuple_CheckExact(key) ? PyTuple_GET_SIZE(key) : 1;
+    Py_ssize_t k;
+    int ellipsis = 0;
+    int d = 0;
+    if (self->array == NULL || !self->patches) return 0;
+    patch->dimensions = patch->empty = 0;
+    for (k = 0; k < count; ++k) ellipsis += parts[k] == Py_Ellipsis;
+    if (ellipsis > 1 || count - ellipsis > self->dimensions) return 0;
+    for (k = 0; k < count; ++k) {
+        PyObject* const part = parts[k];
+        if (part == Py_Ellipsis) {
+            const int end = self->dimensions - (int)(count - k - 1);
+            for (; d < end; ++d) add_slice(patch, d, 0, self->extents[d], 1);
+            continue;
+        }
+        if (PySlice_Check(part)) {
+            Py_ssize_t first, end, step, size;
+            if (PySlice_Unpack(part, &first, &end, &step) < 0) {
+                PyErr_Clear();
+                return 0;
+            }
+            if (step < 0) return 0;
+            size = PySlice_AdjustIndices(self->extents[d], &first, &end, step);
+            add_slice(patch, d, first, size, step);
+        } else if (PyLong_CheckExact(part)) {
+            int overflow = 0;
+            long long index = PyLong_AsLongLongAndOverflow(part, &overflow);
+            if (index < 0) index += self->extents[d];
+            if (overflow != 0 || index < 0 || index >= self->extents[d]) return 0;
+            patch->ranges[d].first = index;
+            patch->ranges[d].size = 1;
+            patch->ranges[d].stride = 1;
+        } else return 0;
+        ++d;
+    }
+    for (; d < self->dimensions; ++d) add_slice(patch, d, 0, self->extents[d], 1);
+    return patch->dimensions > 0;
+}
+
+/* Whether `array` is contiguous and has the elements of a patch. */
+static int fits(const Elements* self, PyArrayObject* array, const Patch* patch) {
+    return PyArray_IS_C_CONTIGUOUS(array) && PyArray_NDIM(array) == patch->dimensions &&
+           PyArray_CompareLists(PyArray_DIMS(array), patch->shape, patch->dimensions) &&
+           PyArray_EquivTypes(PyArray_DESCR(array), self->type);
+}
+
 /* The exception of a code; always NULL. */
 static PyObject* raise_code(PyObject* self, int code) {
     PyObject* const result = PyObject_CallMethod(self, "_raise", "i", code);
     Py_XDECREF(result);
     return NULL;
+}
+
+/* Reads a patch to `array`, which is given up if that fails. */
+static PyObject* read_patch(PyObject* object, const Patch* patch, PyObject* array) {
+    lapwing_array* const from = ((Elements*)object)->array;
+    void* const memory = PyArray_DATA((PyArrayObject*)array);
+    int code = LAPWING_SUCCESS;
+    if (patch->empty) return array;
+    Py_BEGIN_ALLOW_THREADS code = lapwing_array_get(from, patch->ranges, memory, NULL);
+    Py_END_ALLOW_THREADS if (code == LAPWING_SUCCESS) return array;
+    Py_DECREF(array);
+    return raise_code(object, code);
+}
+
+/* _get_into(key, out): out, or NotImplemented where that takes Python. */
+static PyObject* elements_get_into(PyObject* object, PyObject* const* arguments, Py_ssize_t count) {
+    Elements* const self = (Elements*)object;
+    PyObject* const out = count == 2 ? arguments[1] : Py_None;
+    Patch patch;
+    if (!PyArray_CheckExact(out) || !patch_of(self, arguments[0], &patch) ||
+        !PyArray_ISWRITEABLE((PyArrayObject*)out) || !fits(self, (PyArrayObject*)out, &patch))
+        Py_RETURN_NOTIMPLEMENTED;
+    Py_INCREF(out);
+    return read_patch(object, &patch, out);
 }
 
 static PyObject* elements_get(PyObject* object, PyObject* key) {
@@ -83,7 +175,14 @@ static PyObject* elements_get(PyObject* object, PyObject* key) {
     PyObject* result;
     int code;
     if (self->array == NULL || !index_of(self, key, index)) {
+        Patch patch;
         if (PyErr_Occurred()) return NULL;
+        if (patch_of(self, key, &patch)) {
+            Py_INCREF(self->type);
+            result =
+                PyArray_NewFromDescr(&PyArray_Type, self->type, patch.dimensions, patch.shape, NULL, NULL, 0, NULL);
+            return result == NULL ? NULL : read_patch(object, &patch, result);
+        }
         return PyObject_CallMethod(object, "_get", "(O)", key);
     }
     memory = address_of(self, index);
@@ -128,11 +227,20 @@ static int elements_set(PyObject* object, PyObject* key, PyObject* value) {
     Elements* const self = (Elements*)object;
     int64_t index[LAPWING_MAX_DIMENSIONS];
     double element;
+    Patch patch;
     PyObject* result;
     void* memory;
     int code = LAPWING_SUCCESS;
     if (value == NULL) {
         PyErr_SetString(PyExc_TypeError, "elements of a lapwing.Array cannot be deleted");
+        return -1;
+    }
+    if (PyArray_CheckExact(value) && patch_of(self, key, &patch) && fits(self, (PyArrayObject*)value, &patch)) {
+        lapwing_array* const array = self->array;
+        if (patch.empty) return 0;
+        Py_BEGIN_ALLOW_THREADS code = lapwing_array_put(array, patch.ranges, PyArray_DATA((PyArrayObject*)value), NULL);
+        Py_END_ALLOW_THREADS if (code == LAPWING_SUCCESS) return 0;
+        raise_code(object, code);
         return -1;
     }
     if (self->array == NULL || !index_of(self, key, index) || !number_to(self, value, &element)) {
@@ -162,9 +270,10 @@ static PyObject* elements_bind(PyObject* object, PyObject* arguments) {
     PyArray_Descr* type = NULL;
     PyObject* extents = NULL;
     int wraps = 1;
+    int patches = 1;
     Py_ssize_t d;
-    if (!PyArg_ParseTuple(arguments, "KO&O!p", &address, PyArray_DescrConverter, &type, &PyTuple_Type, &extents,
-                          &wraps))
+    if (!PyArg_ParseTuple(arguments, "KO&O!pp", &address, PyArray_DescrConverter, &type, &PyTuple_Type, &extents,
+                          &wraps, &patches))
         return NULL;
     if (PyTuple_GET_SIZE(extents) > LAPWING_MAX_DIMENSIONS) {
         Py_DECREF(type);
@@ -180,6 +289,7 @@ static PyObject* elements_bind(PyObject* object, PyObject* arguments) {
     }
     self->dimensions = (int)PyTuple_GET_SIZE(extents);
     self->wraps = wraps;
+    self->patches = patches;
     Py_XSETREF(self->type, type);
     self->array = (lapwing_array*)(uintptr_t)address;
     Py_RETURN_NONE;
@@ -197,7 +307,10 @@ static void elements_free(PyObject* object) {
 }
 
 static PyMethodDef elements_methods[] = {
-    {"_bind", elements_bind, METH_VARARGS, "_bind(address, dtype, extents, wraps): elements of this lapwing_array."},
+    {"_bind", elements_bind, METH_VARARGS,
+     "_bind(address, dtype, extents, wraps, patches): elements of this lapwing_array."},
+    {"_get_into", (PyCFunction)(void (*)(void))elements_get_into, METH_FASTCALL,
+     "_get_into(key, out): a patch into an array, or NotImplemented."},
     {"_unbind", elements_unbind, METH_NOARGS, "_unbind(): of none any more."},
     {NULL, NULL, 0, NULL}};
 static PyMappingMethods elements_mapping = {NULL, elements_get, elements_set};
@@ -207,7 +320,7 @@ static PyTypeObject elements_type = {
     .tp_dealloc = elements_free,
     .tp_as_mapping = &elements_mapping,
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
-    .tp_doc = "Reads and writes single elements.",
+    .tp_doc = "Reads and writes elements and patches.",
     .tp_methods = elements_methods,
     .tp_new = PyType_GenericNew,
 };

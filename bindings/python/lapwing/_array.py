@@ -74,7 +74,9 @@ class Array(Arithmetic, Shared, Assignments, Elements):
         check(lib.lapwing_array_stride(self._handle, step))
         self.shape, self.lower, self.step = (tuple(numbers[0:dimensions]) for numbers in (extents, lower, step))
         self._wraps = _index.wraps(self.lower, self.step)
-        self._bind(int(ffi.cast("uintptr_t", self._handle)), self.dtype, self.shape, self._wraps)
+        # What a program's own distribution raises is looked for after each call, in Python.
+        patches = self._wraps and self._callback is None
+        self._bind(int(ffi.cast("uintptr_t", self._handle)), self.dtype, self.shape, self._wraps, patches)
 
     def _positions(self, mesh):
         """The positions, counted from 0, of indices; both in the form of numpy.ix_."""
@@ -169,8 +171,9 @@ class Array(Arithmetic, Shared, Assignments, Elements):
         """Memory of the array as a NumPy array, which it must outlive; `strides` in elements."""
         elements = 1 + sum((n - 1) * stride for n, stride in zip(shape, strides[0 : self.ndim]))
         root = self._views.show(self, memory, elements * self.dtype.itemsize, self.dtype)
-        strides = tuple(n * self.dtype.itemsize for n in strides[0 : self.ndim])
-        return np.lib.stride_tricks.as_strided(root, shape, strides, writeable=writeable)
+        view = np.ndarray(shape, self.dtype, root, 0, tuple(n * self.dtype.itemsize for n in strides[0 : self.ndim]))
+        view.flags.writeable = writeable
+        return view
 
     @property
     def local_indices(self):
@@ -221,10 +224,13 @@ class Array(Arithmetic, Shared, Assignments, Elements):
             if out is not None:
                 target(out, self.dtype, found.shape)[...] = values
                 return out
-        return values if found.shape else values[()]
+        return values[()] if found.scalar and out is None else values
 
     def get(self, key=..., out=None):
         """a[key], into an existing array, which saves an allocation. Local."""
+        read = self._get_into(key, out)
+        if read is not NotImplemented:
+            return read
         found = _index.basic(key, self.shape, self.lower, self.step, "Array.get()")
         if found is None:
             raise TypeError("lapwing.Array.get(): lists and masks are read by a[key]")

@@ -10,10 +10,10 @@ from ._library import ffi
 
 class Basic:
     """Integers and slices: a rectangle. `parts` has a range or an integer per dimension, in the array's indices; `shape` is the shape of
-    NumPy's result, new axes included."""
+    NumPy's result, new axes included; `scalar`, whether that is a number, and not an array without dimensions."""
 
-    def __init__(self, parts, shape):
-        self.parts, self.shape = parts, shape
+    def __init__(self, parts, shape, scalar):
+        self.parts, self.shape, self.scalar = parts, shape, scalar
         self.full = tuple(1 if isinstance(part, int) else len(part) for part in parts)
 
     def ranges(self):
@@ -113,7 +113,7 @@ def basic(key, extents, lower, step, who):
                 f"[{-extents[d] if negative else lower[d]}, {lower[d] + extents[d] * step[d]}){every}"
             )
         parts.append(index)
-    return Basic(parts, tuple(shape))
+    return Basic(parts, tuple(shape), not shape and Ellipsis not in plain)
 
 
 def listed(key, extents, lower, step, who):

@@ -64,6 +64,69 @@ def test_indices_are_numpys(rt, distribution):
             rt.barrier()
 
 
+def random_part(random, n):
+    kind = random.integers(8)
+    if kind == 0:
+        return int(random.integers(-n, n))
+    if kind == 1:
+        return np.int64(random.integers(n))
+    if kind == 2:
+        return slice(None)
+    bounds = [None if random.integers(4) == 0 else int(random.integers(-n - 2, n + 3)) for _ in range(2)]
+    return slice(*bounds, None if random.integers(2) else int(random.choice([-2, -1, 1, 2, 3, n + 1])))
+
+
+def random_key(random, shape):
+    key = [random_part(random, n) for n in shape[: random.integers(1, len(shape) + 1)]]
+    if random.integers(3) == 0:
+        end = random.integers(len(key) + 1)
+        key = key[:end] + [..., *(random_part(random, n) for n in shape[len(shape) - (len(key) - end) :])]
+    return key[0] if len(key) == 1 and random.integers(2) else tuple(key)
+
+
+@pytest.mark.parametrize("shape", [(13,), (7, 10), (4, 5, 6), (2, 3, 4, 3)])
+def test_patches_are_numpys(rt, shape):
+    random = np.random.default_rng(len(shape))  # the same keys on all ranks
+    n = numbers(shape, np.int32)
+    with filled(shape, np.int32) as a:
+        for turn in range(120):
+            key = random_key(random, shape)
+            wanted = n[key]
+            found = a[key]
+            assert type(found) is type(wanted) and found.dtype == n.dtype, key
+            np.testing.assert_array_equal(found, wanted, str(key))
+            if np.ndim(wanted) == 0:
+                continue
+            out = np.full(wanted.shape, -1, n.dtype)
+            assert a.get(key, out=out) is out
+            np.testing.assert_array_equal(out, wanted, str(key))
+            rt.barrier()
+            n[key] = values = np.ascontiguousarray(wanted + 1000 * turn)
+            if rt.rank == turn % rt.size:
+                a[key] = values
+            rt.barrier()
+            np.testing.assert_array_equal(a[...], n, str(key))
+        whole = (slice(None),) * len(shape)
+        writable = np.empty(shape, n.dtype)
+        for out in (writable.astype(float), np.empty((*shape, 1), n.dtype), np.asfortranarray(np.empty((2, *shape), n.dtype))[0], [1]):
+            with pytest.raises(ValueError):
+                a.get(whole, out=out)
+        writable.flags.writeable = False
+        with pytest.raises(ValueError):
+            a.get(whole, out=writable)
+        # Values of other types and shapes are converted and repeated.
+        for values in (np.float64(7), np.full(shape[-1:], 8.0), np.full(shape, 9, ">i4"), 3):
+            rt.barrier()
+            if rt.rank == 0:
+                a[whole] = values
+            rt.barrier()
+            np.testing.assert_array_equal(a[...], np.broadcast_to(values, shape))
+    with pytest.raises(lapwing.Error):
+        a[whole]
+    with pytest.raises(lapwing.Error):
+        a.get(whole, out=np.empty(shape, n.dtype))
+
+
 def test_bad_indices(rt):
     with filled() as a:
         for key in ((7, 0), (0, -11), 7, (0, 0, 0), ([0, 7], [0, 0])):
