@@ -56,23 +56,19 @@ int is_one(const CFI_cdesc_t* value) { return value->rank == 0 ? 1 : 0; }
 // --- patches
 // ----------------------------------------------------------------------------------------------------------
 
+/// `growing`: whether the ranges are ones that patches take.
 int fit_patch(const char* call, const lapwing_array* array, const lapwing_range* ranges, const CFI_cdesc_t& buffer,
-              Fitted& fitted) {
+              Fitted& fitted, bool& growing) {
     int dimensions = 0;
     lapwing_type type = 0;
     if (const int code = lapwing_array_shape(array, &type, &dimensions, nullptr, nullptr)) return code;
+    growing = std::all_of(ranges, ranges + dimensions, [](const lapwing_range& range) { return range.stride > 0; });
     return guarded(call, [&] {
         fortran::require_type(buffer, type, "buffer");
         std::array<std::uint64_t, LAPWING_MAX_DIMENSIONS> sizes{};
         for (std::size_t d = 0; d < static_cast<std::size_t>(dimensions); ++d) sizes[d] = ranges[d].size;
         fitted = fortran::fit(buffer, sizes.data(), static_cast<std::size_t>(dimensions));
     });
-}
-
-bool only_growing(const lapwing_array* array, const lapwing_range* ranges) {
-    int dimensions = 0;
-    (void)lapwing_array_shape(array, nullptr, &dimensions, nullptr, nullptr);
-    return std::all_of(ranges, ranges + dimensions, [](const lapwing_range& range) { return range.stride > 0; });
 }
 
 /// Buffers, and ranges, that patches do not take are slices: those take any stride.
@@ -104,8 +100,8 @@ template <class Get, class SliceGet>
 int move_patch(const char* name, lapwing_array* array, const lapwing_range* ranges, const CFI_cdesc_t& buffer, bool get,
                Get&& call, SliceGet&& slice_call) {
     Fitted fitted;
-    if (const int code = fit_patch(name, array, ranges, buffer, fitted)) return code;
-    const bool forward = only_growing(array, ranges);
+    bool forward = true;
+    if (const int code = fit_patch(name, array, ranges, buffer, fitted, forward)) return code;
     if (forward && fitted.contiguous) return call(fitted.first, nullptr);
     if (forward && fitted.whole && fitted.growing) return call(fitted.first, fitted.strides.data());
     return with_slice(array, ranges, [&](const lapwing_slice* slice) {
@@ -122,9 +118,9 @@ template <class Call>
 int start_patch(const char* name, lapwing_array* array, const lapwing_range* ranges, const CFI_cdesc_t& buffer,
                 Call&& call) {
     Fitted fitted;
-    if (const int code = fit_patch(name, array, ranges, buffer, fitted)) return code;
-    if (!only_growing(array, ranges) || !(fitted.contiguous || (fitted.whole && fitted.growing)))
-        return refuse_start(name, buffer);
+    bool forward = true;
+    if (const int code = fit_patch(name, array, ranges, buffer, fitted, forward)) return code;
+    if (!forward || !(fitted.contiguous || (fitted.whole && fitted.growing))) return refuse_start(name, buffer);
     return call(fitted.first, fitted.contiguous ? nullptr : fitted.strides.data());
 }
 

@@ -365,6 +365,10 @@ class Body:
         else:
             self.step(check)
 
+    def as_int64(self, numbers):
+        """An array of numbers for C; a conversion allocates memory in each call."""
+        return numbers if self.width == "i8" else f"int({numbers}, c_int64_t)"
+
     def add_int(self, argument):
         self.dummy(argument, "integer, intent(in)")
         self.require_count(argument)
@@ -399,7 +403,7 @@ class Body:
             self.before.append(f"if (present({name})) {name}_c = int({name}, c_int64_t)")
             self.call.append(f"{name}_c")
         else:
-            self.call.append(f"int({name}, c_int64_t)")
+            self.call.append(self.as_int64(name) if integer == self.integer else f"int({name}, c_int64_t)")
 
     def add_logicals(self, argument):
         name = argument.name
@@ -437,7 +441,7 @@ class Body:
         name = argument.name
         self.dummy(argument, f"{self.integer}, intent(in)", "(:)")
         self.locals.append(f"integer(c_int64_t) :: {name}_c({MOST})")
-        self.step(f"lapwing_fortran_index(self%handle, size({name}, kind=c_int64_t), int({name}, c_int64_t), '{name}' // c_null_char, {name}_c)")
+        self.step(f"lapwing_fortran_index(self%handle, size({name}, kind=c_int64_t), {self.as_int64(name)}, '{name}' // c_null_char, {name}_c)")
         self.call.append(f"{name}_c")
 
     def triplets(self, optional):
@@ -451,8 +455,8 @@ class Body:
     def add_patch(self, _):
         self.triplets(False)
         self.locals.append(f"type(c_range) :: ranges_c({MOST})")
-        self.step("lapwing_fortran_ranges(self%handle, size(lower, kind=c_int64_t), int(lower, c_int64_t), size(upper, kind=c_int64_t), "
-                  "int(upper, c_int64_t), listed(stride_c), stride_c, ranges_c)")
+        self.step(f"lapwing_fortran_ranges(self%handle, size(lower, kind=c_int64_t), {self.as_int64('lower')}, size(upper, kind=c_int64_t), "
+                  f"{self.as_int64('upper')}, listed(stride_c), stride_c, ranges_c)")
         self.call.append("ranges_c")
 
     def add_parts(self, _):

@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <span>
+#include <vector>
 
 namespace lapwing::detail::bindings::fortran {
 namespace {
@@ -132,7 +134,7 @@ void Contiguous::copy_back() {
 Fitted fit(const CFI_cdesc_t& buffer, const std::uint64_t* sizes, std::size_t dimensions) {
     Fitted fitted;
     fitted.first = buffer.base_addr;
-    const std::vector<std::uint64_t> wanted(sizes, sizes + dimensions);
+    const std::span wanted{sizes, dimensions};
     std::uint64_t all = 1;
     for (const std::uint64_t size : wanted) all *= size;
     const auto refuse = [&] {
