@@ -1,9 +1,12 @@
-// binding/fortran: patches through the Fortran module beside C++, and loops over own elements beside a plain array.
+// binding/fortran: patches through the Fortran module beside C++, on one team, and loops over own elements beside a
+// plain array.
 #include "harness.hpp"
+
+#include "bindings/c/runtime.hpp"
 
 #include <lapwing/distribution.hpp>
 #include <lapwing/global_array.hpp>
-#include <lapwing/runtime.hpp>
+#include <lapwing/lapwing.h>
 
 #include <cstdint>
 #include <string>
@@ -11,7 +14,7 @@
 
 extern "C" {
 // Of binding_fortran.f90.
-void lapwing_bench_fortran_start(std::int64_t columns, std::int64_t rows);
+lapwing_runtime* lapwing_bench_fortran_start(std::int64_t columns, std::int64_t rows);
 void lapwing_bench_fortran_get(std::int64_t first, std::int64_t rows);
 void lapwing_bench_fortran_put(std::int64_t first, std::int64_t rows);
 void lapwing_bench_fortran_release();
@@ -28,22 +31,21 @@ constexpr std::int64_t columns = 512; ///< a row is 4 KiB
 constexpr std::int64_t rows = 512;    ///< of each rank
 
 void binding_fortran(Context& context) {
-    Runtime runtime;
-    GlobalArray<double, 2> a{runtime, {rows * runtime.size(), columns}, Block{.grid = {0, 1}}};
-    lapwing_bench_fortran_start(columns, rows);
-    const Route route = context.measure_against(runtime);
+    Team& team = detail::bindings::team_of(lapwing_bench_fortran_start(columns, rows));
+    GlobalArray<double, 2> a{team, {rows * team.size(), columns}, Block{.grid = {0, 1}}};
+    const Route route = context.measure_against(team);
     const std::int64_t first = route.target.value * rows;
     std::vector<double> buffer(static_cast<std::size_t>(rows * columns));
 
     const auto subject = [&](const char* language, auto step, auto release) {
-        return Subject{.name = language, .run = [&runtime, step, release](std::uint64_t iterations) {
-                           return alone(runtime, [&] {
+        return Subject{.name = language, .run = [&team, step, release](std::uint64_t iterations) {
+                           return alone(team, [&] {
                                for (std::uint64_t i = 0; i < iterations; ++i) step();
                                release();
                            });
                        }};
     };
-    const auto in_cpp = [&](auto step) { return subject("C++", step, [&] { runtime.release(); }); };
+    const auto in_cpp = [&](auto step) { return subject("C++", step, [&] { team.release(); }); };
     const auto in_fortran = [&](auto step) {
         return subject("Fortran", step, [] { lapwing_bench_fortran_release(); });
     };
@@ -62,8 +64,8 @@ void binding_fortran(Context& context) {
 
     context.set_path("self");
     const auto loop = [&](const char* name, double (*run)(std::int64_t)) {
-        return Subject{.name = name, .run = [&runtime, run](std::uint64_t iterations) {
-                           return alone(runtime, [&] {
+        return Subject{.name = name, .run = [&team, run](std::uint64_t iterations) {
+                           return alone(team, [&] {
                                double sum = run(static_cast<std::int64_t>(iterations));
                                keep(sum);
                            });
@@ -73,9 +75,8 @@ void binding_fortran(Context& context) {
                     {loop("plain array", lapwing_bench_fortran_loop_plain)});
     context.compare("loop by global indices", microseconds(), loop("associate", lapwing_bench_fortran_loop_local),
                     {loop("plain array", lapwing_bench_fortran_loop_plain)});
-    lapwing_bench_fortran_finish();
     a.close();
-    runtime.close();
+    lapwing_bench_fortran_finish();
 }
 
 const Registration registration{{.name = "binding/fortran",

@@ -1,6 +1,6 @@
 !> What benchmarks/binding_fortran.cpp calls: the same patches and loops in Fortran.
 module binding_fortran_subjects
-    use, intrinsic :: iso_c_binding, only: c_int64_t, c_double
+    use, intrinsic :: iso_c_binding, only: c_int64_t, c_double, c_ptr
     use mpi_f08, only: MPI_COMM_WORLD
     use lapwing
     implicit none
@@ -12,8 +12,8 @@ module binding_fortran_subjects
 
 contains
 
-    !> Collective. `rows` rows of `columns` elements a rank, neighbours within a row.
-    subroutine start(columns, rows) bind(C, name='lapwing_bench_fortran_start')
+    !> Collective. `rows` rows of `columns` elements a rank, neighbours within a row. Returns C's handle of the runtime.
+    type(c_ptr) function start(columns, rows) bind(C, name='lapwing_bench_fortran_start')
         integer(c_int64_t), value :: columns, rows
         real(c_double), pointer :: own(:, :)
 
@@ -26,7 +26,8 @@ contains
         plain = 1
         buffer = 2
         call runtime%barrier()
-    end subroutine
+        start = runtime%c_handle()
+    end function
 
     !> `rows` whole rows from row `first` on, which counts from 1.
     subroutine get(first, rows) bind(C, name='lapwing_bench_fortran_get')

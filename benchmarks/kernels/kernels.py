@@ -14,26 +14,33 @@ def _slices(ranges, moved=0, wider=0):
     return tuple(slice(one.start - start - wider, one.stop - start + wider) for one, start in zip(ranges, moved or (0,) * len(ranges)))
 
 
-def sobel(image, edges):
-    """The strength of edges; the outermost pixels stay as they are. Collective."""
+def sobel(image, edges, strip=32):
+    """The strength of edges; the outermost pixels stay as they are. `strip`: rows at a time, which a processor's cache holds. Collective."""
     for own in edges.domains():
         inner = _inner(own, edges.shape)
         if inner is None:
             continue
-        p = image[_slices(inner, wider=1)].astype(np.int16)
-        # Sums in one direction, and differences of them in the other.
-        rows = p[:, :-2] + 2 * p[:, 1:-1] + p[:, 2:]
-        columns = p[:-2] + 2 * p[1:-1] + p[2:]
-        down = (rows[2:] - rows[:-2]).astype(np.float32)
-        across = (columns[:, 2:] - columns[:, :-2]).astype(np.float32)
-        # All of it is exact below 2^24; a root is that of a square, or far enough from a whole number.
-        down *= down
-        across *= across
-        down += across
-        np.sqrt(down, out=down)
-        np.minimum(down, 255, out=down)
-        edges.local[_slices(inner, [one.start for one in own])] = down
+        pixels = image[_slices(inner, wider=1)]
+        to = edges.local[_slices(inner, [one.start for one in own])]
+        for i in range(0, len(to), strip):
+            to[i : i + strip] = _strength(pixels[i : i + strip + 2].astype(np.int16))
+        del to
     edges.barrier()
+
+
+def _strength(p):
+    # Sums in one direction, and differences of them in the other.
+    rows, columns = p[:, :-2] + p[:, 2:], p[:-2] + p[2:]
+    for _ in range(2):
+        rows += p[:, 1:-1]
+        columns += p[1:-1]
+    down, across = np.subtract(rows[2:], rows[:-2], dtype=np.float32), np.subtract(columns[:, 2:], columns[:, :-2], dtype=np.float32)
+    # All of it is exact below 2^24; a root is that of a square, or far enough from a whole number.
+    down *= down
+    across *= across
+    down += across
+    np.sqrt(down, out=down)
+    return np.minimum(down, 255, out=down)
 
 
 def transpose(a, b):
@@ -49,32 +56,39 @@ def initial_temperature(n, i, j, k):
     return np.where(i == 0, 100.0, np.where(ball, 80.0, 0.0))
 
 
-def heat(now, next, steps):
-    """`steps` steps of the seven-point stencil from `now`, with `next` as work space: the array that has the result, and the other. Collective."""
+def heat(now, next, steps, planes=4):
+    """`steps` steps of the seven-point stencil from `now`, with `next` as work space: the array that has the result, and the other. `planes`: at a
+    time, which a processor's cache holds. Collective."""
     for _ in range(steps):
         for own in next.domains():
             inner = _inner(own, next.shape)
             if inner is None:
                 continue
-            p = now[_slices(inner, wider=1)]
+            block = now[_slices(inner, wider=1)]
             to = next.local[_slices(inner, [one.start for one in own])]
-            sums = np.empty(to.shape[1:])
-            # A plane at a time: what is between stays in the processor's cache.
-            for i in range(len(to)):
-                here, new = p[i + 1], to[i]
-                np.add(p[i, 1:-1, 1:-1], p[i + 2, 1:-1, 1:-1], out=new)
-                np.add(here[:-2, 1:-1], here[2:, 1:-1], out=sums)
-                new += sums
-                np.add(here[1:-1, :-2], here[1:-1, 2:], out=sums)
-                new += sums
-                np.multiply(here[1:-1, 1:-1], 6.0, out=sums)
-                new -= sums
-                new *= 0.15
-                new += here[1:-1, 1:-1]
+            for i in range(0, len(to), planes):
+                to[i : i + planes] = _diffused(block[i : i + planes + 2])
             del to
         now.barrier()
         now, next = next, now
     return now, next
+
+
+def _diffused(block):
+    # As one row: neighbours in each direction are a fixed distance apart. What is computed at the edges is left out.
+    p, plane, row = block.reshape(-1), block[0].size, block.shape[2]
+    here = slice(plane, len(p) - plane)
+
+    def beside(distance):
+        return p[here.start + distance : here.stop + distance]
+
+    new, sums = beside(-plane) + beside(plane), beside(-row) + beside(row)
+    new += sums
+    new += np.add(beside(-1), beside(1), out=sums)
+    new -= np.multiply(p[here], 6.0, out=sums)
+    new *= 0.15
+    new += p[here]
+    return new.reshape(-1, *block.shape[1:])[:, 1:-1, 1:-1]
 
 
 class Products:
@@ -83,29 +97,23 @@ class Products:
     def __init__(self, row_start, column, value, x):
         own = x.domains()
         rows = own[0][0] if own else range(0)
-        counts = np.diff(row_start)[rows.start : rows.stop]
-        # The k-th entries of all rows that have so many are added at once: each row is summed up in the order of its columns.
-        self._order = np.argsort(-counts, kind="stable")
-        self._entries, starts = [], np.asarray(row_start)[rows.start : rows.stop][self._order]
-        for k in range(int(counts.max()) if len(counts) else 0):
-            at = starts[: np.count_nonzero(counts > k)] + k
-            self._entries.append((column[at], value[at]))
+        entries = slice(row_start[rows.start], row_start[rows.stop])
+        self._row = np.repeat(np.arange(len(rows)), np.diff(row_start)[rows.start : rows.stop])
+        self._column, self._value, self._rows = column[entries], value[entries], len(rows)
 
-    def __call__(self, x, y):
-        """y = A x for the rank's own rows. x must be complete; y is a NumPy array."""
-        whole = x[...]
-        sums = np.zeros(len(self._order))
-        for column, value in self._entries:
-            sums[: len(column)] += value * whole[column]
-        y[self._order] = sums
+    def __call__(self, x):
+        """A x for the rank's own rows; x must be complete."""
+        products = x[...].take(self._column)
+        products *= self._value
+        # Adds them in their order.
+        return np.bincount(self._row, products, self._rows)
 
 
 def power_iteration(products, x, iterations):
     """x = A x / |A x|, in the maximum norm; how much each product has grown. Collective."""
     own, growth = x.local, []
-    y = np.empty(len(own))
     for _ in range(iterations):
-        products(x, y)
+        y = products(x)
         # After it no rank reads the old x any more.
         norm = x.runtime.max(np.array([np.abs(y).max(initial=0)]))[0]
         np.divide(y, norm, out=own)
