@@ -17,7 +17,24 @@
 #include <cstring>
 #include <type_traits>
 
+struct lapwing::detail::window::NumberAtomics {
+    static void fetch(Window& window, mpi::AtomicOperation operation, mpi::AtomicType type, Rank rank, Offset offset,
+                      const void* operand, void* before, std::memory_order order) {
+        window.atomic_fetch(operation, type, rank, offset, operand, before, order);
+    }
+    static void compare_swap(Window& window, mpi::AtomicType type, Rank rank, Offset offset, const void* expected,
+                             const void* desired, void* before, std::memory_order order) {
+        window.atomic_compare_swap(type, rank, offset, expected, desired, before, order);
+    }
+    static void update(Window& window, mpi::AtomicOperation operation, mpi::AtomicType type, Rank rank, Offset offset,
+                       const void* operand) {
+        window.atomic_update(operation, type, rank, offset, operand);
+    }
+};
+
 namespace lapwing::detail::bindings {
+
+using window::NumberAtomics;
 
 mpi::AtomicOperation atomic_operation_of(int operation, int count, lapwing_type type) {
     require_constant(operation, count, "operation",
@@ -69,6 +86,23 @@ T value_at(const void* memory) {
     return value;
 }
 
+/// A number of 4 or 8 bytes: a copy, since the caller's memory need not be aligned, and results may overwrite it.
+struct Word {
+    Word() noexcept = default;
+    Word(lapwing_type type, const void* memory) noexcept { copy(&bytes, memory, type); }
+    void copy_to(void* memory, lapwing_type type) const noexcept {
+        if (memory != nullptr) copy(memory, &bytes, type);
+    }
+
+    std::uint64_t bytes = 0;
+
+private:
+    static void copy(void* to, const void* from, lapwing_type type) noexcept {
+        if (size_of(type) == 8) std::memcpy(to, from, 8); // of a known size: no call
+        else std::memcpy(to, from, 4);
+    }
+};
+
 template <class T>
 constexpr bool is_complex = std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>;
 
@@ -114,6 +148,12 @@ void fetch_value(Window& window, int operation, lapwing_type type, Rank rank, Of
     const std::memory_order how = order_of(order);
     const bool reads = what == mpi::AtomicOperation::read;
     if (!reads) require_pointer(operand, "operand");
+    if (const auto number = find_atomic_type(type)) {
+        const Word value = reads ? Word{} : Word{type, operand};
+        Word result;
+        NumberAtomics::fetch(window, what, *number, rank, offset, &value.bytes, &result.bytes, how);
+        return result.copy_to(before, type);
+    }
     with_atomic(type, [&]<class T>(T) {
         const T result = fetch(window, what, rank, offset, reads ? T{} : value_at<T>(operand), how);
         if (before != nullptr) std::memcpy(before, &result, sizeof result);
@@ -125,6 +165,13 @@ void compare_swap_value(Window& window, lapwing_type type, Rank rank, Offset off
     const std::memory_order how = order_of(order);
     require_pointer(expected, "expected");
     require_pointer(desired, "desired");
+    if (const auto number = find_atomic_type(type)) {
+        const Word old{type, expected};
+        const Word fresh{type, desired};
+        Word result;
+        NumberAtomics::compare_swap(window, *number, rank, offset, &old.bytes, &fresh.bytes, &result.bytes, how);
+        return result.copy_to(before, type);
+    }
     with_atomic(type, [&]<class T>(T) {
         const T result = window.compare_swap(rank, offset, value_at<T>(expected), value_at<T>(desired), how);
         if (before != nullptr) std::memcpy(before, &result, sizeof result);
@@ -134,6 +181,10 @@ void compare_swap_value(Window& window, lapwing_type type, Rank rank, Offset off
 void update_value(Window& window, int operation, lapwing_type type, Rank rank, Offset offset, const void* operand) {
     const mpi::AtomicOperation what = atomic_operation_of(operation, 6, type);
     require_pointer(operand, "operand");
+    if (const auto number = find_atomic_type(type)) {
+        const Word value{type, operand};
+        return NumberAtomics::update(window, what, *number, rank, offset, &value.bytes);
+    }
     with_atomic(type, [&]<class T>(T) { update(window, what, rank, offset, value_at<T>(operand)); });
 }
 

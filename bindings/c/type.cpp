@@ -130,7 +130,7 @@ void throw_no_number(lapwing_type type, const char* needed) {
     throw UsageError{fmt::format("values of type {} have no such operation; it is for {}", text_of(type), needed)};
 }
 
-mpi::AtomicType atomic_type_of(lapwing_type type) {
+std::optional<mpi::AtomicType> find_atomic_type(lapwing_type type) noexcept {
     switch (type) {
     case LAPWING_INT32: return mpi::AtomicType::int32;
     case LAPWING_UINT32: return mpi::AtomicType::uint32;
@@ -138,9 +138,13 @@ mpi::AtomicType atomic_type_of(lapwing_type type) {
     case LAPWING_UINT64: return mpi::AtomicType::uint64;
     case LAPWING_FLOAT: return mpi::AtomicType::float32;
     case LAPWING_DOUBLE: return mpi::AtomicType::float64;
-    default:
-        throw_no_number(type, "integers and floating point of 4 and 8 bytes; others have atomics on single values");
+    default: return {};
     }
+}
+
+mpi::AtomicType atomic_type_of(lapwing_type type) {
+    if (const auto found = find_atomic_type(type)) return *found;
+    throw_no_number(type, "integers and floating point of 4 and 8 bytes; others have atomics on single values");
 }
 
 } // namespace lapwing::detail::bindings

@@ -11,6 +11,7 @@
 #include <complex>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <type_traits>
 
@@ -29,6 +30,8 @@ void require_type(lapwing_type type);
 /// What lists of atomics work on. Throws UsageError for types of other sizes than 4 and 8 bytes, or that are not real
 /// numbers.
 [[nodiscard]] mpi::AtomicType atomic_type_of(lapwing_type type);
+/// Nothing for the types that it refuses.
+[[nodiscard]] std::optional<mpi::AtomicType> find_atomic_type(lapwing_type type) noexcept;
 [[noreturn]] void throw_no_number(lapwing_type type, const char* needed);
 
 /// Calls `function(T{})` with a value of the real number type `type`. Throws UsageError for others.

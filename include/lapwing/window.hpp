@@ -612,6 +612,7 @@ private:
                        const void* operand);
     template <detail::window::BitsAtomicValue T, class W>
     friend class detail::window::BitsAtomics;
+    friend struct detail::window::NumberAtomics;
     /// One atomic on 16 bytes, carried out by the target itself, at any offset; returns the value from before.
     [[nodiscard]] detail::window::WideValue wide_atomic(const detail::window::WideAtomic& atomic, Rank target,
                                                         Offset offset, const detail::window::WideValue& operand,

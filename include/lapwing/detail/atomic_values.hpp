@@ -139,6 +139,9 @@ struct WideAtomic {
 };
 
 /// Atomics on values that travel as bits. `W` is Window, once it is complete.
+/// Atomics of a window on numbers whose type is known at run time.
+struct NumberAtomics;
+
 template <BitsAtomicValue T, class W>
 class BitsAtomics {
 public:
