@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 namespace lapwing::detail::cache {
 namespace {
@@ -40,6 +41,8 @@ void FilledHotPages::lay_out(const PageCacheLayout& layout, std::uint64_t larges
     found_lately_ = found_entries_.data();
     runs_of_pages_ = runs_of_pages_entries_.data();
     stretch_ = {};
+    latest_ = {};
+    near_end_ = 0;
 }
 
 void FilledHotPages::enter_reads(std::uint64_t page, std::uint64_t epoch, const std::byte* data,
@@ -58,10 +61,15 @@ void FilledHotPages::enter_reads(std::uint64_t page, std::uint64_t epoch, const 
 }
 
 void FilledHotPages::enter_writes(std::uint64_t page, std::byte* data, std::span<std::uint64_t> dirty_bits) noexcept {
-    if (!writes_allowed_) return;
+    if (allowed_ == InlineWrites::none) return;
+    const WriteEntry fresh{page, data, reinterpret_cast<std::uint8_t*>(dirty_bits.data())};
+    if (allowed_ == InlineWrites::with_copies) {
+        latest_ = fresh;
+        return;
+    }
     WriteEntry& entry = writes_[slot(page, write_mask_)];
     leave_stretch(entry.page);
-    entry = {page, data, reinterpret_cast<std::uint8_t*>(dirty_bits.data())};
+    entry = fresh;
 }
 
 void FilledHotPages::leave_reads(std::uint64_t page) noexcept {
@@ -73,15 +81,17 @@ void FilledHotPages::leave_reads(std::uint64_t page) noexcept {
 
 void FilledHotPages::leave_writes(std::uint64_t page) noexcept {
     leave_stretch(page);
+    if (latest_.page == page) latest_ = {};
     WriteEntry& entry = writes_[slot(page, write_mask_)];
     if (entry.page == page) entry.page = no_page;
 }
 
-void FilledHotPages::allow_writes(bool allowed) noexcept {
-    writes_allowed_ = allowed;
-    if (allowed) return;
+void FilledHotPages::allow_writes(InlineWrites allowed) noexcept {
+    allowed_ = allowed;
     std::ranges::fill(write_entries_, WriteEntry{});
     stretch_ = {};
+    latest_ = {};
+    near_end_ = 0;
 }
 
 bool FilledHotPages::take_reads(std::uint64_t page) noexcept {
@@ -95,6 +105,7 @@ void FilledHotPages::collect_hits(support::Statistics& statistics) noexcept {
     const std::uint64_t hits = hits_ + write_hits_;
     statistics.add(Counter::cache_hits, hits - collected_hits_);
     collected_hits_ = hits;
+    statistics.add(Counter::prefetch_writes, copy_writes_ - std::exchange(collected_copy_writes_, copy_writes_));
 }
 
 std::uint64_t FilledHotPages::bytes_of(std::size_t reads, std::size_t writes) noexcept {

@@ -16,6 +16,13 @@ namespace lapwing::detail::cache {
 using window::HotPageTable;
 class CachedPages;
 
+/// Which writes may go to pages without the cache's knowledge.
+enum class InlineWrites : std::uint8_t {
+    none,
+    with_copies, ///< those that store in the copies beside the cache, too, or know that there are none
+    all,         ///< there are no such copies
+};
+
 /// The hot-page table as its cache sees it: decides which of the cache's pages element accesses reach directly.
 class FilledHotPages final : public HotPageTable {
 public:
@@ -36,8 +43,8 @@ public:
     /// From now on they are not.
     void leave_reads(std::uint64_t page) noexcept;
     void leave_writes(std::uint64_t page) noexcept;
-    /// Whether pages are entered for writing. If not, those entered before are removed.
-    void allow_writes(bool allowed) noexcept;
+    /// From now on pages are entered for these writes; those entered before are removed.
+    void allow_writes(InlineWrites allowed) noexcept;
     /// Whether the page may be read directly in this epoch; the next read enters it again.
     [[nodiscard]] bool take_reads(std::uint64_t page) noexcept;
 
@@ -47,7 +54,8 @@ public:
         return entry.page == page && entry.epoch == epoch && entry.valid != 0;
     }
     [[nodiscard]] bool serves_writes(std::uint64_t page) const noexcept {
-        return writes_[slot(page, write_mask_)].page == page;
+        return writes_[slot(page, write_mask_)].page == page || latest_.page == page ||
+               (stretch_.count != 0 && stretch_.page == page);
     }
     /// Called by the table's thread: everything in it refers to these pages and may be used. Aborts the process
     /// otherwise, in builds with internal assertions.
@@ -70,7 +78,8 @@ private:
     std::vector<std::uint64_t> found_entries_;
     std::vector<RunsOfPage> runs_of_pages_entries_;
     std::uint64_t collected_hits_ = 0;
-    bool writes_allowed_ = true;
+    std::uint64_t collected_copy_writes_ = 0;
+    InlineWrites allowed_ = InlineWrites::all;
 };
 
 } // namespace lapwing::detail::cache

@@ -54,8 +54,8 @@ public:
     PageCache& operator=(const PageCache&) = delete;
 
     [[nodiscard]] HotPageTable& hot_pages() noexcept { return pages_.hot_pages(); }
-    /// Whether bytes may be written through the hot-page table; if not, all writes are put().
-    void allow_inline_writes(bool allowed) noexcept { pages_.hot_pages().allow_writes(allowed); }
+    /// What may be written through the hot-page table; all other writes are put().
+    void allow_inline_writes(InlineWrites allowed) noexcept { pages_.hot_pages().allow_writes(allowed); }
 
     void get(Rank rank, Offset offset, std::span<std::byte> destination);
     /// Complete locally on return, as all puts here are.

@@ -79,14 +79,16 @@ void FilledHotPages::validate(const CachedPages& pages) const {
                            readable(frame, granule << granule_shift_, (granule + 1) << granule_shift_));
     }
     // What is written directly goes to the page's mask.
-    for (const WriteEntry& entry : write_entries_) {
-        if (entry.page == no_page) continue;
-        LAPWING_ASSERT(writes_allowed_);
+    const auto check_write_entry = [&](const WriteEntry& entry, InlineWrites needed) {
+        if (entry.page == no_page) return;
+        LAPWING_ASSERT(allowed_ == needed);
         const Frame frame = pages.find(entry.page);
         LAPWING_ASSERT(frame != no_frame && entry.data == pages.data(frame) && pages[frame].dirty != DirtyPages::none);
         LAPWING_ASSERT(entry.dirty ==
                        reinterpret_cast<const std::uint8_t*>(pages.dirty().bits(pages[frame].dirty).data()));
-    }
+    };
+    for (const WriteEntry& entry : write_entries_) check_write_entry(entry, InlineWrites::all);
+    check_write_entry(latest_, InlineWrites::with_copies);
     // A run is in a page of the table, which knows of it.
     std::size_t known = 0;
     for (std::size_t place = 0; place < read_entries_.size(); ++place)
@@ -101,6 +103,7 @@ void FilledHotPages::validate(const CachedPages& pages) const {
     LAPWING_ASSERT(known == static_cast<std::size_t>(
                                 std::ranges::count_if(run_entries_, [](const Run& run) { return run.count != 0; })));
     if (stretch_.count == 0) return;
+    LAPWING_ASSERT(allowed_ == (stretch_.version == nullptr ? InlineWrites::all : InlineWrites::with_copies));
     const Frame frame = pages.find(stretch_.page);
     LAPWING_ASSERT(frame != no_frame && stretch_.within < page_bytes_);
     LAPWING_ASSERT(stretch_.write == pages.data(frame) && pages[frame].dirty != DirtyPages::none);

@@ -27,7 +27,7 @@ WindowCache::WindowCache(window::WindowState& window, CacheMode mode, CacheAcqui
       configuration_{configuration},
       budget_{budget},
       advised_{std::move(advised)},
-      inline_writes_{inline_writes_allowed(true)} {
+      inline_writes_{inline_writes(false)} {
     budget_.enter(*this);
 }
 
@@ -46,9 +46,11 @@ void WindowCache::for_each_thread(Function&& function) const {
         if (OfThread* const found = threads_[thread].load(std::memory_order_acquire)) function(*found);
 }
 
-bool WindowCache::inline_writes_allowed(bool wanted) const noexcept {
+InlineWrites WindowCache::inline_writes(bool has_copies) const noexcept {
     // Another thread that gives up the cache could not stop them, unless no two threads call at a time.
-    return wanted && (!advised_.mode || (configuration_.alone && !given_up_.load(std::memory_order_relaxed)));
+    const bool allowed = !advised_.mode || (configuration_.alone && !given_up_.load(std::memory_order_relaxed));
+    if (!allowed) return InlineWrites::none;
+    return has_copies ? InlineWrites::with_copies : InlineWrites::all;
 }
 
 bool WindowCache::becomes_user() noexcept {
@@ -74,7 +76,7 @@ void WindowCache::give_up() {
     for_each_thread([this](OfThread& thread) {
         const support::BiasedMutex::Guard guard{thread.mutex};
         if (thread.pages == nullptr) return;
-        if (configuration_.alone) thread.pages->allow_inline_writes(false);
+        if (configuration_.alone) thread.pages->allow_inline_writes(InlineWrites::none);
         thread.pages->write_back_for_another_thread();
     });
     invalidate();
@@ -340,8 +342,8 @@ void WindowCache::validate_mine() {
     own->pages->validate();
 }
 
-void WindowCache::allow_inline_writes(bool wanted) {
-    const bool allowed = inline_writes_allowed(wanted);
+void WindowCache::set_copies_beside(bool any) {
+    const InlineWrites allowed = inline_writes(any);
     inline_writes_.store(allowed, std::memory_order_relaxed);
     for_each_thread([allowed](OfThread& thread) {
         const support::BiasedMutex::Guard guard{thread.mutex};

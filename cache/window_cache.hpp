@@ -74,7 +74,7 @@ public:
         if (OfThread* const own = existing()) begin_epoch(own->epoch);
     }
     void invalidate() override;
-    void allow_inline_writes(bool wanted) override;
+    void set_copies_beside(bool any) override;
     void collect_statistics() override;
     [[nodiscard]] const window::HotPageTables& hot_pages() const noexcept override { return hot_pages_; }
 
@@ -115,7 +115,7 @@ private:
         return !advised_.mode || user_.load(std::memory_order_relaxed) == support::thread_number() || becomes_user();
     }
     [[nodiscard]] bool becomes_user() noexcept;
-    [[nodiscard]] bool inline_writes_allowed(bool wanted) const noexcept;
+    [[nodiscard]] InlineWrites inline_writes(bool has_copies) const noexcept;
     /// On return all bytes are written back that any thread had written when this was called, and all threads bypass
     /// the cache.
     void give_up();
@@ -146,7 +146,7 @@ private:
     std::atomic<unsigned> user_{no_thread}; ///< with an advised mode: the one thread that uses the cache
     std::atomic<bool> given_up_{false};
     std::atomic<std::uint64_t> epoch_{0};
-    std::atomic<bool> inline_writes_;
+    std::atomic<InlineWrites> inline_writes_;
     window::HotPageTables hot_pages_;
     /// Each is written once, by the thread with that number.
     std::array<std::atomic<OfThread*>, support::numbered_threads> threads_{};

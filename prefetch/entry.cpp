@@ -5,6 +5,9 @@
 #include <lapwing/detail/layout_cursor.hpp>
 #include <lapwing/plan.hpp>
 
+#include <algorithm>
+#include <iterator>
+
 namespace lapwing::detail::prefetching {
 namespace {
 
@@ -45,6 +48,25 @@ std::uint64_t Entry::list_runs() {
     for (std::size_t k = 1; k < runs_.size(); ++k)
         disjoint_ = disjoint_ && runs_[k - 1].offset + runs_[k - 1].bytes <= runs_[k].offset;
     return runs_.size() * sizeof(Run);
+}
+
+void Entry::reduce(std::uint64_t offset, window::HotPageCopies& around) const noexcept {
+    const auto after = std::ranges::upper_bound(runs_, offset, {}, &Run::offset);
+    if (after != runs_.end()) around.after = std::min(around.after, after->offset - offset);
+    if (after != runs_.begin()) {
+        const Run& run = *std::prev(after);
+        const std::uint64_t within = offset - run.offset;
+        if (within >= run.bytes) {
+            around.before = std::min(around.before, within - run.bytes);
+        } else if (around.copy == nullptr) {
+            around.before = std::min(around.before, within);
+            around.after = std::min(around.after, run.bytes - within);
+            around.copy = run.copy + within;
+        } else {
+            around.after = 0; // there are two copies
+        }
+    }
+    if (!disjoint_) around.after = 0;
 }
 
 } // namespace lapwing::detail::prefetching

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <lapwing/completion.hpp>
+#include <lapwing/detail/hot_pages.hpp>
 #include <lapwing/layout.hpp>
 #include <lapwing/prefetch_options.hpp>
 #include <lapwing/rank.hpp>
@@ -48,6 +49,10 @@ public:
     /// Calls `function(copy, offset, bytes)` for the copies of bytes [begin, end) of the owner's segment, run by run.
     template <class Function>
     void for_copies(std::uint64_t begin, std::uint64_t end, Function&& function);
+    /// After list_runs(). Reduces `around`, what is known of the bytes around an offset of the owner's segment, to what
+    /// these copies leave of it, or add: bytes of which none has a copy, or which lie in a copy as they do in the
+    /// segment.
+    void reduce(std::uint64_t offset, window::HotPageCopies& around) const noexcept;
 
 private:
     /// A run of bytes that is contiguous in the segment and in the copy.

@@ -43,7 +43,8 @@ private:
     std::uint64_t number_;
 };
 
-EntryBuffer::EntryBuffer(Window& window, const PrefetchOptions& options) : window_{window.state()}, options_{options} {
+EntryBuffer::EntryBuffer(Window& window, const PrefetchOptions& options, Eviction eviction)
+    : window_{window.state()}, options_{options}, eviction_{eviction} {
     window_.order().copies().add(*this);
 }
 
@@ -72,6 +73,7 @@ void EntryBuffer::window_closes() noexcept {
 
 void EntryBuffer::clear() noexcept {
     state_.expire();
+    window_.order().copies().forget_places();
     under_way_.clear();
     entries_.clear();
     by_owner_.clear();
@@ -115,6 +117,7 @@ std::byte* EntryBuffer::add(std::uint64_t bytes, std::vector<Slice> slices, std:
 
     const support::BiasedMutex::Guard lock{mutex_};
     finish_under_way();
+    window_.order().copies().forget_places(); // what had no copy may have one now
     entries_.insert(entries_.end(), std::make_move_iterator(entries.begin()), std::make_move_iterator(entries.end()));
     by_owner_.resize(entries_.size());
     std::iota(by_owner_.begin(), by_owner_.end(), 0U);
@@ -140,8 +143,7 @@ void EntryBuffer::start(Which which) {
     LAPWING_ASSERT(filling_ == 0 && under_way_.empty() && completed_ == 0); // of one fill at a time
     LAPWING_ASSERT(by_owner_.size() == entries_.size());
     filling_ = state_.wanted();
-    state_.begin_fill();
-    note_fill();
+    filled_at_ = window_.order().copies().change();
     if (which == Which::all) {
         lost_.clear();
         for (Entry& entry : entries_) entry.set_filled(false); // until the end of this fill
@@ -150,7 +152,7 @@ void EntryBuffer::start(Which which) {
     std::uint64_t bytes = 0;
     std::uint64_t transfers = 0;
     try {
-        write_back_cache();
+        begin_fill();
         for (Entry& entry : entries_) {
             if (entry.filled()) continue;
             // Their book-keeping is memory, too.
@@ -172,6 +174,12 @@ void EntryBuffer::start(Which which) {
     window_.statistics().add(Counter::prefetch_bytes, bytes);
 }
 
+void EntryBuffer::begin_fill() {
+    state_.begin_fill();
+    window_.order().copies().forget_places_of_others();
+    if (window::RemoteCache* const cache = window_.cache()) cache->write_back();
+}
+
 bool EntryBuffer::test_all() {
     for (; completed_ < under_way_.size(); ++completed_)
         if (!pipeline::test_first(std::span{under_way_}.subspan(completed_))) return false;
@@ -184,7 +192,7 @@ void EntryBuffer::finish_all() {
     std::vector<Completion> under_way = std::exchange(under_way_, {});
     pipeline::wait_round_robin(window_.team_state(), std::span{under_way}.subspan(std::exchange(completed_, 0)));
     for (Entry& entry : entries_) entry.set_filled(true);
-    note_fill();
+    filled_at_ = window_.order().copies().change();
     state_.end_fill(number);
 }
 
@@ -231,14 +239,13 @@ void EntryBuffer::refresh() {
 
 void EntryBuffer::renew() {
     finish_under_way();
-    state_.begin_fill();
+    begin_fill();
     repair();
     fill(Which::unfilled);
 }
 
 void EntryBuffer::repair() {
     if (lost_.empty()) return;
-    write_back_cache();
     // A list of atomics may have made the same value unknown many times.
     const auto key = [](const Lost& lost) { return std::tuple{lost.target, lost.offset, lost.bytes}; };
     std::ranges::sort(lost_, {}, key);
@@ -256,12 +263,6 @@ void EntryBuffer::repair() {
         });
     lost_.clear();
 }
-
-void EntryBuffer::write_back_cache() {
-    if (window::RemoteCache* const cache = window_.cache()) cache->write_back();
-}
-
-void EntryBuffer::note_fill() noexcept { filled_at_ = window_.order().copies().change(); }
 
 void EntryBuffer::evict() {
     const support::BiasedMutex::Guard lock{mutex_};
@@ -350,6 +351,14 @@ void EntryBuffer::atomic_sent(Rank target, Offset offset, mpi::AtomicOperation o
         });
     });
     if (any_lost) note_lost({target, offset, size});
+}
+
+window::HotPageCopies EntryBuffer::copies_of(Rank target, Offset offset, std::uint64_t before, std::uint64_t after) {
+    if (eviction_ == Eviction::any_time) return {};
+    const support::BiasedMutex::Guard lock{mutex_};
+    window::HotPageCopies around{.before = before, .after = after};
+    of_owner(target, [&](const Entry& entry) { entry.reduce(offset.bytes, around); });
+    return around;
 }
 
 void EntryBuffer::note_lost(const Lost& lost) {

@@ -32,7 +32,10 @@ namespace lapwing::detail::prefetching {
 /// Several threads may call this at the same time, except add() and evict(), during which no thread may read.
 class EntryBuffer final : public window::CoherentCopies, public std::enable_shared_from_this<EntryBuffer> {
 public:
-    EntryBuffer(Window& window, const PrefetchOptions& options);
+    /// When evict() may be called: while no other thread writes elements of the window, or at any time. Then all writes
+    /// are notified, since none must go to memory that has been freed.
+    enum class Eviction : std::uint8_t { without_writers, any_time };
+    EntryBuffer(Window& window, const PrefetchOptions& options, Eviction eviction = Eviction::without_writers);
     ~EntryBuffer() override;
     EntryBuffer(const EntryBuffer&) = delete;
     EntryBuffer& operator=(const EntryBuffer&) = delete;
@@ -78,6 +81,8 @@ public:
     void atomic_sent(Rank target, Offset offset, mpi::AtomicOperation operation, mpi::AtomicType type,
                      const void* operand, std::uint64_t mark) override;
     void invalidated(Rank target, Offset offset, std::uint64_t bytes) override;
+    [[nodiscard]] window::HotPageCopies copies_of(Rank target, Offset offset, std::uint64_t before,
+                                                  std::uint64_t after) override;
     void window_closes() noexcept override;
 
 private:
@@ -99,16 +104,16 @@ private:
     /// Of manual copies: fills new ones, and fetches those whose value is unknown after a write of this rank.
     void renew();
     void repair();
+    /// Before copies are fetched from the owners. From now on nobody reads them, or writes to them without this mutex,
+    /// and what the caches of this rank's threads held is written back: otherwise a fill by one thread would undo
+    /// another thread's writes in the copies.
+    void begin_fill();
     /// Whether what start_all() has started is complete; makes progress.
     [[nodiscard]] bool test_all();
     /// Calls `function(entry)` for the entries of an owner.
     template <class Function>
     void of_owner(Rank owner, Function&& function);
     // With mutex_ held, too.
-    /// Writes back what the caches of this rank's threads hold before copies are fetched from the owners: otherwise a
-    /// fill by one thread would undo another thread's writes in the copies.
-    void write_back_cache();
-    void note_fill() noexcept;
     void write(Rank target, Offset offset, std::span<const std::byte> bytes);
     /// The values there are no longer known.
     void note_lost(const Lost& lost);
@@ -122,6 +127,7 @@ private:
 
     window::WindowState& window_;
     const PrefetchOptions options_;
+    const Eviction eviction_;
     CopyState state_;
     /// Held while copies are filled, so that no write of this rank gets between a transfer and its end.
     support::BiasedMutex mutex_{support::LockRank::prefetch_buffer};

@@ -23,7 +23,9 @@ namespace {
 } // namespace
 
 Prefetch::Prefetch(Window& window, const PrefetchOptions& options)
-    : buffer_{std::make_shared<detail::prefetching::EntryBuffer>(window, options)}, set_{new_set()} {}
+    : buffer_{std::make_shared<detail::prefetching::EntryBuffer>(window, options,
+                                                                 detail::prefetching::EntryBuffer::Eviction::any_time)},
+      set_{new_set()} {}
 
 Prefetch::Prefetch(Prefetch&&) noexcept = default;
 

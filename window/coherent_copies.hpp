@@ -2,6 +2,7 @@
 
 #include "src/mpi/atomics.hpp"
 
+#include <lapwing/detail/hot_pages.hpp>
 #include <lapwing/rank.hpp>
 
 #include <cstddef>
@@ -16,8 +17,8 @@ namespace lapwing::detail::window {
 
 /// Copies of other ranks' bytes, beside the window's cache, that reads are served from: prefetch/ keeps such copies.
 /// The window notifies each of them (CopyRegistry::add) of this rank's writes to other ranks' parts, by any call and on
-/// any path, stores on the node included, and of its acquires. Ranges have been checked. Calls may come from several
-/// threads.
+/// any path, stores on the node included, and of its acquires; except of writes of elements to where copies_of() says.
+/// Ranges have been checked. Calls may come from several threads.
 class CoherentCopies {
 public:
     virtual ~CoherentCopies() = default;
@@ -43,6 +44,14 @@ public:
     /// The calling rank writes bytes whose values it does not know, as lists of atomics do: the next read must fetch
     /// them from the target.
     virtual void invalidated(Rank target, Offset offset, std::uint64_t bytes) = 0;
+
+    /// Where the copies are of what is around `offset`, of which `before` bytes lie before it: element writes of a
+    /// cached window then store there themselves, and notify nobody. See CopyRegistry::copies_of(), which adds the
+    /// version. Copies whose addresses are unknown, or that may be freed while other threads write, tell nothing.
+    [[nodiscard]] virtual HotPageCopies copies_of(Rank /*target*/, Offset /*offset*/, std::uint64_t /*before*/,
+                                                  std::uint64_t /*after*/) {
+        return {};
+    }
 
     /// The window closes, after completing what was started on it: there are no further notifications, and the window
     /// must no longer be used.

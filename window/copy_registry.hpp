@@ -27,6 +27,10 @@ protected:
 /// The coherent copies of a window, which it notifies of its writes and acquires. While there are none, a write costs
 /// only a check of their number.
 ///
+/// Loops that write elements of a cached window one after the other need no notification: they ask once where the
+/// copies of a row are, and store there, too (copies_of()). What they know ends when the addresses change, or when
+/// another thread fills the copies: both must come after forget_places().
+///
 /// A notification of a write comes after the write has started, so that a later fill of the copies fetches the new
 /// bytes: the order of accesses ensures that. It is made with a mutex held: copies that have been removed are no longer
 /// notified, and a copy must not write through the window, nor add or remove copies, while it is being notified.
@@ -45,6 +49,16 @@ public:
     /// a window that closes removes them.
     void add(CoherentCopies& copies);
     void remove(CoherentCopies& copies);
+    /// Where the copies are of what is around `offset` of another rank's part, of which `before` bytes lie before it:
+    /// for writes of the calling thread to pages of its cache, which are then not notified. Knows nothing where there
+    /// are several copies, or no fence of all threads.
+    [[nodiscard]] HotPageCopies copies_of(Rank target, Offset offset, std::uint64_t before, std::uint64_t after);
+    /// What copies_of() has said holds no longer, for any thread. Every write that still goes by it is to a page that
+    /// is marked as dirty by now.
+    void forget_places() noexcept;
+    /// The same before a fill by the calling thread; if none but that has asked, what it knows goes on to hold: a fill
+    /// changes no address.
+    void forget_places_of_others() noexcept;
     /// The window closes: notifies all copies, and removes them.
     void end() noexcept;
 
@@ -106,6 +120,11 @@ private:
     std::vector<CoherentCopies*> list_;
     std::atomic<std::size_t> count_{0}; ///< of the list; written with the mutex held
     std::atomic<std::uint64_t> changes_{0};
+
+    static constexpr unsigned nobody = 0;
+    static constexpr unsigned several_threads = ~0U;
+    std::atomic<unsigned> asked_by_{nobody}; ///< number plus one of the thread that has asked for places
+    std::atomic<std::uint64_t> version_{0};  ///< of places
 };
 
 } // namespace lapwing::detail::window

@@ -51,9 +51,10 @@ public:
     /// Whatever the mode.
     virtual void invalidate() = 0;
 
-    /// Whether element accesses may write into pages that they find by hot_pages(), of all threads. Else every write
-    /// comes through put(). No other thread may be writing meanwhile.
-    virtual void allow_inline_writes(bool allowed) = 0;
+    /// Whether there are copies beside the cache. Where there are none, element accesses may write into pages that they
+    /// find by hot_pages(); else only where they know from CopyRegistry::copies_of() what to write as well. Every other
+    /// write comes through put(). No other thread may be writing meanwhile.
+    virtual void set_copies_beside(bool any) = 0;
 
     /// Adds what the calling thread's hit path has counted to the window's statistics.
     virtual void collect_statistics() = 0;

@@ -133,6 +133,11 @@ const detail::window::HotPageTables* Window::hot_pages() const noexcept {
     return state_ == nullptr || state_->cache() == nullptr ? nullptr : &state_->cache()->hot_pages();
 }
 
+detail::window::HotPageCopies detail::window::copies_of(const Window& window, Rank target, Offset offset,
+                                                        std::uint64_t before, std::uint64_t after) {
+    return window.state().order().copies().copies_of(target, offset, before, after);
+}
+
 void Window::require_host_memory(const void* memory, const char* call) const {
     detail::support::require_host_memory(memory, [&] { return open_state(call).who(call); });
 }

@@ -261,7 +261,7 @@ void WindowState::keep_up_to_date(transport::MemoryMap& copy, std::atomic<std::u
 }
 
 void WindowState::copies_changed() {
-    if (cache_ != nullptr) cache_->allow_inline_writes(order_.copies().empty());
+    if (cache_ != nullptr) cache_->set_copies_beside(!order_.copies().empty());
     if (least_noted_of_window_ != nullptr) keep_up_to_date(*map_of_window_, *least_noted_of_window_);
     facts_.state.epoch().copies_changed(*this);
 }

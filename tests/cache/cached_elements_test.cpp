@@ -1,8 +1,10 @@
-// Random loops over the elements of cached arrays, against a plain array.
+// Random loops over the elements of cached arrays, against a plain array; also with copies of some elements beside the
+// cache.
 #include "team/team_test.hpp"
 
 #include <lapwing/distribution.hpp>
 #include <lapwing/global_array.hpp>
+#include <lapwing/patterns.hpp>
 #include <lapwing/runtime.hpp>
 
 #include "support/catch.hpp"
@@ -35,6 +37,8 @@ struct Row {
     std::int64_t count = 0;
 };
 
+enum class Copies { none, automatic, manual };
+
 /// A program in rounds of writes, then reads by all ranks. In each round an element belongs to one rank, which may
 /// write and read it; all ranks know what all write.
 template <class T, std::size_t N>
@@ -42,8 +46,9 @@ class RandomLoops {
 public:
     template <class D>
     RandomLoops(Runtime& runtime, const Extents<N>& extents, const D& distribution, const CacheOptions& cache,
-                unsigned seed)
+                unsigned seed, Copies copies = Copies::none)
         : runtime_{runtime},
+          copies_{copies},
           array_{runtime, extents, distribution, {.name = "loops", .cache = cache}},
           extents_{extents} {
         std::size_t size = 1;
@@ -51,6 +56,7 @@ public:
         expected_.assign(size, T{});
         generator_.seed(seed);
         array_.fill(T{});
+        prefetch();
     }
 
     /// How many elements were not what they must be.
@@ -64,13 +70,33 @@ public:
             }
             runtime_.barrier();
             expected_ = next;
+            if (copies_ == Copies::manual) array_.update();
             for (int loop = 0; loop < 12; ++loop) read_anything();
             runtime_.barrier();
+            if (draw(3) == 0) {
+                array_.evict();
+                prefetch();
+            }
         }
         return wrong_;
     }
 
 private:
+    /// One or two patterns, which begin and end somewhere in rows, or everything.
+    void prefetch() {
+        if (copies_ == Copies::none) return;
+        const lapwing::PrefetchOptions options{.consistent = copies_ == Copies::automatic};
+        for (std::int64_t patterns = 1 + draw(2); patterns > 0; --patterns) {
+            std::array<Range, N> ranges;
+            for (std::size_t d = 0; d < N; ++d) {
+                const std::int64_t first = draw(extents_[d]);
+                ranges[d] = Range{first, first + 1 + draw(extents_[d] - first)};
+            }
+            const Domain<N> some{ranges};
+            if (draw(4) == 0) array_.prefetch(lapwing::AllToAll{}, options);
+            else array_.prefetch([some](const Domain<N>&) { return some; }, options);
+        }
+    }
     std::int64_t draw(std::int64_t below) {
         return static_cast<std::int64_t>(generator_() % static_cast<std::uint64_t>(below));
     }
@@ -178,6 +204,7 @@ private:
     }
 
     Runtime& runtime_;
+    Copies copies_;
     GlobalArray<T, N> array_;
     Extents<N> extents_;
     std::vector<T> expected_;
@@ -213,4 +240,30 @@ TEST_CASE("random loops over the elements of cached arrays read and leave what t
         .mode = CacheMode::epoch, .bytes = std::uint64_t{64} * 256, .page_bytes = 256, .dirty_pages = 20};
     CHECK(RandomLoops<double, 2>{runtime, {12, 90}, lapwing::Block{.grid = {0, 1}}, large, ++seed}.run(6) == 0);
     CHECK(RandomLoops<float, 1>{runtime, {900}, lapwing::Block{}, large, ++seed}.run(6) == 0);
+}
+
+TEST_CASE("random loops over cached elements of which some have copies read and leave what they do in a plain array") {
+    Runtime runtime;
+    unsigned seed = 100;
+    for (const Copies copies : {Copies::automatic, Copies::manual})
+        for (const std::uint64_t page : {64U, 256U, 1024U}) {
+            const CacheOptions cache{
+                .mode = CacheMode::epoch, .bytes = page * 6, .page_bytes = page, .dirty_pages = 1 + seed % 3};
+            INFO("page of " << page << " bytes, seed " << seed << ", manual " << (copies == Copies::manual));
+            const int size = runtime.size();
+            CHECK(RandomLoops<double, 1>{runtime, {300}, lapwing::Block{}, cache, ++seed, copies}.run(3) == 0);
+            CHECK(RandomLoops<std::int32_t, 1>{runtime, {301}, lapwing::Cyclic{}, cache, ++seed, copies}.run(1) == 0);
+            CHECK(RandomLoops<std::uint8_t, 2>{
+                      runtime, {7, 333}, lapwing::Block{.grid = {1, size}}, cache, ++seed, copies}
+                      .run(3) == 0);
+            CHECK(RandomLoops<double, 2>{runtime, {12, 90}, lapwing::Block{.grid = {0, 1}}, cache, ++seed, copies}.run(
+                      3) == 0);
+            CHECK(RandomLoops<std::int16_t, 3>{
+                      runtime, {3, 5, 64}, lapwing::Block{.grid = {0, 1, 1}}, cache, ++seed, copies}
+                      .run(2) == 0);
+        }
+    const CacheOptions large{
+        .mode = CacheMode::epoch, .bytes = std::uint64_t{64} * 256, .page_bytes = 256, .dirty_pages = 20};
+    for (const Copies copies : {Copies::automatic, Copies::manual})
+        CHECK(RandomLoops<float, 1>{runtime, {900}, lapwing::Block{}, large, ++seed, copies}.run(6) == 0);
 }

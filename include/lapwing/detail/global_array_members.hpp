@@ -276,8 +276,15 @@ void GlobalArray<T, N>::enter_row(Index<N> index, RemotePlace place, bool writte
     if constexpr (detail::window::HotPageTable::serves<T>) {
         if (!state_.remote.has_rows()) return;
         detail::window::HotPageTable& table = state_.hot_pages->mine();
+        const Offset offset = Offset::of<T>(place.offset);
+        const bool with_copies = written && table.has_copies();
+        if (with_copies && !table.wants_copies(place.owner, offset.bytes, index[N - 1])) return;
         const auto element = state_.remote.with_neighbours(index, place, sizeof(T));
-        if (written) table.template enter_stretch<T>(element);
+        if (with_copies)
+            table.template enter_stretch<T>(element, detail::window::copies_of(window_, Rank{place.owner}, offset,
+                                                                               element.before * sizeof(T),
+                                                                               element.after * sizeof(T)));
+        else if (written) table.template enter_stretch<T>(element);
         else table.template enter_run<T>(element);
     }
 }

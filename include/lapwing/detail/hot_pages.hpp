@@ -2,6 +2,7 @@
 #pragma once
 
 #include <lapwing/extents.hpp>
+#include <lapwing/rank.hpp>
 #include <lapwing/statistics.hpp>
 
 #include <algorithm>
@@ -10,9 +11,14 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <tuple>
 #include <type_traits>
 #include <utility>
+
+namespace lapwing {
+class Window;
+}
 
 namespace lapwing::detail::window {
 
@@ -62,6 +68,22 @@ struct HotPageElement {
     std::uint64_t after = 0;  ///< the same from it on
 };
 
+/// Copies beside the cache of an element that is about to be written, and of its neighbours in memory. A write stores
+/// there, too.
+struct HotPageCopies {
+    std::uint64_t before = 0;  ///< bytes before the element's first one of which the same is known
+    std::uint64_t after = 0;   ///< the same from that on; 0: nothing is known of the element
+    std::byte* copy = nullptr; ///< of the element's first byte; null: nothing of this has a copy
+    /// Holds as long as this is `known_at`, if the thread looks at it between its store to the page and the one to the
+    /// copy.
+    const std::atomic<std::uint64_t>* version = nullptr;
+    std::uint64_t known_at = 0;
+};
+/// Of a cached window: where copies are of what is around `offset` of another rank's part, of which `before` bytes lie
+/// before it. For writes of the calling thread to pages that its table knows.
+[[nodiscard]] HotPageCopies copies_of(const Window& window, Rank target, Offset offset, std::uint64_t before,
+                                      std::uint64_t after);
+
 /// The part of a cache that element accesses see: a small direct-mapped table of the pages that one thread used lately,
 /// so that a hit is two comparisons, a test of a bit and a load, without a walk through a hash table and without a
 /// lock.
@@ -69,6 +91,9 @@ struct HotPageElement {
 /// In front of the table are runs: elements of an array's row that lie one after another in a page that may be read.
 /// They are found by their index alone, without working out whose they are. For writes there is one run, that of the
 /// page which a loop along a row has entered last: the stretch.
+///
+/// In a window with copies beside the cache a write must go to them, too. No page is entered for writing there; only
+/// the stretch is, as far as it is known where the copies are.
 ///
 /// One thread reads and writes it. An acquire by any thread makes all of it unusable at once, since it moves the epoch
 /// that every entry is compared with. A page that is not here may still be in the cache itself: that finds out, and
@@ -139,9 +164,10 @@ public:
     template <class T, std::size_t N>
         requires serves<T>
     [[nodiscard]] bool write_near(const Index<N>& index, const T& value) noexcept {
-        if (!in_stretch(index) || stretch_.dirty == nullptr) return false;
-        store(stretch_.write, stretch_.dirty, stretch_.within + place_in_stretch(index) * sizeof(T), value);
-        return true;
+        if (!in_stretch(index)) return false;
+        const std::uint64_t place = place_in_stretch(index) * sizeof(T);
+        store(stretch_.write, stretch_.dirty, stretch_.within + place, value);
+        return stretch_.version == nullptr || write_copy(place, value);
     }
     /// Whether several calls in a row had neighbouring indices: a loop along one row goes on outside of the stretch.
     /// Loops that take turns between rows must not move it all the time.
@@ -169,6 +195,48 @@ public:
                     .page = page};
         std::ranges::copy(element.index, stretch_.first.begin());
         stretch_.first[N - 1] -= static_cast<std::int64_t>(before);
+    }
+    /// Whether the last write went to a page of a window with copies.
+    [[nodiscard]] bool has_copies() const noexcept { return latest_.page != no_page; }
+    /// Whether it is worth while to find out where the copies are around an element that has just been written, the
+    /// last of whose indices is `index`: it is one of a loop along a row, or near the stretch that a loop has left.
+    [[nodiscard]] bool wants_copies(int rank, std::uint64_t offset, std::int64_t index) noexcept {
+        if (latest_.page != page_of(rank, offset)) return false; // the write has bypassed the cache
+        if (pause_ != 0) {
+            --pause_;
+            return false;
+        }
+        // Below, the difference wraps around.
+        const bool near =
+            place_of(rank, offset) + page_bytes_ - near_begin_ < near_end_ - near_begin_ + 2 * page_bytes_;
+        return (near && near_end_ != 0) || follows(index);
+    }
+    /// As above, with what is known of copies; wants_copies() has been true.
+    template <class T, std::size_t N>
+        requires serves<T>
+    void enter_stretch(const HotPageElement<N>& element, const HotPageCopies& copies) noexcept {
+        constexpr std::uint64_t few = 16;
+        constexpr unsigned long_pause = 32;
+        const std::uint64_t within = element.offset & (page_bytes_ - 1);
+        const std::uint64_t before = std::min(element.before, within / sizeof(T));
+        const std::uint64_t after = std::min(element.after, (page_bytes_ - within) / sizeof(T));
+        const std::uint64_t known_before = std::min(before, copies.before / sizeof(T));
+        const std::uint64_t count = known_before + std::min(after, copies.after / sizeof(T));
+        // Where copies are ragged, asking costs more than it saves.
+        if (count < few && count < before + after) pause_ = long_pause;
+        if (copies.after < sizeof(T)) return;
+        stretch_ = {.count = count,
+                    .within = within - known_before * sizeof(T),
+                    .write = latest_.data,
+                    .dirty = latest_.dirty,
+                    .page = latest_.page,
+                    .copies = copies.copy == nullptr ? nullptr : copies.copy - known_before * sizeof(T),
+                    .version = copies.version,
+                    .known_at = copies.known_at};
+        std::ranges::copy(element.index, stretch_.first.begin());
+        stretch_.first[N - 1] -= static_cast<std::int64_t>(known_before);
+        near_begin_ = place_of(element.rank, element.offset) - known_before * sizeof(T);
+        near_end_ = near_begin_ + count * sizeof(T);
     }
     /// Whether the last element that was found without a run, among those that share a run's place, was one of the same
     /// indices: a run is of use. (Elements that are read once each would else be entered in vain.)
@@ -232,6 +300,10 @@ protected: // the cache fills it
         std::byte* write = nullptr; ///< the page
         std::uint8_t* dirty = nullptr;
         std::uint64_t page = no_page;
+        // Of a window with copies: see HotPageCopies.
+        std::byte* copies = nullptr; ///< of the first element
+        const std::atomic<std::uint64_t>* version = nullptr;
+        std::uint64_t known_at = 0;
     };
     /// Runs in one page, by number, the one that was entered last first.
     using RunsOfPage = std::array<std::uint16_t, 4>;
@@ -316,6 +388,29 @@ protected: // the cache fills it
         }
         write_hits_ += 1;
     }
+    /// The second half of a write to the stretch, in a window with copies; false: the write must be repeated in another
+    /// way, which also waits for a fill that is under way.
+    template <class T>
+    [[nodiscard, gnu::always_inline]] bool write_copy(std::uint64_t place, const T& value) noexcept {
+        // Another thread that fills the copies moves the version, makes this one pass a fence, and then writes back
+        // what is dirty, before it fetches anything. If the fence comes before the load, that sees the new version. If
+        // it comes after the load, the thread has seen the dirty bit, and fetches this value, which may then be stored
+        // once more at any time. The fence here is for the compiler.
+        std::atomic_signal_fence(std::memory_order_seq_cst);
+        if (stretch_.version->load(std::memory_order_relaxed) != stretch_.known_at) [[unlikely]] {
+            stretch_.count = 0;
+            return false;
+        }
+        if (stretch_.copies != nullptr) {
+            std::memcpy(stretch_.copies + place, &value, sizeof(T));
+            copy_writes_ += 1;
+        }
+        return true;
+    }
+    /// A number of its own for each byte of each page.
+    [[nodiscard]] std::uint64_t place_of(int rank, std::uint64_t offset) const noexcept {
+        return page_of(rank, offset) * page_bytes_ + (offset & (page_bytes_ - 1));
+    }
     /// Before what the cache knows of a page changes.
     void leave_stretch(std::uint64_t page) noexcept {
         if (stretch_.page == page) stretch_ = {};
@@ -346,7 +441,13 @@ protected: // the cache fills it
     RunsOfPage* runs_of_pages_ = nullptr;   ///< by place in reads_
     WriteEntry* writes_ = &no_write;
     std::uint64_t write_mask_ = 0;
-    bool alone_ = true; ///< no other thread may take the dirty bits while this one writes
+    // Of a window with copies.
+    WriteEntry latest_;             ///< the page that was written last without this table
+    std::uint64_t near_begin_ = 0;  ///< of the last stretch: place_of()
+    std::uint64_t near_end_ = 0;    ///< 0: there was none
+    unsigned pause_ = 0;            ///< writes that do not ask for copies
+    std::uint64_t copy_writes_ = 0; ///< values that were stored in copies here, ever
+    bool alone_ = true;             ///< no other thread may take the dirty bits while this one writes
 };
 
 /// The tables of the threads that use a window.
