@@ -1,5 +1,7 @@
 #include "prepass.hpp"
 
+#include "array_types.hpp"
+#include "rewrites.hpp"
 #include "token_list.hpp"
 
 #include <algorithm>
@@ -36,9 +38,6 @@ public:
         result_.layouts = {{"1"}, {""}, {"1"}};
         result_.threads = threads_;
         result_.any_threads = parse.any_threads;
-        replaced_.resize(tokens_.size());
-        skipped_.resize(tokens_.size());
-        put_before_.resize(tokens_.size() + 1);
         result_.text = parse.prelude;
         result_.text += "\n# 1 \"<THREADS>\"\n";
         // 64 bits, so that 100000 * THREADS does not overflow during parsing; the emitted code uses THREADS, an int.
@@ -59,10 +58,7 @@ private:
     void problem(std::size_t token, std::string text) {
         result_.problems.push_back({tokens_[std::min(token, tokens_.size() - 1)].begin, std::move(text)});
     }
-    void replace(std::size_t token, std::string text) {
-        replaced_[token] = std::move(text);
-        skipped_[token] = true;
-    }
+    void replace(std::size_t token, std::string text) { rewrites_.replace(token, std::move(text)); }
 
     void token() {
         const Token& token = tokens_[at_];
@@ -82,8 +78,9 @@ private:
         if (name == "THREADS") return threads();
         if (name == "MYTHREAD" && of_type_of()) return replace(at_, "(int)MYTHREAD");
         if (const auto kind = size_operator_named(name)) return size_operator(*kind);
-        if (name == "typedef") return note_array_types();
-        if (array_types_.contains(name)) return parameter_of_array_type();
+        if (name == "typedef") return array_types_.note(at_, outer_modes_.empty());
+        if (array_types_.is_shared(name) && outer_modes_.empty() && !parentheses_.empty() && brackets_.empty())
+            array_types_.parameter_of_shared_type(at_, parentheses_.back());
     }
 
     /// A qualifier must be followed by the rest of a declaration.
@@ -149,7 +146,7 @@ private:
     void qualify(const std::string& attribute, const std::string& lines) {
         const std::size_t before = before_qualifiers();
         const std::size_t structure = tokens_.is_sign(before, '}') ? structure_of(before) : at_;
-        if (structure != at_) put_before_[structure] += attribute + " ";
+        if (structure != at_) rewrites_.before(structure) += attribute + " ";
         replace(at_, structure != at_ ? lines : attribute + lines);
     }
     /// The token in front of this qualifier and of those of UPC beside it.
@@ -203,38 +200,20 @@ private:
             number = layout(text, open + 1, last);
             for (std::size_t k = at_ + 1; k <= last; ++k) replace(k, "");
         }
-        tag_ = "__attribute__((address_space(1),btf_type_tag(\"upc " + std::to_string(number) + "\")))";
+        const std::string tag =
+            "__attribute__((address_space(1),btf_type_tag(\"upc " + std::to_string(number) + "\")))";
         const std::string front = opens_old_parameters() ? "register " : "";
-        // The layout of an array is that of its elements: outside of a type of arrays, their rows would lose it.
-        if (const std::size_t type = private_array_type(last); type != tokens_.size()) {
-            replace(type, rows(type, 0));
-            replace(at_, front + lines);
-        } else {
-            qualify(front + tag_, lines);
-        }
-        if (old_parameters_) old_array_parameters(last);
-        else array_parameter(last);
+        const ArrayTypes::SharedQualifier qualifier{at_, last, before_qualifiers(), tag};
+        // The layout of an array is that of its elements.
+        if (array_types_.qualify_elements(qualifier)) replace(at_, front + lines);
+        else qualify(front + tag, lines);
+        if (old_parameters_) array_types_.old_parameters(qualifier);
+        else if (!parentheses_.empty()) array_types_.parameter(qualifier, parentheses_.back());
         at_ = last;
     }
     /// In a K&R definition the first attribute would be the function's.
     [[nodiscard]] bool opens_old_parameters() const {
         return parentheses_.empty() && at_ > 0 && tokens_.is_sign(tokens_.previous(at_), ')') && !behind_attribute();
-    }
-    /// In a K&R definition: `int f(a) shared int a[10];`.
-    void old_array_parameters(std::size_t qualifier) {
-        int depth = 0;
-        for (std::size_t k = tokens_.next(qualifier); k < tokens_.size() && !(depth == 0 && tokens_.is_sign(k, ';'));
-             k = tokens_.next(k)) {
-            if (tokens_.is_sign(k, '(') || tokens_.is_sign(k, '{')) ++depth;
-            if (tokens_.is_sign(k, ')') || tokens_.is_sign(k, '}')) --depth;
-            const std::size_t name = tokens_.previous(k);
-            if (depth != 0 || !tokens_.is_sign(k, '[') || tokens_[name].kind != TokenKind::name) continue;
-            const std::size_t end = tokens_.closing(k);
-            for (std::size_t inside = k; inside <= end && inside < tokens_.size(); ++inside)
-                if (tokens_[inside].kind != TokenKind::directive) replace(inside, "");
-            replace(name, "(*" + std::string{tokens_.word(name)} + ")");
-            k = end;
-        }
     }
     /// Whether the tokens from here on are declarations before the body of a function.
     [[nodiscard]] bool ends_in_body(std::size_t token) const {
@@ -243,11 +222,6 @@ private:
             if (tokens_.is_sign(token, '{')) return tokens_.is_sign(tokens_.previous(token), ';');
         }
         return false;
-    }
-    [[nodiscard]] static bool is_attribute(std::string_view word) {
-        return word == "__attribute__" || word == "__attribute" || word == "_Alignas" || word == "__asm__" ||
-               word == "__asm" || word == "asm" || word == "__declspec" || word == "typeof" || word == "__typeof__" ||
-               word == "__typeof" || word == "_Atomic";
     }
     [[nodiscard]] bool behind_attribute() const { return is_attribute(tokens_.word(tokens_.previous(last_open_))); }
     std::size_t layout(const std::string& text, std::size_t first, std::size_t last) {
@@ -263,7 +237,7 @@ private:
         result_.layouts.push_back({text, tokens_[first].begin, first, last, in_place});
         const std::size_t number = result_.layouts.size() - 1;
         if (in_place)
-            put_before_[start] += "enum { lapwing_upcc_layout_" + std::to_string(number) + " = (" + text + ") }; ";
+            rewrites_.before(start) += "enum { lapwing_upcc_layout_" + std::to_string(number) + " = (" + text + ") }; ";
         return number;
     }
     /// Of size operators the values are known where all of the source is parsed.
@@ -280,108 +254,6 @@ private:
         if (name == "upc_blocksizeof") return SizeOperator::block;
         if (name == "upc_elemsizeof") return SizeOperator::element;
         return std::nullopt;
-    }
-
-    /// Of `typedef shared int name[10];`, and of `typedef int name[10];`.
-    void note_array_types() {
-        bool shares = false;
-        std::size_t inner = 0; // dimensions of the type before the names
-        for (std::size_t k = tokens_.next(at_); k < tokens_.size() && !tokens_.is_sign(k, ';'); k = tokens_.next(k)) {
-            const std::size_t before = tokens_.previous(k);
-            if (tokens_.is_sign(k, '[') && tokens_.is_name(before) && tokens_.word(before) != "shared") {
-                std::size_t dimensions = inner + 1;
-                for (std::size_t end = tokens_.closing(k); tokens_.is_sign(tokens_.next(end), '[');
-                     end = tokens_.closing(tokens_.next(end)))
-                    ++dimensions;
-                if (!shares) private_array_types_.insert_or_assign(tokens_.word(before), dimensions);
-                else if (outer_modes_.empty()) array_types_.insert(tokens_.word(before));
-            }
-            shares = shares || tokens_.word(k) == "shared";
-            if (const auto known = private_array_types_.find(tokens_.word(k)); known != private_array_types_.end()) {
-                inner = known->second;
-                // `typedef row same;`
-                const std::size_t name = tokens_.next(k);
-                if (!shares && tokens_.is_name(name) && tokens_.is_sign(tokens_.next(name), ';'))
-                    private_array_types_.insert_or_assign(tokens_.word(name), inner);
-            }
-            if (tokens_.opens(k)) k = tokens_.closing(k);
-        }
-    }
-    /// `f(vector v)` is a pointer to elements, too.
-    void parameter_of_array_type() {
-        if (!outer_modes_.empty() || parentheses_.empty() || !brackets_.empty()) return;
-        const std::size_t function = tokens_.previous(parentheses_.back());
-        const bool named = tokens_.is_name(function) && !is_attribute(tokens_.word(function)) &&
-                           !tokens_.word(function).ends_with("sizeof");
-        if (!named && !tokens_.is_sign(function, ')')) return;
-        const std::string_view before = tokens_.word(tokens_.previous(at_));
-        if (before != "(" && before != "," && before != "const") return;
-        std::size_t behind = tokens_.next(at_);
-        if (tokens_.is_name(behind)) behind = tokens_.next(behind);
-        if (!tokens_.is_sign(behind, ',') && !tokens_.is_sign(behind, ')')) return;
-        replace(at_, "__typeof__(&(*(" + std::string{tokens_.word(at_)} + "*)0)[0])");
-    }
-
-    /// `f(shared int a[10])` is a pointer, and must be written as one: Clang allows no parameters in an address space.
-    void array_parameter(std::size_t qualifier) {
-        static const std::set<std::string_view> types{"char",   "short",    "int",  "long",  "float", "double",
-                                                      "signed", "unsigned", "void", "_Bool", "const", "volatile"};
-        if (parentheses_.empty()) return;
-        const std::string_view before = tokens_.word(tokens_.previous(parentheses_.back()));
-        if (before == "sizeof" || before == "typeof" || before == "__typeof__" || before.starts_with("upc_")) return;
-        // `int (*shared f[10])(int)` is an array.
-        if (tokens_.is_sign(tokens_.next(parentheses_.back()), '*')) return;
-        std::size_t words = 0; // of the type and the name; a word before the qualifier is one of the type
-        for (std::size_t k = tokens_.previous(qualifier); k > parentheses_.back() && tokens_[k].kind == TokenKind::name;
-             k = tokens_.previous(k))
-            if (tokens_.word(k) != "shared" && tokens_.word(k) != "const") ++words;
-        if (tokens_.is_sign(before_qualifiers(), '*')) ++words; // the type is complete
-        std::size_t k = tokens_.next(qualifier);
-        for (; k < tokens_.size() && tokens_[k].kind == TokenKind::name; k = tokens_.next(k)) ++words;
-        if (!tokens_.is_sign(k, '[')) return parameter_of_private_array_type(tokens_.next(qualifier), k);
-        const std::size_t end = tokens_.closing(k);
-        std::size_t behind = end;
-        while (tokens_.is_sign(tokens_.next(behind), '[')) behind = tokens_.closing(tokens_.next(behind));
-        if (!tokens_.is_sign(tokens_.next(behind), ',') && !tokens_.is_sign(tokens_.next(behind), ')')) return;
-        const std::size_t name = tokens_.previous(k);
-        const bool unnamed = words < 2 || types.contains(tokens_.word(name));
-        if (unnamed && words == 0) return;
-        for (std::size_t inside = k; inside <= end; ++inside)
-            if (tokens_[inside].kind != TokenKind::directive) replace(inside, "");
-        if (unnamed) replaced_[k] = "(*)";
-        else replace(name, "(*" + std::string{tokens_.word(name)} + ")");
-    }
-
-    /// Of a declaration with this qualifier, the name of a type of private arrays; the end if it has another type.
-    [[nodiscard]] std::size_t private_array_type(std::size_t qualifier) const {
-        static const std::set<std::string_view> others{"const",  "volatile", "strict",   "relaxed",
-                                                       "static", "extern",   "register", "auto"};
-        std::size_t behind = tokens_.next(qualifier);
-        while (others.contains(tokens_.word(behind))) behind = tokens_.next(behind);
-        if (private_array_types_.contains(tokens_.word(behind))) return behind;
-        std::size_t before = at_ == 0 ? at_ : tokens_.previous(at_);
-        while (before > 0 && others.contains(tokens_.word(before))) before = tokens_.previous(before);
-        return private_array_types_.contains(tokens_.word(before)) ? before : tokens_.size();
-    }
-    /// The type of arrays with the qualifier at its elements, without the first dimensions.
-    [[nodiscard]] std::string rows(std::size_t type, std::size_t without) const {
-        const std::string_view name = tokens_.word(type);
-        const std::size_t dimensions = private_array_types_.find(name)->second;
-        std::string part = "(*(" + std::string{name} + "*)0)", lengths;
-        for (std::size_t k = 0; k < dimensions; ++k) {
-            if (k >= without) lengths += "[sizeof " + part + "/sizeof " + part + "[0]]";
-            part += "[0]";
-        }
-        return "__typeof__(" + tag_ + " __typeof__(" + part + ")" + lengths + ")";
-    }
-    /// `f(shared row r)`, where `row` is a type of private arrays: a pointer to their elements.
-    void parameter_of_private_array_type(std::size_t type, std::size_t end) {
-        if (!private_array_types_.contains(tokens_.word(type))) return;
-        if (!tokens_.is_sign(end, ',') && !tokens_.is_sign(end, ')')) return;
-        const std::size_t name = tokens_.next(type);
-        if (name != end && tokens_.next(name) != end) return;
-        replace(type, rows(type, 1) + (name == end ? "(*)" : ""));
-        if (name != end) replace(name, "(*" + std::string{tokens_.word(name)} + ")");
     }
 
     void forall() {
@@ -408,7 +280,7 @@ private:
             replace(first, "");
         } else {
             replace(ends[2], marker + ",(");
-            put_before_[close] += "))";
+            rewrites_.before(close) += "))";
         }
     }
 
@@ -429,7 +301,7 @@ private:
         const bool named = tokens_.next(at_) != end;
         if (named && kind == "fence") return problem(tokens_.next(at_), "upc_fence takes no expression");
         replace(at_, "lapwing_upcc_" + kind + (named ? "1(" : "0("));
-        put_before_[end] += ")";
+        rewrites_.before(end) += ")";
     }
 
     /// Whether the token is the operand of something that tells its type: THREADS and MYTHREAD are values of type int.
@@ -474,24 +346,23 @@ private:
     /// With its value beside it, where that is known: constant expressions need it.
     void size_operator(SizeOperator kind) {
         size_operators_.emplace(at_, kind);
-        replace(at_, "sizeof ");
         if (!brackets_.empty() || !in_function_ || in_enumeration()) result_.has_early_sizes = true;
         const auto known = sizes_.find(tokens_[at_].begin);
         if (known == sizes_.end()) {
-            if (!finds_sizes_) return;
+            if (!finds_sizes_) return replace(at_, "sizeof ");
             const std::string guess = std::to_string(7919 * (at_ + 1)) + "ul+";
-            replaced_[at_] = guess + "sizeof ";
+            replace(at_, guess + "sizeof ");
             // A length that the guess makes negative, as in `char check[upc_blocksizeof(a) == 4 ? 1 : -1]`, would be
             // lost.
             if (brackets_.empty() || !in_guess_.insert(brackets_.front()).second) return;
             const std::size_t end = tokens_.closing(brackets_.front());
-            put_before_[tokens_.next(brackets_.front())].insert(0, guess + "0*(");
-            put_before_[std::min(end, tokens_.size())] += ")";
+            rewrites_.before(tokens_.next(brackets_.front())).insert(0, guess + "0*(");
+            rewrites_.before(std::min(end, tokens_.size())) += ")";
             return;
         }
         const std::size_t behind = tokens_.next(tokens_.at_offset(known->second.end));
-        replaced_[at_] = "(" + std::to_string(known->second.value) + "ul+0*sizeof ";
-        put_before_[std::min(behind, tokens_.size())].insert(0, ")");
+        replace(at_, "(" + std::to_string(known->second.value) + "ul+0*sizeof ");
+        rewrites_.before(std::min(behind, tokens_.size())).insert(0, ")");
     }
 
     void write() {
@@ -508,17 +379,18 @@ private:
                 up_to(tokens_[k].begin);
                 result_.strict_from_[result_.text.size()] = change->second;
             }
-            if (!skipped_[k] && put_before_[k].empty()) continue;
+            if (!rewrites_.is_replaced(k) && rewrites_.before(k).empty()) continue;
             up_to(tokens_[k].begin);
             result_.segments_.emplace_back(result_.text.size(), done);
-            result_.text += put_before_[k];
-            if (!skipped_[k]) continue;
+            result_.text += rewrites_.before(k);
+            if (!rewrites_.is_replaced(k)) continue;
+            const std::string& text = rewrites_.replacement(k);
             if (const auto found = size_operators_.find(k); found != size_operators_.end()) {
-                if (replaced_[k].starts_with('(')) result_.size_brackets.insert(result_.text.size());
-                result_.size_operators.emplace(result_.text.size() + replaced_[k].find("sizeof"),
+                if (text.starts_with('(')) result_.size_brackets.insert(result_.text.size());
+                result_.size_operators.emplace(result_.text.size() + text.find("sizeof"),
                                                SizeUse{found->second, tokens_[k].begin});
             }
-            result_.text += replaced_[k];
+            result_.text += text;
             done = tokens_[k].end;
         }
         up_to(source_.size());
@@ -564,11 +436,10 @@ private:
     const SizeValues& sizes_;
     bool finds_sizes_;
     Prepared result_;
+    Rewrites rewrites_{tokens_.size()};
+    ArrayTypes array_types_{tokens_, rewrites_};
     std::size_t at_ = 0;
     // By token.
-    std::vector<std::string> replaced_;
-    std::vector<bool> skipped_;
-    std::vector<std::string> put_before_;
     std::map<std::size_t, SizeOperator> size_operators_;
     std::set<std::size_t> in_guess_;      ///< square brackets whose value is guessed
     std::set<std::size_t> closing_after_; ///< the operands of size operators with their values, in a layout
@@ -577,11 +448,8 @@ private:
     bool strict_ = false;
     std::vector<bool> outer_modes_;
     int threads_ = 0;
-    std::vector<std::size_t> brackets_;                           ///< open square ones
-    std::set<std::string_view> array_types_;                      ///< names of types of shared arrays
-    std::map<std::string_view, std::size_t> private_array_types_; ///< and of private ones, with their dimensions
-    std::string tag_;                                             ///< of the qualifier that is read now
-    bool in_function_ = false;                                    ///< in a function's body
+    std::vector<std::size_t> brackets_;                       ///< open square ones
+    bool in_function_ = false;                                ///< in a function's body
     bool old_parameters_ = false;                             ///< in the declarations of a K&R definition's parameters
     std::vector<std::size_t> parentheses_;                    ///< open ones
     std::vector<std::vector<std::size_t>> outer_parentheses_; ///< around the blocks

@@ -74,6 +74,12 @@ std::size_t TokenList::statement_of(std::size_t token) const {
     return tokens_.size();
 }
 
+bool is_attribute(std::string_view word) {
+    return word == "__attribute__" || word == "__attribute" || word == "_Alignas" || word == "__asm__" ||
+           word == "__asm" || word == "asm" || word == "__declspec" || word == "typeof" || word == "__typeof__" ||
+           word == "__typeof" || word == "_Atomic";
+}
+
 std::size_t TokenList::at_offset(std::size_t offset) const {
     const auto at = std::lower_bound(tokens_.begin(), tokens_.end(), offset,
                                      [](const Token& token, std::size_t value) { return token.begin < value; });

@@ -57,4 +57,7 @@ private:
     std::vector<Token> tokens_;
 };
 
+/// Of words before parentheses that are no function's.
+[[nodiscard]] bool is_attribute(std::string_view word);
+
 } // namespace upcc
