@@ -1,6 +1,7 @@
 // Constraints of section 6.6: upc_forall, and the order of upc_notify and upc_wait where it can be checked.
 #include "checks.hpp"
 #include "forall.hpp"
+#include "main_function.hpp"
 
 #include <map>
 
@@ -145,7 +146,8 @@ void Checks::barriers(const FunctionDecl* function) {
     } blocks;
     blocks.TraverseStmt(function->getBody());
     for (const CompoundStmt* const block : blocks.found) {
-        Phase phase = block == function->getBody() && function->isMain() ? Phase::outside : Phase::unknown;
+        const bool is_main = function->isMain() || function->getName() == odd_main_name;
+        Phase phase = block == function->getBody() && is_main ? Phase::outside : Phase::unknown;
         for (const Stmt* const statement : block->body()) {
             const StringRef name = barrier_name(statement);
             if (name == "notify") {

@@ -184,7 +184,6 @@ private:
     std::string file_;
     std::set<const clang::TagDecl*> named_; ///< anonymous structures that have been given a name
     std::string initialisers_;              ///< of pointers-to-shared: statements for the start of the program
-    bool main_is_void_ = false;             ///< as old programs declare it: its status is 0
     int objects_ = 0;
     int foralls_ = 0; ///< the upc_forall with an affinity around the statement
 

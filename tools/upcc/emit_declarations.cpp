@@ -431,7 +431,6 @@ bool Emitter::is_only_inline(const Decl* declaration) const {
 
 std::string Emitter::end_of_file() {
     std::string out = "\n" + inline_functions_;
-    if (main_is_void_) out += "const char lapwing_upcc_main_is_void = 1;\n";
     std::string initialise = "0";
     if (!initialisers_.empty()) {
         out += "static void lapwing_upcc_initialise(void) {\n" + initialisers_ + "}\n";
@@ -450,8 +449,6 @@ std::string Emitter::translation_unit() {
         const std::size_t begin = offset(one->getBeginLoc());
         if (begin < prepared_.program_begin || begin >= prepared_.program_end) continue;
         all.push_back(one);
-        if (const auto* const main = dyn_cast<FunctionDecl>(one); main != nullptr && main->isMain())
-            main_is_void_ = main->getReturnType()->isVoidType();
     }
     Pieces pieces;
     for (const auto& [group, begin, last] : groups(all)) {

@@ -1,6 +1,7 @@
 #include "prepass.hpp"
 
 #include "array_types.hpp"
+#include "main_function.hpp"
 #include "rewrites.hpp"
 #include "token_list.hpp"
 
@@ -49,6 +50,11 @@ public:
 
     [[nodiscard]] Prepared run() {
         for (at_ = 0; at_ < tokens_.size(); ++at_) token();
+        if (const auto odd = odd_main(tokens_)) {
+            for (const std::size_t name : odd->names) replace(name, odd_main_name);
+            if (odd->returns) rewrites_.before(odd->end) += "return 0; ";
+            rewrites_.before(tokens_.size()) += "\n" + caller_of(*odd);
+        }
         write();
         epilogue();
         return std::move(result_);
@@ -394,6 +400,8 @@ private:
             done = tokens_[k].end;
         }
         up_to(source_.size());
+        result_.segments_.emplace_back(result_.text.size(), source_.size());
+        result_.text += rewrites_.before(tokens_.size());
     }
 
     void epilogue() {

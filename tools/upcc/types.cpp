@@ -1,5 +1,7 @@
 #include "types.hpp"
 
+#include "main_function.hpp"
+
 #include <algorithm>
 #include <regex>
 
@@ -233,6 +235,8 @@ std::string as_upc(std::string text, const Prepared& prepared) {
     text = std::regex_replace(text, size, "$1");
     static const std::regex statement{R"re(lapwing_upcc_(barrier|notify|wait|fence)[01])re"};
     text = std::regex_replace(text, statement, "upc_$1");
+    static const std::regex main{odd_main_name};
+    text = std::regex_replace(text, main, "main");
     text = std::regex_replace(text, also, "");
     text = std::regex_replace(text, qualifier, " $1 ");
     for (std::smatch found; std::regex_search(text, found, layout);) {

@@ -35,8 +35,6 @@ extern const char lapwing_upcc_heap[] __attribute__((weak));
 // Present if the program uses anything of runtime/berkeley.cpp, or of runtime/teams.cpp.
 void lapwing_upcc_start_berkeley() __attribute__((weak));
 void lapwing_upcc_start_teams() __attribute__((weak));
-// Present if main returns nothing.
-extern const char lapwing_upcc_main_is_void __attribute__((weak));
 
 } // extern "C"
 
@@ -257,8 +255,7 @@ int __wrap_main(int argc, char** argv, char** environment) {
     if (lapwing_upcc_start_teams != nullptr) lapwing_upcc_start_teams();
     std::atexit(end);
     upcc::program_begins();
-    const int status = __real_main(argc, argv, environment);
-    return &lapwing_upcc_main_is_void != nullptr ? 0 : status;
+    return __real_main(argc, argv, environment);
 }
 
 void lapwing_upcc_too_many(const char* name, const char* file, int line_number, size_t values, size_t elements) {
