@@ -107,7 +107,7 @@ std::string Emitter::explicit_cast(const CStyleCastExpr* cast) {
         if (inner->isNullPointerConstant(context_, Expr::NPC_ValueDependentIsNotNull) != Expr::NPCK_NotNull)
             return null_pointer;
         // A number: the result of a cast to an integer.
-        return "((lapwing_upc_pointer){(uint64_t)(" + expression(inner) + "), (uint32_t)MYTHREAD, 0})";
+        return "((lapwing_upc_pointer){(lapwing_uint64)(" + expression(inner) + "), (lapwing_uint32)MYTHREAD, 0})";
     }
     if (from) {
         const QualType target = cast->getType();

@@ -50,6 +50,8 @@ public:
 
     [[nodiscard]] Prepared run() {
         for (at_ = 0; at_ < tokens_.size(); ++at_) token();
+        for (const auto& [first, last] : types_redefined(tokens_))
+            for (std::size_t k = first; k <= last; ++k) replace(k, "");
         if (const auto odd = odd_main(tokens_)) {
             for (const std::size_t name : odd->names) replace(name, odd_main_name);
             if (odd->returns) rewrites_.before(odd->end) += "return 0; ";

@@ -9,6 +9,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace upcc {
@@ -114,6 +115,10 @@ class TokenList;
 /// Declarations of functions without a result that are called before they are declared, for which C before 1999
 /// assumes an int.
 [[nodiscard]] std::string declarations_missed(const TokenList& tokens);
+
+/// Definitions of types in upc.h, such as `ulong`, which the program defines otherwise: their first tokens and their
+/// semicolons.
+[[nodiscard]] std::vector<std::pair<std::size_t, std::size_t>> types_redefined(const TokenList& tokens);
 
 /// Whether it is UPC: uses a keyword or a header of UPC.
 [[nodiscard]] bool is_upc(std::string_view preprocessed);

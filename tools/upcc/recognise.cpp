@@ -22,12 +22,17 @@ std::vector<std::string> headers_missed(std::string_view preprocessed) {
                        Header{"upc_tick.h", "upc_tick_t"}, Header{"upc_nb.h", "upc_handle_t"},
                        Header{"upc_io.h", "upc_file_t"},   Header{"upc_castable.h", "upc_thread_info_t"},
                        Header{"upc.h", "upc_lock_t"},      Header{"lapwing_upcc_integers.h", "uint64_t"}};
+    static const std::set<std::string_view> functions{
+        "upc_all_alloc", "upc_global_alloc", "upc_alloc",     "upc_local_alloc", "upc_free",
+        "upc_threadof",  "upc_phaseof",      "upc_addrfield", "upc_memcpy",      "upc_memget",
+        "upc_memput",    "upc_memset",       "upc_lock",      "upc_unlock",      "upc_global_exit"};
     if (preprocessed.find("upc_") == preprocessed.npos && preprocessed.find("BUPC_") == preprocessed.npos) return {};
     // bupc_extern.h is for C, and declares some of them.
     bool for_c = false;
     const auto declares = [&](const Header& header, std::string_view name) {
         if (header.type == "uint64_t")
             return name == "uint8_t" || name == "uint16_t" || name == "uint32_t" || name == header.type;
+        if (header.file == "upc.h" && functions.contains(name)) return true;
         if (!header.type.empty()) return name == header.type;
         const bool of_c = name.starts_with("bupc_extern_") || name.starts_with("bupc_init") || name == "bupc_exit";
         const bool collective = name.starts_with("bupc_all_reduce_all"); // of upc_collective.h
@@ -51,9 +56,11 @@ std::vector<std::string> headers_missed(std::string_view preprocessed) {
             // `typedef long upc_tick_t;` is the program's own, and says nothing about Berkeley's other names.
             const char after = k + 1 < tokens.size() ? preprocessed[tokens[k + 1].begin] : '\0';
             const bool defines = in_typedef && depth == 0 && (after == ';' || after == ',' || after == '[');
+            const bool declares_function = depth == 0 && functions.contains(text);
             for (Header& header : headers)
                 if (!header.known && !own.contains(text) && declares(header, text)) {
-                    if (!defines) header.missed = true;
+                    if (declares_function) header.known = true;
+                    else if (!defines) header.missed = true;
                     else if (header.type.empty()) own.insert(text);
                     else header.known = true;
                 }
@@ -127,6 +134,39 @@ std::string declarations_missed(const TokenList& tokens) {
     for (const auto& [name, is_static_one] : missed)
         text += (is_static_one ? "static void " : "void ") + std::string{name} + "();\n";
     return text;
+}
+
+std::vector<std::pair<std::size_t, std::size_t>> types_redefined(const TokenList& tokens) {
+    struct Definition {
+        std::size_t first, last;
+        std::string text;
+    };
+    std::map<std::string_view, Definition> in_upc_h;
+    std::map<std::string_view, std::string> own;
+    std::vector<std::pair<std::size_t, std::size_t>> redefined;
+    bool here = false; // in upc.h
+    int depth = 0;
+    for (std::size_t k = 0; k < tokens.size(); ++k) {
+        LineMarker marker;
+        if (tokens[k].kind == TokenKind::directive && read_line_marker(tokens.word(k), marker))
+            here = marker.file.ends_with("/upc.h");
+        if (tokens.opens(k)) ++depth;
+        if (tokens.closes(k)) --depth;
+        if (depth != 0 || (tokens[k].system && !here) || tokens.word(k) != "typedef") continue;
+        Definition one{k, k, {}};
+        for (; one.last < tokens.size() && !tokens.is_sign(one.last, ';'); one.last = tokens.next(one.last)) {
+            if (tokens.opens(one.last)) one.last = tokens.closing(one.last);
+            one.text.append(tokens.word(one.last)) += ' ';
+        }
+        if (one.last >= tokens.size()) break;
+        const std::string_view name = tokens.word(tokens.previous(one.last));
+        if (!here) own.emplace(name, one.text);
+        else if (!name.starts_with("upc_")) in_upc_h.emplace(name, one);
+    }
+    for (const auto& [name, one] : in_upc_h)
+        if (const auto other = own.find(name); other != own.end() && other->second != one.text)
+            redefined.emplace_back(one.first, one.last);
+    return redefined;
 }
 
 bool is_upc(std::string_view preprocessed) {

@@ -9,9 +9,15 @@ typedef __INT8_TYPE__ int8_t;
 typedef __INT16_TYPE__ int16_t;
 typedef __INT32_TYPE__ int32_t;
 typedef __INT64_TYPE__ int64_t;
+#ifndef ushort
 typedef unsigned short ushort;
+#endif
+#ifndef uint
 typedef unsigned int uint;
+#endif
+#ifndef ulong
 typedef unsigned long ulong;
+#endif
 typedef long clock_t;
 typedef long off_t;
 typedef __PTRDIFF_TYPE__ ssize_t;
