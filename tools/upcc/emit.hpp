@@ -159,13 +159,8 @@ private:
     [[nodiscard]] std::string field(const clang::FieldDecl* field);
     [[nodiscard]] std::string variable(const clang::VarDecl* variable);
     [[nodiscard]] std::string shared_variable(const clang::VarDecl* variable);
-    [[nodiscard]] clang::QualType initialised_shape(const clang::VarDecl* variable);
     [[nodiscard]] clang::QualType without_const(clang::QualType type) const;
     [[nodiscard]] std::string shared_object(const clang::VarDecl* variable);
-    struct InitialValue;
-    [[nodiscard]] bool initial_values(clang::QualType type, const clang::Expr* value,
-                                      std::vector<std::uint64_t>& indices, std::vector<InitialValue>& found);
-    [[nodiscard]] std::string scattered_values(const clang::VarDecl* variable);
     [[nodiscard]] std::string static_pointer(const clang::VarDecl* variable, const std::string& declaration);
     [[nodiscard]] std::string type_definition(const clang::TypedefNameDecl* definition);
     [[nodiscard]] std::string function(const clang::FunctionDecl* function);
@@ -174,6 +169,22 @@ private:
     [[nodiscard]] bool is_only_inline(const clang::Decl* declaration) const;
     [[nodiscard]] std::string end_of_file();
     [[nodiscard]] std::string quoted(const std::string& text) const;
+
+    // emit_initial_values.cpp
+    [[nodiscard]] bool is_null(const clang::Expr* value) const;
+    [[nodiscard]] clang::QualType initialised_shape(const clang::VarDecl* variable);
+    [[nodiscard]] bool rows_depend_on_threads(clang::QualType type) const;
+    struct InitialValue;
+    [[nodiscard]] bool has_braces(const clang::InitListExpr* list) const;
+    [[nodiscard]] bool initial_values(clang::QualType type, const clang::Expr* value, InitialValue at,
+                                      std::vector<InitialValue>& found);
+    [[nodiscard]] std::string too_many(const clang::VarDecl* variable, const std::string& values,
+                                       const std::string& elements) const;
+    [[nodiscard]] std::string scattered_values(const clang::VarDecl* variable);
+    [[nodiscard]] bool is_assigned_at_start(const clang::VarDecl* variable) const;
+    void begin_function(const clang::FunctionDecl* function);
+    void hoist(const clang::VarDecl* variable);
+    [[nodiscard]] std::string name_of(const clang::VarDecl* variable) const;
 
     clang::ASTContext& context_;
     clang::SourceManager& sources_;
@@ -184,6 +195,8 @@ private:
     std::string file_;
     std::set<const clang::TagDecl*> named_; ///< anonymous structures that have been given a name
     std::string initialisers_;              ///< of pointers-to-shared: statements for the start of the program
+    std::map<const clang::VarDecl*, std::string> hoisted_;  ///< static objects that these name, and their names there
+    std::string hoisted_text_;                              ///< their declarations, in front of the function
     int objects_ = 0;
     int foralls_ = 0; ///< the upc_forall with an affinity around the statement
 

@@ -1,6 +1,7 @@
 #include "emit.hpp"
 
 #include <algorithm>
+#include <utility>
 
 using namespace clang;
 
@@ -72,7 +73,7 @@ void Emitter::declaration_pieces(const Decl* declaration, Pieces& pieces) {
         for (const ParmVarDecl* const parameter : one->parameters())
             if (parameter->getTypeSourceInfo() != nullptr)
                 type_pieces(parameter->getTypeSourceInfo()->getTypeLoc(), pieces);
-        function_ = one;
+        begin_function(one);
         if (one->doesThisDeclarationHaveABody()) add_statement(one->getBody(), pieces);
     } else if (const auto* const one = dyn_cast<DeclaratorDecl>(declaration)) {
         if (one->getTypeSourceInfo() != nullptr) type_pieces(one->getTypeSourceInfo()->getTypeLoc(), pieces);
@@ -166,91 +167,6 @@ namespace {
 
 } // namespace
 
-/// The type of the initial values of a shared object. The first dimension may be a multiple of THREADS: there are as
-/// many elements as initial values.
-QualType Emitter::initialised_shape(const VarDecl* variable) {
-    QualType shape = types_.without_shared(variable->getType());
-    if (const auto* const array = context_.getAsConstantArrayType(shape);
-        array != nullptr && prepared_.times_threads(array->getSize().getZExtValue()))
-        shape = context_.getIncompleteArrayType(array->getElementType(), array->getSizeModifier(), 0);
-    if (const auto count =
-            types_.elements(shape->isArrayType() ? context_.getAsArrayType(shape)->getElementType() : shape);
-        count && prepared_.times_threads(*count))
-        error(variable->getLocation(), "with THREADS in an inner dimension, initial values are supported for arrays at "
-                                       "file scope with braces around each row, and not for pointers-to-shared; assign "
-                                       "them in the program, or compile for a fixed number of threads (-T)");
-    return shape;
-}
-
-/// Of the initial values of an array: their indices, and what they are.
-struct Emitter::InitialValue {
-    std::vector<std::uint64_t> indices;
-    const Expr* value;
-};
-
-/// False where a row has no braces of its own: with any number of threads, what belongs to it is not known.
-bool Emitter::initial_values(QualType type, const Expr* value, std::vector<std::uint64_t>& indices,
-                             std::vector<InitialValue>& found) {
-    const auto* list = dyn_cast<InitListExpr>(value);
-    if (list != nullptr && (list->getLBraceLoc().isInvalid() || prepared_.text[offset(list->getLBraceLoc())] != '{'))
-        return false;
-    if (!type->isArrayType()) {
-        found.push_back({indices, value});
-        return true;
-    }
-    if (list == nullptr) return false;
-    if (!list->isSemanticForm()) list = list->getSemanticForm();
-    if (list->isStringLiteralInit()) return false;
-    for (unsigned k = 0; k < list->getNumInits(); ++k) {
-        if (isa<ImplicitValueInitExpr>(list->getInit(k))) continue;
-        indices.push_back(k);
-        if (!initial_values(context_.getAsArrayType(type)->getElementType(), list->getInit(k), indices, found))
-            return false;
-        indices.pop_back();
-    }
-    return true;
-}
-
-/// Statements for the start of the program, which store the initial values of an array with THREADS in another
-/// dimension than the first. Empty where that is not possible.
-std::string Emitter::scattered_values(const VarDecl* variable) {
-    const QualType t = variable->getType();
-    std::vector<std::uint64_t> none;
-    std::vector<InitialValue> found;
-    if (variable->isStaticLocal() || types_.holds_pointer_to_shared(t) ||
-        !initial_values(t, variable->getInit(), none, found))
-        return {};
-    std::string places, values, row;
-    std::uint64_t most = 0;
-    for (const InitialValue& one : found) {
-        std::string place = "0";
-        QualType of = t.getCanonicalType();
-        for (const std::uint64_t index : one.indices) {
-            const llvm::APInt count = context_.getAsConstantArrayType(of)->getSize();
-            if (prepared_.times_threads(count.getZExtValue())) {
-                row = number(count);
-                most = std::max(most, index + 1);
-            }
-            place = "(" + place + ")*(" + number(count) + ")+" + std::to_string(index);
-            of = context_.getAsArrayType(of)->getElementType();
-        }
-        places += (places.empty() ? "" : ", ") + place;
-        values += (values.empty() ? "" : ", ") + expression(one.value);
-    }
-    if (found.empty()) return " ";
-    const std::string name = variable->getName().str();
-    const std::string element = element_bytes(t);
-    const PresumedLoc place = sources_.getPresumedLoc(variable->getLocation());
-    return "if (" + std::to_string(most) + " > " + row + ") lapwing_upcc_too_many(\"" + name + "\", \"" +
-           quoted(place.getFilename()) + "\", " + std::to_string(place.getLine()) + ", " + std::to_string(most) + ", " +
-           row + "); if (MYTHREAD == 0) { const ptrdiff_t lapwing_at[] = { " + places + " }; const " +
-           value_type(types_.element(t)) + " lapwing_i[] = { " + values +
-           " }; for (size_t lapwing_k = 0; lapwing_k < sizeof lapwing_at / sizeof *lapwing_at; ++lapwing_k) "
-           "lapwing_upc_put(lapwing_upc_plus(" +
-           name + ", " + element + ", " + block(t, nullptr) + ", lapwing_at[lapwing_k]), &lapwing_i[lapwing_k], " +
-           element + "); }\n";
-}
-
 /// The record from which the start of the program creates a shared object, with its initial value.
 std::string Emitter::shared_object(const VarDecl* variable) {
     const QualType t = variable->getType();
@@ -261,8 +177,7 @@ std::string Emitter::shared_object(const VarDecl* variable) {
     std::string image_elements = "0";
     std::string out;
     const Expr* value = variable->getInit();
-    const QualType row = t->isArrayType() ? context_.getAsArrayType(t)->getElementType() : t;
-    if (const auto count = types_.elements(row); value != nullptr && count && prepared_.times_threads(*count))
+    if (value != nullptr && rows_depend_on_threads(t))
         if (const std::string scattered = scattered_values(variable); !scattered.empty()) {
             initialisers_ += scattered;
             value = nullptr;
@@ -271,18 +186,13 @@ std::string Emitter::shared_object(const VarDecl* variable) {
         value != nullptr && types_.holds_pointer_to_shared(t) ? "lapwing_i" : "lapwing_upcc_image_" + number_of;
     const std::string values = value == nullptr ? std::string{} : declare(initialised_shape(variable), shape_name);
     if (value != nullptr && types_.holds_pointer_to_shared(t)) {
-        const bool null = value->IgnoreParenCasts()->isNullPointerConstant(
-                              context_, Expr::NPC_ValueDependentIsNotNull) != Expr::NPCK_NotNull;
-        if (!null && variable->isStaticLocal())
-            error(variable->getLocation(),
-                  "a static shared object in a function cannot begin as a pointer-to-shared; declare it at file scope");
-        else if (!null)
-            initialisers_ += "if (MYTHREAD == 0) { " + values + " = " + expression(value) +
-                             "; for (size_t lapwing_k = 0; lapwing_k < sizeof lapwing_i / " + element +
-                             "; ++lapwing_k) lapwing_upc_put(lapwing_upc_plus(" + variable->getName().str() + ", " +
-                             element + ", " + block(t, nullptr) +
-                             ", (ptrdiff_t)lapwing_k), (char*)&lapwing_i + lapwing_k * " + element + ", " + element +
-                             "); }\n";
+        if (!is_null(value))
+            initialisers_ += "{ " + values + " = " + expression(value) + "; " +
+                             too_many(variable, "sizeof lapwing_i / " + element, "(1" + step(t) + ")") +
+                             "if (MYTHREAD == 0) for (size_t lapwing_k = 0; lapwing_k < sizeof lapwing_i / " + element +
+                             "; ++lapwing_k) lapwing_upc_put(lapwing_upc_plus(" + name_of(variable) + ", " + element +
+                             ", " + block(t, nullptr) + ", (ptrdiff_t)lapwing_k), (char*)&lapwing_i + lapwing_k * " +
+                             element + ", " + element + "); }\n";
     } else if (value != nullptr) {
         image = "lapwing_upcc_image_" + number_of;
         out += "static " + values + " = " + expression(value) + "; ";
@@ -298,9 +208,9 @@ std::string Emitter::shared_object(const VarDecl* variable) {
     const std::string block_size = layout.kind == Layout::Kind::even ? "(size_t)-1"
                                    : layout.is_indefinite()          ? "0"
                                                                      : std::to_string(layout.block);
-    return out + "static const struct lapwing_upcc_object " + name + " = { &" + variable->getName().str() + ", " +
-           element + ", " + std::to_string(times ? count / prepared_.any_threads : count) + "u, " + block_size + ", " +
-           image + ", " + image_elements + ", \"" + variable->getName().str() + "\", \"" + quoted(place.getFilename()) +
+    return out + "static const struct lapwing_upcc_object " + name + " = { &" + name_of(variable) + ", " + element +
+           ", " + std::to_string(times ? count / prepared_.any_threads : count) + "u, " + block_size + ", " + image +
+           ", " + image_elements + ", \"" + variable->getName().str() + "\", \"" + quoted(place.getFilename()) +
            "\", " + std::to_string(place.getLine()) + ", " + (times ? "1" : "0") + ", " + (declared_only ? "1" : "0") +
            " }; static const struct lapwing_upcc_object* " + name +
            "_entry __attribute__((used, section(\"lapwing_upcc_objects\"))) = &" + name + ";";
@@ -320,7 +230,8 @@ std::string Emitter::shared_variable(const VarDecl* variable) {
     const std::string kept = variable->getStorageClass() == SC_Static ? "static " : "";
     // Without a value it may be defined in several sources, as in old C.
     const std::string value = variable->getInit() != nullptr ? " = {0, 0, 0}" : "";
-    const std::string pointer = kept + "lapwing_upc_pointer " + name + value + ";";
+    const std::string pointer =
+        hoisted_.contains(variable) ? std::string{} : kept + "lapwing_upc_pointer " + name + value + ";";
     if (variable->getType()->isIncompleteArrayType() || variable->getType()->isIncompleteType()) return pointer;
     return pointer + " " + shared_object(variable);
 }
@@ -330,9 +241,7 @@ std::string Emitter::shared_variable(const VarDecl* variable) {
 std::string Emitter::static_pointer(const VarDecl* variable, const std::string& declaration) {
     const Expr* const value = variable->getInit();
     const std::string name = variable->getName().str();
-    if (value->IgnoreParenCasts()->isNullPointerConstant(context_, Expr::NPC_ValueDependentIsNotNull) !=
-        Expr::NPCK_NotNull)
-        return declaration + ";";
+    if (is_null(value)) return declaration + ";";
     if (!touches_shared(value) && !types_.points_to_shared(types_.element(variable->getType())))
         return declaration + " = " + expression(value) + ";";
     const std::string assign = "{ " + declare(variable->getType().getUnqualifiedType(), "lapwing_i") + " = " +
@@ -414,7 +323,7 @@ std::string Emitter::function_head(const FunctionDecl* function) {
 std::string Emitter::function(const FunctionDecl* function) {
     if (!function->doesThisDeclarationHaveABody()) return function_head(function) + ";";
     const Stmt* const body = function->getBody();
-    function_ = function;
+    begin_function(function);
     return function_head(function) + line_marker(offset(body->getBeginLoc())) + statement(body);
 }
 
@@ -464,6 +373,7 @@ std::string Emitter::translation_unit() {
             text.insert(0, "__attribute__((weak)) ");
             inline_functions_ += "extern __typeof__(" + name + ") " + name + ";\n";
         }
+        text.insert(0, std::exchange(hoisted_text_, {}));
         pieces.push_back({begin, end, text});
     }
     const std::string threads = threads_ == 0 ? "extern const int THREADS __asm__(\"lapwing_upc_thread_count\");\n"

@@ -40,7 +40,7 @@ std::string Emitter::own_pointers() {
             type->isPointerType() ? Types::pointee(type) : context_.getAsArrayType(type)->getElementType());
         const std::string name = "*const lapwing_own_" + array->getName().str();
         out += declare(row, row->isArrayType() ? "(" + name + ")" : name) + " = lapwing_upcc_own_part(" +
-               array->getName().str() + "); ";
+               name_of(array) + "); ";
     }
     return out;
 }

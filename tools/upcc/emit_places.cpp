@@ -97,7 +97,10 @@ std::string Emitter::member_place(const MemberExpr* member) {
 
 std::string Emitter::place(const Expr* lvalue) {
     lvalue = lvalue->IgnoreParens();
-    if (const auto* const reference = dyn_cast<DeclRefExpr>(lvalue)) return reference->getDecl()->getName().str();
+    if (const auto* const reference = dyn_cast<DeclRefExpr>(lvalue)) {
+        const auto* const variable = dyn_cast<VarDecl>(reference->getDecl());
+        return variable != nullptr ? name_of(variable) : reference->getDecl()->getName().str();
+    }
     if (const auto* const subscript = dyn_cast<ArraySubscriptExpr>(lvalue)) {
         if (subscript->getBase()->getType()->isVectorType())
             return "lapwing_upc_inside(" + place(subscript->getBase()) + ", (" + expression(subscript->getIdx()) +
