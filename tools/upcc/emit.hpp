@@ -186,6 +186,11 @@ private:
     void hoist(const clang::VarDecl* variable);
     [[nodiscard]] std::string name_of(const clang::VarDecl* variable) const;
 
+    // emit_nested.cpp
+    [[nodiscard]] static const clang::FunctionDecl* nested_function(const clang::Stmt* statement);
+    [[nodiscard]] std::string nested_definition(const clang::IfStmt* definition, const clang::FunctionDecl* function);
+    [[nodiscard]] std::string nested_return(const clang::Expr* expression);
+
     clang::ASTContext& context_;
     clang::SourceManager& sources_;
     const Prepared& prepared_;
@@ -197,6 +202,7 @@ private:
     std::string initialisers_;              ///< of pointers-to-shared: statements for the start of the program
     std::map<const clang::VarDecl*, std::string> hoisted_;  ///< static objects that these name, and their names there
     std::string hoisted_text_;                              ///< their declarations, in front of the function
+    std::map<const clang::VarDecl*, std::string> captured_; ///< of a function around the nested one being written
     int objects_ = 0;
     int foralls_ = 0; ///< the upc_forall with an affinity around the statement
 

@@ -373,6 +373,7 @@ std::string Emitter::translation_unit() {
             text.insert(0, "__attribute__((weak)) ");
             inline_functions_ += "extern __typeof__(" + name + ") " + name + ";\n";
         }
+        if (hoisted_text_.find('\n') != hoisted_text_.npos) hoisted_text_ += line_marker(begin);
         text.insert(0, std::exchange(hoisted_text_, {}));
         pieces.push_back({begin, end, text});
     }

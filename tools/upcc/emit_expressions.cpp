@@ -251,6 +251,10 @@ std::string Emitter::compound_literal(const CompoundLiteralExpr* literal) {
 }
 
 std::string Emitter::expression(const Expr* e) {
+    if (const auto* const one = dyn_cast<DeclRefExpr>(e); one != nullptr && !captured_.empty())
+        if (const auto known = captured_.find(dyn_cast<VarDecl>(one->getDecl())); known != captured_.end())
+            return known->second;
+    if (const std::string returns = nested_return(e); !returns.empty()) return returns;
     if (const auto* const one = dyn_cast<ImplicitCastExpr>(e)) return implicit_cast(one);
     if (const auto* const one = dyn_cast<CStyleCastExpr>(e)) return explicit_cast(one);
     if (const auto* const one = dyn_cast<UnaryExprOrTypeTraitExpr>(e)) return size_of(one);

@@ -145,10 +145,28 @@ void Emitter::begin_function(const FunctionDecl* function) {
             if (variable->isStaticLocal() && emitter->is_assigned_at_start(variable)) emitter->hoist(variable);
             return true;
         }
+        // Nested functions name them, too.
+        bool TraverseIfStmt(IfStmt* statement) {
+            const bool outer = in_nested, is_one = nested_function(statement) != nullptr;
+            in_nested = outer || is_one;
+            has_nested = has_nested || is_one;
+            const bool go_on = RecursiveASTVisitor::TraverseIfStmt(statement);
+            in_nested = outer;
+            return go_on;
+        }
+        bool VisitDeclRefExpr(DeclRefExpr* name) {
+            const auto* const variable = dyn_cast<VarDecl>(name->getDecl());
+            if (in_nested && variable != nullptr && variable->isStaticLocal() && Types::is_shared(variable->getType()))
+                emitter->hoist(variable);
+            return true;
+        }
+        bool in_nested = false, has_nested = false;
     } finder;
     function_ = function;
     finder.emitter = this;
     if (function->doesThisDeclarationHaveABody()) finder.TraverseStmt(function->getBody());
+    // A call may change any variable: no loop is optimised.
+    if (finder.has_nested) function_ = nullptr;
 }
 
 /// The start of the program names the object, and what its initial value names.

@@ -1,5 +1,6 @@
 #include "emit.hpp"
 #include "forall.hpp"
+#include "nested_functions.hpp"
 
 using namespace clang;
 
@@ -104,6 +105,10 @@ std::string Emitter::for_loop(const ForStmt* loop) {
 
 std::string Emitter::declaration_statement(const DeclStmt* statement) {
     Group declarations{statement->decl_begin(), statement->decl_end()};
+    // Nested functions are declared at file scope.
+    if (const auto* const function = dyn_cast<FunctionDecl>(declarations.front());
+        function != nullptr && function->getName().starts_with(nested_prefix))
+        return ";";
     return group(declarations, offset(statement->getBeginLoc()), end_offset(statement->getEndLoc()));
 }
 
@@ -112,6 +117,7 @@ std::string Emitter::statement(const Stmt* s) {
     const std::size_t end = statement_end(s);
     Pieces pieces;
     if (const auto* const one = dyn_cast<DeclStmt>(s)) return declaration_statement(one);
+    if (const FunctionDecl* const nested = nested_function(s)) return nested_definition(cast<IfStmt>(s), nested);
     if (const auto* const one = dyn_cast<ForStmt>(s)) return for_loop(one);
     if (const auto* const one = dyn_cast<Expr>(s)) {
         add_expression(one, pieces);

@@ -2,6 +2,7 @@
 
 #include "array_types.hpp"
 #include "main_function.hpp"
+#include "nested_functions.hpp"
 #include "rewrites.hpp"
 #include "token_list.hpp"
 
@@ -50,6 +51,7 @@ public:
 
     [[nodiscard]] Prepared run() {
         for (at_ = 0; at_ < tokens_.size(); ++at_) token();
+        rewrite_nested_functions(tokens_, rewrites_);
         for (const auto& [first, last] : types_redefined(tokens_))
             for (std::size_t k = first; k <= last; ++k) replace(k, "");
         if (const auto odd = odd_main(tokens_)) {

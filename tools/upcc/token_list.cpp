@@ -33,6 +33,15 @@ std::size_t TokenList::opening(std::size_t token) const {
     }
 }
 
+std::size_t TokenList::brace_around(std::size_t token) const {
+    while (token > 0) {
+        token = previous(token);
+        if (is_sign(token, '{')) return token;
+        if (closes(token)) token = opening(token);
+    }
+    return 0;
+}
+
 bool TokenList::opens_block(std::size_t brace) const {
     if (brace == 0) return false;
     const std::size_t before = previous(brace);

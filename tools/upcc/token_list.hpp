@@ -42,6 +42,8 @@ public:
     [[nodiscard]] std::size_t closing(std::size_t token) const;
     /// The opening bracket of a closing one; the first token where there is none.
     [[nodiscard]] std::size_t opening(std::size_t token) const;
+    /// The opening brace around a token; the first token where there is none.
+    [[nodiscard]] std::size_t brace_around(std::size_t token) const;
     /// Whether a brace opens statements, not members or initial values.
     [[nodiscard]] bool opens_block(std::size_t brace) const;
     /// The first token of the statement of a block that contains the token, before which a declaration can stand; the

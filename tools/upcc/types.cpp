@@ -237,6 +237,8 @@ std::string as_upc(std::string text, const Prepared& prepared) {
     text = std::regex_replace(text, statement, "upc_$1");
     static const std::regex main{odd_main_name};
     text = std::regex_replace(text, main, "main");
+    static const std::regex nested{R"re(lapwing_nested_[0-9]+_)re"};
+    text = std::regex_replace(text, nested, "");
     text = std::regex_replace(text, also, "");
     text = std::regex_replace(text, qualifier, " $1 ");
     for (std::smatch found; std::regex_search(text, found, layout);) {

@@ -126,6 +126,9 @@ lapwing_upc_pointer lapwing_upcc_local_alloc(size_t blocks, size_t block_bytes);
 
 /* In the parse alone: marks the affinity of a upc_forall. */
 extern int lapwing_upcc_affinity;
+/* The same: mark a nested function, and what it returns. */
+extern int lapwing_upcc_nested();
+extern int lapwing_upcc_return;
 
 #ifdef __cplusplus
 }
