@@ -196,6 +196,15 @@ void Checks::again(const VarDecl* variable, QualType before) {
                                            layout_text(types_.layout(before)) + " in its previous declaration");
 }
 
+void Checks::type_definition(const TypedefDecl* definition) {
+    type(definition->getTypeSourceInfo()->getTypeLoc());
+    const TypedefNameDecl* const before = definition->getPreviousDecl();
+    if (before != nullptr && !types_.same_layouts(definition->getUnderlyingType(), before->getUnderlyingType()))
+        error(definition->getLocation(),
+              "'" + definition->getName().str() + "' is '" + types_.in_upc(definition->getUnderlyingType()) +
+                  "' here, and '" + types_.in_upc(before->getUnderlyingType()) + "' in its previous definition");
+}
+
 void Checks::variable(const VarDecl* variable) {
     const QualType t = variable->getType();
     if (const TypeSourceInfo* const written = variable->getTypeSourceInfo()) type(written->getTypeLoc());

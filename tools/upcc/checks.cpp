@@ -54,7 +54,7 @@ public:
         return true;
     }
     bool VisitTypedefDecl(TypedefDecl* definition) {
-        checks_.type(definition->getTypeSourceInfo()->getTypeLoc());
+        checks_.type_definition(definition);
         if (function_ == nullptr) checks_.sizes(definition->getTypeSourceInfo()->getTypeLoc());
         return true;
     }

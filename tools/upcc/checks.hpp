@@ -22,6 +22,7 @@ public:
     void layouts();
     void variable(const clang::VarDecl* variable);
     void again(const clang::VarDecl* variable, clang::QualType before);
+    void type_definition(const clang::TypedefDecl* definition);
     /// Of private arrays in a type at file scope: constants.
     void sizes(clang::TypeLoc type);
     void type(clang::TypeLoc type);

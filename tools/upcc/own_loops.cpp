@@ -160,7 +160,8 @@ const VarDecl* OwnLoops::own_row(const ArraySubscriptExpr* subscript, const OwnL
 
 /// `&a[i + c]`, also of a member or an element of it, `a + i + c`, and `i + c`.
 bool OwnLoops::find_affinity(const Expr* affinity, OwnLoop& loop) const {
-    affinity = affinity->IgnoreParenCasts();
+    affinity = affinity->IgnoreParenImpCasts();
+    if (Types::points_to_shared(affinity->getType())) affinity = affinity->IgnoreParenCasts();
     if (affinity->getType()->isIntegerType()) {
         const auto by = shift(affinity, loop.index);
         loop.shift = by.value_or(0);

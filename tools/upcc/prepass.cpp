@@ -330,6 +330,7 @@ private:
         // In a list of initial values it is an index.
         const std::size_t of = tokens_.previous(brackets_.back());
         if (tokens_.is_sign(of, '{') || tokens_.is_sign(of, ',')) return;
+        if (const std::size_t brace = tokens_.brace_around(at_); !tokens_.opens_block(brace)) return; // of members
         for (std::size_t k = at_; k-- > 0;) {
             if (tokens_.is_sign(k, '}') && tokens_.is_sign(tokens_.next(k), ',')) k = tokens_.opening(k); // a value
             else if (tokens_.is_sign(k, ';') || tokens_.is_sign(k, '}')) break;
