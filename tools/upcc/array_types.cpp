@@ -49,26 +49,33 @@ bool ArrayTypes::qualify_elements(const SharedQualifier& qualifier) {
 }
 
 void ArrayTypes::parameter(const SharedQualifier& qualifier, std::size_t parentheses) {
-    static const std::set<std::string_view> types{"char",   "short",    "int",  "long",  "float", "double",
-                                                  "signed", "unsigned", "void", "_Bool", "const", "volatile"};
+    static const std::set<std::string_view> types{"char",   "short",  "int",      "long", "float",
+                                                  "double", "signed", "unsigned", "void", "_Bool"};
+    static const std::set<std::string_view> qualifiers{"shared",   "strict",   "relaxed", "const",
+                                                       "volatile", "restrict", "register"};
+    static const std::set<std::string_view> operators{"sizeof",   "typeof",      "__typeof__", "__typeof",
+                                                      "_Alignof", "__alignof__", "__alignof"};
     const std::string_view before = tokens_.word(tokens_.previous(parentheses));
-    if (before == "sizeof" || before == "typeof" || before == "__typeof__" || before.starts_with("upc_")) return;
+    if (operators.contains(before) || before.starts_with("upc_")) return;
     // `int (*shared f[10])(int)` is an array.
     if (tokens_.is_sign(tokens_.next(parentheses), '*')) return;
     std::size_t words = 0; // of the type and the name; a word before the qualifier is one of the type
-    for (std::size_t k = tokens_.previous(qualifier.last); k > parentheses && tokens_.is_name(k);
+    const auto count = [&](std::size_t word) { words += qualifiers.contains(tokens_.word(word)) ? 0 : 1; };
+    for (std::size_t k = tokens_.previous(qualifier.first); k > parentheses && tokens_.is_name(k);
          k = tokens_.previous(k))
-        if (tokens_.word(k) != "shared" && tokens_.word(k) != "const") ++words;
+        count(k);
     if (tokens_.is_sign(qualifier.in_front, '*')) ++words; // the type is complete
     std::size_t k = tokens_.next(qualifier.last);
-    for (; tokens_.is_name(k); k = tokens_.next(k)) ++words;
+    for (; tokens_.is_name(k); k = tokens_.next(k)) count(k);
     if (!tokens_.is_sign(k, '[')) return parameter_of_private_type(qualifier, k);
     const std::size_t end = tokens_.closing(k);
     std::size_t behind = end;
     while (tokens_.is_sign(tokens_.next(behind), '[')) behind = tokens_.closing(tokens_.next(behind));
     if (!tokens_.is_sign(tokens_.next(behind), ',') && !tokens_.is_sign(tokens_.next(behind), ')')) return;
     const std::size_t name = tokens_.previous(k);
-    const bool unnamed = words < 2 || types.contains(tokens_.word(name));
+    const std::string_view tag = tokens_.word(tokens_.previous(name));
+    const bool unnamed = words < 2 || types.contains(tokens_.word(name)) || qualifiers.contains(tokens_.word(name)) ||
+                         tag == "struct" || tag == "union" || tag == "enum";
     if (unnamed && words == 0) return;
     erase(k, end);
     if (unnamed) rewrites_.replace(k, "(*)");
