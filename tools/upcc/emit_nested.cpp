@@ -17,10 +17,19 @@ class Captured : public RecursiveASTVisitor<Captured> {
 public:
     std::vector<const VarDecl*> variables;
     std::set<const Decl*> own;
+    std::vector<const GotoStmt*> jumps;
     bool uses_types = false;
 
     bool VisitDecl(Decl* declaration) {
         own.insert(declaration);
+        return true;
+    }
+    bool VisitLabelStmt(LabelStmt* label) {
+        own.insert(label->getDecl());
+        return true;
+    }
+    bool VisitGotoStmt(GotoStmt* jump) {
+        jumps.push_back(jump);
         return true;
     }
     bool VisitDeclRefExpr(DeclRefExpr* name) {
@@ -76,6 +85,9 @@ std::string Emitter::nested_definition(const IfStmt* definition, const FunctionD
     if (captured.uses_types)
         error(definition->getBeginLoc(), "a function in another one cannot use types and enumeration constants that "
                                          "the other one declares; declare them at file scope");
+    for (const GotoStmt* const jump : captured.jumps)
+        if (!captured.own.contains(jump->getLabel()))
+            error(jump->getBeginLoc(), "a function in another one cannot jump out of itself; return a value instead");
     const std::string head =
         "static " + declare(function->getReturnType(),
                             function->getName().str() + "(" + (parameters.empty() ? "void" : parameters) + ")");
