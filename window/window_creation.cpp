@@ -86,20 +86,33 @@ struct Demand {
     [[nodiscard]] static std::int64_t rank_of(std::int64_t ordered) noexcept { return -ordered & 0xFFFFFFFF; }
 };
 
+/// The bytes of a rank's part, and those that it takes: more, if it stands for the larger ones of other ranks.
+struct PartBytes {
+    std::uint64_t asked = 0;
+    std::uint64_t taken = 0;
+    [[nodiscard]] std::string text() const {
+        return fmt::format("{} bytes asked for here{}", asked,
+                           asked == taken ? ""
+                                          : fmt::format(", {} as LAPWING_PRIVATE=on makes each part as large as the "
+                                                        "largest",
+                                                        taken));
+    }
+};
+
 /// Collective. Throws RangeError on all ranks when one cannot have its part: `worst` is the least of all ranks'
 /// Demand::ordered().
-void check_demands(const transport::WindowFacts& facts, const std::string& what, std::uint64_t bytes, const Demand& own,
-                   std::int64_t worst) {
+void check_demands(const transport::WindowFacts& facts, const std::string& what, const PartBytes& bytes,
+                   const Demand& own, std::int64_t worst) {
     if (worst == 0) return;
     const MPI_Comm communicator = facts.state.communicator();
     if (Demand::excess_of(worst) == Demand::Excess::not_mappable)
-        throw_no_memory(what, bytes, mpi::first_problem(communicator, own.problem));
+        throw_no_memory(what, bytes.taken, mpi::first_problem(communicator, own.problem));
     const std::int64_t rank = Demand::rank_of(worst);
     const bool here = rank == facts.state.rank();
     const std::string there =
         mpi::first_problem(communicator, here ? fmt::format("{} bytes, {}", own.limit.bytes, own.limit.what) : "").text;
     throw RangeError{fmt::format(
-        "{}: {} bytes asked for here, and too many on rank {}{}: the limit {} is {}", what, bytes, rank,
+        "{}: {}, and too many on rank {}{}: the limit {} is {}", what, bytes.text(), rank,
         Demand::excess_of(worst) == Demand::Excess::with_the_node ? " together with the others of its node" : "",
         here ? "here" : "there", there)};
 }
@@ -107,14 +120,14 @@ void check_demands(const transport::WindowFacts& facts, const std::string& what,
 /// Collective. A rank that cannot have its part must not leave the others waiting: they agree first. Throws on all
 /// ranks when one cannot, or when ranks differ in what must be the same. Returns whether all ask for the same number of
 /// bytes.
-bool agree_on_memory(const transport::WindowFacts& facts, std::uint64_t bytes, const WindowOptions& options) {
+bool agree_on_memory(const transport::WindowFacts& facts, const PartBytes& bytes, const WindowOptions& options) {
     const std::string what = fmt::format("{}: {}", facts.state.who(), facts.label());
     const MemoryLimit limit = memory_limit(facts.state.topology().largest_node() > 1);
-    const Demand demand{bytes, bytes_of_node(facts.state, bytes), limit};
+    const Demand demand{bytes.taken, bytes_of_node(facts.state, bytes.taken), limit};
     const std::int64_t counters = options.notification_counters;
     const std::int64_t alignment = options.alignment;
     const auto size =
-        static_cast<std::int64_t>(std::min<std::uint64_t>(bytes, std::numeric_limits<std::int64_t>::max()));
+        static_cast<std::int64_t>(std::min<std::uint64_t>(bytes.asked, std::numeric_limits<std::int64_t>::max()));
     const auto identity = static_cast<std::int64_t>(options.identity.value);
     const std::array<std::int64_t, 9> numbers{demand.ordered(facts.state.rank()),
                                               counters,
@@ -177,10 +190,10 @@ WindowState::WindowState(Team& team, std::uint64_t bytes, WindowOptions options,
     // Before anything can fail, so that all ranks keep the same numbers.
     facts_.number = state.epoch().next_window_number();
     if (listed == Listed::yes) options.cache = advised_cache(state, facts_.name, facts_.number, options.cache);
-    const bool same_size = agree_on_memory(facts_, bytes, options);
     // Those of locks stay shared. A part that stands for all is as large as the largest.
     const bool private_parts = listed == Listed::yes && parts_are_private(state.settings());
-    const std::uint64_t room = private_parts && !same_size ? team.max(bytes) : bytes;
+    const std::uint64_t room = private_parts ? team.max(bytes) : bytes;
+    const bool same_size = agree_on_memory(facts_, {.asked = bytes, .taken = room}, options);
     memory_ = std::make_unique<WindowMemory>(state, what, room, same_size, options.alignment,
                                              options.notification_counters, options.zeroed_bytes);
     describe(facts_, *memory_, bytes);

@@ -18,11 +18,26 @@
 #include <string>
 #include <vector>
 
+#include <dlfcn.h>
 #include <unistd.h>
 
 using namespace lapwing;
 using namespace lapwing::detail::model;
 using Catch::Contains;
+
+namespace {
+
+/// What this process takes the machine's memory for; 0: what it is.
+long pretended_pages = 0;
+
+} // namespace
+
+/// In place of the system's. A sanitizer may call it before it is ready itself.
+extern "C" __attribute__((no_sanitize("address", "undefined"))) long sysconf(int what) noexcept {
+    static long (*next)(int) = nullptr;
+    if (next == nullptr) next = reinterpret_cast<long (*)(int)>(dlsym(RTLD_NEXT, "sysconf"));
+    return what == _SC_PHYS_PAGES && pretended_pages != 0 ? pretended_pages : next(what);
+}
 
 namespace {
 
@@ -144,6 +159,30 @@ TEST_CASE("on private memory parts of different sizes, notifications, prefetch a
     runtime.barrier();
     lock.close();
     a.close();
+    window.close();
+    runtime.close();
+}
+
+TEST_CASE("on private memory a node must have room for parts that are all as large as the largest") {
+    Runtime runtime{MPI_COMM_WORLD, private_memory()};
+    const Rank last{runtime.size() - 1};
+    const bool together = runtime.node_size() > 1;
+    // Room for the largest part: on one node with the small ones, else on its own rank, and not on rank 0.
+    constexpr std::uint64_t large = 300'000;
+    const std::uint64_t enough = large + large / 2;
+    const std::uint64_t memory = together ? enough : large / 2;
+    pretended_pages = together || runtime.rank() == Rank{0} ? static_cast<long>(memory) / sysconf(_SC_PAGESIZE) : 0;
+    std::string text;
+    try {
+        const Window window{runtime, runtime.rank() == last ? large : 64};
+    } catch (const RangeError& error) {
+        text = error.what();
+    }
+    pretended_pages = 0;
+    CHECK_THAT(text, Contains("and too many on rank") && Contains("the memory of the machine"));
+    if (runtime.rank() != last) CHECK_THAT(text, Contains("64 bytes asked for here, 300000 as LAPWING_PRIVATE=on"));
+    // The ranks go on together.
+    Window window{runtime, 64};
     window.close();
     runtime.close();
 }
