@@ -145,20 +145,11 @@ struct KernelTimes {
     CountedAccesses counted = {};
 };
 
-/// The computation has the accesses already, to private memory: what the array's elements take on top of it.
-[[nodiscard]] RateCurve beside_private(const RateCurve& rate, const RateCurve& plain) {
-    constexpr std::uint64_t many = std::uint64_t{1} << 14;
-    return RateCurve{std::max(0.0, rate.seconds(many) - plain.seconds(many))};
-}
-
 /// The platform of a path, from rates alone.
 [[nodiscard]] AccessPlatform platform_of(const CostTables& costs, Path path, bool cached) {
     AccessPlatform platform{.rates = access_rates(costs.rates, name(path), cached ? Caching::lapwing : Caching::none)};
     find_exploited(platform);
-    const RateCurve& plain = rate_of(costs.rates, "private.read");
-    for (const bool write : {false, true})
-        platform.rates.of(AccessPattern::local, write) =
-            beside_private(platform.rates.of(AccessPattern::local, write), plain);
+    use_private_memory(platform, costs.rates);
     platform.barrier_seconds = rate_of(costs.rates, fmt::format("{}.barrier", name(path))).seconds(1);
     return platform;
 }
@@ -184,14 +175,15 @@ void predict(const Kernel& kernel, const CostTables& costs, Path path, bool cach
     if (cached) {
         result.by_patterns.push_back(predict_run_time(program, platform_of(costs, path, true)).seconds);
         platform.cache = cache_on(costs, name(path), {});
-        for (RateCurve& hit : platform.cache->hit) hit = beside_private(hit, rate_of(costs.rates, "private.read"));
         use_counted(program, times.counted, *platform.cache);
     } else if (path != Path::direct) {
-        const AccessPlatform network = loggp_platform(network_of(costs, path), program.threads, platform.rates, 0);
+        const AccessPlatform network =
+            loggp_platform(network_of(costs, path), program.threads, platform.rates, platform.private_seconds);
         result.by_network.push_back(predict_run_time(program, network).seconds);
     }
     result.predicted.push_back(predict_run_time(program, platform).seconds);
-    const RateCurve own{std::max(0.0, times.own - times.private_own)};
+    // Of private memory what is subtracted again beside the computation.
+    const RateCurve own{std::max(0.0, times.own - times.private_own) + platform.private_seconds};
     for (const bool write : {false, true}) platform.rates.of(AccessPattern::local, write) = own;
     result.own_measured.push_back(predict_run_time(program, platform).seconds);
 }

@@ -61,7 +61,8 @@ struct Program {
         if (std::optional<RecordedTrace> trace = recorded(context, program.kernel, program.kind, is_private))
             traces.push_back(std::move(*trace));
     if (traces.empty()) return {};
-    if (!program.kernel.of_nas) return predict_recorded(traces[0], platform).seconds + computation;
+    if (!program.kernel.of_nas)
+        return predict_recorded(traces[0], beside_private_memory(platform)).seconds + computation;
     const ComputationTimes times{traces[1], "the run on private memory"};
     return predict_recorded(traces[0], platform, &times).seconds;
 }

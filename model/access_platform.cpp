@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <utility>
+#include <vector>
 
 namespace lapwing::detail::model {
 
@@ -38,6 +40,7 @@ void use_transfers(AccessPlatform& platform, const CostTables& tables, std::stri
     platform.atomic_seconds = of("atomic").seconds(many);
     platform.update_seconds = of("update").seconds(many);
     platform.lists = {of("list.read"), of("list.write")};
+    platform.bulk = {of("bulk.read"), of("bulk.write")};
     for (const Path on : {Path::direct, Path::rma, Path::service})
         if (path == name(on))
             platform.transfers = {tables.transfers(on, Direction::get), tables.transfers(on, Direction::put)};
@@ -61,9 +64,45 @@ AccessPlatform measured_platform(const CostTables& tables, std::string_view path
     find_exploited(platform);
     use_synchronisation(platform, tables.rates, path, threads);
     use_transfers(platform, tables, path);
-    constexpr std::uint64_t many = std::uint64_t{1} << 14;
-    platform.private_seconds = rate_of(tables.rates, "private.read").seconds(many);
+    use_private_memory(platform, tables.rates);
     return platform;
+}
+
+void use_private_memory(AccessPlatform& platform, const MeasuredRates& rates) {
+    constexpr std::uint64_t many = std::uint64_t{1} << 14;
+    platform.private_seconds = rate_of(rates, "private.read").seconds(many);
+    platform.private_in_order_seconds = rate_of(rates, "private.vector.read").seconds(many);
+}
+
+AccessPlatform beside_private_memory(AccessPlatform platform) {
+    const auto subtract = [](RateCurve& rate, double seconds) {
+        std::vector<RateCurve::Point> points = rate.points();
+        for (RateCurve::Point& point : points) point.seconds = std::max(0.0, point.seconds - seconds);
+        rate = RateCurve{std::move(points)};
+    };
+    const double anywhere = platform.private_seconds;
+    const double in_order = platform.private_in_order_seconds > 0 ? platform.private_in_order_seconds : anywhere;
+    using enum AccessPattern;
+    for (const bool write : {false, true}) {
+        for (const AccessPattern pattern : {baseline, local}) subtract(platform.rates.of(pattern, write), anywhere);
+        for (const AccessPattern pattern : {vector, coalesce}) subtract(platform.rates.of(pattern, write), in_order);
+        if (platform.cache) subtract(platform.cache->hit[write ? 1 : 0], anywhere);
+    }
+    return platform;
+}
+
+double transfer_seconds(const CostTables& tables, std::string_view path, Direction direction, std::uint64_t bytes) {
+    constexpr double element = 8;
+    const auto size = std::max<std::uint64_t>(bytes, 1);
+    const RateCurve& bulk =
+        rate_of(tables.rates, fmt::format("{}.bulk.{}", path, direction == Direction::put ? "write" : "read"));
+    if (!bulk.empty()) return bulk.of_transfer(static_cast<double>(size) / element);
+    for (const Path on : {Path::direct, Path::rma, Path::service})
+        if (path == name(on)) {
+            const TransferModel& model = tables.transfers(on, direction);
+            return model.empty() ? 0 : model.time(size);
+        }
+    return 0;
 }
 
 double AccessPlatform::concurrency(AccessPattern pattern, bool write, std::uint64_t accesses) const {

@@ -23,10 +23,12 @@ struct AccessPlatform {
     double notify_seconds = 0;
     double atomic_seconds = 0;
     double update_seconds = 0;
-    std::array<TransferModel, 2> transfers = {}; ///< gets and puts
-    std::array<RateCurve, 2> lists = {};         ///< an element of one that is gathered, or scattered
-    double contention = 1;      ///< how much longer an access takes where all threads access one of them
-    double private_seconds = 0; ///< an access to private memory
+    std::array<TransferModel, 2> transfers = {}; ///< gets and puts, while the other ranks are idle
+    std::array<RateCurve, 2> bulk = {}; ///< the same, by their 8-byte elements, while all ranks make them; may be empty
+    std::array<RateCurve, 2> lists = {}; ///< an element of one that is gathered, or scattered
+    double contention = 1;               ///< how much longer an access takes where all threads access one of them
+    double private_seconds = 0;          ///< an access to private memory
+    double private_in_order_seconds = 0; ///< the same, of elements that follow each other; 0: not measured
     /// A cache for remote accesses, as in section 7.2: hits cost what local accesses do, and misses a penalty.
     struct Cache {
         std::uint64_t page_bytes = 1024;
@@ -53,6 +55,18 @@ inline constexpr double exploited_below = 0.8;
 
 /// Sets which patterns it exploits, from its rates, for small and for large numbers of accesses, as reads or as writes.
 void find_exploited(AccessPlatform& platform);
+
+/// The platform as it is beside a computation on private memory, which makes each access already, to private memory:
+/// accesses take what they take longer than that.
+[[nodiscard]] AccessPlatform beside_private_memory(AccessPlatform platform);
+
+/// Seconds of a transfer between ranks that are connected by a path: while all ranks make such, if that was measured
+/// (lapwing-tune --rates), else while the others are idle. 0: neither was.
+[[nodiscard]] double transfer_seconds(const CostTables& tables, std::string_view path, Direction direction,
+                                      std::uint64_t bytes);
+
+/// Sets the times of accesses to private memory.
+void use_private_memory(AccessPlatform& platform, const MeasuredRates& rates);
 
 /// Sets the times of bulk transfers, lists and atomics between ranks that are connected by a path.
 void use_transfers(AccessPlatform& platform, const CostTables& tables, std::string_view path);

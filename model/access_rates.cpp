@@ -25,6 +25,19 @@ double RateCurve::seconds(std::uint64_t accesses) const noexcept {
     return below.seconds + (above->seconds - below.seconds) * part / whole;
 }
 
+double RateCurve::of_transfer(double elements) const noexcept {
+    if (points_.empty()) return 0;
+    const auto place = [](const Point& p) { return static_cast<double>(p.accesses); };
+    const auto total = [&](const Point& p) { return p.seconds * place(p); };
+    if (points_.size() == 1 || elements <= place(points_.front()))
+        return points_.size() == 1 ? points_.front().seconds * elements : total(points_.front());
+    auto above = std::ranges::find_if(points_, [&](const Point& p) { return place(p) >= elements; });
+    if (above == points_.end()) --above;
+    const Point& below = *(above - 1);
+    const double slope = std::max(0.0, total(*above) - total(below)) / (place(*above) - place(below));
+    return total(below) + slope * (elements - place(below));
+}
+
 double RateCurve::at_ranks(std::uint64_t ranks, Growth growth) const noexcept {
     if (points_.empty() || ranks <= points_.back().accesses) return seconds(ranks);
     const auto place = [&](std::uint64_t of) {

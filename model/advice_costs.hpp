@@ -32,9 +32,10 @@ public:
     [[nodiscard]] double of_path(const std::string& key, std::uint64_t accesses) const {
         return rate(path_ + '.' + key, accesses);
     }
-    /// One transfer that overlaps with nothing.
+    /// One transfer that overlaps with nothing, or several that overlap with each other.
     [[nodiscard]] double transfer(std::uint64_t bytes, bool write, std::uint64_t operations = 1) const {
         if (tables_ == nullptr) return 0;
+        if (operations == 1) return transfer_seconds(*tables_, path_, write ? Direction::put : Direction::get, bytes);
         for (const Path path : {Path::rma, Path::service, Path::direct})
             if (path_ == name(path)) {
                 const TransferModel& model = tables_->transfers(path, write ? Direction::put : Direction::get);

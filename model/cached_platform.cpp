@@ -60,11 +60,11 @@ AccessPlatform::Cache cache_on(const CostTables& tables, std::string_view path, 
     constexpr std::uint64_t several = 16;
     constexpr std::uint64_t line = 64;
     constexpr std::uint64_t element = 8;
-    // Transfers are measured by one rank while the others are idle, single accesses by all of them. In a program all
-    // have misses.
+    // Single accesses are measured by all ranks at the same time. In a program all have misses.
     constexpr std::uint64_t many = 1024;
+    const auto get = [&](std::uint64_t bytes) { return transfer_seconds(tables, path, Direction::get, bytes); };
     const auto miss = [&](std::uint64_t bytes) {
-        return single.seconds(many) + std::max(0.0, gets.time(bytes) - gets.time(element));
+        return single.seconds(many) + std::max(0.0, get(bytes) - get(element));
     };
     cache.miss_seconds = miss(sizes.page_bytes);
     cache.line_seconds = miss(line);

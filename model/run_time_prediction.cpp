@@ -135,15 +135,19 @@ private:
         using Kind = DescribedTransfer::Kind;
         if (transfer.count == 0 || transfer.bytes == 0) continue;
         const bool write = transfer.kind == Kind::put || transfer.kind == Kind::scatter;
-        const TransferModel& bulk = platform.transfers[write ? 1 : 0];
+        const TransferModel& alone = platform.transfers[write ? 1 : 0];
+        const RateCurve& bulk = platform.bulk[write ? 1 : 0];
         const RateCurve& list = platform.lists[write ? 1 : 0];
         const bool lists = transfer.kind == Kind::gather || transfer.kind == Kind::scatter;
-        if (lists ? list.empty() : bulk.empty())
+        if (lists ? list.empty() : bulk.empty() && alone.empty())
             throw UsageError{fmt::format("the time of {} is needed, and was not measured; measure it with lapwing-tune "
                                          "--rates",
                                          lists ? "lists" : "bulk transfers")};
-        sum += static_cast<double>(transfer.count) *
-               (lists ? static_cast<double>(transfer.bytes) * list.seconds(transfer.bytes) : bulk.time(transfer.bytes));
+        const auto size = static_cast<double>(transfer.bytes);
+        constexpr double element = 8;
+        sum += static_cast<double>(transfer.count) * (lists          ? size * list.seconds(transfer.bytes)
+                                                      : bulk.empty() ? alone.time(transfer.bytes)
+                                                                     : bulk.of_transfer(size / element));
     }
     return sum;
 }
@@ -246,6 +250,7 @@ void find_waits(const ProgramDescription& program, RunTimePrediction& prediction
 RunTimePrediction predict_run_time(const ProgramDescription& program, const AccessPlatform& platform) {
     program.check();
     RunTimePrediction prediction;
+    const AccessPlatform beside = beside_private_memory(platform);
     std::vector<double> threads(static_cast<std::size_t>(program.threads));
     for (const DescribedInterval& interval : program.intervals) {
         prediction.intervals.push_back({.name = interval.name,
@@ -253,9 +258,9 @@ RunTimePrediction predict_run_time(const ProgramDescription& program, const Acce
                                         .partitions = partition_references(program, interval, platform)});
         RunTimePrediction::OfInterval& result = prediction.intervals.back();
         SimulatedShares shares{program, interval, platform};
+        const AccessPlatform& on = interval.computation_seconds > 0 ? beside : platform;
         for (int thread = 0; thread < program.threads; ++thread) {
-            const IntervalCost cost =
-                cost_of(program, interval, result.partitions, platform, shares.of(thread), thread);
+            const IntervalCost cost = cost_of(program, interval, result.partitions, on, shares.of(thread), thread);
             result.threads.push_back(cost);
             threads[static_cast<std::size_t>(thread)] += static_cast<double>(interval.times) * cost.seconds();
         }
@@ -270,10 +275,12 @@ RunTimePrediction predict_run_time(const ProgramDescription& program, const Acce
 std::vector<IntervalCost> predict_thread(const ProgramDescription& program, const AccessPlatform& platform,
                                          int thread) {
     program.check();
+    const AccessPlatform beside = beside_private_memory(platform);
     std::vector<IntervalCost> costs;
     for (const DescribedInterval& interval : program.intervals) {
         SimulatedShares shares{program, interval, platform};
-        costs.push_back(cost_of(program, interval, partition_references(program, interval, platform), platform,
+        const AccessPlatform& on = interval.computation_seconds > 0 ? beside : platform;
+        costs.push_back(cost_of(program, interval, partition_references(program, interval, platform), on,
                                 shares.of(thread), thread));
     }
     return costs;

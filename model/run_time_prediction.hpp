@@ -44,10 +44,12 @@ struct RunTimePrediction {
 };
 
 /// The model as published (Zhang 2007, section 6.6): the time of an interval is that of its partitions' accesses,
-/// N / r(N, pattern) for each, and of its computation and barriers; a thread's time is that of all its intervals; the
-/// program's, that of its slowest thread. With a cache, as in section 7.2: hits are local accesses, or take what was
-/// measured of them, misses cost the miss penalty, of a page or of a line, and what bypasses the cache a baseline
-/// access. Throws UsageError for an invalid description, or a rate that is needed and unknown.
+/// N / r(N, pattern) for each, and of its computation and barriers. A computation has all accesses already, to private
+/// memory: beside it they take what they take longer than that, where private memory was measured. A thread's time is
+/// that of all its intervals; the program's, that of its slowest thread. With a cache, as in section 7.2: hits are
+/// local accesses, or take what was measured of them, misses cost the miss penalty, of a page or of a line, and what
+/// bypasses the cache a baseline access. Throws UsageError for an invalid description, or a rate that is needed and
+/// unknown.
 [[nodiscard]] RunTimePrediction predict_run_time(const ProgramDescription& program, const AccessPlatform& platform);
 
 /// The same for one thread: the costs of its intervals.

@@ -79,6 +79,7 @@ public:
             elements(elements_of(a), false);
             private_memory();
             lists(a);
+            sections(a);
             team_.barrier();
         }
         {
@@ -138,7 +139,7 @@ private:
         for (std::uint64_t count = fewest; count <= most; count *= 4) {
             const TimedLoop loop = loop_of(count);
             const double seconds = slowest_seconds(team_, loop, hasty_ ? 1 : count < 1024 ? 9 : 5);
-            points.push_back({count, seconds / static_cast<double>(count)});
+            points.push_back({count, seconds / static_cast<double>(loop.accesses)});
             if (seconds > longest_) break;
         }
         rates_[key] = RateCurve{std::move(points)};
@@ -194,6 +195,28 @@ private:
                                  for (const std::int64_t i : list) sink = a(i).fetch_add(1.0);
                              }};
         });
+    }
+
+    /// Transfers of one rank's elements, one after another, while all ranks make them.
+    void sections(GlobalArray<double, 1>& a) {
+        std::vector<double> values(static_cast<std::size_t>(elements_of_rank), 1.0);
+        const std::int64_t first = elements_.index(target_, 0);
+        for (const bool write : {false, true})
+            curve(name_of_path() + (write ? ".bulk.write" : ".bulk.read"), 1,
+                  static_cast<std::uint64_t>(elements_of_rank), [&, write](std::uint64_t count) {
+                      constexpr std::uint64_t most_transfers = 16;
+                      const std::uint64_t transfers = std::clamp<std::uint64_t>(4096 / count, 1, most_transfers);
+                      const Domain<1> section{{first, first + static_cast<std::int64_t>(count)}};
+                      const std::span some = std::span{values}.first(count);
+                      return TimedLoop{transfers * count, [] {},
+                                       [&, write, transfers, section, some] {
+                                           for (std::uint64_t k = 0; k < transfers; ++k) {
+                                               if (write) a.put(section, some);
+                                               else a.get(section, some);
+                                               if (write) team_.release();
+                                           }
+                                       }};
+                  });
     }
 
     /// Elements of cached pages, 32 KiB in all.

@@ -317,6 +317,51 @@ TEST_CASE("intervals, barriers, computation and the slowest thread") {
     CHECK(both.seconds_with_waits == Approx(2 * predicted.seconds));
 }
 
+TEST_CASE("a computation on private memory has made each access once") {
+    ProgramDescription program =
+        one_interval({.name = "A", .elements = 100, .block = 0, .home = 1},
+                     {{.object = "A", .count = 100, .affinity = {ReferenceAffinity::Kind::home}}}, 2);
+    program.intervals.front().barriers = 0;
+    AccessPlatform on = platform();
+    on.private_seconds = 0.04 * us;
+    const auto seconds = [&](int thread) {
+        return predict_run_time(program, on).intervals.front().threads[static_cast<std::size_t>(thread)].seconds();
+    };
+    CHECK(seconds(0) == Approx(100 * 100 * us));
+    CHECK(seconds(1) == Approx(100 * 0.1 * us));
+    program.intervals.front().computation_seconds = 1e-3;
+    CHECK(seconds(0) == Approx(1e-3 + 100 * (100 - 0.04) * us));
+    CHECK(seconds(1) == Approx(1e-3 + 100 * (0.1 - 0.04) * us));
+    // In order, where the platform exploits that, and by loads and stores.
+    on.vectorises = true;
+    on.private_in_order_seconds = 0.03 * us;
+    on.rates.of(AccessPattern::vector, false) = RateCurve{0.05 * us};
+    program.intervals.front().references.front().walk = {Walk::Kind::stride, 1};
+    CHECK(seconds(0) == Approx(1e-3 + 100 * (0.05 - 0.03) * us));
+    // No access takes less than nothing.
+    on.private_in_order_seconds = 1 * us;
+    CHECK(seconds(0) == Approx(1e-3));
+}
+
+TEST_CASE("bulk transfers take what was measured while all ranks make them") {
+    const RateCurve curve{{{1, 40 * us}, {1024, 0.1 * us}, {4096, 0.05 * us}}};
+    CHECK(curve.of_transfer(0.5) == Approx(40 * us));
+    CHECK(curve.of_transfer(1024) == Approx(102.4 * us));
+    CHECK(curve.of_transfer(2560) == Approx((102.4 + 204.8) / 2 * us));
+    CHECK(curve.of_transfer(7168) == Approx((204.8 + 102.4) * us));
+    CHECK(RateCurve{}.of_transfer(7) == 0);
+    CHECK(RateCurve{2 * us}.of_transfer(7) == Approx(14 * us));
+
+    ProgramDescription program = one_interval({.name = "A", .elements = 4}, {}, 2);
+    program.intervals.front().barriers = 0;
+    program.intervals.front().transfers = {{DescribedTransfer::Kind::get, 3, 8192}};
+    AccessPlatform on = platform();
+    on.transfers[0] = TransferModel{std::vector<TransferLine>{{0, 20 * us, 20 * us, 1 * us, 0, 0, 0}}};
+    CHECK(predict_run_time(program, on).seconds == Approx(3 * 21 * us));
+    on.bulk[0] = curve;
+    CHECK(predict_run_time(program, on).seconds == Approx(3 * 102.4 * us));
+}
+
 TEST_CASE("threads wait for each other at barriers and collective calls only") {
     // Thread 0 is slow in the first interval, 1 in the second one.
     ProgramDescription program =

@@ -26,7 +26,8 @@ def main():
 
     patterns = [f"service.{cached}{pattern}.{operation}" for cached in ("", "cached.", "mupc.") for pattern in ("baseline", "vector", "coalesce")
                 for operation in ("read", "write")]
-    for key in [*patterns, "own.read", "own.write", "private.read", "private.vector.read", "service.list.read", "service.list.write", "service.update", "service.atomic"]:
+    for key in [*patterns, "own.read", "own.write", "private.read", "private.vector.read", "service.list.read", "service.list.write", "service.bulk.read",
+                "service.bulk.write", "service.update", "service.atomic"]:
         points = list(curves.get(key, {}))
         fewest = 16 if key.startswith(("own.", "private.")) else 1
         check(points and points == [fewest * 4**k for k in range(len(points))], f"{key} is measured for {points} accesses, not for {fewest}, {4 * fewest}, …")
