@@ -1,9 +1,10 @@
 #include "model/advice.hpp"
 
 #include "model/advice_costs.hpp"
+#include "model/bulk_advice.hpp"
+#include "model/changed_times.hpp"
 #include "model/followed_advice.hpp"
 #include "model/placement_advice.hpp"
-#include "model/prefetch_fit.hpp"
 #include "model/simulated_cache.hpp"
 
 #include <fmt/format.h>
@@ -45,17 +46,7 @@ struct Collected {
     std::map<int, OfRank> ranks;
 };
 
-using UseKey = std::tuple<ObjectKey, std::vector<std::pair<std::string, std::uint64_t>>, int, int>;
-
-[[nodiscard]] AccessUse::Amount amount_of(const trace::Record& record) noexcept {
-    return {.calls = record.calls,
-            .accesses = record.accesses,
-            .bytes = record.bytes,
-            .runs = record.runs,
-            .program_calls = record.program_calls,
-            .timed_calls = record.timed_calls,
-            .timed_seconds = 1e-9 * static_cast<double>(record.timed_ns)};
-}
+using UseKey = std::tuple<ObjectKey, RecordedTrace::Place, int, int>;
 
 void collect(Collected& collected, const RecordedTrace::OfRank& rank, std::size_t number) {
     const trace::Record& record = rank.records[number].record;
@@ -112,10 +103,7 @@ void finish(Collected& collected, const RecordedTrace& trace) {
             const RecordedTrace::OfObject& object = record.object == 0 ? none : rank.objects[record.object - 1];
             const auto site = rank.sites.find(record.site);
             const RecordedTrace::Frames frames = site == rank.sites.end() ? RecordedTrace::Frames{} : site->second;
-            std::vector<std::pair<std::string, std::uint64_t>> place;
-            for (const RecordedTrace::Frame& frame : frames)
-                place.emplace_back(rank.files[frame.file].path, frame.offset);
-            Collected& collected = all[{key_of(object), std::move(place), static_cast<int>(record.way),
+            Collected& collected = all[{key_of(object), rank.place_of(frames), static_cast<int>(record.way),
                                         static_cast<int>(record.operation)}];
             if (collected.ranks.empty()) {
                 collected.use.object_kind = object.kind;
@@ -147,44 +135,6 @@ void finish(Collected& collected, const RecordedTrace& trace) {
     return uses;
 }
 
-/// A rank's part in a use: accesses to other nodes, and the reuse of all that is not its own.
-struct RankOfUse {
-    AccessUse::Amount far = {};
-    trace::ReuseCounts within = {};
-    trace::ReuseCounts over = {};
-};
-
-[[nodiscard]] std::map<int, RankOfUse> ranks_of(const RecordedTrace& trace, const AccessUse& use) {
-    std::map<int, RankOfUse> ranks;
-    for (const auto& [rank, k] : use.records) {
-        const trace::Record& record = trace.of_ranks[static_cast<std::size_t>(rank)].records[k].record;
-        if (record.affinity == trace::Affinity::own) continue;
-        RankOfUse& of = ranks[rank];
-        of.within += record.within;
-        of.over += record.over;
-        if (record.affinity == trace::Affinity::far) of.far += amount_of(record);
-    }
-    return ranks;
-}
-
-/// What a change of several uses is to a rank.
-struct RankOfChange {
-    double measured = 0;  ///< seconds now, as recorded
-    double predicted = 0; ///< the same, from rates
-    double then = 0;
-    double accesses = 0;
-    [[nodiscard]] double now() const noexcept { return measured > 0 ? measured : predicted; }
-};
-using RanksOfChange = std::map<int, RankOfChange>;
-
-/// The one that takes longest now, or accesses most.
-[[nodiscard]] int heaviest_of(const RanksOfChange& ranks) {
-    const auto weight = [](const RankOfChange& of) { return std::pair{of.now(), of.accesses}; };
-    const auto heaviest = std::ranges::max_element(
-        ranks, [&](const auto& a, const auto& b) { return weight(a.second) < weight(b.second); });
-    return heaviest->first;
-}
-
 /// Derives the advised changes from the uses of a trace.
 class Adviser {
 public:
@@ -197,11 +147,10 @@ public:
         for (std::size_t u = 0; u < advice_.uses.size(); ++u) {
             const AccessUse& use = advice_.uses[u];
             if (use.object_kind != "several") by_object[key_of(use)].push_back(u);
-            if (is_single(use)) in_bulk(u);
             if (use.operation == trace::Operation::atomic && use.heaviest[2].calls >= 16) without_result(u);
             own_as_memory(u);
         }
-        for (const auto& [kind, sites] : of_sites_) add_together(sites);
+        advise_on_bulk(trace_, costs_, advice_);
         for (const auto& [object, uses] : by_object) {
             cache(uses);
             replicate(uses);
@@ -217,79 +166,11 @@ public:
 private:
     [[nodiscard]] const AccessUse& use(std::size_t u) const { return advice_.uses[u]; }
 
-    /// Time of a use's remote accesses, from the rates.
-    [[nodiscard]] double predicted_now(const AccessUse& use) const { return predicted_now(use, use.heaviest[2]); }
-    [[nodiscard]] double predicted_now(const AccessUse& use, const AccessUse::Amount& far) const {
-        return static_cast<double>(far.accesses) * predicted_each(use, far.accesses);
-    }
-    [[nodiscard]] double predicted_each(const AccessUse& use, std::uint64_t accesses) const {
-        return costs_.of_path(std::string{"baseline."} + word(use), accesses);
-    }
-    /// Adds what a rank's part in a use takes now. Returns the rank's sum.
     RankOfChange& add_now(RanksOfChange& ranks, int rank, const AccessUse& use, const AccessUse::Amount& far) const {
-        RankOfChange& sum = ranks[rank];
-        sum.measured += far.seconds();
-        sum.predicted += predicted_now(use, far);
-        sum.accesses += static_cast<double>(far.accesses);
-        return sum;
+        return model::add_now(costs_, ranks, rank, use, far);
     }
-    /// A change of one call site that is of one with that of others, if they are the same change to the same object
-    /// between the same sequence points: that of a stencil's neighbours.
-    struct OfSite {
-        AdvisedChange change = {};
-        double then = 0; ///< seconds of the use's heaviest rank
-    };
-    using Intervals = std::set<std::uint32_t>;
-    using SameChange = std::tuple<ObjectKey, std::string, std::string, Intervals>; ///< object, kind, code
-
-    void add_of_site(AdvisedChange change, double then) {
-        const AccessUse& of = use(change.uses.front());
-        Intervals intervals;
-        for (const auto& [rank, k] : of.records) {
-            const trace::Record& record = trace_.of_ranks[static_cast<std::size_t>(rank)].records[k].record;
-            if (record.affinity == trace::Affinity::far) intervals.insert(record.interval);
-        }
-        of_sites_[{key_of(of), change.kind, change.code, std::move(intervals)}].push_back({std::move(change), then});
-    }
-    void add_together(const std::vector<OfSite>& sites) {
-        AdvisedChange change = sites.front().change;
-        change.uses.clear();
-        RanksOfChange ranks;
-        std::map<int, double> saved;
-        for (const OfSite& site : sites) {
-            const std::size_t u = site.change.uses.front();
-            change.uses.push_back(u);
-            const auto heaviest = static_cast<double>(use(u).heaviest[2].accesses);
-            for (const auto& [rank, part] : ranks_of(trace_, use(u))) {
-                const double share = static_cast<double>(part.far.accesses) / heaviest;
-                add_now(ranks, rank, use(u), part.far).then += share * site.then;
-                saved[rank] += share * static_cast<double>(site.change.messages_saved);
-            }
-        }
-        change.messages_saved = static_cast<std::uint64_t>(std::llround(saved.at(heaviest_of(ranks))));
-        add(std::move(change), ranks);
-    }
-
-    /// Adds a change of one use with its times, if the rates are known and it saves time.
-    void add(AdvisedChange change, double then, double predicted_now_seconds) {
-        const AccessUse& of = use(change.uses.front());
-        add(std::move(change),
-            {{of.heaviest_rank,
-              {.measured = of.heaviest[2].seconds(), .predicted = predicted_now_seconds, .then = then}}});
-    }
-    /// The same of several uses. Its times are those of the slowest rank now, and of the slowest one then.
     void add(AdvisedChange change, const RanksOfChange& ranks) {
-        if (costs_.known()) {
-            const RankOfChange& slowest = ranks.at(heaviest_of(ranks));
-            double then = 0;
-            for (const auto& [rank, of] : ranks) then = std::max(then, of.then);
-            if (then >= slowest.now()) return;
-            change.now_seconds = slowest.now();
-            change.then_seconds = then;
-            if (slowest.measured > 0 && slowest.predicted > 0)
-                change.uncertainty = std::max(0.15, std::fabs(slowest.predicted - slowest.measured) / slowest.measured);
-        }
-        advice_.changes.push_back(std::move(change));
+        add_change(costs_, advice_, std::move(change), ranks);
     }
 
     /// The modes of the cache that advice is about: does it keep its contents at sequence points?
@@ -325,8 +206,9 @@ private:
         if (!is_sequential(of)) {
             const CachedShare& share = irregular_share(u, contents);
             misses = all * (1 - share.hits);
-            return all * (share.hits * hit + share.lines * of_line + share.passed * predicted_each(of, far.accesses) +
-                          (1 - share.hits - share.lines - share.passed) * of_page);
+            return all *
+                   (share.hits * hit + share.lines * of_line + share.passed * predicted_each(costs_, of, far.accesses) +
+                    (1 - share.hits - share.lines - share.passed) * of_page);
         }
         const double scale = all / static_cast<double>(std::max<std::uint64_t>(reuse.total(), 1));
         const double hits = std::min(reuse.hits(costs_.cache_pages()) * scale, all);
@@ -390,85 +272,6 @@ private:
         add(std::move(change), keep ? read_only : epoch);
     }
 
-    /// A section, a prefetch pattern or an index list in place of single accesses.
-    void in_bulk(std::size_t u) {
-        const AccessUse& of = use(u);
-        const AccessUse::Amount& far = of.heaviest[2];
-        const bool write = writes(of);
-        // The loop then reads and writes private memory, in order.
-        const double in_order = costs_.rate("private.vector.read", far.accesses);
-        const double copies =
-            static_cast<double>(far.accesses) * (in_order > 0 ? in_order : costs_.rate("private.read", far.accesses));
-        const std::uint64_t transfers =
-            std::max<std::uint64_t>(1, of.executions * std::max<std::uint64_t>(of.owners, 1));
-        // Distinct bytes: each page once per interval, and no more than were accessed.
-        const double pages = static_cast<double>(of.within.cold) * static_cast<double>(far.accesses) /
-                             static_cast<double>(std::max<std::uint64_t>(of.within.total(), 1));
-        const double distinct =
-            std::min(static_cast<double>(far.bytes), pages * static_cast<double>(AdviceCosts::sampled_page));
-        const auto each = static_cast<std::uint64_t>(distinct / static_cast<double>(transfers));
-        const double moved = static_cast<double>(transfers) * costs_.transfer(each, write);
-        AdvisedChange change{.uses = {u}};
-        change.messages_saved = far.calls > transfers ? far.calls - transfers : 0;
-        if (is_sequential(of)) {
-            change.kind = "patch";
-            change.title = of.way == trace::Way::upc ? (write ? "write with upc_memput() instead of single elements"
-                                                              : "read with upc_memget() instead of single elements")
-                           : write                   ? "write rows with put() instead of single elements"
-                                                     : "read rows with get() instead of single elements";
-            change.why = of.stride_share > 0.8
-                             ? fmt::format("{:.0f} % of the accesses are {} bytes after the previous one",
-                                           100 * of.stride_share, of.stride)
-                             : fmt::format("consecutive accesses are contiguous, {:.0f} in a row",
-                                           static_cast<double>(far.calls) /
-                                               static_cast<double>(std::max<std::uint64_t>(far.runs, 1)));
-            if (of.way == trace::Way::upc)
-                change.code = write ? "upc_memput(&a[i], row, m * sizeof *row); /* each part of one thread */"
-                                    : "upc_memget(row, &a[i], m * sizeof *row); /* each part of one thread */";
-            else
-                change.code = write ? "std::vector<double> row(m); // fill it\na.put({{i, i + 1}, {0, m}}, row);"
-                                    : "std::vector<double> row(m);\na.get({{i, i + 1}, {0, m}}, row);";
-        } else if (of.way == trace::Way::upc) {
-            return; // UPC has no lists
-        } else {
-            change.kind = "list";
-            change.title = write ? "collect the indices, and write them with scatter()"
-                                 : "collect the indices, and read them with gather()";
-            change.why =
-                fmt::format("{} single accesses at irregular places, in {} intervals", far.calls, of.executions);
-            change.code = write ? "a.scatter(indices, values);" : "a.gather(indices, values);";
-        }
-        const bool list = change.kind == "list";
-        const double listed = static_cast<double>(far.accesses) *
-                              costs_.of_path(std::string{"list."} + word(of), far.accesses / transfers);
-        if (list) add(std::move(change), listed + copies, predicted_now(of));
-        else add_of_site(std::move(change), moved + copies);
-        if (!write && of.way == trace::Way::element) announce(u, transfers);
-    }
-
-    /// A pattern of prefetch, if one fits.
-    void announce(std::size_t u, std::uint64_t transfers) {
-        const AccessUse& of = use(u);
-        const AccessUse::Amount& far = of.heaviest[2];
-        const bool written = std::ranges::any_of(advice_.uses, [&](const AccessUse& other) {
-            return key_of(other) == key_of(of) && other.operation != trace::Operation::read && other.far().calls > 0;
-        });
-        // Whether few reads of much that is copied pay is a matter of rates.
-        const std::optional<FittingPattern> pattern = fitting_pattern(trace_, of, costs_.known() && !written);
-        if (!pattern) return;
-        AdvisedChange prefetch{.kind = "prefetch", .uses = {u}};
-        prefetch.title = "announce before the loop what it reads, and keep the loop as it is";
-        prefetch.why = fmt::format("{}: {:.0f} KiB of {} other ranks, in {} intervals", pattern->why,
-                                   static_cast<double>(pattern->bytes) / 1024, of.owners, of.executions);
-        prefetch.code = pattern->code;
-        prefetch.messages_saved = far.calls > transfers ? far.calls - transfers : 0;
-        // All that the pattern names is copied, in each interval.
-        const double copied = static_cast<double>(transfers) *
-                              costs_.transfer(pattern->bytes / std::max<std::uint64_t>(of.owners, 1), false);
-        const double hits = static_cast<double>(far.accesses) * costs_.of_path("cached.hit.read", far.accesses);
-        add_of_site(std::move(prefetch), copied + hits);
-    }
-
     void without_result(std::size_t u) {
         const AccessUse& of = use(u);
         const AccessUse::Amount& far = of.heaviest[2];
@@ -479,8 +282,11 @@ private:
         change.code = "a(i).add(x);             // instead of a(i).fetch_add(x)\n"
                       "a.fetch(lapwing::Atomic::add, indices, operands, before); // or many with their results at once";
         change.messages_saved = far.calls;
-        add(std::move(change), static_cast<double>(far.calls) * costs_.of_path("update", far.calls),
-            static_cast<double>(far.calls) * costs_.of_path("atomic", far.calls));
+        const auto calls = static_cast<double>(far.calls);
+        add(std::move(change), {{of.heaviest_rank,
+                                 {.measured = far.seconds(),
+                                  .predicted = calls * costs_.of_path("atomic", far.calls),
+                                  .then = calls * costs_.of_path("update", far.calls)}}});
     }
 
     /// As many reads as writes of single elements at irregular places: += and the like.
@@ -576,7 +382,6 @@ private:
     const RecordedTrace& trace_;
     AdviceCosts costs_;
     Advice& advice_;
-    std::map<SameChange, std::vector<OfSite>> of_sites_;
     std::map<std::pair<std::size_t, Contents>, CachedShare> irregular_shares_;
 };
 

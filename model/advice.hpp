@@ -80,8 +80,9 @@ struct AdvisedChange {
     std::vector<std::size_t> uses = {}; ///< the uses that it concerns
     std::string setting = {};           ///< tries it without a change of the program; empty: there is none
     std::string code = {};              ///< the lines that do it
-    std::uint64_t messages_saved = 0;   ///< round trips of the heaviest rank
-    /// Of the heaviest rank, where rates were measured.
+    std::optional<int> rank = {};       ///< the heaviest one of all its uses; empty: the first use's
+    std::uint64_t messages_saved = 0;   ///< round trips of that rank
+    /// Of that rank, where rates were measured.
     std::optional<double> now_seconds = {};
     std::optional<double> then_seconds = {};
     /// Relative: the error of predicting what the trace has measured, at least 15 %.

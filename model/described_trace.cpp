@@ -246,7 +246,7 @@ ComputationTimes::ComputationTimes(const RecordedTrace& private_run, std::string
         std::map<Place, Seconds>& seconds = of_ranks_.emplace_back();
         for (const RecordedTrace::OfInterval& interval : rank.intervals) {
             const double all = 1e-9 * static_cast<double>(interval.ns);
-            Seconds& of_place = seconds[place_of(rank, interval.site)]; // frames of no file are not part of it
+            Seconds& of_place = seconds[rank.place_of(interval.site)]; // frames of no file are not part of it
             of_place.all += all;
             of_place.times += static_cast<double>(std::max<std::uint64_t>(1, interval.times));
         }
@@ -274,23 +274,16 @@ void ComputationTimes::check(const RecordedTrace& trace) const {
 
 double ComputationTimes::seconds(const RecordedTrace::OfRank& rank, std::size_t interval) const {
     const std::map<Place, Seconds>& of_rank = of_ranks_.at(static_cast<std::size_t>(rank.rank));
-    const auto found = of_rank.find(place_of(rank, rank.intervals[interval].site));
+    const auto found = of_rank.find(rank.place_of(rank.intervals[interval].site));
     return found == of_rank.end() ? 0 : found->second.all / found->second.times;
 }
 
 double ComputationTimes::seconds_elsewhere(const RecordedTrace::OfRank& rank) const {
     std::map<Place, Seconds> left = of_ranks_.at(static_cast<std::size_t>(rank.rank));
-    for (const RecordedTrace::OfInterval& interval : rank.intervals) left.erase(place_of(rank, interval.site));
+    for (const RecordedTrace::OfInterval& interval : rank.intervals) left.erase(rank.place_of(interval.site));
     double sum = 0;
     for (const auto& [place, seconds] : left) sum += seconds.all;
     return sum;
-}
-
-ComputationTimes::Place ComputationTimes::place_of(const RecordedTrace::OfRank& rank,
-                                                   const RecordedTrace::Frames& frames) {
-    Place place;
-    for (const RecordedTrace::Frame& frame : frames) place.emplace_back(rank.files[frame.file].path, frame.offset);
-    return place;
 }
 
 ProgramDescription described_trace(const RecordedTrace& trace, int rank) {

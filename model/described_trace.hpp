@@ -36,9 +36,7 @@ public:
     [[nodiscard]] double seconds_elsewhere(const RecordedTrace::OfRank& rank) const;
 
 private:
-    using Place = std::vector<std::pair<std::string, std::uint64_t>>;
-    [[nodiscard]] static Place place_of(const RecordedTrace::OfRank& rank, const RecordedTrace::Frames& frames);
-
+    using Place = RecordedTrace::Place;
     std::string file_;
     struct Seconds {
         double all = 0;

@@ -38,12 +38,19 @@ struct ReadParts {
     return 0;
 }
 
-/// Nothing if the record neither names all owners nor is of all other ranks.
-[[nodiscard]] std::optional<ReadParts> parts_of(const RecordedTrace& trace, const AccessUse& use) {
+using Records = std::vector<std::pair<int, std::size_t>>; ///< ranks, and their records' numbers
+[[nodiscard]] Records records_of(std::span<const AccessUse* const> uses) {
+    Records records;
+    for (const AccessUse* const use : uses) records.insert(records.end(), use->records.begin(), use->records.end());
+    return records;
+}
+
+/// Nothing if a record neither names all owners nor is of all other ranks.
+[[nodiscard]] std::optional<ReadParts> parts_of(const RecordedTrace& trace, std::span<const AccessUse* const> uses) {
     ReadParts parts;
     std::map<std::pair<int, std::uint32_t>, std::uint64_t> of_intervals;
-    for (const RecordedTrace::OfRank& rank : trace.of_ranks) parts.part_bytes.push_back(own_bytes(rank, use));
-    for (const auto& [number, k] : use.records) {
+    for (const RecordedTrace::OfRank& rank : trace.of_ranks) parts.part_bytes.push_back(own_bytes(rank, *uses.front()));
+    for (const auto& [number, k] : records_of(uses)) {
         const RecordedTrace::OfRank& rank = trace.of_ranks[static_cast<std::size_t>(number)];
         const trace::Record& record = rank.records[k].record;
         if (record.affinity == trace::Affinity::own) continue;
@@ -130,19 +137,52 @@ template <class Condition>
     });
 }
 
+/// All between the places that were read.
+[[nodiscard]] FittingPattern named(const ReadParts& parts) {
+    FittingPattern pattern;
+    for (const auto& [rank, owners] : parts.of_ranks)
+        for (const auto& [owner, part] : owners)
+            pattern.of_ranks[rank][owner] = {part.lowest, part.highest, part.bytes()};
+    return pattern;
+}
+
 } // namespace
 
-std::optional<FittingPattern> fitting_pattern(const RecordedTrace& trace, const AccessUse& use, bool sparse) {
-    const std::optional<ReadParts> parts = parts_of(trace, use);
-    if (!parts || !parts->of_ranks.contains(use.heaviest_rank)) return {};
-    FittingPattern found{.bytes = parts->bytes_of(use.heaviest_rank)};
+std::uint64_t FittingPattern::bytes(int rank) const {
+    const auto found = of_ranks.find(rank);
+    std::uint64_t sum = 0;
+    if (found != of_ranks.end())
+        for (const auto& [owner, part] : found->second) sum += part.bytes;
+    return sum;
+}
+
+void FittingPattern::add(const FittingPattern& other) {
+    for (const auto& [rank, owners] : other.of_ranks)
+        for (const auto& [owner, part] : owners) {
+            const auto [found, added] = of_ranks[rank].try_emplace(owner, part);
+            if (added) continue;
+            Part& sum = found->second;
+            sum.lowest = std::min(sum.lowest, part.lowest);
+            sum.highest = std::max(sum.highest, part.highest);
+            sum.bytes = std::min(sum.bytes + part.bytes, sum.highest - sum.lowest);
+        }
+}
+
+std::optional<FittingPattern> fitting_pattern(const RecordedTrace& trace, std::span<const AccessUse* const> uses,
+                                              bool sparse) {
+    const std::optional<ReadParts> parts = parts_of(trace, uses);
+    if (!parts ||
+        !std::ranges::all_of(uses, [&](const AccessUse* use) { return parts->of_ranks.contains(use->heaviest_rank); }))
+        return {};
+    FittingPattern found = named(*parts);
     const auto with = [&](const char* why, const char* code) {
         found.why = why;
         found.code = code;
         return found;
     };
-    if (is_transposed(*parts, use, trace.ranks)) {
-        found.bytes = parts->distinct.at(use.heaviest_rank);
+    if (is_transposed(*parts, *uses.front(), trace.ranks)) {
+        for (auto& [rank, owners] : found.of_ranks)
+            for (auto& [owner, part] : owners) part.bytes = parts->distinct.at(rank) / owners.size();
         return with("each rank reads its share of every other part once, column by column",
                     "a.prefetch(lapwing::Transpose{});");
     }

@@ -7,6 +7,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace lapwing::detail::model {
@@ -25,6 +26,8 @@ struct RecordedTrace {
         friend auto operator<=>(const Frame&, const Frame&) = default;
     };
     using Frames = std::vector<Frame>; ///< innermost first
+    /// Frames that all ranks have alike, whatever numbers their files and intervals have.
+    using Place = std::vector<std::pair<std::string, std::uint64_t>>;
     struct OfObject {
         std::string kind = {}; ///< window, upc (a block of UPC's heap), or cached: either, with a cache
         std::string name = {}; ///< empty: none
@@ -51,6 +54,12 @@ struct RecordedTrace {
         std::vector<OfInterval> intervals = {};
         std::map<std::uint64_t, Frames> sites = {}; ///< by the key of a record
         std::vector<OfRecord> records = {};
+
+        [[nodiscard]] Place place_of(const Frames& frames) const {
+            Place place;
+            for (const Frame& frame : frames) place.emplace_back(files[frame.file].path, frame.offset);
+            return place;
+        }
     };
 
     int ranks = 0;

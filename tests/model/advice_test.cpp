@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -237,10 +238,160 @@ TEST_CASE("the same change at two call sites between the same sequence points is
           Approx(2 * (costs.transfers(Path::service, Direction::get).time(80000) + 1e4 * 1e-9)));
     // In another interval the other one is a change of its own.
     std::string apart = head;
-    apart.replace(apart.find("site ab at"), 0, "interval 1 times=1 barriers=0 ns=1 at -\n");
+    apart.replace(apart.find("site ab at"), 0, "interval 1 times=1 barriers=0 ns=1 at 0+50\n");
     other.replace(other.find("interval=0"), 10, "interval=1");
     const Advice both = advise(parse_trace(sealed(apart + in_a_row + other), "t"), &costs);
     CHECK(std::ranges::count(both.changes, "patch", &AdvisedChange::kind) == 2);
+}
+
+TEST_CASE("a stencil's two lines are one change on three ranks, whatever numbers their intervals have") {
+    const CostTables costs = tables();
+    // Each rank reads 10,000 elements of the rank before it at line ab, and as many of the one after it at line cd.
+    const auto reads = [](const std::string& site, int owner, int interval) {
+        std::string line = in_a_row;
+        const std::string number = std::to_string(owner);
+        line.replace(line.find("site=ab"), 7, "site=" + site);
+        line.replace(line.find("interval=0"), 10, "interval=" + std::to_string(interval));
+        line.replace(line.find("1:10000"), 7, number + ":10000");
+        line.replace(line.find("parts=1:"), 8, "parts=" + number + ":");
+        return line;
+    };
+    const std::string rank = head.substr(head.find("rank 0"));
+    const auto begin_rank = [&](int number) {
+        std::string text = rank;
+        text.replace(0, 6, "rank " + std::to_string(number));
+        return text.replace(text.find(" at -\nsite ab"), 5, " at 0+40");
+    };
+    // The last rank has come by another place before.
+    std::string last = begin_rank(2);
+    last.replace(last.find("interval 0"), 0, "interval 0 times=1 barriers=0 ns=1 at 0+60\n");
+    last.replace(last.rfind("interval 0"), 10, "interval 1");
+    std::string start = head.substr(0, head.find("rank 0"));
+    start.replace(start.find("ranks 1"), 7, "ranks 3");
+    const RecordedTrace trace = parse_trace(sealed(start + begin_rank(0) + reads("cd", 1, 0) + begin_rank(1) +
+                                                   reads("ab", 0, 0) + reads("cd", 2, 0) + last + reads("ab", 1, 1)),
+                                            "t");
+    const Advice advice = advise(trace, &costs);
+    const double copied = costs.transfers(Path::service, Direction::get).time(80000);
+    for (const char* const kind : {"patch", "prefetch"}) {
+        CAPTURE(kind);
+        CHECK(std::ranges::count(advice.changes, kind, &AdvisedChange::kind) == 1);
+        const AdvisedChange* const change = change_of(advice, kind);
+        REQUIRE(change != nullptr);
+        CHECK(change->uses.size() == 2);
+        CHECK(change->rank == 1);
+        CHECK(change->messages_saved == 2 * 9999);
+        CHECK(*change->now_seconds == Approx(0.4));
+        CHECK(*change->then_seconds == Approx(2 * copied + 2e4 * (change->kind == "patch" ? 1e-9 : 10e-9)));
+    }
+}
+
+TEST_CASE("what several lines read is prefetched once") {
+    const CostTables costs = tables();
+    const double copied = costs.transfers(Path::service, Direction::get).time(80000);
+    const auto advised = [&](const std::string& second) {
+        std::string two = head;
+        two.replace(two.find("ranks 1"), 7, "ranks 2");
+        const std::string rank = head.substr(head.find("file 0"), head.find("interval 0") - head.find("file 0"));
+        return advise(parse_trace(sealed(two + in_a_row + second + "rank 1 ns=1\n" + rank), "t"), &costs);
+    };
+    std::string same = in_a_row;
+    same.replace(same.find("site=ab"), 7, "site=cd");
+    // The first line's accesses have been to each page before the second one's.
+    std::string after = same;
+    after.replace(after.find("within=cold:79,sequential:78,0:9921"), 35, "within=cold:0,sequential:0,0:10000");
+    for (const std::string& second : {same, after}) {
+        const Advice advice = advised(second);
+        const AdvisedChange* const prefetch = change_of(advice, "prefetch");
+        REQUIRE(prefetch != nullptr);
+        CHECK(prefetch->uses.size() == 2);
+        CHECK_THAT(prefetch->code, Contains("AllToAll"));
+        CHECK(*prefetch->now_seconds == Approx(0.4));
+        CHECK(*prefetch->then_seconds == Approx(copied + 2e4 * 10e-9));
+        CHECK(prefetch->messages_saved == 2 * 10000 - 1);
+    }
+    // So it is read by one get(), which the program then has at both lines.
+    const Advice advice = advised(after);
+    REQUIRE(change_of(advice, "patch") != nullptr);
+    CHECK(*change_of(advice, "patch")->then_seconds == Approx(copied + 2e4 * 1e-9));
+}
+
+TEST_CASE("a transfer for each stretch of memory, where that is all that a call can move") {
+    const CostTables costs = tables();
+    const TransferModel& gets = costs.transfers(Path::service, Direction::get);
+    struct Reads {
+        std::uint64_t calls = 4096;
+        std::uint64_t runs = 0;
+        std::uint64_t end = 0;
+        const char* strides = "";
+        std::uint64_t cold = 64; ///< pages
+        const char* site = "ab";
+    };
+    const auto line = [](const Reads& of, const std::string& way = "upc") {
+        const std::string calls = std::to_string(of.calls);
+        const std::string end = std::to_string(of.end);
+        const std::string reuse =
+            "cold:" + std::to_string(of.cold) + ",sequential:0,0:" + std::to_string(of.calls - of.cold);
+        std::string text = access(of.site, "read", of.calls,
+                                  " timed=100 timed_ns=2000000 runs=" + std::to_string(of.runs) +
+                                      " longest_run=512 lowest=0 highest=" + end +
+                                      " owner_changes=0 owners=others:0,1:" + calls + " parts=1:0-" + end +
+                                      " strides=others:0," + of.strides + " within=" + reuse + " over=" + reuse + "\n");
+        return text.replace(text.find("way=element"), 11, "way=" + way);
+    };
+    const auto patch = [&](const std::string& accesses) -> std::optional<AdvisedChange> {
+        const Advice advice = advise(parse_trace(sealed(head + accesses), "t"), &costs);
+        const AdvisedChange* const change = change_of(advice, "patch");
+        return change == nullptr ? std::nullopt : std::optional{*change};
+    };
+    const double copies = 4096 * 1e-9;
+
+    // 64 rows of 64 elements, each in a page of its own.
+    const Reads rows{.runs = 64, .end = 65024, .strides = "8:4032,520:63"};
+    const std::optional<AdvisedChange> of_rows = patch(line(rows));
+    REQUIRE(of_rows);
+    CHECK_THAT(of_rows->code, Contains("upc_memget"));
+    CHECK_THAT(of_rows->why, Contains("64 stretches of 512 bytes on rank 0"));
+    CHECK(*of_rows->then_seconds == Approx(64 * gets.time(512) + copies));
+    CHECK(of_rows->messages_saved == 4096 - 64);
+    // A section of an array is one transfer.
+    const std::optional<AdvisedChange> of_section = patch(line(rows, "element"));
+    REQUIRE(of_section);
+    CHECK(*of_section->then_seconds == Approx(gets.time(32768) + copies));
+
+    // Two members of structures in eight planes, of which the second line finds what the first one has come to.
+    Reads first{.runs = 4096, .end = 122880, .strides = "16:4088,8208:7"};
+    Reads second = first;
+    second.cold = 0;
+    second.site = "cd";
+    const std::optional<AdvisedChange> of_members = patch(line(first) + line(second));
+    REQUIRE(of_members);
+    CHECK(of_members->uses.size() == 2);
+    CHECK(*of_members->then_seconds == Approx(8 * gets.time(8192) + 2 * copies).epsilon(0.01));
+
+    // The same row for 120 rows of a matrix.
+    const std::optional<AdvisedChange> of_same =
+        patch(line({.calls = 14400, .runs = 120, .end = 960, .strides = "8:14280,-952:119", .cold = 1}));
+    REQUIRE(of_same);
+    CHECK(*of_same->then_seconds == Approx(gets.time(960) + 14400 * 1e-9));
+
+    // Columns have no stretches, unless all of them are read.
+    CHECK_FALSE(patch(line({.runs = 4096, .end = std::uint64_t{4096} * 4096, .strides = "4096:4095", .cold = 4096})));
+    const std::optional<AdvisedChange> of_columns =
+        patch(line({.runs = 4096, .end = 32768, .strides = "512:4032,-32248:63", .cold = 32}));
+    REQUIRE(of_columns);
+    CHECK(*of_columns->then_seconds == Approx(gets.time(32768) + copies));
+}
+
+TEST_CASE("transfers take what was measured while all ranks make them") {
+    CostTables costs = tables();
+    costs.rates["service.bulk.read"] = RateCurve{{{1, 40e-6}, {1024, 1e-7}, {4096, 5e-8}}};
+    const Advice advice = advise(parse_trace(sealed(head + in_a_row), "t"), &costs);
+    const AdvisedChange* const patch = change_of(advice, "patch");
+    REQUIRE(patch != nullptr);
+    // 4096 elements take 204.8 us, 1024 of them 102.4.
+    const double of_10000 = 204.8e-6 + (10000 - 4096) * 102.4e-6 / 3072;
+    CHECK(*patch->then_seconds == Approx(of_10000 + 1e4 * 1e-9));
 }
 
 TEST_CASE("a cache fetches a line of a page first, and then all of it, unless it has read ahead") {

@@ -1,0 +1,311 @@
+#include "model/bulk_advice.hpp"
+
+#include "model/changed_times.hpp"
+#include "model/prefetch_fit.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace lapwing::detail::model {
+namespace {
+
+/// What bulk transfers in place of single accesses move between two sequence points, all times together.
+struct Moved {
+    double transfers = 0;
+    double bytes = 0;
+    double least = 0; ///< transfers: one for each owner, each time
+
+    Moved& operator+=(const Moved& other) noexcept {
+        transfers += other.transfers;
+        bytes += other.bytes;
+        least = std::max(least, other.least);
+        return *this;
+    }
+    [[nodiscard]] double count() const noexcept { return std::max(transfers, least); }
+    [[nodiscard]] std::uint64_t each() const noexcept {
+        constexpr double most = 1e18; // numbers of a trace may be anything
+        return static_cast<std::uint64_t>(std::clamp(bytes / count(), 0.0, most));
+    }
+};
+
+/// Single accesses in the order in which they are made, as stretches of memory.
+struct Stretches {
+    double count = 0;
+    double step = 0; ///< bytes from one access to the next
+};
+[[nodiscard]] Stretches stretches_of(const trace::Record& record) {
+    const auto accesses = static_cast<double>(std::max<std::uint64_t>(1, record.accesses));
+    Stretches found{.count = static_cast<double>(record.runs), .step = static_cast<double>(record.bytes) / accesses};
+    const auto most = std::ranges::max_element(record.strides, {}, &trace::Record::Count::count);
+    const double stride = std::fabs(static_cast<double>(most->value));
+    // Gaps such as those between members of structures move as well; a column of a matrix is no stretch.
+    constexpr double widest = 64;
+    if (most->count == 0 || stride > widest) return found;
+    found.count = std::min(found.count, static_cast<double>(record.calls - std::min(record.calls, most->count)));
+    if (2 * most->count > record.calls) found.step = std::max(found.step, stride);
+    return found;
+}
+
+/// The bytes between the places that are accessed, of all owners; 0: not known.
+[[nodiscard]] double span_of(const trace::Record& record) noexcept {
+    double sum = 0;
+    for (const trace::Record::OwnerCount& owner : record.owners) {
+        if (owner.count == 0) continue;
+        if (owner.highest <= owner.lowest) return 0;
+        sum += static_cast<double>(owner.highest - owner.lowest);
+    }
+    return record.other_owners == 0 ? sum : 0;
+}
+
+/// `contiguous`: a transfer moves one stretch of memory; else what is read of an owner, wherever it is.
+[[nodiscard]] Moved moved_by(const trace::Record& record, std::uint64_t times, bool contiguous) {
+    auto owners = static_cast<std::uint64_t>(
+        std::ranges::count_if(record.owners, [](const auto& owner) { return owner.count != 0; }));
+    if (record.other_owners != 0) owners = std::max(owners, record.seen.distinct);
+    const auto accesses = static_cast<double>(record.accesses);
+    Moved moved{.least = static_cast<double>(times) * static_cast<double>(std::max<std::uint64_t>(1, owners))};
+    const Stretches stretches =
+        contiguous ? stretches_of(record)
+                   : Stretches{.count = moved.least, .step = static_cast<double>(record.bytes) / accesses};
+    const double all = accesses * stretches.step;
+    if (!(all > 0)) return moved;
+    // Each page once in an interval: what has been accessed before, at this call site or another one, is there.
+    moved.bytes = all;
+    if (const std::uint64_t sampled = record.within.total(); sampled > 0)
+        moved.bytes = std::min(all, static_cast<double>(record.within.cold) * accesses / static_cast<double>(sampled) *
+                                        static_cast<double>(AdviceCosts::sampled_page));
+    const double span = static_cast<double>(times) * span_of(record);
+    if (span > 0) moved.bytes = std::min(moved.bytes, span);
+    const double fresh = moved.bytes / all;
+    if (!contiguous) moved.transfers = fresh > 0 ? moved.least : 0;
+    // Where all is accessed, if not in its order, one stretch has it.
+    else if (moved.bytes < 0.9 * span || span == 0) moved.transfers = fresh * stretches.count;
+    return moved;
+}
+
+/// The transfers of a rank.
+struct RankTransfers {
+    double count = 0;
+    double bytes = 0;
+    double seconds = 0;
+};
+
+class BulkAdviser {
+public:
+    BulkAdviser(const RecordedTrace& trace, const AdviceCosts& costs, Advice& advice)
+        : trace_{trace}, costs_{costs}, advice_{advice} {}
+
+    void run() {
+        for (std::size_t u = 0; u < advice_.uses.size(); ++u) {
+            const AccessUse& of = use(u);
+            if (!is_single(of)) continue;
+            if (is_sequential(of)) patches_[{key_of(of), places_of(of), of.way, writes(of)}].push_back(u);
+            else if (of.way != trace::Way::upc) list(u); // UPC has no lists
+            if (!writes(of) && of.way == trace::Way::element) reads_[{key_of(of), places_of(of)}].push_back(u);
+        }
+        for (const auto& [of, uses] : patches_) patch(uses);
+        for (const auto& [of, uses] : reads_) prefetch(uses);
+    }
+
+private:
+    using Uses = std::vector<std::size_t>;
+    using Places = std::set<RecordedTrace::Place>; ///< where intervals begin
+
+    [[nodiscard]] const AccessUse& use(std::size_t u) const { return advice_.uses[u]; }
+    [[nodiscard]] const RecordedTrace::OfRank& rank(int number) const {
+        return trace_.of_ranks[static_cast<std::size_t>(number)];
+    }
+    template <class Body>
+    void for_each_far(const AccessUse& of, Body body) const {
+        for (const auto& [number, k] : of.records)
+            if (const trace::Record& record = rank(number).records[k].record; record.affinity == trace::Affinity::far)
+                body(number, record);
+    }
+    [[nodiscard]] std::uint64_t times_of(int number, std::uint32_t interval) const {
+        return std::max<std::uint64_t>(1, rank(number).intervals[interval].times);
+    }
+    /// Of the intervals with remote accesses. Their numbers are each rank's own.
+    [[nodiscard]] Places places_of(const AccessUse& of) const {
+        Places places;
+        for_each_far(of, [&](int number, const trace::Record& record) {
+            places.insert(rank(number).place_of(rank(number).intervals[record.interval].site));
+        });
+        return places;
+    }
+
+    /// The accesses of some uses, now and to memory that is near: `near_each` seconds for each of so many.
+    template <class NearEach>
+    [[nodiscard]] RanksOfChange near_memory(const Uses& uses, NearEach near_each, std::map<int, double>& calls) const {
+        RanksOfChange ranks;
+        for (const std::size_t u : uses)
+            for (const auto& [number, part] : ranks_of(trace_, use(u))) {
+                add_now(costs_, ranks, number, use(u), part.far).then +=
+                    static_cast<double>(part.far.accesses) * near_each(part.far.accesses);
+                calls[number] += static_cast<double>(part.far.calls);
+            }
+        return ranks;
+    }
+    /// The loop then reads and writes private memory, in order.
+    [[nodiscard]] double copied_each(std::uint64_t accesses) const {
+        const double in_order = costs_.rate("private.vector.read", accesses);
+        return in_order > 0 ? in_order : costs_.rate("private.read", accesses);
+    }
+    /// Adds a change of some uses, with the transfers that take the place of all single ones.
+    void add(AdvisedChange change, RanksOfChange ranks, const std::map<int, double>& calls,
+             const std::map<int, RankTransfers>& transfers) {
+        for (const auto& [number, of] : transfers) ranks.at(number).then += of.seconds;
+        const int heaviest = heaviest_of(ranks);
+        const auto of = transfers.find(heaviest);
+        const double saved = calls.at(heaviest) - (of == transfers.end() ? 0 : of->second.count);
+        change.messages_saved = static_cast<std::uint64_t>(std::llround(std::max(0.0, saved)));
+        add_change(costs_, advice_, std::move(change), ranks);
+    }
+
+    [[nodiscard]] static std::string code_of_patch(const AccessUse& of) {
+        if (of.way == trace::Way::upc)
+            return writes(of) ? "upc_memput(&a[i], row, m * sizeof *row); /* each part of one thread */"
+                              : "upc_memget(row, &a[i], m * sizeof *row); /* each part of one thread */";
+        return writes(of) ? "std::vector<double> row(m); // fill it\na.put({{i, i + 1}, {0, m}}, row);"
+                          : "std::vector<double> row(m);\na.get({{i, i + 1}, {0, m}}, row);";
+    }
+
+    /// Sections in place of single accesses in a row.
+    void patch(const Uses& uses) {
+        const AccessUse& of = use(uses.front());
+        const bool write = writes(of);
+        // Only sections of arrays have gaps.
+        const bool contiguous = of.way != trace::Way::element;
+        std::map<int, RankTransfers> transfers;
+        std::map<std::pair<int, std::uint32_t>, Moved> of_intervals;
+        for (const std::size_t u : uses)
+            for_each_far(use(u), [&](int number, const trace::Record& record) {
+                of_intervals[{number, record.interval}] +=
+                    moved_by(record, times_of(number, record.interval), contiguous);
+            });
+        for (const auto& [key, moved] : of_intervals) {
+            RankTransfers& sum = transfers[key.first];
+            sum.count += moved.count();
+            sum.bytes += moved.bytes;
+            sum.seconds += moved.count() * costs_.transfer(moved.each(), write);
+        }
+        std::map<int, double> calls;
+        RanksOfChange ranks = near_memory(uses, [this](std::uint64_t n) { return copied_each(n); }, calls);
+        const int heaviest = heaviest_of(ranks);
+        const RankTransfers& heavy = transfers[heaviest];
+        if (contiguous && 2 * heavy.count > calls.at(heaviest)) return; // stretches of one element
+        AdvisedChange change{.kind = "patch", .uses = uses, .code = code_of_patch(of)};
+        change.title = of.way == trace::Way::upc ? (write ? "write with upc_memput() instead of single elements"
+                                                          : "read with upc_memget() instead of single elements")
+                       : write                   ? "write rows with put() instead of single elements"
+                                                 : "read rows with get() instead of single elements";
+        const AccessUse::Amount& far = of.heaviest[2];
+        change.why = of.stride_share > 0.8 ? fmt::format("{:.0f} % of the accesses are {} bytes after the previous one",
+                                                         100 * of.stride_share, of.stride)
+                                           : fmt::format("consecutive accesses are contiguous, {:.0f} in a row",
+                                                         static_cast<double>(far.calls) /
+                                                             static_cast<double>(std::max<std::uint64_t>(far.runs, 1)));
+        if (contiguous)
+            change.why += fmt::format("; they are {:.0f} stretches of {:.0f} bytes on rank {}", std::ceil(heavy.count),
+                                      heavy.bytes / heavy.count, heaviest);
+        add(std::move(change), std::move(ranks), calls, transfers);
+    }
+
+    void list(std::size_t u) {
+        const AccessUse& of = use(u);
+        const AccessUse::Amount& far = of.heaviest[2];
+        const std::uint64_t lists = std::max<std::uint64_t>(1, of.executions * std::max<std::uint64_t>(of.owners, 1));
+        const bool write = writes(of);
+        AdvisedChange change{.kind = "list", .uses = {u}};
+        change.title = write ? "collect the indices, and write them with scatter()"
+                             : "collect the indices, and read them with gather()";
+        change.why = fmt::format("{} single accesses at irregular places, in {} intervals", far.calls, of.executions);
+        change.code = write ? "a.scatter(indices, values);" : "a.gather(indices, values);";
+        change.messages_saved = far.calls > lists ? far.calls - lists : 0;
+        RanksOfChange ranks;
+        add_now(costs_, ranks, of.heaviest_rank, of, far).then =
+            static_cast<double>(far.accesses) *
+            (costs_.of_path(std::string{"list."} + word(of), far.accesses / lists) + copied_each(far.accesses));
+        add_change(costs_, advice_, std::move(change), ranks);
+    }
+
+    /// A pattern that fits all reads of an array between the same sequence points; else one for those that it fits.
+    void prefetch(const Uses& uses) {
+        const bool written = std::ranges::any_of(advice_.uses, [&](const AccessUse& other) {
+            return key_of(other) == key_of(use(uses.front())) && other.operation != trace::Operation::read &&
+                   other.far().calls > 0;
+        });
+        // Whether few reads of much that is copied pay is a matter of rates.
+        const bool sparse = costs_.known() && !written;
+        const auto fitting = [&](const Uses& some) {
+            std::vector<const AccessUse*> of;
+            for (const std::size_t u : some) of.push_back(&use(u));
+            return fitting_pattern(trace_, of, sparse);
+        };
+        if (const std::optional<FittingPattern> all = fitting(uses)) return prefetch(uses, *all);
+        std::map<std::string, std::pair<Uses, FittingPattern>> by_code;
+        for (const std::size_t u : uses) {
+            std::optional<FittingPattern> one = fitting({u});
+            if (!one) continue;
+            auto& [some, pattern] = by_code[one->code];
+            some.push_back(u);
+            if (some.size() == 1) pattern = std::move(*one);
+            else pattern.add(*one);
+        }
+        for (const auto& [code, found] : by_code) prefetch(found.first, found.second);
+    }
+
+    void prefetch(const Uses& uses, const FittingPattern& pattern) {
+        std::map<int, std::set<std::uint32_t>> intervals;
+        for (const std::size_t u : uses)
+            for_each_far(use(u),
+                         [&](int number, const trace::Record& record) { intervals[number].insert(record.interval); });
+        // All that the pattern names is copied, in each interval.
+        std::map<int, RankTransfers> transfers;
+        std::map<int, std::uint64_t> executions;
+        for (const auto& [number, of_rank] : intervals) {
+            for (const std::uint32_t interval : of_rank) executions[number] += times_of(number, interval);
+            const auto times = static_cast<double>(executions[number]);
+            const auto owners = pattern.of_ranks.find(number);
+            if (owners == pattern.of_ranks.end()) continue; // nothing is known of its owners
+            for (const auto& [owner, part] : owners->second) {
+                RankTransfers& sum = transfers[number];
+                sum.count += times;
+                sum.seconds += times * costs_.transfer(part.bytes, false);
+            }
+        }
+        std::map<int, double> calls;
+        RanksOfChange ranks =
+            near_memory(uses, [this](std::uint64_t n) { return costs_.of_path("cached.hit.read", n); }, calls);
+        const int heaviest = heaviest_of(ranks);
+        const auto owners = pattern.of_ranks.find(heaviest);
+        AdvisedChange change{.kind = "prefetch", .uses = uses, .code = pattern.code};
+        change.title = "announce before the loop what it reads, and keep the loop as it is";
+        change.why = fmt::format("{}: {:.0f} KiB of {} other ranks, in {} intervals", pattern.why,
+                                 static_cast<double>(pattern.bytes(heaviest)) / 1024,
+                                 owners == pattern.of_ranks.end() ? 0 : owners->second.size(), executions[heaviest]);
+        add(std::move(change), std::move(ranks), calls, transfers);
+    }
+
+    const RecordedTrace& trace_;
+    const AdviceCosts& costs_;
+    Advice& advice_;
+    std::map<std::tuple<ObjectKey, Places, trace::Way, bool>, Uses> patches_; ///< writes or reads
+    std::map<std::tuple<ObjectKey, Places>, Uses> reads_;
+};
+
+} // namespace
+
+void advise_on_bulk(const RecordedTrace& trace, const AdviceCosts& costs, Advice& advice) {
+    BulkAdviser{trace, costs, advice}.run();
+}
+
+} // namespace lapwing::detail::model
