@@ -15,9 +15,11 @@
 #include <exception>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <optional>
 #include <string>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include <unistd.h>
@@ -42,6 +44,26 @@ struct Options {
     std::vector<detail::trace::CodePlace> places;
     for (const model::RecordedTrace::Frame& frame : frames)
         places.push_back({rank.files[frame.file].path, frame.offset});
+    return places;
+}
+
+/// Where intervals begin. Ranks number them by themselves, so that the same number may be of different places.
+struct IntervalPlaces {
+    /// Each once, of the first rank that has it.
+    std::vector<std::pair<const model::RecordedTrace::OfRank*, const model::RecordedTrace::Frames*>> found = {};
+    std::vector<std::vector<std::size_t>> of_ranks = {}; ///< of each rank's intervals, which of these
+};
+[[nodiscard]] IntervalPlaces places_of_intervals(const model::RecordedTrace& trace) {
+    IntervalPlaces places;
+    std::map<model::RecordedTrace::Place, std::size_t> numbers;
+    for (const model::RecordedTrace::OfRank& rank : trace.of_ranks) {
+        std::vector<std::size_t>& of_rank = places.of_ranks.emplace_back();
+        for (const auto& interval : rank.intervals) {
+            const auto [number, added] = numbers.try_emplace(rank.place_of(interval.site), places.found.size());
+            of_rank.push_back(number->second);
+            if (added) places.found.emplace_back(&rank, &interval.site);
+        }
+    }
     return places;
 }
 
@@ -140,7 +162,6 @@ void run(const Options& options) {
     const auto rank_of = [&](const model::AccessUse& use) -> const model::RecordedTrace::OfRank& {
         return trace.of_ranks[static_cast<std::size_t>(use.site_rank)];
     };
-    const model::RecordedTrace::OfRank& first = trace.of_ranks.front();
     const auto add = [&](const model::RecordedTrace::OfRank& rank, const model::RecordedTrace::Frames& frames) {
         for (const model::RecordedTrace::File& file : rank.files) lines.add_file(file.path, file.bytes, file.changed);
         lines.add(places_of(rank, frames));
@@ -149,16 +170,18 @@ void run(const Options& options) {
         add(rank_of(use), use.site);
         add(rank_of(use), use.object_site);
     }
-    for (const auto& interval : first.intervals) add(first, interval.site);
+    IntervalPlaces places = places_of_intervals(trace);
+    for (const auto& [rank, site] : places.found) add(*rank, *site);
     lines.look_up();
     notes.insert(notes.end(), lines.notes().begin(), lines.notes().end());
     for (model::AccessUse& use : advice.uses)
         if (!use.object_site.empty()) use.object_made = lines.line(places_of(rank_of(use), use.object_site));
-    Report report{.trace = trace, .advice = advice, .notes = std::move(notes)};
+    Report report{
+        .trace = trace, .advice = advice, .interval_places = std::move(places.of_ranks), .notes = std::move(notes)};
     for (const model::AccessUse& use : advice.uses)
         report.lines.push_back(lines.line(places_of(rank_of(use), use.site)));
-    for (const auto& interval : first.intervals)
-        report.intervals.push_back(interval.site.empty() ? "the start" : lines.line(places_of(first, interval.site)));
+    for (const auto& [rank, site] : places.found)
+        report.places.push_back(site->empty() ? "the start" : lines.line(places_of(*rank, *site)));
     if (options.all) report.most = SIZE_MAX;
     if (!options.html.empty()) {
         std::ofstream out{options.html};

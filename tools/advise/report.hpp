@@ -12,8 +12,9 @@ namespace lapwing::advise {
 struct Report {
     const detail::model::RecordedTrace& trace;
     const detail::model::Advice& advice;
-    std::vector<std::string> lines = {};     ///< of each use of the advice
-    std::vector<std::string> intervals = {}; ///< of each interval of rank 0
+    std::vector<std::string> lines = {};                        ///< of each use of the advice
+    std::vector<std::string> places = {};                       ///< the lines where intervals begin, on any rank
+    std::vector<std::vector<std::size_t>> interval_places = {}; ///< by rank: of each of its intervals, which of these
     std::vector<std::string> notes = {};
     std::size_t most = 10; ///< uses and changes printed
 };

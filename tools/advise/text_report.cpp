@@ -83,11 +83,11 @@ namespace {
     std::string text = fmt::format("{:>3}. {}: {}", number, object_text(first), change.title);
     if (change.now_seconds)
         text += fmt::format("\n     gain: {} instead of {} on rank {}, give or take {:.0f} %",
-                            time_text(*change.then_seconds), time_text(*change.now_seconds), first.heaviest_rank,
-                            100 * change.uncertainty);
+                            time_text(*change.then_seconds), time_text(*change.now_seconds),
+                            change.rank.value_or(first.heaviest_rank), 100 * change.uncertainty);
     else if (change.messages_saved > 0)
         text += fmt::format("\n     gain: about {} round trips fewer on rank {}", count_text(change.messages_saved),
-                            first.heaviest_rank);
+                            change.rank.value_or(first.heaviest_rank));
     text += fmt::format("\n     why:  {}", change.why);
     for (const std::string& line : lines_of(report, change)) text += fmt::format("\n     at:   {}", line);
     if (!change.setting.empty()) text += fmt::format("\n     try:  {} (no change of the program)", change.setting);
