@@ -435,7 +435,7 @@ private:
 
 class NaiveSolver {
 public:
-    /// `rows`: those that move from thread to thread are read by upc_memget.
+    /// `rows`: those that move from thread to thread are read by upc_memget, as many as lie one after another.
     explicit NaiveSolver(const Problem& problem, bool rows = false)
         : problem_{problem}, slab_{problem, upc::mythread(), upc::threads()}, rows_{rows} {}
     [[nodiscard]] static std::uint64_t heap_bytes(const Problem& problem, int threads) {
@@ -453,10 +453,14 @@ public:
         along_y(forward_y_);
         upc::barrier();
         // In the order in which the elements lie with the thread that they are read from; so below.
-        for (std::int64_t z = 0; z < problem_.nz; ++z)
+        for (std::int64_t z = 0; z < problem_.nz; ++z) {
+            if (rows_) fetch(slab_.y_planes, row(planes_, plane_index(z, slab_.first_y(), 0)));
             for_own_y([&](std::int64_t y) {
-                copy_row(row(columns_, column_index(y, z, 0)), row(planes_, plane_index(z, y, 0)));
+                const Row to = row(columns_, column_index(y, z, 0));
+                if (rows_) store_row(to, y - slab_.first_y());
+                else copy_row(to, row(planes_, plane_index(z, y, 0)));
             });
+        }
         along_z(forward_z_, columns_);
     }
     [[nodiscard]] std::array<double, 2> step() {
@@ -475,10 +479,14 @@ public:
         });
         along_z(backward_z_, work_);
         upc::barrier();
-        for (std::int64_t y = 0; y < problem_.ny; ++y)
+        for (std::int64_t y = 0; y < problem_.ny; ++y) {
+            if (rows_) fetch(slab_.z_planes, row(work_, column_index(y, slab_.first_z(), 0)));
             for_own_z([&](std::int64_t z) {
-                copy_row(row(planes_, plane_index(z, y, 0)), row(work_, column_index(y, z, 0)));
+                const Row to = row(planes_, plane_index(z, y, 0));
+                if (rows_) store_row(to, z - slab_.first_z());
+                else copy_row(to, row(work_, column_index(y, z, 0)));
             });
+        }
         along_y(backward_y_);
         along_x(backward_x_);
         return sums_(checksum_of(slab_, [&](std::int64_t x, std::int64_t y, std::int64_t z) {
@@ -501,13 +509,15 @@ private:
         p[i]->*& Complex::re = value.re;
         p[i]->*& Complex::im = value.im;
     }
-    void copy_row(const Row& to, const Row& from) {
-        if (!rows_) {
-            for (std::int64_t x = 0; x < problem_.nx; ++x) set(to, x, get(from, x));
-            return;
-        }
-        upc::memget(row_.data(), from, row_.size() * sizeof(Complex));
-        for (std::int64_t x = 0; x < problem_.nx; ++x) set(to, x, row_[index(x)]);
+    void copy_row(const Row& to, const Row& from) const {
+        for (std::int64_t x = 0; x < problem_.nx; ++x) set(to, x, get(from, x));
+    }
+    void fetch(std::int64_t rows, const Row& from) {
+        fetched_.resize(index(rows * problem_.nx));
+        upc::memget(fetched_.data(), from, fetched_.size() * sizeof(Complex));
+    }
+    void store_row(const Row& to, std::int64_t number) const {
+        for (std::int64_t x = 0; x < problem_.nx; ++x) set(to, x, fetched_[index(number * problem_.nx + x)]);
     }
     [[nodiscard]] std::int64_t plane_index(std::int64_t z, std::int64_t y, std::int64_t x) const noexcept {
         return (z * problem_.ny + y) * problem_.nx + x;
@@ -569,7 +579,7 @@ private:
     Problem problem_;
     Slab slab_;
     bool rows_;
-    std::vector<Complex> row_ = std::vector<Complex>(static_cast<std::size_t>(problem_.nx));
+    std::vector<Complex> fetched_; // rows
     // shared [*] Complex planes[nz][ny][nx], columns[ny][nz][nx], work[ny][nz][nx]
     Array planes_{static_cast<std::size_t>(problem_.points())}, columns_{planes_.size()}, work_{planes_.size()};
     Factors factors_{problem_};

@@ -409,11 +409,9 @@ private:
 
 class NaiveGrid {
 public:
-    /// Of a level, in blocks of whole planes: as many for each thread, or one for each of the first threads. `rows`:
-    /// those are read by upc_memget.
-    NaiveGrid(int level, int threads, bool rows)
+    /// Of a level, in blocks of whole planes: as many for each thread, or one for each of the first threads.
+    NaiveGrid(int level, int threads)
         : n{Slabs::n(level)},
-          rows_{rows},
           points_{static_cast<std::size_t>(n * Slabs::plane_points(level)),
                   static_cast<std::size_t>(std::max<std::int64_t>(n / threads, 1) * Slabs::plane_points(level))} {}
     [[nodiscard]] static std::uint64_t heap_bytes(int level, int threads) {
@@ -431,11 +429,11 @@ public:
     }
     [[nodiscard]] const double* loaded(std::int64_t z, std::int64_t y, double* room) const {
         const Row from = row(z, y);
-        if (rows_) upc::memget(room, from, static_cast<std::size_t>(n + 2) * sizeof *room);
-        else
-            for (std::int64_t x = 0; x < n + 2; ++x) room[x] = from[x];
+        for (std::int64_t x = 0; x < n + 2; ++x) room[x] = from[x];
         return room;
     }
+    void fetch(std::int64_t /*z*/) const noexcept {}
+    [[nodiscard]] Row beside(std::int64_t z, std::int64_t y) const { return row(z, y); }
     /// upc_forall (z = 1; z <= n; z++; &grid[z][0][0])
     template <class Body>
     void for_own_planes(Body body) const {
@@ -447,17 +445,45 @@ public:
 private:
     [[nodiscard]] std::int64_t first_of_plane(std::int64_t z) const noexcept { return (z - 1) * (n + 2) * (n + 2); }
 
-    bool rows_;
     upc::SharedArray<double, upc::dynamic_block> points_; // shared [B] double points[n][n + 2][n + 2]
 };
 
+/// The same with upc_memget of what lies one after another in a thread's memory: a plane beside the one that is
+/// computed, and a row of that one.
+class PlaneGrid : public NaiveGrid {
+public:
+    PlaneGrid(int level, int threads) : NaiveGrid{level, threads} {
+        for (std::vector<double>& plane : planes_) plane.resize(static_cast<std::size_t>((n + 2) * (n + 2)));
+    }
+    [[nodiscard]] const double* loaded(std::int64_t z, std::int64_t y, double* room) const {
+        upc::memget(room, row(z, y), static_cast<std::size_t>(n + 2) * sizeof *room);
+        return room;
+    }
+    void fetch(std::int64_t z) const {
+        std::vector<double>& plane = plane_of(z);
+        upc::memget(plane.data(), row(z, 0), plane.size() * sizeof(double));
+    }
+    [[nodiscard]] const double* beside(std::int64_t z, std::int64_t y) const {
+        return plane_of(z).data() + y * (n + 2);
+    }
+
+private:
+    /// Those at both sides of a plane have different places, and so do two neighbours.
+    [[nodiscard]] std::vector<double>& plane_of(std::int64_t z) const {
+        return planes_[static_cast<std::size_t>(z % 3)];
+    }
+
+    mutable std::array<std::vector<double>, 3> planes_;
+};
+
+template <class Grid>
 class NaiveSolver {
 public:
-    explicit NaiveSolver(const Problem& problem, bool rows = false)
-        : problem_{problem}, right_{problem.levels, upc::threads(), rows}, around_{problem.n()} {
+    explicit NaiveSolver(const Problem& problem)
+        : problem_{problem}, right_{problem.levels, upc::threads()}, around_{problem.n()} {
         for (int level = 1; level <= problem.levels; ++level) {
-            solution_.push_back(std::make_unique<NaiveGrid>(level, upc::threads(), rows));
-            residual_.push_back(std::make_unique<NaiveGrid>(level, upc::threads(), rows));
+            solution_.push_back(std::make_unique<Grid>(level, upc::threads()));
+            residual_.push_back(std::make_unique<Grid>(level, upc::threads()));
         }
         const std::vector<Charge> charges = charges_of(problem.n());
         right_.for_own_planes([&](std::int64_t z) {
@@ -466,8 +492,8 @@ public:
         });
     }
     [[nodiscard]] static std::uint64_t heap_bytes(const Problem& problem, int threads) {
-        std::uint64_t bytes = NaiveGrid::heap_bytes(problem.levels, threads) + sizeof(double) + 64;
-        for (int level = 1; level <= problem.levels; ++level) bytes += 2 * NaiveGrid::heap_bytes(level, threads);
+        std::uint64_t bytes = Grid::heap_bytes(problem.levels, threads) + sizeof(double) + 64;
+        for (int level = 1; level <= problem.levels; ++level) bytes += 2 * Grid::heap_bytes(level, threads);
         return bytes;
     }
 
@@ -481,7 +507,7 @@ public:
         smooth(1);
         for (int level = 2; level <= problem_.levels; ++level) {
             if (level < problem_.levels) clear(level);
-            const NaiveGrid& fine = u(level);
+            const Grid& fine = u(level);
             fine.for_own_planes([&](std::int64_t z) { interpolate_plane(u(level - 1), fine, z, around_); });
             upc::barrier();
             residual(level, level < problem_.levels ? r(level) : right_);
@@ -502,12 +528,12 @@ public:
     }
 
 private:
-    [[nodiscard]] const NaiveGrid& u(int level) const { return *solution_[static_cast<std::size_t>(level) - 1]; }
-    [[nodiscard]] const NaiveGrid& r(int level) const { return *residual_[static_cast<std::size_t>(level) - 1]; }
+    [[nodiscard]] const Grid& u(int level) const { return *solution_[static_cast<std::size_t>(level) - 1]; }
+    [[nodiscard]] const Grid& r(int level) const { return *residual_[static_cast<std::size_t>(level) - 1]; }
 
     /// Computes a grid by its planes; after a barrier all threads see it.
     template <class Plane>
-    void on_planes(const NaiveGrid& result, Plane plane) {
+    void on_planes(const Grid& result, Plane plane) {
         result.for_own_planes([&](std::int64_t z) {
             plane(z);
             wrap_plane(result, z);
@@ -518,7 +544,7 @@ private:
         u(level).for_own_planes([&](std::int64_t z) { clear_plane(u(level), z); });
         upc::barrier();
     }
-    void residual(int level, const NaiveGrid& v) {
+    void residual(int level, const Grid& v) {
         on_planes(r(level), [&](std::int64_t z) { residual_plane(u(level), v, r(level), z, around_); });
     }
     void smooth(int level) {
@@ -529,15 +555,10 @@ private:
     }
 
     Problem problem_;
-    NaiveGrid right_;
-    std::vector<std::unique_ptr<NaiveGrid>> solution_, residual_;                // by level, from 1
+    Grid right_;
+    std::vector<std::unique_ptr<Grid>> solution_, residual_;                     // by level, from 1
     upc::SharedArray<double> partial_{static_cast<std::size_t>(upc::threads())}; // shared double partial[THREADS]
     Neighbourhood around_;
-};
-
-class RowSolver : public NaiveSolver {
-public:
-    explicit RowSolver(const Problem& problem) : NaiveSolver{problem, true} {}
 };
 
 struct Measured {
@@ -564,8 +585,9 @@ template <class Solver>
 
 HeapNeeds multigrid_heap(Class size, int ranks) {
     const Problem problem = problem_of(size);
-    return {.blocks = std::max(UpcSlabs::heap_bytes(problem, ranks), NaiveSolver::heap_bytes(problem, ranks)) +
-                      (std::uint64_t{1} << 16),
+    return {.blocks =
+                std::max(UpcSlabs::heap_bytes(problem, ranks), NaiveSolver<NaiveGrid>::heap_bytes(problem, ranks)) +
+                (std::uint64_t{1} << 16),
             .local = std::uint64_t{1} << 16};
 }
 
@@ -582,8 +604,8 @@ Result multigrid(Class size, Variant variant) {
     case Variant::mpi_overlapped:
     case Variant::mpi: measured = measure<SlabSolver<MpiSlabs>>(problem, variant); break;
     case Variant::optimised: measured = measure<SlabSolver<UpcSlabs>>(problem, variant); break;
-    case Variant::naive: measured = measure<NaiveSolver>(problem, variant); break;
-    case Variant::naive_rows: measured = measure<RowSolver>(problem, variant); break;
+    case Variant::naive: measured = measure<NaiveSolver<NaiveGrid>>(problem, variant); break;
+    case Variant::naive_rows: measured = measure<NaiveSolver<PlaneGrid>>(problem, variant); break;
     }
     const auto n = static_cast<double>(problem.n());
     return {.seconds = measured.seconds,

@@ -1,6 +1,6 @@
 // The arithmetic of MG on one plane of a grid, for all variants. A grid of n points in each dimension is stored with
 // one more at both ends, which repeat those of the other side; a grid's type says how its rows are found: row(z, y)[x],
-// for indices from 0 to n + 1.
+// for indices from 0 to n + 1. Rows of planes that may be elsewhere are read as beside(z, y)[x], after fetch(z).
 #pragma once
 
 #include <array>
@@ -22,6 +22,8 @@ struct PlainGrid {
     [[nodiscard]] const double* loaded(std::int64_t z, std::int64_t y, double* /*room*/) const noexcept {
         return row(z, y);
     }
+    void fetch(std::int64_t /*z*/) const noexcept {}
+    [[nodiscard]] const double* beside(std::int64_t z, std::int64_t y) const noexcept { return row(z, y); }
 };
 
 /// The coefficients of NPB's smoother, by the number of dimensions in which a neighbour differs; the fourth is 0.
@@ -36,13 +38,19 @@ public:
         for (auto& rows : {&copies_, &across_})
             for (std::vector<double>& row : *rows) row.resize(sides_.size());
     }
+    /// Before the rows of plane z are loaded.
+    template <class Grid>
+    void start(const Grid& grid, std::int64_t z) {
+        grid.fetch(z - 1);
+        grid.fetch(z + 1);
+    }
     /// Row y of plane z, in the place of that three rows before it.
     template <class Grid>
     void load(const Grid& grid, std::int64_t z, std::int64_t y) {
         const std::size_t slot = slot_of(y);
         rows_[slot] = grid.loaded(z, y, copies_[slot].data());
-        const auto& before = grid.row(z - 1, y);
-        const auto& behind = grid.row(z + 1, y);
+        const auto& before = grid.beside(z - 1, y);
+        const auto& behind = grid.beside(z + 1, y);
         double* const __restrict sum = across_[slot].data();
         for (std::int64_t x = 0; x < grid.n + 2; ++x) sum[x] = before[x] + behind[x];
     }
@@ -78,6 +86,7 @@ private:
 /// Calls body(y) for the rows of a plane, with their neighbourhood added up.
 template <class Grid, class Body>
 void each_row(const Grid& grid, std::int64_t z, Neighbourhood& around, Body body) {
+    around.start(grid, z);
     around.load(grid, z, 0);
     around.load(grid, z, 1);
     for (std::int64_t y = 1; y <= grid.n; ++y) {
@@ -127,6 +136,7 @@ void smooth_plane(const R& r, const U& u, const Smoother& c, std::int64_t z, Nei
 template <class Fine, class Coarse>
 void restrict_plane(const Fine& fine, std::int64_t fine_z, const Coarse& coarse, std::int64_t coarse_z,
                     Neighbourhood& around) {
+    around.start(fine, fine_z);
     around.load(fine, fine_z, 1);
     for (std::int64_t y = 1; y <= coarse.n; ++y) {
         around.load(fine, fine_z, 2 * y);
@@ -149,11 +159,13 @@ template <class Coarse, class Fine>
 void interpolate_plane(const Coarse& coarse, const Fine& fine, std::int64_t fine_z, Neighbourhood& around) {
     const std::int64_t z = fine_z / 2;
     const bool between = fine_z % 2 != 0;
+    coarse.fetch(z);
+    if (between) coarse.fetch(z + 1);
     auto [lower, upper] = around.room();
     const auto load = [&](std::int64_t y, double* __restrict line) {
-        const auto& from = coarse.row(z, y);
+        const auto& from = coarse.beside(z, y);
         if (between) {
-            const auto& next = coarse.row(z + 1, y);
+            const auto& next = coarse.beside(z + 1, y);
             for (std::int64_t x = 0; x < coarse.n + 2; ++x) line[x] = 0.5 * (from[x] + next[x]);
         } else {
             for (std::int64_t x = 0; x < coarse.n + 2; ++x) line[x] = from[x];
