@@ -167,6 +167,7 @@ private:
         const auto of = transfers.find(heaviest);
         const double saved = calls.at(heaviest) - (of == transfers.end() ? 0 : of->second.count);
         change.messages_saved = static_cast<std::uint64_t>(std::llround(std::max(0.0, saved)));
+        if (!costs_.known() && change.messages_saved == 0) return;
         add_change(costs_, advice_, std::move(change), ranks);
     }
 

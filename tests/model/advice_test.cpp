@@ -196,6 +196,10 @@ TEST_CASE("without rates changes are ranked by the round trips that they save") 
     CHECK(change_of(advice, "cache")->messages_saved == 9921);
     CHECK(change_of(advice, "cache")->setting == "LAPWING_CACHE=epoch");
     CHECK(change_of(advice, "list") == nullptr);
+    // One access each time.
+    std::string seldom = head + in_a_row;
+    seldom.replace(seldom.find("interval 0 times=1"), 18, "interval 0 times=10000");
+    CHECK(change_of(advise(parse_trace(sealed(seldom), "t"), nullptr), "patch") == nullptr);
 }
 
 TEST_CASE("the time of a call is counted once, however many places it accesses") {

@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from advise_test import expect, run, sealed
+from advise_test import run, sealed
 
 RANKS = 100
 PROGRAM = "/a/home/of/somebody/with/a/long/name/and/a/project/that/has/directories/build/release/bin/simulation_of_something"
@@ -58,8 +58,13 @@ def main():
     recorded.write_text(trace())
     run(advise, "--all", "--html", page, recorded)
     text = page.read_text()
+
+    def expect(pattern, text):
+        if not re.search(pattern, text):
+            raise SystemExit(f"'{pattern}' is missing in {page}")
+
     # The place that takes longest is the same one on ranks that have numbered it otherwise: the first bar of each.
-    longest = f"{256 + PLACES - 1:x}"
+    longest = f"{256 + PLACES - 1 - 1:x}"  # the call is before the address to which it returns
     for rank in (0, 1, RANKS - 1):
         expect(rf'x=60.00 [^>]*><title>rank {rank}: [0-9.]+ ms in the interval after [^<]*{longest}</title>', text)
     expect(rf"<ul class=legend><li>[^\n]*{longest}</code>: 15 ms on average, 17.9 ms on rank 99, which is there longest", text)
@@ -70,7 +75,7 @@ def main():
     expect(r"<title>rank 99 to rank 0: 500 accesses</title>", text)
     assert len(text) < 500_000, len(text)
     # One change for both neighbours.
-    assert len(re.findall(r"&quot;plate&quot;: read rows", text)) == 1, text
+    assert len(re.findall(r"&quot;plate&quot;: read rows", text)) == 1, page
     opened = subprocess.run([sys.executable, Path(__file__).parent.parent / "docs" / "browser_test.py", directory], stdout=subprocess.PIPE, text=True)
     print(opened.stdout, end="")
     if opened.returncode not in (0, 77):
