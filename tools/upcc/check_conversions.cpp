@@ -1,6 +1,7 @@
 // Constraints of section 6.4: casts, assignments, comparisons and differences of pointers, and the size
 // operators.
 #include "checks.hpp"
+#include "nested_functions.hpp"
 
 using namespace clang;
 
@@ -248,7 +249,8 @@ void Checks::choice(const ConditionalOperator* choice) {
 
 void Checks::call(const CallExpr* call) {
     if (const FunctionDecl* const callee = call->getDirectCallee();
-        callee != nullptr && callee->getName().starts_with("lapwing_upcc_") && call->getNumArgs() == 1) {
+        callee != nullptr && callee->getName().starts_with("lapwing_upcc_") && callee->getName() != nested_marker &&
+        call->getNumArgs() == 1) {
         const Expr* const name = call->getArg(0)->IgnoreParenImpCasts();
         const std::string statement = "upc_" + callee->getName().drop_front(13).drop_back(1).str();
         if (!name->getType()->isScalarType() && !name->getType()->isArrayType())

@@ -244,6 +244,10 @@ std::string Emitter::call(const CallExpr* call) {
 
 /// Its type may define a structure.
 std::string Emitter::compound_literal(const CompoundLiteralExpr* literal) {
+    const QualType t = literal->getType();
+    if (Types::points_to_shared(t))
+        return "(*(lapwing_upc_pointer[1]){ " + expression(literal->getInitializer()) + " })";
+    if (types_.mentions_shared(t)) return "(" + type(t) + ")" + expression(literal->getInitializer());
     Pieces pieces;
     type_pieces(literal->getTypeSourceInfo()->getTypeLoc(), pieces);
     add_expression(literal->getInitializer(), pieces);
@@ -274,12 +278,12 @@ std::string Emitter::expression(const Expr* e) {
     if (const auto* const one = dyn_cast<CallExpr>(e)) return call(one);
     if (const auto* const one = dyn_cast<BinaryConditionalOperator>(e)) return conditional(one);
     if (const auto* const one = dyn_cast<ConstantExpr>(e)) return expression(one->getSubExpr());
+    // Braces around one value: those of the structure that it is in C would be meant.
+    if (const auto* const one = dyn_cast<InitListExpr>(e); one != nullptr && Types::points_to_shared(e->getType()))
+        return one->getNumInits() == 0 ? null_pointer : expression(one->getInit(0));
     if (const auto* const one = dyn_cast<InitListExpr>(e))
         return plain(one->getSyntacticForm() != nullptr ? one->getSyntacticForm() : one);
-    if (const auto* const one = dyn_cast<CompoundLiteralExpr>(e))
-        return types_.mentions_shared(one->getType())
-                   ? "(" + type(one->getType()) + ")" + expression(one->getInitializer())
-                   : compound_literal(one);
+    if (const auto* const one = dyn_cast<CompoundLiteralExpr>(e)) return compound_literal(one);
     if (const auto* const one = dyn_cast<TypeTraitExpr>(e)) { // of types alone
         const bool compares = one->getTrait() == BTT_TypeCompatible;
         return one->getValue() &&

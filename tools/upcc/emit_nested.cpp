@@ -39,6 +39,7 @@ public:
         const auto* const variable = dyn_cast<VarDecl>(one);
         if (variable == nullptr || Types::is_shared(variable->getType())) return true;
         if (!variable->hasLocalStorage() && !variable->isStaticLocal()) return true;
+        if (variable->getName().starts_with(result_prefix)) return true;
         if (std::find(variables.begin(), variables.end(), variable) == variables.end()) variables.push_back(variable);
         return true;
     }
@@ -129,7 +130,7 @@ std::string Emitter::nested_return(const Expr* e) {
     if (const auto* const assignment = dyn_cast<BinaryOperator>(value);
         assignment != nullptr && assignment->getOpcode() == BO_Assign)
         if (const auto* const result = dyn_cast<DeclRefExpr>(assignment->getLHS());
-            result != nullptr && result->getDecl()->getName().starts_with("lapwing_result_"))
+            result != nullptr && result->getDecl()->getName().starts_with(result_prefix))
             value = assignment->getRHS();
     return "return " + expression(value);
 }

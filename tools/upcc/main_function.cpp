@@ -57,7 +57,23 @@ struct Parameter {
     return of_c ? false : !is_char || levels == 2;
 }
 
-[[nodiscard]] bool are_usual(const TokenList& tokens, std::size_t open, std::size_t close) {
+/// `int argc; char **argv, **environment;` of a K&R definition.
+[[nodiscard]] bool are_usual_declarations(const TokenList& tokens, std::size_t first, std::size_t body) {
+    int levels = 0;
+    bool is_char = false, usual = true;
+    for (std::size_t k = first; k < body; k = tokens.next(k)) {
+        if (tokens.is_sign(k, '*') || tokens.is_sign(k, '[')) ++levels;
+        if (tokens.word(k) == "char") is_char = true;
+        else if (is_type_of_c(tokens.word(k)) && tokens.word(k) != "int") return false;
+        if (!tokens.is_sign(k, ',') && !tokens.is_sign(k, ';')) continue;
+        usual = usual && levels == (is_char ? 2 : 0);
+        levels = 0;
+        is_char = is_char && tokens.is_sign(k, ',');
+    }
+    return usual;
+}
+
+[[nodiscard]] bool are_usual(const TokenList& tokens, std::size_t open, std::size_t close, std::size_t body) {
     const std::vector<Parameter> all = parameters(tokens, open, close);
     if (all.empty() || (all.size() == 1 && tokens.word(all[0].first) == "void" && tokens.next(all[0].first) == close))
         return true;
@@ -65,7 +81,7 @@ struct Parameter {
     const auto one_token = [&](const Parameter& one) { return tokens.next(one.first) == one.last; };
     if (std::all_of(all.begin(), all.end(),
                     [&](const Parameter& one) { return one_token(one) && !is_type_of_c(tokens.word(one.first)); }))
-        return true;
+        return are_usual_declarations(tokens, tokens.next(close), body);
     if (!is_count(tokens, all[0])) return false;
     return std::all_of(all.begin() + 1, all.end(),
                        [&](const Parameter& one) { return tokens.is_sign(one.first, '.') || is_list(tokens, one); });
@@ -95,7 +111,7 @@ std::optional<OddMain> odd_main(const TokenList& tokens) {
             if (!tokens.is_sign(body, '{') || !tokens.is_sign(tokens.previous(body), ';')) continue;
         }
         found.end = tokens.closing(body);
-        odd = !are_usual(tokens, open, close);
+        odd = !are_usual(tokens, open, close, body);
         for (std::size_t word = k; word > 0;) {
             word = tokens.previous(word);
             if (!tokens.is_name(word) && !tokens.is_sign(word, '*')) break;

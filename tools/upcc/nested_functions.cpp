@@ -73,7 +73,7 @@ public:
     Rewriting(const TokenList& tokens, Rewrites& rewrites) : tokens_{tokens}, rewrites_{rewrites} {}
 
     void one(const Nested& nested, std::size_t number) {
-        const std::string result = "lapwing_result_" + std::to_string(number);
+        const std::string result = result_prefix + std::to_string(number);
         rename(nested, nested_prefix + std::to_string(number) + "_" + std::string{tokens_.word(nested.name)});
         std::string stars;
         bool is_void = true;

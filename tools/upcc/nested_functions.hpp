@@ -12,6 +12,7 @@ namespace upcc {
 void rewrite_nested_functions(const TokenList& tokens, Rewrites& rewrites);
 
 inline constexpr const char* nested_prefix = "lapwing_nested_"; ///< of their names: a number and an underscore follow
+inline constexpr const char* result_prefix = "lapwing_result_"; ///< of what their return statements assign to
 inline constexpr const char* nested_marker = "lapwing_upcc_nested";
 inline constexpr const char* return_marker = "lapwing_upcc_return";
 
