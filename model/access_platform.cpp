@@ -91,16 +91,21 @@ AccessPlatform beside_private_memory(AccessPlatform platform) {
     return platform;
 }
 
-double transfer_seconds(const CostTables& tables, std::string_view path, Direction direction, std::uint64_t bytes) {
+double transfer_seconds(const CostTables& tables, std::string_view path, Direction direction, std::uint64_t bytes,
+                        std::uint64_t operations) {
     constexpr double element = 8;
     const auto size = std::max<std::uint64_t>(bytes, 1);
     const RateCurve& bulk =
         rate_of(tables.rates, fmt::format("{}.bulk.{}", path, direction == Direction::put ? "write" : "read"));
-    if (!bulk.empty()) return bulk.of_transfer(static_cast<double>(size) / element);
+    const double of_all = bulk.of_transfer(static_cast<double>(size) / element);
+    if (operations == 1 && !bulk.empty()) return of_all;
     for (const Path on : {Path::direct, Path::rma, Path::service})
         if (path == name(on)) {
             const TransferModel& model = tables.transfers(on, direction);
-            return model.empty() ? 0 : model.time(size);
+            if (model.empty()) return 0;
+            const double alone = model.time(size);
+            const double longer = bulk.empty() || !(alone > 0) ? 1 : std::max(1.0, of_all / alone);
+            return longer * model.time(size, operations);
         }
     return 0;
 }

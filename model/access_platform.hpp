@@ -61,9 +61,10 @@ void find_exploited(AccessPlatform& platform);
 [[nodiscard]] AccessPlatform beside_private_memory(AccessPlatform platform);
 
 /// Seconds of a transfer between ranks that are connected by a path: while all ranks make such, if that was measured
-/// (lapwing-tune --rates), else while the others are idle. 0: neither was.
+/// (lapwing-tune --rates), else while the others are idle. Several that overlap with each other were measured beside
+/// idle ranks only: they take as much longer as one does. 0: neither was measured.
 [[nodiscard]] double transfer_seconds(const CostTables& tables, std::string_view path, Direction direction,
-                                      std::uint64_t bytes);
+                                      std::uint64_t bytes, std::uint64_t operations = 1);
 
 /// Sets the times of accesses to private memory.
 void use_private_memory(AccessPlatform& platform, const MeasuredRates& rates);

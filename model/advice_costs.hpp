@@ -35,13 +35,7 @@ public:
     /// One transfer that overlaps with nothing, or several that overlap with each other.
     [[nodiscard]] double transfer(std::uint64_t bytes, bool write, std::uint64_t operations = 1) const {
         if (tables_ == nullptr) return 0;
-        if (operations == 1) return transfer_seconds(*tables_, path_, write ? Direction::put : Direction::get, bytes);
-        for (const Path path : {Path::rma, Path::service, Path::direct})
-            if (path_ == name(path)) {
-                const TransferModel& model = tables_->transfers(path, write ? Direction::put : Direction::get);
-                return model.empty() ? 0 : model.time(std::max<std::uint64_t>(bytes, 1), operations);
-            }
-        return 0;
+        return transfer_seconds(*tables_, path_, write ? Direction::put : Direction::get, bytes, operations);
     }
     /// A read that misses the cache and fetches so many bytes, while all ranks access others.
     [[nodiscard]] double miss(std::uint64_t bytes) const {

@@ -68,7 +68,8 @@ AccessPlatform::Cache cache_on(const CostTables& tables, std::string_view path, 
     };
     cache.miss_seconds = miss(sizes.page_bytes);
     cache.line_seconds = miss(line);
-    cache.ahead_seconds = gets.time(sizes.page_bytes, several) / static_cast<double>(several);
+    cache.ahead_seconds =
+        transfer_seconds(tables, path, Direction::get, sizes.page_bytes, several) / static_cast<double>(several);
     // Of a page that is written back while others are, beside a message of its own with one element.
     cache.written_byte_seconds = std::max(0.0, puts.time(sizes.page_bytes, several) - puts.time(element, several)) /
                                  static_cast<double>(several * (sizes.page_bytes - element));

@@ -1,4 +1,5 @@
 // Traces as text, and the advice that follows from them.
+#include "model/access_platform.hpp"
 #include "model/advice.hpp"
 #include "model/advice_file.hpp"
 
@@ -396,6 +397,13 @@ TEST_CASE("transfers take what was measured while all ranks make them") {
     // 4096 elements take 204.8 us, 1024 of them 102.4.
     const double of_10000 = 204.8e-6 + (10000 - 4096) * 102.4e-6 / 3072;
     CHECK(*patch->then_seconds == Approx(of_10000 + 1e4 * 1e-9));
+    // Several that overlap are slower by as much as one is.
+    const TransferModel& gets = costs.transfers(Path::service, Direction::get);
+    CHECK(transfer_seconds(costs, "service", Direction::get, 8192) == Approx(102.4e-6));
+    CHECK(transfer_seconds(costs, "service", Direction::get, 8192, 16) ==
+          Approx(gets.time(8192, 16) * 102.4e-6 / gets.time(8192)));
+    CHECK(transfer_seconds(costs, "service", Direction::put, 8192, 16) == Approx(gets.time(8192, 16)));
+    CHECK(transfer_seconds(costs, "rma", Direction::get, 8192) == 0);
 }
 
 TEST_CASE("a cache fetches a line of a page first, and then all of it, unless it has read ahead") {
