@@ -58,6 +58,8 @@ std::vector<std::string> Types::tags(QualType type, bool qualifier) const {
     std::vector<std::string> found;
     while (!type.isNull()) {
         const Type* const here = type.getTypePtr();
+        // The type of a value that comes from a shared object.
+        if (isa<TypeOfExprType, AutoType>(here) && !is_shared(type)) break;
         if (const auto* const tagged = dyn_cast<BTFTagAttributedType>(here)) {
             StringRef text = tagged->getAttr()->getBTFTypeTag();
             if (text.consume_front("upc ")) {
