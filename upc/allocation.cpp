@@ -1,5 +1,6 @@
 #include "upc/allocation.hpp"
 
+#include "src/team/team_state.hpp"
 #include "upc/program.hpp"
 #include "window/window_memory.hpp"
 

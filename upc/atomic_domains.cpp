@@ -1,6 +1,7 @@
 // UPC's atomics, implemented by those of the heap's window.
 #include "upc/atomic_domains.hpp"
 
+#include "src/team/team_state.hpp"
 #include "upc/guarded.hpp"
 #include "upc/program.hpp"
 
