@@ -56,7 +56,7 @@ public:
         expected_.assign(size, T{});
         generator_.seed(seed);
         array_.fill(T{});
-        prefetch();
+        make_copies();
     }
 
     /// How many elements were not what they must be.
@@ -75,7 +75,7 @@ public:
             runtime_.barrier();
             if (draw(3) == 0) {
                 array_.evict();
-                prefetch();
+                make_copies();
             }
         }
         return wrong_;
@@ -83,7 +83,7 @@ public:
 
 private:
     /// One or two patterns, which begin and end somewhere in rows, or everything.
-    void prefetch() {
+    void make_copies() {
         if (copies_ == Copies::none) return;
         const lapwing::PrefetchOptions options{.consistent = copies_ == Copies::automatic};
         for (std::int64_t patterns = 1 + draw(2); patterns > 0; --patterns) {
