@@ -32,8 +32,10 @@ struct Page {
     Rank rank = 0;
     Frame next = no_frame;                  ///< in the bucket of the hash table
     std::uint32_t operation = no_operation; ///< get or put in flight that uses the frame
+    Frame next_of_operation = no_frame;     ///< the next frame that it uses
     DirtyPages::Mask dirty = DirtyPages::none;
-    bool unread = false; ///< read ahead and not yet used
+    bool unread = false;   ///< read ahead and not yet used
+    bool in_group = false; ///< of a Fetcher
 };
 
 /// Lines of one page.

@@ -1,5 +1,7 @@
 #include "cache/fetcher.hpp"
 
+#include "src/support/assert.hpp"
+
 #include <algorithm>
 #include <span>
 
@@ -15,6 +17,9 @@ Fetcher::Fetcher(const PageCacheConfiguration& configuration, Backend& backend, 
       page_size_{page_size},
       statistics_{statistics} {
     scratch_.reserve(largest_page_bytes(configuration));
+    group_.reserve(most_members);
+    runs_.reserve(most_members);
+    frames_.reserve(most_members);
 }
 
 void Fetcher::start(Frame frame, Lines lines) {
@@ -82,6 +87,63 @@ void Fetcher::send_block() {
         pages_.hot_pages().leave_reads(pages_[frame].number);
         statistics_.add(Counter::read_ahead_issued);
     }
+}
+
+void Fetcher::begin_member(Frame frame, std::uint64_t ranges, std::uint64_t bytes) {
+    if (group_.size() + ranges > most_members || group_bytes_ + bytes > Backend::most_bytes_of_runs) send_group();
+    Page& page = pages_[frame];
+    LAPWING_ASSERT(page.dirty == DirtyPages::none && page.operation == no_operation && !page.in_group);
+    LAPWING_ASSERT(group_.empty() || pages_[group_.front().frame].rank == page.rank);
+    page.in_group = true;
+    group_bytes_ += bytes;
+}
+
+void Fetcher::add_to_group(Frame frame, Lines lines) {
+    begin_member(frame, 1, end_of(pages_[frame], lines) - lines.first * line_bytes);
+    group_.push_back({frame, lines});
+}
+
+void Fetcher::send_group() {
+    if (group_.empty()) return;
+    // Whatever happens, the group is over.
+    struct DropGroup {
+        Fetcher& fetcher;
+        ~DropGroup() { fetcher.drop_group(); }
+    } const drop{*this};
+    runs_.clear();
+    frames_.clear();
+    for (const Member& member : group_) {
+        const Page& page = pages_[member.frame];
+        const std::uint64_t begin = member.lines.first * line_bytes;
+        const std::uint64_t bytes = end_of(page, member.lines) - begin;
+        const Offset offset = page.start + begin;
+        std::byte* const destination = pages_.data(member.frame) + begin;
+        const auto continues = [&](const WantedRun& run) {
+            return run.offset.bytes + run.bytes == offset.bytes && run.destination + run.bytes == destination;
+        };
+        if (!runs_.empty() && continues(runs_.back())) runs_.back().bytes += bytes;
+        else runs_.push_back({offset, destination, bytes});
+        if (frames_.empty() || frames_.back() != member.frame) frames_.push_back(member.frame);
+    }
+    const Rank rank = pages_[frames_.front()].rank;
+    page_size_.fetched(group_bytes_);
+    const WantedRun& first = runs_.front();
+    under_way_.begin_get(runs_.size() == 1 ? backend_.start_get(rank, first.offset, {first.destination, first.bytes})
+                                           : backend_.start_get_runs(rank, runs_),
+                         frames_);
+    // Only now: planning a read does not make a line readable.
+    for (const Member& member : group_) pages_.make_valid(member.frame, member.lines);
+    for (const Frame frame : frames_) {
+        pages_[frame].unread = true;
+        pages_.hot_pages().leave_reads(pages_[frame].number);
+        statistics_.add(Counter::read_ahead_issued);
+    }
+}
+
+void Fetcher::drop_group() noexcept {
+    for (const Member& member : group_) pages_[member.frame].in_group = false;
+    group_.clear();
+    group_bytes_ = 0;
 }
 
 } // namespace lapwing::detail::cache

@@ -15,8 +15,8 @@
 
 namespace lapwing::detail::cache {
 
-/// Fetches lines and pages into their frames: at once, in the background, or several neighbouring pages in one get.
-/// Decides what must be waited for and sent first. Leaves dirty bytes as they are.
+/// Fetches lines and pages into their frames: at once, in the background, several neighbouring pages in one get, or
+/// lines of many pages in one message. Decides what must be waited for and sent first. Leaves dirty bytes as they are.
 class Fetcher {
 public:
     /// `page_size` is notified of what is fetched.
@@ -41,9 +41,19 @@ public:
     void send_block();
     void drop_block() noexcept { block_ = {}; }
 
-    [[nodiscard]] std::uint64_t memory_bytes() const noexcept { return scratch_.capacity(); }
+    /// The group: lines of any pages of one rank that are fetched ahead, together. The pages are clean, have no
+    /// operation in flight, and join once each. If one message cannot hold them and those before, these are sent.
+    void add_to_group(Frame frame, Lines lines);
+    [[nodiscard]] bool has_group() const noexcept { return !group_.empty(); }
+    void send_group();
+    void drop_group() noexcept;
+
+    [[nodiscard]] std::uint64_t memory_bytes() const noexcept {
+        return scratch_.capacity() + group_.capacity() * sizeof(Member) + runs_.capacity() * sizeof(WantedRun) +
+               frames_.capacity() * sizeof(Frame);
+    }
     [[nodiscard]] static std::uint64_t memory_for(const PageCacheConfiguration& configuration) noexcept {
-        return largest_page_bytes(configuration);
+        return largest_page_bytes(configuration) + most_members * (sizeof(Member) + sizeof(WantedRun) + sizeof(Frame));
     }
 
 private:
@@ -51,6 +61,15 @@ private:
         Frame first = 0;
         Frame count = 0;
     };
+    /// Lines of one page in the group.
+    struct Member {
+        Frame frame = 0;
+        Lines lines;
+    };
+    static constexpr std::size_t most_members = Backend::most_bytes_of_runs / line_bytes;
+
+    /// Before a page joins the group. All of its lines are fetched together: it has one operation at a time.
+    void begin_member(Frame frame, std::uint64_t ranges, std::uint64_t bytes);
 
     /// Where the lines end, within the page and the part.
     [[nodiscard]] std::uint64_t end_of(const Page& page, Lines lines) const {
@@ -64,6 +83,10 @@ private:
     PageSize& page_size_;
     support::Statistics& statistics_;
     Block block_;
+    std::vector<Member> group_;
+    std::uint64_t group_bytes_ = 0;
+    std::vector<WantedRun> runs_;    ///< of the group, while it is sent
+    std::vector<Frame> frames_;      ///< likewise
     std::vector<std::byte> scratch_; ///< for a page with dirty bytes
 };
 

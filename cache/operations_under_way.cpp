@@ -13,20 +13,17 @@ constexpr std::size_t most_operations = 128;
 OperationsUnderWay::OperationsUnderWay(Backend& backend, CachedPages& pages)
     : backend_{backend}, pages_{pages}, operations_(most_operations) {}
 
-void OperationsUnderWay::begin(Backend::Token token, Frame first, Frame count, std::uint64_t put_bytes) {
-    if (token == Backend::complete) return;
+std::uint32_t OperationsUnderWay::make_room(Backend::Token token) {
     // The oldest one makes room.
     const std::uint32_t index = next_;
     next_ = (next_ + 1) % static_cast<std::uint32_t>(most_operations);
-    Operation& operation = operations_[index];
     try {
-        if (operation.count != 0) finish(index, Missing::left_out);
+        if (operations_[index].count != 0) finish(index, Missing::left_out);
     } catch (...) {
         backend_.wait(token); // the frames must not be reused earlier
         throw;
     }
-    operation = {token, first, count, put_bytes};
-    for (Frame frame = first; frame < first + count; ++frame) pages_[frame].operation = index;
+    return index;
 }
 
 template <class Function>
@@ -35,7 +32,7 @@ auto OperationsUnderWay::end(const Operation& operation, Missing missing, Functi
         return function();
     } catch (...) {
         const Rank rank = pages_[operation.first].rank;
-        for (Frame frame = operation.first; frame < operation.first + operation.count; ++frame) pages_.lose(frame);
+        for_each_frame(operation, [this](Frame frame) { pages_.lose(frame); });
         if (!backend_.has_left(rank)) throw;
         if (operation.put()) backend_.note_lost(rank, operation.put_bytes);
         else if (missing == Missing::refused) throw;
@@ -47,7 +44,7 @@ void OperationsUnderWay::finish(std::uint32_t index, Missing missing) {
     Operation& operation = operations_[index];
     const Operation done = operation;
     operation.count = 0;
-    for (Frame frame = done.first; frame < done.first + done.count; ++frame) pages_[frame].operation = no_operation;
+    for_each_frame(done, [this](Frame frame) { pages_[frame].operation = no_operation; });
     if (done.token == Backend::complete) return;
     end(done, missing, [&] { backend_.wait(done.token); });
 }

@@ -113,6 +113,7 @@ Frame PageCache::take_frame(Rank rank, Offset page_start, Frame keep, Reuse reus
 void PageCache::evict(Frame frame) {
     Page& page = pages_[frame];
     if (fetcher_.in_block(frame)) fetcher_.send_block();
+    if (page.in_group) fetcher_.send_group();
     pages_.drop_unread(page);
     if (page.dirty != DirtyPages::none) write_behind_.clean_with_neighbours(frame);
     under_way_.finish(page);

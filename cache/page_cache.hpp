@@ -130,7 +130,7 @@ private:
 
     void read_ahead(const ReadAhead::Plan& plan, Rank rank, Frame keep);
     void read_pages_ahead(const ReadAhead::Plan& plan, Rank rank, Frame keep);
-    /// Starts to read one access, unless there is no room or no need.
+    /// Starts to read one access, unless there is no room or no need: adds it to the fetcher's group.
     void start_reading(Rank rank, Offset offset, std::uint64_t bytes, Frame keep);
 
     PageCacheConfiguration configuration_;

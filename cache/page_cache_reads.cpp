@@ -7,6 +7,18 @@
 #include <cstring>
 
 namespace lapwing::detail::cache {
+namespace {
+
+/// After an error nobody sends the rest of what was to be fetched together, whose frames may then be reused.
+struct DropUnsent {
+    Fetcher& fetcher;
+    ~DropUnsent() {
+        fetcher.drop_block();
+        fetcher.drop_group();
+    }
+};
+
+} // namespace
 
 void PageCache::get(Rank rank, Offset offset, std::span<std::byte> destination) {
     if (destination.size() > largest_cached_) return read_around(rank, offset, destination);
@@ -114,12 +126,14 @@ void PageCache::prefetch(Rank rank, Offset offset, std::uint64_t bytes, bool man
         return read_pages_ahead(pages, rank, no_frame);
     }
     if (bytes > largest_cached_) return;
+    const DropUnsent drop{fetcher_};
     while (bytes != 0) {
         const std::uint64_t here = std::min(page_bytes() - within_page(offset), bytes);
         start_reading(rank, offset, here, no_frame);
         offset.bytes += here;
         bytes -= here;
     }
+    fetcher_.send_group();
 }
 
 void PageCache::start_reading(Rank rank, Offset offset, std::uint64_t bytes, Frame keep) {
@@ -135,25 +149,27 @@ void PageCache::start_reading(Rank rank, Offset offset, std::uint64_t bytes, Fra
         bool whole = pages_.was_read(frame);
         if (!freshen(frame)) whole = bits::any(pages_.valid(frame), 0, pages_.all_lines(frame).last);
         const Page& page = pages_[frame];
-        if (page.operation != no_operation || page.dirty != DirtyPages::none || pages_.readable(frame, lines)) return;
+        if (page.operation != no_operation || page.in_group || page.dirty != DirtyPages::none ||
+            pages_.readable(frame, lines))
+            return;
         if (whole) lines = pages_.all_lines(frame);
     }
-    fetcher_.start(frame, lines);
-    pages_[frame].unread = true;
-    statistics_.add(Counter::read_ahead_issued);
+    fetcher_.add_to_group(frame, lines);
 }
 
 void PageCache::read_ahead(const ReadAhead::Plan& plan, Rank rank, Frame keep) {
     if (plan.count == 0) return;
     if (plan.whole_pages) return read_pages_ahead(plan, rank, keep);
+    const DropUnsent drop{fetcher_};
     for (std::uint64_t i = 0; i < plan.count; ++i) {
         const std::uint64_t offset = plan.first + i * plan.step;
-        if (plan.again && !pages_.was_read(rank, offset)) return;
+        if (plan.again && !pages_.was_read(rank, offset)) break;
         const std::uint64_t part = backend_.part_bytes(rank);
         // The size of one value, which may reach into the next line.
         const std::uint64_t bytes = std::min({std::uint64_t{8}, part - offset, page_bytes() - within_page(offset)});
         start_reading(rank, offset, bytes, keep);
     }
+    fetcher_.send_group();
 }
 
 void PageCache::read_pages_ahead(const ReadAhead::Plan& plan, Rank rank, Frame keep) {
@@ -162,11 +178,7 @@ void PageCache::read_pages_ahead(const ReadAhead::Plan& plan, Rank rank, Frame k
     for (std::uint64_t i = 0; i < plan.count; ++i)
         if (replacement_->remembers(pages_.number_of(rank, plan.first + i * plan.step))) ++again;
     const Reuse reuse = 2 * again > plan.count ? Reuse::expected : Reuse::none;
-    // After an error nobody sends the rest of the block, whose frames may then be reused.
-    struct DropBlock {
-        Fetcher& fetcher;
-        ~DropBlock() { fetcher.drop_block(); }
-    } const drop{fetcher_};
+    const DropUnsent drop{fetcher_};
     for (std::uint64_t i = 0; i < plan.count; ++i) {
         const std::uint64_t start = plan.first + i * plan.step;
         Frame frame = pages_.find(pages_.number_of(rank, start));
@@ -176,6 +188,7 @@ void PageCache::read_pages_ahead(const ReadAhead::Plan& plan, Rank rank, Frame k
         } else if (!freshen(frame) || pages_[frame].dirty != DirtyPages::none) { // others stay, and may join the block
             fetcher_.send_block();
             start_reading(rank, start, std::min(page_bytes(), backend_.part_bytes(rank) - start), keep);
+            fetcher_.send_group();
             continue;
         }
         fetcher_.add_to_block(frame);

@@ -42,6 +42,7 @@ void CachedPages::validate() const {
             continue;
         }
         ++pages;
+        LAPWING_ASSERT(!page.in_group);
         LAPWING_ASSERT(page.number == number_of(page.rank, page.start) && page.start % page_bytes_ == 0);
         LAPWING_ASSERT(page.start < backend_.part_bytes(page.rank));
         LAPWING_ASSERT(find(page.number) == frame); // so it is the only one
@@ -116,18 +117,19 @@ void OperationsUnderWay::validate() const {
     for (std::uint32_t index = 0; index < operations_.size(); ++index) {
         const Operation& operation = operations_[index];
         if (operation.count == 0) continue;
-        LAPWING_ASSERT(operation.first < pages_.frames() && operation.count <= pages_.frames() - operation.first);
+        LAPWING_ASSERT(operation.first < pages_.frames() && operation.count <= pages_.frames());
         const Page& first = pages_[operation.first];
-        for (Frame frame = operation.first; frame < operation.first + operation.count; ++frame) {
+        for_each_frame(operation, [&](Frame frame) {
+            LAPWING_ASSERT(frame < pages_.frames());
             const Page& page = pages_[frame];
-            LAPWING_ASSERT(page.operation == index && page.number == first.number + (frame - operation.first) &&
-                           page.rank == first.rank);
-            if (operation.token == Backend::complete) continue;
+            LAPWING_ASSERT(page.operation == index && page.number != no_page && page.rank == first.rank);
+            LAPWING_ASSERT(!operation.put() || page.number == first.number + (frame - operation.first));
+            if (operation.token == Backend::complete) return;
             // A read of what a get fetches, or a write to what is in flight, must wait for it.
             const FilledHotPages& hot_pages = pages_.hot_pages();
             LAPWING_ASSERT(operation.put() || !hot_pages.serves_reads(page.number, page.epoch));
             LAPWING_ASSERT(!hot_pages.serves_writes(page.number));
-        }
+        });
         using_frames += operation.count;
     }
     for (Frame frame = 0; frame < pages_.frames(); ++frame)
@@ -141,7 +143,7 @@ void OperationsUnderWay::validate() const {
 void PageCache::validate() const {
     pages_.validate();
     under_way_.validate();
-    LAPWING_ASSERT(!fetcher_.has_block());
+    LAPWING_ASSERT(!fetcher_.has_block() && !fetcher_.has_group());
     LAPWING_ASSERT(pages_.frames() * page_bytes() <= configuration_.bytes);
 }
 

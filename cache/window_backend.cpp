@@ -1,10 +1,18 @@
 #include "cache/window_backend.hpp"
 
+#include "datatype/run_table.hpp"
 #include "src/messages/put_runs.hpp"
+#include "src/support/first_problem.hpp"
+#include "src/support/recycled.hpp"
+
+#include <lapwing/layout.hpp>
 
 #include <boost/container/static_vector.hpp>
 
 #include <algorithm>
+#include <array>
+#include <cstring>
+#include <utility>
 
 namespace lapwing::detail::cache {
 namespace {
@@ -33,6 +41,65 @@ using Places = boost::container::static_vector<Place, 256>;
     return true;
 }
 
+/// A get of many runs: one transfer for each, or messages whose bytes go from a stage to their places when all are
+/// here.
+class RunsTransfer final : public transport::PendingTransfer, public support::Recycled<RunsTransfer> {
+public:
+    explicit RunsTransfer(WindowBackend::Stage* stage) noexcept : stage_{stage} {}
+    RunsTransfer(const RunsTransfer&) = delete;
+    RunsTransfer& operator=(const RunsTransfer&) = delete;
+    ~RunsTransfer() override {
+        parts_.clear(); // nothing arrives in the stage any more
+        if (stage_ != nullptr) stage_->in_use = false;
+    }
+
+    void reserve(std::size_t parts) { parts_.reserve(parts); }
+    void add(std::unique_ptr<transport::PendingTransfer> part) {
+        if (part != nullptr) parts_.push_back(std::move(part));
+    }
+    bool test() override {
+        for (; !parts_.empty(); parts_.pop_back())
+            if (!parts_.back()->test()) return false;
+        unpack();
+        return true;
+    }
+    void wait() override {
+        support::FirstProblem problem;
+        for (const auto& part : parts_) problem.attempt([&] { part->wait(); });
+        parts_.clear();
+        problem.rethrow();
+        unpack();
+    }
+
+private:
+    void unpack() noexcept {
+        if (stage_ == nullptr) return;
+        const std::byte* from = stage_->memory.get();
+        for (const WantedRun& run : stage_->runs) {
+            std::memcpy(run.destination, from, run.bytes);
+            from += run.bytes;
+        }
+    }
+
+    WindowBackend::Stage* stage_;
+    std::vector<std::unique_ptr<transport::PendingTransfer>> parts_;
+};
+
+/// Most of them are lines, of one size.
+[[nodiscard]] Layout layout_of(std::span<const WantedRun> runs) {
+    const auto offset_of = [](const WantedRun& run) { return static_cast<std::int64_t>(run.offset.bytes); };
+    const std::uint64_t bytes = runs.front().bytes;
+    if (std::ranges::all_of(runs, [bytes](const WantedRun& run) { return run.bytes == bytes; })) {
+        Layout::Offsets offsets(runs.size());
+        std::ranges::transform(runs, offsets.begin(), offset_of);
+        return Layout::indexed(std::move(offsets), bytes);
+    }
+    std::vector<ByteBlock> blocks(runs.size());
+    std::ranges::transform(runs, blocks.begin(),
+                           [&](const WantedRun& run) { return ByteBlock{offset_of(run), run.bytes}; });
+    return Layout::list(blocks);
+}
+
 } // namespace
 
 void WindowBackend::get(Rank rank, Offset offset, std::span<std::byte> destination) {
@@ -48,6 +115,47 @@ void WindowBackend::put(Rank rank, Offset offset, std::span<const std::byte> sou
 Backend::Token WindowBackend::start_get(Rank rank, Offset offset, std::span<std::byte> destination) {
     const BegunAccess access = begin({rank, offset, destination.size(), Access::Kind::read, "Window::start_get"});
     return keep(window_.transports().route(access).start_get(access, destination));
+}
+
+WindowBackend::Stage* WindowBackend::free_stage() {
+    // MPI's windows get each run without the owner's help.
+    if (window_.facts().network == Path::rma) return nullptr;
+    const auto found = std::ranges::find_if(stages_, [](const Stage& stage) { return !stage.in_use; });
+    if (found == stages_.end()) return nullptr;
+    if (found->memory == nullptr) found->memory = support::allocate_aligned(most_bytes_of_runs);
+    return &*found;
+}
+
+Backend::Token WindowBackend::start_get_runs(Rank rank, std::span<const WantedRun> runs) {
+    const auto begin_run = [&](const WantedRun& run) {
+        return begin({rank, run.offset, run.bytes, Access::Kind::read, "Window::start_get"});
+    };
+    Stage* const stage = free_stage();
+    auto transfer = std::make_unique<RunsTransfer>(stage);
+    if (stage == nullptr) {
+        transfer->reserve(runs.size());
+        for (const WantedRun& run : runs) {
+            const BegunAccess access = begin_run(run);
+            transfer->add(window_.transports().route(access).start_get(access, {run.destination, run.bytes}));
+        }
+        return keep(std::move(transfer));
+    }
+    stage->in_use = true; // until the transfer ends
+    stage->runs.assign(runs.begin(), runs.end());
+    // What conflicts with any of them is complete before the first message.
+    for (const WantedRun& run : runs.subspan(1)) (void)begin_run(run);
+    const BegunAccess access = begin_run(runs.front());
+    transport::MessageTransport& messages = window_.transports().messages;
+    const Layout layout = layout_of(runs);
+    LayoutCursor cursor{layout};
+    std::array<std::byte, 4096> table;
+    for (std::byte* at = stage->memory.get(); !cursor.done();) {
+        const datatype::RunTable named = datatype::encode_runs(
+            cursor, cursor.remaining(), table.data(), std::min<std::uint64_t>(table.size(), messages.inline_limit()));
+        transfer->add(messages.start_gather(access, {table.data(), named.table_bytes}, {at, named.data_bytes}));
+        at += named.data_bytes;
+    }
+    return keep(std::move(transfer));
 }
 
 Backend::Token WindowBackend::start_put(Rank rank, Offset offset, std::span<const std::byte> source) {

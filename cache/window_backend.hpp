@@ -1,11 +1,13 @@
 #pragma once
 
 #include "cache/backend.hpp"
+#include "src/support/aligned_memory.hpp"
 #include "src/transport/pending_transfer.hpp"
 #include "window/window_state.hpp"
 
 #include <lapwing/rank.hpp>
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -19,6 +21,7 @@ public:
     explicit WindowBackend(window::WindowState& window) : window_{window} {}
 
     Token start_get(Rank rank, Offset offset, std::span<std::byte> destination) override;
+    Token start_get_runs(Rank rank, std::span<const WantedRun> runs) override;
     Token start_put(Rank rank, Offset offset, std::span<const std::byte> source) override;
     bool test(Token token) override {
         try {
@@ -45,6 +48,13 @@ public:
     }
     void note_lost(Rank rank, std::uint64_t bytes) override { window_.order().lost_writes().note(rank, bytes); }
 
+    /// Where the bytes of a get of many runs arrive, packed.
+    struct Stage {
+        support::AlignedMemory memory; ///< allocated when it is used first
+        std::vector<WantedRun> runs;   ///< in the order of the bytes
+        bool in_use = false;
+    };
+
 private:
     /// Copies beside the cache are not notified: they were when the program wrote what is put.
     [[nodiscard]] transport::BegunAccess begin(const transport::Access& access) {
@@ -70,7 +80,12 @@ private:
         return std::move(transfers_[token - 1]);
     }
 
+    /// Null if all are in use, or the path has no messages for it.
+    [[nodiscard]] Stage* free_stage();
+
     window::WindowState& window_;
+    /// More gets of many runs at a time are gets of one run each.
+    std::array<Stage, 4> stages_;                                        // transfers use them
     std::vector<std::unique_ptr<transport::PendingTransfer>> transfers_; ///< of token t at t - 1
     std::vector<Token> free_;
 };

@@ -579,6 +579,7 @@ TEST_CASE("a constant stride is read ahead") {
     CHECK(cached.count(Counter::cache_misses) < 10);
     CHECK(cached.count(Counter::read_ahead_wasted) == 0);
     CHECK(cached.memory.get_bytes <= 500 * 128);
+    CHECK(cached.memory.gets <= 60); // lines of many pages come together
 }
 
 TEST_CASE("the columns of a matrix are read ahead, and at once as whole pages in the next epoch") {

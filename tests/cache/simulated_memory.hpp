@@ -38,7 +38,7 @@ public:
     }
     [[nodiscard]] std::size_t under_way() const { return operations_.size(); }
 
-    std::uint64_t gets = 0;
+    std::uint64_t gets = 0; ///< messages: a call of start_get_runs is one
     std::uint64_t get_bytes = 0;
     std::uint64_t puts = 0; ///< messages: a call of put_runs is one
     std::uint64_t waits = 0;
@@ -56,6 +56,22 @@ public:
         get_bytes += destination.size();
         return start({.rank = rank.value, .offset = offset.bytes, .destination = destination});
     }
+    Token start_get_runs(lapwing::Rank rank, std::span<const lapwing::detail::cache::WantedRun> runs) override {
+        check_left(rank);
+        may_fail();
+        ++gets;
+        std::uint64_t bytes = 0;
+        for (const lapwing::detail::cache::WantedRun& run : runs) bytes += run.bytes;
+        if (runs.size() < 2 || bytes > most_bytes_of_runs) throw std::logic_error{"not a get of many small runs"};
+        get_bytes += bytes;
+        const Token token = ++last_token_;
+        for (const lapwing::detail::cache::WantedRun& run : runs)
+            start({.token = token,
+                   .rank = rank.value,
+                   .offset = run.offset.bytes,
+                   .destination = {run.destination, run.bytes}});
+        return token;
+    }
     Token start_put(lapwing::Rank rank, lapwing::Offset offset, std::span<const std::byte> source) override {
         check_left(rank);
         may_fail();
@@ -71,8 +87,8 @@ public:
     void wait(Token token) override {
         ++waits;
         end_by_failure(token);
-        const auto at = std::ranges::find(operations_, token, &Operation::token);
-        if (at != operations_.end()) carry_out(static_cast<std::size_t>(at - operations_.begin()));
+        for (std::size_t i = operations_.size(); i-- > 0;)
+            if (operations_[i].token == token) carry_out(i);
         some_progress();
     }
     void get(lapwing::Rank rank, lapwing::Offset offset, std::span<std::byte> destination) override {
@@ -129,8 +145,11 @@ private:
         if (at == operations_.end()) return;
         const bool gone = at->rank == left;
         if (!gone && (at->destination.empty() || !fails())) return;
-        std::ranges::fill(at->destination, std::byte{0xDD}); // what a get that failed leaves is nothing to read
-        operations_.erase(at);
+        std::erase_if(operations_, [token](const Operation& operation) {
+            if (operation.token != token) return false;
+            std::ranges::fill(operation.destination, std::byte{0xDD}); // what a get that failed leaves: nothing to read
+            return true;
+        });
         if (gone) throw lapwing::PeerLeftError{"it has left"};
         throw Unreachable{};
     }
@@ -154,10 +173,11 @@ private:
             if (overlap) carry_out(i);
             else ++i;
         }
-        operation.token = ++last_token_;
+        if (operation.token == complete) operation.token = ++last_token_;
+        const Token token = operation.token;
         operations_.push_back(std::move(operation));
         some_progress();
-        return last_token_;
+        return token;
     }
     void some_progress() {
         while (!operations_.empty() && random_() % 100 >= laziness_) carry_out(random_() % operations_.size());
