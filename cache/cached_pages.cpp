@@ -43,7 +43,9 @@ void CachedPages::enter(Frame frame, Rank rank, Offset start) noexcept {
     page.epoch = now();
     page.start = start.bytes;
     page.rank = rank;
+    page.read = false;
     page.unread = false;
+    page.listed = false;
     Frame& head = buckets_[bucket(page.number)];
     page.next = head;
     head = frame;
@@ -88,10 +90,17 @@ std::uint64_t CachedPages::pages_read_with(Frame frame, std::uint64_t most) cons
     return count;
 }
 
+void CachedPages::enter_reads(Frame frame) noexcept {
+    const Page& page = pages_[frame];
+    if (page.operation != no_operation) return;
+    hot_pages_.enter_reads(page.number, page.epoch, data(frame), valid(frame));
+}
+
 void CachedPages::renew(Frame frame, std::uint64_t epoch) noexcept {
     drop_unread(pages_[frame]);
     std::ranges::fill(valid_words(frame), 0);
     pages_[frame].epoch = epoch;
+    pages_[frame].read = false;
 }
 
 void CachedPages::invalidate(Frame frame, Lines lines) noexcept {
@@ -107,9 +116,10 @@ void CachedPages::lose(Frame frame) noexcept {
 
 void CachedPages::drop_unread(Page& page) noexcept {
     if (!page.unread) return;
-    ahead_.wasted();
+    if (!page.listed) ahead_.wasted();
     statistics_.add(Counter::read_ahead_wasted);
     page.unread = false;
+    page.listed = false;
 }
 
 std::uint64_t CachedPages::memory_bytes() const noexcept {

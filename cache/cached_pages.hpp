@@ -34,7 +34,9 @@ struct Page {
     std::uint32_t operation = no_operation; ///< get or put in flight that uses the frame
     Frame next_of_operation = no_frame;     ///< the next frame that it uses
     DirtyPages::Mask dirty = DirtyPages::none;
+    bool read = false;     ///< by the program, in its epoch
     bool unread = false;   ///< read ahead and not yet used
+    bool listed = false;   ///< read ahead because it was read in an earlier epoch; see RepeatedReads
     bool in_group = false; ///< of a Fetcher
 };
 
@@ -136,6 +138,8 @@ public:
         return pages_[frame].epoch == now() ? 0 : pages_read_with(frame, most);
     }
 
+    /// Lets the page's valid lines be read through the hot-page table, unless an operation is in flight.
+    void enter_reads(Frame frame) noexcept;
     /// Moves the page to `epoch`: no line is valid.
     void renew(Frame frame, std::uint64_t epoch) noexcept;
     /// Invalidates these lines.

@@ -1,5 +1,6 @@
 #include "cache/fetcher.hpp"
 
+#include "cache/bits.hpp"
 #include "src/support/assert.hpp"
 
 #include <algorithm>
@@ -103,6 +104,18 @@ void Fetcher::add_to_group(Frame frame, Lines lines) {
     group_.push_back({frame, lines});
 }
 
+void Fetcher::add_to_group(Frame frame, std::uint64_t lines) {
+    std::uint64_t ranges = 0;
+    std::uint64_t bytes = 0;
+    const std::span<const std::uint64_t> mask{&lines, 1};
+    bits::for_each_run(mask, [&](std::uint64_t begin, std::uint64_t end) {
+        ++ranges;
+        bytes += end_of(pages_[frame], {begin, end}) - begin * line_bytes;
+    });
+    begin_member(frame, ranges, bytes);
+    bits::for_each_run(mask, [&](std::uint64_t begin, std::uint64_t end) { group_.push_back({frame, {begin, end}}); });
+}
+
 void Fetcher::send_group() {
     if (group_.empty()) return;
     // Whatever happens, the group is over.
@@ -141,7 +154,11 @@ void Fetcher::send_group() {
 }
 
 void Fetcher::drop_group() noexcept {
-    for (const Member& member : group_) pages_[member.frame].in_group = false;
+    for (const Member& member : group_) {
+        Page& page = pages_[member.frame];
+        page.in_group = false;
+        page.listed = page.listed && page.unread; // it was not asked for
+    }
     group_.clear();
     group_bytes_ = 0;
 }

@@ -44,6 +44,8 @@ public:
     /// The group: lines of any pages of one rank that are fetched ahead, together. The pages are clean, have no
     /// operation in flight, and join once each. If one message cannot hold them and those before, these are sent.
     void add_to_group(Frame frame, Lines lines);
+    /// One bit a line.
+    void add_to_group(Frame frame, std::uint64_t lines);
     [[nodiscard]] bool has_group() const noexcept { return !group_.empty(); }
     void send_group();
     void drop_group() noexcept;
@@ -88,6 +90,19 @@ private:
     std::vector<WantedRun> runs_;    ///< of the group, while it is sent
     std::vector<Frame> frames_;      ///< likewise
     std::vector<std::byte> scratch_; ///< for a page with dirty bytes
+};
+
+/// At the end of its scope: after an error nobody sends the rest of what was to be fetched together, whose frames may
+/// then be reused.
+struct DropUnsent {
+    Fetcher& fetcher;
+    explicit DropUnsent(Fetcher& its_fetcher) noexcept : fetcher{its_fetcher} {}
+    DropUnsent(const DropUnsent&) = delete;
+    DropUnsent& operator=(const DropUnsent&) = delete;
+    ~DropUnsent() {
+        fetcher.drop_block();
+        fetcher.drop_group();
+    }
 };
 
 } // namespace lapwing::detail::cache

@@ -36,7 +36,8 @@ PageCache::PageCache(const PageCacheConfiguration& configuration, Backend& backe
       pages_{configuration, backend, epoch, dirty_pages, ahead_, statistics},
       under_way_{backend, pages_},
       write_behind_{backend, pages_, under_way_, statistics},
-      fetcher_{configuration, backend, pages_, under_way_, write_behind_, page_size_, statistics} {
+      fetcher_{configuration, backend, pages_, under_way_, write_behind_, page_size_, statistics},
+      repeated_{pages_, fetcher_} {
     // All memory now: small pages need most frames, large ones most dirty bits, for which there is room already.
     lay_out(least_page_bytes(configuration));
     lay_out(configuration.page_bytes);
@@ -62,7 +63,9 @@ void PageCache::lay_out(std::uint64_t page_bytes) {
     write_behind_.lay_out(layout);
     fetcher_.lay_out(layout);
     // At most half of the ring is in flight, or pages would be evicted before they are read.
-    ahead_ = ReadAhead{page_bytes, std::min(configuration_.read_ahead_bytes / page_bytes, layout.frames / 4)};
+    const std::uint64_t ahead = std::min(configuration_.read_ahead_bytes / page_bytes, layout.frames / 4);
+    ahead_ = ReadAhead{page_bytes, ahead};
+    repeated_.lay_out(ahead);
 }
 
 void PageCache::adapt_page_size() {
@@ -128,12 +131,6 @@ bool PageCache::freshen(Frame frame) {
     under_way_.finish(pages_[frame]);
     pages_.renew(frame, epoch);
     return true;
-}
-
-void PageCache::enter_reads(Frame frame) noexcept {
-    const Page& page = pages_[frame];
-    if (page.operation != no_operation) return;
-    pages_.hot_pages().enter_reads(page.number, page.epoch, pages_.data(frame), pages_.valid(frame));
 }
 
 } // namespace lapwing::detail::cache

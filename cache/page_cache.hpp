@@ -8,6 +8,7 @@
 #include "cache/page_cache_configuration.hpp"
 #include "cache/page_size.hpp"
 #include "cache/read_ahead.hpp"
+#include "cache/repeated_reads.hpp"
 #include "cache/replacement.hpp"
 #include "cache/write_behind.hpp"
 
@@ -42,8 +43,8 @@ namespace lapwing::detail::cache {
 /// with other threads' write_back_for_another_thread().
 ///
 /// It passes each read and write through the classes that decide: CachedPages knows what is cached, Replacement which
-/// page a new one evicts, ReadAhead and BypassPredictor what is worth reading, Fetcher and WriteBehind how bytes are
-/// fetched and put, PageSize how large pages are.
+/// page a new one evicts, ReadAhead, RepeatedReads and BypassPredictor what is worth reading, Fetcher and WriteBehind
+/// how bytes are fetched and put, PageSize how large pages are.
 class PageCache final {
 public:
     /// `dirty_pages`, initially 0, counts the pages with dirty bytes, for others to read.
@@ -119,10 +120,19 @@ private:
     void evict(Frame frame);
     /// Invalidates lines of an earlier epoch. Returns whether there were any.
     bool freshen(Frame frame);
-    /// Lets the page's valid lines be read through the hot-page table, unless an operation is in flight.
-    void enter_reads(Frame frame) noexcept;
+
+    /// What a read finds of its page.
+    struct FoundPage {
+        Frame frame = no_frame;
+        bool stale = false;             ///< not read since the last acquire; before it:
+        std::uint64_t epoch_before = 0; ///< when it was read
+        std::uint64_t lines_before = 0; ///< that were read, one bit each
+        std::uint64_t again = 0;        ///< see CachedPages::pages_to_read_again()
+    };
 
     void read(Rank rank, Offset offset, std::span<std::byte> destination);
+    /// Fetches lines of the page, or starts to, and what is expected to be read next. Gives the page a frame.
+    void fetch_missed(FoundPage& page, Rank rank, Offset offset, Lines lines);
     /// On the first read of a page that was read ahead.
     void use_unread(Frame frame, Rank rank, Offset offset);
     void read_around(Rank rank, Offset offset, std::span<std::byte> destination);
@@ -144,6 +154,7 @@ private:
     OperationsUnderWay under_way_;
     WriteBehind write_behind_;
     Fetcher fetcher_;
+    RepeatedReads repeated_;
     std::unique_ptr<Replacement> replacement_;
     std::uint64_t largest_cached_ = 0; ///< larger gets and puts bypass the cache
     std::uint64_t slow_reads_ = 0;     ///< those that the hot-page table did not serve

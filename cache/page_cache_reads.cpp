@@ -4,19 +4,17 @@
 #include "cache/bits.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
+#include <utility>
 
 namespace lapwing::detail::cache {
 namespace {
 
-/// After an error nobody sends the rest of what was to be fetched together, whose frames may then be reused.
-struct DropUnsent {
-    Fetcher& fetcher;
-    ~DropUnsent() {
-        fetcher.drop_block();
-        fetcher.drop_group();
-    }
-};
+/// The range of all lines in it.
+[[nodiscard]] Lines range_of(std::uint64_t lines) noexcept {
+    return {static_cast<std::uint64_t>(std::countr_zero(lines)), static_cast<std::uint64_t>(std::bit_width(lines))};
+}
 
 } // namespace
 
@@ -39,58 +37,73 @@ void PageCache::read(Rank rank, Offset offset, std::span<std::byte> destination)
         return read_around(rank, offset, destination);
     const std::uint64_t within = within_page(offset);
     const Lines lines = lines_of(within, destination.size());
-    Frame frame = pages_.find(number);
-    const bool known = frame != no_frame;
-    const std::uint64_t again = known ? pages_.pages_to_read_again(frame, ahead_.most_pages()) : 0;
-    const bool stale = known && freshen(frame);
+    FoundPage page{.frame = pages_.find(number)};
     bool hit = false;
-    if (known) {
-        hit = pages_.readable(frame, lines);
-        if (!hit && pages_.dirty().all(pages_[frame].dirty, within, within + destination.size())) {
+    if (page.frame != no_frame) {
+        page.again = pages_.pages_to_read_again(page.frame, ahead_.most_pages());
+        page.lines_before = repeated_.lines_read_before(page.frame);
+        page.epoch_before = pages_[page.frame].epoch;
+        page.stale = freshen(page.frame);
+        hit = pages_.readable(page.frame, lines);
+        if (!hit && pages_.dirty().all(pages_[page.frame].dirty, within, within + destination.size())) {
             // Not through the hot-page table: its entries hold whole lines.
-            std::memcpy(destination.data(), pages_.data(frame) + within, destination.size());
+            std::memcpy(destination.data(), pages_.data(page.frame) + within, destination.size());
             statistics_.add(Counter::cache_hits);
             return;
         }
-        if (hit && pages_[frame].unread) use_unread(frame, rank, offset);
-        if (hit) under_way_.finish_for_read(pages_[frame]);
+        if (hit && pages_[page.frame].unread) use_unread(page.frame, rank, offset);
+        if (hit) under_way_.finish_for_read(pages_[page.frame]);
     }
-    if (!hit) {
-        const bool first = !known || stale; // since it was fetched, or since the acquire
-        ReadAhead::Plan plan = first ? ahead_.touched(rank, offset, backend_.part_bytes(rank),
-                                                      again != 0 ? ReadAhead::Found::stale : ReadAhead::Found::missing)
-                                     : ahead_.touched_again(rank, offset, backend_.part_bytes(rank));
-        if (again > plan.count && (plan.count == 0 || plan.whole_pages))
-            plan = ahead_.plan_again(offset.bytes - within + page_bytes(), again - 1);
-        if (!known) frame = take_frame(rank, offset.bytes - within, no_frame);
-        const Lines wanted = !first || again != 0 || plan.sequential ? pages_.all_lines(frame) : lines;
-        if (plan.count == 0) {
-            fetcher_.fetch(frame, wanted);
-        } else {
-            fetcher_.start(frame, wanted);
-            read_ahead(plan, rank, frame);
-        }
-    }
+    if (!hit) fetch_missed(page, rank, offset, lines);
     statistics_.add(hit ? Counter::cache_hits : Counter::cache_misses);
     ++slow_reads_;
     if (!hit) page_size_.missed();
     if (bypass_.judge(hit, pages_.hot_pages().read_hits())) collect_hits();
-    under_way_.finish_for_read(pages_[frame]);
-    replacement_->used(frame);
-    std::memcpy(destination.data(), pages_.data(frame) + within, destination.size());
-    enter_reads(frame);
+    under_way_.finish_for_read(pages_[page.frame]);
+    replacement_->used(page.frame);
+    pages_[page.frame].read = true;
+    std::memcpy(destination.data(), pages_.data(page.frame) + within, destination.size());
+    pages_.enter_reads(page.frame);
+}
+
+void PageCache::fetch_missed(FoundPage& page, Rank rank, Offset offset, Lines lines) {
+    const std::uint64_t part_bytes = backend_.part_bytes(rank);
+    const std::uint64_t start = offset.bytes - within_page(offset);
+    const bool first = page.frame == no_frame || page.stale; // since it was fetched, or since the acquire
+    ReadAhead::Plan plan = first ? ahead_.touched(rank, offset, part_bytes,
+                                                  page.again != 0 ? ReadAhead::Found::stale : ReadAhead::Found::missing)
+                                 : ahead_.touched_again(rank, offset, part_bytes);
+    if (page.again > plan.count && (plan.count == 0 || plan.whole_pages))
+        plan = ahead_.plan_again(start + page_bytes(), page.again - 1);
+    if (page.frame == no_frame) page.frame = take_frame(rank, start, no_frame);
+    // Other lines of it came ahead, in vain. From now on it counts as read.
+    else if (pages_[page.frame].listed) pages_.drop_unread(pages_[page.frame]);
+    const bool whole = !first || page.again != 0 || plan.sequential;
+    Lines wanted = whole ? pages_.all_lines(page.frame) : lines;
+    if (plan.count != 0) {
+        fetcher_.start(page.frame, wanted);
+        return read_ahead(plan, rank, page.frame);
+    }
+    if (page.lines_before != 0) {
+        const Lines before = range_of(page.lines_before);
+        wanted = {std::min(wanted.first, before.first), std::max(wanted.last, before.last)};
+        repeated_.missed(page.frame, page.epoch_before);
+    }
+    fetcher_.fetch(page.frame, wanted);
 }
 
 void PageCache::use_unread(Frame frame, Rank rank, Offset offset) {
     Page& page = pages_[frame];
     page.unread = false;
-    ahead_.used();
+    const bool listed = std::exchange(page.listed, false);
+    if (!listed) ahead_.used();
     statistics_.add(Counter::read_ahead_used);
     ReadAhead::Found found = ReadAhead::Found::here;
     if (under_way_.uses(page)) {
         statistics_.add(Counter::read_ahead_waited);
         found = ReadAhead::Found::under_way;
     }
+    if (listed) repeated_.used(frame);
     read_ahead(ahead_.touched(rank, offset, backend_.part_bytes(rank), found), rank, frame);
 }
 

@@ -42,7 +42,7 @@ void CachedPages::validate() const {
             continue;
         }
         ++pages;
-        LAPWING_ASSERT(!page.in_group);
+        LAPWING_ASSERT(!page.in_group && (page.unread || !page.listed));
         LAPWING_ASSERT(page.number == number_of(page.rank, page.start) && page.start % page_bytes_ == 0);
         LAPWING_ASSERT(page.start < backend_.part_bytes(page.rank));
         LAPWING_ASSERT(find(page.number) == frame); // so it is the only one

@@ -186,7 +186,7 @@ private:
             attempt([&] { cached_.cache->get(rank, random_() % (size - buffer.size() + 1), buffer); }, true);
             return;
         }
-        switch (random_() % 24) {
+        switch (random_() % 25) {
         case 0: return synchronise();
         case 1: attempt([&] { cached_.cache->prefetch(rank, random_() % size, 1); }, true); return;
         case 2: { // what an atomic does: the owner's bytes at once
@@ -219,6 +219,14 @@ private:
         case 8: { // any range
             const std::uint64_t bytes = 1 + random_() % std::min<std::uint64_t>(size, random_() % 8 == 0 ? size : 300);
             return access_bytes(rank, random_() % (size - bytes + 1), bytes, random_() % 2 == 0);
+        }
+        case 24: { // elements that come again and again in the same order, anywhere
+            std::mt19937_64 places{static_cast<std::uint64_t>(rank)};
+            for (int i = 0; i < 30; ++i) {
+                const std::uint64_t at = places() % (size / 8) * 8;
+                access<std::uint64_t>(rank, at, random_() % 16 == 0);
+            }
+            return;
         }
         case 9: return access<std::uint8_t>(rank, random_() % size, random_() % 2 == 0);
         case 10: return access<std::uint16_t>(rank, random_() % (size / 2) * 2, random_() % 2 == 0);
@@ -604,13 +612,216 @@ TEST_CASE("the columns of a matrix are read ahead, and at once as whole pages in
     CHECK(cached.memory.gets - before <= rows);
 }
 
-TEST_CASE("a column whose pages were read before is asked for at once, up to the first that was not") {
+namespace {
+
+/// A list of elements in pages of their own, none beside another, in any order.
+class ListOfElements {
+public:
+    static constexpr std::uint64_t part_bytes = 2U << 20;
+
+    ListOfElements(std::uint64_t count, std::uint64_t seed) {
+        std::mt19937_64 random{seed};
+        std::vector<std::uint64_t> numbers(part_bytes / 2048);
+        std::iota(numbers.begin(), numbers.end(), 0U);
+        std::ranges::shuffle(numbers, random);
+        for (std::uint64_t i = 0; i < count; ++i) places_.push_back(numbers[i] * 2048 + random() % 128 * 8);
+    }
+    /// How many of them are not `add` more than their number.
+    [[nodiscard]] std::uint64_t wrong(Cached& cached, int rank, std::uint64_t add = 0) const {
+        return static_cast<std::uint64_t>(std::ranges::count_if(
+            places_, [&](std::uint64_t place) { return cached.read<std::uint64_t>(rank, place) != place / 8 + add; }));
+    }
+    [[nodiscard]] std::uint64_t operator[](std::uint64_t i) const { return places_[i]; }
+
+private:
+    std::vector<std::uint64_t> places_;
+};
+
+/// Numbers as of number(), plus `add`.
+void number_from(std::vector<std::byte>& bytes, std::uint64_t add) {
+    for (std::uint64_t i = 0; i < bytes.size() / 8; ++i) {
+        const std::uint64_t value = i + add;
+        std::memcpy(bytes.data() + 8 * i, &value, 8);
+    }
+}
+
+} // namespace
+
+TEST_CASE("a list that was read in one epoch is asked for in few messages in the next ones, line by line") {
+    Cached cached{{ListOfElements::part_bytes}, {.adapt = false}};
+    const ListOfElements list{400, 5};
+    for (std::uint64_t pass = 0; pass < 5; ++pass) {
+        number_from(cached.memory.part(0), pass);
+        const std::uint64_t gets = cached.memory.gets;
+        const std::uint64_t bytes = cached.memory.get_bytes;
+        const std::uint64_t misses = cached.count(Counter::cache_misses);
+        INFO("pass " << pass);
+        CHECK(list.wrong(cached, 0, pass) == 0);
+        if (pass > 0) {
+            CHECK(cached.memory.gets - gets <= 16);
+            CHECK(cached.count(Counter::cache_misses) - misses <= 2);
+            CHECK(cached.memory.get_bytes - bytes == 400 * 64);
+        }
+        cached.release();
+        cached.acquire();
+    }
+    CHECK(cached.count(Counter::read_ahead_wasted) == 0);
+    // Without read-ahead each by itself.
+    Cached without{{ListOfElements::part_bytes}, {.read_ahead_bytes = 0, .adapt = false}};
+    for (int pass = 0; pass < 2; ++pass) {
+        (void)list.wrong(without, 0);
+        without.acquire();
+    }
+    CHECK(without.memory.gets == 800);
+}
+
+TEST_CASE("lists of several ranks, read in turns, are asked for in few messages to each") {
+    constexpr int ranks = 3;
+    constexpr std::uint64_t count = 150;
+    Cached cached{std::vector<std::uint64_t>(ranks, ListOfElements::part_bytes), {.adapt = false}};
+    std::vector<ListOfElements> lists;
+    for (int rank = 0; rank < ranks; ++rank) lists.emplace_back(count, 7 + static_cast<std::uint64_t>(rank));
+    std::uint64_t gets = 0;
+    for (std::uint64_t pass = 0; pass < 4; ++pass) {
+        for (int rank = 0; rank < ranks; ++rank) number_from(cached.memory.part(rank), pass);
+        gets = cached.memory.gets;
+        std::uint64_t wrong = 0;
+        for (std::uint64_t i = 0; i < count; ++i)
+            for (int rank = 0; rank < ranks; ++rank) {
+                const std::uint64_t place = lists[static_cast<std::size_t>(rank)][i];
+                wrong += cached.read<std::uint64_t>(rank, place) != place / 8 + pass ? 1 : 0;
+            }
+        CHECK(wrong == 0);
+        cached.acquire();
+    }
+    CHECK(cached.memory.gets - gets <= 30);
+    CHECK(cached.count(Counter::read_ahead_wasted) == 0);
+}
+
+TEST_CASE("a list that is asked for again has what an acquire lets be seen, and this rank's own writes") {
+    for (const unsigned laziness : {0U, 50U, 100U}) {
+        Cached cached{{ListOfElements::part_bytes}, {.adapt = false}, 3, laziness};
+        const ListOfElements list{100, 9};
+        number(cached.memory.part(0));
+        CHECK(list.wrong(cached, 0) == 0);
+        cached.acquire();
+        (void)cached.read<std::uint64_t>(0, list[0]); // and the next ones are asked for
+        const std::uint64_t issued = cached.count(Counter::read_ahead_issued);
+        CHECK(issued >= 4);
+        // What is under way, or has come, when an acquire comes: other ranks' writes are seen after it.
+        cached.memory.complete_all();
+        number_from(cached.memory.part(0), 1000);
+        cached.acquire();
+        CHECK(list.wrong(cached, 0, 1000) == 0);
+        cached.acquire();
+        (void)cached.read<std::uint64_t>(0, list[0]);
+        // An own write while its line is under way, and one to the list's page before it is asked for.
+        cached.write<std::uint64_t>(0, list[1], 7);
+        cached.write<std::uint64_t>(0, list[60] ^ 8, 8);
+        CHECK(cached.read<std::uint64_t>(0, list[1]) == 7);
+        std::uint64_t wrong = 0;
+        for (std::uint64_t i = 2; i < 100; ++i)
+            wrong += cached.read<std::uint64_t>(0, list[i]) != list[i] / 8 + 1000 ? 1 : 0;
+        CHECK(wrong == 0);
+        CHECK(cached.read<std::uint64_t>(0, list[1]) == 7);
+        CHECK(cached.read<std::uint64_t>(0, list[60] ^ 8) == 8);
+        cached.release();
+        const auto left = [&](std::uint64_t place) {
+            std::uint64_t value = 0;
+            std::memcpy(&value, cached.memory.part(0).data() + place, sizeof value);
+            return value;
+        };
+        CHECK(left(list[1]) == 7);
+        CHECK(left(list[60] ^ 8) == 8);
+        CHECK(left(list[60]) == list[60] / 8 + 1000);
+    }
+}
+
+TEST_CASE("a list that could not be asked for is read all the same") {
+    for (const int calls : {0, 1, 2, 3, 4}) {
+        Cached cached{{ListOfElements::part_bytes}, {.adapt = false}, 1, 100};
+        const ListOfElements list{200, 11};
+        number(cached.memory.part(0));
+        CHECK(list.wrong(cached, 0) == 0);
+        number_from(cached.memory.part(0), 5);
+        cached.acquire();
+        cached.memory.calls_until_failure = calls;
+        std::uint64_t failed = 0;
+        for (std::uint64_t i = 0; i < 200; ++i) {
+            std::uint64_t value = 0;
+            try {
+                value = cached.read<std::uint64_t>(0, list[i]);
+            } catch (const test::Unreachable&) {
+                ++failed;
+                value = cached.read<std::uint64_t>(0, list[i]);
+            }
+            if (value != list[i] / 8 + 5) FAIL("element " << i << " is " << value);
+        }
+        CHECK(failed <= 1);
+    }
+}
+
+TEST_CASE("what is read once is asked for in vain once at most") {
+    Cached cached{{ListOfElements::part_bytes}, {.adapt = false}};
+    const ListOfElements list{400, 13};
+    number(cached.memory.part(0));
+    CHECK(list.wrong(cached, 0) == 0);
+    const std::uint64_t bytes = cached.memory.get_bytes;
+    const std::uint64_t gets = cached.memory.gets;
+    std::mt19937_64 random{3};
+    constexpr std::uint64_t epochs = 2000;
+    for (std::uint64_t i = 0; i < epochs; ++i) { // one of them in each epoch
+        cached.acquire();
+        (void)cached.read<std::uint64_t>(0, list[random() % 400]);
+    }
+    CHECK(cached.memory.get_bytes - bytes <= (epochs + 400) * 64);
+    CHECK(cached.memory.gets - gets <= epochs + epochs / 10);
+    // What is written and not read is not asked for.
+    Cached written{{1U << 20}, {.adapt = false}};
+    std::array<std::uint64_t, 128> page{};
+    for (std::uint64_t round = 0; round < 20; ++round) {
+        (void)written.read<std::uint64_t>(0, 0);
+        for (std::uint64_t k = 1; k < 50; ++k) written.cache->put(0, 8192 * k, std::as_bytes(std::span{page}));
+        written.release();
+        written.acquire();
+    }
+    CHECK(written.memory.get_bytes == 20 * 64);
+}
+
+TEST_CASE("pages that were read before, one here and one there, come in few messages") {
     constexpr std::uint64_t rows = 100;
     constexpr std::uint64_t row_bytes = 4096;
-    Cached cached{{rows * row_bytes}, {}};
+    Cached cached{{rows * row_bytes}, {.adapt = false}};
+    const auto read_rows = [&](std::uint64_t add) {
+        for (std::uint64_t row = 0; row < rows; ++row) {
+            if (row == 70) continue;
+            for (std::uint64_t at = 0; at < 1024; at += 8)
+                if (cached.read<std::uint64_t>(0, row * row_bytes + at) != (row * row_bytes + at) / 8 + add)
+                    FAIL("row " << row << ", byte " << at);
+        }
+    };
+    number(cached.memory.part(0));
+    read_rows(0);
+    cached.acquire();
+    number_from(cached.memory.part(0), 3);
+    const std::uint64_t misses = cached.count(Counter::cache_misses);
+    const std::uint64_t gets = cached.memory.gets;
+    const std::uint64_t bytes = cached.memory.get_bytes;
+    read_rows(3);
+    CHECK(cached.count(Counter::cache_misses) - misses <= 1);
+    CHECK(cached.memory.gets - gets <= 30); // seven pages in most of them
+    CHECK(cached.memory.get_bytes - bytes <= rows * 1024);
+}
+
+TEST_CASE("a column whose pages were read before is asked for at once, up to the first that was not") {
+    constexpr std::uint64_t rows = 100;
+    constexpr std::uint64_t row_bytes = 32768;
+    constexpr std::uint64_t page_bytes = 8192; // of more lines than lists of reads are kept of
+    Cached cached{{rows * row_bytes},
+                  {.bytes = 8U << 20, .page_bytes = page_bytes, .read_ahead_bytes = 1U << 20, .adapt = false}};
     number(cached.memory.part(0));
     const auto read_row = [&](std::uint64_t row) {
-        for (std::uint64_t at = 0; at < 1024; at += 8)
+        for (std::uint64_t at = 0; at < page_bytes; at += 8)
             if (cached.read<std::uint64_t>(0, row * row_bytes + at) != (row * row_bytes + at) / 8) FAIL("wrong");
     };
     for (std::uint64_t row = 0; row < rows; ++row)

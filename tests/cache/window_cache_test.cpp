@@ -9,12 +9,14 @@
 #include <lapwing/runtime.hpp>
 #include <lapwing/window.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <barrier>
 #include <cstdint>
 #include <fstream>
 #include <memory>
 #include <numeric>
+#include <random>
 #include <sys/resource.h>
 #include <thread>
 #include <unistd.h>
@@ -33,6 +35,7 @@ using lapwing::Offset;
 using lapwing::Rank;
 using lapwing::Runtime;
 using lapwing::SettingError;
+using lapwing::StatisticsValues;
 using lapwing::Window;
 using test::agree;
 using test::message_of;
@@ -85,6 +88,46 @@ TEST_CASE("an element loop over another rank's part takes few messages") {
         const auto values = a.statistics();
         CHECK(values[Counter::cache_write_back_bytes] == static_cast<std::uint64_t>(8 * each));
         CHECK(values[Counter::rma_puts] + values[Counter::service_puts] < 200);
+    }
+    runtime.barrier();
+}
+
+TEST_CASE("a list of another rank's elements is read again in few messages, as its owner has written it meanwhile") {
+    Runtime runtime;
+    constexpr std::int64_t pages = 700;
+    constexpr std::int64_t page_elements = 128; // of a page of 1 KiB
+    constexpr std::int64_t each = 2 * pages * page_elements;
+    GlobalArray<std::int64_t, 1> a{runtime, {each * runtime.size()}, Block{}, {.name = "list", .cache = epoch()}};
+    // In pages of their own, none beside another, in any order.
+    std::vector<std::int64_t> list(pages);
+    std::iota(list.begin(), list.end(), 0);
+    std::mt19937_64 random{3};
+    std::ranges::shuffle(list, random);
+    list.resize(200);
+    const std::int64_t begin = next(runtime).value * each;
+    for (std::int64_t& place : list)
+        place = begin + 2 * place * page_elements + static_cast<std::int64_t>(random() % page_elements);
+
+    StatisticsValues before{};
+    for (std::int64_t pass = 0; pass < 4; ++pass) {
+        for (const auto [i] : a.local_domain()) a.local(i) = 3 * i + pass;
+        runtime.barrier();
+        before = a.statistics();
+        std::int64_t wrong = a(list[0]) != 3 * list[0] + pass;
+        a(list[1]) = -pass; // while its line is under way
+        wrong += a(list[1]) != -pass;
+        for (std::size_t i = 2; i < list.size(); ++i) wrong += a(list[i]) != 3 * list[i] + pass;
+        wrong += a(list[1]) != -pass;
+        CHECK(wrong == 0);
+        runtime.barrier();
+        CHECK(a.local(list[1] - begin + runtime.rank().value * each) == -pass);
+        runtime.barrier();
+    }
+    if (cached(a.window()) && a.window().path(next(runtime)) != lapwing::Path::direct && runtime.size() > 1) {
+        const StatisticsValues after = a.statistics();
+        const auto count = [&](Counter counter) { return after[counter] - before[counter]; };
+        CHECK(count(Counter::cache_misses) <= 10);
+        if (a.window().path(next(runtime)) == lapwing::Path::service) CHECK(count(Counter::service_gets) <= 30);
     }
     runtime.barrier();
 }
