@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 
 namespace lapwing::detail::cache {
 
@@ -11,20 +12,27 @@ struct BypassLimits {
     std::uint32_t later_probe = 64;
     std::uint32_t first_pause = 4096; ///< accesses
     std::uint32_t longest_pause = 1U << 14;
+    std::uint32_t least_pause = 1024; ///< after so many an acquire ends it
 };
 
 /// Predicts whether reading through the cache pays. Random reads that almost never return to a page only cost time:
-/// after a run of them, reads bypass the cache for a while, each time for longer, before it is tried again. The same
-/// for writes, with their own limits.
+/// after a run of them, reads bypass the cache for a while, each time for longer, before it is tried again; also after
+/// an acquire, since a program may read then what it has read before. The same for writes, with their own limits.
 class BypassPredictor {
 public:
     explicit BypassPredictor(bool adapt, const BypassLimits& limits = {}) noexcept : adapt_{adapt}, limits_{limits} {}
 
     /// Whether an access to `page`, which the hot-page table did not serve, should bypass the cache. Consecutive
-    /// accesses to neighbouring pages end the bypass at once.
-    [[nodiscard]] bool pass(std::uint64_t page) noexcept {
+    /// accesses to neighbouring pages end the bypass at once. `epoch`: the number of acquires so far, of reads.
+    [[nodiscard]] bool pass(std::uint64_t page, std::uint64_t epoch = 0) noexcept {
         if (passing_ == 0) [[likely]]
             return false;
+        if (epoch != std::exchange(epoch_, epoch) && passed_ >= limits_.least_pause) {
+            passing_ = 0;
+            probe_ = limits_.later_probe;
+            return false;
+        }
+        ++passed_;
         near_ += page - last_page_ + 1 <= 2 ? 1U : 0U;
         last_page_ = page;
         --passing_;
@@ -51,6 +59,7 @@ public:
             return false;
         }
         passing_ = pause_;
+        passed_ = 0;
         pause_ = pause_ * 2 < limits_.longest_pause ? pause_ * 2 : limits_.longest_pause;
         return true;
     }
@@ -62,6 +71,8 @@ private:
     bool adapt_;
     BypassLimits limits_;
     std::uint32_t passing_ = 0;
+    std::uint32_t passed_ = 0; ///< in this bypass
+    std::uint64_t epoch_ = 0;  ///< of the last access that bypassed the cache
     std::uint32_t near_ = 0;
     std::uint64_t last_page_ = 0;
     std::uint32_t pause_ = limits_.first_pause;

@@ -33,7 +33,7 @@ void PageCache::get(Rank rank, Offset offset, std::span<std::byte> destination) 
 
 void PageCache::read(Rank rank, Offset offset, std::span<std::byte> destination) {
     const std::uint64_t number = pages_.number_of(rank, offset);
-    if (bypass_.pass(number)) [[unlikely]]
+    if (bypass_.pass(number, pages_.now())) [[unlikely]]
         return read_around(rank, offset, destination);
     const std::uint64_t within = within_page(offset);
     const Lines lines = lines_of(within, destination.size());

@@ -675,6 +675,22 @@ TEST_CASE("a list that was read in one epoch is asked for in few messages in the
     CHECK(without.memory.gets == 800);
 }
 
+TEST_CASE("a list comes into the cache although its first reads bypass it") {
+    Cached cached{{ListOfElements::part_bytes}, {}};
+    const ListOfElements list{800, 6};
+    for (std::uint64_t pass = 0; pass < 12; ++pass) {
+        number_from(cached.memory.part(0), pass);
+        const std::uint64_t gets = cached.memory.gets;
+        const std::uint64_t passed = cached.count(Counter::cache_passed);
+        INFO("pass " << pass);
+        CHECK(list.wrong(cached, 0, pass) == 0);
+        if (pass == 0) CHECK(cached.count(Counter::cache_passed) > 500);
+        if (pass > 8) CHECK(cached.count(Counter::cache_passed) == passed);
+        if (pass > 8) CHECK(cached.memory.gets - gets <= 20);
+        cached.acquire();
+    }
+}
+
 TEST_CASE("lists of several ranks, read in turns, are asked for in few messages to each") {
     constexpr int ranks = 3;
     constexpr std::uint64_t count = 150;
