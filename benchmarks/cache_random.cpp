@@ -1,5 +1,5 @@
-// cache/random-read, cache/random-write, cache/prefetch-distance, cache/sync-heavy: accesses that a cache cannot serve,
-// or only with help.
+// cache/random-read, cache/random-write, cache/list, cache/prefetch-distance, cache/sync-heavy: accesses that a cache
+// cannot serve, or only with help.
 #include "cached_array.hpp"
 #include "raw_window.hpp"
 
@@ -162,6 +162,28 @@ void sync_heavy(Context& context) {
     runtime.close();
 }
 
+/// Words anywhere that are read again after each fence, as a gather by an index list is in each step of a solver.
+void list(Context& context) {
+    Runtime runtime;
+    const Route route = context.measure_against(runtime);
+    {
+        RemotePart<std::int64_t> a{runtime, route.target, words, cached()};
+        RemotePart<std::int64_t> b{runtime, route.target, words, uncached()};
+        constexpr std::uint64_t count = 800;
+        const auto step = [](RemotePart<std::int64_t>& part) {
+            std::int64_t sum = 0;
+            for (std::uint64_t i = 0; i < count; ++i)
+                sum += part.array()(part.begin() + static_cast<std::int64_t>(scattered(i) % words));
+            keep(sum);
+            part.array().fence();
+        };
+        // The cache learns that it pays in the first steps.
+        context.compare("800 of 10,000,000 words, in each step", per_access(count),
+                        by_one("cached", runtime, [&] { step(a); }), {by_one("uncached", runtime, [&] { step(b); })});
+    }
+    runtime.close();
+}
+
 const Registration read_registration{{.name = "cache/random-read",
                                       .summary = "single reads that the cache cannot serve",
                                       .run = random_read,
@@ -177,6 +199,10 @@ const Registration prefetch_registration{{.name = "cache/prefetch-distance",
                                           .run = prefetch_distance,
                                           .default_repetitions = 5,
                                           .paths = {"rma", "service"}}};
+const Registration list_registration{{.name = "cache/list",
+                                      .summary = "reads at places anywhere, the same ones after each fence",
+                                      .run = list,
+                                      .paths = {"rma", "service"}}};
 const Registration sync_registration{{.name = "cache/sync-heavy",
                                       .summary = "a fence after every 10 accesses",
                                       .run = sync_heavy,
