@@ -3,6 +3,7 @@
 #include "datatype/run_table.hpp"
 #include "src/messages/put_runs.hpp"
 #include "src/messages/request_table.hpp"
+#include "src/support/thread_sanitizer.hpp"
 
 #include <fmt/format.h>
 
@@ -45,6 +46,7 @@ bool ExposedWindows::scatter(Rank origin, std::uint64_t window, std::span<const 
 void ExposedWindows::gather(Rank origin, std::uint64_t window, std::span<const std::byte> table,
                             std::span<std::byte> data) {
     const ExposedMemory* const memory = memory_of(window);
+    const support::UnseenAccesses unseen; // of a cached reader's lines, as in copy_for_reader()
     if (memory == nullptr || !datatype::gather_runs(table, memory->base, memory->bytes, data))
         note_bad_table(origin, window);
 }
