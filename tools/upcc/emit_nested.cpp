@@ -75,6 +75,11 @@ std::string Emitter::nested_definition(const IfStmt* definition, const FunctionD
     std::string fill;
     std::map<const VarDecl*, std::string> places;
     for (const VarDecl* const variable : captured.variables) {
+        if (variable->getType()->isVariablyModifiedType()) {
+            error(definition->getBeginLoc(), "a function in another one cannot use '" + variable->getName().str() +
+                                                 "' of that one, whose length is a variable's; pass it as an argument");
+            continue;
+        }
         const std::string place = frame + ".p[" + std::to_string(places.size()) + "]";
         const auto around = captured_.find(variable);
         fill += " " + place + " = (void*)&" + (around == captured_.end() ? variable->getName().str() : around->second) +
