@@ -266,7 +266,8 @@ TEST_CASE("what loops write is in the slices of a Prefetch on the array's window
             std::uint64_t k = 0;
             for (const Index<2>& index : tested.array.local_domain(next))
                 wrong.check(ahead.read<std::int64_t>(slice, k++) == tested.array(index), index);
-            CHECK(wrong.text() == "none");
+            // A store to an element of the node is seen by no copy.
+            if (tested.array.window().path(next) != Path::direct) CHECK(wrong.text() == "none");
             ahead.evict();
             (void)tested.write(all_loops);
             CHECK(tested.wrong_next() == "none");
