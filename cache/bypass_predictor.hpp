@@ -42,6 +42,10 @@ public:
         return true;
     }
 
+    /// An access found what an earlier epoch had taught the cache to ask for: the program repeats its reads, so some
+    /// misses now are hits in the next epoch.
+    void repeated() noexcept { credit_ = credit_ < most_credit ? credit_ + misses_of_repeated : credit_; }
+
     /// The outcome of an access; `hot_hits` is the number of accesses of its kind, reads or writes, that the hot-page
     /// table has served so far. True when such accesses bypass the cache from now on.
     bool judge(bool hit, std::uint64_t hot_hits) noexcept {
@@ -49,7 +53,11 @@ public:
         misses_ += hit ? 0U : 1U;
         if (misses_ < probe_) return false;
         const std::uint64_t all_hits = hits_ + (hot_hits - hot_hits_before_);
-        const bool pays = all_hits * limits_.misses_per_hit >= misses_;
+        bool pays = all_hits * limits_.misses_per_hit >= misses_;
+        if (!pays && credit_ >= misses_) {
+            credit_ -= misses_;
+            pays = true;
+        }
         hot_hits_before_ = hot_hits;
         hits_ = 0;
         misses_ = 0;
@@ -67,6 +75,8 @@ public:
 private:
     static constexpr std::uint32_t enough_near = 4; ///< among near_window reads
     static constexpr std::uint32_t near_window = 32;
+    static constexpr std::uint32_t misses_of_repeated = 4; ///< far fewer than a hit pays for by itself
+    static constexpr std::uint32_t most_credit = 4096;
 
     bool adapt_;
     BypassLimits limits_;
@@ -77,6 +87,7 @@ private:
     std::uint64_t last_page_ = 0;
     std::uint32_t pause_ = limits_.first_pause;
     std::uint32_t probe_ = limits_.first_probe;
+    std::uint32_t credit_ = 0; ///< misses that do not count
     std::uint32_t hits_ = 0;
     std::uint32_t misses_ = 0;
     std::uint64_t hot_hits_before_ = 0;

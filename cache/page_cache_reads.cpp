@@ -103,7 +103,10 @@ void PageCache::use_unread(Frame frame, Rank rank, Offset offset) {
         statistics_.add(Counter::read_ahead_waited);
         found = ReadAhead::Found::under_way;
     }
-    if (listed) repeated_.used(frame);
+    if (listed) {
+        bypass_.repeated();
+        repeated_.used(frame);
+    }
     read_ahead(ahead_.touched(rank, offset, backend_.part_bytes(rank), found), rank, frame);
 }
 
