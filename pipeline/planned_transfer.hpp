@@ -3,6 +3,7 @@
 #include "pipeline/chunk_pool.hpp"
 #include "pipeline/planner.hpp"
 #include "pipeline/remembered_decisions.hpp"
+#include "pipeline/serving.hpp"
 #include "src/support/aligned_memory.hpp"
 #include "src/support/recycled.hpp"
 #include "src/transport/pending_transfer.hpp"
@@ -20,12 +21,6 @@
 #include <span>
 
 namespace lapwing::detail::pipeline {
-
-/// Whether the owner serves messages until the transfer is complete.
-enum class Serving : std::uint8_t {
-    by_thread, ///< if it has a progress thread
-    in_call    ///< also without: all ranks are in a collective call that serves
-};
 
 /// What a plan fixes. The layouts are the plan's own copies; cursors point into them.
 class PlanState {

@@ -60,6 +60,7 @@ struct Item {
     bool user_defined = false;    ///< a distribution of a program's own takes part
     std::string text;             ///< of both slices
     std::unique_ptr<Movement> movement;
+    pipeline::Serving serving = pipeline::Serving::in_call; ///< of the movement
 };
 
 [[nodiscard]] bool same_elements(const SliceShape& a, const SliceShape& b, std::size_t dimensions) {
@@ -147,7 +148,8 @@ public:
         return arrays;
     }
 
-    static void prepare(Item& item);
+    /// Plans are kept for the next time with the same `serving`.
+    static void prepare(Item& item, pipeline::Serving serving);
     static void fill(const Item& item);
     /// A number for the arrays and slices, which is the same on all ranks; and the slices in words.
     [[nodiscard]] std::int64_t compared_number();
@@ -204,8 +206,9 @@ void AssignmentState::require_open(const Item& item) {
             item.text)};
 }
 
-void AssignmentState::prepare(Item& item) {
+void AssignmentState::prepare(Item& item, pipeline::Serving serving) {
     const Arrays arrays = AssignmentState::arrays(item);
+    if (std::exchange(item.serving, serving) != serving) item.movement.reset();
     if (item.movement != nullptr || item.to_itself || !item.value.empty()) return;
     if (item.apply_sources) {
         std::vector<SliceOfArray> sources;
@@ -214,7 +217,8 @@ void AssignmentState::prepare(Item& item) {
         item.movement = std::make_unique<Promotion>(SliceOfArray{arrays.target.get(), item.target}, std::move(sources),
                                                     PromotionOptions{.apply = item.apply_sources,
                                                                      .through_copy = item.through_copy,
-                                                                     .restorable = item.may_throw});
+                                                                     .restorable = item.may_throw,
+                                                                     .serving = serving});
         return;
     }
     Side target = Side::of(*arrays.target, item.target);
@@ -224,7 +228,7 @@ void AssignmentState::prepare(Item& item) {
                             .keep = true,
                             .restorable = item.may_throw,
                             .collective = true,
-                            .served = true};
+                            .serving = serving};
     // What is not copied as it is becomes the owner's work.
     const bool may_put = !options.apply && !options.through_copy && !target.is_user_defined() &&
                          !source.is_user_defined() && !target.is_replicated() && !source.is_replicated() &&
@@ -478,7 +482,7 @@ public:
     }
 
     /// Collective.
-    void start(bool compare);
+    void start(bool compare, pipeline::Serving serving);
     bool test() override;
     /// Collective.
     void wait() override;
@@ -498,13 +502,13 @@ private:
     int exceptions_at_start_ = std::uncaught_exceptions();
 };
 
-void PendingAssignment::start(bool compare) {
+void PendingAssignment::start(bool compare, pipeline::Serving serving) {
     std::vector<Item>& items = state_->items;
     state_->require_open();
     try { // whatever may fail on this rank alone
         if (problem_ == nullptr && compare) (void)state_->compared_number();
         if (problem_ == nullptr)
-            for (Item& item : items) AssignmentState::prepare(item);
+            for (Item& item : items) AssignmentState::prepare(item, serving);
     } catch (...) {
         problem_ = std::current_exception();
     }
@@ -662,7 +666,7 @@ void Assignment::execute(bool compare) {
     if (state_->items.empty()) return;
     const detail::trace::CallScope call{detail::trace::Way::slice};
     detail::slices::PendingAssignment pending{state_};
-    pending.start(compare);
+    pending.start(compare, detail::pipeline::Serving::in_call);
     pending.wait();
 }
 
@@ -675,17 +679,18 @@ Completion Assignment::start(bool compare) {
         pending = std::make_unique<detail::slices::PendingAssignment>(state_);
     } catch (...) { // on this rank, and no memory: it throws as do the others in wait()
         detail::slices::PendingAssignment refused{state_, std::current_exception()};
-        refused.start(compare);
+        refused.start(compare, detail::pipeline::Serving::by_thread);
         refused.wait();
     }
-    pending->start(compare);
+    // Until they wait, the ranks do what they like.
+    pending->start(compare, detail::pipeline::Serving::by_thread);
     return Completion{std::move(pending)};
 }
 
 std::uint64_t Assignment::transfers() const {
     std::uint64_t transfers = 0;
     for (Item& item : state_->items) {
-        state_->prepare(item);
+        state_->prepare(item, item.serving);
         if (item.movement != nullptr) transfers += item.movement->transfers();
     }
     return transfers;
@@ -694,7 +699,7 @@ std::uint64_t Assignment::transfers() const {
 std::uint64_t Assignment::bytes() const {
     std::uint64_t bytes = 0;
     for (Item& item : state_->items) {
-        state_->prepare(item);
+        state_->prepare(item, item.serving);
         if (item.movement != nullptr) bytes += item.movement->bytes();
     }
     return bytes;
@@ -703,7 +708,7 @@ std::uint64_t Assignment::bytes() const {
 std::string Assignment::explain() const {
     std::string text;
     for (Item& item : state_->items) {
-        state_->prepare(item);
+        state_->prepare(item, item.serving);
         text += item.text + "\n";
         if (item.movement != nullptr) text += item.movement->explain();
     }

@@ -79,9 +79,8 @@ void Exchange::for_each_transfer(Visit visit) const {
 }
 
 std::shared_ptr<pipeline::PlanState> Exchange::make_plan(int rank, const Layout& here, const Layout& there) const {
-    const auto serving = options_.served ? pipeline::Serving::in_call : pipeline::Serving::by_thread;
     auto plan = std::make_shared<pipeline::PlanState>(*array().window, direction_, here, rank, Offset{0}, there,
-                                                      PlanOptions{}, serving);
+                                                      PlanOptions{}, options_.serving);
     plan->tells_copies = !options_.collective;
     return plan;
 }

@@ -2,6 +2,7 @@
 
 #include "arrays/slices/movement.hpp"
 #include "arrays/slices/pairing.hpp"
+#include "pipeline/serving.hpp"
 #include "src/support/aligned_memory.hpp"
 
 #include <lapwing/assignment.hpp>
@@ -28,7 +29,7 @@ struct ExchangeOptions {
     bool pass_over = false;    ///< what `there` does not store, instead of an error
     bool restorable = false;   ///< of gets that apply: restore() brings back what the target was
     bool collective = false;   ///< of puts in a collective call: manual copies are not notified
-    bool served = false;       ///< the other ranks serve messages until this is complete, without a thread, too
+    pipeline::Serving serving = pipeline::Serving::by_thread; ///< of the other ranks
 };
 
 /// The transfers of this rank between its part of one slice and those of another slice's ranks: one for each of these

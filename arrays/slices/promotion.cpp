@@ -280,7 +280,7 @@ std::shared_ptr<Promotion::Piece> Promotion::make_piece(const Box& box, bool kee
         piece->bytes += piece->elements * source.array->element_bytes;
         piece->exchanges[k] = std::make_unique<Exchange>(Direction::get, values_of(box, source.array->element_bytes),
                                                          Side::of(*source.array, part_of(source.shape, box)),
-                                                         ExchangeOptions{.keep = keep, .served = true});
+                                                         ExchangeOptions{.keep = keep, .serving = options_.serving});
     }
     return piece;
 }

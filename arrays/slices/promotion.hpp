@@ -2,6 +2,7 @@
 
 #include "arrays/slices/movement.hpp"
 #include "arrays/slices/pairing.hpp"
+#include "pipeline/serving.hpp"
 #include "src/support/aligned_memory.hpp"
 
 #include <lapwing/assignment.hpp>
@@ -33,6 +34,7 @@ struct PromotionOptions {
     ApplySources apply;
     bool through_copy = false; ///< a source overlaps the target: applied by finish(), and not before
     bool restorable = false;
+    pipeline::Serving serving = pipeline::Serving::by_thread;
 };
 
 /// This rank's part of an assignment of a function's values: it gets what the sources have for its elements of the

@@ -235,6 +235,36 @@ TEST_CASE("while an exception unwinds, a started assignment ends without the oth
     runtime.close();
 }
 
+TEST_CASE("owners pack without a progress thread only while all ranks wait in the assignment") {
+    Runtime runtime;
+    GlobalArray<double, 2> rows{runtime, {96, 96}, Block{.grid = {0, 1}}};
+    GlobalArray<double, 2> dealt{runtime, {96, 96}, BlockCyclic{{4, 4}}};
+    test::number_elements(rows, 1);
+    Assignment assignment;
+    assignment.add(dealt.slice(), rows.slice());
+    assignment.execute();
+    const bool by_mpi = runtime.network_path() == Path::rma && runtime.progress_mode() == ProgressMode::caller &&
+                        assignment.explain().find("path rma") != std::string::npos;
+    INFO(assignment.explain());
+    if (by_mpi) CHECK(assignment.explain().find("served") != std::string::npos);
+    CHECK(own_misnumbered(dealt, 1) == "none");
+
+    runtime.barrier();
+    dealt.fill(-1);
+    Completion moved = assignment.start();
+    INFO(assignment.explain());
+    if (by_mpi) {
+        CHECK(assignment.explain().find("served") == std::string::npos);
+        MPI_Barrier(MPI_COMM_WORLD); // in which no rank serves
+    }
+    moved.wait();
+    CHECK(own_misnumbered(dealt, 1) == "none");
+    runtime.barrier();
+    dealt.close();
+    rows.close();
+    runtime.close();
+}
+
 TEST_CASE("chunks of a large assignment, and of slices, go on with tests") {
     Runtime runtime;
     const std::int64_t side = 700;
