@@ -84,6 +84,15 @@ static void add_slice(Patch* patch, int d, Py_ssize_t first, Py_ssize_t size, Py
     patch->empty = patch->empty || size == 0;
 }
 
+/* Whether its parts are None or integers, so that reading them runs no code of the program's. */
+static int is_plain_slice(const PySliceObject* slice) {
+    PyObject* const parts[] = {slice->start, slice->stop, slice->step};
+    int k;
+    for (k = 0; k < 3; ++k)
+        if (parts[k] != Py_None && !PyLong_CheckExact(parts[k])) return 0;
+    return 1;
+}
+
 /* Whether `key` names a patch: slices that step forwards, of which there is at least one, integers within the array,
  * and one ellipsis at most. All else, errors included, is left to Python. */
 static int patch_of(const Elements* self, PyObject* key, Patch* patch) {
@@ -105,22 +114,26 @@ static int patch_of(const Elements* self, PyObject* key, Patch* patch) {
         }
         if (PySlice_Check(part)) {
             Py_ssize_t first, end, step, size;
+            if (!is_plain_slice((PySliceObject*)part)) return 0;
             if (PySlice_Unpack(part, &first, &end, &step) < 0) {
-                PyErr_Clear();
+                PyErr_Clear(); /* a step of 0, which Python reports */
                 return 0;
             }
             if (step < 0) return 0;
             size = PySlice_AdjustIndices(self->extents[d], &first, &end, step);
             add_slice(patch, d, first, size, step);
-        } else if (PyLong_CheckExact(part)) {
-            int overflow = 0;
-            long long index = PyLong_AsLongLongAndOverflow(part, &overflow);
+        } else {
+            int64_t index = 0;
+            if (!integer_of(part, &index)) {
+                PyErr_Clear(); /* not of 64 bits */
+                return 0;
+            }
             if (index < 0) index += self->extents[d];
-            if (overflow != 0 || index < 0 || index >= self->extents[d]) return 0;
+            if (index < 0 || index >= self->extents[d]) return 0;
             patch->ranges[d].first = index;
             patch->ranges[d].size = 1;
             patch->ranges[d].stride = 1;
-        } else return 0;
+        }
         ++d;
     }
     for (; d < self->dimensions; ++d) add_slice(patch, d, 0, self->extents[d], 1);
@@ -153,11 +166,21 @@ static PyObject* read_patch(PyObject* object, const Patch* patch, PyObject* arra
     return raise_code(object, code);
 }
 
-/* _get_into(key, out): out, or NotImplemented where that takes Python. */
+/* A patch in a new array. */
+static PyObject* new_patch(PyObject* object, const Patch* patch) {
+    PyArray_Descr* const type = ((Elements*)object)->type;
+    PyObject* result;
+    Py_INCREF(type);
+    result = PyArray_NewFromDescr(&PyArray_Type, type, patch->dimensions, (npy_intp*)patch->shape, NULL, NULL, 0, NULL);
+    return result == NULL ? NULL : read_patch(object, patch, result);
+}
+
+/* _get_into(key, out): out, or a new array for None; NotImplemented where that takes Python. */
 static PyObject* elements_get_into(PyObject* object, PyObject* const* arguments, Py_ssize_t count) {
     Elements* const self = (Elements*)object;
     PyObject* const out = count == 2 ? arguments[1] : Py_None;
     Patch patch;
+    if (out == Py_None && patch_of(self, arguments[0], &patch)) return new_patch(object, &patch);
     if (!PyArray_CheckExact(out) || !patch_of(self, arguments[0], &patch) ||
         !PyArray_ISWRITEABLE((PyArrayObject*)out) || !fits(self, (PyArrayObject*)out, &patch))
         Py_RETURN_NOTIMPLEMENTED;
@@ -177,12 +200,7 @@ static PyObject* elements_get(PyObject* object, PyObject* key) {
     if (self->array == NULL || !index_of(self, key, index)) {
         Patch patch;
         if (PyErr_Occurred()) return NULL;
-        if (patch_of(self, key, &patch)) {
-            Py_INCREF(self->type);
-            result =
-                PyArray_NewFromDescr(&PyArray_Type, self->type, patch.dimensions, patch.shape, NULL, NULL, 0, NULL);
-            return result == NULL ? NULL : read_patch(object, &patch, result);
-        }
+        if (patch_of(self, key, &patch)) return new_patch(object, &patch);
         return PyObject_CallMethod(object, "_get", "(O)", key);
     }
     memory = address_of(self, index);

@@ -64,6 +64,10 @@ def test_indices_are_numpys(rt, distribution):
             rt.barrier()
 
 
+class Subclass(np.ndarray):
+    pass
+
+
 def random_part(random, n):
     kind = random.integers(8)
     if kind == 0:
@@ -108,6 +112,13 @@ def test_patches_are_numpys(rt, shape):
             np.testing.assert_array_equal(a[...], n, str(key))
         whole = (slice(None),) * len(shape)
         writable = np.empty(shape, n.dtype)
+        # What C reads, and what it leaves to Python.
+        assert a._get_into(whole, writable) is writable and a._get_into(whole, None).shape == shape
+        assert len(shape) == 1 or a._get_into((np.int64(1), ...), None).shape == shape[1:]
+        for out in (writable.astype(">i4"), writable.view(Subclass), np.empty(shape, n.dtype)[::-1]):
+            assert a._get_into(whole, out) is NotImplemented
+        with filled(shape, np.int32, lower=(1,) * len(shape)) as b:
+            assert b._get_into(whole, writable) is NotImplemented
         for out in (writable.astype(float), np.empty((*shape, 1), n.dtype), np.asfortranarray(np.empty((2, *shape), n.dtype))[0], [1]):
             with pytest.raises(ValueError):
                 a.get(whole, out=out)
