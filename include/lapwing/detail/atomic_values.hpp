@@ -138,10 +138,10 @@ struct WideAtomic {
     bool looks = true;     ///< a loop that polls may be making it, which must learn of ranks that leave
 };
 
-/// Atomics on values that travel as bits. `W` is Window, once it is complete.
 /// Atomics of a window on numbers whose type is known at run time.
 struct NumberAtomics;
 
+/// Atomics on values that travel as bits. `W` is Window, once it is complete.
 template <BitsAtomicValue T, class W>
 class BitsAtomics {
 public:
