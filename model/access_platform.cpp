@@ -102,7 +102,7 @@ double transfer_seconds(const CostTables& tables, std::string_view path, Directi
     for (const Path on : {Path::direct, Path::rma, Path::service})
         if (path == name(on)) {
             const TransferModel& model = tables.transfers(on, direction);
-            if (model.empty()) return 0;
+            if (model.empty()) return bulk.empty() ? 0 : static_cast<double>(operations) * of_all;
             const double alone = model.time(size);
             const double longer = bulk.empty() || !(alone > 0) ? 1 : std::max(1.0, of_all / alone);
             return longer * model.time(size, operations);

@@ -245,6 +245,19 @@ void find_waits(const ProgramDescription& program, RunTimePrediction& prediction
     prediction.seconds_with_waits = *std::ranges::max_element(clocks);
 }
 
+/// Beside a computation accesses take what exceeds private memory, which the computation's time contains: but no more
+/// than that time.
+[[nodiscard]] IntervalCost cost_beside_computation(const ProgramDescription& program, const DescribedInterval& interval,
+                                                   const std::vector<Partition>& partitions,
+                                                   const AccessPlatform& platform, const AccessPlatform& beside,
+                                                   const std::vector<CachedShare>& simulated, int thread) {
+    IntervalCost whole = cost_of(program, interval, partitions, platform, simulated, thread);
+    if (interval.computation_seconds <= 0) return whole;
+    IntervalCost exceeding = cost_of(program, interval, partitions, beside, simulated, thread);
+    whole.computation_seconds = 0;
+    return whole.seconds() > exceeding.seconds() ? whole : exceeding;
+}
+
 } // namespace
 
 RunTimePrediction predict_run_time(const ProgramDescription& program, const AccessPlatform& platform) {
@@ -258,9 +271,9 @@ RunTimePrediction predict_run_time(const ProgramDescription& program, const Acce
                                         .partitions = partition_references(program, interval, platform)});
         RunTimePrediction::OfInterval& result = prediction.intervals.back();
         SimulatedShares shares{program, interval, platform};
-        const AccessPlatform& on = interval.computation_seconds > 0 ? beside : platform;
         for (int thread = 0; thread < program.threads; ++thread) {
-            const IntervalCost cost = cost_of(program, interval, result.partitions, on, shares.of(thread), thread);
+            const IntervalCost cost = cost_beside_computation(program, interval, result.partitions, platform, beside,
+                                                              shares.of(thread), thread);
             result.threads.push_back(cost);
             threads[static_cast<std::size_t>(thread)] += static_cast<double>(interval.times) * cost.seconds();
         }
@@ -279,9 +292,8 @@ std::vector<IntervalCost> predict_thread(const ProgramDescription& program, cons
     std::vector<IntervalCost> costs;
     for (const DescribedInterval& interval : program.intervals) {
         SimulatedShares shares{program, interval, platform};
-        const AccessPlatform& on = interval.computation_seconds > 0 ? beside : platform;
-        costs.push_back(cost_of(program, interval, partition_references(program, interval, platform), on,
-                                shares.of(thread), thread));
+        costs.push_back(cost_beside_computation(program, interval, partition_references(program, interval, platform),
+                                                platform, beside, shares.of(thread), thread));
     }
     return costs;
 }

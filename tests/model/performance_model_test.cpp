@@ -332,6 +332,10 @@ TEST_CASE("a computation on private memory has made each access once") {
     program.intervals.front().computation_seconds = 1e-3;
     CHECK(seconds(0) == Approx(1e-3 + 100 * (100 - 0.04) * us));
     CHECK(seconds(1) == Approx(1e-3 + 100 * (0.1 - 0.04) * us));
+    // It cannot contain accesses that take longer than it.
+    program.intervals.front().computation_seconds = 1e-9;
+    CHECK(seconds(1) == Approx(100 * 0.1 * us));
+    program.intervals.front().computation_seconds = 1e-3;
     // In order, where the platform exploits that, and by loads and stores.
     on.vectorises = true;
     on.private_in_order_seconds = 0.03 * us;

@@ -197,6 +197,7 @@ struct AccessCounts {
                     for (std::size_t owner = 0; owner < ranks; ++owner)
                         if (owner != static_cast<std::size_t>(rank.rank))
                             counts[from + groups.of(owner)] += of.record.accesses / (ranks - 1);
+                    not_named += of.record.accesses % (ranks - 1);
                     continue;
                 }
                 not_named += of.record.other_owners;
