@@ -103,6 +103,28 @@ private:
     }
 };
 
+/// Calls `function(T{})` with the type of a value that is not a number of 4 or 8 bytes, which find_atomic_type() has;
+/// bytes as unsigned numbers, if there are such. Throws UsageError for types without atomics.
+template <class Function>
+decltype(auto) with_other_atomic(lapwing_type type, Function&& function) {
+    switch (type) {
+    case LAPWING_INT8: return function(std::int8_t{});
+    case LAPWING_INT16: return function(std::int16_t{});
+    case LAPWING_UINT8:
+    case LAPWING_BYTES(1): return function(std::uint8_t{});
+    case LAPWING_UINT16:
+    case LAPWING_BYTES(2): return function(std::uint16_t{});
+    case LAPWING_BYTES(4): return function(std::uint32_t{});
+    case LAPWING_BYTES(8): return function(std::uint64_t{});
+    case LAPWING_BYTES(16): return function(SixteenBytes{});
+    case LAPWING_FLOAT_COMPLEX: return function(std::complex<float>{});
+    case LAPWING_DOUBLE_COMPLEX: return function(std::complex<double>{});
+    default:
+        throw_no_number(type, kind_of(type) == LAPWING_KIND_BYTES ? "numbers, and bytes of 1, 2, 4, 8 and 16"
+                                                                  : "integers or floating point");
+    }
+}
+
 template <class T>
 constexpr bool is_complex = std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>;
 
@@ -154,7 +176,7 @@ void fetch_value(Window& window, int operation, lapwing_type type, Rank rank, Of
         NumberAtomics::fetch(window, what, *number, rank, offset, &value.bytes, &result.bytes, how);
         return result.copy_to(before, type);
     }
-    with_atomic(type, [&]<class T>(T) {
+    with_other_atomic(type, [&]<class T>(T) {
         const T result = fetch(window, what, rank, offset, reads ? T{} : value_at<T>(operand), how);
         if (before != nullptr) std::memcpy(before, &result, sizeof result);
     });
@@ -172,7 +194,7 @@ void compare_swap_value(Window& window, lapwing_type type, Rank rank, Offset off
         NumberAtomics::compare_swap(window, *number, rank, offset, &old.bytes, &fresh.bytes, &result.bytes, how);
         return result.copy_to(before, type);
     }
-    with_atomic(type, [&]<class T>(T) {
+    with_other_atomic(type, [&]<class T>(T) {
         const T result = window.compare_swap(rank, offset, value_at<T>(expected), value_at<T>(desired), how);
         if (before != nullptr) std::memcpy(before, &result, sizeof result);
     });
@@ -185,7 +207,7 @@ void update_value(Window& window, int operation, lapwing_type type, Rank rank, O
         const Word value{type, operand};
         return NumberAtomics::update(window, what, *number, rank, offset, &value.bytes);
     }
-    with_atomic(type, [&]<class T>(T) { update(window, what, rank, offset, value_at<T>(operand)); });
+    with_other_atomic(type, [&]<class T>(T) { update(window, what, rank, offset, value_at<T>(operand)); });
 }
 
 void end_list(Completion transfer, const AtomicList& atomics, lapwing_completion** completion) {

@@ -15,7 +15,7 @@
 namespace lapwing::detail::bindings {
 
 /// Throws RangeError for what is no operation, or not below `count`; UsageError for one that no type of this
-/// kind has; whether there are atomics of its size is for with_atomic() and atomic_type_of() to say.
+/// kind has; whether there are atomics of its size is for with_other_atomic() and atomic_type_of() to say.
 [[nodiscard]] mpi::AtomicOperation atomic_operation_of(int operation, int count, lapwing_type type);
 
 /// The atomics of windows, with their arguments checked: RangeError, UsageError.

@@ -62,19 +62,5 @@ decltype(auto) with_any_number(lapwing_type type, Function&& function) {
 struct SixteenBytes {
     std::array<std::byte, 16> bytes;
 };
-/// With the types that single atomics work on; bytes as unsigned numbers, if there are such. Throws UsageError.
-template <class Function>
-decltype(auto) with_atomic(lapwing_type type, Function&& function) {
-    switch (type) {
-    case LAPWING_BYTES(1): return function(std::uint8_t{});
-    case LAPWING_BYTES(2): return function(std::uint16_t{});
-    case LAPWING_BYTES(4): return function(std::uint32_t{});
-    case LAPWING_BYTES(8): return function(std::uint64_t{});
-    case LAPWING_BYTES(16): return function(SixteenBytes{});
-    default: break;
-    }
-    if (kind_of(type) == LAPWING_KIND_BYTES) throw_no_number(type, "numbers, and bytes of 1, 2, 4, 8 and 16");
-    return with_any_number(type, function);
-}
 
 } // namespace lapwing::detail::bindings
