@@ -154,14 +154,21 @@ static PyObject* raise_code(PyObject* self, int code) {
     return NULL;
 }
 
+/* Without the interpreter's lock; returns the library's code. */
+static int move_patch(lapwing_array* array, const Patch* patch, void* memory, int put) {
+    int code = LAPWING_SUCCESS;
+    if (patch->empty) return code;
+    Py_BEGIN_ALLOW_THREADS;
+    code = put ? lapwing_array_put(array, patch->ranges, memory, NULL)
+               : lapwing_array_get(array, patch->ranges, memory, NULL);
+    Py_END_ALLOW_THREADS;
+    return code;
+}
+
 /* Reads a patch to `array`, which is given up if that fails. */
 static PyObject* read_patch(PyObject* object, const Patch* patch, PyObject* array) {
-    lapwing_array* const from = ((Elements*)object)->array;
-    void* const memory = PyArray_DATA((PyArrayObject*)array);
-    int code = LAPWING_SUCCESS;
-    if (patch->empty) return array;
-    Py_BEGIN_ALLOW_THREADS code = lapwing_array_get(from, patch->ranges, memory, NULL);
-    Py_END_ALLOW_THREADS if (code == LAPWING_SUCCESS) return array;
+    const int code = move_patch(((Elements*)object)->array, patch, PyArray_DATA((PyArrayObject*)array), 0);
+    if (code == LAPWING_SUCCESS) return array;
     Py_DECREF(array);
     return raise_code(object, code);
 }
@@ -254,10 +261,8 @@ static int elements_set(PyObject* object, PyObject* key, PyObject* value) {
         return -1;
     }
     if (PyArray_CheckExact(value) && patch_of(self, key, &patch) && fits(self, (PyArrayObject*)value, &patch)) {
-        lapwing_array* const array = self->array;
-        if (patch.empty) return 0;
-        Py_BEGIN_ALLOW_THREADS code = lapwing_array_put(array, patch.ranges, PyArray_DATA((PyArrayObject*)value), NULL);
-        Py_END_ALLOW_THREADS if (code == LAPWING_SUCCESS) return 0;
+        code = move_patch(self->array, &patch, PyArray_DATA((PyArrayObject*)value), 1);
+        if (code == LAPWING_SUCCESS) return 0;
         raise_code(object, code);
         return -1;
     }
