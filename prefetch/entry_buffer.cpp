@@ -152,7 +152,8 @@ void EntryBuffer::start(Which which) {
     std::uint64_t bytes = 0;
     std::uint64_t transfers = 0;
     try {
-        begin_fill();
+        state_.begin_fill();
+        take_writes();
         for (Entry& entry : entries_) {
             if (entry.filled()) continue;
             // Their book-keeping is memory, too.
@@ -174,8 +175,7 @@ void EntryBuffer::start(Which which) {
     window_.statistics().add(Counter::prefetch_bytes, bytes);
 }
 
-void EntryBuffer::begin_fill() {
-    state_.begin_fill();
+void EntryBuffer::take_writes() {
     window_.order().copies().forget_places_of_others();
     if (window::RemoteCache* const cache = window_.cache()) cache->write_back();
 }
@@ -239,13 +239,14 @@ void EntryBuffer::refresh() {
 
 void EntryBuffer::renew() {
     finish_under_way();
-    begin_fill();
+    state_.begin_fill();
     repair();
     fill(Which::unfilled);
 }
 
 void EntryBuffer::repair() {
     if (lost_.empty()) return;
+    take_writes();
     // A list of atomics may have made the same value unknown many times.
     const auto key = [](const Lost& lost) { return std::tuple{lost.target, lost.offset, lost.bytes}; };
     std::ranges::sort(lost_, {}, key);

@@ -104,10 +104,10 @@ private:
     /// Of manual copies: fills new ones, and fetches those whose value is unknown after a write of this rank.
     void renew();
     void repair();
-    /// Before copies are fetched from the owners. From now on nobody reads them, or writes to them without this mutex,
-    /// and what the caches of this rank's threads held is written back: otherwise a fill by one thread would undo
-    /// another thread's writes in the copies.
-    void begin_fill();
+    /// Before copies that nobody reads any more are fetched from the owners. From now on nobody writes to them without
+    /// this mutex, and what the caches of this rank's threads held is written back: otherwise a fill by one thread
+    /// would undo another thread's writes in the copies.
+    void take_writes();
     /// Whether what start_all() has started is complete; makes progress.
     [[nodiscard]] bool test_all();
     /// Calls `function(entry)` for the entries of an owner.
