@@ -4,6 +4,7 @@
 #include "model/recorded_trace.hpp"
 #include "support/catch.hpp"
 #include "support/mpi_test.hpp"
+#include "support/pretended_memory.hpp"
 
 #include <lapwing/lapwing.hpp>
 #include <lapwing/upc.hpp>
@@ -18,26 +19,11 @@
 #include <string>
 #include <vector>
 
-#include <dlfcn.h>
 #include <unistd.h>
 
 using namespace lapwing;
 using namespace lapwing::detail::model;
 using Catch::Contains;
-
-namespace {
-
-/// What this process takes the machine's memory for; 0: what it is.
-long pretended_pages = 0;
-
-} // namespace
-
-/// In place of the system's. A sanitizer may call it before it is ready itself.
-extern "C" __attribute__((no_sanitize("address", "undefined"))) long sysconf(int what) noexcept {
-    static long (*next)(int) = nullptr;
-    if (next == nullptr) next = reinterpret_cast<long (*)(int)>(dlsym(RTLD_NEXT, "sysconf"));
-    return what == _SC_PHYS_PAGES && pretended_pages != 0 ? pretended_pages : next(what);
-}
 
 namespace {
 
@@ -171,14 +157,15 @@ TEST_CASE("on private memory a node must have room for parts that are all as lar
     constexpr std::uint64_t large = 300'000;
     const std::uint64_t enough = large + large / 2;
     const std::uint64_t memory = together ? enough : large / 2;
-    pretended_pages = together || runtime.rank() == Rank{0} ? static_cast<long>(memory) / sysconf(_SC_PAGESIZE) : 0;
+    test::pretended_pages =
+        together || runtime.rank() == Rank{0} ? static_cast<long>(memory) / sysconf(_SC_PAGESIZE) : 0;
     std::string text;
     try {
         const Window window{runtime, runtime.rank() == last ? large : 64};
     } catch (const RangeError& error) {
         text = error.what();
     }
-    pretended_pages = 0;
+    test::pretended_pages = 0;
     CHECK_THAT(text, Contains("and too many on rank") && Contains("the memory of the machine"));
     if (runtime.rank() != last) CHECK_THAT(text, Contains("64 bytes asked for here, 300000 as LAPWING_PRIVATE=on"));
     // The ranks go on together.

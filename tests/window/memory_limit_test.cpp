@@ -6,9 +6,9 @@
 #include <lapwing/window.hpp>
 
 #include "support/catch.hpp"
+#include "support/pretended_memory.hpp"
 
 #include <cstdint>
-#include <dlfcn.h>
 #include <fstream>
 #include <string>
 #include <sys/resource.h>
@@ -22,20 +22,6 @@ using lapwing::Runtime;
 using lapwing::Window;
 using test::message_of;
 using test::says;
-
-namespace {
-
-/// What this process takes the machine's memory for; 0: what it is.
-long pretended_pages = 0;
-
-} // namespace
-
-/// In place of the system's. A sanitizer may call it before it is ready itself.
-extern "C" __attribute__((no_sanitize("address", "undefined"))) long sysconf(int what) noexcept {
-    static long (*next)(int) = nullptr;
-    if (next == nullptr) next = reinterpret_cast<long (*)(int)>(dlsym(RTLD_NEXT, "sysconf"));
-    return what == _SC_PHYS_PAGES && pretended_pages != 0 ? pretended_pages : next(what);
-}
 
 namespace {
 
@@ -107,9 +93,9 @@ TEST_CASE("the limit that a window exceeds is that of the rank that has it") {
     Runtime runtime;
     if (runtime.node_size() > 1) return; // /dev/shm may be less on all of them
     const bool small = runtime.rank().value == 1;
-    pretended_pages = small ? 100 : 0;
+    test::pretended_pages = small ? 100 : 0;
     const std::string text = message_of<RangeError>([&] { (Window{runtime, 1U << 20}); });
-    pretended_pages = 0;
+    test::pretended_pages = 0;
     CHECK_THAT(text, says({runtime.who(), "1048576 bytes asked for here", "too many on rank 1",
                            std::string{"the limit "} + (small ? "here" : "there") + " is " +
                                std::to_string(100 * sysconf(_SC_PAGESIZE)) + " bytes, the memory of the machine"}));
