@@ -16,6 +16,7 @@ import time
 from pathlib import Path
 
 import lapwing
+import mpi4py_windows
 import numpy as np
 from lapwing._library import ffi, lib
 
@@ -177,18 +178,9 @@ def measure(options):
     else:
         MPI, window, reason = mpi4py_window(buffer.nbytes, options.network, path)
     if window is not None:
-
-        # As a[patch] is: complete locally after each step, and at the target after the last.
-        def get_by_mpi4py():
-            window.Get([buffer, MPI.DOUBLE], target)
-            window.Flush_local(target)
-
-        def put_by_mpi4py():
-            window.Put([buffer, MPI.DOUBLE], target)
-            window.Flush_local(target)
-
-        get_baselines.append(("mpi4py", get_by_mpi4py, lambda: window.Flush(target)))
-        put_baselines.append(("mpi4py", put_by_mpi4py, lambda: window.Flush(target)))
+        get_by_mpi4py, put_by_mpi4py, end = mpi4py_windows.steps(MPI, window, buffer, target)
+        get_baselines.append(("mpi4py", get_by_mpi4py, end))
+        put_baselines.append(("mpi4py", put_by_mpi4py, end))
     elif runtime.rank == 0 and not options.value_only:
         print(f"binding/python: left out: {reason}")
     bench.compare("get patch 1 MiB", path, bandwidth, lambda: a.get(patch, out=buffer), get_baselines)

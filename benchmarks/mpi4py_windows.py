@@ -25,13 +25,9 @@ def seconds(comm, step, end, iterations):
     return comm.bcast(took)
 
 
-def measure(options, MPI):
-    comm, buffer = MPI.COMM_WORLD, np.zeros((256, 512))
-    target = comm.size - 1
-    window = MPI.Win.Allocate(buffer.nbytes, 1, comm=comm)
-    window.Lock_all()
+def steps(MPI, window, buffer, target):
+    """A get and a put of a buffer, complete locally after each as a[patch] is, and what completes them at the target."""
 
-    # As a[patch] is: complete locally after each step, and at the target after the last.
     def get():
         window.Get([buffer, MPI.DOUBLE], target)
         window.Flush_local(target)
@@ -40,9 +36,18 @@ def measure(options, MPI):
         window.Put([buffer, MPI.DOUBLE], target)
         window.Flush_local(target)
 
+    return get, put, lambda: window.Flush(target)
+
+
+def measure(options, MPI):
+    comm, buffer = MPI.COMM_WORLD, np.zeros((256, 512))
+    target = comm.size - 1
+    window = MPI.Win.Allocate(buffer.nbytes, 1, comm=comm)
+    window.Lock_all()
+
+    get, put, end = steps(MPI, window, buffer, target)
     rows = []
     for case, step in (("get patch 1 MiB", get), ("put patch 1 MiB", put)):
-        end = lambda: window.Flush(target)  # noqa: E731
         count = max(1, int(10 * options.seconds / seconds(comm, step, end, 10)))
         values = [1e-9 * buffer.nbytes * count / seconds(comm, step, end, count) for _ in range(options.repetitions)]
         rows.append({
@@ -84,4 +89,5 @@ def main():
             json.dump({"machine": {}, "rows": rows}, file)
 
 
-main()
+if __name__ == "__main__":
+    main()
