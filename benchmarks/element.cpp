@@ -7,6 +7,8 @@
 #include <lapwing/prefetched_view.hpp>
 #include <lapwing/runtime.hpp>
 
+#include <fmt/format.h>
+
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -52,6 +54,17 @@ public:
         row("of another rank, cached, a(i)", StoredIndices<1>{array.local_domain(target)}, through(array));
         array.close();
     }
+    /// Under distributions in which each rank has many blocks.
+    void dealt(Rank target) {
+        for (const std::int64_t block : {1, 24}) {
+            const std::string name = block == 1 ? ", Cyclic" : fmt::format(", BlockCyclic of {}", block);
+            Array array{runtime_, {n_}, BlockCyclic{.block = {block}}, {.name = "dealt", .cache = cached()}};
+            array.fill(1);
+            row("own, a(i)" + name, indices_dealt_to(0, block), through(array));
+            row("of another rank, cached, a(i)" + name, indices_dealt_to(target.value, block), through(array));
+            array.close();
+        }
+    }
     void copies(const std::string& what, Array& array, const StoredIndices<1>& others, const StoredIndices<1>& all) {
         row(what + ", a(i)", others, through(array));
         row(what + " and own ones, a(i)", all, through(array));
@@ -88,6 +101,17 @@ public:
     }
 
 private:
+    [[nodiscard]] StoredIndices<1> indices_dealt_to(int rank, std::int64_t block) const {
+        const auto rounds = static_cast<std::uint64_t>(each / block);
+        std::vector<std::array<std::int32_t, 1>> indices;
+        for (std::uint64_t k = 0; k < 4096; ++k) {
+            const auto round = static_cast<std::int64_t>(scattered(k) % rounds);
+            const std::int64_t first = (round * runtime_.size() + rank) * block;
+            indices.push_back({static_cast<std::int32_t>(first + static_cast<std::int64_t>(k) % block)});
+        }
+        return StoredIndices<1>{std::move(indices)};
+    }
+
     Context& context_;
     Runtime& runtime_;
     std::int64_t n_;
@@ -99,6 +123,7 @@ void element_reads(Context& context) {
     const Route route = context.measure_against(runtime);
     ElementReads rows{context, runtime};
     rows.where_they_are(route.target);
+    rows.dealt(route.target);
     rows.prefetched(route.target);
     runtime.close();
 }

@@ -2,6 +2,7 @@
 #include "tests/distribution/random_maps.hpp"
 
 #include <lapwing/detail/element_access.hpp>
+#include <lapwing/detail/remote_elements.hpp>
 
 #include "support/catch.hpp"
 
@@ -33,8 +34,7 @@ struct Node {
     }
 };
 
-/// Whether the ranks [first, first + count) are a box in the grid of `map` that has all processes of dimensions that
-/// are cyclic in several rounds, and rows of one length.
+/// Whether the ranks [first, first + count) are a box in the grid of `map` with rows of one length.
 template <std::size_t N>
 bool is_box(const BlockCyclicMap<N>& map, int first, int count) {
     int processes = 1;
@@ -46,9 +46,6 @@ bool is_box(const BlockCyclicMap<N>& map, int first, int count) {
     std::size_t box = 1;
     for (std::size_t d = 0; d < N; ++d) {
         box *= coordinates[d].size();
-        if (!map.dimensions()[d].one_round() &&
-            coordinates[d].size() != static_cast<std::size_t>(map.dimensions()[d].processes()))
-            return false;
         std::set<std::uint64_t> lengths;
         for (const int process : coordinates[d])
             lengths.insert(map.dimensions()[d].room(static_cast<std::uint64_t>(process)));
@@ -90,6 +87,44 @@ void check_node_elements(test::Random& random) {
 }
 
 template <std::size_t N>
+void check_remote_elements(test::Random& random) {
+    const int ranks = static_cast<int>(random.number(1, 12));
+    const int first = static_cast<int>(random.number(0, ranks - 1));
+    const int count = static_cast<int>(random.number(1, ranks - first));
+    const Node node{ranks, first, count};
+    const Extents<N> extents = test::random_extents<N>(random);
+    const std::vector<int> grid = test::random_grid<N>(random, ranks);
+    const std::vector<std::int64_t> blocks(N, random.number(1, 12));
+    for (const BlockCyclicMap<N>& map : {Block{grid}.map(extents, ranks), Cyclic{grid}.map(extents, ranks),
+                                         BlockCyclic{.block = blocks, .grid = grid}.map(extents, ranks)}) {
+        const detail::arrays::RemoteElements<N> elements{map, node.map, true};
+        for (const Index<N>& index : Domain<N>{extents}) {
+            const Location location = map.locate(index);
+            const bool elsewhere = node.map.base(location.owner.value) == nullptr;
+            REQUIRE(elements.holds(index));
+            typename detail::arrays::RemoteElements<N>::Place place;
+            REQUIRE(elements.find(index, place) == elsewhere);
+            if (!elsewhere) continue;
+            REQUIRE(place.owner == location.owner.value);
+            REQUIRE(place.offset == location.offset);
+            if (!elements.has_rows()) continue;
+            const auto element = elements.with_neighbours(index, place, 8);
+            REQUIRE(element.offset == 8 * location.offset);
+            for (const bool up : {false, true}) {
+                const std::uint64_t steps = up ? element.after - 1 : element.before;
+                Index<N> at = index;
+                at[N - 1] += up ? static_cast<std::int64_t>(steps) : -static_cast<std::int64_t>(steps);
+                REQUIRE(map.locate(at).owner == location.owner);
+                REQUIRE(map.locate(at).offset == (up ? location.offset + steps : location.offset - steps));
+            }
+        }
+        Index<N> outside{};
+        outside[N - 1] = extents[N - 1];
+        REQUIRE_FALSE(elements.holds(outside));
+    }
+}
+
+template <std::size_t N>
 void check_own_box(test::Random& random) {
     const int ranks = static_cast<int>(random.number(1, 12));
     const Extents<N> extents = test::random_extents<N>(random);
@@ -115,6 +150,16 @@ TEST_CASE("a node neighbour's element is found where the map puts it") {
         check_node_elements<2>(random);
         check_node_elements<3>(random);
         check_node_elements<4>(random);
+    }
+}
+
+TEST_CASE("an element of another node is found where the map puts it, with its neighbours in the row") {
+    test::Random random{43};
+    for (int round = 0; round < 60; ++round) {
+        check_remote_elements<1>(random);
+        check_remote_elements<2>(random);
+        check_remote_elements<3>(random);
+        check_remote_elements<4>(random);
     }
 }
 
@@ -152,16 +197,11 @@ TEST_CASE("boxes and neighbours of arrays beyond 2^32 elements a dimension") {
 
 TEST_CASE("maps and nodes that are not served find nothing, so that the general way is taken") {
     const BlockCyclicMap<1> blocks = Block{}.map(Extents<1>{100}, 4);
-    const BlockCyclicMap<1> dealt = Cyclic{}.map(Extents<1>{100}, 4);
     // Parts at unequal distances.
     Node uneven{4, 0, 4};
     REQUIRE(detail::arrays::NodeElements<1>{blocks, uneven.map, 8}.find<std::int64_t>({0}) != nullptr);
     uneven.bases[3] += 4096;
     REQUIRE(detail::arrays::NodeElements<1>{blocks, uneven.map, 8}.find<std::int64_t>({0}) == nullptr);
-    // Some of the processes that single indices are assigned to.
-    const Node some{4, 1, 2};
-    REQUIRE(detail::arrays::NodeElements<1>{blocks, some.map, 8}.find<std::int64_t>({30}) != nullptr);
-    REQUIRE(detail::arrays::NodeElements<1>{dealt, some.map, 8}.find<std::int64_t>({1}) == nullptr);
     // Ranks of the node that are not numbered one after the other.
     Node scattered{4, 0, 2};
     const std::vector<std::int32_t> node_index{0, -1, 1, -1};

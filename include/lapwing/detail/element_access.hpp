@@ -79,9 +79,8 @@ struct PlacedBox {
     }
 };
 
-/// The elements of the ranks of this node, where those ranks are a box of the process grid (of a dimension that is
-/// dealt in several rounds: all its processes), their segments lie at equal distances in memory, and their rows are of
-/// one length. Others find nothing here: the map then says where each is.
+/// The elements of the ranks of this node, where those ranks are a box of the process grid, their segments lie at equal
+/// distances in memory, and their rows are of one length. Others find nothing here: the map then says where each is.
 ///
 /// The address of an element is then linear in its index and in the quotients by which the map deals it (see
 /// DimensionMap). With i the index in a dimension, b the block, P the processes, S and A the distances in memory
@@ -89,7 +88,9 @@ struct PlacedBox {
 /// is
 ///     i S + q (A - b S)                    one block a process: q = i / b is the process
 ///     i S + q (A - b S) + r (b S - P A)    several: r = q / P is the round
-/// and where segments lie one after another as their indices do, A = b S, no division is left at all.
+/// and where segments lie one after another as their indices do, A = b S, no division is left at all. Where the node
+/// has some of the processes of a dimension of several rounds, the process q - r P says whether the element is among
+/// theirs.
 template <std::size_t N>
 class NodeElements {
 public:
@@ -112,7 +113,7 @@ public:
             const distribution::DimensionMap& from = map.dimensions()[d];
             const int low = from.process_of(memory.node_first);
             const int high = from.process_of(last);
-            if (low > high || (!from.one_round() && high - low + 1 < from.processes())) return;
+            if (low > high) return;
             box_size *= high - low + 1;
             dimensions_[d] = make(from, low, high, element, distance);
             if (d == 0) continue;
@@ -143,7 +144,13 @@ public:
             offset += block * dimension.block_stride;
             if (dimension.divisions == 1) [[likely]]
                 continue;
-            offset += dimension.by_processes.quotient(block) * dimension.round_stride;
+            const std::uint64_t round = dimension.by_processes.quotient(block);
+            offset += round * dimension.round_stride;
+            if (dimension.divisions == 2) [[likely]]
+                continue;
+            if (block - round * dimension.by_processes.divisor() - dimension.first_process >= dimension.processes)
+                return nullptr;
+            offset -= dimension.before;
         }
         T* const address = reinterpret_cast<T*>(base_ + offset);
         if (address == nullptr) __builtin_unreachable(); // spares the caller the test for null
@@ -171,11 +178,14 @@ private:
         std::uint64_t first = 0; ///< of the node's indices
         std::uint64_t extent = 0;
         std::uint64_t stride = 0;
-        int divisions = 0; ///< that an address needs: 0, 1 by the block, or 2
+        int divisions = 0; ///< that an address needs: 0, 1 by the block, 2, or 3 with a look at the process
         distribution::Reciprocal by_block;
         std::uint64_t block_stride = 0;
         distribution::Reciprocal by_processes;
         std::uint64_t round_stride = 0;
+        std::uint64_t first_process = 0; ///< of those on this node, where it has not all
+        std::uint64_t processes = 0;
+        std::uint64_t before = 0; ///< distance from the segment of process 0 to that of the first of them
     };
 
     [[nodiscard]] static Dimension make(const distribution::DimensionMap& from, int low, int high,
@@ -194,7 +204,12 @@ private:
         to.block_stride = process - block * element;
         to.by_processes = from.by_processes;
         to.round_stride = block * element - from.by_processes.divisor() * process;
-        if (block == 1) { // the block is the index
+        if (!from.one_round() && high - low + 1 < from.processes()) {
+            to.divisions = 3;
+            to.first_process = static_cast<std::uint64_t>(low);
+            to.processes = static_cast<std::uint64_t>(high - low + 1);
+            to.before = to.first_process * process;
+        } else if (block == 1) { // the block is the index
             to.stride += to.block_stride;
             to.by_block = to.by_processes;
             to.block_stride = to.round_stride;

@@ -218,7 +218,7 @@ T GlobalArray<T, N>::get_cached(Index<N> index) const {
         detail::window::HotPageTable& table = state_.hot_pages->mine();
         if (RemotePlace place; state_.remote.find(index, place)) {
             if (const T* const value = table.template find<T>(place.owner, place.offset * sizeof(T))) [[likely]] {
-                if (table.template meets_again<T>(index)) [[unlikely]]
+                if (state_.remote.has_rows() && table.template meets_again<T>(index)) [[unlikely]]
                     enter_row(index, place, false);
                 return *value;
             }

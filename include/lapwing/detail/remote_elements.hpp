@@ -16,8 +16,8 @@
 namespace lapwing::detail::arrays {
 
 /// Where the elements of other nodes are, for arrays that are cached: prepared so that it costs one multiplication a
-/// dimension that is distributed. Serves maps in which a dimension needs one division (one block per process, or single
-/// indices dealt), on nodes whose ranks are numbered one after the other; others find nothing here.
+/// dimension that is distributed in one block per process or by single indices, and two where blocks are dealt. Serves
+/// nodes whose ranks are numbered one after the other; others find nothing here.
 template <std::size_t N>
 class RemoteElements {
 public:
@@ -43,13 +43,12 @@ public:
             if (from.processes() == 1) continue; // as dealt to one process: no division at all
             if (from.block() == 1) {
                 to.divide = from.by_processes;
-            } else if (from.one_round()) {
-                to.divide = from.by_block;
-                to.run = from.block();
-                to.dealt = false;
-            } else {
-                return;
+                continue;
             }
+            to.divide = from.by_block;
+            to.run = from.block();
+            to.dealing = from.one_round() ? Dealing::one_block : Dealing::blocks;
+            to.by_processes = from.by_processes;
         }
         dimensions_ = dimensions;
         origin_ = map.origin();
@@ -76,7 +75,13 @@ public:
             if (i >= dimension.extent) [[unlikely]]
                 return false;
             auto [process, local] = dimension.divide.divide(i);
-            if (dimension.dealt) std::swap(process, local);
+            if (dimension.dealing == Dealing::single_indices) {
+                std::swap(process, local);
+            } else if (dimension.dealing == Dealing::blocks) {
+                const auto [round, dealt_to] = dimension.by_processes.divide(process);
+                process = dealt_to;
+                local += round * dimension.run;
+            }
             // Strides of the last dimension are 1.
             owner += d == N - 1 ? static_cast<int>(process) : static_cast<int>(process) * dimension.rank_stride;
             offset += d == N - 1 ? local : local * stride;
@@ -86,14 +91,14 @@ public:
         return static_cast<unsigned>(owner - first_) >= count_;
     }
 
-    /// Whether neighbours in a row lie one after another.
-    [[nodiscard]] bool has_rows() const noexcept { return dimensions_[N - 1].run > 1; }
-    /// An element that find() has found, with its neighbours in the row; `element_bytes` each.
+    /// Whether so many neighbours in a row lie one after another that a run of them is worth being entered.
+    [[nodiscard]] bool has_rows() const noexcept { return dimensions_[N - 1].run >= 8; }
+    /// An element that find() has found, with its neighbours in the row; `element_bytes` each. Only if has_rows().
     [[nodiscard]] window::HotPageElement<N> with_neighbours(const Index<N>& index, const Place& place,
                                                             std::uint64_t element_bytes) const noexcept {
         const Dimension& last = dimensions_[N - 1];
         const auto i = static_cast<std::uint64_t>(index[N - 1]);
-        const std::uint64_t before = i % last.run;
+        const std::uint64_t before = last.run == last.extent ? i : last.divide.divide(i).remainder;
         return {.index = index,
                 .rank = place.owner,
                 .offset = place.offset * element_bytes,
@@ -102,13 +107,15 @@ public:
     }
 
 private:
+    using Dealing = distribution::Dealing;
     struct Dimension {
         std::uint64_t extent = 0;
         distribution::Reciprocal divide;
         int rank_stride = 1;
-        std::uint64_t run = 1;   ///< indices that lie one after another
-        bool dealt = true;       ///< the remainder is the process and the quotient the place, not the other way round
-        std::uint64_t split = 0; ///< as in DimensionMap
+        std::uint64_t run = 1; ///< indices that lie one after another
+        distribution::Dealing dealing = distribution::Dealing::single_indices;
+        distribution::Reciprocal by_processes; ///< for blocks
+        std::uint64_t split = 0;               ///< as in DimensionMap
         std::uint64_t many = 0;
         std::uint64_t few = 0;
     };
