@@ -25,11 +25,11 @@ struct CountedAccesses {
     double passed = 0; ///< of reads and writes
     double ahead = 0;  ///< pages
 };
-/// Gives each read whose description says nothing of hits the share that has been counted: those of the remote reads
-/// that are described which neither missed nor bypassed the cache. The counter of hits does not tell reads from writes,
-/// and that of what bypassed it does not, either: this is shared out as the accesses are. Whether a miss fetches a line
-/// or a page, and what becomes of writes, is left to a simulated cache. Throws UsageError if the run has missed more
-/// reads than are described.
+/// Gives each reference whose description says nothing of hits what has been counted: of the remote reads that are
+/// described, hits are those that neither missed nor bypassed the cache. The counter of hits does not tell reads from
+/// writes, and that of what bypassed it does not, either: this is shared out as a simulated cache has it. So is whether
+/// a miss fetches a line or a page, and how many of the writes that did not bypass the cache find their page there.
+/// Throws UsageError if the run has missed more reads than are described.
 void use_counted(ProgramDescription& program, const CountedAccesses& counted, const AccessPlatform::Cache& cache);
 
 } // namespace lapwing::detail::model

@@ -252,7 +252,24 @@ TEST_CASE("hits that were counted are the reads that neither missed nor bypassed
     CHECK(reads.passed == Approx(0.1));
     CHECK(reads.ahead == Approx(0.01));
     CHECK(reads.lines == Approx(0.05)); // half of the misses, as in a simulated cache
-    CHECK_FALSE(program.intervals.front().references[1].cached);
+    const CachedShare writes = program.intervals.front().references[1].cached.value();
+    CHECK(writes.passed == Approx(0.1));
+    CHECK(writes.hits > 0.85); // of a page's 128 elements all but the first
+
+    // At random reads bypass the cache earlier than writes do, as they do in a simulated one.
+    ProgramDescription random;
+    random = in_order(false);
+    random.objects.front().elements = 1 << 20;
+    random.intervals.front().references.front().walk = {};
+    random.intervals.front().references.front().count = 4000;
+    random.intervals.front().references.push_back(random.intervals.front().references.front());
+    random.intervals.front().references.back().write = true;
+    use_counted(random, {.misses = 200, .passed = 3200}, cache);
+    const double of_reads = random.intervals.front().references[0].cached.value().passed;
+    const double of_writes = random.intervals.front().references[1].cached.value().passed;
+    CHECK(of_reads > 0.5);
+    CHECK(of_writes < of_reads);
+    CHECK(of_reads + of_writes == Approx(0.8));
 
     ProgramDescription other = in_order(false);
     CHECK_THROWS_WITH(use_counted(other, {.misses = 500'000}, cache),
