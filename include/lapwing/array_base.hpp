@@ -64,7 +64,7 @@ inline constexpr std::size_t max_alignment = 64;
 /// Throws the exception here; the others' creation throws a UsageError with its text.
 [[noreturn]] void refuse_creation(Team& team);
 
-/// What each rank computes for itself before all of them make an array's window. An error on one rank is one of all.
+/// What each rank computes for itself before all of them make an array's window. An error on one is an error on all.
 template <class Compute>
 auto before_creation(Team& team, Compute&& compute) {
     try {
@@ -315,7 +315,7 @@ void check_extents(const Team& team, std::string_view name, std::span<const std:
                                         std::span<const distribution::DimensionMap> dimensions, bool replicated,
                                         std::uint64_t user_map) noexcept;
 /// A hash of a user-defined distribution: its own identity, and where it places some elements and what it gives to some
-/// ranks. Distributions that differ elsewhere alone have the same.
+/// ranks. Distributions that differ only elsewhere have the same hash.
 [[nodiscard]] std::uint64_t identity_of(const distribution::UserPlaces& map, std::span<const std::int64_t> extents,
                                         int ranks);
 /// Collective, for assertion level 3. Throw MismatchError on every rank.

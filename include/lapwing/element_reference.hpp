@@ -31,13 +31,13 @@ class GlobalArray;
 /// atomics.
 ///
 /// It identifies the element and does not hold its value, so `auto x = a(i, j)` is a reference and `double x = a(i, j)`
-/// a value. It must not outlive the array, nor a move of it. A read is a load, or a blocking get; a write is a store,
+/// a value. It is invalid once the array is gone or moved. A read is a load, or a blocking get; a write is a store,
 /// or a put that is complete locally (see the consistency table). Compound assignments, ++ and -- are a read and a
 /// write, between which another rank may write: add() and fetch_add() are atomic. ++ and -- return values.
 ///
 /// In expressions it acts as its value: all operators that take a `const T&` accept it, and so do the mathematical
 /// functions that are called without `std::` (`abs(a(0))`, `conj(a(0))`, `pow(a(0), 2)`), also those of complex and
-/// user-defined types. An operator of the program's that is a template for any type is as good a match: pass it the
+/// user-defined types. An unconstrained operator template of the program is an equally good match: pass it the
 /// value, `v * +d(0)`. Functions that deduce their argument's type, and are called with their namespace, do not: pass
 /// the value, `std::abs(+a(0))` or `a(0).get()`, and likewise `std::printf("%g", +a(0))` and `std::max(a(0).get(),
 /// 1.0)`.

@@ -96,7 +96,7 @@ public:
     /// A closed array.
     GlobalArray() noexcept = default;
 
-    /// Collective. All ranks must pass the same extents and the same distribution. They are compared, samples
+    /// Collective. All ranks must pass the same extents and the same distribution. They are compared; only samples
     /// of a user-defined one.
     /// Memory: every rank allocates the size of the largest part, with the halo of the options, and a few hundred
     /// bytes. Throws RangeError if a size overflows 64 bits or cannot be allocated, or a process grid does not fit the

@@ -39,8 +39,8 @@ struct PatternSite {
 /// What a stencil reads: the elements up to `depth` away from the local ones.
 struct Stencil {
     std::int64_t depth = 1; ///< to each side
-    /// True: a square, or a cube, which includes elements that are away in several dimensions. False: a star, with
-    /// elements that are away in one dimension only.
+    /// True: a square, or a cube, which includes elements offset in several dimensions. False: a star, with
+    /// elements offset in one dimension only.
     bool corners = true;
     /// Whether a dimension wraps around. A depth greater than the extent then means all of it, once.
     std::array<bool, max_dimensions> periodic = {};

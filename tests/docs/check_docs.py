@@ -19,6 +19,7 @@
   check_docs.py pictures             docs/pictures/*.svg show the words of the texts that they are made from
   check_docs.py claims               programs that the pages name are built, what they say is formatted is checked, and numbers of
                                      counters, litmus tests and settings are right
+  check_docs.py self-test            each of these checks, but for those with a program, finds a fault that is put into a copy
 
 Exit code 1 and a difference when something does not agree. An option --root DIRECTORY reads another copy of the project.
 """
@@ -27,8 +28,10 @@ import argparse
 import difflib
 import html
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
 import textwrap
 from pathlib import Path
 
@@ -336,6 +339,49 @@ def claims(root):
 OF_PROGRAM = {"settings": settings, "scale": scale}
 CHECKS = {"example": example, "litmus": litmus, "links": links, "walks": walks, "snippets": snippets, "counters": counters,
           "bars": bars, "docstrings": docstrings, "pictures": pictures, "claims": claims}
+
+# A file, a pattern in it, and what is there in its place: a fault that the check must find.
+FAULTS = [
+    ("example", "README.md", r"(?m)^#include <lapwing", "#include  <lapwing"),
+    ("example", "README.md", r"\Z", "\n" * LONGEST_FIRST_PAGE),
+    ("example", "examples/c/hello.c", r"\Z", "\n"),
+    ("litmus", "tests/consistency/litmus_test.cpp", r'TEST_CASE\("', 'TEST_CASE("another '),
+    ("litmus", "docs/consistency.md", r"(?m)^Tests?:", "Tried:"),
+    ("links", "README.md", r"\(docs/platforms\.md\)", "(docs/platform.md)"),
+    ("links", "docs/mpi.md", r"\(consistency\.md#", "(consistency.md#no-"),
+    ("walks", "pipeline/planner.cpp", r"\bfull_pack\(", "full_packs("),
+    ("walks", "docs/architecture.md", r"\| `pipeline/` \|", "| `pipelines/` |"),
+    ("snippets", "examples/c/hello.c", r"\Z", "// [nowhere]\n// [end]\n"),
+    ("snippets", "docs/prefetch.md", r"(?m)^(<!-- examples/.*#.*: begin.*\n```\w+\n)", r"\1 "),
+    ("counters", "docs/troubleshooting.md", r"`cache_misses` \| reads", "`cache_missed` | reads"),
+    ("bars", "docs/bars.md", r"(?m)^\| `cache/hit8` .*\n", ""),
+    ("docstrings", "include/lapwing/rank.hpp", r"\Z", "/// ```\n/// window.put(target,\n/// offset\n/// ```\n"),
+    ("pictures", "docs/pictures/superpipeline.dot", r'label="superpipeline"', 'label="pipeline"'),
+    ("claims", "README.md", r"\Z", "There are 3 settings.\n"),
+    ("claims", "README.md", r"\Z", "`lapwing-nothing`\n"),
+]
+
+
+def self_test(root):
+    right = True
+    for check, file, pattern, wrong in FAULTS:
+        with tempfile.TemporaryDirectory() as scratch:
+            copy = Path(scratch)
+            top = Path(file).parts[0]
+            for entry in root.iterdir():
+                if entry.name != top:
+                    (copy / entry.name).symlink_to(entry)
+            (shutil.copytree if (root / top).is_dir() else shutil.copy)(root / top, copy / top)
+            text, changes = re.subn(pattern, wrong, (copy / file).read_text())
+            (copy / file).write_text(text)
+            found = subprocess.run([sys.executable, __file__, check, "--root", copy], stdout=subprocess.DEVNULL)
+            if not changes or found.returncode != 1:
+                print(f"{check}: " + (f"does not find '{wrong.strip()}' in {file}" if changes else f"{file} has no '{pattern}'"))
+                right = False
+    return right
+
+
+CHECKS["self-test"] = self_test
 
 
 def main():

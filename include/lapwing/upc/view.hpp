@@ -93,7 +93,7 @@ private:
 };
 
 /// What an access to an element of an array needs, by value: `const auto v = upc::view(a); … v[i] …`. A loop keeps it
-/// in registers, while the object of the array might have changed after each call, and is read again. It must not
+/// in registers, whereas the array object might change in any call and is reloaded. It must not
 /// outlive the array. Elements that the thread can load and store when the view is made are loads and stores through
 /// it, also in scopes that make accesses strict or record them; all others go the way of the array's elements.
 ///
