@@ -168,6 +168,7 @@ std::vector<StridedBench::NamedPlan> StridedBench::plans_of(const StridedCell& c
         add_strategy(Strategy::fixed_pipeline);
         add_strategy(Strategy::superpipeline);
         add_strategy(route_.path == Path::direct ? Strategy::direct_copy : Strategy::owner_packed);
+        if (cell.get && route_.path == Path::rma) add_strategy(Strategy::sieved);
     }
     if (beside.paper) {
         constexpr std::uint64_t chunk = 20 * 1024;

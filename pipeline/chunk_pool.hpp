@@ -1,5 +1,6 @@
 #pragma once
 
+#include "pipeline/sieve.hpp"
 #include "src/support/aligned_memory.hpp"
 #include "src/support/mutex.hpp"
 #include "src/team/team_state.hpp"
@@ -14,11 +15,12 @@
 namespace lapwing::detail::pipeline {
 
 /// The resources of one execution of a plan: memory for its chunks, and lists of the operations under way in each slot,
-/// which keep their capacity from one execution to the next.
+/// and of what they fetch, which keep their capacity from one execution to the next.
 struct ChunkBuffers {
     support::AlignedMemory memory;
     std::uint64_t bytes = 0;
     std::vector<std::vector<Completion>> under_way;
+    std::vector<std::vector<FetchedRange>> ranges; ///< of sieved chunks
 };
 
 /// The chunk buffers of a team: at most `limit` bytes, kept for the next execution that needs as many or fewer.

@@ -27,13 +27,14 @@ void pipeline_plan() {} // see cmake/LapwingSettings.cmake
 namespace lapwing {
 namespace {
 
-constexpr std::array<detail::support::Word<Strategy>, 7> strategy_words{{{"auto", Strategy::automatic},
+constexpr std::array<detail::support::Word<Strategy>, 8> strategy_words{{{"auto", Strategy::automatic},
                                                                          {"per-block", Strategy::per_block},
                                                                          {"full-pack", Strategy::full_pack},
                                                                          {"fixed-pipeline", Strategy::fixed_pipeline},
                                                                          {"superpipeline", Strategy::superpipeline},
                                                                          {"direct-copy", Strategy::direct_copy},
-                                                                         {"served", Strategy::served}}};
+                                                                         {"served", Strategy::served},
+                                                                         {"sieved", Strategy::sieved}}};
 [[gnu::init_priority(
     detail::support::before_programs)]] const detail::support::ChoiceSetting<Strategy> strategy_setting{
     {.name = "LAPWING_STRATEGY",
@@ -51,9 +52,14 @@ constexpr std::array<detail::support::Word<Strategy>, 7> strategy_words{{{"auto"
     std::uint64_t{1} << 40};
 
 /// Whether a rank on this path can be reached by it. If not, the setting is ignored, and an option is refused.
-bool possible(Strategy strategy, Path path) {
+bool possible(Strategy strategy, Path path, detail::pipeline::Direction direction) {
     const bool mapped = detail::pipeline::is_mapped(path);
-    return strategy == Strategy::direct_copy ? mapped : strategy != Strategy::owner_packed || !mapped;
+    switch (strategy) {
+    case Strategy::direct_copy: return mapped;
+    case Strategy::owner_packed: return !mapped;
+    case Strategy::sieved: return !mapped && direction == detail::pipeline::Direction::get;
+    default: return true;
+    }
 }
 
 } // namespace
@@ -119,7 +125,7 @@ PlanState::PlanState(window::WindowState& window_, Direction direction_, const L
           PlanOptions chosen = options_;
           if (chosen.strategy == Strategy::automatic) {
               const auto set = set_strategy(window);
-              if (possible(set, path)) chosen.strategy = set;
+              if (possible(set, path, direction)) chosen.strategy = set;
           }
           return chosen;
       }()},
@@ -141,6 +147,10 @@ PlanState::PlanState(window::WindowState& window_, Direction direction_, const L
     }
     // Where there is something to decide.
     if (shape.pairs() > 1 && options.strategy == Strategy::automatic) model::calibrate(window, rank.value);
+    // Where messages pack, what lies between the blocks need not travel.
+    if (direction == Direction::get && !is_mapped(path) &&
+        ((path == Path::rma && shape.remote.blocks > 1) || options.strategy == Strategy::sieved))
+        shape.sieve = sieve_for(remote, costs.transfers(path, direction, shape.bytes));
     refresh();
 }
 
@@ -150,12 +160,17 @@ void PlanState::check() const {
         throw RangeError{
             fmt::format("{}: the local layout has {} bytes and the one at rank {} has {}; they must be equal",
                         window.who(call), local.bytes(), rank.value, remote.bytes())};
-    if (!possible(options.strategy, path))
+    if (!possible(options.strategy, path, direction)) {
+        if (options.strategy == Strategy::sieved && direction == Direction::put)
+            throw UsageError{fmt::format("{}: the strategy sieved fetches what lies between the blocks, which a put "
+                                         "must not write; it is for gets, leave the strategy open",
+                                         window.who(call))};
         throw UsageError{fmt::format(
             "{}: the strategy {} needs memory that is {}, and rank {} is reached by the path {}; leave the "
             "strategy open",
             window.who(call), name(options.strategy),
-            options.strategy == Strategy::owner_packed ? "not mapped here" : "mapped here", rank.value, name(path))};
+            options.strategy == Strategy::direct_copy ? "mapped here" : "not mapped here", rank.value, name(path))};
+    }
     if (window.team_state().synchronisation().checks() >= 2) {
         const Layout& target = direction == Direction::put ? remote : local;
         if (target.overlaps())
@@ -197,6 +212,11 @@ std::string PlanState::explain() const {
     if (decision.strategy == Strategy::per_block) {
         text += fmt::format("  about {} operations of {} bytes\n", shape.pairs(),
                             shape.bytes / std::max<std::uint64_t>(shape.pairs(), 1));
+    } else if (decision.strategy == Strategy::sieved) {
+        text += fmt::format(
+            "  about {:.0f} operations, for blocks with at most {} bytes between them; {:.0f} % of what "
+            "they fetch is used\n",
+            shape.sieve.operations, shape.sieve.gap, 100 * static_cast<double>(shape.bytes) / shape.sieve.bytes);
     } else if (decision.strategy != Strategy::direct_copy) {
         std::uint64_t count = 0;
         std::uint64_t previous = 0;

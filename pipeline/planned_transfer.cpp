@@ -27,6 +27,8 @@ PlannedTransfer::PlannedTransfer(std::shared_ptr<PlanState> plan, std::byte* mem
       chunks_{decision.chunks},
       remote_{plan_->remote},
       local_{plan_->local},
+      sieved_{plan_->remote},
+      gap_{plan_->shape.sieve.gap},
       left_{plan_->shape.bytes} {
     if (decision.strategy == Strategy::owner_packed) {
         way_ = Way::owner_packed;
@@ -35,6 +37,9 @@ PlannedTransfer::PlannedTransfer(std::shared_ptr<PlanState> plan, std::byte* mem
             table_room_ = put ? chunk_table_room(chunks_.largest) : plan_->window.team_state().engine().inline_limit();
         // A put follows its table; a get arrives at its place.
         if (!one_block_here() || (put && table_room_ != 0)) data_room_ = chunks_.largest;
+    } else if (decision.strategy == Strategy::sieved) {
+        way_ = Way::sieved;
+        data_room_ = decision.room;
     } else if (source_ != nullptr || (decision.strategy != Strategy::per_block && !one_block_here())) {
         // A single block here needs no copy: its chunks are sent from, or arrive at, their place.
         way_ = Way::packed;
@@ -59,7 +64,7 @@ bool PlannedTransfer::take_buffers(bool must) {
         if (slot_bytes >= least_slot) {
             if (data_room_ != 0) {
                 data_room_ = std::min(data_room_, slot_bytes - table_space());
-                chunks_.largest = data_room_;
+                chunks_.largest = std::min(chunks_.largest, data_room_);
                 chunks_.first = std::min(chunks_.first, chunks_.largest);
             }
         } else if (source_ != nullptr) { // the bytes are nowhere else
@@ -73,6 +78,7 @@ bool PlannedTransfer::take_buffers(bool must) {
         }
     }
     if (buffers_->under_way.size() < slots_) buffers_->under_way.resize(slots_);
+    if (way_ == Way::sieved && buffers_->ranges.size() < slots_) buffers_->ranges.resize(slots_);
     return true;
 }
 
@@ -193,6 +199,61 @@ void PlannedTransfer::start_blocks(std::uint64_t slot, std::uint64_t bytes) {
     }
 }
 
+std::uint64_t PlannedTransfer::start_sieved(std::uint64_t slot, std::uint64_t bytes) {
+    std::vector<FetchedRange>& ranges = buffers_->ranges[slot];
+    ranges.clear();
+    const auto fetch = [&](const FetchedRange& range) {
+        start_operation(slot, static_cast<std::uint64_t>(range.there.begin), slot_data(slot) + range.place,
+                        range.there.bytes());
+    };
+    std::uint64_t data = 0;
+    while (data < bytes) {
+        const std::uint64_t position = remote_.position();
+        const ByteBlock block = remote_.next(std::min(bytes - data, data_room_));
+        if (!ranges.empty()) {
+            FetchedRange& last = ranges.back();
+            const SievedRange before = last.there;
+            if (last.there.extend(block, gap_)) {
+                if (last.place + last.there.bytes() <= data_room_) {
+                    last.bytes += block.bytes;
+                    data += block.bytes;
+                    continue;
+                }
+                last.there = before;
+            }
+            fetch(last);
+        }
+        const FetchedRange next{.there = SievedRange{block},
+                                .place = ranges.empty() ? 0 : ranges.back().next_place(),
+                                .bytes = block.bytes};
+        if (next.place + block.bytes > data_room_) {
+            remote_.seek(position);
+            return data;
+        }
+        ranges.push_back(next);
+        data += block.bytes;
+    }
+    fetch(ranges.back());
+    return data;
+}
+
+void PlannedTransfer::sieve(std::uint64_t slot) {
+    for (const FetchedRange& range : buffers_->ranges[slot]) {
+        const std::byte* const from = slot_data(slot) + range.place - range.there.begin;
+        if (one_block_here()) {
+            datatype::pack(memory_ + local_.next(range.bytes).offset, from, sieved_, range.bytes);
+            continue;
+        }
+        std::array<std::byte, 4096> piece;
+        for (std::uint64_t left = range.bytes; left > 0;) {
+            const std::uint64_t bytes = std::min<std::uint64_t>(left, piece.size());
+            datatype::pack(piece.data(), from, sieved_, bytes);
+            datatype::unpack(memory_, local_, piece.data(), bytes);
+            left -= bytes;
+        }
+    }
+}
+
 void PlannedTransfer::start_chunk() {
     const std::uint64_t slot = started_ % slots_;
     std::uint64_t bytes = chunks_.next(left_, previous_);
@@ -201,6 +262,7 @@ void PlannedTransfer::start_chunk() {
     case Way::packed: start_packed(slot, bytes); break;
     case Way::owner_packed: bytes = start_owner_packed(slot, bytes); break;
     case Way::in_place: start_blocks(slot, bytes); break;
+    case Way::sieved: bytes = start_sieved(slot, bytes); break;
     }
     sizes_[slot] = bytes;
     left_ -= bytes;
@@ -218,7 +280,8 @@ bool PlannedTransfer::slot_complete(std::uint64_t slot, bool block) {
 
 void PlannedTransfer::finish_chunk() {
     const std::uint64_t slot = finished_ % slots_;
-    if (way_ != Way::in_place && plan_->direction == Direction::get && !plan_->local.is_contiguous())
+    if (way_ == Way::sieved) sieve(slot);
+    else if (way_ != Way::in_place && plan_->direction == Direction::get && !plan_->local.is_contiguous())
         datatype::unpack(memory_, local_, slot_data(slot), sizes_[slot]);
     ++finished_;
 }

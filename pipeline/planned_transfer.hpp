@@ -138,6 +138,11 @@ private:
     /// description leaves no room.
     [[nodiscard]] std::uint64_t start_owner_packed(std::uint64_t slot, std::uint64_t bytes);
     void start_blocks(std::uint64_t slot, std::uint64_t bytes);
+    /// Operations for the blocks of the chunk in `slot` with the gaps between them. Returns how many bytes of the get
+    /// these are: fewer than `bytes` if the slot is full before.
+    [[nodiscard]] std::uint64_t start_sieved(std::uint64_t slot, std::uint64_t bytes);
+    /// Takes the chunk's bytes out of what has arrived.
+    void sieve(std::uint64_t slot);
     void start_operation(std::uint64_t slot, Offset offset, std::byte* memory, std::uint64_t bytes);
     [[nodiscard]] bool slot_complete(std::uint64_t slot, bool block);
     /// With its oldest chunk complete at this end: unpacks it, and frees its slot.
@@ -166,15 +171,18 @@ private:
         in_place, ///< they do not: operations have the memory itself
         packed,
         owner_packed, ///< through messages that the owner unpacks or packs
+        sieved,       ///< from ranges of bytes that they are in
     };
     Way way_ = Way::in_place;
     std::uint64_t table_room_ = 0; ///< of a slot
     std::uint64_t data_room_ = 0;  ///< of a slot
     std::uint64_t slots_ = 1;
     Chunks chunks_;
-    LayoutCursor remote_; ///< of the next chunk to start
-    LayoutCursor local_;  ///< of the next chunk to pack or unpack
-    std::uint64_t left_;  ///< bytes of the chunks that are not started
+    LayoutCursor remote_;   ///< of the next chunk to start
+    LayoutCursor local_;    ///< of the next chunk to pack or unpack
+    LayoutCursor sieved_;   ///< the remote side of the next chunk to be sieved
+    std::uint64_t gap_ = 0; ///< between blocks that one range has
+    std::uint64_t left_;    ///< bytes of the chunks that are not started
     std::uint64_t previous_ = 0;
     std::uint64_t started_ = 0;            ///< chunks
     std::uint64_t finished_ = 0;           ///< chunks

@@ -26,15 +26,20 @@ struct Wire {
     const model::TransferModel& transfers;
     const model::CopyModel* owner =
         nullptr; ///< the owner's copies, where it packs or unpacks: one message for each part
+    bool sieved = false;
 
     [[nodiscard]] double operations(std::uint64_t part) const {
         if (shape.remote.blocks <= 1 || owner != nullptr) return 1;
         const double share = static_cast<double>(part) / static_cast<double>(shape.bytes);
-        return std::max(1.0, share * static_cast<double>(shape.remote.blocks));
+        return std::max(1.0, share * (sieved ? shape.sieve.operations : static_cast<double>(shape.remote.blocks)));
+    }
+    /// Bytes on the wire, a byte of data.
+    [[nodiscard]] double expansion() const {
+        if (sieved) return shape.sieve.bytes / static_cast<double>(shape.bytes);
+        return owner != nullptr ? 1 + shape.table_share : 1;
     }
     [[nodiscard]] std::uint64_t block(std::uint64_t part) const {
-        const double bytes = static_cast<double>(part) * (owner != nullptr ? 1 + shape.table_share : 1);
-        return static_cast<std::uint64_t>(bytes / operations(part));
+        return static_cast<std::uint64_t>(static_cast<double>(part) * expansion() / operations(part));
     }
     [[nodiscard]] double gap(std::uint64_t part) const {
         // The thread that receives at the owner is the one that copies there.
@@ -58,7 +63,9 @@ double simulate(const TransferShape& shape, const Chunks& chunks, std::uint64_t 
     // Bytes that the owner unpacks follow their table, even from memory that is one block.
     const bool copied =
         shape.packs() || (wire.owner != nullptr && shape.remote.blocks > 1 && shape.direction == Direction::put);
-    const auto copy = [&](std::uint64_t part) { return copied ? copies.time(shape.local, part) : 0.0; };
+    const auto copy = [&](std::uint64_t part) {
+        return (copied ? copies.time(shape.local, part) : 0.0) + (wire.sieved ? copies.time(shape.remote, part) : 0.0);
+    };
     const double overlap = wire.transfers.overlap();
     std::array<double, most_slots> free_at{}; // when the wire is done with the chunk in each slot
     double processor = 0;
@@ -147,6 +154,39 @@ double predict_owner_packed(const TransferShape& shape, const Chunks& chunks, st
     return simulate(shape, chunks, std::clamp<std::uint64_t>(slots, 1, most_slots), {shape, messages, &copies}, copies);
 }
 
+double predict_sieved(const TransferShape& shape, const Chunks& chunks, std::uint64_t slots,
+                      const model::TransferModel& transfers, const model::CopyModel& copies) {
+    return simulate(shape, chunks, std::clamp<std::uint64_t>(slots, 1, most_slots), {shape, transfers, nullptr, true},
+                    copies);
+}
+
+Sieve sieve_for(const Layout& layout, const model::TransferModel& transfers) {
+    constexpr std::uint64_t many = 65536;
+    constexpr std::uint64_t looked_at = 4096;
+    if (layout.empty()) return {};
+    const double byte = transfers.gap(many) / static_cast<double>(many);
+    Sieve sieve;
+    // Beyond, pages that nobody wants would travel.
+    sieve.gap = static_cast<std::uint64_t>(std::clamp(byte > 0 ? transfers.gap(8) / byte : 0.0, 0.0, 32768.0));
+    LayoutCursor cursor{layout};
+    const auto add = [&sieve](const SievedRange& range) {
+        sieve.operations += 1;
+        sieve.bytes += static_cast<double>(range.bytes());
+    };
+    SievedRange range{cursor.next()};
+    for (std::uint64_t blocks = 1; blocks < looked_at && !cursor.done(); ++blocks) {
+        const ByteBlock block = cursor.next();
+        if (range.extend(block, sieve.gap)) continue;
+        add(range);
+        range = SievedRange{block};
+    }
+    add(range);
+    const double share = static_cast<double>(layout.bytes()) / static_cast<double>(cursor.position());
+    sieve.operations *= share;
+    sieve.bytes *= share;
+    return sieve;
+}
+
 double table_share(const Layout& layout) {
     if (layout.block_count() <= 1) return 0;
     constexpr std::uint64_t looked_at = 4096;
@@ -207,10 +247,12 @@ struct Candidate {
     Chunks chunks = {};
     std::uint64_t slots = 1;
     double seconds = std::numeric_limits<double>::infinity();
+    std::uint64_t room = 0; ///< see Decision
 
     /// Takes these parameters if they are faster.
-    void improve(const Chunks& other_chunks, std::uint64_t other_slots, double other_seconds) noexcept {
-        if (other_seconds < seconds) *this = {strategy, other_chunks, other_slots, other_seconds};
+    void improve(const Chunks& other_chunks, std::uint64_t other_slots, double other_seconds,
+                 std::uint64_t other_room = 0) noexcept {
+        if (other_seconds < seconds) *this = {strategy, other_chunks, other_slots, other_seconds, other_room};
     }
 };
 
@@ -381,12 +423,40 @@ std::optional<Candidate> owner_packed(const Inputs& in) {
     return best;
 }
 
+std::optional<Candidate> sieved(const Inputs& in) {
+    const TransferShape& shape = in.shape;
+    if (!(shape.sieve.operations > 0)) return {};
+    Candidate best{.strategy = Strategy::sieved};
+    const double expansion = std::max(1.0, shape.sieve.bytes / static_cast<double>(shape.bytes));
+    const std::uint64_t memory = in.memory();
+    const auto data_of = [&](std::uint64_t room) {
+        return std::max<std::uint64_t>(1, static_cast<std::uint64_t>(static_cast<double>(room) / expansion));
+    };
+    // Ranges of a chunk begin aligned, and not all of it is as dense as what was looked at.
+    const auto consider = [&](std::uint64_t data) {
+        const double ranges = shape.sieve.operations * static_cast<double>(data) / static_cast<double>(shape.bytes) + 1;
+        const double bytes =
+            1.25 * static_cast<double>(data) * expansion + static_cast<double>(FetchedRange::alignment) * ranges;
+        const std::uint64_t room = std::min(memory, support::rounded_to_alignment(static_cast<std::uint64_t>(bytes)));
+        const Chunks chunks{.first = data, .growth = 1, .largest = data};
+        const std::uint64_t slots = std::clamp<std::uint64_t>(memory / room, 1, most_slots);
+        best.improve(chunks, slots, predict_sieved(shape, chunks, slots, in.transfers, in.copies), room);
+    };
+    const std::uint64_t most = std::min(shape.bytes, in.largest_chunk(data_of(memory)));
+    consider(in.options.first_chunk != 0 ? std::min(in.options.first_chunk, most) : most);
+    if (in.options.first_chunk != 0) return best;
+    for (std::uint64_t size = smallest_chunk; size < most; size *= 2)
+        if (shape.bytes / size <= most_chunks) consider(size);
+    return best;
+}
+
 using Candidates = boost::container::static_vector<Candidate, strategies>;
 
 /// All strategies that apply: at least one.
 Candidates candidates_of(const Inputs& in) {
     Candidates candidates;
-    for (const auto candidate_of : {direct_copy, per_block, full_pack, fixed_pipeline, superpipeline, owner_packed})
+    for (const auto candidate_of :
+         {direct_copy, per_block, full_pack, fixed_pipeline, superpipeline, owner_packed, sieved})
         if (const std::optional<Candidate> candidate = candidate_of(in)) candidates.push_back(*candidate);
     return candidates;
 }
@@ -407,7 +477,8 @@ double weighted(const Candidate& candidate) {
     case Strategy::per_block: return 1.15 * candidate.seconds; // it has the most
     case Strategy::fixed_pipeline:
     case Strategy::superpipeline: return 1.1 * candidate.seconds;
-    case Strategy::owner_packed: return 1.05 * candidate.seconds;
+    case Strategy::owner_packed:
+    case Strategy::sieved: return 1.05 * candidate.seconds;
     default: return candidate.seconds;
     }
 }
@@ -426,7 +497,8 @@ const Candidate& cheapest(const Candidates& candidates, Strategy wanted) {
 double wire_seconds(const Inputs& in, const Candidate& candidate) {
     if (candidate.strategy == Strategy::per_block || candidate.strategy == Strategy::direct_copy)
         return candidate.seconds;
-    const Wire wire{in.shape, candidate.strategy == Strategy::owner_packed ? in.messages : in.transfers};
+    const Wire wire{in.shape, candidate.strategy == Strategy::owner_packed ? in.messages : in.transfers, nullptr,
+                    candidate.strategy == Strategy::sieved};
     const std::uint64_t chunk = std::min(in.shape.bytes, candidate.chunks.largest);
     return wire.gap(in.shape.bytes) + std::max(0.0, wire.transfers.latency(wire.block(chunk), 1));
 }
@@ -441,6 +513,7 @@ Decision decide(const TransferShape& shape, const model::TransferModel& transfer
     Decision decision{.strategy = best.strategy,
                       .chunks = best.chunks,
                       .slots = best.slots,
+                      .room = best.room,
                       .seconds = best.seconds,
                       .wire_seconds = wire_seconds(in, best)};
     for (const Candidate& candidate : candidates)

@@ -2,6 +2,7 @@
 
 #include "model/cost_model.hpp"
 #include "pipeline/chunks.hpp"
+#include "pipeline/sieve.hpp"
 
 #include <lapwing/detail/direction.hpp>
 #include <lapwing/layout.hpp>
@@ -17,10 +18,14 @@ namespace lapwing::detail::pipeline {
 
 using transport::Direction;
 
-inline constexpr std::size_t strategies = 7;
+inline constexpr std::size_t strategies = 8;
 
 /// Whether the owner's memory is mapped here, so that it is loaded and stored.
 [[nodiscard]] constexpr bool is_mapped(Path path) noexcept { return path == Path::self || path == Path::direct; }
+
+/// Blocks go into one operation where the gap between them takes no longer than another operation. Looks at the first
+/// few thousand blocks.
+[[nodiscard]] Sieve sieve_for(const Layout& layout, const model::TransferModel& transfers);
 
 /// What the planner looks at.
 struct TransferShape {
@@ -34,6 +39,7 @@ struct TransferShape {
     std::uint64_t table_limit = 0;    ///< bytes of a message's description of the remote side
     double table_share = 0;           ///< bytes that describe the remote side, a byte of data
     bool produced = false;            ///< the bytes are computed while the first of them travel already
+    Sieve sieve = {};                 ///< no operations: not for this transfer
 
     /// Blocks that are contiguous on both sides: at least the blocks of the finer side.
     [[nodiscard]] std::uint64_t pairs() const noexcept { return std::max(local.blocks, remote.blocks); }
@@ -65,6 +71,7 @@ struct Decision {
     Strategy strategy = Strategy::per_block;
     Chunks chunks = {};
     std::uint64_t slots = 1; ///< chunks that may be under way at a time
+    std::uint64_t room = 0;  ///< bytes of a slot of Strategy::sieved: a chunk ends where it is full
     double seconds = 0;      ///< predicted
     double wire_seconds = 0; ///< of these, if nothing had to be copied
     /// The strategies that were considered, including the chosen one, and their times.
@@ -82,6 +89,9 @@ struct Decision {
 /// The same for chunks that the owner unpacks or packs. `messages` is the model of the service path.
 [[nodiscard]] double predict_owner_packed(const TransferShape& shape, const Chunks& chunks, std::uint64_t slots,
                                           const model::TransferModel& messages, const model::CopyModel& copies);
+/// The same for chunks that are sieved here.
+[[nodiscard]] double predict_sieved(const TransferShape& shape, const Chunks& chunks, std::uint64_t slots,
+                                    const model::TransferModel& transfers, const model::CopyModel& copies);
 /// The same for one operation a block.
 [[nodiscard]] double predict_per_block(const TransferShape& shape, const model::TransferModel& transfers);
 [[nodiscard]] double predict_direct(const TransferShape& shape, const model::CopyModel& copies);

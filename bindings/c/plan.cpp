@@ -40,8 +40,8 @@ namespace {
 
 lapwing::PlanOptions options_of(const lapwing_plan_options* given) {
     if (given == nullptr) return {};
-    lapwing::detail::bindings::require_constant(given->strategy, 7, "options.strategy",
-                                                "LAPWING_STRATEGY_AUTOMATIC to LAPWING_STRATEGY_OWNER_PACKED");
+    lapwing::detail::bindings::require_constant(given->strategy, 8, "options.strategy",
+                                                "LAPWING_STRATEGY_AUTOMATIC to LAPWING_STRATEGY_SIEVED");
     return {.strategy = static_cast<lapwing::Strategy>(given->strategy),
             .first_chunk = given->first_chunk,
             .growth = given->growth,

@@ -33,6 +33,8 @@ enum class Strategy : std::uint8_t {
     owner_packed,   ///< by messages, in chunks: a put is packed here, and unpacked by the owner's progress thread; a
                     ///< get the other way round. "served" in settings and texts
     served = owner_packed,
+    sieved, ///< a get from another node fetches the gaps between blocks, too, where that is faster than an operation
+            ///< more, and drops them (data sieving: Thakur, Gropp, Lusk, 1999)
 };
 
 /// As in LAPWING_STRATEGY: "per-block".

@@ -56,7 +56,8 @@ TEST_CASE("planned transfers and cached accesses of one rank happen in program o
                     memory[static_cast<std::size_t>(sides.source.flat[k])];
         } else {
             std::ranges::fill(memory, std::byte{0xEE});
-            Plan::get(window, next, Offset{0}, sides.source.layout, sides.target.layout, options)
+            Plan::get(window, next, Offset{0}, sides.source.layout, sides.target.layout,
+                      random_get_options(random, window.path(next)))
                 .execute(std::span{memory});
             for (std::size_t k = 0; k < sides.target.flat.size(); ++k)
                 right = right && memory[static_cast<std::size_t>(sides.target.flat[k])] ==

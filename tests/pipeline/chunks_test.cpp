@@ -146,6 +146,52 @@ TEST_CASE("targets of many small blocks are unpacked by their owner, if it has a
           Strategy::owner_packed);
 }
 
+TEST_CASE("a get of many small blocks over MPI's windows fetches the gaps, where an operation costs more") {
+    const TransferModel wire = network(1e-9, 1e-6, 0.5); // an operation costs as much as 1000 bytes
+    TransferShape shape = column(Direction::get, Path::rma, 1 << 20, 8);
+    shape.remote = shape.local;
+    const auto sieve = [&](std::uint64_t stride) {
+        return sieve_for(Layout::strided((1 << 20) / 8, 8, static_cast<std::int64_t>(stride)), wire);
+    };
+    const Sieve dense = sieve(16);
+    CHECK(dense.gap > 950);
+    CHECK(dense.gap < 1050);
+    CHECK(dense.operations < 40); // of 4096 blocks one, and so many times more for all of them
+    CHECK(dense.bytes == Approx(2 << 20).epsilon(0.01));
+    const Sieve sparse = sieve(2048);
+    CHECK(sparse.operations == Approx((1 << 20) / 8));
+    CHECK(sparse.bytes == Approx(1 << 20));
+    CHECK(sieve_for(Layout{}, wire).operations == 0);
+
+    CHECK(decide(shape, wire, wire, processor(1e-9), {}).strategy != Strategy::sieved); // nobody has looked
+    shape.sieve = dense;
+    const Decision decision = decide(shape, wire, wire, processor(1e-9), {});
+    CHECK(decision.strategy == Strategy::sieved);
+    CHECK(decision.room > 2 * decision.chunks.largest); // with the gaps
+    CHECK(decision.room * decision.slots <= shape.most_memory);
+    CHECK(decision.seconds < 10e-3); // where single operations take 130 ms
+    shape.sieve = sparse;
+    CHECK(decide(shape, wire, wire, processor(1e-9), {}).strategy != Strategy::sieved);
+    shape.sieve = dense;
+    for (const std::uint64_t memory : {4096U, 100'000U}) {
+        shape.most_memory = memory;
+        const Decision small = decide(shape, wire, wire, processor(1e-9), {.strategy = Strategy::sieved});
+        CHECK(small.strategy == Strategy::sieved);
+        CHECK(small.room * small.slots <= memory);
+    }
+}
+
+TEST_CASE("the ranges of a sieve take in what lies in them or shortly after") {
+    SievedRange range{ByteBlock{100, 8}};
+    CHECK(range.extend({108, 8}, 0));
+    CHECK_FALSE(range.extend({126, 8}, 9));
+    CHECK(range.extend({126, 8}, 10));
+    CHECK(range.extend({100, 4}, 10)); // once more
+    CHECK_FALSE(range.extend({96, 8}, 10));
+    CHECK(range.begin == 100);
+    CHECK(range.bytes() == 34);
+}
+
 TEST_CASE("many operations must be worth it") {
     // An operation a block costs a little less here than packing, by the model, and then clearly less.
     const TransferShape shape = column(Direction::put, Path::rma, 4096, 512);

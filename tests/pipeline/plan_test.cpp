@@ -68,7 +68,7 @@ TEST_CASE("planned gets write exactly the bytes of the destination layout") {
     const std::uint64_t rounds = test::number_from_environment("TEST_ROUNDS", 150);
     for (std::uint64_t round = 0; round < rounds; ++round) {
         const Sides sides = random_sides(random);
-        const PlanOptions options = random_options(random, window.path(next));
+        const PlanOptions options = random_get_options(random, window.path(next));
         const bool blocking = random.number(0, 1) == 0;
         Plan plan = Plan::get(window, next, Offset{0}, sides.source.layout, sides.target.layout, options);
         for (int execution = 0; execution < 2; ++execution) {

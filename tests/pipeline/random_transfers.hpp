@@ -83,4 +83,12 @@ inline lapwing::PlanOptions random_options(RandomLayouts& random, lapwing::Path 
     return options;
 }
 
+/// For gets, which may be sieved, too.
+inline lapwing::PlanOptions random_get_options(RandomLayouts& random, lapwing::Path path) {
+    lapwing::PlanOptions options = random_options(random, path);
+    if (path != lapwing::Path::direct && path != lapwing::Path::self && random.number(0, 3) == 0)
+        options.strategy = lapwing::Strategy::sieved;
+    return options;
+}
+
 } // namespace test

@@ -35,14 +35,15 @@ TEST_CASE("executing a plan again allocates nothing") {
     const Layout listed = Layout::indexed(offsets, 12);
     const Layout packed = Layout::contiguous(column.bytes());
     const bool mapped = path == Path::direct || path == Path::self;
-    for (const Strategy strategy :
-         {Strategy::full_pack, Strategy::fixed_pipeline, Strategy::superpipeline, Strategy::owner_packed}) {
+    for (const Strategy strategy : {Strategy::full_pack, Strategy::fixed_pipeline, Strategy::superpipeline,
+                                    Strategy::owner_packed, Strategy::sieved}) {
+        const bool sieved = strategy == Strategy::sieved;
         for (const Layout& remote : {packed, column, listed}) {
             // Block by block in spirit: thousands of operations a chunk, whose number varies with the timing.
-            if (strategy != Strategy::owner_packed && !remote.is_contiguous()) continue;
+            if (strategy != Strategy::owner_packed && !sieved && !remote.is_contiguous()) continue;
             // Where a node has several ranks, some reach their next one by memory and others do not. All come to all
             // collective calls.
-            if (strategy == Strategy::owner_packed && mapped) {
+            if ((strategy == Strategy::owner_packed || sieved) && mapped) {
                 runtime.barrier();
                 runtime.barrier();
                 CHECK(test::agree(runtime, true));
@@ -50,8 +51,9 @@ TEST_CASE("executing a plan again allocates nothing") {
             }
             // Chunks of other sizes, when the model has learned, would take other buffers.
             const PlanOptions options{.strategy = strategy, .first_chunk = 8192, .growth = 2, .largest_chunk = 16384};
-            Plan put = Plan::put(window, column, next, Offset{0}, remote, options);
             Plan get = Plan::get(window, next, Offset{0}, remote, column, options);
+            Plan put = Plan::put(window, column, next, Offset{0}, sieved ? packed : remote,
+                                 sieved ? PlanOptions{.strategy = Strategy::full_pack} : options);
             const auto run = [&](int times) {
                 for (int i = 0; i < times; ++i) {
                     put.execute(static_cast<const void*>(memory.data()));
@@ -67,7 +69,7 @@ TEST_CASE("executing a plan again allocates nothing") {
             run(50);
             const std::uint64_t made = allocations.load() - before;
             runtime.barrier();
-            INFO(put.explain());
+            INFO(put.explain() << get.explain());
             // Lists that grow with how far the two sides drift apart may do so a few times more. An allocation for each
             // of the 150 executions, or for each of their chunks, would be at least three times as many.
             INFO(made << " allocations");

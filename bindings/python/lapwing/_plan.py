@@ -8,7 +8,7 @@ from ._runtime import refuse_pickling
 from ._types import address
 from ._window import _memory, check_inside
 
-_STRATEGIES = ("automatic", "per-block", "full-pack", "fixed-pipeline", "superpipeline", "direct-copy", "owner-packed")
+_STRATEGIES = ("automatic", "per-block", "full-pack", "fixed-pipeline", "superpipeline", "direct-copy", "owner-packed", "sieved")
 
 
 class _OfWindow:

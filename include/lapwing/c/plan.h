@@ -27,7 +27,8 @@ enum {
     LAPWING_STRATEGY_FIXED_PIPELINE = 3,
     LAPWING_STRATEGY_SUPERPIPELINE = 4,
     LAPWING_STRATEGY_DIRECT_COPY = 5,
-    LAPWING_STRATEGY_OWNER_PACKED = 6
+    LAPWING_STRATEGY_OWNER_PACKED = 6,
+    LAPWING_STRATEGY_SIEVED = 7 ///< gets only
 };
 /// For programs that know better than the cost model; a member of zero bytes leaves the choice to it.
 typedef struct lapwing_plan_options {
