@@ -62,10 +62,17 @@ void Checks::conversions(QualType to, const InitListExpr* list, const std::strin
     }
 }
 
+namespace {
+
+constexpr const char* null_alone = ": of numbers, only the null pointer constant converts into one";
+
+} // namespace
+
 void Checks::conversion(QualType to, const Expr* from, const std::string& what) {
     from = from->IgnoreParenImpCasts();
     if (const auto* const list = dyn_cast<InitListExpr>(from)) return conversions(to, list, what);
-    if (const auto* const choice = dyn_cast<ConditionalOperator>(from)) {
+    if (const auto* const choice = dyn_cast<ConditionalOperator>(from);
+        choice != nullptr && !choice->getType()->isArithmeticType()) {
         conversion(to, choice->getTrueExpr(), what);
         conversion(to, choice->getFalseExpr(), what);
         return;
@@ -89,7 +96,7 @@ void Checks::conversion(QualType to, const Expr* from, const std::string& what) 
     if (source->isArrayType() && Types::is_shared(source))
         source = context_.getPointerType(context_.getAsArrayType(source)->getElementType());
     if (!Types::points_to_shared(source)) {
-        if (source->isIntegerType()) error(from->getExprLoc(), what + " a number to a pointer-to-shared takes a cast");
+        if (source->isIntegerType()) error(from->getExprLoc(), what + " a number to a pointer-to-shared" + null_alone);
         return;
     }
     const QualType a = Types::pointee(to);
@@ -130,6 +137,9 @@ void Checks::cast(const CStyleCastExpr* cast) {
         return type->isArrayType() ? context_.getAsArrayType(type)->getElementType() : QualType{};
     };
     const QualType from = inner->getType();
+    if (Types::points_to_shared(to) && from->isIntegerType())
+        return error(cast->getExprLoc(),
+                     "casting '" + types_.in_upc(from) + "' to '" + types_.in_upc(to) + "'" + null_alone);
     for (QualType a = pointed(to), b = pointed(from); !a.isNull() && !b.isNull(); a = pointed(a), b = pointed(b))
         if (Types::is_shared(a) && !Types::is_shared(b))
             return error(cast->getExprLoc(), "a pointer-to-private cannot be cast to a pointer-to-shared: '" +
@@ -253,7 +263,7 @@ void Checks::call(const CallExpr* call) {
         call->getNumArgs() == 1) {
         const Expr* const name = call->getArg(0)->IgnoreParenImpCasts();
         const std::string statement = "upc_" + callee->getName().drop_front(13).drop_back(1).str();
-        if (!name->getType()->isScalarType() && !name->getType()->isArrayType())
+        if (!name->getType()->isArithmeticType())
             error(name->getExprLoc(), "the expression of " + statement + " must be convertible to int, and is '" +
                                           types_.in_upc(name->getType()) + "'");
         return;
