@@ -8,6 +8,10 @@ namespace upcc {
 namespace {
 
 constexpr std::uint64_t largest_block = 0x7fffffff; // UPC_MAX_BLOCK_SIZE
+constexpr const char* threads_twice = "THREADS occurs more than once in the dimensions of a shared array";
+constexpr const char* threads_with_indefinite =
+    "an array of block size [] belongs to one thread, and THREADS is not a constant here for its size; "
+    "compile for a fixed number of threads (-T)";
 
 } // namespace
 
@@ -78,8 +82,28 @@ void Checks::qualifiers(QualType type, SourceLocation location) {
         error(location, "strict and relaxed are only for shared types");
 }
 
-/// Layouts and qualifiers anywhere in a type.
-void Checks::type(TypeLoc type) {
+/// How often an array type has THREADS in its dimensions, as a factor. Any number of threads is a prime.
+int Checks::multiples(QualType type) const {
+    int found = 0;
+    for (; type->isArrayType(); type = context_.getAsArrayType(type)->getElementType())
+        if (const auto* const array = context_.getAsConstantArrayType(type))
+            for (std::uint64_t count = array->getSize().getZExtValue(); prepared_.times_threads(count);
+                 count /= prepared_.any_threads)
+                ++found;
+    return found;
+}
+
+/// One dimension of a type.
+void Checks::dimension(ArrayTypeLoc array) {
+    const QualType inner = context_.getAsArrayType(array.getType())->getElementType();
+    const int named = times_threads_named(array.getSizeExpr());
+    if (named == 0 || !Types::is_shared(array.getType())) return;
+    if (types_.layout(array.getType()).is_indefinite()) error(array.getLBracketLoc(), threads_with_indefinite);
+    else if (named > 1 || multiples(inner) > 0) error(array.getLBracketLoc(), threads_twice);
+}
+
+/// Layouts and qualifiers anywhere in a type, and dimensions but those of an object.
+void Checks::type(TypeLoc type, bool of_object) {
     const QualType whole = type.getType();
     qualifiers(whole, type.getBeginLoc());
     for (TypeLoc here = type; !here.isNull(); here = here.getNextTypeLoc()) {
@@ -87,10 +111,12 @@ void Checks::type(TypeLoc type) {
             if (Types::is_shared(function.getReturnLoc().getType()))
                 error(type.getBeginLoc(),
                       "a function cannot return a shared object; it can return a pointer-to-shared");
-            return this->type(function.getReturnLoc());
+            return this->type(function.getReturnLoc(), false);
         }
+        if (const auto array = here.getAs<ArrayTypeLoc>(); array && !of_object) dimension(array);
         const auto pointer = here.getAs<PointerTypeLoc>();
         if (!pointer) continue;
+        of_object = false;
         const QualType to = pointer.getPointeeLoc().getType();
         qualifiers(to, type.getBeginLoc());
         if (!Types::is_shared(to)) continue;
@@ -133,25 +159,11 @@ void Checks::dimensions(const VarDecl* variable) {
     if (const TypeSourceInfo* const written = variable->getTypeSourceInfo())
         for (TypeLoc here = written->getTypeLoc(); !here.isNull(); here = here.getNextTypeLoc())
             if (const auto array = here.getAs<ArrayTypeLoc>()) named += times_threads_named(array.getSizeExpr());
-    int multiples = 0;
-    bool incomplete = false;
-    for (QualType inner = t.getCanonicalType(); inner->isArrayType();
-         inner = context_.getAsArrayType(inner)->getElementType()) {
-        const auto* const array = context_.getAsConstantArrayType(inner);
-        if (array == nullptr) {
-            incomplete = true;
-            continue;
-        }
-        std::uint64_t count = array->getSize().getZExtValue();
-        for (; prepared_.times_threads(count); count /= prepared_.any_threads) ++multiples;
-    }
+    const int found = multiples(t);
     if (types_.layout(t).is_indefinite()) {
-        if (multiples > 0)
-            error(variable->getLocation(), "an array of block size [] belongs to one thread, and THREADS is not a "
-                                           "constant here for its size; compile for a fixed number of threads (-T)");
-    } else if (multiples > 1 || named > 1)
-        error(variable->getLocation(), "THREADS occurs more than once in the dimensions of a shared array");
-    else if (multiples == 0 && !incomplete)
+        if (found > 0) error(variable->getLocation(), threads_with_indefinite);
+    } else if (found > 1 || named > 1) error(variable->getLocation(), threads_twice);
+    else if (found == 0 && !t->isIncompleteArrayType())
         error(variable->getLocation(), "with any number of threads, one dimension of a shared array must be a multiple "
                                        "of THREADS; or make its block size [], or compile for a fixed number (-T)");
 }
@@ -182,15 +194,25 @@ namespace {
 /// An object that has been declared before.
 void Checks::again(const VarDecl* variable, QualType before) {
     QualType here = written_type(variable);
-    std::string what = "has the block size ";
+    std::string what = "has the block size ", verb = "is ";
     if (Types::points_to_shared(here) && Types::points_to_shared(before)) {
         here = Types::pointee(here);
         before = Types::pointee(before);
         what = "points to the block size ";
+        verb = "points to what is ";
     } else if (!Types::is_shared(here)) {
         return;
     }
-    if (!same_layout(here, before))
+    const auto strictness = [&](QualType type) -> std::string {
+        const Qualifier found = types_.qualifier(type);
+        return found == Qualifier::none     ? "neither strict nor relaxed"
+               : found == Qualifier::strict ? "strict"
+                                            : "relaxed";
+    };
+    if (types_.qualifier(here) != types_.qualifier(before))
+        error(variable->getLocation(), "'" + variable->getName().str() + "' " + verb + strictness(here) +
+                                           " here, and " + strictness(before) + " in its previous declaration");
+    else if (!same_layout(here, before))
         error(variable->getLocation(), "'" + variable->getName().str() + "' " + what +
                                            layout_text(types_.layout(here)) + " here, and " +
                                            layout_text(types_.layout(before)) + " in its previous declaration");
@@ -207,7 +229,8 @@ void Checks::type_definition(const TypedefDecl* definition) {
 
 void Checks::variable(const VarDecl* variable) {
     const QualType t = variable->getType();
-    if (const TypeSourceInfo* const written = variable->getTypeSourceInfo()) type(written->getTypeLoc());
+    if (const TypeSourceInfo* const written = variable->getTypeSourceInfo())
+        type(written->getTypeLoc(), Types::is_shared(t) && variable->hasGlobalStorage());
     if (isa<ParmVarDecl>(variable)) return;
     if (const VarDecl* const before = variable->getPreviousDecl()) again(variable, written_type(before));
     if (Types::is_shared(t)) {
@@ -233,7 +256,8 @@ void Checks::member(const FieldDecl* member) {
     if (const TypeSourceInfo* const written = member->getTypeSourceInfo()) {
         type(written->getTypeLoc());
         for (TypeLoc here = written->getTypeLoc(); !here.isNull(); here = here.getNextTypeLoc())
-            if (const auto array = here.getAs<ArrayTypeLoc>(); array && array.getSizeExpr() != nullptr)
+            if (const auto array = here.getAs<ArrayTypeLoc>();
+                array && array.getSizeExpr() != nullptr && !Types::is_shared(array.getType()))
                 constant(array.getSizeExpr(), "the size of a member");
     }
     if (member->isBitField()) constant(member->getBitWidth(), "the width of a bit-field");

@@ -25,7 +25,8 @@ public:
     void type_definition(const clang::TypedefDecl* definition);
     /// Of private arrays in a type at file scope: constants.
     void sizes(clang::TypeLoc type);
-    void type(clang::TypeLoc type);
+    void type(clang::TypeLoc type, bool of_object = false);
+    void dimension(clang::ArrayTypeLoc array);
     void qualifiers(clang::QualType type, clang::SourceLocation location);
     void name(const clang::NamedDecl* declaration);
     void function(const clang::FunctionDecl* function);
@@ -67,6 +68,7 @@ private:
     [[nodiscard]] bool alike(clang::QualType a, clang::QualType b) const;
     [[nodiscard]] bool differ_in_shared(clang::QualType a, clang::QualType b) const;
     void dimensions(const clang::VarDecl* variable);
+    [[nodiscard]] int multiples(clang::QualType type) const;
     [[nodiscard]] bool is_null(const clang::Expr* expression) const;
     [[nodiscard]] bool points_to_shared_void(clang::QualType type) const;
 
