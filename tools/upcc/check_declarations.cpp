@@ -220,6 +220,10 @@ void Checks::again(const VarDecl* variable, QualType before) {
 
 void Checks::type_definition(const TypedefDecl* definition) {
     type(definition->getTypeSourceInfo()->getTypeLoc());
+    if (const QualType t = definition->getUnderlyingType();
+        Types::is_shared(t) && types_.layout(t).kind == Layout::Kind::even)
+        error(definition->getLocation(),
+              "a typedef cannot have the block size [*], which each array computes for itself");
     const TypedefNameDecl* const before = definition->getPreviousDecl();
     if (before != nullptr && !types_.same_layouts(definition->getUnderlyingType(), before->getUnderlyingType()))
         error(definition->getLocation(),
