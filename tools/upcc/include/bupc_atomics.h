@@ -1,6 +1,6 @@
 /* Berkeley UPC's atomics: bupc_atomic{I64, U64, I32, U32, I, UI, L, UL}_{read, set, swap, cswap, fetchadd, fetchand,
- * fetchor, fetchxor, fetchnot, mswap}_{relaxed, strict}, and of F and D read, set, swap, cswap and fetchadd. Each
- * returns the value before, set nothing. */
+ * fetchor, fetchxor, fetchnot, mswap}_{relaxed, strict, private}, and of F and D read, set, swap, cswap and fetchadd.
+ * Each returns the value before, set nothing. The private ones are of memory of the thread's own process. */
 #ifndef LAPWING_UPCC_EARLY
 #include <stdint.h>
 #endif
@@ -49,8 +49,53 @@ extern void lapwing_upcc_atomic(int type, int operation, int is_strict, void* be
             if (seen == before) return before;                                                                   \
         }                                                                                                        \
     }
-#define LAPWING_UPCC_ATOMICS(kind, code, type, number) \
-    LAPWING_UPCC_ATOMIC_##kind(code, type, relaxed, number, 0) LAPWING_UPCC_ATOMIC_##kind(code, type, strict, number, 1)
+#define LAPWING_UPCC_ATOMIC_PRIVATE_VALUES(code, type)                                                           \
+    static inline type bupc_atomic##code##_read_private(void* target) {                                          \
+        type value;                                                                                              \
+        __atomic_load((type*)target, &value, __ATOMIC_SEQ_CST);                                                  \
+        return value;                                                                                            \
+    }                                                                                                            \
+    static inline void bupc_atomic##code##_set_private(void* target, type value) {                               \
+        __atomic_store((type*)target, &value, __ATOMIC_SEQ_CST);                                                 \
+    }                                                                                                            \
+    static inline type bupc_atomic##code##_swap_private(void* target, type value) {                              \
+        type before;                                                                                             \
+        __atomic_exchange((type*)target, &value, &before, __ATOMIC_SEQ_CST);                                     \
+        return before;                                                                                           \
+    }                                                                                                            \
+    static inline type bupc_atomic##code##_cswap_private(void* target, type old_value, type new_value) {         \
+        __atomic_compare_exchange((type*)target, &old_value, &new_value, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST); \
+        return old_value;                                                                                        \
+    }                                                                                                            \
+    static inline type bupc_atomic##code##_fetchadd_private(void* target, type value) {                          \
+        type before = bupc_atomic##code##_read_private(target), sum;                                             \
+        do sum = before + value;                                                                                 \
+        while (!__atomic_compare_exchange((type*)target, &before, &sum, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)); \
+        return before;                                                                                           \
+    }
+#define LAPWING_UPCC_ATOMIC_PRIVATE_BITS(code, type)                                                               \
+    LAPWING_UPCC_ATOMIC_PRIVATE_VALUES(code, type)                                                                 \
+    static inline type bupc_atomic##code##_fetchand_private(void* target, type value) {                            \
+        return __atomic_fetch_and((type*)target, value, __ATOMIC_SEQ_CST);                                         \
+    }                                                                                                              \
+    static inline type bupc_atomic##code##_fetchor_private(void* target, type value) {                             \
+        return __atomic_fetch_or((type*)target, value, __ATOMIC_SEQ_CST);                                          \
+    }                                                                                                              \
+    static inline type bupc_atomic##code##_fetchxor_private(void* target, type value) {                            \
+        return __atomic_fetch_xor((type*)target, value, __ATOMIC_SEQ_CST);                                         \
+    }                                                                                                              \
+    static inline type bupc_atomic##code##_fetchnot_private(void* target) {                                        \
+        return bupc_atomic##code##_fetchxor_private(target, ~(type)0);                                             \
+    }                                                                                                              \
+    static inline type bupc_atomic##code##_mswap_private(void* target, type mask, type value) {                    \
+        type before = bupc_atomic##code##_read_private(target), after;                                             \
+        do after = (before & ~mask) | (value & mask);                                                              \
+        while (!__atomic_compare_exchange((type*)target, &before, &after, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)); \
+        return before;                                                                                             \
+    }
+#define LAPWING_UPCC_ATOMICS(kind, code, type, number)         \
+    LAPWING_UPCC_ATOMIC_##kind(code, type, relaxed, number, 0) \
+        LAPWING_UPCC_ATOMIC_##kind(code, type, strict, number, 1) LAPWING_UPCC_ATOMIC_PRIVATE_##kind(code, type)
 LAPWING_UPCC_ATOMICS(BITS, I64, __INT64_TYPE__, UPC_INT64)
 LAPWING_UPCC_ATOMICS(BITS, U64, __UINT64_TYPE__, UPC_UINT64)
 LAPWING_UPCC_ATOMICS(BITS, I32, __INT32_TYPE__, UPC_INT32)
