@@ -11,9 +11,10 @@
 namespace lapwing::bench {
 namespace {
 
-/// Of elements of other ranks, by a loop that waits for each, in a measured stretch of a second: such a run is to last
-/// about ten times as long as a stretch of the others.
+/// Of elements of other ranks, by a loop that waits for each, in a measured stretch of a second, if the network is not
+/// slower than that: such a run is to last about ten times as long as a stretch of the others.
 constexpr double bearable_reads = 600'000;
+constexpr double bearable_seconds = 10;
 
 /// The largest number up to `limit` that divides `number`.
 [[nodiscard]] std::int64_t largest_divisor(std::int64_t number, std::int64_t limit) {
@@ -23,12 +24,21 @@ constexpr double bearable_reads = 600'000;
 }
 
 /// What a loop that waits for each element computes of the whole. Collective.
-[[nodiscard]] Sample sample_of(const Context& context, Runtime& runtime, const Application::Size& size) {
+[[nodiscard]] Sample sample_of(const Context& context, Runtime& runtime, Application& application) {
+    const Application::Size size = application.size();
     // Elements of the same node are loads: there it computes everything.
     const std::int64_t reads = runtime.nodes() == 1 ? 0 : runtime.max(size.reads);
     if (reads == 0) return {.steps = size.steps};
     const std::int64_t parts = runtime.max(size.parts);
-    const auto bearable = std::max<std::int64_t>(1, std::llround(bearable_reads * context.options().seconds));
+    // Some MPIs take hundreds of microseconds for each.
+    const Sample trial{.steps = 1, .stride = largest_divisor(parts, 64)};
+    application.start();
+    const double trial_seconds = runtime.max(together(runtime, [&] { application.run(trial, {}); }));
+    application.check(trial);
+    const double a_second = bearable_reads / bearable_seconds;
+    const double rate = static_cast<double>(reads) / static_cast<double>(trial.stride) / trial_seconds;
+    const auto bearable = std::max<std::int64_t>(
+        1, std::llround(bearable_reads * std::min(1.0, rate / a_second) * context.options().seconds));
     return {.steps = largest_divisor(size.steps, bearable / reads), .stride = largest_divisor(parts, reads / bearable)};
 }
 
@@ -59,7 +69,7 @@ void compare_variants(Context& context, Runtime& runtime, Application& applicati
     // A run of the publication's size is long enough, and a second one to warm up too long.
     if (context.options().full) hand.iterations = 1;
 
-    const Sample part = sample_of(context, runtime, size);
+    const Sample part = sample_of(context, runtime, application);
     Subject base = subject("base", runtime, application, part, [&] { application.run(part, {}); });
     base.iterations = 1;
     const std::int64_t share = size.steps / part.steps * part.stride;

@@ -144,8 +144,8 @@ Layout Layout::indexed(Offsets offsets, std::uint64_t block_bytes) {
     return contiguous(block_bytes).repeat_at(std::move(offsets));
 }
 
-Layout Layout::indexed_shared(std::shared_ptr<const Offsets> offsets, std::uint64_t block_bytes) {
-    return contiguous(block_bytes).repeat_at_shared(std::move(offsets));
+Layout Layout::indexed_shared(const std::shared_ptr<const Offsets>& offsets, std::uint64_t block_bytes) {
+    return contiguous(block_bytes).repeat_at_shared(offsets);
 }
 
 Layout Layout::list(std::span<const ByteBlock> blocks) {
@@ -289,7 +289,7 @@ Layout Layout::repeat_at(Offsets offsets) const {
     return repeat_at_shared(std::make_shared<const Offsets>(std::move(offsets)));
 }
 
-Layout Layout::repeat_at_shared(std::shared_ptr<const Offsets> shared) const {
+Layout Layout::repeat_at_shared(const std::shared_ptr<const Offsets>& shared) const {
     const Offsets& offsets = *shared;
     if (offsets.empty() || empty()) return {};
     check_bytes(offsets.size(), bytes());

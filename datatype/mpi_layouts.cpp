@@ -37,12 +37,12 @@ public:
         return found != known_.end() ? found->second : nullptr;
     }
 
-    void add(MPI_Datatype type, std::shared_ptr<const Known> known, bool predefined) {
+    void add(MPI_Datatype type, const std::shared_ptr<const Known>& known, bool predefined) {
         // The attribute first: without it, nothing known would ever be forgotten. When another thread has added the
         // same datatype meanwhile, it has two, and the second deletion finds nothing to forget.
         if (!predefined) watch(type);
         const std::unique_lock lock{mutex_};
-        known_.try_emplace(type, std::move(known));
+        known_.try_emplace(type, known);
     }
 
 private:

@@ -102,8 +102,10 @@ struct RemoteAccesses {
 [[nodiscard]] std::array<double, 2> passed_of(const CountedAccesses& counted, const RemoteAccesses& remote) {
     const std::array<double, 2>& as = remote.passed[0] + remote.passed[1] > 0 ? remote.passed : remote.described;
     const double all = as[0] + as[1];
-    const double reads = std::clamp(all > 0 ? counted.passed * as[0] / all : 0.0, 0.0,
-                                    std::max(0.0, remote.described[0] - counted.misses));
+    // What one kind cannot have taken is the other's.
+    const double most_reads = std::max(0.0, remote.described[0] - counted.misses);
+    const double writes = std::min(remote.described[1], all > 0 ? counted.passed * as[1] / all : 0.0);
+    const double reads = std::clamp(counted.passed - writes, 0.0, most_reads);
     return {reads, std::clamp(counted.passed - reads, 0.0, remote.described[1])};
 }
 

@@ -178,7 +178,7 @@ private:
         read_reuse(line.value("over"), record.over);
         // Of records that do not name all owners; older traces have none.
         if (!line.empty()) record.seen.distinct = line.number_of("distinct_owners");
-        rank().records.push_back(std::move(of));
+        rank().records.push_back(of);
     }
 
     RecordedTrace trace_;

@@ -284,6 +284,7 @@ std::vector<CachedShare> simulated_shares(const ProgramDescription& program, con
             counts[r].bytes_ahead += simulated.bytes_ahead() - ahead;
         }
     std::vector<CachedShare> shares;
+    shares.reserve(counts.size());
     for (const Counts& of : counts) shares.push_back(of.share(cache.page_bytes));
     return shares;
 }

@@ -146,11 +146,8 @@ PlanState::PlanState(window::WindowState& window_, Direction direction_, const L
         shape.table_share = table_share(remote);
     }
     // Where there is something to decide.
-    if (shape.pairs() > 1 && options.strategy == Strategy::automatic) model::calibrate(window, rank.value);
-    // Where messages pack, what lies between the blocks need not travel.
-    if (direction == Direction::get && !is_mapped(path) &&
-        ((path == Path::rma && shape.remote.blocks > 1) || options.strategy == Strategy::sieved))
-        shape.sieve = sieve_for(remote, costs.transfers(path, direction, shape.bytes));
+    const bool open = options.strategy == Strategy::automatic || options.strategy == Strategy::sieved;
+    if (shape.pairs() > 1 && open) model::calibrate(window, rank.value);
     refresh();
 }
 
@@ -186,6 +183,11 @@ void PlanState::refresh() {
     const std::uint64_t now = costs.version();
     if (now == version) return;
     version = now;
+    // Where messages pack, what lies between the blocks need not travel.
+    const bool sieved = options.strategy == Strategy::sieved ||
+                        (options.strategy == Strategy::automatic && path == Path::rma && shape.remote.blocks > 1);
+    if (sieved && direction == Direction::get && !is_mapped(path))
+        shape.sieve = sieve_for(remote, costs.transfers(path, direction, shape.bytes));
     decision = decisions.decide(costs, shape, options);
 }
 
@@ -213,10 +215,11 @@ std::string PlanState::explain() const {
         text += fmt::format("  about {} operations of {} bytes\n", shape.pairs(),
                             shape.bytes / std::max<std::uint64_t>(shape.pairs(), 1));
     } else if (decision.strategy == Strategy::sieved) {
-        text += fmt::format(
-            "  about {:.0f} operations, for blocks with at most {} bytes between them; {:.0f} % of what "
-            "they fetch is used\n",
-            shape.sieve.operations, shape.sieve.gap, 100 * static_cast<double>(shape.bytes) / shape.sieve.bytes);
+        text +=
+            fmt::format("  about {:.0f} operations, for blocks with at most {} bytes between them; {:.0f} % of what "
+                        "they fetch is used\n",
+                        shape.sieve.operations, shape.sieve.gap,
+                        std::min(100.0, 100 * static_cast<double>(shape.bytes) / shape.sieve.bytes));
     } else if (decision.strategy != Strategy::direct_copy) {
         std::uint64_t count = 0;
         std::uint64_t previous = 0;
@@ -317,11 +320,12 @@ void carry_out(const std::shared_ptr<PlanState>& plan, std::byte* memory) {
     PlannedTransfer transfer{plan, memory};
     transfer.wait();
     // A put is not complete at the owner yet, while its prediction includes that: only gets can be compared, and only
-    // if the wire takes most of the time.
+    // if the wire takes most of the time. Where blocks were not looked at, nobody knew how much a sieved one fetches.
+    const bool sieved = plan->decision.strategy == Strategy::sieved;
     if (plan->mapped == nullptr && plan->direction == Direction::get && transfer.as_planned() &&
-        2 * plan->decision.wire_seconds >= predicted)
+        (!sieved || plan->shape.sieve.exact) && 2 * plan->decision.wire_seconds >= predicted)
         plan->costs.observe(plan->decision.strategy == Strategy::owner_packed ? Path::service : plan->path,
-                            plan->shape.bytes, predicted,
+                            sieved ? static_cast<std::uint64_t>(plan->shape.sieve.bytes) : plan->shape.bytes, predicted,
                             std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
 }
 

@@ -13,7 +13,7 @@
 
 namespace lapwing::detail::pipeline {
 
-PlannedTransfer::PlannedTransfer(std::shared_ptr<PlanState> plan, std::byte* memory)
+PlannedTransfer::PlannedTransfer(const std::shared_ptr<PlanState>& plan, std::byte* memory)
     : PlannedTransfer{plan, memory, plan->decision} {}
 
 PlannedTransfer::PlannedTransfer(std::shared_ptr<PlanState> plan, std::byte* memory, const Decision& decision,
@@ -27,8 +27,6 @@ PlannedTransfer::PlannedTransfer(std::shared_ptr<PlanState> plan, std::byte* mem
       chunks_{decision.chunks},
       remote_{plan_->remote},
       local_{plan_->local},
-      sieved_{plan_->remote},
-      gap_{plan_->shape.sieve.gap},
       left_{plan_->shape.bytes} {
     if (decision.strategy == Strategy::owner_packed) {
         way_ = Way::owner_packed;
@@ -37,8 +35,9 @@ PlannedTransfer::PlannedTransfer(std::shared_ptr<PlanState> plan, std::byte* mem
             table_room_ = put ? chunk_table_room(chunks_.largest) : plan_->window.team_state().engine().inline_limit();
         // A put follows its table; a get arrives at its place.
         if (!one_block_here() || (put && table_room_ != 0)) data_room_ = chunks_.largest;
-    } else if (decision.strategy == Strategy::sieved) {
+    } else if (decision.strategy == Strategy::sieved && !plan_->remote.is_contiguous()) {
         way_ = Way::sieved;
+        sieved_.emplace(plan_->remote);
         data_room_ = decision.room;
     } else if (source_ != nullptr || (decision.strategy != Strategy::per_block && !one_block_here())) {
         // A single block here needs no copy: its chunks are sent from, or arrive at, their place.
@@ -200,8 +199,10 @@ void PlannedTransfer::start_blocks(std::uint64_t slot, std::uint64_t bytes) {
 }
 
 std::uint64_t PlannedTransfer::start_sieved(std::uint64_t slot, std::uint64_t bytes) {
+    const std::uint64_t most_ranges = std::max<std::uint64_t>(1, data_room_ / 64); // their list is memory, too
     std::vector<FetchedRange>& ranges = buffers_->ranges[slot];
     ranges.clear();
+    const std::uint64_t gap = plan_->shape.sieve.gap;
     const auto fetch = [&](const FetchedRange& range) {
         start_operation(slot, static_cast<std::uint64_t>(range.there.begin), slot_data(slot) + range.place,
                         range.there.bytes());
@@ -209,11 +210,11 @@ std::uint64_t PlannedTransfer::start_sieved(std::uint64_t slot, std::uint64_t by
     std::uint64_t data = 0;
     while (data < bytes) {
         const std::uint64_t position = remote_.position();
-        const ByteBlock block = remote_.next(std::min(bytes - data, data_room_));
+        ByteBlock block = remote_.next(std::min(bytes - data, data_room_));
         if (!ranges.empty()) {
             FetchedRange& last = ranges.back();
             const SievedRange before = last.there;
-            if (last.there.extend(block, gap_)) {
+            if (last.there.extend(block, gap)) {
                 if (last.place + last.there.bytes() <= data_room_) {
                     last.bytes += block.bytes;
                     data += block.bytes;
@@ -223,14 +224,17 @@ std::uint64_t PlannedTransfer::start_sieved(std::uint64_t slot, std::uint64_t by
             }
             fetch(last);
         }
-        const FetchedRange next{.there = SievedRange{block},
-                                .place = ranges.empty() ? 0 : ranges.back().next_place(),
-                                .bytes = block.bytes};
-        if (next.place + block.bytes > data_room_) {
+        const std::uint64_t place = ranges.empty() ? 0 : ranges.back().next_place();
+        const std::uint64_t room = data_room_ - std::min(place, data_room_);
+        if (ranges.size() >= most_ranges || (block.bytes > room && 4 * room < data_room_)) {
             remote_.seek(position);
             return data;
         }
-        ranges.push_back(next);
+        if (block.bytes > room) {
+            remote_.seek(position);
+            block = remote_.next(room);
+        }
+        ranges.push_back({.there = SievedRange{block}, .place = place, .bytes = block.bytes});
         data += block.bytes;
     }
     fetch(ranges.back());
@@ -241,13 +245,13 @@ void PlannedTransfer::sieve(std::uint64_t slot) {
     for (const FetchedRange& range : buffers_->ranges[slot]) {
         const std::byte* const from = slot_data(slot) + range.place - range.there.begin;
         if (one_block_here()) {
-            datatype::pack(memory_ + local_.next(range.bytes).offset, from, sieved_, range.bytes);
+            datatype::pack(memory_ + local_.next(range.bytes).offset, from, *sieved_, range.bytes);
             continue;
         }
         std::array<std::byte, 4096> piece;
         for (std::uint64_t left = range.bytes; left > 0;) {
             const std::uint64_t bytes = std::min<std::uint64_t>(left, piece.size());
-            datatype::pack(piece.data(), from, sieved_, bytes);
+            datatype::pack(piece.data(), from, *sieved_, bytes);
             datatype::unpack(memory_, local_, piece.data(), bytes);
             left -= bytes;
         }

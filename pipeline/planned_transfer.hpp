@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <optional>
 #include <span>
 
 namespace lapwing::detail::pipeline {
@@ -86,7 +87,7 @@ class PlannedTransfer final : public transport::PendingTransfer,
                               public window::ChunkedTransfer,
                               public support::Recycled<PlannedTransfer> {
 public:
-    PlannedTransfer(std::shared_ptr<PlanState> plan, std::byte* memory);
+    PlannedTransfer(const std::shared_ptr<PlanState>& plan, std::byte* memory);
     /// Carried out as `decision` says, rather than the plan. With a source the bytes come from it, and `memory` is
     /// null.
     PlannedTransfer(std::shared_ptr<PlanState> plan, std::byte* memory, const Decision& decision,
@@ -178,11 +179,10 @@ private:
     std::uint64_t data_room_ = 0;  ///< of a slot
     std::uint64_t slots_ = 1;
     Chunks chunks_;
-    LayoutCursor remote_;   ///< of the next chunk to start
-    LayoutCursor local_;    ///< of the next chunk to pack or unpack
-    LayoutCursor sieved_;   ///< the remote side of the next chunk to be sieved
-    std::uint64_t gap_ = 0; ///< between blocks that one range has
-    std::uint64_t left_;    ///< bytes of the chunks that are not started
+    LayoutCursor remote_;                ///< of the next chunk to start
+    LayoutCursor local_;                 ///< of the next chunk to pack or unpack
+    std::optional<LayoutCursor> sieved_; ///< the remote side of the next chunk to be sieved
+    std::uint64_t left_;                 ///< bytes of the chunks that are not started
     std::uint64_t previous_ = 0;
     std::uint64_t started_ = 0;            ///< chunks
     std::uint64_t finished_ = 0;           ///< chunks

@@ -162,13 +162,22 @@ double predict_sieved(const TransferShape& shape, const Chunks& chunks, std::uin
 
 Sieve sieve_for(const Layout& layout, const model::TransferModel& transfers) {
     constexpr std::uint64_t many = 65536;
-    constexpr std::uint64_t looked_at = 4096;
+    constexpr std::uint64_t looked_at = 512;
+    constexpr double largest_gap = 16384;
     if (layout.empty()) return {};
     const double byte = transfers.gap(many) / static_cast<double>(many);
     Sieve sieve;
-    // Beyond, pages that nobody wants would travel.
-    sieve.gap = static_cast<std::uint64_t>(std::clamp(byte > 0 ? transfers.gap(8) / byte : 0.0, 0.0, 32768.0));
+    sieve.gap = static_cast<std::uint64_t>(std::clamp(byte > 0 ? transfers.gap(8) / byte / 2 : 0.0, 0.0, largest_gap));
     LayoutCursor cursor{layout};
+    const BlockRun run = cursor.peek_run();
+    if (run.offsets == nullptr && run.starts == nullptr && run.bytes() == layout.bytes()) {
+        const std::int64_t between = run.stride - static_cast<std::int64_t>(run.block_bytes);
+        const bool one = run.count <= 1 || (between >= 0 && between <= static_cast<std::int64_t>(sieve.gap));
+        sieve.operations = one ? 1 : static_cast<double>(run.count);
+        sieve.bytes = static_cast<double>(one ? layout.span() : layout.bytes());
+        sieve.exact = true;
+        return sieve;
+    }
     const auto add = [&sieve](const SievedRange& range) {
         sieve.operations += 1;
         sieve.bytes += static_cast<double>(range.bytes());
@@ -181,6 +190,7 @@ Sieve sieve_for(const Layout& layout, const model::TransferModel& transfers) {
         range = SievedRange{block};
     }
     add(range);
+    sieve.exact = cursor.done();
     const double share = static_cast<double>(layout.bytes()) / static_cast<double>(cursor.position());
     sieve.operations *= share;
     sieve.bytes *= share;
@@ -267,7 +277,8 @@ std::optional<Candidate> per_block(const Inputs& in) {
     if (!in.may_leave_whole()) return {};
     const double block =
         static_cast<double>(in.shape.bytes) / static_cast<double>(std::max<std::uint64_t>(in.shape.pairs(), 1));
-    const std::uint64_t chunk = std::max<std::uint64_t>(1, static_cast<std::uint64_t>(block * (blocks_under_way / 2)));
+    constexpr double of_chunk = static_cast<double>(blocks_under_way) / 2;
+    const std::uint64_t chunk = std::max<std::uint64_t>(1, static_cast<std::uint64_t>(block * of_chunk));
     return Candidate{.strategy = Strategy::per_block,
                      .chunks = {.first = chunk, .growth = 1, .largest = chunk},
                      .slots = 2,
@@ -472,25 +483,30 @@ Strategy wanted(const Inputs& in) {
 
 /// What is compared if the strategy is open. Several operations, and work of the owner, must pay: the model is not
 /// exact, and cannot tell small gains from none.
-double weighted(const Candidate& candidate) {
+double weighted(const Inputs& in, const Candidate& candidate) {
+    // So much more than the data that it would be in the way of others.
+    constexpr double bulky = 8;
     switch (candidate.strategy) {
     case Strategy::per_block: return 1.15 * candidate.seconds; // it has the most
     case Strategy::fixed_pipeline:
     case Strategy::superpipeline: return 1.1 * candidate.seconds;
-    case Strategy::owner_packed:
-    case Strategy::sieved: return 1.05 * candidate.seconds;
+    case Strategy::owner_packed: return 1.05 * candidate.seconds;
+    case Strategy::sieved:
+        return (in.shape.sieve.bytes > bulky * static_cast<double>(in.shape.bytes) ? 2 : 1.05) * candidate.seconds;
     default: return candidate.seconds;
     }
 }
 
-const Candidate& cheapest(const Candidates& candidates, Strategy wanted) {
+const Candidate& cheapest(const Inputs& in, const Candidates& candidates, Strategy wanted) {
     const Candidate* best = nullptr;
     for (const Candidate& candidate : candidates) {
         if (wanted != Strategy::automatic && candidate.strategy != wanted) continue;
-        if (best == nullptr || weighted(candidate) < weighted(*best)) best = &candidate;
+        if (best == nullptr || weighted(in, candidate) < weighted(in, *best)) best = &candidate;
     }
-    return best != nullptr ? *best
-                           : candidates.front(); // forced to copy directly where nothing is mapped; the plan refuses it
+    return best != nullptr
+               ? *best
+               : candidates
+                     .front(); // copied directly where nothing is mapped, which the plan refuses; or empty, and sieved
 }
 
 /// Seconds that a candidate would take if nothing had to be copied.
@@ -509,7 +525,7 @@ Decision decide(const TransferShape& shape, const model::TransferModel& transfer
                 const model::CopyModel& copies, const PlanOptions& options) {
     const Inputs in{shape, transfers, messages, copies, options};
     const Candidates candidates = candidates_of(in);
-    const Candidate& best = cheapest(candidates, wanted(in));
+    const Candidate& best = cheapest(in, candidates, wanted(in));
     Decision decision{.strategy = best.strategy,
                       .chunks = best.chunks,
                       .slots = best.slots,

@@ -23,8 +23,8 @@ inline constexpr std::size_t strategies = 8;
 /// Whether the owner's memory is mapped here, so that it is loaded and stored.
 [[nodiscard]] constexpr bool is_mapped(Path path) noexcept { return path == Path::self || path == Path::direct; }
 
-/// Blocks go into one operation where the gap between them takes no longer than another operation. Looks at the first
-/// few thousand blocks.
+/// Blocks go into one operation where the gap between them takes at most half as long as one more operation: other
+/// ranks may want the network, too. Looks at the first 512 blocks of an irregular layout.
 [[nodiscard]] Sieve sieve_for(const Layout& layout, const model::TransferModel& transfers);
 
 /// What the planner looks at.

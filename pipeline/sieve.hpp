@@ -13,6 +13,7 @@ struct Sieve {
     std::uint64_t gap = 0;
     double operations = 0; ///< of the whole get; 0: it is not to be sieved
     double bytes = 0;      ///< of these operations
+    bool exact = false;    ///< all blocks were looked at
 
     friend bool operator==(const Sieve&, const Sieve&) = default;
 };

@@ -60,6 +60,7 @@ struct Row {
         if (!is_new) row->second.add(counts);
     }
     std::vector<Row> result;
+    result.reserve(rows.size());
     for (const auto& [key, counts] : rows) result.push_back({std::get<0>(key), std::get<1>(key), counts});
     return result;
 }

@@ -41,7 +41,7 @@ public:
     /// The same for what the cache starts, with its mutex held. It must not wait for chunked transfers: a thread that
     /// moves those on holds their lock, and may need the cache. It need not wait: plans on cached windows are carried
     /// out at once; the only chunked transfers beside a cache are gets past it (pipeline::start_past_cache), whose
-    /// bytes nobody writes before they are complete.
+    /// bytes nobody writes before they are complete; those in the gaps of sieved ones are dropped.
     [[nodiscard]] transport::BegunAccess begin_for_cache(const transport::Access& access) {
         facts_.state.check_reachable(access.call, access.target);
         complete_before(access);

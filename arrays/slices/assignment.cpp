@@ -476,7 +476,7 @@ class PendingAssignment final : public transport::PendingTransfer {
 public:
     /// `problem`: what has kept this rank from more than coming to the collective calls.
     explicit PendingAssignment(std::shared_ptr<AssignmentState> state, std::exception_ptr problem = {})
-        : state_{std::move(state)}, problem_{std::move(problem)} {}
+        : state_{std::move(state)}, problem_{std::move(problem)} {} // NOLINT(bugprone-throw-keyword-missing): a pointer
     ~PendingAssignment() override {
         if (!ended_) abandon();
     }

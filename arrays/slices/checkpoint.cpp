@@ -185,8 +185,8 @@ public:
     void write_all(std::uint64_t offset, std::span<const std::byte> bytes, std::uint64_t most) {
         for_pieces(bytes, most, [&](std::uint64_t begin, std::span<const std::byte> piece) {
             MPI_Status status;
-            check(MPI_File_write_at_all(file_, static_cast<MPI_Offset>(offset + begin), piece.data(),
-                                        static_cast<int>(piece.size()), MPI_BYTE, &status),
+            check(MPI_File_write_at_all(file_, static_cast<MPI_Offset>(offset) + static_cast<MPI_Offset>(begin),
+                                        piece.data(), static_cast<int>(piece.size()), MPI_BYTE, &status),
                   "MPI_File_write_at_all");
             require_count(status, piece.size(), "written");
         });
@@ -194,8 +194,8 @@ public:
     void read_all(std::uint64_t offset, std::span<std::byte> bytes, std::uint64_t most) {
         for_pieces(bytes, most, [&](std::uint64_t begin, std::span<std::byte> piece) {
             MPI_Status status;
-            check(MPI_File_read_at_all(file_, static_cast<MPI_Offset>(offset + begin), piece.data(),
-                                       static_cast<int>(piece.size()), MPI_BYTE, &status),
+            check(MPI_File_read_at_all(file_, static_cast<MPI_Offset>(offset) + static_cast<MPI_Offset>(begin),
+                                       piece.data(), static_cast<int>(piece.size()), MPI_BYTE, &status),
                   "MPI_File_read_at_all");
             require_count(status, piece.size(), "read");
         });
@@ -410,7 +410,8 @@ std::string resolved(const Team& team, const std::string& path) {
                                         std::strerror(length < 0 ? errno : ELOOP))};
         const std::string next{target.data(), static_cast<std::size_t>(length)};
         const std::size_t slash = at.rfind('/');
-        at = next.starts_with('/') || slash == std::string::npos ? next : at.substr(0, slash + 1) + next;
+        if (next.starts_with('/') || slash == std::string::npos) at = next;
+        else at.replace(slash + 1, std::string::npos, next);
     }
     return at;
 }

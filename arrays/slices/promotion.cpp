@@ -99,10 +99,7 @@ struct Promotion::Piece {
 };
 
 Promotion::Promotion(SliceOfArray target, std::vector<SliceOfArray> sources, PromotionOptions options)
-    : target_{std::move(target)},
-      sources_{std::move(sources)},
-      options_{std::move(options)},
-      count_{target_.shape.count} {
+    : target_{target}, sources_{std::move(sources)}, options_{std::move(options)}, count_{target_.shape.count} {
     order_dimensions();
     find_sources_beside();
     std::uint64_t element_bytes = 0; // of what is moved

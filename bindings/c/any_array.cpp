@@ -257,8 +257,7 @@ AnyMap AnyMap::on_ranks(std::span<const std::int64_t> extents, const KeptDistrib
             Places{PaddedOwnMap{map.user_map, extents.size()}, std::move(chosen)});
     } else {
         using Places = distribution::MapOnRanks<padded, BlockCyclicMap<padded>>;
-        placed = std::make_unique<distribution::UserMapOf<padded, Places>>(
-            Places{std::move(map.block_cyclic), std::move(chosen)});
+        placed = std::make_unique<distribution::UserMapOf<padded, Places>>(Places{map.block_cyclic, std::move(chosen)});
     }
     map.user_map = std::make_shared<PaddedPlaces>(std::move(placed), extents.size());
     map.block_cyclic = {};

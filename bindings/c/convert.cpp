@@ -36,6 +36,7 @@ slices::ApplyValues converted(lapwing_type target, lapwing_type source) {
                 [](T& to, const U& value) { to = {static_cast<Part>(value.real()), static_cast<Part>(value.imag())}; });
         else return slices::apply_values<T, U>([](T& to, const U& value) { to = static_cast<Part>(value); });
     } else {
+        // NOLINTNEXTLINE(bugprone-signed-char-misuse): a number, no character
         return slices::apply_values<T, U>([](T& to, const U& value) { to = static_cast<T>(value); });
     }
 }

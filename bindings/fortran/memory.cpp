@@ -17,9 +17,9 @@ namespace {
 bool is_size_of_integer(std::size_t bytes) noexcept { return bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8; }
 
 std::vector<std::uint64_t> extents_of(const CFI_cdesc_t& value) {
-    std::vector<std::uint64_t> extents;
-    for (int d = 0; d < value.rank; ++d)
-        extents.push_back(static_cast<std::uint64_t>(std::max<CFI_index_t>(value.dim[d].extent, 0)));
+    std::vector<std::uint64_t> extents(static_cast<std::size_t>(value.rank));
+    for (std::size_t d = 0; d < extents.size(); ++d)
+        extents[d] = static_cast<std::uint64_t>(std::max<CFI_index_t>(value.dim[d].extent, 0));
     return extents;
 }
 
@@ -105,7 +105,7 @@ int make_layout(const CFI_cdesc_t& value, lapwing_layout** layout) {
     if (count_of(value) == 0 || is_contiguous(value))
         return lapwing_layout_create_contiguous(count_of(value) * value.elem_len, 0, layout);
     std::vector<lapwing_level> levels;
-    for (int d = value.rank; d-- > 0;)
+    for (auto d = static_cast<std::size_t>(value.rank); d-- > 0;)
         levels.push_back({static_cast<std::uint64_t>(value.dim[d].extent), value.dim[d].sm});
     return lapwing_layout_create_nested(levels.size(), levels.data(), value.elem_len, 0, layout);
 }

@@ -75,7 +75,8 @@ public:
     /// Blocks of equal size at these offsets, in this order.
     [[nodiscard]] static Layout indexed(Offsets offsets, std::uint64_t block_bytes);
     /// The same; the list is shared, and must not be changed from now on.
-    [[nodiscard]] static Layout indexed_shared(std::shared_ptr<const Offsets> offsets, std::uint64_t block_bytes);
+    [[nodiscard]] static Layout indexed_shared(const std::shared_ptr<const Offsets>& offsets,
+                                               std::uint64_t block_bytes);
     /// Any blocks, in this order. Blocks without bytes are ignored.
     [[nodiscard]] static Layout list(std::span<const ByteBlock> blocks);
     /// The sequences one after another. Stays compact if all have the same shape; otherwise their blocks are written
@@ -134,7 +135,7 @@ public:
     [[nodiscard]] Layout repeat(std::uint64_t count, std::int64_t stride) const;
     /// The sequence at each of these offsets, in this order. As repeat() with a slice.
     [[nodiscard]] Layout repeat_at(Offsets offsets) const;
-    [[nodiscard]] Layout repeat_at_shared(std::shared_ptr<const Offsets> offsets) const;
+    [[nodiscard]] Layout repeat_at_shared(const std::shared_ptr<const Offsets>& offsets) const;
     /// The bytes with offsets in [lower, upper), in the same order. A slice if is_ascending(); otherwise a list.
     [[nodiscard]] Layout intersect(std::int64_t lower, std::int64_t upper) const;
 

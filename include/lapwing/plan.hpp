@@ -33,8 +33,8 @@ enum class Strategy : std::uint8_t {
     owner_packed,   ///< by messages, in chunks: a put is packed here, and unpacked by the owner's progress thread; a
                     ///< get the other way round. "served" in settings and texts
     served = owner_packed,
-    sieved, ///< a get from another node fetches the gaps between blocks, too, where that is faster than an operation
-            ///< more, and drops them (data sieving: Thakur, Gropp, Lusk, 1999)
+    sieved, ///< a get from another node fetches the gaps between blocks, too, where that is faster than one more
+            ///< operation, and drops them (data sieving: Thakur, Gropp, Lusk, 1999)
 };
 
 /// As in LAPWING_STRATEGY: "per-block".
@@ -80,10 +80,10 @@ private:
 /// A transfer between memory of this rank and a part of a window, with a layout on either side: byte k of the source's
 /// sequence goes to byte k of the target's. Made once, executed as often as needed.
 ///
-/// Making one is a local call that examines the layouts in O(levels) and evaluates the cost model, unless the team has
-/// planned a transfer of the same shape before: microseconds. From the second execution on nothing is allocated: chunk
-/// buffers come from the team's pool (LAPWING_CHUNK_MEMORY) and are returned at the end. The window must stay open
-/// while its plans are used. A plan may be used by one thread at a time.
+/// Making one is a local call that examines the layouts in O(levels), a few hundred blocks at most, and evaluates the
+/// cost model, unless the team has planned a transfer of the same shape before: microseconds. From the second execution
+/// on nothing is allocated: chunk buffers come from the team's pool (LAPWING_CHUNK_MEMORY) and are returned at the end.
+/// The window must stay open while its plans are used. A plan may be used by one thread at a time.
 class Plan {
 public:
     /// Puts `source`, a layout of local memory, to `target`, a layout of the part of rank `rank`. Both are relative to

@@ -73,7 +73,8 @@ private:
         Cost cost{1, 0};
         for (std::size_t d = 0; d < fixed_.size(); ++d) {
             const std::int64_t extent = extents_[d];
-            cost.elements *= static_cast<double>(extent / current_[d] + (extent % current_[d] != 0));
+            const std::int64_t largest_part = extent / current_[d] + (extent % current_[d] != 0 ? 1 : 0);
+            cost.elements *= static_cast<double>(largest_part);
             // All cuts through this dimension, each as large as the array's section, relative to the array's size.
             if (extent > 0) cost.surface += (current_[d] - 1) / static_cast<double>(extent);
         }

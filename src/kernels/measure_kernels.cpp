@@ -162,6 +162,19 @@ std::optional<Method> fastest(const CopyCase& where, const Sample& sample, Metho
     return best.method;
 }
 
+/// What is best for a size is so whether or not the copy is used soon, and what is best for the last-level cache also
+/// beyond it, where nothing is stored past the caches.
+void choose(CopyChoices& choices, CopyCase where, Method method) {
+    for (const Reuse reuse : {Reuse::soon, Reuse::never}) {
+        where.reuse = reuse;
+        choices.set(where, method);
+        if (where.size != SizeClass::last_level) continue;
+        CopyCase beyond = where;
+        beyond.size = SizeClass::memory;
+        if (choices.method(beyond) != Method::streamed) choices.set(beyond, method);
+    }
+}
+
 } // namespace
 
 CopyChoices measure_copy_kernels(double budget_seconds) {
@@ -191,15 +204,7 @@ CopyChoices measure_copy_kernels(double budget_seconds) {
                     where.reuse = Reuse::soon;
                     const auto method = fastest(where, sample, choices.method(where), a.data(), b.data(), slice);
                     if (!method) continue;
-                    for (const Reuse reuse : {Reuse::soon, Reuse::never}) {
-                        where.reuse = reuse;
-                        where.size = size;
-                        choices.set(where, *method);
-                        if (size != SizeClass::last_level) continue;
-                        where.size = SizeClass::memory;
-                        if (choices.method(where) != Method::streamed) choices.set(where, *method);
-                    }
-                    where.size = size;
+                    choose(choices, where, *method);
                 }
             }
         }

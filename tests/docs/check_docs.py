@@ -364,6 +364,10 @@ FAULTS = [
 
 def self_test(root):
     right = True
+
+    def runs(check, copy):
+        return subprocess.run([sys.executable, __file__, check, "--root", copy], capture_output=True, text=True)
+
     for check, file, pattern, wrong in FAULTS:
         with tempfile.TemporaryDirectory() as scratch:
             copy = Path(scratch)
@@ -372,11 +376,16 @@ def self_test(root):
                 if entry.name != top:
                     (copy / entry.name).symlink_to(entry)
             (shutil.copytree if (root / top).is_dir() else shutil.copy)(root / top, copy / top)
+            before = runs(check, copy)
             text, changes = re.subn(pattern, wrong, (copy / file).read_text())
             (copy / file).write_text(text)
-            found = subprocess.run([sys.executable, __file__, check, "--root", copy], stdout=subprocess.DEVNULL)
-            if not changes or found.returncode != 1:
-                print(f"{check}: " + (f"does not find '{wrong.strip()}' in {file}" if changes else f"{file} has no '{pattern}'"))
+            after = runs(check, copy)
+            problem = (f"{file} has no '{pattern}'" if not changes
+                       else f"a copy without a fault does not pass: {before.stdout}{before.stderr}" if before.returncode != 0
+                       else f"does not find '{wrong.strip()}' in {file}" if after.returncode == 0
+                       else f"fails over '{wrong.strip()}' in {file}: {after.stderr}" if "Traceback" in after.stderr else None)
+            if problem:
+                print(f"{check}: {problem}")
                 right = False
     return right
 

@@ -6,6 +6,7 @@
 #include "support/mpi_test.hpp"
 #include "team/team_test.hpp"
 
+#include <lapwing/detail/layout_cursor.hpp>
 #include <lapwing/error.hpp>
 #include <lapwing/plan.hpp>
 #include <lapwing/runtime.hpp>
@@ -156,6 +157,53 @@ TEST_CASE("chunk buffers are reused, bounded, and missed by nobody when there ar
     runtime.close();
 }
 
+TEST_CASE("sieved gets manage with little memory, whatever the gaps") {
+    constexpr std::uint64_t bytes = 1 << 17;
+    // Small and large blocks, gaps that are fetched and some that are not, a block larger than all buffers.
+    Layout::Offsets offsets;
+    for (std::int64_t i = 0; i < 3000; ++i) offsets.push_back(i * 20 + i / 100 * 1500);
+    const Layout layouts[] = {Layout::strided(8000, 8, 16), Layout::indexed(offsets, 12),
+                              Layout::strided(9, 5000, 9000), Layout::strided(2, 40'000, 70'000),
+                              Layout::strided(300, 4, -400).shift(120'000)};
+    for (const char* const memory_of_chunks : {"4096", "8k", "64m"}) {
+        Runtime runtime{MPI_COMM_WORLD, Settings{{"LAPWING_CHUNK_MEMORY", memory_of_chunks}}};
+        Window window{runtime, bytes};
+        const Rank next = test::next(runtime);
+        const auto me = static_cast<std::uint64_t>(runtime.rank().value);
+        for (std::size_t i = 0; i < bytes; ++i) window.local()[i] = pattern(me, 7, i);
+        runtime.barrier();
+        const bool mapped = window.path(next) == Path::direct || window.path(next) == Path::self;
+        bool right = true;
+        for (const Layout& there : layouts) {
+            if (mapped) break;
+            const Layout spread = Layout::strided(there.bytes() / 4, 4, 8);
+            for (const Layout& here : {Layout::contiguous(there.bytes()), spread}) {
+                Bytes first(static_cast<std::size_t>(here.upper())), second = first, expected = first;
+                LayoutZip zip{there, here};
+                while (!zip.done()) {
+                    const BlockPair pair = zip.next();
+                    for (std::uint64_t k = 0; k < pair.bytes; ++k)
+                        expected[static_cast<std::size_t>(pair.target) + k] = pattern(
+                            static_cast<std::uint64_t>(next.value), 7, static_cast<std::uint64_t>(pair.source) + k);
+                }
+                Plan plan = Plan::get(window, next, Offset{0}, there, here, {.strategy = Strategy::sieved});
+                INFO(plan.explain());
+                CHECK(plan.strategy() == Strategy::sieved);
+                Completion one = plan.start(first.data());
+                Completion two = plan.start(second.data()); // which may find no buffers
+                two.wait();
+                one.wait();
+                right = right && first == expected && second == expected;
+                CHECK(right);
+            }
+        }
+        CHECK(test::agree(runtime, right));
+        runtime.barrier();
+        window.close();
+        runtime.close();
+    }
+}
+
 TEST_CASE("small puts that travel as messages are measured as messages") {
     Runtime runtime{
         MPI_COMM_WORLD,
@@ -248,6 +296,11 @@ TEST_CASE("plans refuse layouts that do not fit, and say why") {
     if (window.path(next) == Path::rma || window.path(next) == Path::service)
         CHECK_THAT(put(hundred, Offset{0}, hundred, {.strategy = Strategy::direct_copy}),
                    test::says({"direct-copy", "leave the strategy open"}));
+    CHECK_THAT(put(hundred, Offset{0}, hundred, {.strategy = Strategy::sieved}), test::says({"sieved", "for gets"}));
+    CHECK_THAT(test::message_of<UsageError>([&] {
+                   (void)Plan::get(window, runtime.rank(), Offset{0}, hundred, hundred, {.strategy = Strategy::sieved});
+               }),
+               test::says({"sieved", "not mapped here"}));
     if constexpr (assertion_level >= 2)
         CHECK_THAT(put(hundred, Offset{0}, Layout::strided(10, 10, 5)), test::says({"overlap"}));
 

@@ -92,7 +92,7 @@ public:
     }
 
     /// Whether so many neighbours in a row lie one after another that a run of them is worth being entered.
-    [[nodiscard]] bool has_rows() const noexcept { return dimensions_[N - 1].run >= 8; }
+    [[nodiscard]] bool has_rows() const noexcept { return dimensions_[N - 1].run >= worth_a_run; }
     /// An element that find() has found, with its neighbours in the row; `element_bytes` each. Only if has_rows().
     [[nodiscard]] window::HotPageElement<N> with_neighbours(const Index<N>& index, const Place& place,
                                                             std::uint64_t element_bytes) const noexcept {
@@ -107,6 +107,8 @@ public:
     }
 
 private:
+    static constexpr std::uint64_t worth_a_run = 8; ///< to enter one takes as long as a few hits without it
+
     using Dealing = distribution::Dealing;
     struct Dimension {
         std::uint64_t extent = 0;
