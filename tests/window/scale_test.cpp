@@ -263,7 +263,7 @@ void print_tables(std::FILE* file, const Results* most) {
     fmt::print(file, "\n| a rank keeps | bytes |\n|---|---|\n");
     const auto keeps = [&](const char* what, long bytes) { fmt::print(file, "| {} | {} |\n", what, bytes); };
     keeps("for each rank of the team", growth(hundred(), thousand(), start_up));
-    keeps("... where the ranks of a node are no run of numbers", growth_where_dealt());
+    keeps("... where the ranks of a node are not numbered consecutively", growth_where_dealt());
     keeps("for each rank of the team and window", growth(hundred(), thousand(), creation));
     keeps("... whose parts differ in size", growth(hundred(), thousand(), uneven_creation));
     keeps("for each rank that it has exchanged packets with, about", bytes_of_peer(thousand()));

@@ -80,8 +80,10 @@ int main(void) {
     FAILS(LAPWING_ERR_USAGE, "'memory'", lapwing_plan_execute(get, NULL));
     FAILS(LAPWING_ERR_RANGE, "248", lapwing_plan_create_put(window, next, 0, there, shorter, NULL, &copy));
     FAILS(LAPWING_ERR_RANGE, "4096", lapwing_plan_create_put(window, next, 4000, there, here, NULL, &copy));
-    options.strategy = 7;
-    FAILS(LAPWING_ERR_RANGE, "'options.strategy' is 7",
+    options.strategy = LAPWING_STRATEGY_SIEVED;
+    FAILS(LAPWING_ERR_USAGE, "for gets", lapwing_plan_create_put(window, next, 0, there, here, &options, &copy));
+    options.strategy = 8;
+    FAILS(LAPWING_ERR_RANGE, "'options.strategy' is 8",
           lapwing_plan_create_put(window, next, 0, there, here, &options, &copy));
     FAILS(LAPWING_ERR_USAGE, "'plan'", lapwing_plan_create_put(window, next, 0, there, here, NULL, NULL));
     FAILS(LAPWING_ERR_USAGE, "the production is a null pointer", lapwing_production_finish(&production));
