@@ -156,7 +156,9 @@ double predict_owner_packed(const TransferShape& shape, const Chunks& chunks, st
 
 double predict_sieved(const TransferShape& shape, const Chunks& chunks, std::uint64_t slots,
                       const model::TransferModel& transfers, const model::CopyModel& copies) {
-    return simulate(shape, chunks, std::clamp<std::uint64_t>(slots, 1, most_slots), {shape, transfers, nullptr, true},
+    constexpr double a_block = 5e-9; // to find out which range it is in
+    return static_cast<double>(shape.remote.blocks) * a_block +
+           simulate(shape, chunks, std::clamp<std::uint64_t>(slots, 1, most_slots), {shape, transfers, nullptr, true},
                     copies);
 }
 
