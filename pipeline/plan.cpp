@@ -184,9 +184,9 @@ void PlanState::refresh() {
     if (now == version) return;
     version = now;
     // Where messages pack, what lies between the blocks need not travel.
-    const bool sieved = options.strategy == Strategy::sieved ||
-                        (options.strategy == Strategy::automatic && path == Path::rma && shape.remote.blocks > 1);
-    if (sieved && direction == Direction::get && !is_mapped(path))
+    const bool may_be_sieved = options.strategy == Strategy::automatic && path == Path::rma &&
+                               direction == Direction::get && shape.remote.blocks > 1;
+    if (may_be_sieved || options.strategy == Strategy::sieved)
         shape.sieve = sieve_for(remote, costs.transfers(path, direction, shape.bytes));
     decision = decisions.decide(costs, shape, options);
 }

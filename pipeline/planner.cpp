@@ -442,9 +442,6 @@ std::optional<Candidate> sieved(const Inputs& in) {
     Candidate best{.strategy = Strategy::sieved};
     const double expansion = std::max(1.0, shape.sieve.bytes / static_cast<double>(shape.bytes));
     const std::uint64_t memory = in.memory();
-    const auto data_of = [&](std::uint64_t room) {
-        return std::max<std::uint64_t>(1, static_cast<std::uint64_t>(static_cast<double>(room) / expansion));
-    };
     // Ranges of a chunk begin aligned, and not all of it is as dense as what was looked at.
     const auto consider = [&](std::uint64_t data) {
         const double ranges = shape.sieve.operations * static_cast<double>(data) / static_cast<double>(shape.bytes) + 1;
@@ -455,7 +452,8 @@ std::optional<Candidate> sieved(const Inputs& in) {
         const std::uint64_t slots = std::clamp<std::uint64_t>(memory / room, 1, most_slots);
         best.improve(chunks, slots, predict_sieved(shape, chunks, slots, in.transfers, in.copies), room);
     };
-    const std::uint64_t most = std::min(shape.bytes, in.largest_chunk(data_of(memory)));
+    const auto most_data = static_cast<std::uint64_t>(static_cast<double>(memory) / expansion);
+    const std::uint64_t most = std::min(shape.bytes, in.largest_chunk(std::max<std::uint64_t>(1, most_data)));
     consider(in.options.first_chunk != 0 ? std::min(in.options.first_chunk, most) : most);
     if (in.options.first_chunk != 0) return best;
     for (std::uint64_t size = smallest_chunk; size < most; size *= 2)
@@ -505,10 +503,8 @@ const Candidate& cheapest(const Inputs& in, const Candidates& candidates, Strate
         if (wanted != Strategy::automatic && candidate.strategy != wanted) continue;
         if (best == nullptr || weighted(in, candidate) < weighted(in, *best)) best = &candidate;
     }
-    return best != nullptr
-               ? *best
-               : candidates
-                     .front(); // copied directly where nothing is mapped, which the plan refuses; or empty, and sieved
+    // Not there: what the plan refuses, a direct copy where nothing is mapped; or a sieve of nothing.
+    return best != nullptr ? *best : candidates.front();
 }
 
 /// Seconds that a candidate would take if nothing had to be copied.

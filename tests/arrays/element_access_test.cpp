@@ -141,36 +141,30 @@ void check_own_box(test::Random& random) {
     }
 }
 
+/// `check` of arrays of 1 to 4 dimensions, many times.
+template <class Check>
+void in_all_dimensions(unsigned seed, Check check) {
+    test::Random random{seed};
+    for (int round = 0; round < 60; ++round) {
+        check.template operator()<1>(random);
+        check.template operator()<2>(random);
+        check.template operator()<3>(random);
+        check.template operator()<4>(random);
+    }
+}
+
 } // namespace
 
 TEST_CASE("a node neighbour's element is found where the map puts it") {
-    test::Random random{41};
-    for (int round = 0; round < 60; ++round) {
-        check_node_elements<1>(random);
-        check_node_elements<2>(random);
-        check_node_elements<3>(random);
-        check_node_elements<4>(random);
-    }
+    in_all_dimensions(41, []<std::size_t N>(test::Random& random) { check_node_elements<N>(random); });
 }
 
 TEST_CASE("an element of another node is found where the map puts it, with its neighbours in the row") {
-    test::Random random{43};
-    for (int round = 0; round < 60; ++round) {
-        check_remote_elements<1>(random);
-        check_remote_elements<2>(random);
-        check_remote_elements<3>(random);
-        check_remote_elements<4>(random);
-    }
+    in_all_dimensions(43, []<std::size_t N>(test::Random& random) { check_remote_elements<N>(random); });
 }
 
 TEST_CASE("an own box holds what the map puts at the rank, at its place") {
-    test::Random random{42};
-    for (int round = 0; round < 60; ++round) {
-        check_own_box<1>(random);
-        check_own_box<2>(random);
-        check_own_box<3>(random);
-        check_own_box<4>(random);
-    }
+    in_all_dimensions(42, []<std::size_t N>(test::Random& random) { check_own_box<N>(random); });
 }
 
 TEST_CASE("boxes and neighbours of arrays beyond 2^32 elements a dimension") {
@@ -193,6 +187,18 @@ TEST_CASE("boxes and neighbours of arrays beyond 2^32 elements a dimension") {
     REQUIRE_FALSE(box.holds({rows, 1}));
     REQUIRE_FALSE(box.holds({4, 1}));
     REQUIRE_FALSE(box.holds({std::numeric_limits<std::int64_t>::min(), 1}));
+}
+
+TEST_CASE("of single indices that are dealt to ranks of other nodes, too, a node's own are found") {
+    const Node some{4, 1, 2};
+    const BlockCyclicMap<1> blocks = Block{}.map(Extents<1>{100}, 4);
+    const BlockCyclicMap<1> dealt = Cyclic{}.map(Extents<1>{100}, 4);
+    REQUIRE(detail::arrays::NodeElements<1>{blocks, some.map, 8}.find<std::int64_t>({30}) != nullptr);
+    const detail::arrays::NodeElements<1> elements{dealt, some.map, 8};
+    REQUIRE(elements.find<std::int64_t>({1}) == some.expected(dealt.locate({1})));
+    REQUIRE(elements.find<std::int64_t>({98}) == some.expected(dealt.locate({98})));
+    REQUIRE(elements.find<std::int64_t>({0}) == nullptr);
+    REQUIRE(elements.find<std::int64_t>({99}) == nullptr);
 }
 
 TEST_CASE("maps and nodes that are not served find nothing, so that the general way is taken") {

@@ -56,11 +56,11 @@ Bytes moved(const Bytes& source, Blocks from, Blocks to) {
 constexpr std::array strategies{Strategy::automatic, Strategy::full_pack, Strategy::superpipeline,
                                 Strategy::owner_packed};
 
-bool is_mapped(Path path) { return path == Path::direct || path == Path::self; }
-
 /// What there is of it on this path.
 PlanOptions forced(Strategy strategy, Path path) {
-    return {.strategy = is_mapped(path) && strategy == Strategy::owner_packed ? Strategy::fixed_pipeline : strategy};
+    return {.strategy = detail::pipeline::is_mapped(path) && strategy == Strategy::owner_packed
+                            ? Strategy::fixed_pipeline
+                            : strategy};
 }
 
 } // namespace
@@ -115,7 +115,7 @@ TEST_CASE("a flush or a barrier completes transfers that have been started, whol
         runtime.barrier();
         started.wait();
         Bytes back(extent, std::byte{0xEE});
-        const bool sieved = strategy == Strategy::full_pack && !is_mapped(window.path(next));
+        const bool sieved = strategy == Strategy::full_pack && !detail::pipeline::is_mapped(window.path(next));
         Plan get = Plan::get(window, next, Offset{0}, there.layout(), here.layout(),
                              sieved ? PlanOptions{.strategy = Strategy::sieved} : options);
         Completion coming = get.start(back.data());

@@ -172,7 +172,7 @@ TEST_CASE("sieved gets manage with little memory, whatever the gaps") {
         const auto me = static_cast<std::uint64_t>(runtime.rank().value);
         for (std::size_t i = 0; i < bytes; ++i) window.local()[i] = pattern(me, 7, i);
         runtime.barrier();
-        const bool mapped = window.path(next) == Path::direct || window.path(next) == Path::self;
+        const bool mapped = detail::pipeline::is_mapped(window.path(next));
         bool right = true;
         for (const Layout& there : layouts) {
             if (mapped) break;

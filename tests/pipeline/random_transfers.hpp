@@ -1,6 +1,7 @@
 #pragma once
 
 #include "datatype/random_layout.hpp"
+#include "pipeline/planner.hpp"
 
 #include <lapwing/plan.hpp>
 
@@ -77,7 +78,7 @@ inline lapwing::PlanOptions random_options(RandomLayouts& random, lapwing::Path 
                         .growth = 1 + static_cast<double>(random.size(0, 20)) / 10,
                         .largest_chunk = random.size(1, 1000)};
     if (random.number(0, 1) == 0) options = {.strategy = options.strategy}; // chunks by the cost model
-    const bool mapped = path == Path::direct || path == Path::self;
+    const bool mapped = lapwing::detail::pipeline::is_mapped(path);
     if (options.strategy == Strategy::direct_copy && !mapped) options.strategy = Strategy::superpipeline;
     if (options.strategy == Strategy::owner_packed && mapped) options.strategy = Strategy::fixed_pipeline;
     return options;
@@ -86,7 +87,7 @@ inline lapwing::PlanOptions random_options(RandomLayouts& random, lapwing::Path 
 /// For gets, which may be sieved, too.
 inline lapwing::PlanOptions random_get_options(RandomLayouts& random, lapwing::Path path) {
     lapwing::PlanOptions options = random_options(random, path);
-    if (path != lapwing::Path::direct && path != lapwing::Path::self && random.number(0, 3) == 0)
+    if (!lapwing::detail::pipeline::is_mapped(path) && random.number(0, 3) == 0)
         options.strategy = lapwing::Strategy::sieved;
     return options;
 }

@@ -1,6 +1,7 @@
 // A plan that has been executed allocates nothing when it is executed again, on any path, by any strategy, by either
 // thread.
 #include "pipeline/chunk_pool.hpp"
+#include "pipeline/planner.hpp"
 #include "support/allocations.hpp"
 #include "support/catch.hpp"
 #include "support/mpi_test.hpp"
@@ -34,7 +35,7 @@ TEST_CASE("executing a plan again allocates nothing") {
     const Layout column = Layout::strided(blocks, 12, 24);
     const Layout listed = Layout::indexed(offsets, 12);
     const Layout packed = Layout::contiguous(column.bytes());
-    const bool mapped = path == Path::direct || path == Path::self;
+    const bool mapped = detail::pipeline::is_mapped(path);
     for (const Strategy strategy : {Strategy::full_pack, Strategy::fixed_pipeline, Strategy::superpipeline,
                                     Strategy::owner_packed, Strategy::sieved}) {
         const bool sieved = strategy == Strategy::sieved;
