@@ -66,17 +66,21 @@ namespace {
     return text.str();
 }
 
-/// By its name, unless the command line says that all but what is linked are.
-[[nodiscard]] bool is_source(const std::string& name, bool all) {
-    const fs::path extension = fs::path{name}.extension();
-    if (all) return extension != ".o" && extension != ".a" && name.find(".so") == name.npos;
-    return extension == ".upc" || extension == ".c" || extension == ".i" || extension == ".h";
+/// C++ and assembly, which Clang compiles by itself.
+[[nodiscard]] bool is_of_clang(const Input& input) {
+    static constexpr std::array<std::string_view, 8> extensions{".cc", ".cpp", ".cxx", ".c++", ".C", ".s", ".S", ".sx"};
+    return input.language == Input::Language::of_clang ||
+           (input.language == Input::Language::by_name &&
+            std::ranges::find(extensions, fs::path{input.name}.extension().string()) != extensions.end());
 }
 
-/// C++ and assembly, which Clang compiles by itself.
-[[nodiscard]] bool is_of_clang(const std::string& name) {
-    static constexpr std::array<std::string_view, 8> extensions{".cc", ".cpp", ".cxx", ".c++", ".C", ".s", ".S", ".sx"};
-    return std::ranges::find(extensions, fs::path{name}.extension().string()) != extensions.end();
+/// By its name, unless -x says what it is; also after -x, objects and libraries are none.
+[[nodiscard]] bool is_source(const Input& input) {
+    const fs::path extension = fs::path{input.name}.extension();
+    if (input.language != Input::Language::by_name)
+        return extension != ".o" && extension != ".a" && input.name.find(".so") == input.name.npos;
+    return is_of_clang(input) || extension == ".upc" || extension == ".c" || extension == ".i" || extension == ".h" ||
+           input.name == "-";
 }
 
 } // namespace
@@ -136,6 +140,16 @@ int Driver::command(const std::vector<std::string>& words, const std::string& ou
     return run(words, output);
 }
 
+/// Those of UPC, also of sources in C that are not UPC: what they choose by them is the same in both.
+void Driver::add_macros(std::vector<std::string>& words) const {
+    words.insert(words.end(), {"-D__UPC__=1", "-D__UPC_VERSION__=201311L", "-D__LAPWING_UPC__=1",
+                               "-DUPC_MAX_BLOCK_SIZE=2147483647"});
+    for (const char* const library : {"COLLECTIVE", "TICK", "ATOMIC", "CASTABLE", "NB"})
+        words.push_back(std::string{"-D__UPC_"} + library + "__=1");
+    words.insert(words.end(), {"-D__UPC_IO__=2", "-D__UPC_PUPC__=1"});
+    words.emplace_back(options_.threads > 0 ? "-D__UPC_STATIC_THREADS__=1" : "-D__UPC_DYNAMIC_THREADS__=1");
+}
+
 /// A command of Clang's preprocessor.
 bool Driver::run_preprocessor(const std::vector<std::string>& words, const std::string& to) {
     // With what else it is to write it runs by itself.
@@ -180,28 +194,28 @@ std::vector<std::string> Driver::dependencies(const std::string& source) const {
     const bool beside = has("-MD") || has("-MMD");
     if (!beside || options_.until == Options::Until::preprocess) return words;
     fs::path object = fs::path{source}.stem().string() + ".o", file = object;
-    if (!options_.output.empty() && options_.inputs.size() == 1) file = options_.output;
+    if (!options_.output.empty() && sources() == 1) file = options_.output;
     if (options_.until == Options::Until::compile) object = file;
     if (!has("-MF")) words.insert(words.end(), {"-MF", file.replace_extension(".d").string()});
     if (!has("-MT") && !has("-MQ")) words.insert(words.end(), {"-MQ", object.string()});
     return words;
 }
 
-bool Driver::preprocess(const std::string& source, const std::string& to) {
+bool Driver::preprocess(const Input& source, const std::string& to) {
     std::vector<std::string> words{configuration_.value("clang"), "-E", "-x", "c", "-std=" + options_.standard};
-    words.insert(words.end(), {"-D__UPC__=1", "-D__UPC_VERSION__=201311L", "-D__LAPWING_UPC__=1",
-                               "-DUPC_MAX_BLOCK_SIZE=2147483647"});
-    for (const char* const library : {"COLLECTIVE", "TICK", "ATOMIC", "CASTABLE", "NB"})
-        words.push_back(std::string{"-D__UPC_"} + library + "__=1");
-    words.insert(words.end(), {"-D__UPC_IO__=2", "-D__UPC_PUPC__=1"});
-    if (options_.threads > 0)
-        words.insert(words.end(), {"-D__UPC_STATIC_THREADS__=1", "-DTHREADS=" + std::to_string(options_.threads)});
-    else words.emplace_back("-D__UPC_DYNAMIC_THREADS__=1");
-    // The prelude has declared these.
-    for (const char* const header : {"", "ATOMIC_", "COLLECTIVE_", "POINTER_", "RECORDING_", "TYPES_", "INLINE_"})
-        words.push_back(std::string{"-DLAPWING_UPC_"} + header + "H");
+    if (is_of_clang(source)) {
+        words = {configuration_.value("clang"), "-E"};
+        if (!source.clang_name.empty()) words.insert(words.end(), {"-x", source.clang_name});
+    }
+    if (source.language != Input::Language::c && !is_of_clang(source)) {
+        add_macros(words);
+        if (options_.threads > 0) words.push_back("-DTHREADS=" + std::to_string(options_.threads));
+        // The prelude has declared these.
+        for (const char* const header : {"", "ATOMIC_", "COLLECTIVE_", "POINTER_", "RECORDING_", "TYPES_", "INLINE_"})
+            words.push_back(std::string{"-DLAPWING_UPC_"} + header + "H");
+    }
     words.insert(words.end(), options_.preprocessor.begin(), options_.preprocessor.end());
-    for (const std::string& word : dependencies(source)) words.push_back(word);
+    for (const std::string& word : dependencies(source.name)) words.push_back(word);
     if (options_.until == Options::Until::preprocess)
         words.insert(words.end(), options_.preprocesses_alone.begin(), options_.preprocesses_alone.end());
     for (const std::string& word : options_.compiler)
@@ -210,22 +224,18 @@ bool Driver::preprocess(const std::string& source, const std::string& to) {
     for (const std::string& word : options_.warnings)
         if (word == "-w") words.push_back(word);
     for (const std::string& word : includes()) words.push_back(word);
-    words.push_back(source);
+    words.push_back(source.name);
     return run_preprocessor(words, to);
 }
 
-bool Driver::compile(const std::string& source, bool translated, const std::string& to) {
+bool Driver::compile(const Input& source, bool translated, const std::string& to) {
     std::vector<std::string> words{configuration_.value("clang"), "-fcommon"};
     const bool of_clang = is_of_clang(source);
     words.push_back(of_clang ? "-Qunused-arguments" : "-std=" + options_.standard);
     // The program's send, index or select are not those of the libraries that it is linked with, unless it asks for
     // that.
-    const auto exports = [](const std::string& word) {
-        return word == "-rdynamic" || word == "-Wl,-E" || word.find("export-dynamic") != word.npos;
-    };
-    if (std::none_of(options_.linker.begin(), options_.linker.end(), exports) &&
-        std::none_of(options_.compiler.begin(), options_.compiler.end(), exports))
-        words.emplace_back("-fvisibility=hidden");
+    const bool exports = linker_is_told("-rdynamic") || linker_is_told("-Wl,-E") || linker_is_told("export-dynamic");
+    if (!exports) words.emplace_back("-fvisibility=hidden");
     words.insert(words.end(), not_of_library_.begin(), not_of_library_.end());
     if (translated) {
         // With lines, so that errors of the running program can name their place; -g… among the options comes later.
@@ -235,16 +245,19 @@ bool Driver::compile(const std::string& source, bool translated, const std::stri
                                       "incompatible-function-pointer-types", "return-type"})
             words.push_back(std::string{"-Wno-error="} + old);
     } else {
+        if (!of_clang && source.language != Input::Language::c) add_macros(words);
         words.insert(words.end(), options_.preprocessor.begin(), options_.preprocessor.end());
         words.insert(words.end(), options_.warnings.begin(), options_.warnings.end());
         if (!of_clang) words.emplace_back("-Wno-unknown-pragmas"); // #pragma upc c_code
         for (const std::string& word : includes()) words.push_back(word);
         if (of_clang)
-            for (const std::string& word : dependencies(source)) words.push_back(word);
+            for (const std::string& word : dependencies(source.name)) words.push_back(word);
+        if (!of_clang || !source.clang_name.empty())
+            words.insert(words.end(), {"-x", of_clang ? source.clang_name : "c"});
     }
     words.insert(words.end(), options_.compiler.begin(), options_.compiler.end());
-    if (std::find(words.begin(), words.end(), "-S") == words.end()) words.emplace_back("-c");
-    words.insert(words.end(), {source, "-o", to});
+    if (options_.until == Options::Until::check) words.insert(words.end(), {"-fsyntax-only", source.name});
+    else words.insert(words.end(), {options_.assembly ? "-S" : "-c", source.name, "-o", to});
     return command(words) == 0;
 }
 
@@ -263,36 +276,64 @@ bool Driver::translate_file(const std::string& source, const std::string& prepro
     return static_cast<bool>(stream);
 }
 
-std::string Driver::object_of(const std::string& input) {
+std::string Driver::standard_input() {
+    const std::string file = (directory_ / "stdin.c").string();
+    std::ofstream{file, std::ios::binary} << "# 1 \"<stdin>\"\n" << std::cin.rdbuf();
+    // Beside the file in which it is kept there is nothing that it includes.
+    options_.preprocessor.insert(options_.preprocessor.begin(), "-I.");
+    return file;
+}
+
+std::ptrdiff_t Driver::sources() const {
+    return std::count_if(options_.inputs.begin(), options_.inputs.end(),
+                         [](const Input& input) { return input.language != Input::Language::for_linker; });
+}
+
+bool Driver::linker_is_told(std::string_view option) const {
+    const auto has = [&](const std::string& word) { return word.find(option) != word.npos; };
+    return std::any_of(options_.linker.begin(), options_.linker.end(), has) ||
+           std::any_of(options_.compiler.begin(), options_.compiler.end(), has) ||
+           std::any_of(options_.inputs.begin(), options_.inputs.end(), [&](const Input& input) {
+               return input.language == Input::Language::for_linker && has(input.name);
+           });
+}
+
+std::string Driver::object_of(Input input) {
     ++files_;
-    const bool links = options_.until == Options::Until::link, of_clang = !options_.all_are_upc && is_of_clang(input);
-    const bool source = of_clang || is_source(input, options_.all_are_upc);
-    if (!source && links) return input;
-    if (!fs::exists(input)) {
-        std::cerr << "lapwing-upcc: " << input << ": there is no such file\n";
+    using Language = Input::Language;
+    const bool links = options_.until == Options::Until::link, of_clang = is_of_clang(input);
+    if (!is_source(input) && links) return input.name;
+    const std::string shown = input.name == "-" ? "<stdin>" : input.name;
+    if (input.name == "-") {
+        if (input.language == Language::by_name && options_.until != Options::Until::preprocess)
+            throw BadOption{"for standard input as a source, -x names its language, or -E only preprocesses it"};
+        input.name = standard_input();
+    } else if (!fs::exists(input.name)) {
+        std::cerr << "lapwing-upcc: " << input.name << ": there is no such file\n";
         return {};
     }
-    if (!source) {
-        std::cerr << "lapwing-upcc: " << input << " is for the linker, and not used here\n";
-        return input;
+    if (!is_source(input)) {
+        std::cerr << "lapwing-upcc: " << input.name << " is for the linker, and not used here\n";
+        return input.name;
     }
-    const Progress progress{input, options_.progress};
+    const Progress progress{shown, options_.progress};
     const bool compiles = options_.until == Options::Until::compile;
-    const std::string object =
-        compiles ? (options_.output.empty() ? fs::path{input}.stem().string() + ".o" : options_.output)
-                 : (directory_ / (std::to_string(files_) + ".o")).string();
-    if (of_clang && (compiles || links)) {
-        not_of_library_.clear();
-        return compile(input, false, object) ? object : "";
-    }
-    const bool is_preprocessed = fs::path{input}.extension() == ".i";
-    const std::string preprocessed = is_preprocessed ? input : temporary(input, ".i");
+    const char* const suffix = options_.assembly ? ".s" : ".o";
+    const std::string stem = shown == "<stdin>" ? "-" : fs::path{input.name}.stem().string();
+    const std::string object = compiles ? (options_.output.empty() ? stem + suffix : options_.output)
+                                        : (directory_ / (std::to_string(files_) + ".o")).string();
     if (options_.until == Options::Until::preprocess) return preprocess(input, options_.output) ? "-" : "";
+    not_of_library_.clear();
+    const auto compiled_by_clang = [&] { return compile(input, false, object) ? object : std::string{}; };
+    if (of_clang) return options_.until == Options::Until::translate ? "-" : compiled_by_clang();
+    const bool is_preprocessed = fs::path{input.name}.extension() == ".i";
+    const std::string preprocessed = is_preprocessed ? input.name : temporary(input.name, ".i");
     if (!is_preprocessed && !preprocess(input, preprocessed)) return {};
     // Berkeley's compiler declares its extensions without a header; types of libraries that are announced by a macro,
     // such as __UPC_ATOMIC__, are used before their headers are included.
-    if (const std::vector<std::string> missed =
-            is_preprocessed ? std::vector<std::string>{} : headers_missed(contents(preprocessed));
+    if (const std::vector<std::string> missed = is_preprocessed || input.language == Language::c
+                                                    ? std::vector<std::string>{}
+                                                    : headers_missed(contents(preprocessed));
         !missed.empty()) {
         const std::vector<std::string> before = options_.preprocessor;
         std::vector<std::string> early{"-DLAPWING_UPCC_EARLY"};
@@ -303,19 +344,17 @@ std::string Driver::object_of(const std::string& input) {
         options_.preprocessor = before;
         if (!good) return {};
     }
-    not_of_library_.clear();
     for (const std::string& name : library_names_taken(contents(preprocessed)))
         not_of_library_.push_back("-fno-builtin-" + name);
-    const bool upc = options_.all_are_upc || fs::path{input}.extension() != ".c" || is_upc(contents(preprocessed));
-    if (!upc) return compile(input, false, object) ? object : "";
+    const bool may_be_c = fs::path{input.name}.extension() == ".c" && input.language == Language::by_name;
+    if (input.language == Language::c || (may_be_c && !is_upc(contents(preprocessed)))) return compiled_by_clang();
     const bool stops = options_.until == Options::Until::translate;
     const std::string translated =
-        stops ? (options_.output.empty() ? fs::path{input}.stem().string() + ".trans.i" : options_.output)
-              : temporary(input, ".trans.i");
-    if (!translate_file(input, preprocessed, translated)) return {};
-    if (stops) return translated;
-    if (compile(translated, true, object)) return object;
-    std::cerr << "lapwing-upcc: " << input
+        stops ? (options_.output.empty() ? stem + ".trans.i" : options_.output) : temporary(input.name, ".trans.i");
+    if (!translate_file(shown, preprocessed, translated)) return {};
+    if (stops || options_.until == Options::Until::check) return translated;
+    if (compile({translated}, true, object)) return object;
+    std::cerr << "lapwing-upcc: " << shown
               << ": the C that it was translated to does not compile, which is an error in lapwing-upcc; --save-temps "
                  "keeps it\n";
     return {};
@@ -348,6 +387,12 @@ bool Driver::keep_apart_from_c_library(std::vector<std::string>& objects) {
 }
 
 bool Driver::link(std::vector<std::string> objects) {
+    if (options_.relocatable) {
+        std::vector<std::string> words{configuration_.value("clang"), "-r"};
+        words.insert(words.end(), objects.begin(), objects.end());
+        words.insert(words.end(), {"-o", options_.output.empty() ? "a.out" : options_.output});
+        return command(words) == 0;
+    }
     if (!keep_apart_from_c_library(objects)) return false;
     std::vector<std::string> words{configuration_.value("clang")};
     words.insert(words.end(), options_.compiler.begin(), options_.compiler.end());
@@ -369,11 +414,11 @@ bool Driver::link(std::vector<std::string> objects) {
 
 int Driver::work() {
     std::vector<std::string> objects;
-    if (options_.until != Options::Until::link && !options_.output.empty() && options_.inputs.size() > 1)
+    if (options_.until != Options::Until::link && !options_.output.empty() && sources() > 1)
         throw BadOption{"-o names one file, and there are several sources; leave out -o, or compile them one by one"};
     bool good = true;
-    for (const std::string& input : options_.inputs) {
-        const std::string object = input[0] == '-' ? input : object_of(input);
+    for (const Input& input : options_.inputs) {
+        const std::string object = input.language == Input::Language::for_linker ? input.name : object_of(input);
         good = good && !object.empty();
         objects.push_back(object);
     }

@@ -2,9 +2,11 @@
 
 #include "options.hpp"
 
+#include <cstddef>
 #include <filesystem>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace upcc {
@@ -33,10 +35,11 @@ public:
 
 private:
     /// The object of a source, or the input itself if it is none; empty after an error.
-    [[nodiscard]] std::string object_of(const std::string& input);
+    [[nodiscard]] std::string object_of(Input input);
+    void add_macros(std::vector<std::string>& words) const;
     [[nodiscard]] bool run_preprocessor(const std::vector<std::string>& words, const std::string& to);
-    [[nodiscard]] bool preprocess(const std::string& source, const std::string& to);
-    [[nodiscard]] bool compile(const std::string& source, bool translated, const std::string& to);
+    [[nodiscard]] bool preprocess(const Input& source, const std::string& to);
+    [[nodiscard]] bool compile(const Input& source, bool translated, const std::string& to);
     [[nodiscard]] bool translate_file(const std::string& source, const std::string& preprocessed,
                                       const std::string& to);
     [[nodiscard]] bool link(std::vector<std::string> objects);
@@ -46,6 +49,10 @@ private:
     [[nodiscard]] std::string prelude();
     [[nodiscard]] std::string temporary(const std::string& source, const std::string& suffix);
     [[nodiscard]] std::vector<std::string> includes() const;
+    /// Standard input as a file, whose messages name <stdin>; empty after an error.
+    [[nodiscard]] std::string standard_input();
+    [[nodiscard]] std::ptrdiff_t sources() const; ///< how many files are not for the linker alone
+    [[nodiscard]] bool linker_is_told(std::string_view option) const;
     /// -M… for the preprocessor.
     [[nodiscard]] std::vector<std::string> dependencies(const std::string& source) const;
     [[nodiscard]] int command(const std::vector<std::string>& words, const std::string& output = {});

@@ -1,7 +1,10 @@
 #include "options.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <fstream>
+#include <iterator>
 #include <string_view>
 #include <utility>
 
@@ -28,16 +31,17 @@ UPC), .cc and the like, .s, .o, .a, .so.
   -fno-upc-merged-reads  the same of what such a loop reads again and again without writing it: it is read once
   -explain               tells what was done with each upc_forall and each loop that reads shared elements, or why not
   -W… -w                 warnings, of the UPC source
-  -l… -L… -Wl,… -s -static -rdynamic
+  -l… -L… -Wl,… -s -static -rdynamic -r
                          for the linker
+  -fsyntax-only          only finds errors
   -Wc,… -Wp,…            more options for the C compiler, the preprocessor
   -shared-heap=SIZE      the default of LAPWING_UPC_HEAP and LAPWING_UPC_LOCAL_HEAP: of each thread, with k, m or g;
                          without a unit in megabytes
-  -x upc                 all files are UPC
+  -x LANGUAGE            the files that follow are upc, c, or what else Clang knows; -x none: by their names
   -progress=SECONDS      names the source that is being worked on, each time so many seconds have passed; 5 by default,
                          0: never
   --save-temps           keeps FILE.i and FILE.trans.i beside the result
-  -v                     prints the commands
+  -v                     prints the commands; alone the version
   --version  --help
 Accepted without effect, for makefiles of other compilers: -network=… (Lapwing chooses by itself), -pthreads (a UPC
 thread is a process of MPI, and there are as many as lapwing-upcrun -n says), -lines, -uses-mpi, -norc, -q, -gupc,
@@ -51,9 +55,42 @@ namespace {
 
 [[nodiscard]] bool begins(std::string_view text, std::string_view with) { return text.substr(0, with.size()) == with; }
 
+/// The words of a file, which quotes and backslashes keep together as in a shell.
+[[nodiscard]] std::vector<std::string> words_of(const std::string& text) {
+    std::vector<std::string> words;
+    bool inside = false; // of a word
+    char quote = '\0';
+    for (std::size_t k = 0; k < text.size(); ++k) {
+        const char c = text[k];
+        if (quote == '\0' && (c == ' ' || (c >= '\t' && c <= '\r'))) {
+            inside = false;
+            continue;
+        }
+        if (!inside) words.emplace_back();
+        inside = true;
+        if (c == '\\' && quote != '\'' && k + 1 < text.size()) words.back() += text[++k];
+        else if (c == quote) quote = '\0';
+        else if (quote == '\0' && (c == '"' || c == '\'')) quote = c;
+        else words.back() += c;
+    }
+    return words;
+}
+
+/// As GCC has it, a word @FILE without such a file is itself.
+void expand(const std::vector<std::string>& words, int depth, std::vector<std::string>& to) {
+    constexpr int most_files_in_files = 100;
+    for (const std::string& word : words) {
+        std::ifstream file;
+        if (word.size() > 1 && word[0] == '@') file.open(word.substr(1), std::ios::binary);
+        if (!file.is_open()) to.push_back(word);
+        else if (depth == most_files_in_files) throw BadOption{word + " names itself, by itself or by other files"};
+        else expand(words_of({std::istreambuf_iterator<char>{file}, {}}), depth + 1, to);
+    }
+}
+
 class Reader {
 public:
-    explicit Reader(const std::vector<std::string>& arguments) : arguments_{arguments} {}
+    explicit Reader(std::vector<std::string> arguments) : arguments_{std::move(arguments)} {}
 
     [[nodiscard]] Options read() {
         for (at_ = 0; at_ < arguments_.size(); ++at_) one();
@@ -66,7 +103,9 @@ public:
         options_.optimisations.block_reads = optimises_ && !no_block_reads_;
         options_.optimisations.block_writes = optimises_ && !no_block_writes_;
         options_.optimisations.merged_reads = optimises_ && !no_merged_reads_;
-        if (options_.inputs.empty()) throw BadOption{"no files; lapwing-upcc --help"};
+        if (options_.assembly && options_.until == Options::Until::link) options_.until = Options::Until::compile;
+        if (options_.inputs.empty() && options_.verbose) options_.version = true;
+        else if (options_.inputs.empty()) throw BadOption{"no files; lapwing-upcc --help"};
         return options_;
     }
 
@@ -178,17 +217,33 @@ private:
             throw BadOption{"-shared: the shared objects of a shared library would not be made; link its objects, or "
                             "an archive of them, into the program"};
         // What configure scripts ask.
+        if (word == "-dumpfullversion") return options_.asks_clang = "-dumpversion", true;
         if (begins(word, "-print-") || begins(word, "--print-") || word == "-dumpmachine" || word == "-dumpversion")
             return options_.asks_clang = word, true;
-        if (word == "-x" || word == "-xupc" || word == "-xc" || word == "-xnone") {
-            const std::string language = value("-x");
-            if (language == "upc") options_.all_are_upc = true;
-            else if (language != "none" && language != "c")
-                throw BadOption{"-x " + language + ": only upc, c and none are known"};
-            return true;
-        }
+        if (begins(word, "-x")) return language(value("-x")), true;
         return accepted();
     }
+    /// Of the files that follow.
+    void language(const std::string& name) {
+        static constexpr std::array known{"c++", "assembler", "assembler-with-cpp", "cpp-output", "c++-cpp-output"};
+        next_ = {};
+        if (name == "upc") next_.language = Input::Language::upc;
+        else if (name == "c") next_.language = Input::Language::c;
+        else if (std::find(known.begin(), known.end(), name) != known.end()) {
+            next_.language = Input::Language::of_clang;
+            next_.clang_name = name;
+        } else if (name != "none")
+            throw BadOption{"-x " + name +
+                            ": the languages are upc, c, c++, assembler, assembler-with-cpp, cpp-output "
+                            "and c++-cpp-output, and none of them: by the names of the files"};
+    }
+    void input(const std::string& name) {
+        options_.inputs.push_back(next_);
+        options_.inputs.back().name = name;
+    }
+    /// What has its effect on the libraries and objects behind it.
+    void for_linker(const std::string& word) { options_.inputs.push_back({word, Input::Language::for_linker}); }
+
     [[nodiscard]] bool accepted() {
         static constexpr std::array with_value{"-network",    "-shared-heap-max", "-heap-offset", "-conf",
                                                "-opt-enable", "-opt-disable",     "-translator",  "-compress",
@@ -226,22 +281,20 @@ private:
     void one() {
         const std::string& word = arguments_[at_];
         if (word.empty()) return;
-        if (word[0] != '-' || word == "-") return options_.inputs.push_back(word);
+        if (word[0] != '-' || word == "-") return input(word);
         if (of_upcc()) return;
         if (word == "-c") options_.until = Options::Until::compile;
         else if (word == "-E") options_.until = Options::Until::preprocess;
         else if (word == "-trans" || word == "--trans") options_.until = Options::Until::translate;
-        else if (word == "-S") {
-            options_.until = Options::Until::compile;
-            options_.compiler.push_back(word);
-        } else if (begins(word, "-o")) options_.output = value("-o");
-        else if (begins(word, "-std=") || begins(word, "--std=")) options_.standard = word.substr(word.find('=') + 1);
+        else if (word == "-S") options_.assembly = true;
+        else if (word == "-fsyntax-only") options_.until = Options::Until::check;
+        else if (word == "-r") options_.relocatable = true;
+        else if (begins(word, "-o")) options_.output = value("-o");
+        else if (begins(word, "-std=") || begins(word, "--std=")) standard(word.substr(word.find('=') + 1));
         else if (word == "-ansi") options_.standard = "gnu89";
         else if (begins(word, "-D")) pass(options_.preprocessor, "-D");
         else if (begins(word, "-U")) pass(options_.preprocessor, "-U");
-        else if (word == "-include" || word == "-isystem" || word == "-iquote" || word == "-idirafter" ||
-                 word == "-imacros" || word == "-isysroot" || word == "-Xpreprocessor")
-            pass(options_.preprocessor, word);
+        else if (const std::string name = with_file(word); !name.empty()) pass(options_.preprocessor, name);
         else if (begins(word, "-I")) pass(options_.preprocessor, "-I");
         else if (begins(word, "-MF") || begins(word, "-MT") || begins(word, "-MQ"))
             pass(options_.dependencies, word.substr(0, 3));
@@ -259,27 +312,45 @@ private:
                                          {word.substr(4, comma - 4), "-MF", word.substr(comma + 1)});
         } else if (begins(word, "-Wp,")) split(word, options_.preprocessor);
         else if (begins(word, "-Wc,")) split(word, options_.compiler);
-        else if (begins(word, "-Wl,")) options_.linker.push_back(word);
+        else if (begins(word, "-Wl,")) for_linker(word);
         // The translated source is no standard C: as errors, the warnings of -pedantic would be about that.
         else if (word == "-pedantic-errors") options_.warnings.emplace_back("-pedantic");
         else if (begins(word, "-W") || word == "-w" || word == "-pedantic") options_.warnings.push_back(word);
-        else if (begins(word, "-l")) pass(options_.inputs, "-l");
+        else if (begins(word, "-l")) for_linker("-l" + value("-l"));
         else if (begins(word, "-L")) pass(options_.linker, "-L");
-        else if (word == "-Xlinker") pass(options_.linker, word);
+        else if (word == "-Xlinker") for_linker(word), for_linker(value(word));
+        else if (word == "-u" || word == "-z" || word == "-e") for_linker("-Wl," + word + "," + value(word));
         else if (begins(word, "-R")) options_.linker.push_back("-Wl,-rpath," + value("-R"));
         else if (word == "-s" || word == "-static" || word == "-rdynamic" || word == "-pie" || word == "-no-pie" ||
                  word == "-static-libgcc" || word == "-shared-libgcc" || word == "-static-libstdc++")
             options_.linker.push_back(word);
         else if (word == "-gstabs" || word == "-gstabs+") options_.compiler.emplace_back("-g");
-        else if (word == "--coverage") options_.compiler.push_back(word);
+        else if (word == "-Xclang" || word == "-Xassembler" || word == "--param" || word == "-target")
+            pass(options_.compiler, word);
+        else if (word == "--coverage" || begins(word, "--param=") || begins(word, "--target=") ||
+                 begins(word, "--gcc-toolchain=") || (begins(word, "-B") && word.size() > 2))
+            options_.compiler.push_back(word);
         else if (begins(word, "-O") || begins(word, "-g") || begins(word, "-f") || begins(word, "-m") ||
                  word == "-pthread" || word == "-pipe" || word == "-p" || word == "-pg")
             options_.compiler.push_back(word);
         else throw BadOption{"unknown option " + word + "; lapwing-upcc --help"};
     }
 
-    const std::vector<std::string>& arguments_;
+    /// The option of the preprocessor that a word is, with a file or a directory in it or in the next one.
+    [[nodiscard]] static std::string with_file(const std::string& word) {
+        for (const std::string name : {"-include", "-isystem", "-iquote", "-idirafter", "-imacros", "-isysroot"})
+            if (begins(word, name)) return name;
+        return word == "-Xpreprocessor" ? word : std::string{};
+    }
+    /// UPC is an extension of C of 1999; GNU's C of 1989 has what UPC's headers use of that.
+    void standard(const std::string& name) {
+        static constexpr std::array old{"c89", "c90", "gnu90", "iso9899:1990", "iso9899:199409"};
+        options_.standard = std::find(old.begin(), old.end(), name) != old.end() ? "gnu89" : name;
+    }
+
+    const std::vector<std::string> arguments_;
     std::size_t at_ = 0;
+    Input next_ = {}; ///< the language of the files that follow
     bool optimises_ = false;
     bool no_own_loops_ = false;
     bool no_block_reads_ = false;
@@ -290,6 +361,10 @@ private:
 
 } // namespace
 
-Options read_options(const std::vector<std::string>& arguments) { return Reader{arguments}.read(); }
+Options read_options(const std::vector<std::string>& arguments) {
+    std::vector<std::string> words;
+    expand(arguments, 0, words);
+    return Reader{std::move(words)}.read();
+}
 
 } // namespace upcc

@@ -14,8 +14,10 @@ bool preprocess(const std::vector<std::string>& command, const std::string& to) 
     for (const std::string& word : command) words.push_back(word.c_str());
     words.push_back("-Qunused-arguments"); // such as the -fsyntax-only of createInvocation
     CompilerInstance compiler;
-    std::shared_ptr<CompilerInvocation> invocation = createInvocation(words);
-    if (invocation == nullptr) return false;
+    CreateInvocationOptions options;
+    options.Diags = CompilerInstance::createDiagnostics(new DiagnosticOptions);
+    std::shared_ptr<CompilerInvocation> invocation = createInvocation(words, options);
+    if (invocation == nullptr || options.Diags->hasErrorOccurred()) return false;
     invocation->getFrontendOpts().OutputFile = to;
     invocation->getFrontendOpts().DisableFree = false; // more sources may follow
     compiler.setInvocation(std::move(invocation));

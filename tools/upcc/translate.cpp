@@ -159,8 +159,9 @@ private:
         options.push_back(std::string{"-Wno-error="} + old);
     options.insert(options.end(), translation.parser_options.begin(), translation.parser_options.end());
     // Caused by the translator itself, also with -Wall.
-    for (const char* const ours : {"ignored-attributes", "unknown-pragmas", "unused-value", "unused-comparison",
-                                   "comma", "deprecated-non-prototype", "pointer-to-int-cast", "int-to-pointer-cast"})
+    for (const char* const ours :
+         {"ignored-attributes", "unknown-pragmas", "unused-value", "unused-comparison", "comma",
+          "deprecated-non-prototype", "pointer-to-int-cast", "int-to-pointer-cast", "gnu-line-marker"})
         options.push_back(std::string{"-Wno-"} + ours);
     options.push_back("program.i");
     return options;
