@@ -16,6 +16,18 @@ constexpr const char* null_pointer = "((lapwing_upc_pointer){0, 0, 0})";
     return Types::is_shared(lvalue->getType());
 }
 
+/// A register variable or a member of one, whose address cannot be taken.
+[[nodiscard]] bool is_in_register(const Expr* lvalue) {
+    lvalue = lvalue->IgnoreParens();
+    while (const auto* const member = dyn_cast<MemberExpr>(lvalue)) {
+        if (member->isArrow()) return false;
+        lvalue = member->getBase()->IgnoreParens();
+    }
+    const auto* const name = dyn_cast<DeclRefExpr>(lvalue);
+    const auto* const variable = name != nullptr ? dyn_cast<VarDecl>(name->getDecl()) : nullptr;
+    return variable != nullptr && variable->getStorageClass() == SC_Register;
+}
+
 } // namespace
 
 bool Emitter::touches_shared(const Expr* expression) const {
@@ -155,9 +167,15 @@ std::string Emitter::binary(const BinaryOperator* operation) {
     const bool right_points = Types::points_to_shared(right->getType());
     if (operation->isAssignmentOp() && is_shared_place(left))
         return kind == BO_Assign ? put(left, expression(right)) : compound_assignment(operation);
-    if (left_points && (kind == BO_AddAssign || kind == BO_SubAssign))
-        return "({ lapwing_upc_pointer* lapwing_p = &(" + expression(left) +
-               "); *lapwing_p = " + plus("*lapwing_p", left, expression(right), kind == BO_SubAssign) + "; })";
+    if (left_points && (kind == BO_AddAssign || kind == BO_SubAssign)) {
+        const bool down = kind == BO_SubAssign;
+        if (is_in_register(left)) {
+            const std::string name = expression(left);
+            return "(" + name + " = " + plus(name, left, expression(right), down) + ")";
+        }
+        return "({ " + declare(left->getType(), "*lapwing_p") + " = &(" + expression(left) +
+               "); *lapwing_p = " + plus("*lapwing_p", left, expression(right), down) + "; })";
+    }
     if (kind == BO_Add && left_points) return plus(expression(left), left, expression(right));
     if (kind == BO_Add && right_points) return plus(expression(right), right, expression(left));
     if (kind == BO_Sub && left_points)
@@ -195,8 +213,13 @@ std::string Emitter::increment(const UnaryOperator* operation) {
                " lapwing_o = " + load(value, "lapwing_a", strict) + ", lapwing_n = " + next + "; (void)" +
                store(value, "lapwing_a", "lapwing_n", strict) + "; " + (before ? "lapwing_n" : "lapwing_o") + "; })";
     }
+    if (pointer && is_in_register(inner)) {
+        const std::string name = expression(inner);
+        return "({ lapwing_upc_pointer lapwing_o = " + name + "; " + name + " = " + next + "; " +
+               (before ? name : "lapwing_o") + "; })";
+    }
     if (pointer)
-        return "({ lapwing_upc_pointer* lapwing_p = &(" + expression(inner) +
+        return "({ " + declare(inner->getType(), "*lapwing_p") + " = &(" + expression(inner) +
                "), lapwing_o = *lapwing_p; *lapwing_p = " + next + "; " + (before ? "*lapwing_p" : "lapwing_o") +
                "; })";
     return plain(operation);

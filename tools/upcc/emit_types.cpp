@@ -41,7 +41,11 @@ std::string Emitter::function_declarator(const FunctionType* function, const std
 std::string Emitter::declare(QualType t, const std::string& name) {
     const std::string before = qualifiers(t);
     const Type* const here = t.getTypePtr();
-    if (types_.points_to_shared(t)) return before + "lapwing_upc_pointer " + name;
+    if (types_.points_to_shared(t)) {
+        // Also that of a typedef's type. A constant one is not: it may have its value only at the start.
+        const bool is_volatile = t.isVolatileQualified() && !t.isLocalVolatileQualified();
+        return before + (is_volatile ? "volatile " : "") + "lapwing_upc_pointer " + name;
+    }
     if (const auto* const definition = dyn_cast<TypedefType>(here))
         if (!types_.is_shared(t)) return before + definition->getDecl()->getName().str() + " " + name;
     if (const auto* const pointer = dyn_cast<PointerType>(here)) {
