@@ -114,8 +114,8 @@ void ArrayBase::begin_collective(std::string_view call, const char* what,
          .start = [&] { return start_of_text(fmt::format(".{}", call).c_str()); }});
 }
 
-void ArrayBase::end_collective(const char* call, const std::exception_ptr& failure, const char* outcome) const {
-    if (!team_->state().synchronisation().agreed_barrier(team::CollectiveCall::end_on_window, failure == nullptr))
+void ArrayBase::end_collective(const char* call, std::exception_ptr failure, const char* outcome) const {
+    if (!team_->state().synchronisation().agreed_barrier(team::CollectiveCall::end_on_window, failure))
         throw_failure(call, failure, outcome);
 }
 

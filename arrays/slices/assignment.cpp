@@ -164,7 +164,7 @@ public:
     /// Throws UsageError between start() and wait().
     void require_idle(const char* call) const;
     /// Collective: all ranks are done with what started as `start_number`, or throw what the first could not do.
-    void end(std::uint64_t start_number, const char* outcome, const std::exception_ptr& problem);
+    void end(std::uint64_t start_number, const char* outcome, std::exception_ptr& problem);
     void restore() noexcept;
     /// Collective where a distribution of a program's own takes part, which may be wrong on some ranks only: throws on
     /// all or on none. Elsewhere a problem is kept until the end, where all ranks throw.
@@ -378,7 +378,7 @@ void AssignmentState::restore() noexcept {
         if (item.movement != nullptr) item.movement->restore();
 }
 
-void AssignmentState::end(std::uint64_t start_number, const char* outcome, const std::exception_ptr& problem) {
+void AssignmentState::end(std::uint64_t start_number, const char* outcome, std::exception_ptr& problem) {
     Team& team = *teams.front();
     const team::CallArguments which{
         .number = static_cast<std::int64_t>(start_number),
@@ -389,8 +389,7 @@ void AssignmentState::end(std::uint64_t start_number, const char* outcome, const
     bool well = false;
     try {
         // First, so that ranks that wait for different assignments find out before they wait elsewhere.
-        well = team.state().synchronisation().agreed_barrier(team::CollectiveCall::end_on_window, problem == nullptr,
-                                                             which);
+        well = team.state().synchronisation().agreed_barrier(team::CollectiveCall::end_on_window, problem, which);
         if (well)
             for (std::size_t k = 1; k < teams.size(); ++k) teams[k]->barrier();
     } catch (...) { // a rank has left, or is elsewhere

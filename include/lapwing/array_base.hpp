@@ -208,7 +208,7 @@ protected:
     /// The barrier that collective calls end with if something may fail on some ranks only: throws on every rank if
     /// `failure` is not null on one. That rank throws `failure` itself, the others UsageError with the text of the
     /// first. `outcome`: the state after the call, in words.
-    void end_collective(const char* call, const std::exception_ptr& failure, const char* outcome) const;
+    void end_collective(const char* call, std::exception_ptr failure, const char* outcome) const;
     /// Collective, for when all ranks already know that one has failed.
     [[noreturn]] void throw_failure(const char* call, const std::exception_ptr& failure, const char* outcome) const;
 

@@ -176,7 +176,7 @@ Engine::FlushTicket Engine::start_flush(Rank target) {
     return origin_side_.start_flush(target);
 }
 
-std::vector<Rank> Engine::busy_targets() {
+TargetList Engine::busy_targets() {
     const std::lock_guard guard{mutex_};
     return origin_side_.busy_targets();
 }

@@ -144,7 +144,7 @@ public:
     [[nodiscard]] bool flushed(Rank target, const FlushTicket& ticket);
     /// The targets with operations that may not be complete.
     /// Cost: by their number, whatever that of the ranks.
-    [[nodiscard]] std::vector<Rank> busy_targets();
+    [[nodiscard]] TargetList busy_targets();
 
     /// One round of progress, unless another thread is making one. Returns whether anything moved.
     bool progress();

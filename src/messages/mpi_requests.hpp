@@ -35,7 +35,10 @@ struct Purpose {
 /// own progress, which costs a system call on TCP.
 class MpiRequests {
 public:
+    MpiRequests() { reserve(256); }
+
     void add(MPI_Request request, Purpose purpose) {
+        if (requests_.size() == requests_.capacity()) reserve(2 * requests_.capacity());
         requests_.push_back(request);
         purposes_.push_back(purpose);
     }
@@ -123,6 +126,14 @@ public:
     }
 
 private:
+    /// Here, so that poll() needs no memory for what has completed by then.
+    void reserve(std::size_t count) {
+        indices_.reserve(count);
+        statuses_.reserve(count);
+        done_.reserve(count);
+        purposes_.reserve(count);
+        requests_.reserve(count); // last: add() looks at its capacity
+    }
     /// Whether a test that failed has completed this request. MPI_ERR_IN_STATUS leaves each one's own error in its
     /// status (MPI 3.1, section 3.7.5); with any other error only a request that is gone can be complete.
     [[nodiscard]] bool arrived(int code, std::size_t at, const MPI_Status& status) const noexcept {

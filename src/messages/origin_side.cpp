@@ -74,8 +74,8 @@ bool OriginSide::append(Peer& to, const Request& request, std::span<const std::b
     if (to.open_request == nullptr) to.open_request = request_packets_.take();
     if (to.open_request == nullptr) return false;
     if (!to.listed_busy) { // bulk transfers and packets that are sent begin here
-        to.listed_busy = true;
         busy_peers_.push_back(&to);
+        to.listed_busy = true;
     }
     std::byte* const place = to.open_request->append(request, payload.size());
     if (!payload.empty()) std::memcpy(place, payload.data(), payload.size());
@@ -99,8 +99,8 @@ void OriginSide::send_or_list(Peer& to, bool urgent) {
     to.urgent = to.urgent || urgent;
     if (to.urgent && send_packet(to)) return;
     if (to.listed_open) return;
-    to.listed_open = true;
     open_peers_.push_back(&to);
+    to.listed_open = true;
 }
 
 void OriginSide::send_gathered() {
@@ -226,8 +226,8 @@ bool OriginSide::flushed(Rank target, const FlushTicket& ticket) const {
            (to.bulk_under_way.empty() || to.bulk_under_way.front() > ticket.bulk);
 }
 
-std::vector<Rank> OriginSide::busy_targets() {
-    std::vector<Rank> targets;
+TargetList OriginSide::busy_targets() {
+    TargetList targets;
     if (active_.load(std::memory_order_relaxed) == 0) return targets;
     std::erase_if(busy_peers_, [&](Peer* to) {
         if (to->busy()) targets.push_back(to->rank);

@@ -9,6 +9,7 @@
 
 #include <lapwing/rank.hpp>
 
+#include <boost/container/small_vector.hpp>
 #include <mpi.h>
 
 #include <atomic>
@@ -27,6 +28,11 @@ struct FlushTicket {
     std::uint64_t bulk = 0;    ///< bulk transfers up to this number; later ones are another flush's
     bool any = false;
 };
+
+/// A flush of all targets takes no memory while there are few of them: each barrier has one.
+inline constexpr std::size_t few_targets = 16;
+using TargetList = boost::container::small_vector<Rank, few_targets>;
+using FlushTickets = boost::container::small_vector<FlushTicket, few_targets>;
 
 /// The engine's end at the origin: queues requests, reads replies, and knows which operations they belong to. Used with
 /// the engine's mutex held, unless a function says otherwise.
@@ -53,7 +59,7 @@ public:
 
     [[nodiscard]] FlushTicket start_flush(Rank target);
     [[nodiscard]] bool flushed(Rank target, const FlushTicket& ticket) const;
-    [[nodiscard]] std::vector<Rank> busy_targets();
+    [[nodiscard]] TargetList busy_targets();
 
     /// A packet of replies has come in.
     void receive(const MPI_Status& status);

@@ -59,8 +59,8 @@ void ReplyQueue::sent(std::uint32_t index) {
 
 void ReplyQueue::list(Peer& to) {
     if (to.listed_reply) return;
-    to.listed_reply = true;
     peers_.push_back(&to);
+    to.listed_reply = true;
 }
 
 void ReplyQueue::send_packet(Peer& to) {

@@ -61,13 +61,17 @@ void Synchronisation::close_node_window() noexcept {
 
 // ---- barriers -------------------------------------------------------------------------------------------------------
 
-void Synchronisation::notify(CollectiveCall call, std::optional<std::int64_t> identity,
-                             std::optional<std::int64_t> arguments) {
+void Synchronisation::require_not_notified(CollectiveCall call) {
     team_.require_open(name(call));
     team_.check_reachable(name(call), Membership::any_rank);
     if (barrier_.notified())
         throw UsageError{fmt::format("{}: {}: notify was called before, and its wait is missing; call wait first",
                                      team_.who(), name(call))};
+}
+
+void Synchronisation::notify(CollectiveCall call, std::optional<std::int64_t> identity,
+                             std::optional<std::int64_t> arguments) {
+    require_not_notified(call);
     team_.epoch().release();
     barrier_.notify(call, identity, arguments);
 }
@@ -101,10 +105,14 @@ void Synchronisation::barrier(CollectiveCall call, std::optional<std::int64_t> i
     team_.epoch().acquire();
 }
 
-bool Synchronisation::agreed_barrier(CollectiveCall call, bool well) { return agreed_barrier(call, well, {}); }
-
-bool Synchronisation::agreed_barrier(CollectiveCall call, bool well, const CallArguments& arguments) {
-    notify(call, well ? 0 : 1, arguments.number);
+bool Synchronisation::agreed_barrier(CollectiveCall call, std::exception_ptr& failure, const CallArguments& arguments) {
+    require_not_notified(call);
+    try {
+        team_.epoch().release();
+    } catch (const std::bad_alloc&) { // the others are on their way here
+        if (failure == nullptr) failure = std::current_exception();
+    }
+    barrier_.notify(call, failure == nullptr ? 0 : 1, arguments.number);
     const Attendance all = wait_for_all(call);
     mismatch_.reset();
     check_calls(call, all);
@@ -113,8 +121,8 @@ bool Synchronisation::agreed_barrier(CollectiveCall call, bool well, const CallA
     return all.highest_identity == 0;
 }
 
-void Synchronisation::agree(CollectiveCall call, const std::exception_ptr& failure, std::string_view outcome) {
-    if (!agreed_barrier(call, failure == nullptr)) mpi::throw_failure(team_.communicator(), failure, outcome);
+void Synchronisation::agree(CollectiveCall call, std::exception_ptr failure, std::string_view outcome) {
+    if (!agreed_barrier(call, failure)) mpi::throw_failure(team_.communicator(), failure, outcome);
 }
 
 void Synchronisation::notify_split(std::optional<std::int64_t> identity) {

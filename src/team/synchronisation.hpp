@@ -49,13 +49,13 @@ public:
     /// The same with the arguments of the call, which travel with the barrier: throws MismatchError, with the texts of
     /// two ranks, on every rank unless all bring the same.
     void barrier(CollectiveCall call, std::optional<std::int64_t> identity, const CallArguments& arguments);
-    /// The barrier of a call in which something may have failed on some ranks only. Whether all ranks are `well`.
-    [[nodiscard]] bool agreed_barrier(CollectiveCall call, bool well);
-    /// The same with arguments, which are compared as by barrier().
-    [[nodiscard]] bool agreed_barrier(CollectiveCall call, bool well, const CallArguments& arguments);
+    /// The barrier of a call in which something may have failed on some ranks only. Whether none has a `failure`; a
+    /// rank whose release lacks memory has that one. The arguments are compared as by barrier().
+    [[nodiscard]] bool agreed_barrier(CollectiveCall call, std::exception_ptr& failure,
+                                      const CallArguments& arguments = {});
     /// The same, and if ranks have a `failure` it throws on all: that one, elsewhere a UsageError that begins with
     /// `outcome` and says what the first of them could not do.
-    void agree(CollectiveCall call, const std::exception_ptr& failure, std::string_view outcome);
+    void agree(CollectiveCall call, std::exception_ptr failure, std::string_view outcome);
     /// Its two halves.
     void notify(CollectiveCall call, std::optional<std::int64_t> identity, std::optional<std::int64_t> arguments = {});
     void wait(CollectiveCall call, std::optional<std::int64_t> identity);
@@ -98,6 +98,8 @@ public:
     void advance() { barrier_.advance(); }
 
 private:
+    /// Throws unless a barrier can begin.
+    void require_not_notified(CollectiveCall call);
     /// Waits for what this rank has notified.
     [[nodiscard]] Attendance wait_for_all(CollectiveCall call);
     void check_attendance(CollectiveCall call, std::optional<std::int64_t> identity);

@@ -226,7 +226,7 @@ void MessageTransport::finish_flush(Rank target, messages::Engine::FlushTicket t
 
 void MessageTransport::flush(std::span<const Rank> targets) {
     // Start all before waiting for the first.
-    std::vector<messages::Engine::FlushTicket> tickets;
+    messages::FlushTickets tickets;
     for (const Rank target : targets) tickets.push_back(start_flush(target));
     for (std::size_t i = 0; i < targets.size(); ++i)
         facts_.state.wait_until([&] { return engine().flushed(targets[i], tickets[i]); }, "Window::flush", targets[i]);
@@ -234,7 +234,7 @@ void MessageTransport::flush(std::span<const Rank> targets) {
 }
 
 std::vector<Rank> MessageTransport::flush() {
-    std::vector<Rank> targets = engine().busy_targets();
+    messages::TargetList targets = engine().busy_targets();
     team::Membership& membership = facts_.state.membership();
     const auto has_messages_of_this_window = [this](Rank target) {
         const support::BiasedMutex::Guard guard{ledger_.mutex()};
@@ -242,10 +242,13 @@ std::vector<Rank> MessageTransport::flush() {
     };
     // A rank that left may not have acknowledged a leave notice, rather than an access of this window.
     if (membership.broken())
-        std::erase_if(targets,
-                      [&](Rank target) { return membership.has_left(target) && !has_messages_of_this_window(target); });
+        targets.erase(std::remove_if(targets.begin(), targets.end(),
+                                     [&](Rank target) {
+                                         return membership.has_left(target) && !has_messages_of_this_window(target);
+                                     }),
+                      targets.end());
     // Start all before waiting for the first.
-    std::vector<messages::Engine::FlushTicket> tickets;
+    messages::FlushTickets tickets;
     for (const Rank target : targets) tickets.push_back(start_flush(target));
     std::vector<Rank> lost;
     support::FirstProblem problem;

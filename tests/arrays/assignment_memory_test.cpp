@@ -1,4 +1,6 @@
 // Memory that one rank lacks, at any point of an assignment, is an error of all ranks: none waits for it.
+#include "src/team/epoch_member.hpp"
+#include "src/team/team_state.hpp"
 #include "support/allocations.hpp"
 #include "tests/arrays/array_test.hpp"
 
@@ -7,10 +9,12 @@
 #include <lapwing/completion.hpp>
 #include <lapwing/dimension_reduction.hpp>
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <new>
 #include <string>
+#include <utility>
 
 using namespace lapwing;
 
@@ -72,7 +76,64 @@ void fail_everywhere(Runtime& runtime, GlobalArray<double, N>& target, double ex
     CHECK(errors > 3);
 }
 
+/// Has a write under way whose completion lacks memory, once it is armed; as a window that waits for many ranks.
+class Memoryless final : public detail::team::EpochMember {
+public:
+    explicit Memoryless(Team& team) : team_{team.state()} { team_.epoch().add(*this); }
+    ~Memoryless() override { team_.epoch().remove(*this); }
+    Memoryless(const Memoryless&) = delete;
+    Memoryless& operator=(const Memoryless&) = delete;
+
+    void arm() noexcept { armed_ = true; }
+    [[nodiscard]] bool armed() const noexcept { return armed_; }
+
+    [[nodiscard]] detail::team::TeamState& team_state() const noexcept override { return team_; }
+    [[nodiscard]] std::uint64_t number() const noexcept override { return 0; }
+    [[nodiscard]] std::string label() const override { return "a window without memory"; }
+    [[nodiscard]] bool holds_back() const noexcept override { return false; }
+    void start_release() override {}
+    [[nodiscard]] bool under_way() const noexcept override { return armed_; }
+    void finish_release() override {
+        if (std::exchange(armed_, false)) throw std::bad_alloc{};
+    }
+    void order_memory() override { std::atomic_thread_fence(std::memory_order_seq_cst); }
+    [[nodiscard]] bool has_copies() const noexcept override { return false; }
+    void drop_copies() override {}
+    void free_left() override {}
+
+private:
+    detail::team::TeamState& team_;
+    bool armed_ = false;
+};
+
 } // namespace
+
+TEST_CASE("a write that cannot be completed for lack of memory fails an assignment on all") {
+    Runtime runtime;
+    if (runtime.size() == 1) return runtime.close();
+    const Rank bad{runtime.size() - 1};
+    GlobalArray<double, 1> target{runtime, {90}, Block{}, {.name = "target"}};
+    GlobalArray<double, 1> source{runtime, {90}, Cyclic{}, {.name = "source"}};
+    source.fill(3);
+    {
+        Memoryless window{runtime};
+        Assignment one;
+        one.add(target.slice(), source.slice());
+        Completion end = one.start();
+        if (runtime.rank() == bad) window.arm();
+        if (runtime.rank() == bad) CHECK_THROWS_AS(end.wait(), std::bad_alloc);
+        else
+            CHECK_THROWS_WITH(end.wait(),
+                              Catch::Contains("some elements may have been assigned") && Catch::Contains("bad_alloc"));
+        CHECK_FALSE(window.armed());
+        one.execute();
+        CHECK((target.min() == 3 && target.max() == 3));
+    }
+    runtime.barrier();
+    target.close();
+    source.close();
+    runtime.close();
+}
 
 TEST_CASE("an allocation that fails on one rank fails an assignment on all") {
     if (!test::sees_allocations) return;
