@@ -44,8 +44,7 @@ public:
     [[nodiscard]] std::vector<std::int64_t> columns() const {
         std::vector<std::int64_t> columns = columns_;
         std::ranges::sort(columns);
-        const auto repeated = std::ranges::unique(columns);
-        columns.erase(repeated.begin(), repeated.end());
+        columns.erase(std::unique(columns.begin(), columns.end()), columns.end());
         return columns;
     }
 

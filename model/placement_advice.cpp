@@ -338,8 +338,7 @@ private:
         std::map<std::vector<std::size_t>, std::vector<std::pair<int, std::uint32_t>>> by_uses;
         for (auto& [key, puts] : all) {
             std::ranges::sort(puts.uses);
-            const auto same = std::ranges::unique(puts.uses);
-            puts.uses.erase(same.begin(), same.end());
+            puts.uses.erase(std::unique(puts.uses.begin(), puts.uses.end()), puts.uses.end());
             if (fits(key, puts)) by_uses[puts.uses].push_back(key);
         }
         for (const auto& [uses, keys] : by_uses) notify(uses, keys, all);

@@ -56,10 +56,10 @@ public:
         place_ = place_in(order);
         // Those that reach rank 0 by the path, and then the others.
         std::vector<int> askers = order;
-        const auto others = std::ranges::stable_partition(askers, [&](int rank) {
+        const auto others = std::stable_partition(askers.begin(), askers.end(), [&](int rank) {
             return rank != 0 && (nodes[static_cast<std::size_t>(rank)] == nodes[0]) == within_node;
         });
-        reaching_ = members_ - static_cast<int>(others.size());
+        reaching_ = members_ - static_cast<int>(askers.end() - others);
         asker_ = place_in(askers);
     }
 

@@ -40,7 +40,7 @@ State* state = nullptr;
 template <class Array>
 void make_both(std::optional<Pair<Array>>& both, const Extents<Array::dimensions()>& from,
                const Extents<Array::dimensions()>& to, const Block& distribution) {
-    both.emplace(Array{state->runtime, from, distribution}, Array{state->runtime, to, distribution});
+    both.emplace(Pair<Array>{{state->runtime, from, distribution}, {state->runtime, to, distribution}});
 }
 
 template <class Array>

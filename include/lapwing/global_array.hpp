@@ -605,8 +605,8 @@ private:
     [[nodiscard]] std::vector<detail::arrays::IndexRun<N>> rows_to_copy(const std::vector<Domain<N>>& needed,
                                                                         bool node) const;
     void copy_rows(const std::vector<detail::arrays::IndexRun<N>>& runs);
-    /// Memory for copies of `blocks`, or the given memory, in which each block has the shape `shape_of(block)`; null if
-    /// there are no blocks. `room`: the elements of that memory, if it has gaps.
+    /// Memory for copies of `blocks`, domains or runs of indices, or the given memory, in which each block has the
+    /// shape `shape_of(block)`; null if there are no blocks. `room`: the elements of that memory, if it has gaps.
     template <std::ranges::range Blocks, class ShapeOf>
     [[nodiscard]] std::byte* add_copies_of(const Blocks& blocks, std::uint64_t index_bytes, ShapeOf shape_of,
                                            std::byte* memory = nullptr, std::uint64_t room = 0);

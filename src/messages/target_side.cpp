@@ -119,7 +119,7 @@ void TargetSide::read_on() {
         return done;
     });
     // Each rank gets its turn to be the first to find free room.
-    if (parked_.size() > 1) std::ranges::rotate(parked_, parked_.begin() + 1);
+    if (parked_.size() > 1) std::rotate(parked_.begin(), parked_.begin() + 1, parked_.end());
     problem.rethrow();
 }
 

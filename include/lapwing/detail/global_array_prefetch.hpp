@@ -259,7 +259,8 @@ std::byte* GlobalArray<T, N>::add_copies_of(const Blocks& blocks, std::uint64_t 
                                             std::byte* memory, std::uint64_t room) {
     detail::arrays::SliceCollector slices{sizeof(T)};
     std::uint64_t elements = 0;
-    for (const Domain<N>& block : blocks) {
+    for (const auto& one : blocks) {
+        const Domain<N>& block = detail::arrays::domain_of(one);
         cut(block, shape_of(block), slices);
         elements += block.size();
     }
@@ -382,9 +383,8 @@ void GlobalArray<T, N>::copy_rows(const std::vector<detail::arrays::IndexRun<N>>
         shape.offset = places.offset(k++);
         return shape;
     };
-    std::byte* const copies =
-        add_copies_of(std::views::transform(runs, &detail::arrays::IndexRun<N>::domain),
-                      indices.bytes_of_runs(runs.size()) + places.table_bytes(), shape_of, nullptr, places.room());
+    std::byte* const copies = add_copies_of(runs, indices.bytes_of_runs(runs.size()) + places.table_bytes(), shape_of,
+                                            nullptr, places.room());
     // One table: that of the first runs, which are most of them.
     const bool tabulates = places.has_table() && !indices.has_runs();
     detail::arrays::ElementTable<N> table =

@@ -39,6 +39,15 @@ struct IndexRun {
     }
 };
 
+template <std::size_t N>
+[[nodiscard]] const Domain<N>& domain_of(const Domain<N>& domain) noexcept {
+    return domain;
+}
+template <std::size_t N>
+[[nodiscard]] Domain<N> domain_of(const IndexRun<N>& run) noexcept {
+    return run.domain();
+}
+
 /// Where the copies of prefetched elements are: rectangles of indices, each row-major in memory of its own; or, where
 /// the indices are too ragged for that, runs of a row, which a table finds, or a search if the runs are few and far
 /// between. Whoever made the memory keeps it.
