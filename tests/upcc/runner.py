@@ -5,6 +5,8 @@
   runner.py same --upcrun FILE [--threads 1,2,3] [--argument WORD]… -- PROGRAM OTHER
                                                both must print the same lines, with any number of threads
   runner.py refuse --upcc FILE -- CASES.txt    each program must be refused, with the message it names
+  runner.py faults --upcc FILE --upcrun FILE [--threads 2] [option…] -- SOURCE
+                                               with each argument of a line "case N: … /* TEXT */" it must fail there, with that message
   runner.py collection --upcc FILE --upcrun FILE [--threads 1,4] [--path PATH] [--option=-O2] [--only NAME] -- PROGRAMS.txt…
                                                many programs in one file: each must compile, and end with 0
 
@@ -99,6 +101,30 @@ def refuse(arguments):
     return int(failures > 0 or not cases)
 
 
+def faults(arguments):
+    source = arguments.rest[-1]
+    cases = [(line, *found.groups()) for line, text in enumerate(Path(source).read_text().splitlines(), 1)
+             if (found := re.search(r"case (\d+): .*/\* (.*) \*/$", text))]
+    failures = 0
+    with tempfile.TemporaryDirectory() as directory:
+        program = str(Path(directory) / "program")
+        built = subprocess.run([arguments.upcc, *arguments.rest, "-o", program], capture_output=True, text=True)
+        if built.returncode != 0:
+            print(built.stdout + built.stderr)
+            return 1
+        for line, number, wanted in cases:
+            fails = not wanted.startswith("no error")
+            expected = rf"{re.escape(Path(source).name)}:{line}: lapwing: UPC: thread \d+ of \d+: (?:{wanted})" if fails else ""
+            for path in arguments.path.split(","):
+                command = [arguments.upcrun, "-n", arguments.threads, *with_path(path), "--crowded", "--timeout", str(arguments.timeout), program, number]
+                done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+                if (done.returncode != 0) != fails or not re.search(expected, done.stderr):
+                    failures += 1
+                    print(f"case {number}, path {path}: exit code {done.returncode}, and not the message {expected}\n{done.stdout}{done.stderr}", flush=True)
+    print(f"{len(cases)} cases, {failures} failures")
+    return int(failures > 0 or not cases)
+
+
 def programs_of(text):
     """Programs are separated by lines "=== name [option…]"; "--- file" begins another file of the same program."""
     for program in re.split(r"^=== ", text, flags=re.MULTILINE)[1:]:
@@ -145,7 +171,7 @@ def collection(arguments):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("action", choices=["run", "same", "refuse", "collection"])
+    parser.add_argument("action", choices=["run", "same", "refuse", "faults", "collection"])
     parser.add_argument("--upcc", help="the compiler, but for `same`")
     parser.add_argument("--upcrun")
     parser.add_argument("--threads", default="1,2,3")
@@ -160,7 +186,7 @@ def main():
     split = sys.argv.index("--") if "--" in sys.argv else len(sys.argv)
     arguments = parser.parse_args(sys.argv[1:split])
     arguments.rest = sys.argv[split + 1:]
-    return {"run": run_programs, "same": same, "refuse": refuse, "collection": collection}[arguments.action](arguments)
+    return {"run": run_programs, "same": same, "refuse": refuse, "faults": faults, "collection": collection}[arguments.action](arguments)
 
 
 if __name__ == "__main__":

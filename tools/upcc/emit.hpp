@@ -68,6 +68,7 @@ private:
     // emit_places.cpp
     /// The pointer-to-shared of an lvalue.
     [[nodiscard]] std::string place(const clang::Expr* lvalue);
+    [[nodiscard]] std::string base_place(const clang::MemberExpr* member);
     [[nodiscard]] std::string member_place(const clang::MemberExpr* member);
     [[nodiscard]] std::string get(const clang::Expr* lvalue);
     [[nodiscard]] std::string put(const clang::Expr* lvalue, const std::string& value);

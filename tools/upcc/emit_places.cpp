@@ -78,11 +78,27 @@ std::string Emitter::minus(const BinaryOperator* difference) {
     return factor.empty() ? elements : "(" + elements + "/(1" + factor + "))";
 }
 
+/// What a member belongs to. Those of a null pointer are before the heap, where accesses detect that; those of so large
+/// a structure may not be. Here a pointer-to-shared in it counts as half of its bytes.
+std::string Emitter::base_place(const MemberExpr* member) {
+    constexpr std::int64_t surely_before_the_heap = 16384;
+    const Expr* const base = member->getBase()->IgnoreParens();
+    const Expr* pointer = member->isArrow() ? base : nullptr;
+    if (const auto* const of = dyn_cast<UnaryOperator>(base); of != nullptr && of->getOpcode() == UO_Deref)
+        pointer = of->getSubExpr();
+    if (pointer == nullptr) return place(base);
+    std::string text = expression(pointer);
+    const QualType whole = Types::pointee(pointer->getType());
+    // Zero itself is for offsets of members.
+    if (pointer->IgnoreParenCasts()->isNullPointerConstant(context_, Expr::NPC_ValueDependentIsNotNull) !=
+            Expr::NPCK_NotNull ||
+        context_.getTypeSizeInChars(whole).getQuantity() <= surely_before_the_heap / 2)
+        return text;
+    return "lapwing_upcc_whole(" + text + ", sizeof(" + value_type(whole) + "))";
+}
+
 std::string Emitter::member_place(const MemberExpr* member) {
     const auto* const field = cast<FieldDecl>(member->getMemberDecl());
-    const auto base_place = [&](const MemberExpr* of) {
-        return of->isArrow() ? expression(of->getBase()) : place(of->getBase());
-    };
     if (field->isAnonymousStructOrUnion()) return base_place(member);
     // Through anonymous structures, whose members offsetof knows by the enclosing one.
     const MemberExpr* outer = member;
@@ -192,7 +208,7 @@ Emitter::BitFieldBytes Emitter::bytes_of(const MemberExpr* member) {
     const std::uint64_t width = field->getBitWidth()->EvaluateKnownConstInt(context_).getZExtValue();
     const std::uint64_t first = bit / 8;
     const std::string bytes = std::to_string((bit + width - 1) / 8 - first + 1);
-    const std::string place_of = member->isArrow() ? expression(base) : place(base);
+    const std::string place_of = base_place(member);
     const std::string here = "(char*)&lapwing_s + " + std::to_string(first);
     const bool strict = is_strict(member);
     return {value_type(whole) + " lapwing_s; const lapwing_upc_pointer lapwing_a = lapwing_upc_inside(" + place_of +

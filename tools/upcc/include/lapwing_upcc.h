@@ -115,6 +115,12 @@ LAPWING_UPC_INLINE void lapwing_upcc_fence0(void) { lapwing_upc_fence(); }
 /* The cast to a pointer-to-private, of what the calling thread can load. */
 void* lapwing_upcc_private(lapwing_upc_pointer p);
 
+/* The structure that an expression accesses a member of: a null pointer is an error here. */
+LAPWING_UPC_INLINE lapwing_upc_pointer lapwing_upcc_whole(lapwing_upc_pointer p, size_t bytes) {
+    if (__builtin_expect(lapwing_upc_null(p), 0)) lapwing_upc_get((void*)0, p, bytes);
+    return p;
+}
+
 /* Ends the program at its start: an array, or a row of it, has fewer elements than initial values. Collective. */
 void lapwing_upcc_too_many(const char* name, const char* file, int line, size_t values, size_t elements);
 
