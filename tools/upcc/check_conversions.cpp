@@ -1,6 +1,7 @@
 // Constraints of section 6.4: casts, assignments, comparisons and differences of pointers, and the size
 // operators.
 #include "checks.hpp"
+#include "messages.hpp"
 #include "nested_functions.hpp"
 
 using namespace clang;
@@ -305,6 +306,10 @@ void Checks::size(const UnaryExprOrTypeTraitExpr* size) {
     if (!Types::is_shared(size->getTypeOfArgument()))
         error(size->getOperatorLoc(), name + " is for shared objects and types, and this is '" +
                                           types_.in_upc(size->getTypeOfArgument()) + "'");
+}
+
+void Checks::literal(const CompoundLiteralExpr* literal) {
+    if (Types::is_shared(literal->getType())) error(literal->getBeginLoc(), shared_literal);
 }
 
 } // namespace upcc

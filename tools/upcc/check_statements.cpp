@@ -3,7 +3,10 @@
 #include "forall.hpp"
 #include "main_function.hpp"
 
+#include <functional>
 #include <map>
+#include <utility>
+#include <vector>
 
 using namespace clang;
 
@@ -113,7 +116,8 @@ enum class Phase { unknown, outside, notified };
     return name.consume_front("lapwing_upcc_") ? name.drop_back(1) : StringRef{};
 }
 
-/// Whether it may notify or wait: it contains such a statement, or a call of a function that may contain one.
+/// Whether it may notify or wait, or not end: it contains such a statement, or a call of a function that may contain
+/// one.
 [[nodiscard]] bool may_synchronise(const Stmt* statement, const SourceManager& sources) {
     struct Finder : RecursiveASTVisitor<Finder> {
         const SourceManager* sources = nullptr;
@@ -122,7 +126,7 @@ enum class Phase { unknown, outside, notified };
             const FunctionDecl* const callee = call->getDirectCallee();
             const bool library = callee != nullptr &&
                                  (sources->isInSystemHeader(callee->getLocation()) || callee->getBuiltinID() != 0) &&
-                                 barrier_name(call).empty();
+                                 barrier_name(call).empty() && !callee->isNoReturn();
             found = found || !library;
             return !found;
         }
@@ -134,38 +138,110 @@ enum class Phase { unknown, outside, notified };
     return finder.found;
 }
 
+/// Follows upc_notify, upc_wait and upc_barrier through a function, as far as their order does not depend on values.
+class Order {
+public:
+    using Error = std::function<void(const Stmt*, const char*)>;
+    Order(const SourceManager& sources, bool is_main, Error error)
+        : sources_{sources}, is_main_{is_main}, error_{std::move(error)} {}
+
+    /// The phase behind a statement that is executed in the given one.
+    [[nodiscard]] Phase behind(const Stmt* statement, Phase phase) {
+        if (statement == nullptr) return phase;
+        if (const auto* const block = dyn_cast<CompoundStmt>(statement)) {
+            for (const Stmt* const one : block->body()) phase = behind(one, phase);
+            return phase;
+        }
+        if (const auto* const choice = dyn_cast<IfStmt>(statement)) {
+            const Phase start = of_value(choice->getCond(), phase);
+            const Phase taken = behind(choice->getThen(), start), other = behind(choice->getElse(), start);
+            return taken == other ? taken : Phase::unknown;
+        }
+        if (const StringRef name = barrier_name(statement); !name.empty()) return at(statement, name, phase);
+        if (const auto* const result = dyn_cast<ReturnStmt>(statement)) {
+            phase = of_value(result->getRetValue(), phase);
+            end(statement, phase);
+            return Phase::unknown;
+        }
+        if (isa<GotoStmt, IndirectGotoStmt, BreakStmt, ContinueStmt>(statement)) return Phase::unknown;
+        if (const auto* const label = dyn_cast<LabelStmt>(statement))
+            return behind(label->getSubStmt(), Phase::unknown);
+        if (const auto* const label = dyn_cast<SwitchCase>(statement))
+            return behind(label->getSubStmt(), Phase::unknown);
+        if (const Stmt* const body = body_of(statement)) {
+            // What it does the first time.
+            const bool runs = !isa<SwitchStmt>(statement) && !synchronises_before(statement);
+            static_cast<void>(behind(body, runs ? phase : Phase::unknown));
+            return may_synchronise(statement, sources_) ? Phase::unknown : phase;
+        }
+        return of_value(statement, phase);
+    }
+    /// Of main: every upc_notify has its upc_wait.
+    void end(const Stmt* statement, Phase phase) const {
+        if (is_main_ && phase == Phase::notified) error_(statement, "main ends between upc_notify and upc_wait");
+    }
+
+private:
+    [[nodiscard]] Phase at(const Stmt* statement, StringRef name, Phase phase) const {
+        if (name == "notify") {
+            if (phase == Phase::notified)
+                error_(statement, "upc_notify after upc_notify, without upc_wait between them");
+            return Phase::notified;
+        }
+        if (name == "wait" && phase == Phase::outside) error_(statement, "upc_wait without upc_notify before it");
+        if (name == "barrier" && phase == Phase::notified)
+            error_(statement, "upc_barrier between upc_notify and upc_wait");
+        return name == "fence" ? phase : Phase::outside;
+    }
+    /// Behind an expression or a declaration, with the statements in it.
+    [[nodiscard]] Phase of_value(const Stmt* statement, Phase phase) {
+        if (statement == nullptr || !may_synchronise(statement, sources_)) return phase;
+        struct Blocks : RecursiveASTVisitor<Blocks> {
+            std::vector<const CompoundStmt*> found;
+            bool TraverseStmtExpr(StmtExpr* block) {
+                found.push_back(block->getSubStmt());
+                return true;
+            }
+        } blocks;
+        blocks.TraverseStmt(const_cast<Stmt*>(statement));
+        for (const CompoundStmt* const block : blocks.found) static_cast<void>(behind(block, Phase::unknown));
+        return Phase::unknown;
+    }
+    /// The statement in a loop or a switch.
+    [[nodiscard]] static const Stmt* body_of(const Stmt* statement) {
+        if (const auto* const loop = dyn_cast<ForStmt>(statement)) return loop->getBody();
+        if (const auto* const loop = dyn_cast<WhileStmt>(statement)) return loop->getBody();
+        if (const auto* const loop = dyn_cast<DoStmt>(statement)) return loop->getBody();
+        if (const auto* const choice = dyn_cast<SwitchStmt>(statement)) return choice->getBody();
+        return nullptr;
+    }
+    /// Whether the first expressions of a loop may.
+    [[nodiscard]] bool synchronises_before(const Stmt* statement) const {
+        const Stmt *start = nullptr, *condition = nullptr;
+        if (const auto* const loop = dyn_cast<ForStmt>(statement)) {
+            start = loop->getInit();
+            condition = loop->getCond();
+        } else if (const auto* const loop = dyn_cast<WhileStmt>(statement)) {
+            condition = loop->getCond();
+        }
+        return (start != nullptr && may_synchronise(start, sources_)) ||
+               (condition != nullptr && may_synchronise(condition, sources_));
+    }
+
+    const SourceManager& sources_;
+    bool is_main_;
+    Error error_;
+};
+
 } // namespace
 
 void Checks::barriers(const FunctionDecl* function) {
-    struct Blocks : RecursiveASTVisitor<Blocks> {
-        std::vector<const CompoundStmt*> found;
-        bool VisitCompoundStmt(CompoundStmt* block) {
-            found.push_back(block);
-            return true;
-        }
-    } blocks;
-    blocks.TraverseStmt(function->getBody());
-    for (const CompoundStmt* const block : blocks.found) {
-        const bool is_main = function->isMain() || function->getName() == odd_main_name;
-        Phase phase = block == function->getBody() && is_main ? Phase::outside : Phase::unknown;
-        for (const Stmt* const statement : block->body()) {
-            const StringRef name = barrier_name(statement);
-            if (name == "notify") {
-                if (phase == Phase::notified)
-                    error(statement->getBeginLoc(), "upc_notify after upc_notify, without upc_wait between them");
-                phase = Phase::notified;
-            } else if (name == "wait") {
-                if (phase == Phase::outside) error(statement->getBeginLoc(), "upc_wait without upc_notify before it");
-                phase = Phase::outside;
-            } else if (name == "barrier") {
-                if (phase == Phase::notified)
-                    error(statement->getBeginLoc(), "upc_barrier between upc_notify and upc_wait");
-                phase = Phase::outside;
-            } else if (name != "fence" && may_synchronise(statement, context_.getSourceManager())) {
-                phase = Phase::unknown;
-            }
-        }
-    }
+    const bool is_main = function->isMain() || function->getName() == odd_main_name;
+    Order order{context_.getSourceManager(), is_main,
+                [&](const Stmt* statement, const char* text) { error(statement->getBeginLoc(), text); }};
+    const auto* const body = llvm::cast<CompoundStmt>(function->getBody());
+    const Phase last = order.behind(body, is_main ? Phase::outside : Phase::unknown);
+    if (!body->body_empty()) order.end(body->body_back(), last);
 }
 
 } // namespace upcc

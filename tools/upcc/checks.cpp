@@ -143,6 +143,10 @@ public:
         checks_.call(call);
         return true;
     }
+    bool VisitCompoundLiteralExpr(CompoundLiteralExpr* literal) {
+        checks_.literal(literal);
+        return true;
+    }
     bool VisitUnaryExprOrTypeTraitExpr(UnaryExprOrTypeTraitExpr* size) {
         checks_.size(size);
         return true;

@@ -45,6 +45,7 @@ public:
     void call(const clang::CallExpr* call);
     void choice(const clang::ConditionalOperator* choice);
     void size(const clang::UnaryExprOrTypeTraitExpr* size);
+    void literal(const clang::CompoundLiteralExpr* literal);
 
     // check_statements.cpp
     void forall(const clang::ForStmt* loop);

@@ -71,6 +71,7 @@ std::string Messages::text(const Diagnostic& info) const {
         return "an automatic variable cannot be shared; declare it static, or at file scope";
     case diag::err_field_with_address_space:
         return "a member of a structure cannot be shared by itself; the whole object can";
+    case diag::err_compound_literal_with_address_space: return shared_literal;
     case diag::err_arg_with_address_space: return "a parameter cannot be shared; pass a pointer-to-shared";
     case diag::err_function_definition_not_allowed:
         return "a function cannot be defined in another one: GNU's nested functions are not supported; define it at "
