@@ -117,7 +117,11 @@ private:
     [[nodiscard]] std::string statement(const clang::Stmt* statement);
     void add_statement(const clang::Stmt* statement, Pieces& pieces);
     void add_expression(const clang::Expr* expression, Pieces& pieces, bool as_condition = false);
+    /// The pragma in the lines before a loop that must be followed by it, such as `unroll` or `omp for`; or empty.
+    [[nodiscard]] std::string_view loop_pragma(const clang::ForStmt* loop) const;
     [[nodiscard]] std::string for_loop(const clang::ForStmt* loop);
+    [[nodiscard]] std::string for_loop(const clang::ForStmt* loop, bool plain);
+    void explain_plain(const clang::ForStmt* loop);
     [[nodiscard]] std::string forall_body(const clang::ForStmt* loop, const clang::Expr* affinity,
                                           const std::string& is_nested);
     [[nodiscard]] std::string declaration_statement(const clang::DeclStmt* statement);
@@ -205,6 +209,7 @@ private:
     std::string hoisted_text_;                              ///< their declarations, in front of the function
     std::map<const clang::VarDecl*, std::string> captured_; ///< of a function around the nested one being written
     int objects_ = 0;
+    int plain_loops_ = 0; ///< the loops around that a pragma wants nested and unchanged
     int foralls_ = 0; ///< the upc_forall with an affinity around the statement
 
     Optimisations optimisations_;

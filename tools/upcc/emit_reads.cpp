@@ -1,5 +1,6 @@
 // Loops that read shared elements in blocks.
 #include "emit.hpp"
+#include "forall.hpp"
 
 using namespace clang;
 
@@ -67,6 +68,21 @@ void Emitter::add_copies(const ReadLoop& found, const std::string& number, Block
     std::map<std::string, int> times;
     for (const Expr* const read : found.repeated)
         if (own_place(read).empty() && ++times[source(read->getSourceRange())] == 2) copy(read, out.each);
+}
+
+/// A loop that is left as it is for the pragma before it.
+void Emitter::explain_plain(const ForStmt* loop) {
+    const std::string why = ": a pragma before it is for the loop as it is";
+    if (is_forall(loop)) {
+        if (optimisations_.own_loops) explain(loop, "upc_forall goes through all iterations" + why);
+        return;
+    }
+    if (!optimisations_.explain || !optimisations_.block_reads || function_ == nullptr) return;
+    std::string reason;
+    const ReadLoop found =
+        block_reads_.find(loop, function_, [&](const Expr* lvalue) { return is_strict(lvalue); }, reason);
+    if (!reason.empty() || !found.reads.empty() || !found.writes.empty() || !found.steady.empty())
+        explain(loop, "loop accesses element by element" + why);
 }
 
 /// The loop by blocks, and `otherwise` for where it stores to shared memory by a pointer-to-private; both without the

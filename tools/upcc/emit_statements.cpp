@@ -2,6 +2,10 @@
 #include "forall.hpp"
 #include "nested_functions.hpp"
 
+#include <array>
+#include <cctype>
+#include <string_view>
+
 using namespace clang;
 
 namespace upcc {
@@ -42,7 +46,35 @@ std::string Emitter::forall_body(const ForStmt* loop, const Expr* affinity, cons
            body + " }";
 }
 
+std::string_view Emitter::loop_pragma(const ForStmt* loop) const {
+    static constexpr std::array<std::string_view, 5> beginnings{"unroll", "nounroll", "clang loop", "GCC unroll",
+                                                                "omp "};
+    const std::string_view text = prepared_.text;
+    for (std::size_t end = offset(loop->getBeginLoc());;) {
+        while (end > 0 && std::isspace(static_cast<unsigned char>(text[end - 1])) != 0) --end;
+        const std::size_t begin = text.rfind('\n', end == 0 ? 0 : end - 1) + 1;
+        std::string_view line = text.substr(begin, end - begin);
+        if (begin == 0 || !line.starts_with('#')) return {};
+        if (constexpr std::string_view word = "#pragma "; line.starts_with(word)) {
+            line.remove_prefix(word.size());
+            for (const std::string_view beginning : beginnings)
+                if (line.starts_with(beginning)) return line;
+        }
+        end = begin;
+    }
+}
+
 std::string Emitter::for_loop(const ForStmt* loop) {
+    const std::string_view pragma = loop_pragma(loop);
+    const bool plain = !pragma.empty() || plain_loops_ > 0, of_nested = pragma.find("collapse") != pragma.npos;
+    plain_loops_ += of_nested ? 1 : 0;
+    const std::string text = for_loop(loop, plain);
+    plain_loops_ -= of_nested ? 1 : 0;
+    return text;
+}
+
+/// A plain one stays a loop, without a block around it.
+std::string Emitter::for_loop(const ForStmt* loop, bool plain) {
     Pieces pieces;
     std::string before; // declarations that cannot be combined
     std::string start_text;
@@ -75,8 +107,9 @@ std::string Emitter::for_loop(const ForStmt* loop) {
     std::string nested;
     const bool shares = affinity != nullptr && foralls_ == 0;
     if (shares) {
-        nested = "lapwing_nested_" + std::to_string(offset(loop->getBeginLoc()));
-        before += "const int " + nested + " = lapwing_upcc_forall_depth != 0; ";
+        constexpr const char* is_nested = "lapwing_upcc_forall_depth != 0";
+        nested = plain ? is_nested : "lapwing_nested_" + std::to_string(offset(loop->getBeginLoc()));
+        if (!plain) before += "const int " + nested + " = " + is_nested + "; ";
         pieces.push_back({offset(loop->getBody()->getBeginLoc()), statement_end(loop->getBody()),
                           forall_body(loop, affinity, nested)});
     } else {
@@ -87,7 +120,9 @@ std::string Emitter::for_loop(const ForStmt* loop) {
         all.insert(all.end(), pieces.begin(), pieces.end());
         return splice(offset(loop->getBeginLoc()), statement_end(loop), all);
     };
-    if (shares) {
+    if (plain) {
+        explain_plain(loop);
+    } else if (shares) {
         // The initialisation separately, before the two loops.
         Pieces none = first;
         for (Piece& piece : none) piece.text = isa<DeclStmt>(start) ? ";" : "";
