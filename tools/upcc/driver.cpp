@@ -1,5 +1,6 @@
 #include "driver.hpp"
 
+#include "lexer.hpp"
 #include "own_names.hpp"
 #include "prepass.hpp"
 #include "preprocess.hpp"
@@ -262,7 +263,8 @@ bool Driver::compile(const Input& source, bool translated, const std::string& to
 }
 
 bool Driver::translate_file(const std::string& source, const std::string& preprocessed, const std::string& to) {
-    Translation translation{contents(preprocessed), prelude(), source, options_.threads, options_.warnings};
+    Translation translation{without_digraphs(contents(preprocessed)), prelude(), source, options_.threads,
+                            options_.warnings};
     translation.parser_options.insert(translation.parser_options.begin(), "-std=" + options_.standard);
     translation.parser_options.insert(translation.parser_options.end(), not_of_library_.begin(), not_of_library_.end());
     translation.optimisations = options_.optimisations;
@@ -354,6 +356,7 @@ std::string Driver::object_of(Input input) {
     if (!translate_file(shown, preprocessed, translated)) return {};
     if (stops || options_.until == Options::Until::check) return translated;
     if (compile({translated}, true, object)) return object;
+    if (!fs::is_regular_file(object) && !std::ofstream{object}) return {}; // which Clang has said
     std::cerr << "lapwing-upcc: " << shown
               << ": the C that it was translated to does not compile, which is an error in lapwing-upcc; --save-temps "
                  "keeps it\n";

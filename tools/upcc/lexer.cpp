@@ -91,6 +91,24 @@ std::vector<Token> tokens_of(std::string_view text) {
     return tokens;
 }
 
+std::string without_digraphs(std::string text) {
+    static const std::map<std::string_view, char> usual{{"<:", '['}, {":>", ']'}, {"<%", '{'}, {"%>", '}'}};
+    const bool none =
+        std::none_of(usual.begin(), usual.end(), [&](const auto& one) { return text.find(one.first) != text.npos; });
+    if (none) return text;
+    const std::vector<Token> tokens = tokens_of(text);
+    for (std::size_t k = 0; k + 1 < tokens.size(); ++k) {
+        const std::size_t begin = tokens[k].begin;
+        if (tokens[k].kind != TokenKind::sign || tokens[k + 1].begin != begin + 1) continue;
+        const auto found = usual.find(std::string_view{text}.substr(begin, 2));
+        if (found == usual.end()) continue;
+        text[begin] = found->second;
+        text[begin + 1] = ' ';
+        ++k;
+    }
+    return text;
+}
+
 bool read_line_marker(std::string_view directive, LineMarker& marker) {
     std::size_t at = directive.find('#');
     if (at == directive.npos) return false;

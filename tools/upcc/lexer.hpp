@@ -20,6 +20,9 @@ struct Token {
 
 [[nodiscard]] std::vector<Token> tokens_of(std::string_view text);
 
+/// With C's other spellings of brackets and braces (`<:`, `%>`) as the usual ones, at the same offsets.
+[[nodiscard]] std::string without_digraphs(std::string text);
+
 /// `# 12 "file" 3`, and `#line 12 "file"`.
 struct LineMarker {
     unsigned line = 0;
