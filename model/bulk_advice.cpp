@@ -66,13 +66,17 @@ struct Stretches {
     return record.other_owners == 0 ? sum : 0;
 }
 
+/// The number of ranks that a record's accesses go to.
+[[nodiscard]] std::uint64_t owners_of(const trace::Record& record) {
+    const auto some = static_cast<std::uint64_t>(
+        std::ranges::count_if(record.owners, [](const auto& owner) { return owner.count != 0; }));
+    return std::max<std::uint64_t>(1, record.other_owners == 0 ? some : std::max(some, record.seen.distinct));
+}
+
 /// `contiguous`: a transfer moves one stretch of memory; else what is read of an owner, wherever it is.
 [[nodiscard]] Moved moved_by(const trace::Record& record, std::uint64_t times, bool contiguous) {
-    auto owners = static_cast<std::uint64_t>(
-        std::ranges::count_if(record.owners, [](const auto& owner) { return owner.count != 0; }));
-    if (record.other_owners != 0) owners = std::max(owners, record.seen.distinct);
     const auto accesses = static_cast<double>(record.accesses);
-    Moved moved{.least = static_cast<double>(times) * static_cast<double>(std::max<std::uint64_t>(1, owners))};
+    Moved moved{.least = static_cast<double>(times) * static_cast<double>(owners_of(record))};
     const Stretches stretches =
         contiguous ? stretches_of(record)
                    : Stretches{.count = moved.least, .step = static_cast<double>(record.bytes) / accesses};
@@ -109,10 +113,12 @@ public:
             const AccessUse& of = use(u);
             if (!is_single(of)) continue;
             if (is_sequential(of)) patches_[{key_of(of), places_of(of), of.way, writes(of)}].push_back(u);
-            else if (of.way != trace::Way::upc) list(u); // UPC has no lists
+            else if (of.way != trace::Way::upc) // UPC has no lists
+                lists_[{key_of(of), places_of(of), of.way, writes(of)}].push_back(u);
             if (!writes(of) && of.way == trace::Way::element) reads_[{key_of(of), places_of(of)}].push_back(u);
         }
         for (const auto& [of, uses] : patches_) patch(uses);
+        for (const auto& [of, uses] : lists_) list(uses);
         for (const auto& [of, uses] : reads_) prefetch(uses);
     }
 
@@ -220,22 +226,40 @@ private:
         add(std::move(change), std::move(ranks), calls, transfers);
     }
 
-    void list(std::size_t u) {
-        const AccessUse& of = use(u);
-        const AccessUse::Amount& far = of.heaviest[2];
-        const std::uint64_t lists = std::max<std::uint64_t>(1, of.executions * std::max<std::uint64_t>(of.owners, 1));
+    /// A list in each interval in place of all single accesses, whichever call sites make them.
+    void list(const Uses& uses) {
+        const AccessUse& of = use(uses.front());
         const bool write = writes(of);
-        AdvisedChange change{.kind = "list", .uses = {u}};
+        std::map<std::pair<int, std::uint32_t>, std::uint64_t> owners;
+        for (const std::size_t u : uses)
+            for_each_far(use(u), [&](int number, const trace::Record& record) {
+                std::uint64_t& most = owners[{number, record.interval}];
+                most = std::max(most, owners_of(record));
+            });
+        std::map<int, RankTransfers> transfers;
+        std::map<int, std::uint64_t> executions;
+        double lists = 0;
+        for (const auto& [key, count] : owners) {
+            const std::uint64_t times = times_of(key.first, key.second);
+            executions[key.first] += times;
+            transfers[key.first].count += static_cast<double>(times * count);
+            lists += static_cast<double>(times * count);
+        }
+        std::uint64_t accesses = 0;
+        for (const std::size_t u : uses)
+            for (const auto& [number, part] : ranks_of(trace_, use(u))) accesses += part.far.accesses;
+        const auto length = static_cast<std::uint64_t>(static_cast<double>(accesses) / std::max(1.0, lists));
+        const double of_list = costs_.of_path(std::string{"list."} + word(of), length);
+        std::map<int, double> calls;
+        RanksOfChange ranks = near_memory(uses, [&](std::uint64_t n) { return of_list + copied_each(n); }, calls);
+        const int heaviest = heaviest_of(ranks);
+        AdvisedChange change{.kind = "list", .uses = uses};
         change.title = write ? "collect the indices, and write them with scatter()"
                              : "collect the indices, and read them with gather()";
-        change.why = fmt::format("{} single accesses at irregular places, in {} intervals", far.calls, of.executions);
+        change.why = fmt::format("{:.0f} single accesses at irregular places, in {} intervals", calls.at(heaviest),
+                                 executions[heaviest]);
         change.code = write ? "a.scatter(indices, values);" : "a.gather(indices, values);";
-        change.messages_saved = far.calls > lists ? far.calls - lists : 0;
-        RanksOfChange ranks;
-        add_now(costs_, ranks, of.heaviest_rank, of, far).then =
-            static_cast<double>(far.accesses) *
-            (costs_.of_path(std::string{"list."} + word(of), far.accesses / lists) + copied_each(far.accesses));
-        add_change(costs_, advice_, std::move(change), ranks);
+        add(std::move(change), std::move(ranks), calls, transfers);
     }
 
     /// A pattern that fits all reads of an array between the same sequence points; else one for those that it fits.
@@ -299,7 +323,7 @@ private:
     const RecordedTrace& trace_;
     const AdviceCosts& costs_;
     Advice& advice_;
-    std::map<std::tuple<ObjectKey, Places, trace::Way, bool>, Uses> patches_; ///< writes or reads
+    std::map<std::tuple<ObjectKey, Places, trace::Way, bool>, Uses> patches_, lists_; ///< writes or reads
     std::map<std::tuple<ObjectKey, Places>, Uses> reads_;
 };
 

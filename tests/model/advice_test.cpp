@@ -459,6 +459,18 @@ TEST_CASE("elements anywhere: lists, and no cache") {
     CHECK(*change_of(advice, "list")->then_seconds == Approx(1e4 * (100e-9 + 1e-9)));
 }
 
+TEST_CASE("elements anywhere at two call sites between the same sequence points: one list") {
+    const CostTables costs = tables();
+    const std::string reads = head + anywhere("ab", "read") + anywhere("cd", "read");
+    const Advice advice = advise(parse_trace(sealed(reads), "t"), &costs);
+    CHECK(std::ranges::count(advice.changes, "list", &AdvisedChange::kind) == 1);
+    REQUIRE(change_of(advice, "list") != nullptr);
+    CHECK(change_of(advice, "list")->uses.size() == 2);
+    CHECK(*change_of(advice, "list")->now_seconds == Approx(2 * 0.2));
+    CHECK(*change_of(advice, "list")->then_seconds == Approx(2e4 * (100e-9 + 1e-9)));
+    CHECK_THAT(change_of(advice, "list")->why, Contains("20000 single accesses"));
+}
+
 TEST_CASE("as many reads as writes anywhere: adds in place") {
     const CostTables costs = tables();
     const Advice advice =
