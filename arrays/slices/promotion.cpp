@@ -69,27 +69,39 @@ struct Promotion::Piece {
     Layout values; ///< in elements of the size of the target's
     std::uint64_t elements = 0;
     std::uint64_t bytes = 0; ///< of all values
-    // By source, and none for those beside the target. The memory before the exchanges, which wait when they go; there
-    // is some while the piece is under way.
-    std::vector<support::AlignedMemory> memory = {};
+    Memory memory = {};      ///< while the piece is under way; before the exchanges, which wait when they go
+    // By source, and none for those beside the target.
+    std::vector<const std::byte*> places = {}; ///< in the memory
     std::vector<std::unique_ptr<Exchange>> exchanges = {};
 
-    void start() {
-        stop();
-        memory.resize(exchanges.size());
+    [[nodiscard]] std::uint64_t memory_bytes() const {
+        std::uint64_t all = 0;
+        for_each([&](const Exchange& exchange) { all += bytes_for(exchange); });
+        return all;
+    }
+    void start(Memory own) {
+        (void)stop();
+        memory = std::move(own);
+        places.assign(exchanges.size(), nullptr);
+        std::uint64_t place = 0;
         for (std::size_t k = 0; k < exchanges.size(); ++k) {
             if (exchanges[k] == nullptr) continue;
-            memory[k] = support::allocate_aligned(elements * exchanges[k]->element_bytes_here());
-            exchanges[k]->move_to(memory[k].get());
+            places[k] = memory.bytes.get() + place;
+            exchanges[k]->move_to(memory.bytes.get() + place);
+            place += bytes_for(*exchanges[k]);
         }
         for_each([](Exchange& exchange) { exchange.start(); });
     }
     void wait() const {
         for_each([](Exchange& exchange) { exchange.wait(); });
     }
-    void stop() noexcept {
+    /// Returns the memory.
+    Memory stop() noexcept {
         for_each([](Exchange& exchange) { exchange.stop(); });
-        memory.clear();
+        return std::exchange(memory, {});
+    }
+    [[nodiscard]] std::uint64_t bytes_for(const Exchange& exchange) const {
+        return support::rounded_to_alignment(elements * exchange.element_bytes_here());
     }
     template <class Visit>
     void for_each(Visit visit) const {
@@ -293,14 +305,24 @@ void Promotion::start_more() {
     while (next_ < boxes_.size() && has_room()) {
         const std::size_t box = next_++;
         under_way_.push_back(kept_.empty() ? make_piece(boxes_[box], false) : kept_[box]);
-        under_way_.back()->start();
+        Piece& piece = *under_way_.back();
+        piece.start(memory_for(piece.memory_bytes()));
     }
+}
+
+Promotion::Memory Promotion::memory_for(std::uint64_t bytes) {
+    while (!spare_.empty()) {
+        Memory memory = std::move(spare_.back());
+        spare_.pop_back();
+        if (memory.size >= bytes) return memory;
+    }
+    return {support::allocate_aligned(bytes), bytes};
 }
 
 void Promotion::start() {
     // What an execution that failed has left.
     under_way_.clear();
-    for (const auto& piece : kept_) piece->stop();
+    for (const auto& piece : kept_) (void)piece->stop();
     saved_.clear();
     next_ = 0;
     start_more();
@@ -315,10 +337,11 @@ void Promotion::wait() {
         Piece& piece = *under_way_.front();
         piece.wait();
         apply(piece);
-        piece.stop();
+        spare_.push_back(piece.stop());
         under_way_.pop_front();
         start_more();
     }
+    spare_.clear();
 }
 
 bool Promotion::test() {
@@ -330,7 +353,7 @@ bool Promotion::test() {
 void Promotion::finish() {
     for (const auto& piece : under_way_) {
         apply(*piece);
-        piece->stop();
+        (void)piece->stop();
     }
     under_way_.clear();
 }
@@ -351,7 +374,7 @@ void Promotion::apply(const Piece& piece) {
         for (std::size_t k = 0; k < sources_.size(); ++k) {
             const ArrayGeometry& source = *sources_[k].array;
             values[k] = beside_[k] ? source.window->map().own + place * source.element_bytes
-                                   : piece.memory[k].get() + value * source.element_bytes;
+                                   : piece.places[k] + value * source.element_bytes;
         }
         options_.apply(run, values);
     };

@@ -67,6 +67,11 @@ private:
     using Box = std::array<Triplet, max_dimensions>;
     /// One box: where its elements are, and where the values for them.
     struct Piece;
+    /// For the values of a box.
+    struct Memory {
+        support::AlignedMemory bytes = {};
+        std::uint64_t size = 0;
+    };
     /// What a part of the target was before.
     struct Saved {
         Layout target;
@@ -89,6 +94,8 @@ private:
     void for_each_piece(Visit visit) const;
 
     [[nodiscard]] bool has_room() const;
+    /// New pages take as long as what is put into them: that of the boxes before is used again.
+    [[nodiscard]] Memory memory_for(std::uint64_t bytes);
     void start_more();
     void apply(const Piece& piece);
 
@@ -103,6 +110,7 @@ private:
     std::vector<std::shared_ptr<Piece>> kept_; ///< of all boxes, if these are few
     std::size_t next_ = 0;                     ///< the first box that was not started
     std::deque<std::shared_ptr<Piece>> under_way_;
+    std::vector<Memory> spare_; ///< of boxes that are done
     std::vector<Saved> saved_;
 };
 
