@@ -2,11 +2,20 @@
 
 #include "types.hpp"
 
+#include <algorithm>
+#include <array>
+
 using namespace clang;
 
 namespace upcc {
 
 namespace {
+
+[[nodiscard]] std::size_t offset_of(const Diagnostic& info) {
+    if (!info.hasSourceManager() || info.getLocation().isInvalid()) return 0;
+    const SourceManager& sources = info.getSourceManager();
+    return sources.getFileOffset(sources.getFileLoc(info.getLocation()));
+}
 
 [[nodiscard]] QualType type_argument(const Diagnostic& info, unsigned k) {
     if (k >= info.getNumArgs() || info.getArgKind(k) != DiagnosticsEngine::ak_qualtype) return {};
@@ -24,6 +33,18 @@ namespace {
     return name(from) + " and " + name(to) +
            ": a pointer-to-shared and a pointer-to-private do not convert into each other; casts are for own elements "
            "alone";
+}
+
+/// Comparing, subtracting, or choosing between such pointers.
+[[nodiscard]] std::string operation(const Diagnostic& info, const Prepared& prepared) {
+    const auto name = [&](unsigned k) {
+        const QualType type = type_argument(info, k);
+        return type.isNull() ? std::string{} : " '" + as_upc(type.getAsString(), prepared) + "'";
+    };
+    static constexpr std::array what{"be compared", "be subtracted", "both be results of a conditional operator"};
+    const auto kind = static_cast<std::size_t>(info.getRawArg(2));
+    return "a pointer-to-shared and a pointer-to-private cannot " + std::string{what.at(kind)} + ":" + name(0) +
+           " and" + name(1);
 }
 
 /// Whether the place is in the expression of upc_barrier and the like, which the pre-pass puts in brackets.
@@ -81,6 +102,15 @@ std::string Messages::text(const Diagnostic& info) const {
     case diag::err_attribute_address_function_type: return "a function cannot be shared";
     case diag::err_typecheck_incompatible_nested_address_space:
     case diag::err_typecheck_incompatible_address_space: return conversion(info, prepared_);
+    case diag::err_typecheck_op_on_nonoverlapping_address_space_pointers: return operation(info, prepared_);
+    case diag::err_typecheck_invalid_lvalue_addrof: {
+        // It points to the operator, or to the name.
+        const std::size_t at = offset_of(info);
+        const std::size_t name = prepared_.text.find_first_not_of("& \t\n(", at);
+        if (std::string_view{prepared_.text}.substr(std::min(name, prepared_.text.size())).starts_with("THREADS"))
+            return "THREADS is an expression, and has no address";
+        break;
+    }
     default: break;
     }
     SmallString<256> formatted;
@@ -105,11 +135,7 @@ bool Messages::made_by_translation(const Diagnostic& info, std::size_t offset) c
 void Messages::HandleDiagnostic(DiagnosticsEngine::Level level, const Diagnostic& info) {
     DiagnosticConsumer::HandleDiagnostic(level, info);
     if (level == DiagnosticsEngine::Ignored || level == DiagnosticsEngine::Remark) return;
-    std::size_t offset = 0;
-    if (info.hasSourceManager() && info.getLocation().isValid()) {
-        const SourceManager& sources = info.getSourceManager();
-        offset = sources.getFileOffset(sources.getFileLoc(info.getLocation()));
-    }
+    const std::size_t offset = offset_of(info);
     const bool is_note = level == DiagnosticsEngine::Note;
     const bool is_error = level >= DiagnosticsEngine::Error;
     const bool is_warning = !is_note && !DiagnosticIDs::isDefaultMappingAsError(info.getID()); // also with -Werror
