@@ -229,6 +229,21 @@ bool Driver::preprocess(const Input& source, const std::string& to) {
     return run_preprocessor(words, to);
 }
 
+bool Driver::preprocess_with_missed_headers(const Input& source, const std::string& to) {
+    if (!preprocess(source, to)) return false;
+    if (source.language == Input::Language::c) return true;
+    const std::vector<std::string> missed = headers_missed(contents(to));
+    if (missed.empty()) return true;
+    const std::vector<std::string> before = options_.preprocessor;
+    std::vector<std::string> early{"-DLAPWING_UPCC_EARLY"};
+    for (const std::string& header : missed) early.insert(early.end(), {"-include", header});
+    early.insert(early.end(), {"-include", "lapwing_upcc_in_time.h"});
+    options_.preprocessor.insert(options_.preprocessor.begin(), early.begin(), early.end());
+    const bool good = preprocess(source, to);
+    options_.preprocessor = before;
+    return good;
+}
+
 bool Driver::compile(const Input& source, bool translated, const std::string& to) {
     std::vector<std::string> words{configuration_.value("clang"), "-fcommon"};
     const bool of_clang = is_of_clang(source);
@@ -279,7 +294,7 @@ bool Driver::translate_file(const std::string& source, const std::string& prepro
 }
 
 std::string Driver::standard_input() {
-    const std::string file = (directory_ / "stdin.c").string();
+    std::string file = (directory_ / "stdin.c").string();
     std::ofstream{file, std::ios::binary} << "# 1 \"<stdin>\"\n" << std::cin.rdbuf();
     // Beside the file in which it is kept there is nothing that it includes.
     options_.preprocessor.insert(options_.preprocessor.begin(), "-I.");
@@ -322,36 +337,21 @@ std::string Driver::object_of(Input input) {
     const bool compiles = options_.until == Options::Until::compile;
     const char* const suffix = options_.assembly ? ".s" : ".o";
     const std::string stem = shown == "<stdin>" ? "-" : fs::path{input.name}.stem().string();
-    const std::string object = compiles ? (options_.output.empty() ? stem + suffix : options_.output)
-                                        : (directory_ / (std::to_string(files_) + ".o")).string();
+    std::string object = compiles ? (options_.output.empty() ? stem + suffix : options_.output)
+                                  : (directory_ / (std::to_string(files_) + ".o")).string();
     if (options_.until == Options::Until::preprocess) return preprocess(input, options_.output) ? "-" : "";
     not_of_library_.clear();
     const auto compiled_by_clang = [&] { return compile(input, false, object) ? object : std::string{}; };
     if (of_clang) return options_.until == Options::Until::translate ? "-" : compiled_by_clang();
     const bool is_preprocessed = fs::path{input.name}.extension() == ".i";
     const std::string preprocessed = is_preprocessed ? input.name : temporary(input.name, ".i");
-    if (!is_preprocessed && !preprocess(input, preprocessed)) return {};
-    // Berkeley's compiler declares its extensions without a header; types of libraries that are announced by a macro,
-    // such as __UPC_ATOMIC__, are used before their headers are included.
-    if (const std::vector<std::string> missed = is_preprocessed || input.language == Language::c
-                                                    ? std::vector<std::string>{}
-                                                    : headers_missed(contents(preprocessed));
-        !missed.empty()) {
-        const std::vector<std::string> before = options_.preprocessor;
-        std::vector<std::string> early{"-DLAPWING_UPCC_EARLY"};
-        for (const std::string& header : missed) early.insert(early.end(), {"-include", header});
-        early.insert(early.end(), {"-include", "lapwing_upcc_in_time.h"});
-        options_.preprocessor.insert(options_.preprocessor.begin(), early.begin(), early.end());
-        const bool good = preprocess(input, preprocessed);
-        options_.preprocessor = before;
-        if (!good) return {};
-    }
+    if (!is_preprocessed && !preprocess_with_missed_headers(input, preprocessed)) return {};
     for (const std::string& name : library_names_taken(contents(preprocessed)))
         not_of_library_.push_back("-fno-builtin-" + name);
     const bool may_be_c = fs::path{input.name}.extension() == ".c" && input.language == Language::by_name;
     if (input.language == Language::c || (may_be_c && !is_upc(contents(preprocessed)))) return compiled_by_clang();
     const bool stops = options_.until == Options::Until::translate;
-    const std::string translated =
+    std::string translated =
         stops ? (options_.output.empty() ? stem + ".trans.i" : options_.output) : temporary(input.name, ".trans.i");
     if (!translate_file(shown, preprocessed, translated)) return {};
     if (stops || options_.until == Options::Until::check) return translated;
@@ -375,7 +375,7 @@ bool Driver::keep_apart_from_c_library(std::vector<std::string>& objects) {
     if (command(list, symbols) != 0) return false;
     std::vector<std::string> rename{"objcopy"};
     for (const std::string& name : names_of_c_library(contents(symbols)))
-        rename.insert(rename.end(), {"--redefine-sym", name + "=lapwing_program_" + name});
+        rename.insert(rename.end(), {"--redefine-sym", std::string{name}.append("=lapwing_program_").append(name)});
     if (rename.size() == 1) return true;
     for (std::string& object : objects) {
         if (!is_object(object)) continue;

@@ -39,6 +39,9 @@ private:
     void add_macros(std::vector<std::string>& words) const;
     [[nodiscard]] bool run_preprocessor(const std::vector<std::string>& words, const std::string& to);
     [[nodiscard]] bool preprocess(const Input& source, const std::string& to);
+    /// Berkeley's compiler declares its extensions without a header; types of libraries that are announced by a macro,
+    /// such as __UPC_ATOMIC__, are used before their headers are included.
+    [[nodiscard]] bool preprocess_with_missed_headers(const Input& source, const std::string& to);
     [[nodiscard]] bool compile(const Input& source, bool translated, const std::string& to);
     [[nodiscard]] bool translate_file(const std::string& source, const std::string& preprocessed,
                                       const std::string& to);

@@ -230,7 +230,7 @@ std::string Emitter::shared_variable(const VarDecl* variable) {
     const std::string kept = variable->getStorageClass() == SC_Static ? "static " : "";
     // Without a value it may be defined in several sources, as in old C.
     const std::string value = variable->getInit() != nullptr ? " = {0, 0, 0}" : "";
-    const std::string pointer =
+    std::string pointer =
         hoisted_.contains(variable) ? std::string{} : kept + "lapwing_upc_pointer " + name + value + ";";
     if (variable->getType()->isIncompleteArrayType() || variable->getType()->isIncompleteType()) return pointer;
     return pointer + " " + shared_object(variable);
@@ -371,7 +371,7 @@ std::string Emitter::translation_unit() {
             // One definition of several sources' is then used.
             const std::string name = cast<FunctionDecl>(group.back())->getName().str();
             text.insert(0, "__attribute__((weak)) ");
-            inline_functions_ += "extern __typeof__(" + name + ") " + name + ";\n";
+            inline_functions_.append("extern __typeof__(").append(name).append(") ").append(name).append(";\n");
         }
         if (hoisted_text_.find('\n') != hoisted_text_.npos) hoisted_text_ += line_marker(begin);
         text.insert(0, std::exchange(hoisted_text_, {}));

@@ -205,9 +205,10 @@ std::string Emitter::increment(const UnaryOperator* operation) {
         const bool strict = is_strict(inner);
         if (const MemberExpr* const member = bit_field(inner)) {
             const std::string name = "lapwing_s." + member->getMemberDecl()->getName().str();
-            if (before) return bit_field_update(member, "", name + (up ? "++;" : "--;"), "");
-            return bit_field_update(member, "__typeof__(" + name + " + 0) lapwing_o = " + name + "; ",
-                                    name + (up ? "++;" : "--;"), "lapwing_o");
+            const std::string change = name + (up ? "++;" : "--;");
+            if (before) return bit_field_update(member, "", change, "");
+            return bit_field_update(member, "__typeof__(" + name + " + 0) lapwing_o = " + name + "; ", change,
+                                    "lapwing_o");
         }
         return "({ lapwing_upc_pointer lapwing_a = " + place(inner) + "; " + value +
                " lapwing_o = " + load(value, "lapwing_a", strict) + ", lapwing_n = " + next + "; (void)" +
@@ -281,7 +282,7 @@ std::string Emitter::expression(const Expr* e) {
     if (const auto* const one = dyn_cast<DeclRefExpr>(e); one != nullptr && !captured_.empty())
         if (const auto known = captured_.find(dyn_cast<VarDecl>(one->getDecl())); known != captured_.end())
             return known->second;
-    if (const std::string returns = nested_return(e); !returns.empty()) return returns;
+    if (std::string returns = nested_return(e); !returns.empty()) return returns;
     if (const auto* const one = dyn_cast<ImplicitCastExpr>(e)) return implicit_cast(one);
     if (const auto* const one = dyn_cast<CStyleCastExpr>(e)) return explicit_cast(one);
     if (const auto* const one = dyn_cast<UnaryExprOrTypeTraitExpr>(e)) return size_of(one);

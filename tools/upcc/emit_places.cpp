@@ -229,7 +229,7 @@ std::string Emitter::bit_field_update(const MemberExpr* member, const std::strin
 
 /// Between pointers-to-shared: a different layout or element size resets the phase.
 std::string Emitter::convert(const CastExpr* cast) {
-    const std::string pointer = expression(cast->getSubExpr());
+    std::string pointer = expression(cast->getSubExpr());
     const QualType to = Types::pointee(cast->getType());
     const QualType from = Types::pointee(cast->getSubExpr()->getType());
     if (types_.element(to)->isVoidType()) return pointer;

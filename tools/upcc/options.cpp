@@ -169,11 +169,9 @@ private:
         }
     }
 
-    [[nodiscard]] bool of_upcc() {
+    /// What is answered, without a source being compiled.
+    [[nodiscard]] bool of_questions() {
         const std::string& word = arguments_[at_];
-        // Cray's compiler is told so that it is UPC, or what C.
-        if (word == "-h" && at_ + 1 < arguments_.size() && arguments_[at_ + 1].find_first_of("-./") == word.npos)
-            return ++at_, true;
         if (is("-help") || word == "-h" || word == "-?") return options_.help = true;
         if (is("-version") || word == "-V") return options_.version = true;
         // What makefiles that mix C++ with UPC ask Berkeley's compiler.
@@ -183,19 +181,28 @@ private:
                 throw BadOption{"-echo-var " + name + ": only CXX is known"};
             return options_.answer = "c++", true;
         }
+        // What configure scripts ask.
+        if (word == "-dumpfullversion") return options_.asks_clang = "-dumpversion", true;
+        if (begins(word, "-print-") || begins(word, "--print-") || word == "-dumpmachine" || word == "-dumpversion")
+            return options_.asks_clang = word, true;
+        return false;
+    }
+
+    [[nodiscard]] bool of_optimisations() {
         if (is("-explain")) return options_.optimisations.explain = true;
         if (is("-opt")) return optimises_ = true;
-        if (word == "-fupc-block-reads" || word == "-fno-upc-block-reads")
-            return no_block_reads_ = word[2] == 'n', true;
-        if (word == "-fupc-block-writes" || word == "-fno-upc-block-writes")
-            return no_block_writes_ = word[2] == 'n', true;
-        if (word == "-fupc-merged-reads" || word == "-fno-upc-merged-reads")
-            return no_merged_reads_ = word[2] == 'n', true;
-        if (word == "-fupc-own-loops" || word == "-fno-upc-own-loops") return no_own_loops_ = word[2] == 'n', true;
-        if (has_value("-progress")) return progress(value("-progress")), true;
-        if (has_value("-save-temps") || has_value("--save-temps") || is("-save-all-temps"))
-            return options_.save_temporaries = true;
-        if (word == "-v" || is("-verbose") || word == "-vv") return options_.verbose = true;
+        const auto is_of = [&](const std::string& name, bool& off) {
+            const std::string& word = arguments_[at_];
+            if (word != "-fupc-" + name && word != "-fno-upc-" + name) return false;
+            off = word[2] == 'n';
+            return true;
+        };
+        return is_of("block-reads", no_block_reads_) || is_of("block-writes", no_block_writes_) ||
+               is_of("merged-reads", no_merged_reads_) || is_of("own-loops", no_own_loops_);
+    }
+
+    [[nodiscard]] bool of_threads() {
+        const std::string& word = arguments_[at_];
         for (const std::string name : {"-fupc-threads", "-fthreads"}) {
             if (begins(word, name + "-")) return threads_of_others(word.substr(name.size() + 1)), true;
             if (has_value(name)) return threads_of_others(value(name)), true;
@@ -207,19 +214,28 @@ private:
         if (word == "-T" || begins(word, "-T=") ||
             (begins(word, "-T") && word.size() > 2 && word[2] >= '0' && word[2] <= '9'))
             return threads(value("-T")), true;
-        if (has_value("-shared-heap")) return heap(value("-shared-heap")), true;
         if (has_value("-pthreads") || has_value("--pthreads")) {
             // Berkeley's number may be missing, or be the next word.
             if (at_ + 1 < arguments_.size() && is("-pthreads") && is_number(arguments_[at_ + 1])) ++at_;
             return true;
         }
+        return false;
+    }
+
+    [[nodiscard]] bool of_upcc() {
+        const std::string& word = arguments_[at_];
+        // Cray's compiler is told so that it is UPC, or what C.
+        if (word == "-h" && at_ + 1 < arguments_.size() && arguments_[at_ + 1].find_first_of("-./") == word.npos)
+            return ++at_, true;
+        if (of_questions() || of_optimisations() || of_threads()) return true;
+        if (has_value("-progress")) return progress(value("-progress")), true;
+        if (has_value("-save-temps") || has_value("--save-temps") || is("-save-all-temps"))
+            return options_.save_temporaries = true;
+        if (word == "-v" || is("-verbose") || word == "-vv") return options_.verbose = true;
+        if (has_value("-shared-heap")) return heap(value("-shared-heap")), true;
         if (word == "-shared")
             throw BadOption{"-shared: the shared objects of a shared library would not be made; link its objects, or "
                             "an archive of them, into the program"};
-        // What configure scripts ask.
-        if (word == "-dumpfullversion") return options_.asks_clang = "-dumpversion", true;
-        if (begins(word, "-print-") || begins(word, "--print-") || word == "-dumpmachine" || word == "-dumpversion")
-            return options_.asks_clang = word, true;
         if (begins(word, "-x")) return language(value("-x")), true;
         return accepted();
     }
@@ -282,7 +298,13 @@ private:
         const std::string& word = arguments_[at_];
         if (word.empty()) return;
         if (word[0] != '-' || word == "-") return input(word);
-        if (of_upcc()) return;
+        if (of_upcc() || of_result() || of_preprocessor() || of_linker() || of_warnings() || of_compiler()) return;
+        throw BadOption{"unknown option " + word + "; lapwing-upcc --help"};
+    }
+
+    /// What is made, and of which language.
+    [[nodiscard]] bool of_result() {
+        const std::string& word = arguments_[at_];
         if (word == "-c") options_.until = Options::Until::compile;
         else if (word == "-E") options_.until = Options::Until::preprocess;
         else if (word == "-trans" || word == "--trans") options_.until = Options::Until::translate;
@@ -292,7 +314,13 @@ private:
         else if (begins(word, "-o")) options_.output = value("-o");
         else if (begins(word, "-std=") || begins(word, "--std=")) standard(word.substr(word.find('=') + 1));
         else if (word == "-ansi") options_.standard = "gnu89";
-        else if (begins(word, "-D")) pass(options_.preprocessor, "-D");
+        else return false;
+        return true;
+    }
+
+    [[nodiscard]] bool of_preprocessor() {
+        const std::string& word = arguments_[at_];
+        if (begins(word, "-D")) pass(options_.preprocessor, "-D");
         else if (begins(word, "-U")) pass(options_.preprocessor, "-U");
         else if (const std::string name = with_file(word); !name.empty()) pass(options_.preprocessor, name);
         else if (begins(word, "-I")) pass(options_.preprocessor, "-I");
@@ -311,11 +339,13 @@ private:
             options_.dependencies.insert(options_.dependencies.end(),
                                          {word.substr(4, comma - 4), "-MF", word.substr(comma + 1)});
         } else if (begins(word, "-Wp,")) split(word, options_.preprocessor);
-        else if (begins(word, "-Wc,")) split(word, options_.compiler);
-        else if (begins(word, "-Wl,")) for_linker(word);
-        // The translated source is no standard C: as errors, the warnings of -pedantic would be about that.
-        else if (word == "-pedantic-errors") options_.warnings.emplace_back("-pedantic");
-        else if (begins(word, "-W") || word == "-w" || word == "-pedantic") options_.warnings.push_back(word);
+        else return false;
+        return true;
+    }
+
+    [[nodiscard]] bool of_linker() {
+        const std::string& word = arguments_[at_];
+        if (begins(word, "-Wl,")) for_linker(word);
         else if (begins(word, "-l")) for_linker("-l" + value("-l"));
         else if (begins(word, "-L")) pass(options_.linker, "-L");
         else if (word == "-Xlinker") for_linker(word), for_linker(value(word));
@@ -324,6 +354,23 @@ private:
         else if (word == "-s" || word == "-static" || word == "-rdynamic" || word == "-pie" || word == "-no-pie" ||
                  word == "-static-libgcc" || word == "-shared-libgcc" || word == "-static-libstdc++")
             options_.linker.push_back(word);
+        else return false;
+        return true;
+    }
+
+    [[nodiscard]] bool of_warnings() {
+        const std::string& word = arguments_[at_];
+        // The translated source is no standard C: as errors, the warnings of -pedantic would be about that.
+        if (word == "-pedantic-errors") options_.warnings.emplace_back("-pedantic");
+        else if ((begins(word, "-W") && !begins(word, "-Wc,")) || word == "-w" || word == "-pedantic")
+            options_.warnings.push_back(word);
+        else return false;
+        return true;
+    }
+
+    [[nodiscard]] bool of_compiler() {
+        const std::string& word = arguments_[at_];
+        if (begins(word, "-Wc,")) split(word, options_.compiler);
         else if (word == "-gstabs" || word == "-gstabs+") options_.compiler.emplace_back("-g");
         else if (word == "-Xclang" || word == "-Xassembler" || word == "--param" || word == "-target")
             pass(options_.compiler, word);
@@ -333,12 +380,13 @@ private:
         else if (begins(word, "-O") || begins(word, "-g") || begins(word, "-f") || begins(word, "-m") ||
                  word == "-pthread" || word == "-pipe" || word == "-p" || word == "-pg")
             options_.compiler.push_back(word);
-        else throw BadOption{"unknown option " + word + "; lapwing-upcc --help"};
+        else return false;
+        return true;
     }
 
     /// The option of the preprocessor that a word is, with a file or a directory in it or in the next one.
     [[nodiscard]] static std::string with_file(const std::string& word) {
-        for (const std::string name : {"-include", "-isystem", "-iquote", "-idirafter", "-imacros", "-isysroot"})
+        for (const char* const name : {"-include", "-isystem", "-iquote", "-idirafter", "-imacros", "-isysroot"})
             if (begins(word, name)) return name;
         return word == "-Xpreprocessor" ? word : std::string{};
     }

@@ -11,6 +11,7 @@ namespace upcc {
 
 bool preprocess(const std::vector<std::string>& command, const std::string& to) {
     std::vector<const char*> words;
+    words.reserve(command.size() + 1);
     for (const std::string& word : command) words.push_back(word.c_str());
     words.push_back("-Qunused-arguments"); // such as the -fsyntax-only of createInvocation
     CompilerInstance compiler;

@@ -14,6 +14,7 @@ namespace upcc {
 
 int run(const std::vector<std::string>& command, const std::string& output) {
     std::vector<char*> arguments;
+    arguments.reserve(command.size() + 1);
     for (const std::string& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));
     arguments.push_back(nullptr);
     std::fflush(nullptr);
@@ -58,8 +59,10 @@ std::string find_program(const std::string& name) {
     if (name.find('/') != name.npos) return access(name.c_str(), X_OK) == 0 ? name : std::string{};
     const char* const path = std::getenv("PATH");
     std::istringstream directories{path == nullptr ? "" : path};
-    for (std::string directory; std::getline(directories, directory, ':');)
-        if (const std::string file = directory + "/" + name; access(file.c_str(), X_OK) == 0) return file;
+    for (std::string file; std::getline(directories, file, ':');) {
+        file.append("/").append(name);
+        if (access(file.c_str(), X_OK) == 0) return file;
+    }
     return {};
 }
 

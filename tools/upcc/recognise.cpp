@@ -10,69 +10,101 @@
 
 namespace upcc {
 
-std::vector<std::string> headers_missed(std::string_view preprocessed) {
-    struct Header {
-        std::string_view file;
-        std::string_view type; ///< that no other header declares
-        bool known = false;
-        bool missed = false;
-    };
-    // Berkeley's comes first, whose names are functions and macros too.
-    std::array headers{Header{"bupc_extensions.h", {}},    Header{"upc_atomic.h", "upc_atomicdomain_t"},
-                       Header{"upc_tick.h", "upc_tick_t"}, Header{"upc_nb.h", "upc_handle_t"},
-                       Header{"upc_io.h", "upc_file_t"},   Header{"upc_castable.h", "upc_thread_info_t"},
-                       Header{"upc.h", "upc_lock_t"},      Header{"lapwing_upcc_integers.h", "uint64_t"}};
+namespace {
+
+struct Header {
+    std::string_view file;
+    std::string_view type; ///< that no other header declares
+    bool known = false;
+    bool missed = false;
+};
+
+[[nodiscard]] bool is_function_of_upc(std::string_view name) {
     static const std::set<std::string_view> functions{
         "upc_all_alloc", "upc_global_alloc", "upc_alloc",     "upc_local_alloc", "upc_free",
         "upc_threadof",  "upc_phaseof",      "upc_addrfield", "upc_memcpy",      "upc_memget",
         "upc_memput",    "upc_memset",       "upc_lock",      "upc_unlock",      "upc_global_exit"};
-    if (preprocessed.find("upc_") == preprocessed.npos && preprocessed.find("BUPC_") == preprocessed.npos) return {};
-    // bupc_extern.h is for C, and declares some of them.
-    bool for_c = false;
-    const auto declares = [&](const Header& header, std::string_view name) {
+    return functions.contains(name);
+}
+
+/// The headers that a source includes, and those whose names it uses without.
+class HeadersUsed {
+public:
+    void include(std::string_view file) {
+        for_c_ = for_c_ || file.ends_with("/bupc_extern.h");
+        const bool integers = file.ends_with("/stdint.h") || file.ends_with("/stdint-uintn.h");
+        for (Header& header : headers_)
+            header.known = header.known || file.ends_with("/" + std::string{header.file}) ||
+                           (integers && header.type == "uint64_t");
+    }
+
+    /// `defines`: the name is that of a typedef; `outside`: of braces and parentheses.
+    void use(std::string_view name, bool defines, bool outside) {
+        const bool declares_function = outside && is_function_of_upc(name);
+        for (Header& header : headers_) {
+            if (header.known || own_.contains(name) || !declares(header, name)) continue;
+            // `typedef long upc_tick_t;` is the program's own, and says nothing about Berkeley's other names.
+            if (defines && !declares_function && header.type.empty()) {
+                own_.insert(name);
+                continue;
+            }
+            header.known = true;
+            header.missed = !defines && !declares_function;
+        }
+    }
+
+    [[nodiscard]] std::vector<std::string> missed() const {
+        std::vector<std::string> missed;
+        for (const Header& header : headers_)
+            if (header.missed) missed.emplace_back(header.file);
+        return missed;
+    }
+
+private:
+    [[nodiscard]] bool declares(const Header& header, std::string_view name) const {
         if (header.type == "uint64_t")
             return name == "uint8_t" || name == "uint16_t" || name == "uint32_t" || name == header.type;
-        if (header.file == "upc.h" && functions.contains(name)) return true;
+        if (header.file == "upc.h" && is_function_of_upc(name)) return true;
         if (!header.type.empty()) return name == header.type;
         const bool of_c = name.starts_with("bupc_extern_") || name.starts_with("bupc_init") || name == "bupc_exit";
         const bool collective = name.starts_with("bupc_all_reduce_all"); // of upc_collective.h
-        return (name.starts_with("bupc_") || name.starts_with("BUPC_")) && !(of_c && for_c) && !collective;
-    };
+        return (name.starts_with("bupc_") || name.starts_with("BUPC_")) && !(of_c && for_c_) && !collective;
+    }
+
+    // Berkeley's comes first, whose names are functions and macros too.
+    std::array<Header, 8> headers_{{{"bupc_extensions.h", {}},
+                                    {"upc_atomic.h", "upc_atomicdomain_t"},
+                                    {"upc_tick.h", "upc_tick_t"},
+                                    {"upc_nb.h", "upc_handle_t"},
+                                    {"upc_io.h", "upc_file_t"},
+                                    {"upc_castable.h", "upc_thread_info_t"},
+                                    {"upc.h", "upc_lock_t"},
+                                    {"lapwing_upcc_integers.h", "uint64_t"}}};
+    std::set<std::string_view> own_; ///< of Berkeley's names: types of the program's
+    bool for_c_ = false;             ///< includes bupc_extern.h, which is for C, and declares some of them
+};
+
+} // namespace
+
+std::vector<std::string> headers_missed(std::string_view preprocessed) {
+    if (preprocessed.find("upc_") == preprocessed.npos && preprocessed.find("BUPC_") == preprocessed.npos) return {};
+    HeadersUsed headers;
     bool in_typedef = false;
-    int depth = 0;                  // of braces and parentheses
-    std::set<std::string_view> own; // of Berkeley's names: types of the program's
+    int depth = 0; // of braces and parentheses
     const std::vector<Token> tokens = tokens_of(preprocessed);
     for (std::size_t k = 0; k < tokens.size(); ++k) {
         const std::string_view text = preprocessed.substr(tokens[k].begin, tokens[k].end - tokens[k].begin);
         LineMarker marker;
-        if (tokens[k].kind == TokenKind::directive && read_line_marker(text, marker)) {
-            for_c = for_c || marker.file.ends_with("/bupc_extern.h");
-            const bool integers = marker.file.ends_with("/stdint.h") || marker.file.ends_with("/stdint-uintn.h");
-            for (Header& header : headers)
-                header.known = header.known || marker.file.ends_with("/" + std::string{header.file}) ||
-                               (integers && header.type == "uint64_t");
-        } else if (tokens[k].kind == TokenKind::name) {
+        if (tokens[k].kind == TokenKind::directive && read_line_marker(text, marker)) headers.include(marker.file);
+        else if (tokens[k].kind == TokenKind::name) {
             in_typedef = in_typedef || text == "typedef";
-            // `typedef long upc_tick_t;` is the program's own, and says nothing about Berkeley's other names.
             const char after = k + 1 < tokens.size() ? preprocessed[tokens[k + 1].begin] : '\0';
-            const bool defines = in_typedef && depth == 0 && (after == ';' || after == ',' || after == '[');
-            const bool declares_function = depth == 0 && functions.contains(text);
-            for (Header& header : headers)
-                if (!header.known && !own.contains(text) && declares(header, text)) {
-                    if (declares_function) header.known = true;
-                    else if (!defines) header.missed = true;
-                    else if (header.type.empty()) own.insert(text);
-                    else header.known = true;
-                }
+            headers.use(text, in_typedef && depth == 0 && (after == ';' || after == ',' || after == '['), depth == 0);
         } else if (text == "{" || text == "(") ++depth;
         else if (text == "}" || text == ")") --depth;
         else if (text == ";" && depth == 0) in_typedef = false;
-        for (Header& header : headers) header.known = header.known || header.missed;
     }
-    std::vector<std::string> missed;
-    for (const Header& header : headers)
-        if (header.missed) missed.emplace_back(header.file);
-    return missed;
+    return headers.missed();
 }
 
 std::vector<std::string> library_names_taken(std::string_view preprocessed) {

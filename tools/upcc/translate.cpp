@@ -172,6 +172,7 @@ private:
                          DiagnosticConsumer& messages, Outcome& outcome) {
     const std::vector<std::string> options = parser_options(translation);
     std::vector<const char*> arguments;
+    arguments.reserve(options.size());
     for (const std::string& option : options) arguments.push_back(option.c_str());
     CompilerInstance compiler;
     DiagnosticsEngine of_options{new DiagnosticIDs, new DiagnosticOptions, &messages, false};
