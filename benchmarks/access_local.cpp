@@ -10,7 +10,6 @@
 #include <cstdint>
 #include <span>
 #include <string>
-#include <utility>
 
 namespace lapwing::bench {
 namespace {
@@ -44,8 +43,8 @@ void access_local(Context& context) {
         const auto n = static_cast<std::int64_t>(y.local_span().size());
         // An iteration is a pass over all own elements.
         const Quantity per_element{.metric = "time", .unit = "ns", .scale = 1e9 / static_cast<double>(n)};
-        const auto passes = [&](std::string name, auto pass) {
-            return Subject{.name = std::move(name), .run = [&runtime, pass](std::uint64_t iterations) {
+        const auto passes = [&](const std::string& name, auto pass) {
+            return Subject{.name = name, .run = [&runtime, pass](std::uint64_t iterations) {
                                return alone(runtime, [&] {
                                    for (std::uint64_t k = 0; k < iterations; ++k) pass();
                                });

@@ -21,8 +21,8 @@ constexpr std::int64_t distance = 16;
 }
 
 template <class Read>
-[[nodiscard]] Subject reading(std::string name, Runtime& runtime, Read read) {
-    return {.name = std::move(name), .run = [&runtime, read, at = std::int64_t{0}](std::uint64_t iterations) mutable {
+[[nodiscard]] Subject reading(const std::string& name, Runtime& runtime, Read read) {
+    return {.name = name, .run = [&runtime, read, at = std::int64_t{0}](std::uint64_t iterations) mutable {
                 return alone(runtime, [&] {
                     double sum = 0;
                     for (std::uint64_t k = 0; k < iterations; ++k, at += reads)

@@ -174,8 +174,8 @@ void check_solution(Runtime& runtime, const std::vector<double>& x) {
 
 /// `rounds` times `once`, by all ranks.
 template <class F>
-[[nodiscard]] Subject repeated(Runtime& runtime, std::string name, F once, std::uint64_t iterations = 0) {
-    return {.name = std::move(name),
+[[nodiscard]] Subject repeated(Runtime& runtime, const std::string& name, F once, std::uint64_t iterations = 0) {
+    return {.name = name,
             .run =
                 [&runtime, once](std::uint64_t rounds) {
                     return together(runtime, [&] {

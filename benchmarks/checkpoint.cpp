@@ -75,8 +75,8 @@ void checkpoint(Context& context) {
         (std::filesystem::temp_directory_path() / ("lapwing_bench_" + std::to_string(process))).string();
     constexpr std::uint64_t bytes = static_cast<std::uint64_t>(side * side) * sizeof(double);
     PlainFile plain{context.world(), path + ".plain", bytes};
-    const auto rounds_of = [&](std::string name, auto once) {
-        return Subject{.name = std::move(name),
+    const auto rounds_of = [&](const std::string& name, auto once) {
+        return Subject{.name = name,
                        .run =
                            [&runtime, once](std::uint64_t rounds) {
                                return together(runtime, [&] {

@@ -82,7 +82,7 @@ public:
             copies("all copied" + mode, array, StoredIndices<1>{array.local_domain(target)},
                    StoredIndices<1>{array.domain()});
             array.evict();
-            const std::vector<Domain<1>> some = scattered_domains(n_);
+            std::vector<Domain<1>> some = scattered_domains(n_);
             array.prefetch([some](const Domain<1>&) { return some; }, options);
             // Of those, and as many own ones.
             const Domain<1> theirs = array.local_domain(target);

@@ -126,6 +126,7 @@ void Context::compare(const std::string& case_name, const Quantity& quantity, co
     std::vector<const Subject*> subjects{&value};
     for (const Subject& baseline : baselines) subjects.push_back(&baseline);
     std::vector<std::uint64_t> iterations;
+    iterations.reserve(subjects.size());
     for (const Subject* subject : subjects) iterations.push_back(find_iterations(*subject));
 
     std::vector<std::vector<double>> measured(subjects.size());

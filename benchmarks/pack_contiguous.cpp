@@ -27,8 +27,8 @@ void pack_contiguous(Context& context) {
     for (std::uint64_t bytes = 8; bytes <= 16U << 20; bytes *= 8) {
         for (const bool hot : {true, false}) {
             const Layout block = Layout::contiguous(bytes);
-            const auto subject = [&](std::string name, auto copy) {
-                return Subject{.name = std::move(name),
+            const auto subject = [&](const std::string& name, auto copy) {
+                return Subject{.name = name,
                                .run = [&context, &from, &to, bytes, hot, copy,
                                        at = std::uint64_t{0}](std::uint64_t iterations) mutable {
                                    if (context.rank() != 0) return 0.0;

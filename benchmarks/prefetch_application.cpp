@@ -44,11 +44,11 @@ constexpr double bearable_seconds = 10;
 
 /// Measures whole runs. A run by `sample` stands for one of all steps and parts.
 template <class Run>
-[[nodiscard]] Subject subject(std::string name, Runtime& runtime, Application& application, const Sample& sample,
+[[nodiscard]] Subject subject(const std::string& name, Runtime& runtime, Application& application, const Sample& sample,
                               Run run) {
     const double whole =
         static_cast<double>(application.size().steps * sample.stride) / static_cast<double>(sample.steps);
-    return {.name = std::move(name), .run = [&runtime, &application, sample, run, whole](std::uint64_t iterations) {
+    return {.name = name, .run = [&runtime, &application, sample, run, whole](std::uint64_t iterations) {
                 double seconds = 0;
                 for (std::uint64_t k = 0; k < iterations; ++k) {
                     application.start();

@@ -71,7 +71,8 @@ void effectiveness(Context& context) {
         const std::int64_t every_prefetched = std::max<std::int64_t>(1, all_reads / 1'000'000'000);
         const double share = static_cast<double>(reads) / static_cast<double>(all_reads);
         const auto loop = [&](std::int64_t leave_out, bool manual) {
-            return [&, leave_out, manual, own](std::uint64_t steps) {
+            const std::int64_t computed = (own - 1) / leave_out + 1;
+            return [&, leave_out, manual, own, computed](std::uint64_t steps) {
                 return together(runtime,
                                 [&] {
                                     for (std::uint64_t step = 0; step < steps; ++step) {
@@ -81,7 +82,7 @@ void effectiveness(Context& context) {
                                         (void)star(in, out, radius, leave_out);
                                     }
                                 }) *
-                       static_cast<double>(own) / static_cast<double>((own - 1) / leave_out + 1);
+                       static_cast<double>(own) / static_cast<double>(computed);
             };
         };
         const Subject base{.name = every == 1 ? "no prefetch" : fmt::format("no prefetch, one element of {}", every),

@@ -43,8 +43,9 @@ double median_latency(Clock::time_point end, std::chrono::duration<double> pause
 
 /// One measurement: rank 0 gets, the others compute or wait. `Ranks` is a Team or a communicator.
 template <class Ranks, class Get>
-Subject subject(std::string subject_name, Ranks& ranks, bool busy, std::chrono::duration<double> pause, Get get) {
-    return {.name = std::move(subject_name),
+Subject subject(const std::string& subject_name, Ranks& ranks, bool busy, std::chrono::duration<double> pause,
+                Get get) {
+    return {.name = subject_name,
             .run =
                 [&ranks, busy, pause, get](std::uint64_t) {
                     double latency = 0;

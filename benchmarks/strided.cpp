@@ -219,9 +219,8 @@ void small_puts(Context& context) {
         std::optional<raw::Window> raw_window;
         if (route.path != Path::direct && context.windows_work()) raw_window.emplace(context, total);
         std::vector<std::byte> memory(context.rank() == 0 ? total : 0);
-        const auto subject = [&](std::string name, auto put, auto flush, std::uint64_t size) {
-            return Subject{.name = std::move(name),
-                           .run = [&runtime, &memory, put, flush, size](std::uint64_t iterations) {
+        const auto subject = [&](const std::string& name, auto put, auto flush, std::uint64_t size) {
+            return Subject{.name = name, .run = [&runtime, &memory, put, flush, size](std::uint64_t iterations) {
                                return alone(runtime, [&] {
                                    for (std::uint64_t n = 0; n < iterations; ++n) {
                                        for (std::uint64_t at = 0; at < total; at += size)

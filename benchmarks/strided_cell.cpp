@@ -213,6 +213,7 @@ StridedTimes StridedBench::measure_all(const StridedCell& cell, const Beside& be
     result.strategy = plans.front().name;
     result.predicted = plans.front().plan.predicted_seconds();
     std::vector<std::function<void()>> ways;
+    ways.reserve(plans.size() + 2);
     for (NamedPlan& named : plans)
         ways.emplace_back([this, &plan = named.plan, get = cell.get] { execute(plan, get); });
     const std::uint64_t packed_bytes = beside.parts ? cell.bytes() : 0;

@@ -16,7 +16,6 @@
 
 #include <cstdint>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace lapwing::bench {
@@ -28,8 +27,8 @@ const std::string data_directory = LAPWING_DATA_DIRECTORY;
 
 /// An iteration is one call of `kernel`, by all ranks.
 template <class Kernel>
-Subject repeated(std::string name, Runtime& runtime, Kernel kernel) {
-    return {.name = std::move(name), .run = [&runtime, kernel](std::uint64_t iterations) {
+Subject repeated(const std::string& name, Runtime& runtime, Kernel kernel) {
+    return {.name = name, .run = [&runtime, kernel](std::uint64_t iterations) {
                 return together(runtime, [&] {
                     for (std::uint64_t n = 0; n < iterations; ++n) kernel();
                 });

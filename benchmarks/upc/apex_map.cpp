@@ -37,9 +37,10 @@ constexpr std::uint64_t drawn_vectors = std::uint64_t{1} << 16;
 [[nodiscard]] std::vector<std::int64_t> draw_vectors(int thread, std::int64_t length, double k) {
     std::vector<std::int64_t> begins(drawn_vectors);
     Draw draw{static_cast<std::uint64_t>(thread)};
+    const std::int64_t vectors = words / length;
     for (std::int64_t& begin : begins) {
         const double r = static_cast<double>(draw.bits(53)) * 0x1.0p-53;
-        begin = static_cast<std::int64_t>(std::pow(r, 1 / k) * static_cast<double>(words / length)) * length;
+        begin = static_cast<std::int64_t>(std::pow(r, 1 / k) * static_cast<double>(vectors)) * length;
     }
     return begins;
 }

@@ -9,7 +9,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace lapwing::bench {
@@ -17,8 +16,8 @@ namespace {
 
 /// `once`, repeated by all of `who` together.
 template <class Who, class F>
-[[nodiscard]] Subject repeated(std::string name, Who& who, F once) {
-    return {.name = std::move(name), .run = [&who, once](std::uint64_t iterations) {
+[[nodiscard]] Subject repeated(const std::string& name, Who& who, F once) {
+    return {.name = name, .run = [&who, once](std::uint64_t iterations) {
                 return together(who, [&] {
                     for (std::uint64_t i = 0; i < iterations; ++i) once();
                 });

@@ -103,7 +103,8 @@ void matmul(Context& context) {
                 rates.push_back(100 * result.miss_rate);
             }
             const std::string case_name = fmt::format("{} x {}, {}, {}", n, n, name, cache_name);
-            const auto row = [&](std::string what, std::vector<double>& values, std::string metric, std::string unit) {
+            const auto row = [&](const std::string& what, std::vector<double>& values, std::string metric,
+                                 std::string unit) {
                 const auto [least, most] = std::ranges::minmax(values);
                 return Row{.case_name = case_name + what,
                            .metric = std::move(metric),

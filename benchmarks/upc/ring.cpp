@@ -60,7 +60,7 @@ void ring(Context& context) {
 }
 
 /// The subject on all threads but 0, whose memory it accesses.
-[[nodiscard]] Subject by_others(Subject subject) {
+[[nodiscard]] Subject by_others(const Subject& subject) {
     return {.name = subject.name, .run = [run = subject.run](std::uint64_t iterations) {
                 return run(upc::mythread() == 0 ? 0 : iterations);
             }};

@@ -70,6 +70,7 @@ void synchronisation(Context& context) {
                         passes(upc_threads, "upc_global_lock_alloc",
                                [] {
                                    std::vector<lapwing_upc_pointer> locks;
+                                   locks.reserve(1000);
                                    for (int k = 0; k < 1000; ++k) locks.push_back(lapwing_upc_global_lock_alloc());
                                    for (const lapwing_upc_pointer& lock : locks) lapwing_upc_lock_free(lock);
                                }),

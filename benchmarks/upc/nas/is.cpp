@@ -89,7 +89,7 @@ constexpr int iterations = 10;
 void make_keys(const Problem& problem, const Share& share, Key* keys) {
     Random random{314159265};
     random.skip(static_cast<std::uint64_t>(4 * share.first));
-    const auto quarter = static_cast<double>(problem.values() / 4);
+    const auto quarter = static_cast<double>(problem.values()) / 4;
     for (std::int64_t i = 0; i < share.size(); ++i) {
         const double a = random.next();
         const double b = random.next();
@@ -292,7 +292,8 @@ public:
         }
         MPI_Alltoall(send_counts_.data(), 1, MPI_INT, receive_counts_.data(), 1, MPI_INT, MPI_COMM_WORLD);
         std::exclusive_scan(receive_counts_.begin(), receive_counts_.end(), receive_places_.begin(), 0);
-        const auto total = static_cast<std::size_t>(receive_places_.back() + receive_counts_.back());
+        const auto total =
+            static_cast<std::size_t>(receive_places_.back()) + static_cast<std::size_t>(receive_counts_.back());
         if (received_.size() < total) received_.resize(total);
         MPI_Alltoallv(sorted_.data(), send_counts_.data(), send_places_.data(), MPI_INT32_T, received_.data(),
                       receive_counts_.data(), receive_places_.data(), MPI_INT32_T, MPI_COMM_WORLD);

@@ -41,7 +41,7 @@ void print_report(const Options& options, int threads, const Result& result) {
 Result run_mpi(const Options& options) {
     // Nothing of Lapwing: neither its progress thread nor the level that it needs.
     MPI_Init(nullptr, nullptr);
-    const Result result = options.benchmark->run(options.size, options.variant);
+    Result result = options.benchmark->run(options.size, options.variant);
     int rank = 0;
     int ranks = 0;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
