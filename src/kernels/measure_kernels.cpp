@@ -106,7 +106,6 @@ struct Copy {
 /// The fastest method for a case; none when there was not enough time, or only one.
 /// A run that exceeds the first-level cache may be hot or cold when it is copied: its size does not say which. For such
 /// runs the product of both times decides.
-/// size does not tell. There, the product of both times decides.
 std::optional<Method> fastest(const CopyCase& where, const Sample& sample, Method favourite, std::byte* a, std::byte* b,
                               double slice_seconds) {
     const KernelSet& set = kernel_set();
@@ -175,41 +174,54 @@ void choose(CopyChoices& choices, CopyCase where, Method method) {
     }
 }
 
+/// Goes through the cases, each with an equal part of the time that is left.
+class Measurement {
+public:
+    explicit Measurement(double budget_seconds) : budget_seconds_{budget_seconds} {}
+
+    CopyChoices run() {
+        for (const std::uint64_t length : lengths)
+            for (const SizeClass size : sizes)
+                for (const StrideClass stride : strides)
+                    if (!measure(length, {.block = block_class(length), .stride = stride, .size = size}))
+                        return choices_;
+        return choices_;
+    }
+
+private:
+    /// All movements of a case; false when the time is over.
+    [[nodiscard]] bool measure(std::uint64_t length, CopyCase where) {
+        const Sample sample{where, length, choices_.limits()};
+        const bool exists = where.stride == StrideClass::close
+                                ? kernel_set().permuted_blocks(length, sample.stride) >= 2
+                                : sample.stride > static_cast<std::int64_t>(length);
+        for (const Movement movement : {Movement::gather, Movement::scatter, Movement::copy}) {
+            where.movement = movement;
+            const double left = budget_seconds_ - seconds_since(start_);
+            const double slice = left / static_cast<double>(cases_left_--);
+            if (!exists) continue;
+            if (left <= 0) return false;
+            if (const std::uint64_t bytes = sample.span + length; a_.size() < bytes) {
+                a_.resize(bytes);
+                b_.resize(bytes);
+            }
+            where.reuse = Reuse::soon;
+            const auto method = fastest(where, sample, choices_.method(where), a_.data(), b_.data(), slice);
+            if (method) choose(choices_, where, *method);
+        }
+        return true;
+    }
+
+    const double budget_seconds_;
+    const Clock::time_point start_ = Clock::now();
+    CopyChoices choices_;
+    std::size_t cases_left_ = movements * lengths.size() * strides.size() * sizes.size();
+    std::vector<std::byte> a_;
+    std::vector<std::byte> b_;
+};
+
 } // namespace
 
-CopyChoices measure_copy_kernels(double budget_seconds) {
-    const auto start = Clock::now();
-    CopyChoices choices;
-    std::size_t cells_left = movements * lengths.size() * strides.size() * sizes.size();
-    std::vector<std::byte> a;
-    std::vector<std::byte> b;
-    for (const std::uint64_t length : lengths) {
-        for (const SizeClass size : sizes) {
-            for (const StrideClass stride : strides) {
-                CopyCase where{.block = block_class(length), .stride = stride, .size = size};
-                const Sample sample{where, length, choices.limits()};
-                const bool exists = stride == StrideClass::close
-                                        ? kernel_set().permuted_blocks(length, sample.stride) >= 2
-                                        : sample.stride > static_cast<std::int64_t>(length);
-                for (const Movement movement : {Movement::gather, Movement::scatter, Movement::copy}) {
-                    where.movement = movement;
-                    const double left = budget_seconds - seconds_since(start);
-                    const double slice = left / static_cast<double>(cells_left--);
-                    if (!exists) continue;
-                    if (left <= 0) return choices;
-                    if (const std::uint64_t bytes = sample.span + length; a.size() < bytes) {
-                        a.resize(bytes);
-                        b.resize(bytes);
-                    }
-                    where.reuse = Reuse::soon;
-                    const auto method = fastest(where, sample, choices.method(where), a.data(), b.data(), slice);
-                    if (!method) continue;
-                    choose(choices, where, *method);
-                }
-            }
-        }
-    }
-    return choices;
-}
+CopyChoices measure_copy_kernels(double budget_seconds) { return Measurement{budget_seconds}.run(); }
 
 } // namespace lapwing::detail::kernels
