@@ -40,6 +40,7 @@ std::vector<T> result_of(const Language& language, int kernel, const std::vector
 
 std::vector<std::uint64_t> bits(const std::vector<double>& values) {
     std::vector<std::uint64_t> result;
+    result.reserve(values.size());
     for (const double value : values) result.push_back(std::bit_cast<std::uint64_t>(value));
     return result;
 }
@@ -53,6 +54,7 @@ void check_all(const Language& language) {
                                   image.pixels.size()) == sobel_serial(image).pixels);
 
     std::vector<double> matrix;
+    matrix.reserve(9 * 14);
     for (int k = 0; k < 9 * 14; ++k) matrix.push_back(1.0 / (k + 1));
     CHECK(bits(result_of<double>(language, LAPWING_TRANSPOSE, {9, 14}, matrix.data(), 1, nullptr, matrix.size())) ==
           bits(transpose_serial(matrix, 9, 14)));

@@ -696,6 +696,7 @@ TEST_CASE("lists of several ranks, read in turns, are asked for in few messages 
     constexpr std::uint64_t count = 150;
     Cached cached{std::vector<std::uint64_t>(ranks, ListOfElements::part_bytes), {.adapt = false}};
     std::vector<ListOfElements> lists;
+    lists.reserve(ranks);
     for (int rank = 0; rank < ranks; ++rank) lists.emplace_back(count, 7 + static_cast<std::uint64_t>(rank));
     std::uint64_t gets = 0;
     for (std::uint64_t pass = 0; pass < 4; ++pass) {
@@ -1085,7 +1086,7 @@ TEST_CASE("the victim cache has as many pages as were asked for, up to a quarter
 TEST_CASE("only ranks that are cached have segments of a direct-mapped cache") {
     using lapwing::detail::cache::RemoteRanks;
     // 64 places for pages in turn: all of them for the one rank that is cached of two.
-    const auto misses_of_rounds = [](RemoteRanks ranks, std::vector<int> read, std::uint64_t pages) {
+    const auto misses_of_rounds = [](const RemoteRanks& ranks, const std::vector<int>& read, std::uint64_t pages) {
         Cached cached{std::vector<std::uint64_t>(8, 1U << 20),
                       {.bytes = 64U << 10,
                        .read_ahead_bytes = 0,
@@ -1175,7 +1176,7 @@ TEST_CASE("caches share a budget: all have what they want while there is enough,
 }
 
 TEST_CASE("pages grow for long vectors at random places") {
-    const auto page_after = [](std::uint64_t vector_bytes, PageCacheConfiguration configuration) {
+    const auto page_after = [](std::uint64_t vector_bytes, const PageCacheConfiguration& configuration) {
         Cached cached{{256U << 20}, configuration};
         std::mt19937_64 random{11};
         for (int round = 0; round < 400; ++round) {
@@ -1195,7 +1196,7 @@ TEST_CASE("pages grow for long vectors at random places") {
 }
 
 TEST_CASE("pages grow for streams") {
-    const auto page_after = [](PageCacheConfiguration configuration) {
+    const auto page_after = [](const PageCacheConfiguration& configuration) {
         Cached cached{{1U << 20}, configuration};
         number(cached.memory.part(0));
         for (int round = 0; round < 4; ++round) {

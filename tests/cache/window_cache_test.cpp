@@ -340,6 +340,7 @@ TEST_CASE("more threads than have counters of their own are cached") {
     std::atomic<std::int64_t> wrong{0};
     std::barrier all_alive{count};
     std::vector<std::thread> threads;
+    threads.reserve(count);
     for (int t = 0; t < count; ++t)
         threads.emplace_back([&] {
             std::int64_t mine = 0;
@@ -359,6 +360,26 @@ TEST_CASE("more threads than have counters of their own are cached") {
     runtime.barrier();
 }
 
+namespace {
+
+using Arrays = std::vector<std::unique_ptr<GlobalArray<std::int64_t, 1>>>;
+
+std::uint64_t cache_bytes(const Arrays& arrays) {
+    std::uint64_t sum = 0;
+    for (const auto& array : arrays)
+        if (auto* const cache = dynamic_cast<lapwing::detail::cache::WindowCache*>(array->window().state().cache()))
+            sum += cache->memory_bytes();
+    return sum;
+}
+
+std::int64_t wrong_elements(GlobalArray<std::int64_t, 1>& a, std::int64_t begin, std::int64_t end, int round, int w) {
+    std::int64_t wrong = 0;
+    for (std::int64_t i = begin; i < end; ++i) wrong += a(i) != i * round + w;
+    return wrong;
+}
+
+} // namespace
+
 TEST_CASE("the caches of all windows and threads stay within the memory that they share, and go on") {
     if (!test::many_threads_allowed()) return;
     const test::ScopedEnvironment bound{"LAPWING_CACHE_MEMORY", "4m"};
@@ -366,33 +387,26 @@ TEST_CASE("the caches of all windows and threads stay within the memory that the
     constexpr int windows = 6;
     constexpr int count = 4;
     const std::int64_t each = 6000;
-    std::vector<std::unique_ptr<GlobalArray<std::int64_t, 1>>> arrays;
+    Arrays arrays;
     for (int w = 0; w < windows; ++w) {
         arrays.push_back(std::make_unique<GlobalArray<std::int64_t, 1>>(
             runtime, lapwing::Extents<1>{each * runtime.size()}, Block{},
             lapwing::GlobalArrayOptions{.name = "shared", .cache = epoch()}));
         for (const auto [i] : arrays.back()->local_domain()) arrays.back()->local(i) = i + w;
     }
-    const auto bytes = [&] {
-        std::uint64_t sum = 0;
-        for (const auto& array : arrays)
-            if (auto* const cache = dynamic_cast<lapwing::detail::cache::WindowCache*>(array->window().state().cache()))
-                sum += cache->memory_bytes();
-        return sum;
-    };
     const std::int64_t begin = next(runtime).value * each;
     runtime.barrier();
     for (int round = 1; round <= 4; ++round) {
         std::atomic<std::int64_t> wrong{0};
         std::vector<std::thread> threads;
+        threads.reserve(count);
         std::barrier all_alive{count};
         for (int t = 0; t < count; ++t)
             threads.emplace_back([&, t] {
                 std::int64_t mine = 0;
                 for (int w = 0; w < windows; ++w) {
                     auto& a = *arrays[static_cast<std::size_t>(w)];
-                    for (std::int64_t i = begin + (t == 0 ? 0 : 1); i < begin + each; ++i)
-                        mine += a(i) != i * round + w;
+                    mine += wrong_elements(a, begin + (t == 0 ? 0 : 1), begin + each, round, w);
                     a.release(); // where those that have much give some of it back
                     if (t == 0 && w % 2 == 0)
                         a(begin) = begin * round + w; // its own element: a release by another thread may meet the write
@@ -405,7 +419,7 @@ TEST_CASE("the caches of all windows and threads stay within the memory that the
             });
         for (std::thread& thread : threads) thread.join();
         CHECK(wrong == 0);
-        CHECK(bytes() <= std::uint64_t{4} << 20);
+        CHECK(cache_bytes(arrays) <= std::uint64_t{4} << 20);
         runtime.barrier();
         for (int w = 0; w < windows; ++w)
             for (const auto [i] : arrays[static_cast<std::size_t>(w)]->local_domain())
@@ -419,7 +433,7 @@ TEST_CASE("the caches of all windows and threads stay within the memory that the
             INFO("window " << w);
             CHECK(arrays[static_cast<std::size_t>(w)]->statistics()[Counter::cache_hits] > 0);
         }
-        CHECK(bytes() > std::uint64_t{1} << 19);
+        CHECK(cache_bytes(arrays) > std::uint64_t{1} << 19);
     }
     while (!arrays.empty()) arrays.pop_back();
 }
@@ -446,6 +460,7 @@ TEST_CASE("caches of threads that have ended give their memory to others, and no
     {
         std::barrier all_alive{count};
         std::vector<std::thread> threads;
+        threads.reserve(count);
         for (int t = 0; t < count; ++t)
             threads.emplace_back([&, t] {
                 for (std::int64_t i = begin + count; i < begin + each; ++i) wrong += (*first)(i) != i;

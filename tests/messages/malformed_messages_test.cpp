@@ -467,6 +467,68 @@ TEST_CASE("a reply that is not what was asked for is reported, and writes nothin
     }
 }
 
+namespace {
+
+/// Of requests in any order.
+std::vector<Bytes> packets_of_requests(Attacker& attacker, Random& random, std::uint32_t& tag) {
+    std::vector<Bytes> packets;
+    for (std::uint64_t i = 0; i < 1 + random.below(8); ++i) {
+        std::vector<Bytes> parts;
+        for (std::uint64_t k = 0; k < 1 + random.below(6); ++k) send_request(attacker, random, parts, tag++);
+        std::ranges::shuffle(parts,
+                             std::minstd_rand{static_cast<std::minstd_rand::result_type>(random.below(1000) + 1)});
+        packets.push_back(packet(random.below(3), parts));
+    }
+    return packets;
+}
+
+/// At least so many, which the victim sends.
+std::vector<Request> take_requests(Attacker& attacker, std::size_t count) {
+    std::vector<Request> requests;
+    for (std::uint64_t told = 0; requests.size() < count;) {
+        attacker.drain();
+        for (const Request& one : attacker.take_requests()) requests.push_back(one);
+        // Or the others never leave.
+        if (std::exchange(told, attacker.packets()) != attacker.packets())
+            attacker.send(packet(attacker.packets(), {}), reply_tag);
+    }
+    return requests;
+}
+
+/// To some of the requests, right or wrong.
+std::vector<Bytes> packets_of_replies(const Attacker& attacker, Random& random, const std::vector<Request>& requests) {
+    std::vector<Bytes> packets;
+    for (std::uint64_t i = 0; i < 1 + random.below(6); ++i) {
+        std::vector<Bytes> parts;
+        for (std::uint64_t k = 0; k < 1 + random.below(4); ++k) {
+            const Request& one = requests[random.below(requests.size())];
+            const Reply head{.kind = static_cast<ReplyKind>(random.below(6)),
+                             .token = random.chance(80) ? one.token : random.edgy(256),
+                             .size = random.chance(70) ? one.size : random.edgy(400)};
+            const bool whole = head.size < 2000 && random.chance(90);
+            parts.push_back(reply(head, random.bytes(whole ? head.size : random.below(64))));
+        }
+        packets.push_back(packet(random.chance(80) ? attacker.packets() : random.edgy(200), parts));
+    }
+    return packets;
+}
+
+/// Gets whose answers make no sense; whether nothing is written beside their places.
+bool get_nonsense(Job& job, Victim& victim, Random& random, std::uint64_t round, std::size_t gets) {
+    std::deque<Guarded> places;
+    std::vector<Operation> operations(gets);
+    for (Operation& operation : operations) {
+        const std::size_t bytes = 8 + random.below(40) * 8;
+        operation.destination = places.emplace_back(bytes).data();
+        job.until([&] { return job.engine.try_get(operation, 1, window, 0, bytes, true); });
+    }
+    victim.serve(round); // the packets that make no sense are here
+    for (Operation& operation : operations) job.engine.abandon(operation);
+    return std::ranges::all_of(places, [](const Guarded& place) { return place.intact(); });
+}
+
+} // namespace
+
 TEST_CASE("packets of requests that are changed, cut, repeated and reordered do no harm") {
     for (std::uint64_t seed = 1; seed <= 6; ++seed) {
         INFO("seed " << seed);
@@ -494,15 +556,7 @@ TEST_CASE("packets of requests that are changed, cut, repeated and reordered do 
             std::uint32_t tag = 0;
             std::vector<Bytes> before;
             for (std::uint64_t round = 0; round < rounds; ++round) {
-                std::vector<Bytes> packets;
-                for (std::uint64_t i = 0; i < 1 + random.below(8); ++i) {
-                    std::vector<Bytes> parts;
-                    for (std::uint64_t k = 0; k < 1 + random.below(6); ++k)
-                        send_request(attacker, random, parts, tag++);
-                    std::ranges::shuffle(
-                        parts, std::minstd_rand{static_cast<std::minstd_rand::result_type>(random.below(1000) + 1)});
-                    packets.push_back(packet(random.below(3), parts));
-                }
+                std::vector<Bytes> packets = packets_of_requests(attacker, random, tag);
                 if (!before.empty() && random.chance(50))
                     packets.push_back(before[random.below(before.size())]); // once more
                 for (Bytes& one : packets) {
@@ -537,18 +591,8 @@ TEST_CASE("packets of replies that are changed, cut, repeated and reordered do n
             Random random{seed + 100};
             test::world_barrier();
             std::size_t intact = 0;
-            for (std::uint64_t round = 0; round < rounds; ++round) {
-                std::deque<Guarded> places;
-                std::array<Operation, gets> operations;
-                for (Operation& operation : operations) {
-                    const std::size_t bytes = 8 + random.below(40) * 8;
-                    operation.destination = places.emplace_back(bytes).data();
-                    job.until([&] { return job.engine.try_get(operation, 1, window, 0, bytes, true); });
-                }
-                victim.serve(round); // the packets that make no sense are here
-                for (Operation& operation : operations) job.engine.abandon(operation);
-                intact += std::ranges::all_of(places, [](const Guarded& place) { return place.intact(); }) ? 1 : 0;
-            }
+            for (std::uint64_t round = 0; round < rounds; ++round)
+                intact += get_nonsense(job, victim, random, round, gets) ? 1 : 0;
             CHECK(intact == rounds);
             CHECK_FALSE(job.listener.failures.empty());
             // One that is answered as it should be.
@@ -569,27 +613,8 @@ TEST_CASE("packets of replies that are changed, cut, repeated and reordered do n
             test::world_barrier();
             std::vector<Bytes> before;
             for (std::uint64_t round = 0; round < rounds; ++round) {
-                std::vector<Request> requests;
-                for (std::uint64_t told = 0; requests.size() < gets;) {
-                    attacker.drain();
-                    for (const Request& one : attacker.take_requests()) requests.push_back(one);
-                    // Or the others never leave.
-                    if (std::exchange(told, attacker.packets()) != attacker.packets())
-                        attacker.send(packet(attacker.packets(), {}), reply_tag);
-                }
-                std::vector<Bytes> packets;
-                for (std::uint64_t i = 0; i < 1 + random.below(6); ++i) {
-                    std::vector<Bytes> parts;
-                    for (std::uint64_t k = 0; k < 1 + random.below(4); ++k) {
-                        const Request& one = requests[random.below(requests.size())];
-                        const Reply head{.kind = static_cast<ReplyKind>(random.below(6)),
-                                         .token = random.chance(80) ? one.token : random.edgy(256),
-                                         .size = random.chance(70) ? one.size : random.edgy(400)};
-                        const bool whole = head.size < 2000 && random.chance(90);
-                        parts.push_back(reply(head, random.bytes(whole ? head.size : random.below(64))));
-                    }
-                    packets.push_back(packet(random.chance(80) ? attacker.packets() : random.edgy(200), parts));
-                }
+                const std::vector<Request> requests = take_requests(attacker, gets);
+                std::vector<Bytes> packets = packets_of_replies(attacker, random, requests);
                 if (!before.empty() && random.chance(50)) packets.push_back(before[random.below(before.size())]);
                 for (Bytes& one : packets) {
                     if (random.chance(40)) damage(random, one);

@@ -65,8 +65,9 @@ TEST_CASE("outside the cache a block takes little more than the longer of its co
     const CopyModel model = plain();
     constexpr std::uint64_t blocks = 1 << 20;
     constexpr std::uint64_t part = 1 << 14; // such chunks stay in the cache
+    constexpr std::uint64_t blocks_of_part = part / 8;
     const auto of_block = [&](std::uint64_t stride) {
-        return model.time(strided(blocks, 8, stride), part) / (part / 8);
+        return model.time(strided(blocks, 8, stride), part) / blocks_of_part;
     };
     const auto both = [](double a, double b) { return std::cbrt(a * a * a + b * b * b); };
     CHECK(of_block(17) == Approx(both(1.5e-9, 17.0 / 64 * 2e-9)).epsilon(0.01));

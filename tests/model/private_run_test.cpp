@@ -206,6 +206,7 @@ TEST_CASE("a trace of private memory has the computation of each interval") {
     // In a loop, so that both runs have the same places of the program, from the inside out.
     const std::vector<const char*> settings{"on", "off"};
     std::vector<RecordedTrace> traces;
+    traces.reserve(settings.size());
     for (const char* const setting : settings) traces.push_back(recorded(setting));
     if (test::world_rank() != 0) return;
     const RecordedTrace& on_private_memory = traces[0];

@@ -127,6 +127,7 @@ struct Outcome {
 /// All teams at the same time, each several times.
 Outcome run(std::vector<Machine>& machines, const std::vector<std::vector<int>>& teams, int rounds, Timeout timeout) {
     std::vector<std::unique_ptr<Team>> all;
+    all.reserve(teams.size());
     for (const auto& of_team : teams) all.push_back(std::make_unique<Team>(static_cast<int>(all.size()), of_team));
     const Clock::time_point end = Clock::now() + std::chrono::seconds{30};
     std::mutex mutex;

@@ -17,6 +17,7 @@ TEST_CASE("the first operation on each target is alone, and only that one is") {
     std::atomic<int> under_way{0};
     std::atomic<int> wrong{0};
     std::vector<std::thread> users;
+    users.reserve(threads);
     for (int t = 0; t < threads; ++t)
         users.emplace_back([&, t] {
             for (int i = 0; i < 4 * ranks; ++i) {

@@ -227,10 +227,12 @@ TEST_CASE("transfers that find no memory for their chunks wait for those that ha
     for (const Strategy strategy : strategies) {
         const PlanOptions options = forced(strategy, window.path(next));
         std::vector<Plan> plans;
+        plans.reserve(8);
         for (std::uint64_t i = 0; i < 8; ++i)
             plans.push_back(
                 Plan::put(window, here.layout(), next, Offset{i * extent}, Layout::contiguous(blocks * 12), options));
         std::vector<Completion> started;
+        started.reserve(plans.size());
         for (Plan& plan : plans) started.push_back(plan.start(static_cast<const void*>(memory.data())));
         CHECK(pool.bytes() <= 64 * 1024);
         // The last first: nobody else goes on with the others.

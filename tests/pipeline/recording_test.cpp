@@ -20,6 +20,63 @@
 using namespace lapwing;
 using namespace test;
 
+namespace {
+
+struct Put {
+    std::uint64_t target, offset, source, bytes;
+};
+
+/// Into shares of the window's parts: in order, anywhere, or overlapping.
+std::vector<Put> random_puts(std::mt19937_64& random, std::uint64_t ranks, std::uint64_t share) {
+    std::vector<Put> puts(random() % 100);
+    const int kind = static_cast<int>(random() % 3);
+    const std::uint64_t stride = 1 + random() % 60;
+    for (std::uint64_t k = 0; k < puts.size(); ++k) {
+        const std::uint64_t bytes = 1 + random() % (kind == 2 ? 300 : stride);
+        const std::uint64_t offset = kind == 0 ? k * stride : random() % (share - 300);
+        puts[k] = {kind == 0 ? 0 : random() % ranks, offset,
+                   random() % 2 == 0 ? offset : random() % (memory_bytes - 300), bytes};
+    }
+    return puts;
+}
+
+/// Executes a plan that sends bytes as they are computed, in order and in whole granules.
+void execute_filled(Plan& plan, const Sample& source, std::uint64_t me, std::uint64_t turn) {
+    const std::size_t bytes = source.flat.size();
+    std::uint64_t computed = 0;
+    const std::uint64_t granule = bytes % 4 == 0 && bytes != 0 ? 4 : 1;
+    plan.execute_filled(granule, [&](std::uint64_t first, std::span<std::byte> piece) {
+        if (first != computed || piece.size() % granule != 0) throw std::logic_error{"not in order"};
+        for (std::size_t k = 0; k < piece.size(); ++k)
+            piece[k] = pattern(me, turn, static_cast<std::uint64_t>(source.flat[first + k]));
+        computed += piece.size();
+    });
+    CHECK(computed == bytes);
+}
+
+/// Executes a plan whose source is computed meanwhile.
+void produce(Plan& plan, Bytes& memory, const Sample& source, std::uint64_t me, std::uint64_t turn,
+             RandomLayouts& random) {
+    const std::size_t bytes = source.flat.size();
+    std::ranges::fill(memory, std::byte{0xEE}); // what nobody has computed
+    Production put = plan.produce(memory.data());
+    std::size_t done = 0;
+    while (done < bytes) {
+        const std::size_t end = std::min(bytes, done + random.size(1, 400));
+        for (; done < end; ++done) {
+            const auto at = static_cast<std::size_t>(source.flat[done]);
+            memory[at] = pattern(me, turn, at);
+        }
+        // A byte of the source may occur again later: it has its value by then.
+        if (random.number(0, 3) != 0) put.ready(done);
+    }
+    if (random.number(0, 1) == 0) put.ready(bytes);
+    put.finish();
+    std::ranges::fill(memory, std::byte{0xEE});
+}
+
+} // namespace
+
 TEST_CASE("a recorded loop leaves what its puts leave one after the other") {
     Runtime runtime;
     Window window{runtime, window_bytes};
@@ -31,21 +88,8 @@ TEST_CASE("a recorded loop leaves what its puts leave one after the other") {
     const std::uint64_t share = window_bytes / ranks;
     Bytes expected(window_bytes);
     for (std::uint64_t round = 0; round < 60; ++round) {
-        struct Put {
-            std::uint64_t target, offset, source, bytes;
-        };
         std::vector<std::vector<Put>> puts(ranks);
-        for (auto& of_rank : puts) {
-            const std::uint64_t count = random() % 100;
-            const int kind = static_cast<int>(random() % 3); // in order, anywhere, or overlapping
-            const std::uint64_t stride = 1 + random() % 60;
-            for (std::uint64_t k = 0; k < count; ++k) {
-                const std::uint64_t bytes = 1 + random() % (kind == 2 ? 300 : stride);
-                const std::uint64_t offset = kind == 0 ? k * stride : random() % (share - 300);
-                of_rank.push_back({kind == 0 ? 0 : random() % ranks, offset,
-                                   random() % 2 == 0 ? offset : random() % (memory_bytes - 300), bytes});
-            }
-        }
+        for (auto& of_rank : puts) of_rank = random_puts(random, ranks, share);
         Bytes memory(memory_bytes);
         for (int repeat = 0; repeat < 2; ++repeat) { // the same loop again, with other values
             const std::uint64_t turn = 2 * round + static_cast<std::uint64_t>(repeat);
@@ -141,35 +185,9 @@ TEST_CASE("a put whose bytes are computed meanwhile sends none before it is read
         Plan plan = Plan::put(window, sides.source.layout, next(runtime), Offset{0}, sides.target.layout, options);
         for (const bool filled : {false, true}) {
             const std::uint64_t turn = 2 * round + (filled ? 1 : 0);
-            const std::size_t bytes = sides.source.flat.size();
-            if (filled) {
-                std::uint64_t computed = 0;
-                const std::uint64_t granule = bytes % 4 == 0 && bytes != 0 ? 4 : 1;
-                plan.execute_filled(granule, [&](std::uint64_t first, std::span<std::byte> piece) {
-                    if (first != computed || piece.size() % granule != 0) throw std::logic_error{"not in order"};
-                    for (std::size_t k = 0; k < piece.size(); ++k)
-                        piece[k] = pattern(me, turn, static_cast<std::uint64_t>(sides.source.flat[first + k]));
-                    computed += piece.size();
-                });
-                CHECK(computed == bytes);
-            } else {
-                std::ranges::fill(memory, std::byte{0xEE}); // what nobody has computed
-                Production put = plan.produce(memory.data());
-                std::size_t done = 0;
-                while (done < bytes) {
-                    const std::size_t end = std::min(bytes, done + random.size(1, 400));
-                    for (; done < end; ++done) {
-                        const auto at = static_cast<std::size_t>(sides.source.flat[done]);
-                        memory[at] = pattern(me, turn, at);
-                    }
-                    // A byte of the source may occur again later: it has its value by then.
-                    if (random.number(0, 3) != 0) put.ready(done);
-                }
-                if (random.number(0, 1) == 0) put.ready(bytes);
-                put.finish();
-                std::ranges::fill(memory, std::byte{0xEE});
-            }
-            for (std::size_t k = 0; k < bytes; ++k)
+            if (filled) execute_filled(plan, sides.source, me, turn);
+            else produce(plan, memory, sides.source, me, turn, random);
+            for (std::size_t k = 0; k < sides.source.flat.size(); ++k)
                 expected[static_cast<std::size_t>(sides.target.flat[k])] =
                     pattern(before, turn, static_cast<std::uint64_t>(sides.source.flat[k]));
             runtime.barrier();

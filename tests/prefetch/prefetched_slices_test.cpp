@@ -61,6 +61,15 @@ struct Tested {
         return wrong;
     }
 
+    /// The same of what the owner's segment should have.
+    [[nodiscard]] std::uint64_t differing(const PrefetchedSlice& slice, std::uint64_t first, std::uint64_t step,
+                                          const std::vector<std::int64_t>& expected) {
+        std::uint64_t differing = 0;
+        for (std::uint64_t k = 0; k < slice.size() / sizeof(std::int64_t); ++k)
+            differing += ahead->read<std::int64_t>(slice, k) == expected[first + k * step] ? 0 : 1;
+        return differing;
+    }
+
     Runtime runtime{};
     Window window{runtime, numbers * sizeof(std::int64_t), {.name = "sliced"}};
     Rank owner = test::next(runtime);
@@ -222,12 +231,8 @@ TEST_CASE("own writes of every kind go to all slices that have the bytes") {
                 for (std::int64_t& number : fresh) ++number;
                 if (time == 1) window.acquire();
                 write();
-                std::uint64_t wrong = 0;
-                for (std::uint64_t k = 0; k < numbers; ++k)
-                    wrong += tested.ahead->read<std::int64_t>(whole, k) == expected[k] ? 0 : 1;
-                for (std::uint64_t i = 0; i < rows; ++i)
-                    wrong += tested.ahead->read<std::int64_t>(fourth, i) == expected[i * columns + 4] ? 0 : 1;
-                CHECK(wrong == 0);
+                CHECK(tested.differing(whole, 0, 1, expected) == 0);
+                CHECK(tested.differing(fourth, 4, columns, expected) == 0);
             }
         tested.runtime.barrier();
         std::vector<std::int64_t> there(numbers);
@@ -247,6 +252,7 @@ TEST_CASE("several threads read slices, while one of them acquires") {
         tested.fill(round);
         {
             std::vector<std::jthread> readers;
+            readers.reserve(3);
             for (int thread = 0; thread < 3; ++thread)
                 readers.emplace_back([&, thread] {
                     for (int time = 0; time < 3; ++time) {

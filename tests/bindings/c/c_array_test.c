@@ -352,7 +352,7 @@ static void collectives(void) {
     CHECK(count == 0);
     OK(lapwing_array_fill(a, &two));
     OK(lapwing_array_reduce(a, sums, sizeof sums, count_and_add, add_both, NULL));
-    CHECK(sums[0] == 17 && sums[1] == 2 * 17 * 18 / 2);
+    CHECK(sums[0] == 17 && sums[1] == 2.0 * 17 * 18 / 2);
     FAILS(LAPWING_ERR_USAGE, "'combine'", lapwing_array_reduce(a, sums, sizeof sums, count_and_add, NULL, NULL));
     OK(lapwing_array_local(a, &memory, &extent, &stride));
     CHECK(stride == 1 && extent >= 0 && extent <= 17);

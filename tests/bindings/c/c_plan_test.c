@@ -4,8 +4,9 @@
 #include <stdint.h>
 
 static int fill_numbers(void* context, uint64_t first, void* memory, uint64_t bytes) {
+    const uint64_t begin = first / 8;
     uint64_t k;
-    for (k = 0; k < bytes / 8; ++k) ((double*)memory)[k] = (double)(first / 8 + k) + *(double*)context;
+    for (k = 0; k < bytes / 8; ++k) ((double*)memory)[k] = (double)(begin + k) + *(double*)context;
     return 0;
 }
 static int refuse(void* context, uint64_t first, void* memory, uint64_t bytes) {
