@@ -18,6 +18,7 @@
 #include <sstream>
 #include <sys/time.h>
 #include <unistd.h>
+#include <utility>
 
 namespace {
 
@@ -315,6 +316,17 @@ bool Driver::linker_is_told(std::string_view option) const {
            });
 }
 
+bool Driver::uses_upc(const Input& input, const std::string& preprocessed) {
+    if (is_upc(contents(preprocessed))) return true;
+    if (options_.threads == 0) return false;
+    // With -T, THREADS is a number in the preprocessed text.
+    const std::string other = (directory_ / "any_threads.i").string();
+    const int threads = std::exchange(options_.threads, 0);
+    const bool good = preprocess(input, other);
+    options_.threads = threads;
+    return good && is_upc(contents(other));
+}
+
 std::string Driver::object_of(Input input) {
     ++files_;
     using Language = Input::Language;
@@ -349,7 +361,7 @@ std::string Driver::object_of(Input input) {
     for (const std::string& name : library_names_taken(contents(preprocessed)))
         not_of_library_.push_back("-fno-builtin-" + name);
     const bool may_be_c = fs::path{input.name}.extension() == ".c" && input.language == Language::by_name;
-    if (input.language == Language::c || (may_be_c && !is_upc(contents(preprocessed)))) return compiled_by_clang();
+    if (input.language == Language::c || (may_be_c && !uses_upc(input, preprocessed))) return compiled_by_clang();
     const bool stops = options_.until == Options::Until::translate;
     std::string translated =
         stops ? (options_.output.empty() ? stem + ".trans.i" : options_.output) : temporary(input.name, ".trans.i");

@@ -42,6 +42,8 @@ private:
     /// Berkeley's compiler declares its extensions without a header; types of libraries that are announced by a macro,
     /// such as __UPC_ATOMIC__, are used before their headers are included.
     [[nodiscard]] bool preprocess_with_missed_headers(const Input& source, const std::string& to);
+    /// Whether a source that may be C is UPC.
+    [[nodiscard]] bool uses_upc(const Input& input, const std::string& preprocessed);
     [[nodiscard]] bool compile(const Input& source, bool translated, const std::string& to);
     [[nodiscard]] bool translate_file(const std::string& source, const std::string& preprocessed,
                                       const std::string& to);

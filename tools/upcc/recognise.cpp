@@ -3,6 +3,7 @@
 
 #include "token_list.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <map>
@@ -201,30 +202,82 @@ std::vector<std::pair<std::size_t, std::size_t>> types_redefined(const TokenList
     return redefined;
 }
 
+namespace {
+
+/// What a source says about the names that are keywords in UPC and may be a program's own names in C.
+class Keywords {
+public:
+    explicit Keywords(const TokenList& tokens) : tokens_{tokens} {}
+
+    void see(std::size_t name) {
+        if (tokens_.word(name) == "shared") shared(name);
+        if (tokens_.word(name) == "THREADS") threads(name);
+    }
+    /// `shared int`, `shared [4] int`: in C no type follows.
+    [[nodiscard]] bool certain() const { return certain_; }
+    [[nodiscard]] bool likely() const { return (qualifies_ && !names_) || (uses_threads_ && !declares_threads_); }
+
+private:
+    [[nodiscard]] static bool is_type(std::string_view word) {
+        static const std::set<std::string_view> types{"char",   "short",  "int",   "long",    "float",
+                                                      "double", "signed", "void",  "struct",  "unsigned",
+                                                      "strict", "union",  "const", "volatile"};
+        return types.contains(word);
+    }
+    [[nodiscard]] bool is_one_of(std::size_t token, std::string_view signs) const {
+        return std::any_of(signs.begin(), signs.end(), [&](char sign) { return tokens_.is_sign(token, sign); });
+    }
+    void shared(std::size_t k) {
+        static const std::set<std::string_view> tags{"struct", "union", "enum", "goto"};
+        const std::size_t before = k == 0 ? tokens_.size() : tokens_.previous(k), next = tokens_.next(k);
+        const bool bracket = tokens_.is_sign(next, '[');
+        const std::size_t behind = bracket ? tokens_.next(tokens_.closing(next)) : next;
+        certain_ = certain_ || (tokens_.is_name(behind) && is_type(tokens_.word(behind)));
+        const bool tag = before < tokens_.size() && tags.contains(tokens_.word(before));
+        names_ = names_ || tag || is_one_of(next, ";,=)");
+        // `shared word x`, `int shared *p`: also of types with names of their own.
+        const bool of_type = before < tokens_.size() && is_type(tokens_.word(before)) && tokens_.is_sign(behind, '*');
+        qualifies_ = qualifies_ || tokens_.is_name(behind) || of_type;
+    }
+    void threads(std::size_t k) {
+        static const std::set<std::string_view> not_types{"return", "case", "else", "do", "sizeof"};
+        if (k == 0) return;
+        const std::size_t before = tokens_.previous(k), next = tokens_.next(k);
+        const bool assigned = tokens_.is_sign(next, '=') && !tokens_.is_sign(tokens_.next(next), '=');
+        const bool typed = tokens_.is_name(before) && !not_types.contains(tokens_.word(before));
+        const bool pointer = tokens_.is_sign(before, '*') && is_type(tokens_.word(tokens_.previous(before)));
+        const bool listed = tokens_.is_sign(before, ',') && is_one_of(next, ";[");
+        const bool member = tokens_.is_sign(before, '.') ||
+                            (tokens_.is_sign(before, '>') && tokens_.is_sign(tokens_.previous(before), '-'));
+        if (assigned || typed || pointer || listed) declares_threads_ = true;
+        else if (!member && !is_one_of(before, "{,")) uses_threads_ = true;
+    }
+
+    const TokenList& tokens_;
+    bool certain_ = false, qualifies_ = false, names_ = false;
+    bool uses_threads_ = false, declares_threads_ = false;
+};
+
+} // namespace
+
 bool is_upc(std::string_view preprocessed) {
     static const std::set<std::string_view> words{"upc_forall", "upc_barrier",     "upc_notify",      "upc_wait",
                                                   "upc_fence",  "upc_localsizeof", "upc_blocksizeof", "upc_elemsizeof",
                                                   "MYTHREAD",   "upc_lock_t"};
     static const std::set<std::string_view> headers{"upc.h", "upc_relaxed.h", "upc_strict.h", "upc_collective.h"};
-    static const std::set<std::string_view> types{"char",   "short",  "int",   "long",    "float",
-                                                  "double", "signed", "void",  "struct",  "unsigned",
-                                                  "strict", "union",  "const", "volatile"};
-    enum class Behind { other, shared, bracket } behind = Behind::other;
-    for (const Token& token : tokens_of(preprocessed)) {
-        const std::string_view text = preprocessed.substr(token.begin, token.end - token.begin);
-        if (token.kind == TokenKind::name && !token.system && words.contains(text)) return true;
-        // `shared int`, `shared [4] int`: in C, where it may be a name, no type follows.
-        if (behind != Behind::other && token.kind == TokenKind::name && types.contains(text)) return true;
-        if (token.kind == TokenKind::name && !token.system && text == "shared") behind = Behind::shared;
-        else if (behind == Behind::shared && text == "[") behind = Behind::bracket;
-        else if (behind == Behind::bracket && text == "]") behind = Behind::shared;
-        else if (behind != Behind::bracket) behind = Behind::other;
+    const TokenList tokens{preprocessed};
+    Keywords keywords{tokens};
+    for (std::size_t k = 0; k < tokens.size(); ++k) {
+        if (tokens.is_name(k) && !tokens[k].system) {
+            if (words.contains(tokens.word(k))) return true;
+            keywords.see(k);
+        }
         LineMarker marker;
-        if (token.kind == TokenKind::directive && read_line_marker(text, marker) &&
+        if (tokens[k].kind == TokenKind::directive && read_line_marker(tokens.word(k), marker) &&
             headers.contains(marker.file.substr(marker.file.rfind('/') + 1)))
             return true;
     }
-    return false;
+    return keywords.certain() || keywords.likely();
 }
 
 std::uint64_t prime_for_threads(std::string_view preprocessed) {
