@@ -97,6 +97,7 @@ std::vector<Node> gather_nodes(const Runtime& runtime) {
         nodes[seat.first].ranks.push_back(rank);
     }
     std::vector<Node> in_order;
+    in_order.reserve(nodes.size());
     for (auto& [first, node] : nodes) in_order.push_back(std::move(node));
     return in_order;
 }

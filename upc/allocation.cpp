@@ -100,7 +100,7 @@ HeapRegions heap_regions(const ProgramOptions& options, Team& team) {
     regions.small = {middle, middle};
     const auto group = static_cast<int>(group_setting.get(team.settings()));
     if (team.size() > group) {
-        const auto groups = static_cast<std::uint64_t>((team.size() - 1) / group + 1);
+        const auto groups = static_cast<std::uint64_t>((team.size() - 1) / group) + 1;
         const std::uint64_t share = (middle - begin) / 8 / groups / granule * granule;
         if (share >= smallest_share) {
             regions.group = group;

@@ -93,8 +93,7 @@ std::string source_line(std::uint64_t place) {
     const std::string name =
         file.name.empty() ? std::filesystem::read_symlink("/proc/self/exe", none).string() : file.name;
     if (name.find('\'') == name.npos)
-        if (const std::string line =
-                programs_line(fmt::format("addr2line -f -i -e '{}' {:#x} 2>/dev/null", name, offset));
+        if (std::string line = programs_line(fmt::format("addr2line -f -i -e '{}' {:#x} 2>/dev/null", name, offset));
             !line.empty())
             return line;
     return fmt::format("{} {:#x}", std::filesystem::path{name}.filename().string(), offset);

@@ -61,7 +61,7 @@ struct Components {
     bool between_nodes = false; ///< something other than osc/pt2pt that can serve windows between nodes
 
     /// `has(library, variable)` tells whether MPI opened a component, by the names of its library and of a variable.
-    explicit Components(auto&& has)
+    explicit Components(const auto& has)
         : osc_pt2pt{has("mca_osc_pt2pt.so", "osc_pt2pt_no_locks")},
           osc_rdma{has("mca_osc_rdma.so", "osc_rdma_acc_use_amo")},
           btl_vader{has("mca_btl_vader.so", "btl_vader_eager_limit")},

@@ -91,6 +91,7 @@ public:
         std::vector<std::uint64_t> numbers(static_cast<std::size_t>(size));
         check_mpi(MPI_Allgather(&own, 1, MPI_UINT64_T, numbers.data(), 1, MPI_UINT64_T, leaders_), "MPI_Allgather");
         std::vector<std::pair<std::uint64_t, int>> order;
+        order.reserve(numbers.size());
         for (int i = 0; i < size; ++i) order.emplace_back(numbers[static_cast<std::size_t>(i)], i);
         std::ranges::sort(order);
         const auto at = std::ranges::find(order, std::pair{own, rank});

@@ -125,6 +125,7 @@ SharedParts find_shared_parts(MPI_Comm node, std::byte* own, std::uint64_t bytes
     const Part mine{bytes == 0 ? FilePlace{} : place_of(mappings, own, bytes), bytes};
     check_mpi(MPI_Allgather(&mine, sizeof mine, MPI_BYTE, parts.data(), sizeof mine, MPI_BYTE, node), "MPI_Allgather");
     std::vector<PartOfMemory> in_files;
+    in_files.reserve(parts.size());
     std::vector<FilePlace> files;
     for (const Part& part : parts) {
         auto file = std::ranges::find_if(files, [&](const FilePlace& known) { return known.same_file(part.place); });
@@ -133,6 +134,7 @@ SharedParts find_shared_parts(MPI_Comm node, std::byte* own, std::uint64_t bytes
                             part.place.inode == 0 ? 0 : part.bytes});
     }
     std::vector<std::byte*> found;
+    found.reserve(parts.size());
     for (const Part& part : parts)
         found.push_back(part.bytes == 0 || part.place.inode == 0 ? nullptr : find(mappings, part));
     found[static_cast<std::size_t>(rank)] = own; // where several mappings show it, the program's pointer

@@ -109,6 +109,7 @@ LineTable take_lines(int rank, LineOrder order) {
                 name_places(entry->second, files, site->second);
         }
     std::vector<SiteCounts> all;
+    all.reserve(counts.size());
     for (auto& [key, entry] : counts) all.push_back(entry);
     LineTable table{order};
     table.add(all);

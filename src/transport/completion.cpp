@@ -11,7 +11,7 @@ Completion::Completion(std::unique_ptr<detail::transport::PendingTransfer> pendi
     : pending_{std::move(pending)} {}
 Completion::Completion(Completion&&) noexcept = default;
 
-Completion& Completion::operator=(Completion&& other) {
+Completion& Completion::operator=(Completion&& other) noexcept(false) {
     if (this != &other) {
         wait();
         pending_ = std::move(other.pending_);

@@ -77,7 +77,7 @@ namespace model = detail::model;
 /// Everything but the cache.
 [[nodiscard]] model::AccessPlatform platform_of(const PredictionOptions& options, const model::CostTables& tables,
                                                 int threads) {
-    const model::AccessPlatform platform = measured_platform(tables, options.profile, options.path, threads);
+    model::AccessPlatform platform = measured_platform(tables, options.profile, options.path, threads);
     if (options.loggp.empty()) return platform;
     const std::vector<double>& us = options.loggp; // G in nanoseconds
     return model::loggp_platform({1e-6 * us[0], 1e-6 * us[1], 1e-6 * us[2], 1e-9 * us[3]}, threads, platform.rates,
