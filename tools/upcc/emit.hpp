@@ -210,7 +210,7 @@ private:
     std::map<const clang::VarDecl*, std::string> captured_; ///< of a function around the nested one being written
     int objects_ = 0;
     int plain_loops_ = 0; ///< the loops around that a pragma wants nested and unchanged
-    int foralls_ = 0; ///< the upc_forall with an affinity around the statement
+    int foralls_ = 0;     ///< the upc_forall with an affinity around the statement
 
     Optimisations optimisations_;
     OwnLoops own_loops_;
