@@ -10,7 +10,7 @@ namespace lapwing::detail::window {
 LostWrites::Lost& LostWrites::of(Rank rank) {
     any_.store(true, std::memory_order_relaxed);
     const auto found = std::ranges::find(lost_, rank, &Lost::rank);
-    return found != lost_.end() ? *found : lost_.emplace_back(rank);
+    return found != lost_.end() ? *found : lost_.emplace_back(Lost{.rank = rank});
 }
 
 void LostWrites::note(Rank rank, std::uint64_t bytes) {

@@ -61,8 +61,8 @@ private:
     [[nodiscard]] T value() { return test::value_of<T>(static_cast<std::uint64_t>(random_.number(0, 1'000'000))); }
     [[nodiscard]] Domain<2> own_domain() {
         const std::int64_t column = random_.number(0, extents_[1] - 1);
-        return Domain<2>{{Range{own_row(), extents_[0]}.by(team_.size()),
-                          Range{column, random_.number(column, extents_[1])}.by(random_.number(1, 3))}};
+        return Domain<2>{Range{own_row(), extents_[0]}.by(team_.size()),
+                         Range{column, random_.number(column, extents_[1])}.by(random_.number(1, 3))};
     }
     /// Along a row, as what a cache makes fast.
     template <class Write>

@@ -67,13 +67,13 @@ int sum_of_names() {
     const lock_guard guard{s};
     const unique_ptr<int> t = make_unique<int>(1);
     const auto u = chrono::seconds{1};
-    const auto v = views::iota(0, 3);
+    namespace v = views; // Clang before 16 does not compile a view of libstdc++
     const string w = to_string(1);
     swap(a[0], a[1]);
     m.push(accumulate(b.begin(), b.end(), 0));
     size_t x = w.size() + n.count() + o.size() + c.size();
     byte y{};
     return a[0] + d.first + get<0>(e) + *f + get<int>(g) + h[1] + *i.begin() + j[1] + k.front() + l.front() +
-           m.front() + q.load() + r() + *t + static_cast<int>(u.count()) + *ranges::begin(v) + static_cast<int>(x) +
+           m.front() + q.load() + r() + *t + static_cast<int>(u.count()) + *ranges::begin(b) + static_cast<int>(x) +
            to_integer<int>(y);
 }

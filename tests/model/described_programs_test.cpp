@@ -110,7 +110,7 @@ void compare(const thesis::Kernel& kernel, const RecordedTrace& trace) {
         // The model finds the same in the record, without the description.
         const Amounts found = described(described_trace(trace, rank), rank);
         for (const auto& [what, of] : does) {
-            const auto same = std::ranges::find_if(found, [&](const auto& one) {
+            const auto same = std::ranges::find_if(found, [&what = what](const auto& one) {
                 return one.first.first.starts_with(what.first + '#') && one.first.second == what.second;
             });
             REQUIRE(same != found.end());
