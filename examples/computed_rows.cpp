@@ -74,7 +74,7 @@ int main() {
         check("a recorded loop");
     }
     if (runtime.rank().value == 0)
-        std::printf("%llu puts became %llu blocks, planned %llu time\n", static_cast<unsigned long long>(rows * sent),
+        std::printf("%llu puts became %llu blocks, planned %llu time\n", static_cast<unsigned long long>(rows) * sent,
                     static_cast<unsigned long long>(puts.blocks(right)),
                     static_cast<unsigned long long>(puts.plans_made()));
     wrong = wrong || puts.blocks(right) != rows || puts.plans_made() != 1;

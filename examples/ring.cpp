@@ -22,14 +22,14 @@ int main() {
     const std::span<std::int64_t> place = window.local_as<std::int64_t>();
 
     constexpr int rounds = 10;
-    std::vector<std::int64_t> message(static_cast<std::size_t>(1 + ranks));
+    std::vector<std::int64_t> message(static_cast<std::size_t>(ranks) + 1);
     for (int round = 0; round < rounds; ++round) {
         if (own != 0 || round > 0) {
             window.wait_notified(arrived); // what came with the notification can be read
             std::ranges::copy(place, message.begin());
         }
         message[0] += own;
-        ++message[static_cast<std::size_t>(1 + own)];
+        ++message[static_cast<std::size_t>(own) + 1];
         window.put_notify(next, lapwing::Offset{0}, std::span<const std::int64_t>{message}, arrived);
     }
 

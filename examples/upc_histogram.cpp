@@ -15,9 +15,9 @@ int main(int argc, char** argv) {
     constexpr std::int64_t buckets = 1000;
     constexpr std::int64_t numbers = 2000;             // of each thread
     upc::SharedArray<std::int64_t> histogram{buckets}; // shared int64_t histogram[buckets];
-    std::vector<std::unique_ptr<upc::Lock>> locks;     // upc_lock_t* locks[THREADS];
-    for (int t = 0; t < upc::threads(); ++t)
-        locks.push_back(std::make_unique<upc::Lock>()); // locks[t] = upc_all_lock_alloc();
+    // upc_lock_t* locks[THREADS];
+    std::vector<std::unique_ptr<upc::Lock>> locks(static_cast<std::size_t>(upc::threads()));
+    for (auto& lock : locks) lock = std::make_unique<upc::Lock>(); // locks[t] = upc_all_lock_alloc();
 
     upc::forall(0, buckets, histogram,
                 [&](std::int64_t i) { histogram[i] = 0; }); // upc_forall (i = 0; i < buckets; i++; &histogram[i]) …

@@ -22,7 +22,7 @@ bool own(lapwing::Runtime& runtime) {
     for (double& x : a.local_span()) x *= 2;                 // at the speed of a pointer
     // [end]
     runtime.barrier();
-    return a.sum() == n * (n - 1) / 2;
+    return a.sum() == static_cast<double>(n * (n - 1)) / 2;
 }
 
 bool element(lapwing::Runtime& runtime) {
