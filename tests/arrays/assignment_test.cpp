@@ -115,6 +115,56 @@ template <class T, std::size_t N>
     return mismatches.text();
 }
 
+/// Slices of M dimensions at random: assigned, and transferred by a rank that differs from round to round.
+template <std::size_t M, class T, std::size_t N, std::size_t K>
+void check_slices(Runtime& runtime, test::Random& random, GlobalArray<T, N>& target, std::vector<T>& target_oracle,
+                  GlobalArray<T, K>& source, const std::vector<T>& source_oracle, int round) {
+    const auto target_dimensions = random_dimensions<M, N>(random);
+    const auto source_dimensions = random_dimensions<M, K>(random);
+    std::array<Triplet, M> target_indices;
+    std::array<Triplet, M> source_indices;
+    for (std::size_t d = 0; d < M; ++d) {
+        const std::int64_t most =
+            std::min(target.extents()[target_dimensions[d]], source.extents()[source_dimensions[d]]);
+        const std::int64_t size =
+            random.number(0, 2) == 0 ? most : random.number(random.number(0, 9) == 0 ? 0 : 1, most);
+        target_indices[d] = random_triplet(random, target.extents()[target_dimensions[d]], size);
+        source_indices[d] = random_triplet(random, source.extents()[source_dimensions[d]], size);
+    }
+    const Index<N> target_fixed = random_index(random, target.extents());
+    const Index<K> source_fixed = random_index(random, source.extents());
+    const auto to = positions_of(target.extents(), target_dimensions, target_indices, target_fixed);
+    const auto from = positions_of(source.extents(), source_dimensions, source_indices, source_fixed);
+    REQUIRE(to.size() == from.size());
+    const ArraySlice<T, M> left = slice_of(target, target_dimensions, target_indices, target_fixed);
+    const ArraySlice<T, M> right = slice_of(source, source_dimensions, source_indices, source_fixed);
+    for (std::size_t k = 0; k < to.size(); ++k) target_oracle[to[k]] = source_oracle[from[k]];
+    Assignment assignment;
+    assignment.add(left, right);
+    INFO(assignment.explain());
+    assignment.execute();
+    REQUIRE(differing(target, target_oracle) == "none");
+    runtime.barrier();
+    // One-sided.
+    if (runtime.rank().value == round % runtime.size()) {
+        std::vector<T> buffer(right.size());
+        right.get(buffer);
+        std::uint64_t wrong = 0;
+        for (std::size_t k = 0; k < from.size(); ++k) wrong += buffer[k] == source_oracle[from[k]] ? 0U : 1U;
+        CHECK(wrong == 0);
+        for (std::size_t k = 0; k < to.size(); ++k) buffer[k] = test::value_of<T>(7000 + k);
+        left.put(buffer);
+    }
+    for (std::size_t k = 0; k < to.size(); ++k) target_oracle[to[k]] = test::value_of<T>(7000 + k);
+    if (round % 3 == 1) { // the whole slice once more
+        if (runtime.rank().value == round % runtime.size()) left.put(right);
+        for (std::size_t k = 0; k < to.size(); ++k) target_oracle[to[k]] = source_oracle[from[k]];
+    }
+    runtime.barrier();
+    REQUIRE(differing(target, target_oracle) == "none");
+    runtime.barrier();
+}
+
 /// All pairs of distributions; slices of M dimensions of arrays of N and K.
 template <class T, std::size_t M, std::size_t N, std::size_t K>
 void check_pairs(unsigned seed, int rounds) {
@@ -134,53 +184,8 @@ void check_pairs(unsigned seed, int rounds) {
             std::vector<T> source_oracle(source.size());
             number_both(target, target_oracle, 0);
             number_both(source, source_oracle, 100'000);
-            for (int round = 0; round < rounds; ++round) {
-                const auto target_dimensions = random_dimensions<M, N>(random);
-                const auto source_dimensions = random_dimensions<M, K>(random);
-                std::array<Triplet, M> target_indices;
-                std::array<Triplet, M> source_indices;
-                for (std::size_t d = 0; d < M; ++d) {
-                    const std::int64_t most =
-                        std::min(target_extents[target_dimensions[d]], source_extents[source_dimensions[d]]);
-                    const std::int64_t size =
-                        random.number(0, 2) == 0 ? most : random.number(random.number(0, 9) == 0 ? 0 : 1, most);
-                    target_indices[d] = random_triplet(random, target_extents[target_dimensions[d]], size);
-                    source_indices[d] = random_triplet(random, source_extents[source_dimensions[d]], size);
-                }
-                const Index<N> target_fixed = random_index(random, target_extents);
-                const Index<K> source_fixed = random_index(random, source_extents);
-                const auto to = positions_of(target_extents, target_dimensions, target_indices, target_fixed);
-                const auto from = positions_of(source_extents, source_dimensions, source_indices, source_fixed);
-                REQUIRE(to.size() == from.size());
-                const ArraySlice<T, M> left = slice_of(target, target_dimensions, target_indices, target_fixed);
-                const ArraySlice<T, M> right = slice_of(source, source_dimensions, source_indices, source_fixed);
-                for (std::size_t k = 0; k < to.size(); ++k) target_oracle[to[k]] = source_oracle[from[k]];
-                Assignment assignment;
-                assignment.add(left, right);
-                INFO(assignment.explain());
-                assignment.execute();
-                REQUIRE(differing(target, target_oracle) == "none");
-                runtime.barrier();
-                // One-sided, by a rank that differs from round to round.
-                if (runtime.rank().value == round % ranks) {
-                    std::vector<T> buffer(right.size());
-                    right.get(buffer);
-                    std::uint64_t wrong = 0;
-                    for (std::size_t k = 0; k < from.size(); ++k)
-                        wrong += buffer[k] == source_oracle[from[k]] ? 0U : 1U;
-                    CHECK(wrong == 0);
-                    for (std::size_t k = 0; k < to.size(); ++k) buffer[k] = test::value_of<T>(7000 + k);
-                    left.put(buffer);
-                }
-                for (std::size_t k = 0; k < to.size(); ++k) target_oracle[to[k]] = test::value_of<T>(7000 + k);
-                if (round % 3 == 1) { // the whole slice once more
-                    if (runtime.rank().value == round % ranks) left.put(right);
-                    for (std::size_t k = 0; k < to.size(); ++k) target_oracle[to[k]] = source_oracle[from[k]];
-                }
-                runtime.barrier();
-                REQUIRE(differing(target, target_oracle) == "none");
-                runtime.barrier();
-            }
+            for (int round = 0; round < rounds; ++round)
+                check_slices<M>(runtime, random, target, target_oracle, source, source_oracle, round);
             target.close();
             source.close();
         });

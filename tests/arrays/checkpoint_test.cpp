@@ -172,7 +172,10 @@ TEST_CASE("a save that fails leaves the file that was there, and says how far it
     runtime.barrier();
     CHECK(!file.has_partial());
     // What a save that was killed leaves is longer than the next one, and no file of the name.
-    file.change([&] { std::ofstream{file.path() + ".partial"} << std::string(100'000'000, 'x'); });
+    file.change([&] {
+        std::ofstream{file.path() + ".partial"} << 'x';
+        std::filesystem::resize_file(file.path() + ".partial", 100'000'000);
+    });
     array.load(file.path());
     CHECK(array.min() == 1);
     CHECK(array.max() == 1);
@@ -193,7 +196,7 @@ TEST_CASE("files that are not what they should be are refused, and the array sta
     GlobalArray<double, 2> array{runtime, {300, 500}, Block{}, {.name = "kept"}};
     array.fill(7);
     const auto message = [&] {
-        const std::string text = test::message_of<FileError>([&] { array.load(file.path()); });
+        std::string text = test::message_of<FileError>([&] { array.load(file.path()); });
         array.barrier();
         return text;
     };

@@ -83,6 +83,7 @@ TEST_CASE("arrays are copied between any two distributions") {
     Runtime runtime;
     const auto makers = test::every_maker<std::int32_t, 2>(runtime.size());
     std::vector<GlobalArray<std::int32_t, 2>> targets;
+    targets.reserve(makers.size());
     for (const auto& to : makers) targets.push_back(to.make(runtime, {9, 9}));
     std::uint64_t first = 0;
     for (const auto& from : makers) {
@@ -187,7 +188,8 @@ TEST_CASE("every element of a run is in the sum and the extremes, whatever the r
         const std::int64_t n = part * runtime.size();
         GlobalArray<double, 1> array{runtime, {n}};
         for (auto [i] : array.local_domain()) array.local(i) = static_cast<double>(i * i);
-        CHECK(array.sum() == static_cast<double>((n - 1) * n * (2 * n - 1) / 6));
+        const std::int64_t sum_of_squares = (n - 1) * n * (2 * n - 1) / 6;
+        CHECK(array.sum() == static_cast<double>(sum_of_squares));
         CHECK(array.max() == static_cast<double>((n - 1) * (n - 1)));
         for (auto [i] : array.local_domain()) array.local(i) = static_cast<double>(-i);
         CHECK(array.min() == static_cast<double>(1 - n));

@@ -49,10 +49,10 @@ void count_atomically() {
         runtime.barrier();
         test::Mismatches mismatches;
         const int ranks = runtime.size();
+        const int sum_of_ranks = ranks * (ranks - 1) / 2;
         for (auto [i, j] : array.domain())
             if (test::stored(maker.lower_triangle, Index<2>{i, j}))
-                mismatches.check(array(i, j) == static_cast<T>((i + j) * ranks + ranks * (ranks - 1) / 2),
-                                 Index<2>{i, j});
+                mismatches.check(array(i, j) == static_cast<T>((i + j) * ranks + sum_of_ranks), Index<2>{i, j});
         CHECK(mismatches.text() == "none");
         runtime.barrier();
     });

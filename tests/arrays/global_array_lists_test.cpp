@@ -88,6 +88,7 @@ TEST_CASE("a list of elements is a message an owner") {
     GlobalArray<double, 1> array{runtime, {n * runtime.size()}, Block{}};
     test::number_elements(array);
     std::vector<int> indices; // of any integer type
+    indices.reserve(3000);
     std::minstd_rand random{3};
     const std::uint64_t far_owners = static_cast<std::uint64_t>(std::ranges::count_if(
         std::vector<int>(static_cast<std::size_t>(runtime.size())),

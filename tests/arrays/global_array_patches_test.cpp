@@ -58,7 +58,7 @@ void check_patches(unsigned seed) {
         test::Random common{seed};
         for (int round = 0; round < 6; ++round) {
             const Domain<N> domain = random_stored_domain(common, extents, maker.lower_triangle);
-            const auto first = static_cast<std::uint64_t>(1000 * (round + 1));
+            const std::uint64_t first = 1000 * (static_cast<std::uint64_t>(round) + 1);
             std::vector<T> buffer;
             for (const Index<N>& index : domain) {
                 buffer.push_back(test::value_of<T>(first + test::position_of(extents, index)));

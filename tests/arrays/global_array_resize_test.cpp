@@ -205,6 +205,23 @@ TEST_CASE("an element that the distribution has not stored before is zero") {
     runtime.barrier();
 }
 
+namespace {
+
+/// Which elements have copies.
+void check_copied(GlobalArray<std::int64_t, 2>& array, bool consistent) {
+    test::Mismatches mismatches;
+    for (const Index<2>& index : array.domain()) {
+        // Automatic copies are of other nodes' elements only.
+        const bool far =
+            !array.is_local(index) && (!consistent || array.window().path(array.owner(index)) != Path::direct);
+        if (is_meant(array, index) && far != array.is_prefetched(index)) mismatches.check(false, index);
+        if (!far && array.is_prefetched(index)) mismatches.check(false, index);
+    }
+    CHECK(mismatches.text() == "none");
+}
+
+} // namespace
+
 TEST_CASE("prefetched copies follow the extents: manual ones are filled, automatic ones by the next read") {
     Runtime runtime;
     for (const bool consistent : {true, false})
@@ -224,15 +241,7 @@ TEST_CASE("prefetched copies follow the extents: manual ones are filled, automat
                     model.resize(extents);
                     CHECK((array.window().hot_pages() != nullptr) == (cache != CacheMode::off && runtime.nodes() > 1));
                     REQUIRE(model.differences(array) == "none");
-                    test::Mismatches mismatches;
-                    for (const Index<2>& index : array.domain()) {
-                        // Automatic copies are of other nodes' elements only.
-                        const bool far = !array.is_local(index) &&
-                                         (!consistent || array.window().path(array.owner(index)) != Path::direct);
-                        if (is_meant(array, index) && far != array.is_prefetched(index)) mismatches.check(false, index);
-                        if (!far && array.is_prefetched(index)) mismatches.check(false, index);
-                    }
-                    CHECK(mismatches.text() == "none");
+                    check_copied(array, consistent);
                     array.barrier();
                     // What another rank writes is seen after a barrier, or, of manual copies, an update.
                     Model<std::int64_t, 2> before = model;

@@ -240,6 +240,7 @@ TEST_CASE("many threads read automatic copies while an acquire has them filled a
         array.barrier();
         {
             std::vector<std::jthread> readers;
+            readers.reserve(3);
             for (int k = 0; k < 3; ++k)
                 readers.emplace_back([&, k] {
                     for (std::int64_t i = 0; i < 1000; ++i) {
@@ -257,7 +258,7 @@ TEST_CASE("hits, fills, transfers and writes are counted") {
     Runtime runtime;
     GlobalArray<std::int64_t, 1> array{runtime, {16 * runtime.size()}, Block{}, {.name = "counted"}};
     array.prefetch(AllToAll{}, manual);
-    const auto others = static_cast<std::uint64_t>(16 * (runtime.size() - 1));
+    const auto others = 16 * (static_cast<std::uint64_t>(runtime.size()) - 1);
     std::int64_t sum = 0;
     for (std::int64_t i = 0; i < 16 * runtime.size(); ++i) sum += array(i);
     CHECK(sum == 0);

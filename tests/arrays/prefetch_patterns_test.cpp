@@ -225,7 +225,7 @@ TEST_CASE("a function of the program's, and patterns one upon the other") {
     }
     CHECK(wrong.text() == "none");
     const std::uint64_t copies = needed.size() - own_indices(array).size();
-    const auto owners = static_cast<std::uint64_t>(2 * runtime.size()); // at most, of both patterns; a plan each
+    const auto owners = 2 * static_cast<std::uint64_t>(runtime.size()); // at most, of both patterns; a plan each
     CHECK(array.statistics()[Counter::prefetch_memory] < copies * sizeof(double) + 4096 * (1 + owners));
     CHECK(array.statistics()[Counter::prefetch_memory_peak] == array.statistics()[Counter::prefetch_memory]);
     array.barrier();

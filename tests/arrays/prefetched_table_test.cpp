@@ -10,6 +10,20 @@
 
 using namespace lapwing;
 
+namespace {
+
+/// What is read of the blocks is the round's.
+void check_blocks(const GlobalArray<double, 2>& array, const std::vector<Domain<2>>& blocks, std::uint64_t round) {
+    test::Mismatches wrong;
+    for (const Domain<2>& block : blocks)
+        for (const Index<2>& index : block)
+            wrong.check(array(index) == test::value_of<double>(round + test::position_of(array.extents(), index)),
+                        index);
+    CHECK(wrong.text() == "none");
+}
+
+} // namespace
+
 TEST_CASE("elements that are read at random are found by a table, whether all are copied or scattered ones") {
     Runtime runtime;
     const std::int64_t n = 1500;
@@ -53,13 +67,7 @@ TEST_CASE("elements that are read at random are found by a table, whether all ar
                 CHECK_THROWS_AS((void)view(-1), RangeError);
                 array.barrier();
             }
-            test::Mismatches wrong_in_plane;
-            for (const Domain<2>& one : some_of_plane)
-                for (const Index<2>& index : one)
-                    wrong_in_plane.check(std::as_const(plane)(index) ==
-                                             test::value_of<double>(9 + test::position_of(plane.extents(), index)),
-                                         index);
-            CHECK(wrong_in_plane.text() == "none");
+            check_blocks(plane, some_of_plane, 9);
             plane.barrier();
             array.close();
             plane.close();

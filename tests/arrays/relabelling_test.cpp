@@ -24,17 +24,20 @@ Moved moved_by_hand(const Extents<N>& extents, int ranks, std::uint64_t element_
     const auto here = from.map(extents, ranks);
     const auto there = to.map(extents, ranks);
     std::vector<std::uint64_t> common(static_cast<std::size_t>(ranks * ranks));
+    const auto pair = [ranks](int owner, int place) {
+        const int number = owner * ranks + place;
+        return static_cast<std::size_t>(number);
+    };
     std::uint64_t all = 0;
     for (const Index<N>& index : Domain<N>{extents}) {
-        ++common[static_cast<std::size_t>(here.locate(index).owner.value * ranks + there.locate(index).owner.value)];
+        ++common[pair(here.locate(index).owner.value, there.locate(index).owner.value)];
         ++all;
     }
     std::vector<int> places(static_cast<std::size_t>(ranks));
     std::iota(places.begin(), places.end(), 0);
     const auto kept = [&] {
         std::uint64_t sum = 0;
-        for (int rank = 0; rank < ranks; ++rank)
-            sum += common[static_cast<std::size_t>(rank * ranks + places[static_cast<std::size_t>(rank)])];
+        for (int rank = 0; rank < ranks; ++rank) sum += common[pair(rank, places[static_cast<std::size_t>(rank)])];
         return sum;
     };
     Moved moved{.unordered = (all - kept()) * element_bytes, .best = UINT64_MAX};

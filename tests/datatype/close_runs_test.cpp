@@ -88,6 +88,25 @@ TEST_CASE("rows become columns, at every size of elements and of the matrix") {
         }
 }
 
+namespace {
+
+/// In both directions, beside copies byte by byte.
+void check_copies(const Layout& dense, const Layout& other) {
+    for (const bool to_dense : {false, true}) {
+        const Layout& from = to_dense ? other : dense;
+        const Layout& to = to_dense ? dense : other;
+        std::vector<std::byte> source(static_cast<std::size_t>(std::max(dense.upper(), other.upper())));
+        for (std::size_t k = 0; k < source.size(); ++k) source[k] = static_cast<std::byte>(k * 37 + (k >> 8));
+        std::vector<std::byte> expected(source.size(), std::byte{0xee});
+        std::vector<std::byte> found = expected;
+        copy_plainly(expected, to, source, from);
+        detail::datatype::copy(found.data(), to, source.data(), from);
+        CHECK((found == expected));
+    }
+}
+
+} // namespace
+
 TEST_CASE("block-cyclic matrices are transposed, on either side, whatever else is around them") {
     using Dimension = Layout::Dimension;
     for (const std::uint64_t element : {2U, 4U, 8U, 16U, 24U})
@@ -121,19 +140,6 @@ TEST_CASE("block-cyclic matrices are transposed, on either side, whatever else i
                         plane_offsets.push_back(static_cast<std::int64_t>(k) * dealt_plane);
                     const Layout listed =
                         Layout::strided(std::span{transposed}.subspan(1), element, first).repeat_at(plane_offsets);
-                    for (const Layout* other : {&dealt, &listed})
-                        for (const bool to_dense : {false, true}) {
-                            const Layout& from = to_dense ? *other : dense;
-                            const Layout& to = to_dense ? dense : *other;
-                            std::vector<std::byte> source(
-                                static_cast<std::size_t>(std::max(dense.upper(), other->upper())));
-                            for (std::size_t k = 0; k < source.size(); ++k)
-                                source[k] = static_cast<std::byte>(k * 37 + (k >> 8));
-                            std::vector<std::byte> expected(source.size(), std::byte{0xee});
-                            std::vector<std::byte> found = expected;
-                            copy_plainly(expected, to, source, from);
-                            detail::datatype::copy(found.data(), to, source.data(), from);
-                            CHECK((found == expected));
-                        }
+                    for (const Layout* other : {&dealt, &listed}) check_copies(dense, *other);
                 }
 }

@@ -134,6 +134,7 @@ TEST_CASE("threads may meet new datatypes while others free theirs") {
     MPI_Datatype shared = vector_of(3, 9);
     std::atomic<int> wrong{0};
     std::vector<std::thread> running;
+    running.reserve(threads);
     for (int t = 0; t < threads; ++t)
         running.emplace_back([&, t] {
             for (int round = 0; round < 200 || std::chrono::steady_clock::now() < end; ++round) {

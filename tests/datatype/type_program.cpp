@@ -121,15 +121,13 @@ MPI_Datatype TypeProgram::construct(int depth) {
         return type;
     };
     const auto lengths = [&](int count) {
-        std::vector<int> values;
-        for (int i = 0; i < count; ++i) values.push_back(say(number(0, 3)));
-        values.push_back(0); // never empty, so that data() is a pointer
+        std::vector<int> values(static_cast<std::size_t>(count) + 1); // never empty, so that data() is a pointer
+        std::generate_n(values.begin(), count, [&] { return say(number(0, 3)); });
         return values;
     };
     const auto displacements = [&]<class D>(int count, D scale) {
-        std::vector<D> values;
-        for (int i = 0; i < count; ++i) values.push_back(static_cast<D>(say(number(-8, 8)) * scale));
-        values.push_back(0);
+        std::vector<D> values(static_cast<std::size_t>(count) + 1);
+        std::generate_n(values.begin(), count, [&] { return static_cast<D>(say(number(-8, 8)) * scale); });
         return values;
     };
     MPI_Datatype result = MPI_DATATYPE_NULL;

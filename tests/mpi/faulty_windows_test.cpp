@@ -300,12 +300,11 @@ void sleep_outside_mpi(std::chrono::microseconds time, std::int64_t* asleep) {
 lapwing::detail::mpi::ProbeResult try_sleep(std::optional<Fault> fault) {
     namespace mpi = lapwing::detail::mpi;
     fault_of_sleep = fault;
-    const auto result =
-        mpi::probe_windows({.communicator = MPI_COMM_WORLD,
-                            .topology = std::make_shared<mpi::Topology>(MPI_COMM_WORLD, mpi::NodeMode::each),
-                            .thread_level = MPI_THREAD_MULTIPLE,
-                            .sleep_outside_mpi = sleep_outside_mpi,
-                            .emulated_too = true});
+    auto result = mpi::probe_windows({.communicator = MPI_COMM_WORLD,
+                                      .topology = std::make_shared<mpi::Topology>(MPI_COMM_WORLD, mpi::NodeMode::each),
+                                      .thread_level = MPI_THREAD_MULTIPLE,
+                                      .sleep_outside_mpi = sleep_outside_mpi,
+                                      .emulated_too = true});
     test::repair_mpi();
     test::world_barrier();
     return result;

@@ -39,6 +39,7 @@ TEST_CASE("random puts, gets and additions between many ranks") {
     const auto targets_of = [&](int round, int from) {
         std::minstd_rand numbers{static_cast<unsigned>(round * 4001 + from + 1)};
         std::vector<int> chosen;
+        chosen.reserve(targets);
         for (int i = 0; i < targets; ++i) chosen.push_back(static_cast<int>(numbers() % static_cast<unsigned>(ranks)));
         return chosen;
     };

@@ -66,7 +66,7 @@ Outcome program(Runtime& runtime, CacheOptions options = {}) {
     return outcome;
 }
 
-Outcome run(Settings settings, CacheOptions options = {}) {
+Outcome run(const Settings& settings, CacheOptions options = {}) {
     Runtime runtime{MPI_COMM_WORLD, settings};
     const Outcome outcome = program(runtime, options);
     runtime.close();

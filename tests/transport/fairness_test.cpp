@@ -84,6 +84,53 @@ bool completes(Completion& get) {
     return true;
 }
 
+/// Starts gets and stops. With four ranks the rank before the last starts as many, and looks after them when rank 1 is
+/// through, or its thread does.
+void flood_and_stop(Runtime& runtime, Window& window, const Sort& flood) {
+    std::vector<std::vector<std::byte>> memory(static_cast<std::size_t>(flood.count),
+                                               std::vector<std::byte>(flood.bytes));
+    const int process = getpid();
+    MPI_Send(&process, 1, MPI_INT, 1, 0, MPI_COMM_WORLD);
+    std::vector<Completion> gets;
+    gets.reserve(memory.size());
+    for (auto& one : memory) gets.push_back(flood.start(window, one));
+    (void)runtime.progress();
+    if (runtime.rank() == Rank{runtime.size() - 1}) raise(SIGSTOP);
+    MPI_Recv(nullptr, 0, MPI_INT, 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    std::size_t right = 0;
+    for (std::size_t i = 0; i < memory.size(); ++i) {
+        gets[i].wait();
+        right += is_right(flood, memory[i]) ? 1 : 0;
+    }
+    CHECK(right == memory.size());
+}
+
+/// Gets of all sorts are served while the last rank is stopped.
+void get_meanwhile(Runtime& runtime, Window& window, const std::vector<Sort>& all) {
+    const int last = runtime.size() - 1;
+    int stopped = 0;
+    for (int other = 2; other <= last; ++other)
+        MPI_Recv(&stopped, 1, MPI_INT, other, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    while (!is_stopped(stopped)) (void)runtime.progress();
+    bool served = true;
+    std::size_t right = 0;
+    // One that is not served needs its memory for longer.
+    std::vector<std::pair<std::vector<std::byte>, Completion>> gets;
+    for (int round = 0; round < 20 && served; ++round)
+        for (const Sort& sort : all) {
+            if (!served) break;
+            gets.emplace_back(std::vector<std::byte>(sort.bytes), Completion{});
+            gets.back().second = sort.start(window, gets.back().first);
+            served = completes(gets.back().second);
+            right += served && is_right(sort, gets.back().first) ? 1 : 0;
+        }
+    kill(stopped, SIGCONT);
+    CHECK(served);
+    for (int other = 2; other <= last; ++other) MPI_Send(nullptr, 0, MPI_INT, other, 0, MPI_COMM_WORLD);
+    for (auto& get : gets) get.second.wait();
+    CHECK(right == 20 * all.size());
+}
+
 } // namespace
 
 TEST_CASE("one rank that floods an owner with requests and another that is stopped let a third one be served") {
@@ -101,49 +148,8 @@ TEST_CASE("one rank that floods an owner with requests and another that is stopp
         if (runtime.rank() == Rank{0})
             for (std::size_t i = 0; i < part; ++i) window.local()[i] = pattern(i);
         runtime.barrier();
-        const int rank = runtime.rank().value;
-        const int last = runtime.size() - 1;
-        // The last rank starts its gets and stops. With four ranks the one before it starts as many, and looks after
-        // them when rank 1 is through, or its thread does.
-        if (rank >= 2) {
-            std::vector<std::vector<std::byte>> memory(static_cast<std::size_t>(flood.count),
-                                                       std::vector<std::byte>(flood.bytes));
-            const int process = getpid();
-            MPI_Send(&process, 1, MPI_INT, 1, 0, MPI_COMM_WORLD);
-            std::vector<Completion> gets;
-            for (auto& one : memory) gets.push_back(flood.start(window, one));
-            (void)runtime.progress();
-            if (rank == last) raise(SIGSTOP);
-            MPI_Recv(nullptr, 0, MPI_INT, 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-            std::size_t right = 0;
-            for (std::size_t i = 0; i < memory.size(); ++i) {
-                gets[i].wait();
-                right += is_right(flood, memory[i]) ? 1 : 0;
-            }
-            CHECK(right == memory.size());
-        } else if (rank == 1) {
-            int stopped = 0;
-            for (int other = 2; other <= last; ++other)
-                MPI_Recv(&stopped, 1, MPI_INT, other, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-            while (!is_stopped(stopped)) (void)runtime.progress();
-            bool served = true;
-            std::size_t right = 0;
-            std::vector<std::pair<std::vector<std::byte>, Completion>>
-                gets; // one that is not served needs its memory for longer
-            for (int round = 0; round < 20 && served; ++round)
-                for (const Sort& sort : all) {
-                    if (!served) break;
-                    gets.emplace_back(std::vector<std::byte>(sort.bytes), Completion{});
-                    gets.back().second = sort.start(window, gets.back().first);
-                    served = completes(gets.back().second);
-                    right += served && is_right(sort, gets.back().first) ? 1 : 0;
-                }
-            kill(stopped, SIGCONT);
-            CHECK(served);
-            for (int other = 2; other <= last; ++other) MPI_Send(nullptr, 0, MPI_INT, other, 0, MPI_COMM_WORLD);
-            for (auto& get : gets) get.second.wait();
-            CHECK(right == 20 * all.size());
-        }
+        if (runtime.rank() == Rank{1}) get_meanwhile(runtime, window, all);
+        else if (runtime.rank() != Rank{0}) flood_and_stop(runtime, window, flood);
         runtime.barrier();
         window.close();
         runtime.close();

@@ -24,16 +24,35 @@ using lapwing::Window;
 using lapwing::detail::transport::OutstandingAccesses;
 using Carrier = OutstandingAccesses::Carrier;
 
+namespace {
+
+struct Access {
+    int rank;
+    std::uint64_t begin;
+    std::uint64_t end;
+    std::uint64_t version; ///< of writes
+    std::size_t transfer;  ///< of reads
+    bool write;
+    bool by_window;
+};
+
+/// The record has the ranks of these accesses, and no others.
+void check_ranks(const OutstandingAccesses& outstanding, const std::vector<Access>& all) {
+    std::vector<int> by_window;
+    outstanding.for_each_rank_by_window([&](Rank rank) { by_window.push_back(rank.value); });
+    for (int r = 0; r < 3; ++r) {
+        const auto of_rank = [r](const Access& access) { return access.rank == r; };
+        const auto of_rank_by_window = [r](const Access& access) { return access.rank == r && access.by_window; };
+        const bool touched_by_window = std::ranges::any_of(all, of_rank_by_window);
+        REQUIRE(outstanding.touches(r) == std::ranges::any_of(all, of_rank));
+        REQUIRE(outstanding.touches_by_window(r) == touched_by_window);
+        REQUIRE(std::ranges::count(by_window, r) == (touched_by_window ? 1 : 0));
+    }
+}
+
+} // namespace
+
 TEST_CASE("outstanding accesses conflict where they overlap and one writes, and nowhere else") {
-    struct Access {
-        int rank;
-        std::uint64_t begin;
-        std::uint64_t end;
-        std::uint64_t version; ///< of writes
-        std::size_t transfer;  ///< of reads
-        bool write;
-        bool by_window;
-    };
     std::mt19937_64 random{GENERATE(1U, 2U, 3U)};
     const auto below = [&](std::uint64_t limit) { return random() % limit; };
     OutstandingAccesses outstanding;
@@ -74,18 +93,7 @@ TEST_CASE("outstanding accesses conflict where they overlap and one writes, and 
             all.push_back({rank, begin, begin + bytes, outstanding.version(), step, write, carrier == Carrier::window});
         }
         REQUIRE(outstanding.empty() == all.empty());
-        std::vector<int> by_window;
-        outstanding.for_each_rank_by_window([&](lapwing::Rank r) { by_window.push_back(r.value); });
-        for (int r = 0; r < 3; ++r) {
-            bool touched = false;
-            bool touched_by_window = false;
-            for (const Access& access : all) touched = touched || access.rank == r;
-            for (const Access& access : all)
-                touched_by_window = touched_by_window || (access.rank == r && access.by_window);
-            REQUIRE(outstanding.touches(r) == touched);
-            REQUIRE(outstanding.touches_by_window(r) == touched_by_window);
-            REQUIRE(std::ranges::count(by_window, r) == (touched_by_window ? 1 : 0));
-        }
+        check_ranks(outstanding, all);
     }
 }
 

@@ -302,6 +302,7 @@ TEST_CASE("non-blocking copies, explicit and implicit") {
         std::vector<std::vector<std::int64_t>> parts(static_cast<std::size_t>(threads),
                                                      std::vector<std::int64_t>(each));
         std::vector<upc::Handle> handles;
+        handles.reserve(parts.size());
         for (int t = 0; t < threads; ++t)
             handles.push_back(upc::memget_nb(parts[static_cast<std::size_t>(t)].data(), a + each * t, bytes));
         for (upc::Handle& handle : handles)

@@ -16,7 +16,8 @@ void check_numbers() {
     upc::AtomicDomain<T> domain;
     const auto target = a[upc::threads() - 1];
     constexpr int rounds = 20;
-    const T all = static_cast<T>(rounds * upc::threads());
+    const int additions = rounds * upc::threads();
+    const T all = static_cast<T>(additions);
     for (int k = 0; k < rounds; ++k) domain.add(target, T{3});
     for (int k = 0; k < rounds; ++k) domain.apply(LAPWING_UPC_SUB, target, T{2});
     upc::barrier();
@@ -39,14 +40,14 @@ void check_numbers() {
     upc::barrier();
     domain.apply(LAPWING_UPC_MULT, target, T{2});
     upc::barrier();
-    CHECK(domain.get(target) == static_cast<T>(1 << upc::threads()));
+    const int power = 1 << upc::threads();
+    CHECK(domain.get(target) == static_cast<T>(power));
     upc::barrier();
     // One thread wins.
-    const T before =
-        domain.compare_swap(target, static_cast<T>(1 << upc::threads()), static_cast<T>(5 + upc::mythread()));
+    const T before = domain.compare_swap(target, static_cast<T>(power), static_cast<T>(5 + upc::mythread()));
     upc::Shared<std::int64_t> winners;
     upc::AtomicDomain<std::int64_t> counts;
-    if (before == static_cast<T>(1 << upc::threads())) counts.increment(*winners);
+    if (before == static_cast<T>(power)) counts.increment(*winners);
     upc::barrier();
     CHECK(winners == 1);
     CHECK(domain.get(target) < static_cast<T>(5 + upc::threads()));

@@ -354,7 +354,7 @@ TEST_CASE("records of accesses count reads, writes, hits and places") {
 TEST_CASE("arithmetic that leaves an object, and objects that are gone, at assertion level 2") {
     const Started program;
     const lapwing_upc_pointer array =
-        lapwing_upc_all_alloc(static_cast<std::size_t>(2 * upc::threads()), 24); // two blocks of 3 for each thread
+        lapwing_upc_all_alloc(2 * static_cast<std::size_t>(upc::threads()), 24); // two blocks of 3 for each thread
     const lapwing_upc_pointer behind = lapwing_upc_all_alloc(1, 8);
     const auto add = [](const lapwing_upc_pointer& p, std::int64_t elements) {
         return upc::detail::checked_add(p, 8, 3, elements);

@@ -120,6 +120,7 @@ TEST_CASE("the metadata of a heap keep blocks of any sizes apart, join what is f
     REQUIRE(metadata.free(all.address) == Freed::done);
 
     std::vector<std::uint64_t> small;
+    small.reserve(8000);
     for (int k = 0; k < 8000; ++k) small.push_back(metadata.allocate(40).address);
     for (std::size_t k = 0; k < small.size(); k += 2) REQUIRE(metadata.free(small[k]) == Freed::done);
     memory.reads = 0;
@@ -142,6 +143,7 @@ TEST_CASE("metadata that a program has overwritten are reported, and followed no
         HeapMetadata metadata{memory, 0, region};
         metadata.make();
         std::vector<std::uint64_t> blocks;
+        blocks.reserve(40);
         for (int k = 0; k < 40; ++k)
             blocks.push_back(metadata.allocate(static_cast<std::uint64_t>(random.number(1, 300))).address);
         for (std::size_t k = 0; k < blocks.size(); k += 3) REQUIRE(metadata.free(blocks[k]) == Freed::done);
@@ -174,6 +176,7 @@ TEST_CASE("an allocation of another node's thread is one question, and loses not
     if (program.me == program.threads - 1) {
         const auto threads = static_cast<std::size_t>(program.threads);
         std::vector<lapwing_upc_pointer> blocks;
+        blocks.reserve(400);
         for (int k = 0; k < 400; ++k) blocks.push_back(lapwing_upc_global_alloc(threads, 40));
         for (std::size_t k = 0; k < blocks.size(); k += 2) lapwing_upc_free(blocks[k]);
         double x = 1;

@@ -31,6 +31,7 @@ TEST_CASE("a lock excludes, and orders what is done under it") {
 TEST_CASE("thousands of locks, many held at a time, in any order") {
     const test::UpcProgram program;
     std::vector<lapwing_upc_pointer> locks;
+    locks.reserve(3000);
     for (int k = 0; k < 3000; ++k) locks.push_back(lapwing_upc_global_lock_alloc());
     for (std::size_t k = 0; k < 500; ++k) lapwing_upc_lock(locks[k]);
     for (std::size_t k = 0; k < 500; ++k) lapwing_upc_unlock(locks[k * 7 % 500]);

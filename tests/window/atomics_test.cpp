@@ -372,7 +372,8 @@ TEMPLATE_TEST_CASE("adds without a result are all there after a barrier, in few 
     for (const T value : window.local_as<T>()) sum = static_cast<T>(sum + value);
     double total = static_cast<double>(sum);
     runtime.sum(std::span{&total, 1});
-    CHECK(total == static_cast<double>(ranks * (times + times / 500)));
+    constexpr std::uint64_t adds = times + times / 500; // of a rank
+    CHECK(total == static_cast<double>(ranks * adds));
     const auto statistics = window.statistics();
     CHECK(statistics[lapwing::Counter::atomic_adds] == remote);
     CHECK(statistics[lapwing::Counter::atomic_add_messages] <= remote / 200 + 12 * ranks);
@@ -576,6 +577,7 @@ TEST_CASE("threads of a rank and ranks add to one value") {
     constexpr int threads = 3;
     constexpr int times = 60;
     std::vector<std::thread> workers;
+    workers.reserve(threads);
     for (int thread = 0; thread < threads; ++thread)
         workers.emplace_back([&] {
             for (int i = 0; i < times; ++i) window.fetch_add(Rank{0}, Offset{0}, std::int64_t{1});

@@ -179,6 +179,7 @@ TEST_CASE("a notification is taken once, also when several threads wait for it")
     std::atomic<std::int64_t> taken{0};
     std::atomic<std::int64_t> too_early{0};
     std::vector<std::thread> waiting;
+    waiting.reserve(threads);
     for (int thread = 0; thread < threads; ++thread)
         waiting.emplace_back([&] {
             for (std::int64_t i = 0; i < times; ++i) {

@@ -82,6 +82,7 @@ TEST_CASE("many windows at a time, closed in another order") {
     Runtime runtime;
     for (int round = 0; round < 3; ++round) {
         std::vector<Window> windows;
+        windows.reserve(60);
         for (int i = 0; i < 60; ++i) windows.emplace_back(runtime, 1024);
         for (std::size_t i = 0; i < windows.size(); ++i)
             windows[i].put(test::next(runtime), Offset{0}, static_cast<int>(i));

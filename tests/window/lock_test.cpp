@@ -203,6 +203,7 @@ TEST_CASE("many locks are independent") {
     Runtime runtime;
     std::vector<Lock> locks;
     constexpr int count = 12;
+    locks.reserve(count);
     for (int i = 0; i < count; ++i) locks.emplace_back(runtime, Rank{i % runtime.size()});
     // Each rank holds the locks of its residue at once; nobody waits for anybody.
     for (int i = runtime.rank().value; i < count; i += runtime.size()) locks[static_cast<std::size_t>(i)].lock();

@@ -946,6 +946,7 @@ public:
             else windows.emplace_back(runtime, bytes, options);
         }
         std::vector<Copies> copies;
+        copies.reserve(windows.size());
         for (Window& window : windows) copies.emplace_back(window);
         lapwing::Lock lock{runtime};
         Image image{shape_};
@@ -979,7 +980,8 @@ public:
 
 private:
     [[nodiscard]] std::size_t place(int window, int rank) const {
-        return static_cast<std::size_t>(window * shape_.ranks + rank);
+        const int index = window * shape_.ranks + rank;
+        return static_cast<std::size_t>(index);
     }
 
     void run_phase(int phase, int steps, Image& image, Real& real) {

@@ -1070,7 +1070,11 @@ int MPI_Compare_and_swap(const void* desired, const void* expected, void* before
 int lapwing::detail::mpi::abandoned_calls() noexcept { return 0; }
 
 bool lapwing::detail::mpi::ends_within(std::chrono::milliseconds, std::function<void()> work) {
-    work();
+    const std::function<void()> now = std::move(work);
+    now();
     return true;
 }
-std::optional<std::thread> lapwing::detail::mpi::started_thread(std::function<void()>) { return std::nullopt; }
+std::optional<std::thread> lapwing::detail::mpi::started_thread(std::function<void()> work) {
+    work = nullptr;
+    return std::nullopt;
+}
