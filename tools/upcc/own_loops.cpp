@@ -181,7 +181,10 @@ bool OwnLoops::find_affinity(const Expr* affinity, OwnLoop& loop) const {
         return sum->getOpcode() == BO_Add && sum->getLHS()->getType()->isPointerType() &&
                take(sum->getLHS(), sum->getRHS());
     const auto* const address = dyn_cast<UnaryOperator>(affinity);
-    const Expr* place = address != nullptr && address->getOpcode() == UO_AddrOf ? address->getSubExpr() : affinity;
+    const bool taken = address != nullptr && address->getOpcode() == UO_AddrOf;
+    const Expr* place = taken ? address->getSubExpr() : affinity;
+    // A row is where it begins; an element that is a pointer may point anywhere.
+    if (!taken && !place->getType()->isArrayType()) return false;
     for (place = place->IgnoreParenImpCasts();;) {
         if (const auto* const member = dyn_cast<MemberExpr>(place); member != nullptr && !member->isArrow()) {
             place = member->getBase()->IgnoreParenImpCasts();

@@ -21,8 +21,21 @@ static int left_early(int limit) {
     return -1;
 }
 
+/* Pointers in shared memory, as elements and as members: they point to other threads' elements. */
+shared int* shared places[N * THREADS];
+shared struct { shared int* place; } members[N * THREADS];
+static void by_pointers(void) {
+    const int last = N * THREADS - 1;
+    int i;
+    upc_forall (i = 0; i <= last; i++; &places[i]) members[i].place = places[i] = &a[last - i];
+    upc_barrier;
+    upc_forall (i = 0; i <= last; i++; places[i]) CHECK((last - i) % THREADS == MYTHREAD);
+    upc_forall (i = 0; i <= last; i++; members[i].place) CHECK((last - i) % THREADS == MYTHREAD);
+}
+
 int main(void) {
     int i, j, n;
+    by_pointers();
     upc_forall (i = 0; i < N * THREADS; i++; &a[i]) { CHECK((int)upc_threadof(&a[i]) == MYTHREAD); a[i] = i; }
     upc_forall (i = 0; i < N * THREADS; i++; &b[i]) { CHECK((int)upc_threadof(&b[i]) == MYTHREAD); b[i] = i; }
     upc_barrier;
