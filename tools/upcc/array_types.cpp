@@ -120,7 +120,7 @@ std::string ArrayTypes::rows(std::size_t type, std::size_t without, const std::s
     const std::size_t dimensions = private_.find(name)->second;
     std::string part = "(*(" + std::string{name} + "*)0)", lengths;
     for (std::size_t k = 0; k < dimensions; ++k) {
-        if (k >= without) lengths += "[sizeof " + part + "/sizeof " + part + "[0]]";
+        if (k >= without) lengths.append("[sizeof ").append(part).append("/sizeof ").append(part).append("[0]]");
         part += "[0]";
     }
     return "__typeof__(" + tag + " __typeof__(" + part + ")" + lengths + ")";

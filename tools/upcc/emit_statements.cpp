@@ -68,7 +68,7 @@ std::string Emitter::for_loop(const ForStmt* loop) {
     const std::string_view pragma = loop_pragma(loop);
     const bool plain = !pragma.empty() || plain_loops_ > 0, of_nested = pragma.find("collapse") != pragma.npos;
     plain_loops_ += of_nested ? 1 : 0;
-    const std::string text = for_loop(loop, plain);
+    std::string text = for_loop(loop, plain);
     plain_loops_ -= of_nested ? 1 : 0;
     return text;
 }
