@@ -124,6 +124,7 @@ void repeat(std::byte* memory, std::uint64_t bytes, std::span<const std::byte> v
 
 class AssignmentState {
 public:
+    ValueMemory memory; // outlives the items' movements
     std::vector<Item> items;
     /// Of all arrays, in the order in which they were made: the same on all ranks, also where a program mixes up its
     /// assignments, so that these meet in the same barriers and find out.
@@ -149,7 +150,7 @@ public:
     }
 
     /// Plans are kept for the next time with the same `serving`.
-    static void prepare(Item& item, pipeline::Serving serving);
+    void prepare(Item& item, pipeline::Serving serving);
     static void fill(const Item& item);
     /// A number for the arrays and slices, which is the same on all ranks; and the slices in words.
     [[nodiscard]] std::int64_t compared_number();
@@ -218,7 +219,8 @@ void AssignmentState::prepare(Item& item, pipeline::Serving serving) {
                                                     PromotionOptions{.apply = item.apply_sources,
                                                                      .through_copy = item.through_copy,
                                                                      .restorable = item.may_throw,
-                                                                     .serving = serving});
+                                                                     .serving = serving,
+                                                                     .memory = &memory});
         return;
     }
     Side target = Side::of(*arrays.target, item.target);
@@ -228,7 +230,8 @@ void AssignmentState::prepare(Item& item, pipeline::Serving serving) {
                             .keep = true,
                             .restorable = item.may_throw,
                             .collective = true,
-                            .serving = serving};
+                            .serving = serving,
+                            .memory = &memory};
     // What is not copied as it is becomes the owner's work.
     const bool may_put = !options.apply && !options.through_copy && !target.is_user_defined() &&
                          !source.is_user_defined() && !target.is_replicated() && !source.is_replicated() &&
@@ -507,7 +510,7 @@ void PendingAssignment::start(bool compare, pipeline::Serving serving) {
     try { // whatever may fail on this rank alone
         if (problem_ == nullptr && compare) (void)state_->compared_number();
         if (problem_ == nullptr)
-            for (Item& item : items) AssignmentState::prepare(item, serving);
+            for (Item& item : items) state_->prepare(item, serving);
     } catch (...) {
         problem_ = std::current_exception();
     }

@@ -28,9 +28,8 @@ namespace {
 constexpr std::size_t most_under_way = 256;
 /// More partners are planned anew each time.
 constexpr std::size_t most_kept_plans = 1024;
-/// Values that are to be applied arrive in pieces of this many bytes, a few at a time.
-constexpr std::uint64_t piece_bytes = std::uint64_t{4} << 20;
-constexpr std::uint64_t most_staged_bytes = 4 * piece_bytes;
+/// Values that are to be applied arrive in pieces, a few at a time.
+constexpr std::uint64_t piece_bytes = ValueMemory::piece_bytes(1);
 
 /// Calls `visit(here, there, count)` for pieces of `count` elements, each of which has at most `bytes` bytes on either
 /// side.
@@ -97,7 +96,7 @@ std::shared_ptr<pipeline::PlanState> Exchange::plan(int rank, const Pairing::Par
 
 void Exchange::stop() noexcept {
     under_way_.clear();
-    staged_.clear();
+    drop_staged(staged_.size());
     staged_bytes_ = 0;
 }
 
@@ -149,12 +148,11 @@ void Exchange::note(int rank, std::uint64_t bytes) {
 
 void Exchange::start_staged(int rank, const Pairing::Partner& partner) {
     const LayoutPair pair = pairing_.layouts(partner, false);
+    const std::uint64_t most_staged = ValueMemory::most_under_way(piece_bytes, options_.serving);
     const std::uint64_t most = options_.through_copy ? ~std::uint64_t{0} : piece_bytes;
     for_pieces(pair, here_.element_bytes(), there_.element_bytes(), most, [&](const Layout& here, const Layout& there) {
-        if (!options_.through_copy) apply_until(most_staged_bytes - piece_bytes);
-        Staged& staged = staged_.emplace_back(Staged{.here = here});
-        staged.memory = support::allocate_aligned(there.bytes());
-        staged.values = staged.memory.get();
+        if (!options_.through_copy) apply_until(most_staged - piece_bytes);
+        Staged& staged = stage(here, there.bytes());
         staged_bytes_ += there.bytes();
         staged.completion =
             pipeline::start_past_cache(make_plan(rank, Layout::contiguous(there.bytes()), there), staged.values);
@@ -179,9 +177,7 @@ void Exchange::copy(int rank, const Pairing::Partner& partner) {
 void Exchange::copy_staged(int rank, const LayoutPair& pair) {
     std::byte* const segment = mapped(rank);
     if (options_.through_copy) {
-        Staged& staged = staged_.emplace_back(Staged{.here = pair.here});
-        staged.memory = support::allocate_aligned(pair.there.bytes());
-        staged.values = staged.memory.get();
+        const Staged& staged = stage(pair.here, pair.there.bytes());
         LayoutCursor cursor{pair.there};
         datatype::pack(staged.values, segment, cursor, pair.there.bytes());
         return;
@@ -263,7 +259,24 @@ void Exchange::apply_until(std::uint64_t bytes) {
         apply(staged);
         staged_bytes_ -= staged.here.bytes() / here_.element_bytes() * there_.element_bytes();
     }
-    staged_.erase(staged_.begin(), staged_.begin() + static_cast<std::ptrdiff_t>(done));
+    drop_staged(done);
+}
+
+Exchange::Staged& Exchange::stage(const Layout& here, std::uint64_t bytes) {
+    Staged& staged = staged_.emplace_back(Staged{.here = here});
+    staged.memory = options_.memory->take(bytes);
+    staged.values = staged.memory.bytes.get();
+    return staged;
+}
+
+void Exchange::drop_staged(std::size_t count) noexcept {
+    for (std::size_t k = 0; k < count; ++k) {
+        {
+            const Completion ended = std::move(staged_[k].completion);
+        } // waits
+        options_.memory->give_back(std::move(staged_[k].memory));
+    }
+    staged_.erase(staged_.begin(), staged_.begin() + static_cast<std::ptrdiff_t>(count));
 }
 
 void Exchange::wait() {
@@ -287,7 +300,7 @@ void Exchange::wait_after_close() {
 
 void Exchange::finish() {
     for (const Staged& staged : staged_) apply(staged);
-    staged_.clear();
+    drop_staged(staged_.size());
     staged_bytes_ = 0;
 }
 

@@ -2,6 +2,7 @@
 
 #include "arrays/slices/movement.hpp"
 #include "arrays/slices/pairing.hpp"
+#include "arrays/slices/value_memory.hpp"
 #include "pipeline/serving.hpp"
 #include "src/support/aligned_memory.hpp"
 
@@ -30,6 +31,7 @@ struct ExchangeOptions {
     bool restorable = false;   ///< of gets that apply: restore() brings back what the target was
     bool collective = false;   ///< of puts in a collective call: manual copies are not notified
     pipeline::Serving serving = pipeline::Serving::by_thread; ///< of the other ranks
+    ValueMemory* memory = nullptr;                            ///< of gets that apply or go through a copy
 };
 
 /// The transfers of this rank between its part of one slice and those of another slice's ranks: one for each of these
@@ -63,7 +65,7 @@ private:
     struct Staged {
         Layout here;
         std::byte* values = nullptr;
-        support::AlignedMemory memory = {};
+        ValueMemory::Block memory = {};
         Completion completion = {};
     };
 
@@ -93,6 +95,10 @@ private:
     /// Applies values of the node's memory where they lie, if they are of the size of the elements and in long blocks;
     /// else false.
     [[nodiscard]] bool apply_in_place(const std::byte* segment, const LayoutPair& pair);
+    /// A piece with memory for its values.
+    [[nodiscard]] Staged& stage(const Layout& here, std::uint64_t bytes);
+    /// Gives up the first pieces.
+    void drop_staged(std::size_t count) noexcept;
     /// Waits until at most `left` transfers are under way.
     void wait_for_room(std::size_t left);
     /// Until at most so many bytes wait to be applied.

@@ -22,9 +22,6 @@ using transport::Direction;
 
 namespace {
 
-/// The values of all sources for one box.
-constexpr std::uint64_t piece_bytes = std::uint64_t{4} << 20;
-constexpr std::uint64_t most_bytes_under_way = 4 * piece_bytes;
 /// Of small boxes.
 constexpr std::size_t most_under_way = 64;
 /// Boxes whose plans are kept.
@@ -68,8 +65,8 @@ struct Promotion::Piece {
     Layout target;
     Layout values; ///< in elements of the size of the target's
     std::uint64_t elements = 0;
-    std::uint64_t bytes = 0; ///< of all values
-    Memory memory = {};      ///< while the piece is under way; before the exchanges, which wait when they go
+    std::uint64_t bytes = 0;        ///< of all values
+    ValueMemory::Block memory = {}; ///< while the piece is under way; before the exchanges, which wait when they go
     // By source, and none for those beside the target.
     std::vector<const std::byte*> places = {}; ///< in the memory
     std::vector<std::unique_ptr<Exchange>> exchanges = {};
@@ -79,9 +76,9 @@ struct Promotion::Piece {
         for_each([&](const Exchange& exchange) { all += bytes_for(exchange); });
         return all;
     }
-    void start(Memory own) {
-        (void)stop();
-        memory = std::move(own);
+    void start(ValueMemory& free) {
+        stop(free);
+        memory = free.take(memory_bytes());
         places.assign(exchanges.size(), nullptr);
         std::uint64_t place = 0;
         for (std::size_t k = 0; k < exchanges.size(); ++k) {
@@ -95,10 +92,9 @@ struct Promotion::Piece {
     void wait() const {
         for_each([](Exchange& exchange) { exchange.wait(); });
     }
-    /// Returns the memory.
-    Memory stop() noexcept {
+    void stop(ValueMemory& free) noexcept {
         for_each([](Exchange& exchange) { exchange.stop(); });
-        return std::exchange(memory, {});
+        free.give_back(std::exchange(memory, {}));
     }
     [[nodiscard]] std::uint64_t bytes_for(const Exchange& exchange) const {
         return support::rounded_to_alignment(elements * exchange.element_bytes_here());
@@ -111,14 +107,18 @@ struct Promotion::Piece {
 };
 
 Promotion::Promotion(SliceOfArray target, std::vector<SliceOfArray> sources, PromotionOptions options)
-    : target_{target}, sources_{std::move(sources)}, options_{std::move(options)}, count_{target_.shape.count} {
+    : target_{target},
+      sources_{std::move(sources)},
+      options_{std::move(options)},
+      count_{target_.shape.count},
+      piece_bytes_{ValueMemory::piece_bytes(target_.array->team->size())} {
     order_dimensions();
     find_sources_beside();
     std::uint64_t element_bytes = 0; // of what is moved
     for (std::size_t k = 0; k < sources_.size(); ++k)
         if (!beside_[k]) element_bytes += sources_[k].array->element_bytes;
     most_elements_ = element_bytes == 0 ? std::numeric_limits<std::uint64_t>::max()
-                                        : std::max<std::uint64_t>(1, piece_bytes / element_bytes);
+                                        : std::max<std::uint64_t>(1, piece_bytes_ / element_bytes);
     find_boxes();
     const auto is_user_defined = [](const SliceOfArray& slice) { return slice.array->user_map != nullptr; };
     const bool keeps = boxes_.size() <= most_kept;
@@ -296,33 +296,23 @@ std::shared_ptr<Promotion::Piece> Promotion::make_piece(const Box& box, bool kee
 
 bool Promotion::has_room() const {
     if (options_.through_copy || under_way_.empty()) return true;
-    std::uint64_t bytes = piece_bytes;
+    std::uint64_t bytes = piece_bytes_;
     for (const auto& piece : under_way_) bytes += piece->bytes;
-    return under_way_.size() < most_under_way && bytes <= most_bytes_under_way;
+    return under_way_.size() < most_under_way && bytes <= ValueMemory::most_under_way(piece_bytes_, options_.serving);
 }
 
 void Promotion::start_more() {
     while (next_ < boxes_.size() && has_room()) {
         const std::size_t box = next_++;
         under_way_.push_back(kept_.empty() ? make_piece(boxes_[box], false) : kept_[box]);
-        Piece& piece = *under_way_.back();
-        piece.start(memory_for(piece.memory_bytes()));
+        under_way_.back()->start(*options_.memory);
     }
-}
-
-Promotion::Memory Promotion::memory_for(std::uint64_t bytes) {
-    while (!spare_.empty()) {
-        Memory memory = std::move(spare_.back());
-        spare_.pop_back();
-        if (memory.size >= bytes) return memory;
-    }
-    return {support::allocate_aligned(bytes), bytes};
 }
 
 void Promotion::start() {
     // What an execution that failed has left.
     under_way_.clear();
-    for (const auto& piece : kept_) (void)piece->stop();
+    for (const auto& piece : kept_) piece->stop(*options_.memory);
     saved_.clear();
     next_ = 0;
     start_more();
@@ -337,11 +327,10 @@ void Promotion::wait() {
         Piece& piece = *under_way_.front();
         piece.wait();
         apply(piece);
-        spare_.push_back(piece.stop());
+        piece.stop(*options_.memory);
         under_way_.pop_front();
         start_more();
     }
-    spare_.clear();
 }
 
 bool Promotion::test() {
@@ -353,7 +342,7 @@ bool Promotion::test() {
 void Promotion::finish() {
     for (const auto& piece : under_way_) {
         apply(*piece);
-        (void)piece->stop();
+        piece->stop(*options_.memory);
     }
     under_way_.clear();
 }

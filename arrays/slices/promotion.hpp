@@ -2,6 +2,7 @@
 
 #include "arrays/slices/movement.hpp"
 #include "arrays/slices/pairing.hpp"
+#include "arrays/slices/value_memory.hpp"
 #include "pipeline/serving.hpp"
 #include "src/support/aligned_memory.hpp"
 
@@ -35,6 +36,7 @@ struct PromotionOptions {
     bool through_copy = false; ///< a source overlaps the target: applied by finish(), and not before
     bool restorable = false;
     pipeline::Serving serving = pipeline::Serving::by_thread;
+    ValueMemory* memory = nullptr;
 };
 
 /// This rank's part of an assignment of a function's values: it gets what the sources have for its elements of the
@@ -67,11 +69,6 @@ private:
     using Box = std::array<Triplet, max_dimensions>;
     /// One box: where its elements are, and where the values for them.
     struct Piece;
-    /// For the values of a box.
-    struct Memory {
-        support::AlignedMemory bytes = {};
-        std::uint64_t size = 0;
-    };
     /// What a part of the target was before.
     struct Saved {
         Layout target;
@@ -94,23 +91,21 @@ private:
     void for_each_piece(Visit visit) const;
 
     [[nodiscard]] bool has_room() const;
-    /// New pages take as long as what is put into them: that of the boxes before is used again.
-    [[nodiscard]] Memory memory_for(std::uint64_t bytes);
     void start_more();
     void apply(const Piece& piece);
 
     SliceOfArray target_;
     std::vector<SliceOfArray> sources_;
     PromotionOptions options_;
-    std::vector<bool> beside_; ///< by source: each value is this rank's, at the place that the target's element has
-    std::size_t count_;        ///< of the dimensions
+    std::vector<bool> beside_;  ///< by source: each value is this rank's, at the place that the target's element has
+    std::size_t count_;         ///< of the dimensions
+    std::uint64_t piece_bytes_; ///< of the values of all sources for a box
     std::uint64_t most_elements_;
     std::array<std::optional<DealtPositions>, max_dimensions> dealt_;
     std::vector<Box> boxes_;
     std::vector<std::shared_ptr<Piece>> kept_; ///< of all boxes, if these are few
     std::size_t next_ = 0;                     ///< the first box that was not started
     std::deque<std::shared_ptr<Piece>> under_way_;
-    std::vector<Memory> spare_; ///< of boxes that are done
     std::vector<Saved> saved_;
 };
 
