@@ -230,17 +230,24 @@ private:
     void list(const Uses& uses) {
         const AccessUse& of = use(uses.front());
         const bool write = writes(of);
-        std::map<std::pair<int, std::uint32_t>, std::uint64_t> owners;
+        struct Owners {
+            std::set<std::uint64_t> named;
+            std::uint64_t at_least = 1; ///< records name a few
+        };
+        std::map<std::pair<int, std::uint32_t>, Owners> owners;
         for (const std::size_t u : uses)
             for_each_far(use(u), [&](int number, const trace::Record& record) {
-                std::uint64_t& most = owners[{number, record.interval}];
-                most = std::max(most, owners_of(record));
+                Owners& all = owners[{number, record.interval}];
+                all.at_least = std::max(all.at_least, owners_of(record));
+                for (const trace::Record::OwnerCount& owner : record.owners)
+                    if (owner.count != 0) all.named.insert(static_cast<std::uint64_t>(owner.value));
             });
         std::map<int, RankTransfers> transfers;
         std::map<int, std::uint64_t> executions;
         double lists = 0;
-        for (const auto& [key, count] : owners) {
+        for (const auto& [key, all] : owners) {
             const std::uint64_t times = times_of(key.first, key.second);
+            const std::uint64_t count = std::max<std::uint64_t>(all.at_least, all.named.size());
             executions[key.first] += times;
             transfers[key.first].count += static_cast<double>(times * count);
             lists += static_cast<double>(times * count);

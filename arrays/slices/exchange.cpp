@@ -31,6 +31,9 @@ constexpr std::size_t most_kept_plans = 1024;
 /// Values that are to be applied arrive in pieces, a few at a time.
 constexpr std::uint64_t piece_bytes = ValueMemory::piece_bytes(1);
 
+/// Waits, and reports nothing.
+void end_quietly(Completion completion) noexcept { (void)completion; }
+
 /// Calls `visit(here, there, count)` for pieces of `count` elements, each of which has at most `bytes` bytes on either
 /// side.
 template <class Visit>
@@ -148,7 +151,7 @@ void Exchange::note(int rank, std::uint64_t bytes) {
 
 void Exchange::start_staged(int rank, const Pairing::Partner& partner) {
     const LayoutPair pair = pairing_.layouts(partner, false);
-    const std::uint64_t most_staged = ValueMemory::most_under_way(piece_bytes, options_.serving);
+    const std::uint64_t most_staged = ValueMemory::bytes_under_way(piece_bytes, options_.serving);
     const std::uint64_t most = options_.through_copy ? ~std::uint64_t{0} : piece_bytes;
     for_pieces(pair, here_.element_bytes(), there_.element_bytes(), most, [&](const Layout& here, const Layout& there) {
         if (!options_.through_copy) apply_until(most_staged - piece_bytes);
@@ -271,9 +274,7 @@ Exchange::Staged& Exchange::stage(const Layout& here, std::uint64_t bytes) {
 
 void Exchange::drop_staged(std::size_t count) noexcept {
     for (std::size_t k = 0; k < count; ++k) {
-        {
-            const Completion ended = std::move(staged_[k].completion);
-        } // waits
+        end_quietly(std::move(staged_[k].completion));
         options_.memory->give_back(std::move(staged_[k].memory));
     }
     staged_.erase(staged_.begin(), staged_.begin() + static_cast<std::ptrdiff_t>(count));

@@ -78,7 +78,7 @@ struct Promotion::Piece {
     }
     void start(ValueMemory& free) {
         stop(free);
-        memory = free.take(memory_bytes());
+        if (const std::uint64_t bytes = memory_bytes(); bytes != 0) memory = free.take(bytes);
         places.assign(exchanges.size(), nullptr);
         std::uint64_t place = 0;
         for (std::size_t k = 0; k < exchanges.size(); ++k) {
@@ -298,7 +298,7 @@ bool Promotion::has_room() const {
     if (options_.through_copy || under_way_.empty()) return true;
     std::uint64_t bytes = piece_bytes_;
     for (const auto& piece : under_way_) bytes += piece->bytes;
-    return under_way_.size() < most_under_way && bytes <= ValueMemory::most_under_way(piece_bytes_, options_.serving);
+    return under_way_.size() < most_under_way && bytes <= ValueMemory::bytes_under_way(piece_bytes_, options_.serving);
 }
 
 void Promotion::start_more() {

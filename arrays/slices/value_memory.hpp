@@ -27,25 +27,26 @@ public:
 
     /// Of pieces that are under way together: a few where all ranks wait for them, which stay in the caches; more where
     /// a program computes meanwhile.
-    [[nodiscard]] static constexpr std::uint64_t most_under_way(std::uint64_t piece_bytes,
-                                                                pipeline::Serving serving) noexcept {
-        return serving == pipeline::Serving::in_call ? 4 * piece_bytes : most_kept;
+    [[nodiscard]] static constexpr std::uint64_t bytes_under_way(std::uint64_t piece_bytes,
+                                                                 pipeline::Serving serving) noexcept {
+        return serving == pipeline::Serving::in_call ? 4 * piece_bytes : pool_bytes;
     }
 
-    /// At least so many bytes, which have not been written.
+    /// Uninitialised memory of at least so many bytes.
     [[nodiscard]] Block take(std::uint64_t bytes) {
         const auto fits = [&](const Block& block) { return block.size >= bytes && block.size / 2 <= bytes; };
         if (const auto found = std::ranges::find_if(free_, fits); found != free_.end()) {
-            Block block = std::exchange(*found, std::move(free_.back()));
-            free_.pop_back();
+            Block block = std::move(*found);
+            free_.erase(found);
             free_bytes_ -= block.size;
             return block;
         }
         return {support::allocate_aligned(bytes), bytes};
     }
-    /// Keeps it for the next, unless that is too much.
+    /// Keeps it for the next, in place of what was given back longest ago if there is too much.
     void give_back(Block block) noexcept {
-        if (block.size == 0 || free_bytes_ + block.size > most_kept) return;
+        if (block.size == 0 || block.size > pool_bytes) return;
+        for (; free_bytes_ + block.size > pool_bytes; free_.erase(free_.begin())) free_bytes_ -= free_.front().size;
         try {
             free_.push_back(std::move(block));
             free_bytes_ += free_.back().size;
@@ -56,7 +57,7 @@ public:
 private:
     static constexpr std::uint64_t least_piece = std::uint64_t{1} << 20;
     static constexpr std::uint64_t largest_piece = std::uint64_t{4} << 20;
-    static constexpr std::uint64_t most_kept = 4 * largest_piece;
+    static constexpr std::uint64_t pool_bytes = 4 * largest_piece;
 
     std::vector<Block> free_;
     std::uint64_t free_bytes_ = 0;

@@ -138,7 +138,8 @@ public:
     /// too. Throws as above. The owner calls the function once for each of its elements, in any order.
     ///
     /// Each source is moved as above, with a transfer for each pair of ranks, for pieces of the rank's part of the
-    /// target: the values of all sources for a piece are at most 4 MiB, and those of at most 16 MiB are under way. If a
+    /// target: the values of all sources for a piece are at most 1 MiB, on more than 32 ranks 32 KiB a rank up to
+    /// 4 MiB; execute() has four pieces under way, start() up to 16 MiB, in memory that the assignment keeps. If a
     /// source is of the target's array, and overlaps the target with other elements, the rank needs memory for all
     /// values. If the function may throw, as above. Of a target under a user-defined distribution each local domain is
     /// at least one piece.

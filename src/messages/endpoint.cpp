@@ -43,6 +43,7 @@ Peer* Endpoint::known_peer(Rank rank) const {
 }
 
 void Endpoint::send(const std::byte* memory, int bytes, Rank target, int tag, Purpose purpose) {
+    requests_.make_room();
     MPI_Request request = MPI_REQUEST_NULL;
     {
         const support::UnseenAccesses unseen;
@@ -54,6 +55,7 @@ void Endpoint::send(const std::byte* memory, int bytes, Rank target, int tag, Pu
 }
 
 void Endpoint::receive(std::byte* memory, int bytes, Rank source, int tag, Purpose purpose) {
+    requests_.make_room();
     requests_.add(post_receive(memory, bytes, source.value, tag), purpose);
 }
 

@@ -37,8 +37,12 @@ class MpiRequests {
 public:
     MpiRequests() { reserve(256); }
 
-    void add(MPI_Request request, Purpose purpose) {
+    /// The next add() needs no memory then. To be called before MPI has the request, which would be lost.
+    void make_room() {
         if (requests_.size() == requests_.capacity()) reserve(2 * requests_.capacity());
+    }
+    void add(MPI_Request request, Purpose purpose) {
+        make_room();
         requests_.push_back(request);
         purposes_.push_back(purpose);
     }

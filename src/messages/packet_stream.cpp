@@ -32,6 +32,7 @@ std::span<const std::byte> PacketStream::incoming(const MPI_Status& status) {
 }
 
 void PacketStream::read() {
+    endpoint_.requests().make_room(); // or no receive would be watched any more
     post(head_);
     head_ = (head_ + 1) % receives_.size();
     watch_head();

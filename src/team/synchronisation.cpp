@@ -117,8 +117,14 @@ bool Synchronisation::agreed_barrier(CollectiveCall call, std::exception_ptr& fa
     mismatch_.reset();
     check_calls(call, all);
     check_arguments(call, arguments, all);
-    team_.epoch().acquire();
-    return all.highest_identity == 0;
+    const bool well = all.highest_identity == 0;
+    try {
+        team_.epoch().acquire();
+    } catch (const std::bad_alloc&) { // the ranks that fail together still have a collective call to make
+        if (well) throw;
+        if (failure == nullptr) failure = std::current_exception();
+    }
+    return well;
 }
 
 void Synchronisation::agree(CollectiveCall call, std::exception_ptr failure, std::string_view outcome) {

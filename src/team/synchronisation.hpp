@@ -49,8 +49,9 @@ public:
     /// The same with the arguments of the call, which travel with the barrier: throws MismatchError, with the texts of
     /// two ranks, on every rank unless all bring the same.
     void barrier(CollectiveCall call, std::optional<std::int64_t> identity, const CallArguments& arguments);
-    /// The barrier of a call in which something may have failed on some ranks only. Whether none has a `failure`; a
-    /// rank whose release lacks memory has that one. The arguments are compared as by barrier().
+    /// The barrier of a call in which something may have failed on some ranks only. Returns whether no rank has a
+    /// `failure`. If this rank's release runs out of memory, `failure` becomes that exception unless it is set already.
+    /// The arguments are compared as by barrier().
     [[nodiscard]] bool agreed_barrier(CollectiveCall call, std::exception_ptr& failure,
                                       const CallArguments& arguments = {});
     /// The same, and if ranks have a `failure` it throws on all: that one, elsewhere a UsageError that begins with

@@ -227,6 +227,7 @@ void MessageTransport::finish_flush(Rank target, messages::Engine::FlushTicket t
 void MessageTransport::flush(std::span<const Rank> targets) {
     // Start all before waiting for the first.
     messages::FlushTickets tickets;
+    tickets.reserve(targets.size());
     for (const Rank target : targets) tickets.push_back(start_flush(target));
     for (std::size_t i = 0; i < targets.size(); ++i)
         facts_.state.wait_until([&] { return engine().flushed(targets[i], tickets[i]); }, "Window::flush", targets[i]);
@@ -249,6 +250,7 @@ std::vector<Rank> MessageTransport::flush() {
                       targets.end());
     // Start all before waiting for the first.
     messages::FlushTickets tickets;
+    tickets.reserve(targets.size());
     for (const Rank target : targets) tickets.push_back(start_flush(target));
     std::vector<Rank> lost;
     support::FirstProblem problem;

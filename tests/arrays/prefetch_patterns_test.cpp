@@ -347,9 +347,8 @@ TEST_CASE("copies in the halo are plain memory around the local block, with and 
             a.fill(2);
             CHECK(a.sum() == 2.0 * 10 * 9 * 8);
             const auto own = std::as_const(a).padded_local_view();
-            CHECK(own.extents()[2] == static_cast<std::int64_t>(a.local_domain().empty()
-                                                                    ? own.extents()[2]
-                                                                    : a.local_domain().range(2).size()));
+            if (!a.local_domain().empty())
+                CHECK(own.extents()[2] == static_cast<std::int64_t>(a.local_domain().range(2).size()));
             a.barrier();
         }
 }

@@ -223,7 +223,7 @@ TEST_CASE("sources under the target's distribution are read where they lie") {
 TEST_CASE("many pieces, few transfers, and the same again") {
     Runtime runtime;
     const auto ranks = static_cast<std::uint64_t>(runtime.size());
-    const std::int64_t n = 1'300'000;
+    constexpr std::int64_t n = 1'300'000;
     GlobalArray<double, 1> target{runtime, {n}, BlockCyclic{.block = {12}}};
     GlobalArray<double, 1> x{runtime, {n}, Cyclic{}};
     GlobalArray<std::int64_t, 1> y{runtime, {n}, BlockCyclic{.block = {5}}};
@@ -232,7 +232,7 @@ TEST_CASE("many pieces, few transfers, and the same again") {
     kept.add(
         target.slice(), [](double a, std::int64_t b, float c) { return a - static_cast<double>(b) + c; }, x.slice(),
         y.slice(), z(reversed(Range{0, n})));
-    const auto value = [n](std::int64_t i, int round) {
+    const auto value = [](std::int64_t i, int round) {
         return static_cast<double>(i * round) - static_cast<double>(2 * i) + static_cast<double>((n - 1 - i) % 1000);
     };
     y.for_each_local([](const Index<1>& i, std::int64_t& element) { element = 2 * i[0]; });

@@ -6,6 +6,7 @@
 #include "sparse_matrix.hpp"
 #include "transpose.hpp"
 
+#include "support/catch.hpp"
 #include "support/mpi_test.hpp"
 
 #include <array>

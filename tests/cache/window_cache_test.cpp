@@ -209,7 +209,9 @@ TEST_CASE("scattered bytes of cached pages travel together, and bytes between th
     auto local = window.local_as<std::uint8_t>();
     // Of each 24 bytes the owner writes the last 8, and the rank before it runs of 1 to 16 of the others.
     const auto run = [](std::uint64_t at) { return 1 + at / 24 % 16; };
-    const auto value = [](int rank, std::uint64_t at) { return static_cast<std::uint8_t>(at % 113 + 3 * rank + 1); };
+    const auto value = [](int rank, std::uint64_t at) {
+        return static_cast<std::uint8_t>(at % 113 + 3 * static_cast<std::uint64_t>(rank) + 1);
+    };
     std::ranges::fill(local, std::uint8_t{0});
     runtime.barrier();
     const auto first = window.statistics();

@@ -294,8 +294,10 @@ TEST_CASE("every instruction set transposes as a loop over elements does, and to
             std::int64_t from_row = static_cast<std::int64_t>(columns) * bytes + number(0, 3) * number(0, 70);
             std::int64_t to_row = static_cast<std::int64_t>(rows) * bytes + number(0, 3) * number(0, 70);
             if (number(0, 1) == 0) to_row = (to_row + 63) / 64 * 64; // whose lines lie alike
-            const std::int64_t from_size = from_row * static_cast<std::int64_t>(rows - 1) + columns * bytes;
-            const std::int64_t to_size = to_row * static_cast<std::int64_t>(columns - 1) + rows * bytes;
+            const std::int64_t from_size =
+                from_row * static_cast<std::int64_t>(rows - 1) + static_cast<std::int64_t>(columns) * bytes;
+            const std::int64_t to_size =
+                to_row * static_cast<std::int64_t>(columns - 1) + static_cast<std::int64_t>(rows) * bytes;
             // At an edge of the memory, beyond which nobody may read or write.
             std::byte* from =
                 number(0, 1) == 0 ? source.bytes().data() : source.bytes().data() + source.bytes().size() - from_size;

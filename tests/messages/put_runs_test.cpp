@@ -38,8 +38,8 @@ TEST_CASE("random runs are written where they belong, and nothing else is") {
     std::mt19937_64 random{7};
     for (int round = 0; round < 300; ++round) {
         // Gaps of more than 65536 bytes now and then, and messages of all sizes.
-        const std::uint64_t largest_gap = std::array{1, 20, 3000, 200'000}[random() % 4];
-        const std::uint64_t largest_run = std::array{1, 8, 100, 5000}[random() % 4];
+        const std::uint64_t largest_gap = std::array<std::uint64_t, 4>{1, 20, 3000, 200'000}[random() % 4];
+        const std::uint64_t largest_run = std::array<std::uint64_t, 4>{1, 8, 100, 5000}[random() % 4];
         const std::uint64_t extent = 400'000;
         std::vector<std::byte> memory(extent);
         std::vector<std::byte> expected(extent);

@@ -63,7 +63,7 @@ TEST_CASE("a table without the row of a kind, or with rows out of their order, i
 }
 
 TEST_CASE("requests of all kinds are read from a packet, each with its payload") {
-    for (const std::uint64_t bytes : {0, 1, 8, 13, 64}) {
+    for (const std::uint64_t bytes : {0U, 1U, 8U, 13U, 64U}) {
         const std::vector<std::byte> memory = one_of_each(bytes);
         std::span<const std::byte> packet{memory};
         for (const RequestRow& row : RequestTable::rows) {

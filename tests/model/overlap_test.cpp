@@ -7,7 +7,6 @@
 #include <chrono>
 
 using namespace lapwing::detail::model;
-using namespace lapwing::detail::pipeline;
 
 namespace {
 

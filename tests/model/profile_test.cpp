@@ -21,7 +21,6 @@
 
 using namespace lapwing;
 using namespace lapwing::detail::model;
-using namespace lapwing::detail::pipeline;
 
 namespace {
 

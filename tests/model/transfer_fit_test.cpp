@@ -12,7 +12,6 @@
 #include <vector>
 
 using namespace lapwing::detail::model;
-using namespace lapwing::detail::pipeline;
 
 namespace {
 

@@ -248,7 +248,7 @@ TEST_CASE("the first plan of a path without a profile measures it, alone, and wr
             for (const auto direction : {detail::model::Direction::put, detail::model::Direction::get}) {
                 CHECK(model.source(path, direction) == detail::model::Source::calibrated);
                 const detail::model::TransferModel transfers = model.transfers(path, direction, 8192);
-                for (const std::uint64_t size : {8, 8192, 1 << 20}) CHECK(transfers.time(size) > 0);
+                for (const std::uint64_t size : {8U, 8192U, 1U << 20}) CHECK(transfers.time(size) > 0);
             }
             const auto version = model.version();
             (void)Plan::put(window, column, next, Offset{0}, Layout::contiguous(8192));

@@ -34,7 +34,6 @@ constexpr std::uint64_t rows = 24;
 constexpr std::uint64_t columns = 16;
 constexpr std::uint64_t numbers = rows * columns;
 constexpr std::uint64_t row_bytes = columns * sizeof(std::int64_t);
-constexpr PrefetchOptions automatic{};
 constexpr PrefetchOptions manual{.consistent = false};
 
 [[nodiscard]] std::int64_t value(Rank rank, std::uint64_t k, std::int64_t round = 0) {

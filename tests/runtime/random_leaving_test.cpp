@@ -8,6 +8,7 @@
 #include "team/team_test.hpp"
 #include "window/oracle.hpp"
 
+#include <lapwing/layout.hpp>
 #include <lapwing/runtime.hpp>
 #include <lapwing/window.hpp>
 

@@ -267,9 +267,10 @@ TEST_CASE("loops that wait for what a thread that has left would write end") {
             try {
                 // Two objects in turns; or one, relaxed, and fences.
                 if (with_fence)
-                    while (flags[own] == 0) upc::fence();
+                    while (flags[static_cast<std::int64_t>(own)] == 0) upc::fence();
                 else
-                    while (strict(flags[own].place()) == 0 && strict(others[own].place()) == 0) {
+                    while (strict(flags[static_cast<std::int64_t>(own)].place()) == 0 &&
+                           strict(others[static_cast<std::int64_t>(own)].place()) == 0) {
                     }
             } catch (const test::UpcError& failure) {
                 error = failure.text;

@@ -121,7 +121,7 @@ TEST_CASE("what is no lock says so, and stays as it is") {
     own[2] = -1;
     lapwing_upc_barrier(nullptr);
     const auto other = static_cast<std::uint32_t>((program.me + 1) % program.threads);
-    for (const std::uint64_t offset : {0, 1, 8, 16}) {
+    for (const std::uint64_t offset : {0U, 1U, 8U, 16U}) {
         const lapwing_upc_pointer lock{data.address + offset, other, 0};
         CHECK_THAT(test::upc_error_of([&] { lapwing_upc_lock(lock); }), test::says({"upc_lock", "there is no lock"}));
         CHECK_THAT(test::upc_error_of([&] { (void)lapwing_upc_lock_attempt(lock); }),

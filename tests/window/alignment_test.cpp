@@ -38,7 +38,7 @@ void check_array(lapwing::Runtime& runtime) {
 
 TEST_CASE("every part of a window begins at a multiple of 64, whatever the sizes of the others") {
     lapwing::Runtime runtime;
-    for (const std::uint64_t bytes : {1, 8, 24, 72, 1000, 7592, 100'000}) {
+    for (const std::uint64_t bytes : {1U, 8U, 24U, 72U, 1000U, 7592U, 100'000U}) {
         lapwing::Window same{runtime, bytes};
         REQUIRE(test::on_all_ranks(behind(same.local().data(), 64) == 0));
         lapwing::Window other{runtime, bytes + 24 * static_cast<std::uint64_t>(runtime.rank().value)};

@@ -120,7 +120,7 @@ TEMPLATE_TEST_CASE("updates without a result by all ranks are all there after a 
         T all = 0;
         T every_bit = 0;
         for (std::uint64_t rank = 0; rank < ranks; ++rank) {
-            all = static_cast<T>(all ^ (rank + 7));
+            all = static_cast<T>(all ^ static_cast<T>(rank + 7));
             every_bit = static_cast<T>(every_bit | T{1} << rank);
         }
         CHECK(window.local_as<T>()[0] == all);

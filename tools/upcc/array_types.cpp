@@ -57,7 +57,7 @@ void ArrayTypes::parameter(const SharedQualifier& qualifier, std::size_t parenth
                                                       "_Alignof", "__alignof__", "__alignof"};
     const std::string_view before = tokens_.word(tokens_.previous(parentheses));
     if (operators.contains(before) || before.starts_with("upc_")) return;
-    // A value with a list behind its type, `(shared int[3]){ 1 }`, has no name before it, as functions do.
+    // A compound literal, `(shared int[3]){ 1 }`, has no name before it, as functions do.
     const std::size_t closing = tokens_.closing(parentheses);
     if (tokens_.is_sign(tokens_.next(closing), '{') && before != ")" &&
         (!tokens_.is_name(tokens_.previous(parentheses)) || before == "return"))

@@ -145,16 +145,22 @@ public:
     Order(const SourceManager& sources, bool is_main, Error error)
         : sources_{sources}, is_main_{is_main}, error_{std::move(error)} {}
 
-    /// The phase behind a statement that is executed in the given one.
-    [[nodiscard]] Phase behind(const Stmt* statement, Phase phase) {
+    /// The phase after a statement that is executed in the given one.
+    [[nodiscard]] Phase phase_after(const Stmt* statement, Phase phase) {
         if (statement == nullptr) return phase;
         if (const auto* const block = dyn_cast<CompoundStmt>(statement)) {
-            for (const Stmt* const one : block->body()) phase = behind(one, phase);
+            for (const Stmt* const one : block->body()) phase = phase_after(one, phase);
             return phase;
         }
         if (const auto* const choice = dyn_cast<IfStmt>(statement)) {
-            const Phase start = of_value(choice->getCond(), phase);
-            const Phase taken = behind(choice->getThen(), start), other = behind(choice->getElse(), start);
+            Phase start = of_value(choice->getCond(), phase);
+            if (!may_synchronise(choice, sources_)) return start;
+            if (first_iteration_) start = Phase::unknown; // it may be taken in later ones only
+            const bool first = first_iteration_;
+            const Phase taken = phase_after(choice->getThen(), start);
+            first_iteration_ = first;
+            const Phase other = phase_after(choice->getElse(), start);
+            first_iteration_ = first;
             return taken == other ? taken : Phase::unknown;
         }
         if (const StringRef name = barrier_name(statement); !name.empty()) return at(statement, name, phase);
@@ -165,13 +171,15 @@ public:
         }
         if (isa<GotoStmt, IndirectGotoStmt, BreakStmt, ContinueStmt>(statement)) return Phase::unknown;
         if (const auto* const label = dyn_cast<LabelStmt>(statement))
-            return behind(label->getSubStmt(), Phase::unknown);
+            return phase_after(label->getSubStmt(), Phase::unknown);
         if (const auto* const label = dyn_cast<SwitchCase>(statement))
-            return behind(label->getSubStmt(), Phase::unknown);
+            return phase_after(label->getSubStmt(), Phase::unknown);
         if (const Stmt* const body = body_of(statement)) {
-            // What it does the first time.
-            const bool runs = !isa<SwitchStmt>(statement) && !synchronises_before(statement);
-            static_cast<void>(behind(body, runs ? phase : Phase::unknown));
+            // What it does the first time, unless an outer loop may come here in later iterations only.
+            const bool first = std::exchange(first_iteration_, true);
+            const bool runs = !first && !isa<SwitchStmt>(statement) && !synchronises_before(statement);
+            static_cast<void>(phase_after(body, runs ? phase : Phase::unknown));
+            first_iteration_ = first;
             return may_synchronise(statement, sources_) ? Phase::unknown : phase;
         }
         return of_value(statement, phase);
@@ -182,7 +190,8 @@ public:
     }
 
 private:
-    [[nodiscard]] Phase at(const Stmt* statement, StringRef name, Phase phase) const {
+    [[nodiscard]] Phase at(const Stmt* statement, StringRef name, Phase phase) {
+        if (name != "fence") first_iteration_ = false;
         if (name == "notify") {
             if (phase == Phase::notified)
                 error_(statement, "upc_notify after upc_notify, without upc_wait between them");
@@ -193,7 +202,7 @@ private:
             error_(statement, "upc_barrier between upc_notify and upc_wait");
         return name == "fence" ? phase : Phase::outside;
     }
-    /// Behind an expression or a declaration, with the statements in it.
+    /// After an expression or a declaration, with the statements in it.
     [[nodiscard]] Phase of_value(const Stmt* statement, Phase phase) {
         if (statement == nullptr || !may_synchronise(statement, sources_)) return phase;
         struct Blocks : RecursiveASTVisitor<Blocks> {
@@ -204,7 +213,7 @@ private:
             }
         } blocks;
         blocks.TraverseStmt(const_cast<Stmt*>(statement));
-        for (const CompoundStmt* const block : blocks.found) static_cast<void>(behind(block, Phase::unknown));
+        for (const CompoundStmt* const block : blocks.found) static_cast<void>(phase_after(block, Phase::unknown));
         return Phase::unknown;
     }
     /// The statement in a loop or a switch.
@@ -230,6 +239,7 @@ private:
 
     const SourceManager& sources_;
     bool is_main_;
+    bool first_iteration_ = false; ///< the phase is that of a loop's first iteration
     Error error_;
 };
 
@@ -240,7 +250,7 @@ void Checks::barriers(const FunctionDecl* function) {
     Order order{context_.getSourceManager(), is_main,
                 [&](const Stmt* statement, const char* text) { error(statement->getBeginLoc(), text); }};
     const auto* const body = llvm::cast<CompoundStmt>(function->getBody());
-    const Phase last = order.behind(body, is_main ? Phase::outside : Phase::unknown);
+    const Phase last = order.phase_after(body, is_main ? Phase::outside : Phase::unknown);
     if (!body->body_empty()) order.end(body->body_back(), last);
 }
 

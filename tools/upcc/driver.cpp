@@ -76,11 +76,18 @@ namespace {
             std::ranges::find(extensions, fs::path{input.name}.extension().string()) != extensions.end());
 }
 
+[[nodiscard]] bool can_be_written(const fs::path& file) {
+    if (fs::exists(file)) return fs::is_regular_file(file) && ::access(file.c_str(), W_OK) == 0;
+    const fs::path directory = file.has_parent_path() ? file.parent_path() : fs::path{"."};
+    return ::access(directory.c_str(), W_OK) == 0;
+}
+
 /// By its name, unless -x says what it is; also after -x, objects and libraries are none.
 [[nodiscard]] bool is_source(const Input& input) {
     const fs::path extension = fs::path{input.name}.extension();
     if (input.language != Input::Language::by_name)
-        return extension != ".o" && extension != ".a" && input.name.find(".so") == input.name.npos;
+        return extension != ".o" && extension != ".a" &&
+               fs::path{input.name}.filename().string().find(".so") == std::string::npos;
     return is_of_clang(input) || extension == ".upc" || extension == ".c" || extension == ".i" || extension == ".h" ||
            input.name == "-";
 }
@@ -298,7 +305,7 @@ std::string Driver::standard_input() {
     std::string file = (directory_ / "stdin.c").string();
     std::ofstream{file, std::ios::binary} << "# 1 \"<stdin>\"\n" << std::cin.rdbuf();
     // Beside the file in which it is kept there is nothing that it includes.
-    options_.preprocessor.insert(options_.preprocessor.begin(), "-I.");
+    options_.preprocessor.insert(options_.preprocessor.begin(), {"-iquote", "."});
     return file;
 }
 
@@ -368,7 +375,7 @@ std::string Driver::object_of(Input input) {
     if (!translate_file(shown, preprocessed, translated)) return {};
     if (stops || options_.until == Options::Until::check) return translated;
     if (compile({translated}, true, object)) return object;
-    if (!fs::is_regular_file(object) && !std::ofstream{object}) return {}; // which Clang has said
+    if (!can_be_written(object)) return {}; // which Clang has said
     std::cerr << "lapwing-upcc: " << shown
               << ": the C that it was translated to does not compile, which is an error in lapwing-upcc; --save-temps "
                  "keeps it\n";
@@ -404,6 +411,8 @@ bool Driver::keep_apart_from_c_library(std::vector<std::string>& objects) {
 bool Driver::link(std::vector<std::string> objects) {
     if (options_.relocatable) {
         std::vector<std::string> words{configuration_.value("clang"), "-r"};
+        words.insert(words.end(), options_.compiler.begin(), options_.compiler.end());
+        words.insert(words.end(), options_.linker.begin(), options_.linker.end());
         words.insert(words.end(), objects.begin(), objects.end());
         words.insert(words.end(), {"-o", options_.output.empty() ? "a.out" : options_.output});
         return command(words) == 0;

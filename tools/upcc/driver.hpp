@@ -54,7 +54,7 @@ private:
     [[nodiscard]] std::string prelude();
     [[nodiscard]] std::string temporary(const std::string& source, const std::string& suffix);
     [[nodiscard]] std::vector<std::string> includes() const;
-    /// Standard input as a file, whose messages name <stdin>; empty after an error.
+    /// Standard input as a file, whose messages name <stdin>.
     [[nodiscard]] std::string standard_input();
     [[nodiscard]] std::ptrdiff_t sources() const; ///< how many files are not for the linker alone
     [[nodiscard]] bool linker_is_told(std::string_view option) const;

@@ -83,7 +83,8 @@ std::string Emitter::for_loop(const ForStmt* loop, bool plain) {
     if (const auto* const declared = dyn_cast_or_null<DeclStmt>(start)) {
         bool written = false;
         for (const Decl* const one : declared->decls()) written = written || must_be_written(one);
-        if (written) {
+        // A pragma before the loop must be followed by the loop itself.
+        if (written && !(plain && declared->isSingleDecl())) {
             before = statement(declared);
             first.push_back({offset(start->getBeginLoc()), end_offset(start->getEndLoc()), ";"});
         } else {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 
 using namespace clang;
 
@@ -107,7 +108,11 @@ std::string Messages::text(const Diagnostic& info) const {
         // It points to the operator, or to the name.
         const std::size_t at = offset_of(info);
         const std::size_t name = prepared_.text.find_first_not_of("& \t\n(", at);
-        if (std::string_view{prepared_.text}.substr(std::min(name, prepared_.text.size())).starts_with("THREADS"))
+        const std::string_view rest = std::string_view{prepared_.text}.substr(std::min(name, prepared_.text.size()));
+        constexpr std::string_view threads = "THREADS";
+        if (rest.starts_with(threads) &&
+            (rest.size() == threads.size() ||
+             (std::isalnum(static_cast<unsigned char>(rest[threads.size()])) == 0 && rest[threads.size()] != '_')))
             return "THREADS is an expression, and has no address";
         break;
     }

@@ -8,7 +8,7 @@ namespace upcc {
 
 /// Also where Clang has nothing against it.
 inline constexpr const char* shared_literal =
-    "a value in parentheses and braces cannot be shared; declare a shared object, static or at file scope";
+    "a compound literal cannot be shared; declare a shared object, static or at file scope";
 
 /// Clang's messages in UPC's terms, at positions in the original source.
 class Messages : public clang::DiagnosticConsumer {

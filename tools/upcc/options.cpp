@@ -37,7 +37,7 @@ UPC), .cc and the like, .s, .o, .a, .so.
   -Wc,… -Wp,…            more options for the C compiler, the preprocessor
   -shared-heap=SIZE      the default of LAPWING_UPC_HEAP and LAPWING_UPC_LOCAL_HEAP: of each thread, with k, m or g;
                          without a unit in megabytes
-  -x LANGUAGE            the files that follow are upc, c, or what else Clang knows; -x none: by their names
+  -x LANGUAGE            the files that follow are upc, c, c++, assembler, …; -x none: by their names
   -progress=SECONDS      names the source that is being worked on, each time so many seconds have passed; 5 by default,
                          0: never
   --save-temps           keeps FILE.i and FILE.trans.i beside the result

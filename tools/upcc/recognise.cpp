@@ -239,17 +239,38 @@ private:
         const bool of_type = before < tokens_.size() && is_type(tokens_.word(before)) && tokens_.is_sign(behind, '*');
         qualifies_ = qualifies_ || tokens_.is_name(behind) || of_type;
     }
+    /// Whether the name before a `*` is a type, in a declaration.
+    [[nodiscard]] bool declares_pointer(std::size_t type) const {
+        if (is_type(tokens_.word(type))) return true;
+        if (!tokens_.is_name(type)) return false;
+        if (type == 0) return true;
+        const std::size_t before = tokens_.previous(type);
+        return is_one_of(before, ";{}") || tokens_.word(before) == "extern" || tokens_.word(before) == "static";
+    }
+    /// Whether the innermost braces around a token are those of an enumeration.
+    [[nodiscard]] bool is_in_enum(std::size_t k) const {
+        for (int depth = 0; k > 0;) {
+            k = tokens_.previous(k);
+            if (tokens_.is_sign(k, '}')) ++depth;
+            if (!tokens_.is_sign(k, '{') || depth-- > 0) continue;
+            if (k == 0) return false;
+            const std::size_t name = tokens_.previous(k);
+            return tokens_.word(name) == "enum" || (name > 0 && tokens_.word(tokens_.previous(name)) == "enum");
+        }
+        return false;
+    }
     void threads(std::size_t k) {
         static const std::set<std::string_view> not_types{"return", "case", "else", "do", "sizeof"};
         if (k == 0) return;
         const std::size_t before = tokens_.previous(k), next = tokens_.next(k);
         const bool assigned = tokens_.is_sign(next, '=') && !tokens_.is_sign(tokens_.next(next), '=');
         const bool typed = tokens_.is_name(before) && !not_types.contains(tokens_.word(before));
-        const bool pointer = tokens_.is_sign(before, '*') && is_type(tokens_.word(tokens_.previous(before)));
+        const bool pointer = tokens_.is_sign(before, '*') && before > 0 && declares_pointer(tokens_.previous(before));
         const bool listed = tokens_.is_sign(before, ',') && is_one_of(next, ";[");
         const bool member = tokens_.is_sign(before, '.') ||
                             (tokens_.is_sign(before, '>') && tokens_.is_sign(tokens_.previous(before), '-'));
-        if (assigned || typed || pointer || listed) declares_threads_ = true;
+        const bool enumerator = is_one_of(before, "{,") && is_one_of(next, ",}") && is_in_enum(k);
+        if (assigned || typed || pointer || listed || enumerator) declares_threads_ = true;
         else if (!member && !is_one_of(before, "{,")) uses_threads_ = true;
     }
 

@@ -336,10 +336,12 @@ public:
         for (std::int64_t y = 0; y < slab_.y_planes; ++y) {
             const Rows rows = rows_of(y);
             for (std::int64_t x = 0; x < nx; x += LineTransform::lanes) {
-                forward_z_.load_across([&](std::int64_t z, std::int64_t lane) { return rows[z][x + lane]; });
+                forward_z_.load_across(
+                    [&](std::int64_t z, std::int64_t lane) { return rows[static_cast<std::size_t>(z)][x + lane]; });
                 forward_z_.run();
-                forward_z_.store_across(
-                    [&](std::int64_t z, std::int64_t lane, const Complex& value) { rows[z][x + lane] = value; });
+                forward_z_.store_across([&](std::int64_t z, std::int64_t lane, const Complex& value) {
+                    rows[static_cast<std::size_t>(z)][x + lane] = value;
+                });
             }
         }
         exchange_.begin();

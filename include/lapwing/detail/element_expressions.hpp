@@ -106,8 +106,15 @@ void proj() = delete;
             one(atan) one(sinh) one(cosh) one(tanh) one(asinh) one(acosh) one(atanh) one(floor) one(ceil) one(trunc) \
                 one(round) one(erf) one(erfc) one(tgamma) one(lgamma) one(isnan) one(isinf) one(isfinite) one(signbit)
 #define LAPWING_BINARY_FUNCTIONS(one) one(pow) one(atan2) one(hypot) one(fmod)
+#ifdef __clang__
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wabsolute-value" // whether unsigned numbers have an abs() is asked, too
+#endif
 LAPWING_UNARY_FUNCTIONS(LAPWING_FUNCTION)
 LAPWING_BINARY_FUNCTIONS(LAPWING_FUNCTION)
+#ifdef __clang__
+#pragma clang diagnostic pop
+#endif
 #undef LAPWING_FUNCTION
 } // namespace standard_functions
 
@@ -249,7 +256,10 @@ public:
             requires !std::is_pointer_v<std::decay_t<decltype(value[index])>>;
         }
     [[nodiscard]] auto operator[](const I& index) const {
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wsign-conversion" // of a number that the program wrote itself
         return self().get()[index];
+#pragma GCC diagnostic pop
     }
     template <class... A>
         requires ClassLike<T> && std::invocable<const T&, A...>
@@ -309,17 +319,19 @@ private:
     [[nodiscard, gnu::always_inline]] Step step() const {
         const T before = self().get();
         T after = before;
-        if constexpr (!requires { ++after; }) after = static_cast<T>(before + By); // bool, unscoped enumerations
+        if constexpr (std::is_same_v<T, bool> || !requires { ++after; })
+            after = static_cast<T>(before + By); // bool, unscoped enumerations
         else if constexpr (By > 0) ++after;
         else --after;
         self() = after;
         return {before, after};
     }
-    /// The operand of two; integers in their common type, as the language converts them, but without a compiler warning
-    /// about signs.
+    /// The operand of two; numbers in their common type, as the language converts them, but without a compiler warning
+    /// about signs or precision.
     template <class A, class B>
     [[nodiscard, gnu::always_inline]] static constexpr decltype(auto) in_common(const A& operand, const B&) noexcept {
-        if constexpr (std::is_integral_v<A> && std::is_integral_v<B>)
+        if constexpr (std::is_same_v<A, bool> && std::is_same_v<B, bool>) return static_cast<int>(operand);
+        else if constexpr (std::is_arithmetic_v<A> && std::is_arithmetic_v<B>)
             return static_cast<std::common_type_t<A, B>>(operand);
         else return (operand);
     }

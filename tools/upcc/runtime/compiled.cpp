@@ -98,7 +98,8 @@ std::size_t place(std::vector<Object>& all, std::size_t threads) {
 [[nodiscard]] std::size_t threads_to_come() {
     for (const char* const name :
          {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_SIZE", "MV2_COMM_WORLD_SIZE", "MVP_COMM_WORLD_SIZE"})
-        if (const char* const value = std::getenv(name)) return std::max(1L, std::strtol(value, nullptr, 10));
+        if (const char* const value = std::getenv(name))
+            return static_cast<std::size_t>(std::max(1L, std::strtol(value, nullptr, 10)));
     return 1;
 }
 
