@@ -84,7 +84,7 @@ constexpr std::size_t small = std::size_t{16} << 20;
 
 /// Assigns each object its address; returns the bytes of all of them on each thread.
 std::size_t place(std::vector<Object>& all, std::size_t threads) {
-    // Behind a line that is unused: the allocation begins with no object, so that upc_free() refuses each of them.
+    // After an unused line: the allocation begins with no object, so that upc_free() refuses each of them.
     std::size_t bytes = all.empty() ? 0 : line;
     for (Object& object : all) {
         object.address = bytes;
