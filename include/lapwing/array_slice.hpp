@@ -179,8 +179,8 @@ public:
 
     /// Non-blocking forms. Complete means: the elements are in the buffer, or the buffer may be reused; until then the
     /// caller must not touch the memory of a get, nor change that of a put. Call test() of the result now and then in a
-    /// long computation: it takes transfers in chunks on. Throw as get() and put(); errors of a transfer are thrown by
-    /// wait().
+    /// long computation: it starts the next chunks of transfers. Throw as get() and put(); errors of a transfer are
+    /// thrown by wait().
     [[nodiscard]] Completion start_get(std::span<value_type> buffer) const {
         check_buffer("start_get", buffer.size());
         return SliceBase::start_get(reinterpret_cast<std::byte*>(buffer.data()), dense_strides());

@@ -93,9 +93,9 @@ concept ElementFunction = !std::is_const_v<T> && std::invocable<Function&, const
 /// cost model plans; between ranks of a node it is a copy. All are started before the first is waited for, as far as
 /// there is memory for chunks, and each rank begins with the next rank. The common part of two ranks follows from the
 /// periods of the two distributions, dimension by dimension, without visiting each element (Sanz et al., "Global data
-/// re-allocation via communication aggregation in Chapel", section III); only user-defined distributions are asked for
-/// each run. A transfer is a get by the rank of the target or a put by that of the source, whichever sees longer blocks
-/// at the other rank.
+/// re-allocation via communication aggregation in Chapel", section III); only user-defined distributions are queried
+/// run by run. A transfer is a get by the rank of the target or a put by that of the source, whichever sees longer
+/// blocks at the other rank.
 ///
 /// Kept assignments are valid while their arrays are open, also when these are moved or swapped: they follow the
 /// elements, not the name.
@@ -137,12 +137,12 @@ public:
     /// the sources, which may be of any types and distributions; Chapel calls it promotion. The target may be a source,
     /// too. Throws as above. The owner calls the function once for each of its elements, in any order.
     ///
-    /// Each source is moved as above, with a transfer for each pair of ranks, for pieces of the rank's part of the
-    /// target: the values of all sources for a piece are at most 1 MiB, on more than 32 ranks 32 KiB a rank up to
-    /// 4 MiB; execute() has four pieces under way, start() up to 16 MiB, in memory that the assignment keeps. If a
-    /// source is of the target's array, and overlaps the target with other elements, the rank needs memory for all
-    /// values. If the function may throw, as above. Of a target under a user-defined distribution each local domain is
-    /// at least one piece.
+    /// Each source is moved as above, with a transfer for each pair of ranks, for one piece of the rank's part of the
+    /// target after another: the values of all sources for a piece are at most 1 MiB, on more than 32 ranks 32 KiB a
+    /// rank up to 4 MiB; execute() has four pieces under way, start() up to 16 MiB, in memory that the assignment
+    /// keeps. If a source is of the target's array, and overlaps the target with other elements, the rank needs memory
+    /// for all values. If the function may throw, as above. Of a target under a user-defined distribution each local
+    /// domain is at least one piece.
     template <class T, std::size_t M, class Function, class U, class... V>
         requires detail::slices::ElementFunction<Function, T, U, V...>
     Assignment& add(const ArraySlice<T, M>& target, Function function, const ArraySlice<U, M>& first,
@@ -209,11 +209,11 @@ public:
     /// start or extend this Assignment: it throws UsageError. It may be destroyed, and the arrays may be moved; wait()
     /// throws UsageError if an array was closed, resized or redistributed.
     ///
-    /// test() of the result makes progress on this rank's transfers, and takes their chunks on; call it now and then in
-    /// a long computation. It returns false, since the end is collective. Errors as in execute(): those of a transfer
-    /// or a function are thrown by wait(), on all ranks. A Completion that is destroyed waits as wait() does; while an
-    /// exception unwinds the stack, for this rank's transfers only, and without the barrier. Of an Assignment with
-    /// functions that may throw, only the parts with these start here, and the others in wait().
+    /// test() of the result makes progress on this rank's transfers, and starts their next chunks; call it now and then
+    /// in a long computation. It returns false, since the end is collective. Errors as in execute(): those of a
+    /// transfer or a function are thrown by wait(), on all ranks. A Completion that is destroyed waits as wait() does;
+    /// while an exception unwinds the stack, for this rank's transfers only, and without the barrier. Of an Assignment
+    /// with functions that may throw, only the parts with these start here, and the others in wait().
     [[nodiscard]] Completion start(bool compare = assertion_level >= 1);
 
     /// This rank's transfers in each execution, to ranks of other nodes, and their bytes.

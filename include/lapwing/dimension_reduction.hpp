@@ -66,7 +66,7 @@ template <bool One>
     if constexpr (One) return index;
     else return all;
 }
-/// All of an array but for one dimension, of which it takes one index.
+/// The part of an array at one index of a dimension: the slice has all other dimensions.
 template <std::size_t D = 0, class T, std::size_t N>
 [[nodiscard]] ArraySlice<T, N - 1> plane_of(const ArraySlice<T, N>& whole, std::size_t dimension, std::int64_t index) {
     if constexpr (D + 1 < N) {
@@ -89,9 +89,9 @@ template <std::size_t D = 0, class T, std::size_t N>
 /// sums.close();
 /// ```
 ///
-/// Each rank first combines what it has itself; then the results of the processes that share a row, in a tree; then the
-/// results go to the target, whatever its distribution, as an Assignment. So every process sends at most as many values
-/// as it has rows (of other dimensions' indices), in each of log2(processes of the dimension) steps.
+/// Each rank first combines its own elements; then a tree combines the results of the processes that share a row; then
+/// an Assignment moves the results to the target, whatever its distribution. So every process sends at most as many
+/// values as it has rows (of other dimensions' indices), in each of log2(processes of the dimension) steps.
 ///
 /// `combine` must be associative, and `identity` neutral to it. A process combines its elements in ascending order, and
 /// the processes are combined in ascending order. So a `combine` that does not commute gives the result in the order of
@@ -105,9 +105,9 @@ class DimensionReduction {
     static_assert(N >= 2, "lapwing: an array of one dimension is reduced to a value, by GlobalArray::reduce()");
 
 public:
-    /// Collective. Memory: an array of a value for each row and process of the dimension (with a user-defined
+    /// Collective. Memory: an array with one value for each row and process of the dimension (with a user-defined
     /// distribution, for each row and rank). Throws RangeError on all ranks if there is no such dimension, or the
-    /// target has other extents than the other dimensions of the array; what the constructor of a GlobalArray throws.
+    /// target's extents are not those of the array's other dimensions; also what GlobalArray's constructor throws.
     template <class U>
         requires(!std::is_const_v<U> && std::convertible_to<R, U>)
     DimensionReduction(const GlobalArray<T, N>& array, std::size_t dimension, const ArraySlice<U, N - 1>& target,
@@ -151,7 +151,7 @@ private:
     static constexpr bool noexcept_ = std::is_nothrow_invocable_v<Combine&, const R&, const T&> &&
                                       std::is_nothrow_invocable_v<Combine&, const R&, const R&>;
 
-    /// Whether ranks have a place in the grid of the array's map, each another one.
+    /// Whether each rank has a place of its own in the grid of the array's map.
     [[nodiscard]] static bool has_grid(const GlobalArray<T, N>& array) noexcept {
         if (array.state_.user_map != nullptr) return false;
         int processes = 1;
@@ -162,7 +162,7 @@ private:
         const int rank = array.state_.own_rank;
         return has_grid(array) ? array.state_.map.dimensions()[dimension].process_of(rank) : rank;
     }
-    /// As the array, but with one index for each process in the dimension: whose results those are.
+    /// Shaped as the array, except that the dimension has one index for each process: that process's results.
     [[nodiscard]] static GlobalArray<R, N> make_partials(const GlobalArray<T, N>& array, std::size_t dimension,
                                                          const Extents<N - 1>& target) {
         array.require_open(".reduce_along");
@@ -219,7 +219,7 @@ private:
         partials_.for_each_run([this](const Index<N>&, R* values, std::uint64_t count, std::int64_t) {
             std::fill_n(values, count, identity_);
         });
-        // Rows of the partial results have all indices of other distributions' rows, or those of the same process.
+        // Rows of the partial results have all indices if there is no grid, otherwise those of the same process.
         const bool all_indices = !array_->state_.replicated && !has_grid(*array_);
         array_->for_each_run([&](Index<N> index, const T* data, std::uint64_t count, std::int64_t index_stride) {
             index[dimension_] = process_;
@@ -284,7 +284,7 @@ void reduce_along(const GlobalArray<T, N>& array, std::size_t dimension, const A
 
 /// Collective. The sum, the smallest or the largest along one dimension: `sum_along(a, 1, totals.slice())` sets
 /// totals(i) to the sum of a(i, j) over all j. Numbers are added in the type of GlobalArray::sum(), other types with +
-/// in their own. Of no elements the smallest is infinity, or the type's largest value, and the largest the opposite.
+/// in their own. Of no elements, the minimum is infinity or the type's largest value, and the maximum the opposite.
 template <TriviallyCopyable T, std::size_t N, class U>
     requires(N >= 2)
 void sum_along(const GlobalArray<T, N>& array, std::size_t dimension, const ArraySlice<U, N - 1>& target) {
@@ -305,8 +305,8 @@ void max_along(const GlobalArray<T, N>& array, std::size_t dimension, const Arra
     reduce_along(array, dimension, target, detail::arrays::smallest_value<T>(), detail::arrays::Larger{});
 }
 
-/// Collective. The same, into a new array of one dimension fewer, which every rank has all of unless a distribution is
-/// given: `const auto totals = lapwing::sum_along(a, 1);`.
+/// Collective. The same, into a new array with one dimension fewer, which is replicated unless a distribution is given:
+/// `const auto totals = lapwing::sum_along(a, 1);`.
 template <TriviallyCopyable T, std::size_t N, detail::arrays::Reducible R, class Combine, class D = Replicated>
     requires(N >= 2 && Distribution<D, N - 1>)
 [[nodiscard]] GlobalArray<R, N - 1> reduced_along(const GlobalArray<T, N>& array, std::size_t dimension, R identity,

@@ -120,7 +120,7 @@ public:
         for (std::size_t d = 0; d < N; ++d) result.ranges_[d] = ranges_[d].intersect(other.ranges_[d]);
         return result;
     }
-    /// Every index moved by `distance`. Throws RangeError if one would leave 64 bits.
+    /// Every index moved by `distance`. Throws RangeError if one would not fit into 64 bits.
     [[nodiscard]] Domain shift(const Index<N>& distance) const {
         Domain result;
         for (std::size_t d = 0; d < N; ++d) result.ranges_[d] = ranges_[d].shift(distance[d]);

@@ -166,7 +166,7 @@ private:
         bool ascending;              ///< each iteration starts at or above the end of the previous one
         bool joined; ///< an iteration begins where the previous one ends; with a stride all do, with offsets some
 
-        // Unsigned, because partial sums of offsets may leave 64 bits although the result does not.
+        // Unsigned, because partial sums of offsets may overflow although the result does not.
         [[nodiscard]] std::int64_t at(std::uint64_t iteration) const noexcept {
             return offsets != nullptr ? offsets[iteration]
                                       : static_cast<std::int64_t>(iteration * static_cast<std::uint64_t>(stride));
@@ -248,7 +248,7 @@ private:
         nullptr;                   ///< of that list: offsets of the equal units that its blocks consist of, if they do:
     std::uint64_t unit_bytes_ = 0; ///< the one at position p has number p / unit_bytes_
     bool joins_ = false;           ///< some level is joined
-    bool summarised_ = true;       ///< summary_ is of the whole pattern; only slices may do without
+    bool summarised_ = true;       ///< summary_ describes the whole pattern; only a slice may lack it
     Summary summary_{};
     Levels levels_;
     std::shared_ptr<const void> lists_; ///< keeps all offsets and starts

@@ -72,8 +72,8 @@ private:
 /// ```
 ///
 /// Process p of the distribution is rank ranks[p]. Every rank allocates memory for the largest part. Such arrays are
-/// treated as those with user-defined distributions: an element of another rank is found by a call, an assignment goes
-/// run by run, and local_view() throws.
+/// treated like those with user-defined distributions: a call finds another rank's element, assignments are planned run
+/// by run, and local_view() throws.
 template <class D>
 struct OnRanks {
     static_assert(!ReplicatedDistribution<D>,

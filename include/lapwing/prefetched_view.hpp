@@ -26,10 +26,10 @@ class GlobalArray;
 /// for (auto [i, j] : inner) b.local(i, j) = 0.25 * (v(i - 1, j) + v(i + 1, j) + v(i, j - 1) + v(i, j + 1));
 /// ```
 ///
-/// Where an array of one dimension has many copies (a quarter of the rank's own elements or more: AllToAll, or the
-/// columns of a sparse matrix), own elements and copies are found by one table, so that reads at random cost as much as
-/// any others. The first view() after a prefetch() makes it: 16 bytes for 64 indices, from the first that is here to
-/// the last; there is none where that is more than eight times the memory of the copies.
+/// If a one-dimensional array has many copies (at least a quarter as many as the rank's own elements: AllToAll, or the
+/// columns of a sparse matrix), one table finds local elements and copies, so that random reads cost as much as any
+/// others. The first view() after a prefetch() makes it: 16 bytes for each 64 indices between the first and the last
+/// that are here. No table is made if it would take more than eight times the memory of the copies.
 ///
 /// It remembers what it read last: each thread needs a view of its own, which may be a copy.
 ///
@@ -86,7 +86,7 @@ private:
     }
 
     detail::arrays::PlacedBox<N> own_;
-    mutable detail::arrays::PlacedBox<N> last_; ///< where the last element was read that is not local
+    mutable detail::arrays::PlacedBox<N> last_; ///< where the last non-local element was read
     const GlobalArray<T, N>* array_;
     typename detail::arrays::ElementTable<N>::Reader table_; ///< for reads at random, or empty
 };

@@ -86,10 +86,10 @@ public:
 
     /// The indices that are in both.
     [[nodiscard]] Range intersect(const Range& other) const noexcept;
-    /// Every index moved by `distance`. Throws RangeError if one would leave 64 bits.
+    /// Every index moved by `distance`. Throws RangeError if one would not fit into 64 bits.
     [[nodiscard]] Range shift(std::int64_t distance) const;
     /// `count` more indices at both ends, stride() apart, or -count fewer: `Range{2, 8}.expand(1)` is [1, 9). An empty
-    /// range stays empty. Throws RangeError if an index would leave 64 bits.
+    /// range stays empty. Throws RangeError if an index would not fit into 64 bits.
     [[nodiscard]] Range expand(std::int64_t count) const;
 
     friend constexpr bool operator==(const Range&, const Range&) = default;

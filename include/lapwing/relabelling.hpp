@@ -27,8 +27,8 @@ struct ArrayGeometry;
 /// This is a linear assignment problem: rank r may take place p of the new distribution, and keeps the elements that it
 /// already has there (Kabić et al., "COSTA: Communication-Optimal Shuffle and Transpose Algorithm with Process
 /// Relabeling", 2021). The best order is found if the tables of all ranks together fit into 1 MiB (up to 256 ranks with
-/// any distributions); beyond that it is the best order in which each rank gets one of the places, 16 or more,
-/// of which it already has most.
+/// any distributions); beyond that, the best order in which each rank gets one of its candidates: the 16 places, or
+/// more, of which it already holds the most.
 class Relabelling {
 public:
     /// For GlobalArray::relabelling().

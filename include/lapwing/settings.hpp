@@ -74,7 +74,7 @@ protected:
     [[nodiscard]] std::string value_in(const Settings& settings) const { return settings.text(info_.name); }
 
 private:
-    const SettingInfo& info_; ///< stays for ever, as the setting does
+    const SettingInfo& info_; ///< is never destroyed, as the setting is not
 };
 
 /// A word that a setting allows, and the value that it means.
@@ -84,7 +84,7 @@ struct Word {
     Value value;
 };
 
-/// The word that means a value, which one of them does.
+/// The word that means `value`; there must be one.
 template <class Words, class Value>
 [[nodiscard]] constexpr std::string_view word_of(const Words& words, const Value& value) noexcept {
     for (const auto& entry : words)
@@ -120,7 +120,7 @@ private:
         return info;
     }
 
-    const std::vector<Word<Value>>& words_; ///< stays for ever
+    const std::vector<Word<Value>>& words_; ///< is never destroyed
 };
 
 /// A whole number, with the suffixes k, m and g (powers of 1024), within [lowest, highest].

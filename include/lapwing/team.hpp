@@ -89,8 +89,8 @@ public:
     void fence();
 
     /// Makes one round of progress: serves other ranks' requests and completes this rank's operations. Only needed in
-    /// long computations without a progress thread. Returns whether anything moved. Throws the error that progress has
-    /// failed with.
+    /// long computations without a progress thread. Returns whether anything was done. Throws the error that made
+    /// progress fail.
     bool progress();
     /// Waits for an MPI request of the program's own, as MPI_Wait does, and serves the other ranks meanwhile. For
     /// programs without a progress thread: a rank that waits in MPI serves nobody, so that another rank's release would
@@ -171,7 +171,7 @@ public:
         }
         return value;
     }
-    /// Collective. Returns, on every rank, the value that rank `root` passes. Throws RangeError where `root` is no
+    /// Collective. Returns, on every rank, the value that rank `root` passes. Throws RangeError if `root` is not a
     /// rank, before any communication: the others wait until this rank calls again.
     template <class T>
         requires(!detail::values::Range<const T&>)

@@ -13,7 +13,7 @@ namespace detail::datatype {
 [[noreturn]] void throw_zero_stride();
 } // namespace detail::datatype
 
-/// Indices of one dimension in an order: first, first + stride, first + 2 * stride, …, with a positive or negative
+/// Indices of one dimension, in order: first, first + stride, first + 2 * stride, …, with a positive or negative
 /// stride; Fortran calls it a subscript triplet. A Range, which is a set, converts to the triplet in ascending order.
 ///
 /// ```cpp
@@ -42,7 +42,7 @@ public:
     }
 
     /// Every `step`-th index starting with the first; for a negative step from the last back to the first. Throws
-    /// RangeError for 0, and if the distance of neighbours would leave 64 bits.
+    /// RangeError for 0, and if the distance of neighbours would not fit into 64 bits.
     [[nodiscard]] constexpr Triplet by(std::int64_t step) const {
         if (step == 0) detail::datatype::throw_zero_stride();
         if (size_ == 0) return *this;

@@ -164,7 +164,7 @@ int lapwing_array_start_get(const lapwing_array* array, const lapwing_range* ran
 int lapwing_array_start_put(lapwing_array* array, const lapwing_range* ranges, const void* buffer,
                             const int64_t* strides, lapwing_completion** completion);
 
-/// Lists: `indices` holds `count` indices of as many numbers as there are dimensions, `values` holds `count` elements.
+/// Lists: `indices` holds `count` indices, each with one number for each dimension; `values` holds `count` elements.
 /// If an element is written twice, the last value counts. LAPWING_ERR_RANGE before anything moves. Local, any thread.
 /// Cost: one message holding thousands for each owner on another node.
 int lapwing_array_gather(const lapwing_array* array, size_t count, const int64_t* indices, void* values);

@@ -16,14 +16,15 @@
 extern "C" {
 #endif
 
-/// How copies of elements are stored: LAPWING_STORE_BY_INDEX a block for each rectangle, LAPWING_STORE_BY_OWNER one for
-/// each owner; LAPWING_STORE_IN_HALO around the local block, in the space that lapwing_array_options.halo reserves, so
-/// that lapwing_array_halo_view() has both as plain memory, and what a pattern needs beyond it by index.
+/// How copies of elements are stored. LAPWING_STORE_BY_INDEX: a block for each rectangle. LAPWING_STORE_BY_OWNER: a
+/// block for each owner. LAPWING_STORE_IN_HALO: around the local block, in the space that lapwing_array_options.halo
+/// reserves, so that lapwing_array_halo_view() has both as plain memory; what a pattern needs beyond it is stored by
+/// index.
 enum { LAPWING_STORE_BY_INDEX = 0, LAPWING_STORE_BY_OWNER = 1, LAPWING_STORE_IN_HALO = 2 };
 /// What a program promises about what it prefetches, and leaves to Lapwing.
 typedef struct lapwing_prefetch_options {
     int consistent; ///< 1: automatic copies, filled again by the first read after an acquire; 0: manual ones, unchanged
-                    ///< until an update but for this rank's own writes
+                    ///< until an update, except by this rank's own writes
     int static_domain; ///< 1: promises that the array keeps its extents: lapwing_array_resize() is then an error
     int storage;       ///< LAPWING_STORE_..., for arrays
 } lapwing_prefetch_options;
@@ -43,10 +44,10 @@ enum {
 /// The domains that a function names.
 typedef struct lapwing_needed lapwing_needed;
 /// Names, by lapwing_needed_add(), the domains that the rank reads because it owns `own`, which has a range for each
-/// dimension and is empty where the rank owns nothing. Returns 0; with another value the call that asks fails:
+/// dimension and is empty where the rank owns nothing. Returns 0; any other value makes the calling function return
 /// LAPWING_ERR_USAGE.
 typedef int (*lapwing_domains_function)(void* context, const lapwing_range* own, lapwing_needed* needed);
-/// One domain more; indices that the array does not have are skipped. LAPWING_ERR_RANGE. Local, within the function, by
+/// Adds a domain; indices that the array does not have are skipped. LAPWING_ERR_RANGE. Local, within the function, by
 /// its thread.
 int lapwing_needed_add(lapwing_needed* needed, const lapwing_range* ranges);
 /// A pattern; members that its kind does not name are ignored.
@@ -66,8 +67,9 @@ typedef struct lapwing_pattern {
 /// Collective, one thread: the same options on all ranks. Elements that the pattern names, and that the rank does not
 /// own, are copied; lapwing_array_get_element() and the like read the copies, and this rank's writes go to them too.
 /// Patches and lists read the elements themselves. Several patterns add up, and are evaluated again when the extents or
-/// the distribution change. Manual copies are filled. LAPWING_ERR_RANGE for a negative depth, _USAGE for other options
-/// than those of the patterns before, _MISMATCH. Cost: memory for the copies, and planning a transfer for each owner.
+/// the distribution change. Manual copies are filled. LAPWING_ERR_RANGE for a negative depth, _USAGE if the options
+/// differ from those of the array's other patterns, _MISMATCH. Cost: memory for the copies, and planning a transfer for
+/// each owner.
 int lapwing_array_prefetch(lapwing_array* array, const lapwing_pattern* pattern,
                            const lapwing_prefetch_options* options);
 /// Local; one thread, while no other reads elements. Removes the patterns and their copies. Blocks that were found by
@@ -85,8 +87,8 @@ int lapwing_array_is_prefetched(const lapwing_array* array, const int64_t* index
 /// The memory block around an element that is local, prefetched, or on the same node, for loops that read many:
 /// `*memory` is the block's first element, `strides` the distance in elements between neighbours in each dimension,
 /// `ranges` the indices that the block has. Automatic copies are filled first if they are stale, and stay as they are
-/// until a read after an acquire. Each result pointer but `memory` may be null. LAPWING_ERR_RANGE for elements that are
-/// elsewhere. Local, any thread.
+/// until a read after an acquire. Result pointers other than `memory` may be null. LAPWING_ERR_RANGE for elements that
+/// are elsewhere. Local, any thread.
 int lapwing_array_block_at(lapwing_array* array, const int64_t* index, const void** memory, int64_t* strides,
                            lapwing_range* ranges);
 
@@ -94,8 +96,8 @@ int lapwing_array_block_at(lapwing_array* array, const int64_t* index, const voi
 /// first element, `strides` the distance in elements between neighbours in each dimension, `ranges` the indices, those
 /// beyond the array's edges left out. Elements that are neither local nor prefetched are undefined. Automatic copies
 /// are filled first if they are stale, and stay as they are until a read after an acquire. A rank that owns nothing
-/// gets a null pointer and empty ranges. Each result pointer but `memory` may be null. LAPWING_ERR_USAGE if there are
-/// no such copies. Local, any thread.
+/// gets a null pointer and empty ranges. Result pointers other than `memory` may be null. LAPWING_ERR_USAGE if there
+/// are no such copies. Local, any thread.
 int lapwing_array_halo_view(lapwing_array* array, const void** memory, int64_t* strides, lapwing_range* ranges);
 
 /// Copies of parts of other ranks' segments of a window. All calls are local. This rank's writes to the window go to

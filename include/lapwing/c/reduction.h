@@ -15,22 +15,22 @@ extern "C" {
 #endif
 
 /// Collective, one thread: the same arguments on all ranks. The sum, the smallest or the largest element along one
-/// dimension: element (i, k) of the target becomes that of the elements (i, j, k) for all j, if `dimension` is 1. The
+/// dimension: if `dimension` is 1, element (i, k) of the target becomes that of the elements (i, j, k) for all j. The
 /// array has two dimensions or more, and any distribution; the target is a slice of another array with the other
 /// dimensions in their order, of any distribution over the same ranks. Sums are computed as double, int64_t or uint64_t
 /// (modulo 2^64), or in the elements' type if that is complex; then results are converted to the target's type as C
-/// does. Of no elements the smallest is infinity, or the type's largest value, and the largest the opposite; NaNs are
-/// ignored by both. Elements that the distribution does not store are left out.
+/// does. Of no elements, the minimum is infinity or the type's largest value, and the maximum the opposite; both ignore
+/// NaNs. Elements that the distribution does not store are left out.
 ///
-/// Every rank has written its elements before; on return all ranks see the target. LAPWING_ERR_RANGE for dimensions and
-/// extents that do not fit, LAPWING_ERR_USAGE for elements that are not numbers, and complex ones of which the smallest
-/// is asked for. Cost: a window, and that of a lapwing_reduction.
+/// It includes what any rank wrote to the array before; on return all ranks see the target. LAPWING_ERR_RANGE for
+/// dimensions and extents that do not fit, LAPWING_ERR_USAGE for elements that are not numbers, and for the minimum or
+/// maximum of complex ones. Cost: a window, and that of a lapwing_reduction.
 int lapwing_array_sum_along(lapwing_array* array, int dimension, const lapwing_slice* target);
 int lapwing_array_min_along(lapwing_array* array, int dimension, const lapwing_slice* target);
 int lapwing_array_max_along(lapwing_array* array, int dimension, const lapwing_slice* target);
 /// The same by functions, for elements of any type: results have `bytes` bytes, as many as an element of the target,
-/// and begin as `*identity`, which must be neutral. `accumulate` is called for each element by its owner, and `combine`
-/// with the results of two processes, by one of them. Both in ascending order of the dimension's indices where each
+/// and start as `*identity`, which must be neutral. `accumulate` is called for each element by its owner, and `combine`
+/// with the results of two processes, by one of them; both in ascending order of the dimension's indices if each
 /// process has one block of it. Collective, one thread.
 int lapwing_array_reduce_along(lapwing_array* array, int dimension, const lapwing_slice* target, const void* identity,
                                uint64_t bytes, lapwing_accumulate_function accumulate, lapwing_combine_function combine,

@@ -42,7 +42,7 @@ enum {
 int lapwing_runtime_create(MPI_Comm communicator, const lapwing_settings* settings, lapwing_runtime** runtime);
 /// Collective. Completes all operations, releases what the runtime holds and sets `*runtime` to null; does nothing for
 /// a null pointer. LAPWING_ERR_USAGE, and the runtime stays open, if windows, arrays or locks are open, or another rank
-/// waits in the end of another runtime that both share. One thread.
+/// is waiting in the free of another runtime that both share. One thread.
 int lapwing_runtime_free(lapwing_runtime** runtime);
 /// Local. Leaves without waiting for the others, for a rank that cannot go on; their collective calls and waits then
 /// return LAPWING_ERR_PEER_LEFT. Sets `*runtime` to null. LAPWING_ERR_USAGE if this rank has windows, arrays or locks

@@ -53,7 +53,7 @@ int lapwing_slice_shape(const lapwing_slice* slice, int* dimensions, int64_t* ex
 /// thread. Cost: a planned transfer an owner.
 int lapwing_slice_get(const lapwing_slice* slice, void* buffer, const int64_t* strides);
 int lapwing_slice_put(const lapwing_slice* slice, const void* buffer, const int64_t* strides);
-/// The same without waiting: until the completion says so, the buffer of a get must not be touched, nor that of a put
+/// The same without waiting: until the completion is done, the buffer of a get must not be touched, nor that of a put
 /// changed. Local, any thread.
 int lapwing_slice_start_get(const lapwing_slice* slice, void* buffer, const int64_t* strides,
                             lapwing_completion** completion);

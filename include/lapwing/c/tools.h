@@ -20,11 +20,11 @@ enum {
     LAPWING_TOOL_UPDATE = 3, ///< an atomic without a result
     LAPWING_TOOL_NOTIFY = 4  ///< a put that notifies the target
 };
-/// Whose memory it is to.
+/// Whose memory it accesses.
 enum {
     LAPWING_TOOL_OWN = 0,  ///< the rank's own
-    LAPWING_TOOL_NODE = 1, ///< another rank's of its node
-    LAPWING_TOOL_FAR = 2   ///< a rank's of another node
+    LAPWING_TOOL_NODE = 1, ///< another rank's on its node
+    LAPWING_TOOL_FAR = 2   ///< a rank's on another node
 };
 
 /// An access of the program, or a call that has begun several.
@@ -39,30 +39,30 @@ typedef struct lapwing_tool_access {
     uint64_t accesses;       ///< at the end of a call: those that it began; else 1
     uint64_t object;         ///< the number of the window or array, in the order of creation
     const char* name;        ///< its name; empty: none
-    const void* const* site; ///< where the program makes the call: return addresses, from the inside out; the library's
-                             ///< own may be among them
+    const void* const* site; ///< where the program makes the call: return addresses, innermost first; the library's own
+                             ///< may be among them
     size_t site_size;        ///< their number
 } lapwing_tool_access;
 
-/// Functions of a tool; each may be null. They are called by the thread that accesses, which waits for them, on several
-/// threads at a time if the program has several. They must not call Lapwing, and what they are given is valid until
-/// they return.
+/// Functions of a tool; each may be null. They are called by the thread that makes the access, which waits for them,
+/// and by several threads at a time if the program has several. They must not call Lapwing, and what they are given is
+/// valid until they return.
 typedef struct lapwing_tool_callbacks {
     /// An access begins.
     void (*begin)(void* context, const lapwing_tool_access* access);
-    /// The call that began one access, or several to several ranks, returns: the first of them, with the bytes,
-    /// elements and number of all. Transfers that a completion stands for may be under way.
+    /// The call that began one access, or several to several ranks, returns: `call` is the first of them, with the
+    /// bytes, elements and number of all. Transfers of a completion may still be under way.
     void (*end)(void* context, const lapwing_tool_access* call);
-    /// The thread has come to a barrier, fence, acquire, lock or collective call; `site` as above.
+    /// The thread has reached a barrier, fence, acquire, lock or collective call; `site` as above.
     void (*sequence_point)(void* context, const void* const* site, size_t site_size);
     void* context; ///< passed to each of them
 } lapwing_tool_callbacks;
 
 /// Calls the functions for the accesses of runtimes that are made from now on; `*tool` is its number. What is recorded
-/// is what LAPWING_TRACE records, at its cost. LAPWING_ERR_USAGE where three tools are registered already. Local, one
+/// is what LAPWING_TRACE records, at its cost. LAPWING_ERR_USAGE if three tools are registered already. Local, one
 /// thread; no runtime may exist.
 int lapwing_tool_register(const lapwing_tool_callbacks* callbacks, int* tool);
-/// Ends that. LAPWING_ERR_USAGE for a number that no tool has. Local, one thread; no runtime may exist.
+/// Unregisters a tool. LAPWING_ERR_USAGE for a number that no tool has. Local, one thread; no runtime may exist.
 int lapwing_tool_unregister(int tool);
 
 #ifdef __cplusplus

@@ -80,7 +80,7 @@ concept Shareable = TriviallyCopyable<ValueOf<T>>;
 
 namespace detail {
 
-/// Bytes of an element in shared memory, which can have it.
+/// Bytes of an element in shared memory. Refuses types that cannot be there.
 template <class T>
 [[nodiscard]] consteval std::size_t element_bytes() {
     static_assert(alignof(ValueOf<T>) <= 64, "shared memory is aligned to 64 bytes: alignof(T) is larger");
@@ -128,7 +128,7 @@ template <class M, class Q>
     else return Reference<typename QualifiedAs<M, Q>::type>{place};
 }
 
-/// What a shared object has whose value is a pointer to memory of one thread's: `*a[i]` and `a[i][j]`.
+/// What a shared object offers if its value is a pointer to one thread's private memory: `*a[i]` and `a[i][j]`.
 template <class Object, class T>
 class TargetOfPointer {
 public:

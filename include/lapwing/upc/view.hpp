@@ -93,9 +93,9 @@ private:
 };
 
 /// What an access to an element of an array needs, by value: `const auto v = upc::view(a); … v[i] …`. A loop keeps it
-/// in registers, whereas the array object might change in any call and is reloaded. It must not
-/// outlive the array. Elements that the thread can load and store when the view is made are loads and stores through
-/// it, also in scopes that make accesses strict or record them; all others go the way of the array's elements.
+/// in registers, whereas the array object might change in any call and is reloaded. It must not outlive the array.
+/// Elements that the thread can load and store when the view is made are loads and stores through it, also in scopes
+/// that make accesses strict or record them; all others are accessed as elements of the array.
 ///
 /// With Threads, `upc::view<2>(a)`, THREADS is a constant, as in UPC's static environment.
 template <Shareable T, std::size_t B = 1, std::size_t N = 1, int Threads = 0>
@@ -165,8 +165,7 @@ private:
     lapwing::detail::distribution::Reciprocal by_block_; ///< for a dynamic block size
 };
 
-/// The view of an array for a loop: see ArrayView. Local call. An error if the number of threads is another than the
-/// constant.
+/// The view of an array for a loop: see ArrayView. Local call. An error if the number of threads is not the constant.
 template <int Threads = 0, Shareable T, std::size_t B, std::size_t N>
 [[nodiscard, gnu::always_inline]] inline ArrayView<T, B, N, Threads> view(const SharedArray<T, B, N>& array) {
     if constexpr (Threads != 0)
