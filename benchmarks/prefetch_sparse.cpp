@@ -143,7 +143,7 @@ public:
     }
 
 private:
-    /// The runs of other ranks' elements that the own rows read, in the table's entry of this rank.
+    /// The runs of other ranks' elements that this rank's rows read, in the table's entry of this rank.
     [[nodiscard]] std::vector<std::vector<Domain<1>>> needed() const {
         std::vector<std::vector<Domain<1>>> table(static_cast<std::size_t>(runtime_.size()));
         std::vector<Domain<1>>& runs = table[static_cast<std::size_t>(runtime_.rank().value)];

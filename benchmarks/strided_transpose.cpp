@@ -43,7 +43,7 @@ public:
         for (std::size_t i = 0; i < part_; ++i)
             for (std::size_t j = 0; j < n_; ++j) source_[i * n_ + j] = value_at(rank_ * part_ + i, j);
         const auto row_bytes = static_cast<std::int64_t>(n_ * sizeof(double));
-        for (std::size_t step = 1; step <= ranks_; ++step) { // the own block last, while the others travel
+        for (std::size_t step = 1; step <= ranks_; ++step) { // its own block last, while the others travel
             const std::size_t to = (rank_ + step) % ranks_;
             const std::array<Layout::Dimension, 2> columns{
                 {{part_, static_cast<std::int64_t>(sizeof(double))}, {part_, row_bytes}}};

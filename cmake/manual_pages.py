@@ -288,7 +288,7 @@ def commands(version, directory, programs):
 
 
 def entries(text):
-    """Options and what stands beside and below them."""
+    """Options, and the text beside and below them."""
     found = []
     for line in text.splitlines():
         if OPTION.match(line):

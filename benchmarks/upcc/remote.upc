@@ -72,7 +72,7 @@ static double sum_of(order_t order, int thread) {
     for (long k = 0; k < ACCESSES; k++) sum += next_place(&order) + thread;
     return sum;
 }
-/* Of the own part, which `writers` have written to, and nobody else. */
+/* Of the thread's own part, which `writers` have written to, and nobody else. */
 static void check_written(const char* what, enum kind kind, int first, int writers) {
     const double* own = (double*)part_of(MYTHREAD);
     static char written[PART];

@@ -163,7 +163,7 @@ TEST_CASE("copies are asked for by loops along rows, near the last row, and seld
     while (!asks(table, first)) ++first; // one after the other
     CHECK(first == 8);
     table.hot.enter_stretch<std::uint64_t>(table.element(first), table.known(0, first, 4 * in_page));
-    CHECK(asks(table, in_page));           // behind its end
+    CHECK(asks(table, in_page));           // after its end
     CHECK_FALSE(asks(table, 3 * in_page)); // further away
     // One element in two: nothing is gained.
     table.put(2 * in_page - 1);

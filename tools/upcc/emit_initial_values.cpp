@@ -64,7 +64,7 @@ bool Emitter::initial_values(QualType type, const Expr* value, InitialValue at, 
         return next;
     };
     if (text != nullptr) {
-        // Its final zero, and what is behind it, are zero already.
+        // Its final zero, and what follows it, are zero already.
         const std::uint64_t room = context_.getAsConstantArrayType(type)->getSize().getZExtValue();
         for (unsigned k = 0; k < std::min<std::uint64_t>(text->getLength(), room); ++k) {
             found.push_back(each(k));

@@ -257,7 +257,7 @@ private:
         options_.inputs.push_back(next_);
         options_.inputs.back().name = name;
     }
-    /// What has its effect on the libraries and objects behind it.
+    /// What affects the libraries and objects that follow it.
     void for_linker(const std::string& word) { options_.inputs.push_back({word, Input::Language::for_linker}); }
 
     [[nodiscard]] bool accepted() {

@@ -7,7 +7,7 @@
 
 namespace upcc {
 
-/// What the pre-pass makes of the tokens of a source: what stands in their places, and what in front of them.
+/// What the pre-pass makes of the tokens of a source: what replaces them, and what comes before them.
 class Rewrites {
 public:
     explicit Rewrites(std::size_t tokens) : replaced_(tokens), is_replaced_(tokens), before_(tokens + 1) {}
@@ -18,7 +18,7 @@ public:
     }
     [[nodiscard]] bool is_replaced(std::size_t token) const { return is_replaced_[token]; }
     [[nodiscard]] const std::string& replacement(std::size_t token) const { return replaced_[token]; }
-    /// What is in front of a token, or behind the last one.
+    /// What is before a token, or after the last one.
     [[nodiscard]] std::string& before(std::size_t token) { return before_[token]; }
     [[nodiscard]] const std::string& before(std::size_t token) const { return before_[token]; }
 

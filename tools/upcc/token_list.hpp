@@ -17,7 +17,7 @@ public:
     [[nodiscard]] std::string_view source() const { return source_; }
     [[nodiscard]] std::size_t size() const { return tokens_.size(); }
     [[nodiscard]] const Token& operator[](std::size_t token) const { return tokens_[token]; }
-    /// Empty behind the last one.
+    /// Empty after the last one.
     [[nodiscard]] std::string_view word(std::size_t token) const {
         return token < tokens_.size() ? source_.substr(tokens_[token].begin, tokens_[token].end - tokens_[token].begin)
                                       : std::string_view{};

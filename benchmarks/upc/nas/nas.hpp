@@ -54,7 +54,7 @@ using Kernel = Result (*)(Class size, Variant variant);
 [[nodiscard]] Result multigrid(Class size, Variant variant);    ///< MG: V-cycles for Poisson's equation
 
 /// Bytes that a thread needs of each of the two heaps for a run of `ranks` threads, whichever the UPC variant:
-/// LAPWING_UPC_HEAP and LAPWING_UPC_LOCAL_HEAP. What stands in front of objects, and between them, comes on top:
+/// LAPWING_UPC_HEAP and LAPWING_UPC_LOCAL_HEAP. What precedes objects, and lies between them, comes on top:
 /// heap_slack is enough for hundreds.
 inline constexpr std::uint64_t heap_slack = std::uint64_t{64} << 10;
 struct HeapNeeds {

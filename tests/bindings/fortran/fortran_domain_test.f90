@@ -201,7 +201,7 @@ contains
             do j = 1, 12
                 do i = 1, 5
                     beside = j == own(2) - 1 .or. j == last(2) + 1
-                    call expect(a%is_prefetched([i, j]) .eqv. beside, 'columns beside the own ones')
+                    call expect(a%is_prefetched([i, j]) .eqv. beside, 'columns beside its own')
                 end do
             end do
         end if
@@ -223,7 +223,7 @@ contains
         call a%halo_view(around)
         do j = lbound(around, 2), ubound(around, 2)
             do i = lbound(around, 1), ubound(around, 1)
-                call expect(abs(around(i, j) - value_at(i, j)) < 0.1_real64, 'the own part and its halo')
+                call expect(abs(around(i, j) - value_at(i, j)) < 0.1_real64, 'the rank''s own part and its halo')
             end do
         end do
         call a%halo_view(wrong, stat, errmsg)
