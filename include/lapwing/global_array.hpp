@@ -545,12 +545,11 @@ private:
                 state_.prefetched->state.count_hit();
                 return *copy;
             }
-            return get_prefetched(index);
         }
         if constexpr (detail::window::HotPageTable::serves<T>)
             if (const T* const value = state_.hot_pages->mine().template find_near<T>(index)) [[likely]]
                 return *value;
-        return get_cached(index);
+        return state_.prefetched != nullptr ? get_prefetched(index) : get_cached(index);
     }
     [[gnu::always_inline]] void put_remote(const Index<N>& index, const T& value) const {
         if constexpr (detail::window::HotPageTable::serves<T>)

@@ -207,8 +207,6 @@ T GlobalArray<T, N>::get_prefetched(Index<N> index) const {
     if (const T* const address = state_.node.template find<T>(index)) return *address;
     if (!state_.remote.holds(index))
         if (const T* const address = other_address<assertion_level >= 1>("", index)) return *address;
-    if constexpr (detail::window::HotPageTable::serves<T>)
-        if (const T* const value = state_.hot_pages->mine().template find_near<T>(index)) return *value;
     return get_cached(index);
 }
 
@@ -279,7 +277,10 @@ void GlobalArray<T, N>::enter_row(Index<N> index, RemotePlace place, bool writte
         const Offset offset = Offset::of<T>(place.offset);
         const bool with_copies = written && table.has_copies();
         if (with_copies && !table.wants_copies(place.owner, offset.bytes, index[N - 1])) return;
-        const auto element = state_.remote.with_neighbours(index, place, sizeof(T));
+        auto element = state_.remote.with_neighbours(index, place, sizeof(T));
+        // Reads look at runs before they look for copies.
+        if (!written && state_.prefetched != nullptr && !state_.prefetched->indices.keep_without_copies(element))
+            return;
         if (with_copies)
             table.template enter_stretch<T>(element, detail::window::copies_of(window_, Rank{place.owner}, offset,
                                                                                element.before * sizeof(T),

@@ -3,6 +3,7 @@
 
 #include <lapwing/detail/element_access.hpp>
 #include <lapwing/detail/element_table.hpp>
+#include <lapwing/detail/hot_pages.hpp>
 #include <lapwing/detail/reciprocal.hpp>
 #include <lapwing/domain.hpp>
 #include <lapwing/extents.hpp>
@@ -12,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -60,6 +62,7 @@ public:
         const bool strided =
             std::ranges::any_of(domain.ranges(), [](const Range& range) { return range.stride() != 1; });
         domains_.push_back(domain);
+        reach_to(domain.first(), domain.last());
         others_ = others_ || strided || !dense_.empty();
         if (strided) {
             strided_.push_back({domain, strides, copies, element_bytes});
@@ -71,6 +74,9 @@ public:
     /// Copies of the elements of a run.
     void add_run(const IndexRun<N>& run, std::byte* copies, std::size_t element_bytes) {
         runs_.push_back({run, copies});
+        Index<N> last = run.first;
+        last[N - 1] += static_cast<std::int64_t>(run.count) - 1;
+        reach_to(run.first, last);
         others_ = true;
         run_element_bytes_ = element_bytes;
     }
@@ -94,6 +100,20 @@ public:
         if (!others_) return nullptr;
         if (T* const copy = run_table_.template find<T>(index)) return copy;
         return find_other<T>(index);
+    }
+
+    /// Leaves an element those of its neighbours in the row that surely have no copy; false if it may have one itself.
+    [[nodiscard]] bool keep_without_copies(window::HotPageElement<N>& element) const noexcept {
+        for (std::size_t d = 0; d + 1 < N; ++d)
+            if (element.index[d] < first_of_all_[d] || element.index[d] > last_of_all_[d]) return true;
+        const std::int64_t i = element.index[N - 1];
+        if (i < first_of_all_[N - 1]) {
+            element.after = std::min(element.after, static_cast<std::uint64_t>(first_of_all_[N - 1] - i));
+        } else {
+            if (i <= last_of_all_[N - 1]) return false;
+            element.before = std::min(element.before, static_cast<std::uint64_t>(i - last_of_all_[N - 1] - 1));
+        }
+        return true;
     }
 
     /// Whether there is a copy of an element, and for how many neighbours in its row, of `count` from it on, that is
@@ -204,6 +224,18 @@ private:
     };
     static constexpr std::size_t few_boxes = 8;
 
+    void reach_to(const Index<N>& first, const Index<N>& last) noexcept {
+        for (std::size_t d = 0; d < N; ++d) {
+            first_of_all_[d] = std::min(first_of_all_[d], first[d]);
+            last_of_all_[d] = std::max(last_of_all_[d], last[d]);
+        }
+    }
+    [[nodiscard]] static constexpr Index<N> all_indices(std::int64_t value) noexcept {
+        Index<N> index{};
+        index.fill(value);
+        return index;
+    }
+
     void order_boxes() {
         std::size_t most = 0;
         std::vector<std::int64_t> firsts(dense_.size());
@@ -240,6 +272,9 @@ private:
 
     PlacedBox<N> first_;  ///< of the dense ones, or one that holds nothing
     bool others_ = false; ///< there is more than that
+    Index<N> first_of_all_ =
+        all_indices(std::numeric_limits<std::int64_t>::max()); ///< lowest index with a copy, by dimension
+    Index<N> last_of_all_ = all_indices(std::numeric_limits<std::int64_t>::min()); ///< highest
     std::vector<PlacedBox<N>> dense_;
     std::vector<Start> by_start_; ///< of the dense ones, ordered; empty where they are few
     std::size_t along_ = 0;       ///< the dimension of by_start_
