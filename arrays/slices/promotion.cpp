@@ -65,7 +65,7 @@ struct Promotion::Piece {
     Layout target;
     Layout values; ///< in elements of the size of the target's
     std::uint64_t elements = 0;
-    std::uint64_t bytes = 0;        ///< of all values
+    std::uint64_t bytes = 0;        ///< of all values, without the gaps that align them
     ValueMemory::Block memory = {}; ///< while the piece is under way; before the exchanges, which wait when they go
     // By source, and none for those beside the target.
     std::vector<const std::byte*> places = {}; ///< in the memory

@@ -224,11 +224,15 @@ void MessageTransport::finish_flush(Rank target, messages::Engine::FlushTicket t
     facts_.state.wait_until([&] { return engine().flushed(target, ticket); }, "Window::flush", target);
 }
 
-void MessageTransport::flush(std::span<const Rank> targets) {
-    // Start all before waiting for the first.
+messages::FlushTickets MessageTransport::start_flushes(std::span<const Rank> targets) {
     messages::FlushTickets tickets;
     tickets.reserve(targets.size());
     for (const Rank target : targets) tickets.push_back(start_flush(target));
+    return tickets;
+}
+
+void MessageTransport::flush(std::span<const Rank> targets) {
+    const messages::FlushTickets tickets = start_flushes(targets);
     for (std::size_t i = 0; i < targets.size(); ++i)
         facts_.state.wait_until([&] { return engine().flushed(targets[i], tickets[i]); }, "Window::flush", targets[i]);
     facts_.statistics.add(Counter::service_flushes);
@@ -248,10 +252,7 @@ std::vector<Rank> MessageTransport::flush() {
                                          return membership.has_left(target) && !has_messages_of_this_window(target);
                                      }),
                       targets.end());
-    // Start all before waiting for the first.
-    messages::FlushTickets tickets;
-    tickets.reserve(targets.size());
-    for (const Rank target : targets) tickets.push_back(start_flush(target));
+    const messages::FlushTickets tickets = start_flushes({targets.data(), targets.size()});
     std::vector<Rank> lost;
     support::FirstProblem problem;
     for (std::size_t i = 0; i < targets.size(); ++i)

@@ -91,6 +91,8 @@ private:
     void start(const BegunAccess& access, Try&& attempt) {
         if (!attempt()) facts_.state.wait_until(attempt, access.call, access.target);
     }
+    /// Starts the flushes of all targets, before any of them is waited for.
+    [[nodiscard]] messages::FlushTickets start_flushes(std::span<const Rank> targets);
     /// Starts a message that needs a flush, and enters it in the ledger in the same step: a flush by another thread
     /// sees both or neither. `transfer`: a non-blocking transfer, else null.
     template <class Try>
