@@ -1,6 +1,7 @@
 // Arrays in files: any number of ranks and any distribution on both sides, and files with invalid
 // contents.
 #include "tests/arrays/array_test.hpp"
+#include "tests/support/run_number.hpp"
 
 #include <lapwing/checkpoint.hpp>
 
@@ -10,8 +11,6 @@
 #include <stdexcept>
 #include <string>
 
-#include <unistd.h>
-
 using namespace lapwing;
 
 namespace {
@@ -20,9 +19,8 @@ namespace {
 class TestFile {
 public:
     explicit TestFile(Team& team) : team_{team} {
-        std::int64_t process = getpid();
-        process = team.broadcast(process, Rank{0});
-        path_ = (std::filesystem::temp_directory_path() / ("lapwing_checkpoint_" + std::to_string(process))).string();
+        path_ = (std::filesystem::temp_directory_path() / ("lapwing_checkpoint_" + std::to_string(test::run_number())))
+                    .string();
     }
     ~TestFile() {
         if (team_.rank() != Rank{0}) return;

@@ -1,5 +1,6 @@
 // Slices of arrays of more than 2^31 elements: indices, strides and positions that do not fit into 32 bits.
 #include "tests/arrays/array_test.hpp"
+#include "tests/support/run_number.hpp"
 
 #include <lapwing/array_slice.hpp>
 
@@ -8,8 +9,6 @@
 #include <filesystem>
 #include <string>
 #include <vector>
-
-#include <unistd.h>
 
 using namespace lapwing;
 
@@ -85,10 +84,8 @@ TEST_CASE("a slice of more than 2^31 bytes is one assignment") {
 
 TEST_CASE("a checkpoint of elements of more than 2^28 bytes") {
     Runtime runtime;
-    std::int64_t process = getpid();
-    process = runtime.broadcast(process, Rank{0});
     const std::string path =
-        (std::filesystem::temp_directory_path() / ("lapwing_large_" + std::to_string(process))).string();
+        (std::filesystem::temp_directory_path() / ("lapwing_large_" + std::to_string(test::run_number()))).string();
     GlobalArray<Huge, 1> array{runtime, {8}, Block{}};
     const auto each = [&](auto visit) {
         array.for_each_local([&](const Index<1>& index, Huge& element) {

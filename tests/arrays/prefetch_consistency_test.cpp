@@ -1,6 +1,7 @@
 // What reads of prefetched elements see: this rank's writes of all kinds, what other ranks have released, arrays that
 // are swapped or moved.
 #include "tests/arrays/array_test.hpp"
+#include "tests/support/run_number.hpp"
 
 #include <lapwing/lock.hpp>
 #include <lapwing/patterns.hpp>
@@ -14,8 +15,6 @@
 #include <string>
 #include <thread>
 #include <utility>
-
-#include <unistd.h>
 
 using namespace lapwing;
 
@@ -306,9 +305,8 @@ TEST_CASE("bad input to prefetches is refused, with the remedy") {
 TEST_CASE("manual copies change by fills and own one-sided writes, and by nothing else") {
     Runtime runtime;
     const std::int64_t n = 4 * runtime.size();
-    const std::string path = (std::filesystem::temp_directory_path() /
-                              ("lapwing_manual_" + std::to_string(runtime.broadcast(std::int64_t{getpid()}, Rank{0}))))
-                                 .string();
+    const std::string path =
+        (std::filesystem::temp_directory_path() / ("lapwing_manual_" + std::to_string(test::run_number()))).string();
     const auto test = [&](const auto& distribution) {
         GlobalArray<std::int64_t, 1> array{runtime, {n}, distribution, {.name = "manual"}};
         array.fill(1);

@@ -6,6 +6,7 @@
 #include "model/reference_partition.hpp"
 #include "support/catch.hpp"
 #include "support/mpi_test.hpp"
+#include "support/run_number.hpp"
 
 #include <lapwing/global_array.hpp>
 #include <lapwing/runtime.hpp>
@@ -18,8 +19,6 @@
 #include <map>
 #include <string>
 #include <utility>
-
-#include <unistd.h>
 
 using namespace lapwing;
 using namespace lapwing::detail::model;
@@ -39,9 +38,7 @@ struct Table {
 using Amounts = std::map<std::pair<std::string, bool>, Partition::Accesses>;
 
 RecordedTrace trace_of(const thesis::Kernel& kernel) {
-    int number = static_cast<int>(getpid());
-    MPI_Bcast(&number, 1, MPI_INT, 0, MPI_COMM_WORLD);
-    const std::string file = "lapwing-described-" + std::to_string(number);
+    const std::string file = "lapwing-described-" + std::to_string(test::run_number());
     {
         Runtime runtime{MPI_COMM_WORLD, Settings{{"LAPWING_TRACE", file}}};
         {

@@ -5,6 +5,7 @@
 #include "support/catch.hpp"
 #include "support/mpi_test.hpp"
 #include "support/pretended_memory.hpp"
+#include "support/run_number.hpp"
 
 #include <lapwing/lapwing.hpp>
 #include <lapwing/upc.hpp>
@@ -62,9 +63,7 @@ void compute(Runtime& runtime) {
 }
 
 [[nodiscard]] RecordedTrace recorded(const char* on_private_memory) {
-    int number = static_cast<int>(getpid());
-    MPI_Bcast(&number, 1, MPI_INT, 0, MPI_COMM_WORLD);
-    const std::string file = "lapwing-private-" + std::to_string(number);
+    const std::string file = "lapwing-private-" + std::to_string(test::run_number());
     {
         Runtime runtime{MPI_COMM_WORLD, Settings{{"LAPWING_TRACE", file}, {"LAPWING_PRIVATE", on_private_memory}}};
         compute(runtime);

@@ -6,6 +6,7 @@
 #include "support/allocations.hpp"
 #include "support/catch.hpp"
 #include "support/mpi_test.hpp"
+#include "support/run_number.hpp"
 #include "team/team_test.hpp"
 
 #include <lapwing/runtime.hpp>
@@ -16,7 +17,6 @@
 #include <new>
 #include <string>
 #include <sys/stat.h>
-#include <unistd.h>
 #include <vector>
 
 using namespace lapwing;
@@ -43,9 +43,7 @@ namespace fs = std::filesystem;
 class Directory {
 public:
     Directory() {
-        int process = static_cast<int>(getpid());
-        MPI_Bcast(&process, 1, MPI_INT, 0, MPI_COMM_WORLD);
-        path_ = fs::temp_directory_path() / ("lapwing-profile-test-" + std::to_string(process));
+        path_ = fs::temp_directory_path() / ("lapwing-profile-test-" + std::to_string(test::run_number()));
         if (test::world_rank() == 0) fs::create_directories(path_);
         test::world_barrier();
     }

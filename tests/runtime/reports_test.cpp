@@ -2,6 +2,7 @@
 #include "runtime/captured_stderr.hpp"
 #include "support/catch.hpp"
 #include "support/mpi_test.hpp"
+#include "support/run_number.hpp"
 #include "team/team_test.hpp"
 
 #include <lapwing/error.hpp>
@@ -17,8 +18,6 @@
 #include <optional>
 #include <string>
 #include <tuple>
-
-#include <unistd.h>
 
 using lapwing::Counter;
 using lapwing::Offset;
@@ -43,11 +42,7 @@ void use(Runtime& runtime) {
 }
 
 /// Where the job's ranks write: one name for all of them, and none of another job.
-std::string own_file() {
-    int number = static_cast<int>(getpid());
-    MPI_Bcast(&number, 1, MPI_INT, 0, MPI_COMM_WORLD);
-    return "lapwing-statistics-" + std::to_string(number) + ".json";
-}
+std::string own_file() { return "lapwing-statistics-" + std::to_string(test::run_number()) + ".json"; }
 
 void check_traffic(const Runtime& runtime, std::uint64_t puts, std::uint64_t gets, Counter put_counter,
                    Counter get_counter, lapwing::Path path) {

@@ -4,6 +4,7 @@
 #include "runtime/captured_stderr.hpp"
 #include "support/catch.hpp"
 #include "support/mpi_test.hpp"
+#include "support/run_number.hpp"
 #include "team/team_test.hpp"
 
 #include <lapwing/lapwing.hpp>
@@ -18,8 +19,6 @@
 #include <thread>
 #include <vector>
 
-#include <unistd.h>
-
 using namespace lapwing;
 using test::message_of;
 using test::says;
@@ -30,11 +29,7 @@ namespace {
 constexpr std::int64_t n = 400;
 constexpr int rounds = 3;
 
-std::string file_name(const std::string& word) {
-    int number = static_cast<int>(getpid());
-    MPI_Bcast(&number, 1, MPI_INT, 0, MPI_COMM_WORLD);
-    return "lapwing-" + word + "-" + std::to_string(number);
-}
+std::string file_name(const std::string& word) { return "lapwing-" + word + "-" + std::to_string(test::run_number()); }
 
 /// Written by rank 0, for all.
 void write(const std::string& file, const std::string& text) {

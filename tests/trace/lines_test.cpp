@@ -3,6 +3,7 @@
 #include "runtime/captured_stderr.hpp"
 #include "support/catch.hpp"
 #include "support/mpi_test.hpp"
+#include "support/run_number.hpp"
 #include "team/team_test.hpp"
 
 #include <lapwing/lapwing.hpp>
@@ -20,8 +21,6 @@
 #include <string>
 #include <utility>
 #include <vector>
-
-#include <unistd.h>
 
 using namespace lapwing;
 
@@ -59,9 +58,7 @@ std::string printed(const Settings& settings, const std::function<void(Runtime&)
 class Programs {
 public:
     explicit Programs(bool alone) {
-        int number = static_cast<int>(getpid());
-        MPI_Bcast(&number, 1, MPI_INT, 0, MPI_COMM_WORLD);
-        directory_ = std::filesystem::absolute("lapwing-programs-" + std::to_string(number));
+        directory_ = std::filesystem::absolute("lapwing-programs-" + std::to_string(test::run_number()));
         if (test::world_rank() != 0) return;
         std::filesystem::create_directory(directory_);
         setenv("PATH", (directory_.string() + (alone ? "" : ":" + path_)).c_str(), 1);
@@ -177,9 +174,7 @@ TEST_CASE("lines are ordered by bytes, and as few as wanted") {
 }
 
 TEST_CASE("lines are counted if rank 0 wants it, whatever the others have set, and beside a trace") {
-    int number = static_cast<int>(getpid());
-    MPI_Bcast(&number, 1, MPI_INT, 0, MPI_COMM_WORLD);
-    const std::string file = "lapwing-lines-" + std::to_string(number);
+    const std::string file = "lapwing-lines-" + std::to_string(test::run_number());
     Settings settings{{"LAPWING_TRACE", file}};
     settings.set("LAPWING_STATS", test::world_rank() == 0 ? "lines:bytes" : "");
     const std::string report = printed(settings);

@@ -3,6 +3,7 @@
 #include "runtime/otf2_writer.hpp"
 #include "support/catch.hpp"
 #include "support/mpi_test.hpp"
+#include "support/run_number.hpp"
 
 #include <lapwing/error.hpp>
 #include <lapwing/runtime.hpp>
@@ -12,7 +13,6 @@
 #include <string>
 
 #include <sys/resource.h>
-#include <unistd.h>
 
 using namespace lapwing;
 namespace runtime = lapwing::detail::runtime;
@@ -47,9 +47,8 @@ TEST_CASE("an archive that one rank cannot write is an error of all ranks, and n
     if (!runtime::has_otf2()) return;
     Runtime team{MPI_COMM_WORLD, Settings{}};
     for (const int failing : {0, 1}) {
-        int number = static_cast<int>(getpid());
-        MPI_Bcast(&number, 1, MPI_INT, 0, MPI_COMM_WORLD);
-        const std::string directory = "lapwing-archive-" + std::to_string(failing) + "-" + std::to_string(number);
+        const std::string directory =
+            "lapwing-archive-" + std::to_string(failing) + "-" + std::to_string(test::run_number());
         const auto writer = runtime::make_otf2_writer(team, directory);
         const trace::ToolEvent access{.affinity = trace::Affinity::far, .owner = 1 - team.rank().value, .bytes = 8};
         for (int k = 0; k < 100; ++k) {

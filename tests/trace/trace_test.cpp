@@ -4,6 +4,7 @@
 #include "runtime/captured_stderr.hpp"
 #include "support/catch.hpp"
 #include "support/mpi_test.hpp"
+#include "support/run_number.hpp"
 #include "team/team_test.hpp"
 
 #include <lapwing/lapwing.hpp>
@@ -21,8 +22,6 @@
 #include <thread>
 #include <vector>
 
-#include <unistd.h>
-
 using namespace lapwing;
 using namespace lapwing::detail::model;
 namespace trace = lapwing::detail::trace;
@@ -31,9 +30,7 @@ namespace {
 
 /// What a program leaves in its trace, read by rank 0; elsewhere empty.
 RecordedTrace traced(const std::function<void(Runtime&)>& program, std::string cache = "off") {
-    int number = static_cast<int>(getpid());
-    MPI_Bcast(&number, 1, MPI_INT, 0, MPI_COMM_WORLD);
-    const std::string file = "lapwing-trace-" + std::to_string(number);
+    const std::string file = "lapwing-trace-" + std::to_string(test::run_number());
     {
         Runtime runtime{MPI_COMM_WORLD, Settings{{"LAPWING_TRACE", file}, {"LAPWING_CACHE", cache}}};
         program(runtime);
