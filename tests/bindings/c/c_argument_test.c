@@ -1,10 +1,7 @@
 /* Arguments that are wrong, of the functions that the other tests call with right ones. */
-#include "check.h"
+#include "job.h"
 
 #include <stdint.h>
-
-static lapwing_runtime* runtime;
-static int rank, size;
 
 #define NULL_HANDLE(call) FAILS(LAPWING_ERR_USAGE, "is a null pointer", call)
 #define NULL_ARGUMENT(name, call) FAILS(LAPWING_ERR_USAGE, "'" name "' is a null pointer", call)
@@ -306,10 +303,7 @@ int main(void) {
     const int64_t length = 16;
     lapwing_array* a = NULL;
     lapwing_window* window = NULL;
-    OK(lapwing_runtime_create(MPI_COMM_WORLD, NULL, &runtime));
-    OK(lapwing_runtime_rank(runtime, &rank));
-    OK(lapwing_runtime_size(runtime, &size));
-    check_rank = rank;
+    start_job();
     OK(lapwing_array_create(runtime, LAPWING_INT64, 1, &length, NULL, NULL, &a));
     OK(lapwing_window_create(runtime, 64, NULL, &window));
     null_handles();

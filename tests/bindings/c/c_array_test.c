@@ -1,10 +1,7 @@
 /* Global arrays: elements, patches, lists, parts, collective calls. */
-#include "check.h"
+#include "job.h"
 
 #include <stdint.h>
-
-static lapwing_runtime* runtime;
-static int rank, size;
 
 static double value_at(int64_t i, int64_t j) { return (double)(100 * i + j); }
 
@@ -552,10 +549,7 @@ static void typed_and_left(void) {
 }
 
 int main(void) {
-    OK(lapwing_runtime_create(MPI_COMM_WORLD, NULL, &runtime));
-    OK(lapwing_runtime_rank(runtime, &rank));
-    OK(lapwing_runtime_size(runtime, &size));
-    check_rank = rank;
+    start_job();
     bad_arguments();
     distributions();
     resized();

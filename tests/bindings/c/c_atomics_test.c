@@ -1,10 +1,7 @@
 /* Atomics of 1 to 16 bytes, on windows and on elements of arrays: numbers, complex numbers, and bytes. */
-#include "check.h"
+#include "job.h"
 
 #include <stdint.h>
-
-static lapwing_runtime* runtime;
-static int rank, size;
 
 enum { RELAXED = LAPWING_ORDER_RELAXED };
 
@@ -195,10 +192,7 @@ int main(void) {
     const uint64_t sizes[5] = {1, 2, 4, 8, 16};
     lapwing_window* window = NULL;
     int k;
-    OK(lapwing_runtime_create(MPI_COMM_WORLD, NULL, &runtime));
-    OK(lapwing_runtime_rank(runtime, &rank));
-    OK(lapwing_runtime_size(runtime, &size));
-    check_rank = rank;
+    start_job();
     OK(lapwing_window_create(runtime, 64, NULL, &window));
     test_int8(window);
     test_int16(window);

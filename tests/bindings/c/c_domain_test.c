@@ -1,11 +1,8 @@
 /* Arrays whose indices have strides, over parts of an index space that is distributed once, and on some of the ranks.
  */
-#include "check.h"
+#include "job.h"
 
 #include <stdint.h>
-
-static lapwing_runtime* runtime;
-static int rank, size;
 
 static double value_of(int64_t i, int64_t j) { return (double)(1000 * i + j); }
 
@@ -331,10 +328,7 @@ static void test_on_wrong_ranks(void) {
 }
 
 int main(void) {
-    OK(lapwing_runtime_create(MPI_COMM_WORLD, NULL, &runtime));
-    OK(lapwing_runtime_rank(runtime, &rank));
-    OK(lapwing_runtime_size(runtime, &size));
-    check_rank = rank;
+    start_job();
     test_strided(LAPWING_BLOCK);
     test_strided(LAPWING_BLOCK_CYCLIC);
     test_strided_errors();

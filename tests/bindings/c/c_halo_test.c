@@ -1,5 +1,5 @@
 /* Halos. */
-#include "check.h"
+#include "job.h"
 
 #include <stdint.h>
 
@@ -10,7 +10,6 @@ int main(void) {
     const int periodic[2] = {1, 0};
     lapwing_array_options options = lapwing_array_options_default();
     lapwing_distribution cyclic;
-    lapwing_runtime* runtime = NULL;
     lapwing_array *a = NULL, *c = NULL;
     lapwing_halo *halo = NULL, *copy;
     lapwing_completion* completion = NULL;
@@ -18,12 +17,9 @@ int main(void) {
     int64_t strides[2], i, j;
     double* memory = NULL;
     double x = 0;
-    int rank, size, turn;
+    int turn;
     uint64_t domains = 0;
-    OK(lapwing_runtime_create(MPI_COMM_WORLD, NULL, &runtime));
-    OK(lapwing_runtime_rank(runtime, &rank));
-    OK(lapwing_runtime_size(runtime, &size));
-    check_rank = rank;
+    start_job();
     options.lower = lower;
     memset(&cyclic, 0, sizeof cyclic);
     cyclic.kind = LAPWING_CYCLIC;

@@ -1,10 +1,7 @@
 /* The inline functions for elements: of each type and number of dimensions, near and far. */
-#include "check.h"
+#include "job.h"
 
 #include <stdint.h>
-
-static lapwing_runtime* runtime;
-static int rank, size;
 
 static const int64_t lower[3] = {-2, 1, 5};
 static const int64_t extents[3] = {6, 5, 4};
@@ -132,10 +129,7 @@ int main(void) {
     const int64_t four_extents[4] = {2, 2, 2, 2};
     lapwing_array *other, *four = NULL;
     int k, t;
-    OK(lapwing_runtime_create(MPI_COMM_WORLD, NULL, &runtime));
-    OK(lapwing_runtime_rank(runtime, &rank));
-    OK(lapwing_runtime_size(runtime, &size));
-    check_rank = rank;
+    start_job();
     for (t = 0; t < TYPES; ++t) {
         for (k = 0; k < 3; ++k) tests[t].test(kinds[k]);
         other = make(tests[t].other, 2, LAPWING_BLOCK);

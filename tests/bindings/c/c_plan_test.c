@@ -1,5 +1,5 @@
 /* Plans, productions, and recordings. */
-#include "check.h"
+#include "job.h"
 
 #include <stdint.h>
 
@@ -17,7 +17,6 @@ static int refuse(void* context, uint64_t first, void* memory, uint64_t bytes) {
 }
 
 int main(void) {
-    lapwing_runtime* runtime = NULL;
     lapwing_window* window = NULL;
     lapwing_layout *there = NULL, *here = NULL, *shorter = NULL;
     lapwing_plan *put = NULL, *get = NULL, *copy;
@@ -26,14 +25,11 @@ int main(void) {
     lapwing_completion* completion = NULL;
     lapwing_plan_options options;
     double buffer[64], back[64], base;
-    int rank, size, next, strategy = -1, k;
+    int next, strategy = -1, k;
     uint64_t bytes = 0, puts = 0, plans = 0, blocks = 0;
     double seconds = -1;
     const char* text = NULL;
-    OK(lapwing_runtime_create(MPI_COMM_WORLD, NULL, &runtime));
-    OK(lapwing_runtime_rank(runtime, &rank));
-    OK(lapwing_runtime_size(runtime, &size));
-    check_rank = rank;
+    start_job();
     next = (rank + 1) % size;
     OK(lapwing_window_create(runtime, 4096, NULL, &window));
     OK(lapwing_layout_create_strided(32, 8, 16, 0, &there));

@@ -1,10 +1,8 @@
 /* Prefetch by patterns and of windows, and orders of ranks for a redistribution. */
-#include "check.h"
+#include "job.h"
 
 #include <stdint.h>
 
-static lapwing_runtime* runtime;
-static int rank, size;
 static int64_t room; /* for a halo, in the arrays that are made */
 
 enum { rows = 12, columns = 10 };
@@ -390,10 +388,7 @@ int main(void) {
                                         {.kind = LAPWING_PATTERN_ALL},
                                         {.kind = LAPWING_PATTERN_DOMAINS, .count = 2, .domains = domains}};
     size_t k;
-    OK(lapwing_runtime_create(MPI_COMM_WORLD, NULL, &runtime));
-    OK(lapwing_runtime_rank(runtime, &rank));
-    OK(lapwing_runtime_size(runtime, &size));
-    check_rank = rank;
+    start_job();
     for (k = 0; k < sizeof patterns / sizeof *patterns; ++k) {
         test_manual(LAPWING_BLOCK, &patterns[k], k % 2 == 0 ? LAPWING_STORE_BY_INDEX : LAPWING_STORE_BY_OWNER);
         if (k % 3 == 0) test_manual(LAPWING_CYCLIC, &patterns[k], LAPWING_STORE_BY_INDEX);

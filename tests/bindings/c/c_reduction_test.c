@@ -1,13 +1,10 @@
 /* Reductions along one dimension, by operations and by functions, under every distribution. */
-#include "check.h"
+#include "job.h"
 
 #include <math.h>
 #include <stdint.h>
 
 enum { rows = 11, columns = 6 };
-
-static lapwing_runtime* runtime;
-static int rank, size;
 
 /* Columns are dealt to the ranks from the last to the first. */
 static void locate(void* context, const lapwing_shape* shape, const int64_t* index, lapwing_place* place) {
@@ -332,10 +329,7 @@ static void left(void) {
 }
 
 int main(void) {
-    OK(lapwing_runtime_create(MPI_COMM_WORLD, NULL, &runtime));
-    OK(lapwing_runtime_rank(runtime, &rank));
-    OK(lapwing_runtime_size(runtime, &size));
-    check_rank = rank;
+    start_job();
     distributions();
     kept();
     complex_and_three_dimensions();

@@ -1,11 +1,8 @@
 /* Slices, assignments, and checkpoints. */
-#include "check.h"
+#include "job.h"
 
 #include <stdint.h>
 #include <unistd.h>
-
-static lapwing_runtime* runtime;
-static int rank, size;
 
 static lapwing_array* make(lapwing_type type, int64_t n, int64_t m, int kind, const int64_t* lower) {
     const int64_t extents[2] = {n, m};
@@ -355,10 +352,7 @@ static void checkpoints(const char* program) {
 }
 
 int main(int argc, char** argv) {
-    OK(lapwing_runtime_create(MPI_COMM_WORLD, NULL, &runtime));
-    OK(lapwing_runtime_rank(runtime, &rank));
-    OK(lapwing_runtime_size(runtime, &size));
-    check_rank = rank;
+    start_job();
     shapes();
     assignments();
     computed();

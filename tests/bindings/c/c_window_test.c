@@ -1,10 +1,9 @@
 /* Windows, layouts, atomics, notifications, and locks. */
-#include "check.h"
+#include "job.h"
 
 #include <stdint.h>
 
-static lapwing_runtime* runtime;
-static int rank, size, next, previous;
+static int next, previous;
 
 static void layouts(void) {
     lapwing_layout *a, *b, *c;
@@ -439,10 +438,7 @@ static void left(void) {
 int main(void) {
     lapwing_window* window = NULL;
     lapwing_window* copy;
-    OK(lapwing_runtime_create(MPI_COMM_WORLD, NULL, &runtime));
-    OK(lapwing_runtime_rank(runtime, &rank));
-    OK(lapwing_runtime_size(runtime, &size));
-    check_rank = rank;
+    start_job();
     next = (rank + 1) % size;
     previous = (rank + size - 1) % size;
     layouts();
