@@ -198,7 +198,7 @@ std::string ArrayBase::start_of_text(const char* call) const {
 }
 
 void ArrayBase::throw_closed(const char* call) const {
-    const std::string remedy = "the array is closed, moved from or was never made; make a new one";
+    const std::string remedy = "the array was closed, moved from or never made; make a new one";
     if (who_.empty()) throw UsageError{fmt::format("GlobalArray{}: {}", call, remedy)};
     throw UsageError{fmt::format("{}: {}", start_of_text(call), remedy)};
 }
@@ -282,8 +282,9 @@ void ArrayBase::throw_not_replicated() const {
 }
 
 void ArrayBase::throw_empty(const char* call) const {
-    throw UsageError{fmt::format(
-        "{}: the array has no elements, and so no smallest and no largest; ask for size() first", start_of_text(call))};
+    throw UsageError{
+        fmt::format("{}: the array has no elements, so neither a smallest nor a largest one; ask for size() first",
+                    start_of_text(call))};
 }
 
 void ArrayBase::throw_nothing_compares(const char* call) const {

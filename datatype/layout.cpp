@@ -27,7 +27,8 @@ constexpr std::uint64_t largest = std::numeric_limits<std::int64_t>::max();
 }
 
 [[noreturn]] void throw_offset() {
-    throw RangeError{"Layout: an offset leaves 64 bits; offsets are from the base of the transfer, in bytes"};
+    throw RangeError{
+        "Layout: an offset does not fit into 64 bits; offsets are from the base of the transfer, in bytes"};
 }
 
 void check_bytes(std::uint64_t count, std::uint64_t bytes) {

@@ -113,14 +113,16 @@ std::int64_t extent_of(MPI_Datatype type) {
 std::int64_t times(std::int64_t a, std::int64_t b) {
     std::int64_t product = 0;
     if (__builtin_mul_overflow(a, b, &product))
-        throw RangeError{fmt::format("Layout::from_mpi: the displacement {} times {} bytes leaves 64 bits", a, b)};
+        throw RangeError{
+            fmt::format("Layout::from_mpi: the displacement {} times {} bytes does not fit into 64 bits", a, b)};
     return product;
 }
 
 std::int64_t plus(std::int64_t a, std::int64_t b) {
     std::int64_t sum = 0;
     if (__builtin_add_overflow(a, b, &sum))
-        throw RangeError{fmt::format("Layout::from_mpi: the displacement {} plus {} bytes leaves 64 bits", a, b)};
+        throw RangeError{
+            fmt::format("Layout::from_mpi: the displacement {} plus {} bytes does not fit into 64 bits", a, b)};
     return sum;
 }
 

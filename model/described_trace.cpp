@@ -266,9 +266,10 @@ void ComputationTimes::check(const RecordedTrace& trace) const {
                 const auto& files = files_[static_cast<std::size_t>(rank.rank)];
                 const auto same = files.find(of.path);
                 if (same == files.end() || same->second != std::pair{of.bytes, of.changed})
-                    throw UsageError{fmt::format("{} is of another program, or of another build of it, than the trace, "
-                                                 "which has {}; record both with the same",
-                                                 file_, of.path)};
+                    throw UsageError{
+                        fmt::format("{} belongs to another program, or another build of it, than the trace, "
+                                    "which has {}; record both with the same",
+                                    file_, of.path)};
             }
 }
 

@@ -54,7 +54,7 @@ detail::prefetching::EntryBuffer& Prefetch::buffer(const char* call, const Prefe
     detail::prefetching::EntryBuffer& copies = buffer(call);
     if (slice.set_ != set_) [[unlikely]]
         throw UsageError{
-            fmt::format("{}: the slice is of another Prefetch, or evict() has freed its copy; request() it again",
+            fmt::format("{}: the slice belongs to another Prefetch, or evict() has freed its copy; request() it again",
                         copies.window().who(fmt::format("Prefetch::{}", call).c_str()))};
     return copies;
 }

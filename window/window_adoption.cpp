@@ -173,7 +173,7 @@ void check_other_adopters(const std::string& where, MPI_Win window, bool locked,
 void check_transparent(const std::string& where, const team::TeamState& state) {
     if (!HostCall::seen())
         throw UsageError{
-            where + ": CacheMode::transparent follows the program's own MPI_Win_ calls, which nobody tells Lapwing of; "
+            where + ": CacheMode::transparent follows the program's own MPI_Win_ calls, of which nobody tells Lapwing; "
                     "link the program to lapwing::transparent, or choose CacheMode::epoch and call fence()"};
     if (state.paths().progress == ProgressMode::caller && state.size() > 1)
         throw UsageError{

@@ -288,8 +288,8 @@ std::string extents_text(const Header& header) {
 /// What is wrong with a header; empty if nothing is.
 std::string wrong_with(const Header& header, std::uint64_t file_bytes, ElementKind kind, std::uint64_t element_bytes,
                        std::size_t dimensions) {
-    if (header.magic != Header{}.magic) return "it is no checkpoint of Lapwing's";
-    if (header.byte_order != byte_order) return "it was written on a machine with another order of bytes";
+    if (header.magic != Header{}.magic) return "it is not a checkpoint of Lapwing's";
+    if (header.byte_order != byte_order) return "it was written on a machine with another byte order";
     if (header.version != version)
         return fmt::format("it has version {} of the format, and this library reads version {}", header.version,
                            version);
@@ -317,7 +317,7 @@ Header read_header(Team& team, SharedFile& file, const std::string& path, Elemen
         try {
             const std::uint64_t size = file.size();
             if (size < header_bytes) {
-                wrong = fmt::format("it has {} bytes, and is no checkpoint of Lapwing's", size);
+                wrong = fmt::format("it has {} bytes, and is not a checkpoint of Lapwing's", size);
             } else {
                 file.read(0, std::as_writable_bytes(std::span{&header, 1}));
                 wrong = wrong_with(header, size, kind, element_bytes, dimensions);
@@ -424,7 +424,7 @@ void require_file_name(const Team& team, const std::string& path) {
         throw FileError{fmt::format("{}: \"{}\" is a directory, or names no file; pass the name of a file in it",
                                     team.who(), path)};
     if (exists && !S_ISREG(status.st_mode))
-        throw FileError{fmt::format("{}: {} is no regular file; pass the name of one", team.who(), path)};
+        throw FileError{fmt::format("{}: {} is not a regular file; pass the name of one", team.who(), path)};
 }
 
 /// Collective. The text of rank 0.
@@ -593,7 +593,7 @@ void load(const SliceBase& slice, ElementKind kind, const std::string& path, con
             for_blocks(plan, share, bytes, [&](std::uint64_t k, std::span<std::byte> block) {
                 if (checksums[k] != XXH3_64bits(block.data(), block.size()))
                     throw FileError{
-                        fmt::format("{}: {}: the elements from number {} on are damaged: their checksum is another",
+                        fmt::format("{}: {}: the elements from number {} on are damaged: their checksum differs",
                                     team.who(), path, share.first_element + k * plan.block_elements)};
             });
             move_elements(transport::Direction::put, *array, shape, share.first_element,

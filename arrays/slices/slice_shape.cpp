@@ -98,7 +98,7 @@ std::shared_ptr<const ArrayGeometry> open_array(const SliceBase& slice, const ch
 
 SliceBase::SliceBase(const std::shared_ptr<const ArrayGeometry>& array) : array_{array} {
     if (array == nullptr)
-        throw UsageError{"GlobalArray(…): the array is closed, moved from or was never made; make a new one"};
+        throw UsageError{"GlobalArray(…): the array was closed, moved from or never made; make a new one"};
     shape_.count = array->dimensions;
     for (std::size_t d = 0; d < array->dimensions; ++d) shape_.dimensions[d] = {d, Range{0, array->extents[d]}};
 }
@@ -143,7 +143,7 @@ void SliceBase::permute(std::span<const std::size_t> order) {
     std::array<bool, max_dimensions> seen{};
     for (std::size_t d = 0; d < order.size(); ++d) {
         if (order[d] >= shape_.count || std::exchange(seen[order[d]], true))
-            throw RangeError{fmt::format("ArraySlice::permuted({}): each of the dimensions [0, {}) must come once",
+            throw RangeError{fmt::format("ArraySlice::permuted({}): each of the dimensions [0, {}) must occur once",
                                          fmt::join(order, ", "), shape_.count)};
         result.dimensions[d] = shape_.dimensions[order[d]];
     }

@@ -88,7 +88,7 @@ std::string text_of(lapwing_type type) {
 void require_type(lapwing_type type) {
     if (is_type(type)) return;
     throw RangeError{fmt::format(
-        "{:#x} is no type; pass LAPWING_INT8 to LAPWING_DOUBLE_COMPLEX, LAPWING_BYTES(n) with n from 1 to {}, or "
+        "{:#x} is not a type; pass LAPWING_INT8 to LAPWING_DOUBLE_COMPLEX, LAPWING_BYTES(n) with n from 1 to {}, or "
         "what lapwing_type_from_mpi() gives",
         type, largest_element)};
 }

@@ -93,7 +93,7 @@ class GlobalArrayPrinter:
             return "closed array"
         extents = " x ".join(str(one) for one in index_numbers(self.state["extents"]["values_"]))
         if self.box.empty():
-            return f"{array_name(self.value)} of {extents}, whose own part is no block"
+            return f"{array_name(self.value)} of {extents}, whose own part is not a block"
         return f"{array_name(self.value)} of {extents}, own part {self.box.text()}"
 
     def children(self):

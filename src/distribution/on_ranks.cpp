@@ -22,7 +22,7 @@ ChosenRanks::ChosenRanks(std::span<const Rank> ranks, int team_ranks) : ranks_(r
     std::ranges::sort(processes_);
     const auto twice = std::ranges::adjacent_find(processes_, {}, &std::pair<int, int>::first);
     if (twice != processes_.end())
-        throw RangeError{fmt::format("OnRanks: rank {} comes twice; name each rank once", twice->first)};
+        throw RangeError{fmt::format("OnRanks: rank {} is named twice; name each rank once", twice->first)};
 }
 
 Rank ChosenRanks::process(Rank rank) const noexcept {

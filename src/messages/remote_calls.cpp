@@ -44,7 +44,7 @@ bool RemoteCalls::run(const std::unordered_map<HandlerNumber, Handler>& handlers
         return true;
     }
     const std::uint64_t failures = endpoint_.failures();
-    std::string what = "an exception that is no std::exception";
+    std::string what = "an exception other than std::exception";
     try {
         return call(found->second);
     } catch (const std::exception& error) {

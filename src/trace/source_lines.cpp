@@ -106,7 +106,7 @@ void SourceLines::look_up(const std::string& file, const std::vector<std::uint64
 }
 
 void SourceLines::note_missing() {
-    const std::string note = "addr2line is not there, so that lines are not known; install binutils";
+    const std::string note = "addr2line was not found, so source lines are unknown; install binutils";
     if (std::ranges::find(notes_, note) == notes_.end()) notes_.push_back(note);
 }
 

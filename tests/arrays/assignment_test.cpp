@@ -313,7 +313,7 @@ TEST_CASE("assignments of what does not fit say why") {
     CHECK_THROWS_WITH(a(Range{0, 4}, all)(5, all), Catch::Contains("leaves [0, 4)"));
     CHECK_THROWS_WITH(a.slice() = b.slice(),
                       Catch::Contains("extents (10, 20) and (20, 10)") && Catch::Contains("GlobalArray(\"a\")"));
-    CHECK_THROWS_WITH(a.slice().permuted({0, 0}), Catch::Contains("must come once"));
+    CHECK_THROWS_WITH(a.slice().permuted({0, 0}), Catch::Contains("must occur once"));
     double few[3];
     CHECK_THROWS_WITH(a(0, all).get(few), Catch::Contains("3 elements, the slice 20"));
     CHECK_THROWS_AS((Triplet{Range{0, 4}}.by(0)), RangeError);

@@ -200,9 +200,9 @@ TEST_CASE("files that are not what they should be are refused, and the array sta
     };
     CHECK_THAT(message(), test::says({file.path(), "cannot open"}));
     file.change([&] { std::ofstream{file.path()} << "hello"; });
-    CHECK_THAT(message(), test::says({file.path(), "no checkpoint"}));
+    CHECK_THAT(message(), test::says({file.path(), "not a checkpoint"}));
     file.change([&] { std::ofstream{file.path()} << std::string(10'000, 'x'); });
-    CHECK_THAT(message(), test::says({"no checkpoint"}));
+    CHECK_THAT(message(), test::says({"not a checkpoint"}));
     array.save(file.path());
     array.fill(8);
     file.change([&] { std::filesystem::resize_file(file.path(), 300 * 500 * 8); });

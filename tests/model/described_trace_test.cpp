@@ -139,7 +139,7 @@ TEST_CASE("with a run on private memory, the time of all of the run is predicted
 
     SECTION("of another build") {
         on_private.of_ranks.front().files[1].changed = 8;
-        CHECK_THROWS_WITH(predicted(), Contains("private.trace is of another program") && Contains("/program"));
+        CHECK_THROWS_WITH(predicted(), Contains("private.trace belongs to another program") && Contains("/program"));
     }
     SECTION("with another number of ranks") {
         on_private.of_ranks.push_back(on_private.of_ranks.front());

@@ -148,7 +148,7 @@ TEST_CASE("lines are looked up when the other ranks have closed, and what is mis
     }
     const Programs none{true};
     const std::string report = printed(Settings{{"LAPWING_STATS", "lines"}});
-    if (test::world_rank() == 0) CHECK(report.find("note: addr2line is not there") != std::string::npos);
+    if (test::world_rank() == 0) CHECK(report.find("note: addr2line was not found") != std::string::npos);
 }
 
 TEST_CASE("UPC's objects are named as such") {

@@ -17,7 +17,7 @@ _PATHS = ("self", "direct", "rma", "service")
 def operation_of(operation, dtype):
     """The number of an atomic's operation; for C a bool is an integer of 1 byte."""
     if dtype.kind == "b" and operation in ("add", "min", "max"):
-        raise TypeError(f'lapwing: "{operation}" is no atomic for bool; there are "and", "or", "xor", "replace" and "read"')
+        raise TypeError(f'lapwing: "{operation}" is not an atomic for bool; there are "and", "or", "xor", "replace" and "read"')
     return OPERATIONS[operation]
 
 

@@ -296,7 +296,7 @@ static void test_on_wrong_ranks(void) {
     FAILS(LAPWING_ERR_USAGE, "'distribution.ranks'",
           lapwing_array_create(runtime, LAPWING_INT32, 2, extents, &some, NULL, &array));
     some.ranks = ranks;
-    FAILS(LAPWING_ERR_RANGE, "rank 0 comes twice",
+    FAILS(LAPWING_ERR_RANGE, "rank 0 is named twice",
           lapwing_array_create(runtime, LAPWING_INT32, 2, extents, &some, NULL, &array));
     ranks[1] = size;
     FAILS(LAPWING_ERR_RANGE, "is outside [0, ",

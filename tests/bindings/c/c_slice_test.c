@@ -61,7 +61,7 @@ static void shapes(void) {
     OK(lapwing_slice_get(t, buffer, NULL));
     CHECK(buffer[0] == 600 && buffer[1] == 400 && buffer[3] == 601);
     OK(lapwing_slice_free(&t));
-    FAILS(LAPWING_ERR_RANGE, "must come once", lapwing_slice_permute(s, twice, &t));
+    FAILS(LAPWING_ERR_RANGE, "must occur once", lapwing_slice_permute(s, twice, &t));
     FAILS(LAPWING_ERR_USAGE, "no dimensions", lapwing_slice_cut(s, none, &t));
     OK(lapwing_slice_cut(s, row, &t));
     OK(lapwing_slice_shape(t, &dimensions, extents));

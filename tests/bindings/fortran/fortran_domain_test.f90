@@ -152,7 +152,7 @@ contains
         call a%create(runtime, LAPWING_REAL64, [4], ranks=[ranks], stat=stat, errmsg=errmsg)
         call fails(stat, LAPWING_ERR_RANGE, errmsg, 'is outside [0, ')
         call a%create(runtime, LAPWING_REAL64, [4], ranks=[0, 0], stat=stat, errmsg=errmsg)
-        call fails(stat, LAPWING_ERR_RANGE, errmsg, 'rank 0 comes twice')
+        call fails(stat, LAPWING_ERR_RANGE, errmsg, 'rank 0 is named twice')
         call a%create(runtime, LAPWING_REAL64, [4], distribution=LAPWING_REPLICATED, ranks=[0], stat=stat, errmsg=errmsg)
         call fails(stat, LAPWING_ERR_USAGE, errmsg, 'replicated')
         call a%create(runtime, LAPWING_REAL64, [4], distribution=LAPWING_ON_RANKS, stat=stat, errmsg=errmsg)
