@@ -7,6 +7,7 @@
   runner.py refuse --upcc FILE -- CASES.txt    each program must be refused, with the message it names
   runner.py faults --upcc FILE --upcrun FILE [--threads 2] [option…] -- SOURCE
                                                with each argument of a line "case N: … /* TEXT */" it must fail there, with that message
+  runner.py names --upcc FILE --upcrun FILE    a program in C that declares UPC's functions itself must be linked, and run
   runner.py collection --upcc FILE --upcrun FILE [--threads 1,4] [--path PATH] [--option=-O2] [--only NAME] -- PROGRAMS.txt…
                                                many programs in one file: each must compile, and end with 0
 
@@ -125,6 +126,30 @@ def faults(arguments):
     return int(failures > 0 or not cases)
 
 
+def names(arguments):
+    """As configure scripts look for them: `char upc_alloc(void);`."""
+    headers = ["upc.h", "upc_collective.h", "upc_atomic.h", "upc_castable.h", "upc_nb.h", "upc_tick.h", "upc_io.h"]
+    upcc = str(Path(arguments.upcc).resolve())
+    with tempfile.TemporaryDirectory() as directory:
+        (Path(directory) / "headers.upc").write_text("".join(f"#include <{header}>\n" for header in headers))
+        text = subprocess.run([upcc, "-E", "headers.upc"], capture_output=True, text=True, cwd=directory).stdout
+        found = set(re.findall(r"\b(upc_\w+)\([^;{}]*\)\s*__asm__", text)) - {"upc_all_sort"}  # not of the specification
+        declared = "".join(f"char {name}(void);\n" for name in sorted(found - {"upc_ticks_now"}))
+        addresses = ", ".join(f"{name}" for name in sorted(found - {"upc_ticks_now"}))
+        (Path(directory) / "program.c").write_text(
+            f"{declared}unsigned long upc_ticks_now(void);\nchar (*volatile all[])(void) = {{{addresses}}};\n"
+            "int main(void) {\n    for (int k = 0; k < sizeof all / sizeof *all; k++) if (!all[k]) return 1;\n"
+            "    unsigned long before = upc_ticks_now();\n    return before == 0 || upc_ticks_now() < before;\n}\n")
+        built = subprocess.run([upcc, "-w", "program.c", "-o", "program"], capture_output=True, text=True, cwd=directory)
+        if len(found) < 90 or built.returncode != 0:
+            print(f"{len(found)} names\n{built.stdout}{built.stderr}")
+            return 1
+        command = [arguments.upcrun, "-n", "1", "--crowded", "--timeout", str(arguments.timeout), str(Path(directory) / "program")]
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    print(f"{len(found)} names, exit code {done.returncode}\n{done.stdout}{done.stderr}")
+    return done.returncode
+
+
 def programs_of(text):
     """Programs are separated by lines "=== name [option…]"; "--- file" begins another file of the same program."""
     for program in re.split(r"^=== ", text, flags=re.MULTILINE)[1:]:
@@ -171,7 +196,7 @@ def collection(arguments):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("action", choices=["run", "same", "refuse", "faults", "collection"])
+    parser.add_argument("action", choices=["run", "same", "refuse", "faults", "names", "collection"])
     parser.add_argument("--upcc", help="the compiler, but for `same`")
     parser.add_argument("--upcrun")
     parser.add_argument("--threads", default="1,2,3")
@@ -186,7 +211,7 @@ def main():
     split = sys.argv.index("--") if "--" in sys.argv else len(sys.argv)
     arguments = parser.parse_args(sys.argv[1:split])
     arguments.rest = sys.argv[split + 1:]
-    return {"run": run_programs, "same": same, "refuse": refuse, "faults": faults, "collection": collection}[arguments.action](arguments)
+    return {"run": run_programs, "same": same, "refuse": refuse, "faults": faults, "names": names, "collection": collection}[arguments.action](arguments)
 
 
 if __name__ == "__main__":
