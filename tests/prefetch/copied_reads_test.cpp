@@ -31,8 +31,7 @@ public:
         set(1);
     }
     void set(std::int64_t factor) {
-        array.for_each_local(
-            [&](const Index<2>& index, std::int64_t& element) { element = factor * position(index); });
+        array.for_each_local([&](const Index<2>& index, std::int64_t& element) { element = factor * position(index); });
         array.barrier();
     }
     /// What loops along the next rank's rows read wrongly, if elements have the factor `copied` where there is a copy,
