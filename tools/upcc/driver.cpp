@@ -326,6 +326,7 @@ bool Driver::linker_is_told(std::string_view option) const {
 bool Driver::uses_upc(const Input& input, const std::string& preprocessed) {
     if (is_upc(contents(preprocessed))) return true;
     if (options_.threads == 0) return false;
+    if (chooses_by_threads(contents(input.name))) return true;
     // With -T, THREADS is a number in the preprocessed text.
     const std::string other = (directory_ / "any_threads.i").string();
     const int threads = std::exchange(options_.threads, 0);

@@ -122,5 +122,8 @@ class TokenList;
 
 /// Whether it is UPC: uses a keyword or a header of UPC.
 [[nodiscard]] bool is_upc(std::string_view preprocessed);
+/// Whether a source, before it is preprocessed, chooses by THREADS, which UPC lets it do where that is a constant, and
+/// has no macro of this name.
+[[nodiscard]] bool chooses_by_threads(std::string_view source);
 
 } // namespace upcc

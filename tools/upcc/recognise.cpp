@@ -124,9 +124,9 @@ std::vector<std::string> library_names_taken(std::string_view preprocessed) {
         if (tokens.is_sign(k, '}')) --braces;
         const std::string_view text = tokens.word(k);
         if (!tokens.is_name(k) || !functions.contains(text)) continue;
-        const std::size_t behind = tokens.next(k);
-        const bool call = tokens.is_sign(behind, '(');
-        if (braces == 0 && call && !tokens[k].system && tokens.is_sign(tokens.next(tokens.closing(behind)), '{'))
+        const std::size_t after = tokens.next(k);
+        const bool call = tokens.is_sign(after, '(');
+        if (braces == 0 && call && !tokens[k].system && tokens.is_sign(tokens.next(tokens.closing(after)), '{'))
             defined.insert(text);
         if (tokens[k].system || call) called.insert(text);
         else used.insert(text);
@@ -231,13 +231,13 @@ private:
         static const std::set<std::string_view> tags{"struct", "union", "enum", "goto"};
         const std::size_t before = k == 0 ? tokens_.size() : tokens_.previous(k), next = tokens_.next(k);
         const bool bracket = tokens_.is_sign(next, '[');
-        const std::size_t behind = bracket ? tokens_.next(tokens_.closing(next)) : next;
-        certain_ = certain_ || (tokens_.is_name(behind) && is_type(tokens_.word(behind)));
+        const std::size_t after = bracket ? tokens_.next(tokens_.closing(next)) : next;
+        certain_ = certain_ || (tokens_.is_name(after) && is_type(tokens_.word(after)));
         const bool tag = before < tokens_.size() && tags.contains(tokens_.word(before));
         names_ = names_ || tag || is_one_of(next, ";,=)");
         // `shared word x`, `int shared *p`: also of types with names of their own.
-        const bool of_type = before < tokens_.size() && is_type(tokens_.word(before)) && tokens_.is_sign(behind, '*');
-        qualifies_ = qualifies_ || tokens_.is_name(behind) || of_type;
+        const bool of_type = before < tokens_.size() && is_type(tokens_.word(before)) && tokens_.is_sign(after, '*');
+        qualifies_ = qualifies_ || tokens_.is_name(after) || of_type;
     }
     /// Whether the name before a `*` is a type, in a declaration.
     [[nodiscard]] bool declares_pointer(std::size_t type) const {
@@ -299,6 +299,23 @@ bool is_upc(std::string_view preprocessed) {
             return true;
     }
     return keywords.certain() || keywords.likely();
+}
+
+bool chooses_by_threads(std::string_view source) {
+    static const std::set<std::string_view> conditions{"if", "ifdef", "ifndef", "elif"};
+    bool chooses = false;
+    for (std::size_t begin = 0; begin < source.size();) {
+        const std::size_t end = std::min(source.find('\n', begin), source.size());
+        const std::string_view line = source.substr(begin, end - begin);
+        begin = end + 1;
+        const std::size_t sign = line.find_first_not_of(" \t");
+        if (sign == line.npos || line[sign] != '#') continue;
+        const TokenList words{line.substr(sign + 1)};
+        if (words.word(0) == "define" && words.word(1) == "THREADS") return false;
+        for (std::size_t k = 1; conditions.contains(words.word(0)) && k < words.size(); ++k)
+            chooses = chooses || words.word(k) == "THREADS";
+    }
+    return chooses;
 }
 
 std::uint64_t prime_for_threads(std::string_view preprocessed) {
