@@ -156,11 +156,8 @@ public:
             Phase start = of_value(choice->getCond(), phase);
             if (!may_synchronise(choice, sources_)) return start;
             if (first_iteration_) start = Phase::unknown; // it may be taken in later ones only
-            const bool first = first_iteration_;
-            const Phase taken = phase_after(choice->getThen(), start);
-            first_iteration_ = first;
-            const Phase other = phase_after(choice->getElse(), start);
-            first_iteration_ = first;
+            const Phase taken = phase_within(choice->getThen(), start, first_iteration_);
+            const Phase other = phase_within(choice->getElse(), start, first_iteration_);
             return taken == other ? taken : Phase::unknown;
         }
         if (const StringRef name = barrier_name(statement); !name.empty()) return at(statement, name, phase);
@@ -176,10 +173,8 @@ public:
             return phase_after(label->getSubStmt(), Phase::unknown);
         if (const Stmt* const body = body_of(statement)) {
             // What it does the first time, unless an outer loop may come here in later iterations only.
-            const bool first = std::exchange(first_iteration_, true);
-            const bool runs = !first && !isa<SwitchStmt>(statement) && !synchronises_before(statement);
-            static_cast<void>(phase_after(body, runs ? phase : Phase::unknown));
-            first_iteration_ = first;
+            const bool runs = !first_iteration_ && !isa<SwitchStmt>(statement) && !synchronises_before(statement);
+            static_cast<void>(phase_within(body, runs ? phase : Phase::unknown, true));
             return may_synchronise(statement, sources_) ? Phase::unknown : phase;
         }
         return of_value(statement, phase);
@@ -190,6 +185,13 @@ public:
     }
 
 private:
+    /// After a branch or a body; what is known of the iteration there ends with it.
+    [[nodiscard]] Phase phase_within(const Stmt* statement, Phase phase, bool first_iteration) {
+        const bool outer = std::exchange(first_iteration_, first_iteration);
+        const Phase after = phase_after(statement, phase);
+        first_iteration_ = outer;
+        return after;
+    }
     [[nodiscard]] Phase at(const Stmt* statement, StringRef name, Phase phase) {
         if (name != "fence") first_iteration_ = false;
         if (name == "notify") {
