@@ -176,7 +176,7 @@ namespace {
 
 [[nodiscard]] bool is_pointer(const Expr* expression) {
     const QualType type = expression->IgnoreParenImpCasts()->getType();
-    return type->isPointerType() || type->isArrayType();
+    return type->isPointerType() || type->isArrayType() || type->isFunctionType();
 }
 [[nodiscard]] bool to_shared(const Expr* expression) {
     const QualType type = expression->IgnoreParenImpCasts()->getType();

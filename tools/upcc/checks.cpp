@@ -2,6 +2,10 @@
 
 #include "forall.hpp"
 
+#include <functional>
+#include <set>
+#include <utility>
+
 using namespace clang;
 
 namespace upcc {
@@ -107,6 +111,10 @@ public:
                 checks_.constant(alignment->getAlignmentExpr(), "an alignment");
         return true;
     }
+    /// A structure that is defined inside an expression.
+    bool VisitTagTypeLoc(TagTypeLoc type) {
+        return !type.isDefinition() || !in_types_.insert(type.getDecl()).second || TraverseDecl(type.getDecl());
+    }
     bool VisitForStmt(ForStmt* loop) {
         if (is_forall(loop)) checks_.forall(loop);
         return true;
@@ -155,9 +163,41 @@ public:
 private:
     Checks& checks_;
     FunctionDecl* function_ = nullptr;
+    std::set<const TagDecl*> in_types_; ///< that have been walked through
+};
+
+/// Functions in the place of pointers-to-shared, which are private ones with a tag here.
+class Functions : public RecursiveASTVisitor<Functions> {
+public:
+    using Error = std::function<void(const Expr*, const std::string&)>;
+    Functions(const Types& types, Error error) : types_{types}, error_{std::move(error)} {}
+
+    bool VisitImplicitCastExpr(ImplicitCastExpr* cast) {
+        if (cast->getCastKind() != CK_BitCast || !cast->getType()->isPointerType()) return true;
+        const auto* const decay = dyn_cast<ImplicitCastExpr>(cast->getSubExpr()->IgnoreParens());
+        if (decay == nullptr || decay->getCastKind() != CK_FunctionToPointerDecay) return true;
+        if (types_.layout(Types::pointee(cast->getType())).kind == Layout::Kind::missing) return true;
+        const Expr* const function = decay->getSubExpr();
+        error_(function,
+               "a function, '" + types_.in_upc(function->getType()) + "', does not convert into a pointer-to-shared");
+        return true;
+    }
+
+private:
+    const Types& types_;
+    Error error_;
 };
 
 } // namespace
+
+void check_functions(ASTContext& context, const Prepared& prepared, Report& report) {
+    const SourceManager& sources = context.getSourceManager();
+    const Types types{context, prepared};
+    Functions functions{types, [&](const Expr* at, const std::string& text) {
+                            report.error(sources.getFileOffset(sources.getFileLoc(at->getBeginLoc())), text);
+                        }};
+    functions.TraverseDecl(context.getTranslationUnitDecl());
+}
 
 void check(ASTContext& context, const Prepared& prepared, Types& types, Report& report, int threads) {
     Checks checks{context, prepared, types, report, threads};

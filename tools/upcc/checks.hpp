@@ -11,6 +11,8 @@ namespace upcc {
 
 /// Finds what UPC forbids and C with address spaces allows.
 void check(clang::ASTContext& context, const Prepared& prepared, Types& types, Report& report, int threads);
+/// Finds functions that are converted to pointers-to-shared, in a program that is parsed without address spaces.
+void check_functions(clang::ASTContext& context, const Prepared& prepared, Report& report);
 
 /// What the checks share.
 class Checks {

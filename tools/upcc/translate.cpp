@@ -14,7 +14,11 @@
 
 #include <algorithm>
 #include <exception>
+#include <functional>
 #include <iostream>
+#include <set>
+#include <string_view>
+#include <utility>
 
 using namespace clang;
 
@@ -29,6 +33,11 @@ namespace {
         const Types* types = nullptr;
         const SourceManager* sources = nullptr;
         SizeValues found;
+        std::set<const TagDecl*> in_types;
+        // A structure that is defined inside an expression.
+        bool VisitTagTypeLoc(TagTypeLoc type) {
+            return !type.isDefinition() || !in_types.insert(type.getDecl()).second || TraverseDecl(type.getDecl());
+        }
         [[nodiscard]] std::size_t offset(SourceLocation location) const {
             return sources->getFileOffset(sources->getFileLoc(location));
         }
@@ -87,62 +96,32 @@ namespace {
     return finder.found;
 }
 
-/// What comes of a parse.
-struct Outcome {
-    SizeValues sizes;         ///< found by a parse that looks for them alone
-    bool other_prime = false; ///< the program has a multiple of the number that THREADS was
-    std::string text;
-};
+/// What is to be done with a program once it is parsed.
+using Visit = std::function<void(ASTContext&)>;
 
-/// Processes a program once it is parsed.
 class Consumer : public ASTConsumer {
 public:
-    /// Without a report: looks for sizes.
-    Consumer(const Prepared& prepared, Report* report, const Translation& translation, Outcome& outcome)
-        : prepared_{prepared}, report_{report}, translation_{translation}, outcome_{outcome} {}
-
-    void HandleTranslationUnit(ASTContext& context) override {
-        Types types{context, prepared_};
-        types.find_blocks();
-        if (report_ == nullptr) {
-            outcome_.sizes = sizes_of(context, prepared_, types);
-            return;
-        }
-        outcome_.other_prime = has_multiple_of_prime(context, prepared_);
-        if (outcome_.other_prime || context.getDiagnostics().hasUncompilableErrorOccurred() || report_->errors() > 0)
-            return;
-        check(context, prepared_, types, *report_, translation_.threads);
-        if (report_->errors() > 0) return;
-        Emitter emitter{
-            context, prepared_, types, *report_, translation_.threads, translation_.file, translation_.optimisations};
-        outcome_.text = emitter.translation_unit();
-    }
+    explicit Consumer(const Visit& visit) : visit_{visit} {}
+    void HandleTranslationUnit(ASTContext& context) override { visit_(context); }
 
 private:
-    const Prepared& prepared_;
-    Report* report_;
-    const Translation& translation_;
-    Outcome& outcome_;
+    const Visit& visit_;
 };
 
 class Action : public ASTFrontendAction {
 public:
-    Action(const Prepared& prepared, Report* report, const Translation& translation, Outcome& outcome)
-        : prepared_{prepared}, report_{report}, translation_{translation}, outcome_{outcome} {}
+    explicit Action(const Visit& visit) : visit_{visit} {}
 
     bool BeginInvocation(CompilerInstance& compiler) override {
         set_size_of_pointers(compiler);
         return true;
     }
     std::unique_ptr<ASTConsumer> CreateASTConsumer(CompilerInstance&, StringRef) override {
-        return std::make_unique<Consumer>(prepared_, report_, translation_, outcome_);
+        return std::make_unique<Consumer>(visit_);
     }
 
 private:
-    const Prepared& prepared_;
-    Report* report_;
-    const Translation& translation_;
-    Outcome& outcome_;
+    const Visit& visit_;
 };
 
 [[nodiscard]] std::vector<std::string> parser_options(const Translation& translation) {
@@ -168,8 +147,8 @@ private:
 }
 
 /// One parse; whether it found no errors, without those that are warnings but for -Werror: some are not shown.
-[[nodiscard]] bool parse(const Translation& translation, const Prepared& prepared, Report* report,
-                         DiagnosticConsumer& messages, Outcome& outcome) {
+[[nodiscard]] bool parse(const Translation& translation, const Prepared& prepared, DiagnosticConsumer& messages,
+                         const Visit& visit) {
     const std::vector<std::string> options = parser_options(translation);
     std::vector<const char*> arguments;
     arguments.reserve(options.size());
@@ -181,7 +160,7 @@ private:
     compiler.createDiagnostics(&messages, false);
     compiler.getPreprocessorOpts().addRemappedFile(
         "program.i", llvm::MemoryBuffer::getMemBuffer(prepared.text, "program.i").release());
-    Action action{prepared, report, translation, outcome};
+    Action action{visit};
     compiler.ExecuteAction(action);
     return !compiler.getDiagnostics().hasUncompilableErrorOccurred();
 }
@@ -196,13 +175,35 @@ private:
         const Prepared prepared = prepare(translation.preprocessed, with);
         if (prepared.size_operators.empty()) break;
         IgnoringDiagConsumer nothing;
-        Outcome outcome;
-        static_cast<void>(parse(translation, prepared, nullptr, nothing, outcome));
-        if (outcome.sizes == with.sizes) break;
-        with.sizes = outcome.sizes;
+        SizeValues sizes;
+        static_cast<void>(parse(translation, prepared, nothing, [&](ASTContext& context) {
+            Types types{context, prepared};
+            types.find_blocks();
+            sizes = sizes_of(context, prepared, types);
+        }));
+        if (sizes == with.sizes) break;
+        with.sizes = std::move(sizes);
         if (!prepared.has_early_sizes) break;
     }
     return with.sizes;
+}
+
+/// A program once it is parsed.
+struct Outcome {
+    bool other_prime = false; ///< it has a multiple of the number that THREADS was
+    std::string text;         ///< in C
+};
+
+void check_and_emit(ASTContext& context, const Prepared& prepared, Report& report, const Translation& translation,
+                    Outcome& outcome) {
+    Types types{context, prepared};
+    types.find_blocks();
+    outcome.other_prime = has_multiple_of_prime(context, prepared);
+    if (outcome.other_prime || context.getDiagnostics().hasUncompilableErrorOccurred() || report.errors() > 0) return;
+    check(context, prepared, types, report, translation.threads);
+    if (report.errors() > 0) return;
+    Emitter emitter{context, prepared, types, report, translation.threads, translation.file, translation.optimisations};
+    outcome.text = emitter.translation_unit();
 }
 
 std::optional<std::string> translate_here(const Translation& translation) {
@@ -220,8 +221,10 @@ std::optional<std::string> translate_here(const Translation& translation) {
         report.of(prepared);
         Messages messages{prepared, report};
         Outcome outcome;
-        const bool good = parse(translation, prepared, &report, messages, outcome) && report.errors() == 0;
-        if (!good) return std::nullopt;
+        const bool parsed = parse(translation, prepared, messages, [&](ASTContext& context) {
+            check_and_emit(context, prepared, report, translation, outcome);
+        });
+        if (!parsed || report.errors() > 0) return std::nullopt;
         if (!outcome.other_prime) return outcome.text;
         const auto* const prime = std::find(primes_for_threads.begin(), primes_for_threads.end(), with.any_threads);
         with.any_threads = prime + 1 < primes_for_threads.end() ? prime[1] : primes_for_threads[0];
@@ -234,26 +237,52 @@ std::optional<std::string> translate_here(const Translation& translation) {
     return std::nullopt;
 }
 
-} // namespace
+/// Whether functions are in the place of pointers-to-shared, at which Clang 16 crashes instead of reporting them: the
+/// program is parsed again, with private pointers in the place of all.
+bool reports_functions(const Translation& translation) {
+    const Positions positions{translation.preprocessed};
+    Report report{positions};
+    Prepared prepared =
+        prepare(translation.preprocessed,
+                {translation.prelude, translation.threads, prime_for_threads(translation.preprocessed), {}});
+    report.of(prepared);
+    constexpr std::string_view shared = "address_space(1),";
+    for (std::size_t at = 0; (at = prepared.text.find(shared, at)) != std::string::npos;)
+        prepared.text.replace(at, shared.size(), std::string(shared.size(), ' '));
+    IgnoringDiagConsumer nothing;
+    static_cast<void>(parse(translation, prepared, nothing,
+                            [&](ASTContext& context) { check_functions(context, prepared, report); }));
+    return report.errors() > 0;
+}
 
-std::optional<std::string> translate(const Translation& translation) {
+/// Whether it ends without a crash.
+bool run_safely(const std::function<void()>& step) {
     constexpr unsigned stack_bytes = 256U << 20; // Clang and the visitors recurse with the depth of expressions
-    std::optional<std::string> text;
     std::exception_ptr failure;
-    llvm::CrashRecoveryContext::Enable();
     llvm::CrashRecoveryContext context;
     const bool ended = context.RunSafelyOnThread(
         [&] {
             try {
-                text = translate_here(translation);
+                step();
             } catch (...) {
                 failure = std::current_exception();
             }
         },
         stack_bytes);
-    llvm::CrashRecoveryContext::Disable();
     if (failure != nullptr) std::rethrow_exception(failure);
-    if (ended) return text;
+    return ended;
+}
+
+} // namespace
+
+std::optional<std::string> translate(const Translation& translation) {
+    std::optional<std::string> text;
+    bool reported = false;
+    llvm::CrashRecoveryContext::Enable();
+    const bool ended = run_safely([&] { text = translate_here(translation); });
+    if (!ended) static_cast<void>(run_safely([&] { reported = reports_functions(translation); }));
+    llvm::CrashRecoveryContext::Disable();
+    if (ended || reported) return text;
     std::cerr << "lapwing-upcc: " << translation.file
               << ": the translator has crashed, which is an error in lapwing-upcc; please report it with what "
                  "--save-temps keeps\n";
