@@ -38,9 +38,8 @@ private:
     // emit_text.cpp
     [[nodiscard]] std::size_t offset(clang::SourceLocation location) const;
     [[nodiscard]] std::size_t end_offset(clang::SourceLocation last) const;
-    [[nodiscard]] std::string source(std::size_t begin, std::size_t end) const {
-        return prepared_.text.substr(begin, end - begin);
-    }
+    /// The parsed text, with the values of size operators alone, since the types that they are of may not be kept.
+    [[nodiscard]] std::string source(std::size_t begin, std::size_t end) const;
     [[nodiscard]] std::string source(clang::SourceRange range) const {
         return source(offset(range.getBegin()), end_offset(range.getEnd()));
     }
@@ -117,8 +116,11 @@ private:
     [[nodiscard]] std::string statement(const clang::Stmt* statement);
     void add_statement(const clang::Stmt* statement, Pieces& pieces);
     void add_expression(const clang::Expr* expression, Pieces& pieces, bool as_condition = false);
-    /// The pragma in the lines before a loop that must be followed by it, such as `unroll` or `omp for`; or empty.
+    /// The pragma of OpenMP in the lines before a loop, which must be followed by it as it is; or empty.
     [[nodiscard]] std::string_view loop_pragma(const clang::ForStmt* loop) const;
+    [[nodiscard]] std::string hinted_loop(const clang::AttributedStmt* hinted, const clang::ForStmt* loop);
+    struct LoopStart;
+    [[nodiscard]] LoopStart loop_start(const clang::ForStmt* loop, bool plain);
     [[nodiscard]] std::string for_loop(const clang::ForStmt* loop);
     [[nodiscard]] std::string for_loop(const clang::ForStmt* loop, bool plain);
     void explain_plain(const clang::ForStmt* loop);
@@ -130,8 +132,10 @@ private:
     // emit_own.cpp
     [[nodiscard]] std::string own_place(const clang::Expr* lvalue);
     [[nodiscard]] std::string own_pointers();
-    [[nodiscard]] static std::string own_iterations(const OwnLoop& loop, const std::string& body);
-    [[nodiscard]] std::string own_loop(const clang::ForStmt* loop, const std::string& nested,
+    /// `hint`: the pragmas of the loops that a loop becomes.
+    [[nodiscard]] static std::string own_iterations(const OwnLoop& loop, const std::string& hint,
+                                                    const std::string& body);
+    [[nodiscard]] std::string own_loop(const clang::ForStmt* loop, const std::string& nested, const std::string& hint,
                                        const std::string& otherwise);
     void explain(const clang::Stmt* statement, const std::string& text);
 
@@ -142,8 +146,9 @@ private:
     void add_run(const clang::ArraySubscriptExpr* element, bool writes, const std::string& number, BlockLoop& out);
     void add_copies(const ReadLoop& found, const std::string& number, BlockLoop& out);
     [[nodiscard]] std::string block_loop_text(const clang::ForStmt* loop, const ReadLoop& found, const BlockLoop& parts,
-                                              const std::string& body);
-    [[nodiscard]] std::string block_read_loop(const clang::ForStmt* loop, const std::string& otherwise);
+                                              const std::string& hint, const std::string& body);
+    [[nodiscard]] std::string block_read_loop(const clang::ForStmt* loop, const std::string& hint,
+                                              const std::string& otherwise);
 
     // emit_declarations.cpp
     using Group = std::vector<const clang::Decl*>;
@@ -194,6 +199,10 @@ private:
     // emit_nested.cpp
     [[nodiscard]] static const clang::FunctionDecl* nested_function(const clang::Stmt* statement);
     [[nodiscard]] std::string nested_definition(const clang::IfStmt* definition, const clang::FunctionDecl* function);
+    struct Frame;
+    [[nodiscard]] Frame frame_of(const clang::IfStmt* definition);
+    [[nodiscard]] std::string as_at_file_scope(const clang::Stmt* body,
+                                               std::map<const clang::VarDecl*, std::string> captured);
     [[nodiscard]] std::string nested_return(const clang::Expr* expression);
 
     clang::ASTContext& context_;
@@ -209,8 +218,9 @@ private:
     std::string hoisted_text_;                              ///< their declarations, in front of the function
     std::map<const clang::VarDecl*, std::string> captured_; ///< of a function around the nested one being written
     int objects_ = 0;
-    int plain_loops_ = 0; ///< the loops around that a pragma wants nested and unchanged
-    int foralls_ = 0;     ///< the upc_forall with an affinity around the statement
+    int plain_loops_ = 0;   ///< the loops around that a pragma wants nested and unchanged
+    std::string loop_hint_; ///< pragmas, as operators, of the loop that is written next
+    int foralls_ = 0;       ///< the upc_forall with an affinity around the statement
 
     Optimisations optimisations_;
     OwnLoops own_loops_;

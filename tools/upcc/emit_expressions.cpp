@@ -324,7 +324,12 @@ std::string Emitter::expression(const Expr* e) {
         one != nullptr && types_.mentions_shared(one->getTypeSourceInfo()->getType()))
         return "__builtin_offsetof(" + value_type(one->getTypeSourceInfo()->getType()) +
                source(end_offset(one->getTypeSourceInfo()->getTypeLoc().getEndLoc()), end_offset(e->getEndLoc()));
-    if (isa<PredefinedExpr, OffsetOfExpr>(e)) return source(e->getSourceRange());
+    if (const auto* const one = dyn_cast<OffsetOfExpr>(e)) {
+        Pieces pieces;
+        type_pieces(one->getTypeSourceInfo()->getTypeLoc(), pieces);
+        return splice(offset(e->getBeginLoc()), end_offset(e->getEndLoc()), pieces);
+    }
+    if (isa<PredefinedExpr>(e)) return source(e->getSourceRange());
     return plain(e);
 }
 

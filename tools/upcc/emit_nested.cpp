@@ -56,6 +56,58 @@ const FunctionDecl* Emitter::nested_function(const Stmt* statement) {
     return cast<FunctionDecl>(cast<DeclRefExpr>(call->getArg(0)->IgnoreParenImpCasts())->getDecl());
 }
 
+/// How a nested function reaches the variables around it: by pointers to them in a frame of its own.
+struct Emitter::Frame {
+    std::string name;
+    std::map<const VarDecl*, std::string> places; ///< the variables, as its body names them
+    std::string fill;                             ///< statements, where it is defined
+};
+
+Emitter::Frame Emitter::frame_of(const IfStmt* definition) {
+    Captured captured;
+    captured.TraverseStmt(const_cast<Stmt*>(definition->getThen()));
+    Frame out;
+    out.name = "lapwing_frame_" + std::to_string(offset(definition->getBeginLoc()));
+    for (const VarDecl* const variable : captured.variables) {
+        const std::string name = variable->getName().str();
+        if (variable->getType()->isVariablyModifiedType()) {
+            error(definition->getBeginLoc(), "a function in another one cannot use '" + name +
+                                                 "' of that one, whose length is a variable's; pass it as an argument");
+            continue;
+        }
+        const std::string place = out.name + ".p[" + std::to_string(out.places.size()) + "]";
+        const auto around = captured_.find(variable);
+        out.fill += " " + place + " = (void*)&" + (around == captured_.end() ? name : around->second) + ";";
+        out.places.emplace(variable, "(*(" + type(context_.getPointerType(variable->getType())) + ")" + place + ")");
+        const TagDecl* const tag = types_.element(variable->getType())->getAsTagDecl();
+        captured.uses_types = captured.uses_types || (tag != nullptr && tag->getParentFunctionOrMethod() != nullptr);
+    }
+    if (captured.uses_types)
+        error(definition->getBeginLoc(), "a function in another one cannot use types and enumeration constants that "
+                                         "the other one declares; declare them at file scope");
+    for (const GotoStmt* const jump : captured.jumps)
+        if (!captured.own.contains(jump->getLabel()))
+            error(jump->getBeginLoc(), "a function in another one cannot jump out of itself; return a value instead");
+    return out;
+}
+
+/// The body of a nested function, as if it were not in another one.
+std::string Emitter::as_at_file_scope(const Stmt* body, std::map<const VarDecl*, std::string> captured) {
+    std::swap(captured_, captured);
+    const auto* const outer = std::exchange(function_, nullptr);
+    const int foralls = std::exchange(foralls_, 0);
+    const auto own_loop = std::exchange(own_loop_, std::nullopt);
+    auto reads = std::exchange(reads_, {}), writes = std::exchange(writes_, {});
+    std::string text = statement(body);
+    captured_ = std::move(captured);
+    function_ = outer;
+    foralls_ = foralls;
+    own_loop_ = own_loop;
+    reads_ = std::move(reads);
+    writes_ = std::move(writes);
+    return text;
+}
+
 /// Defines the function in front of this one; returns the statements in the place of its definition.
 std::string Emitter::nested_definition(const IfStmt* definition, const FunctionDecl* function) {
     std::string parameters;
@@ -68,59 +120,23 @@ std::string Emitter::nested_definition(const IfStmt* definition, const FunctionD
                     parameters +=
                         (parameters.empty() ? "" : ", ") + declare(variable->getType(), variable->getName().str());
     }
-    Captured captured;
-    captured.TraverseStmt(const_cast<Stmt*>(definition->getThen()));
-    const std::string number = std::to_string(offset(definition->getBeginLoc()));
-    const std::string frame = "lapwing_frame_" + number;
-    std::string fill;
-    std::map<const VarDecl*, std::string> places;
-    for (const VarDecl* const variable : captured.variables) {
-        if (variable->getType()->isVariablyModifiedType()) {
-            error(definition->getBeginLoc(), "a function in another one cannot use '" + variable->getName().str() +
-                                                 "' of that one, whose length is a variable's; pass it as an argument");
-            continue;
-        }
-        const std::string place = frame + ".p[" + std::to_string(places.size()) + "]";
-        const auto around = captured_.find(variable);
-        fill += " " + place + " = (void*)&" + (around == captured_.end() ? variable->getName().str() : around->second) +
-                ";";
-        places.emplace(variable, "(*(" + type(context_.getPointerType(variable->getType())) + ")" + place + ")");
-        const TagDecl* const tag = types_.element(variable->getType())->getAsTagDecl();
-        captured.uses_types = captured.uses_types || (tag != nullptr && tag->getParentFunctionOrMethod() != nullptr);
-    }
-    if (captured.uses_types)
-        error(definition->getBeginLoc(), "a function in another one cannot use types and enumeration constants that "
-                                         "the other one declares; declare them at file scope");
-    for (const GotoStmt* const jump : captured.jumps)
-        if (!captured.own.contains(jump->getLabel()))
-            error(jump->getBeginLoc(), "a function in another one cannot jump out of itself; return a value instead");
+    const Frame frame = frame_of(definition);
     const std::string head =
         "static " + declare(function->getReturnType(),
                             function->getName().str() + "(" + (parameters.empty() ? "void" : parameters) + ")");
-    // As if it were at file scope.
-    std::swap(captured_, places);
-    const auto* const outer = std::exchange(function_, nullptr);
-    const int foralls = std::exchange(foralls_, 0);
-    const auto own_loop = std::exchange(own_loop_, std::nullopt);
-    auto reads = std::exchange(reads_, {}), writes = std::exchange(writes_, {});
-    const std::string text = statement(body);
-    std::swap(captured_, places);
-    function_ = outer;
-    foralls_ = foralls;
-    own_loop_ = own_loop;
-    reads_ = std::move(reads);
-    writes_ = std::move(writes);
-
-    std::string frame_type;
-    if (!fill.empty())
-        frame_type = "static __thread struct " + frame + " { void* p[" + std::to_string(captured.variables.size()) +
-                     "]; } " + frame + "; static void lapwing_leave_" + number + "(struct " + frame + "* before) { " +
-                     frame + " = *before; } ";
+    const std::string text = as_at_file_scope(body, frame.places);
+    const std::string number = std::to_string(offset(definition->getBeginLoc()));
+    std::string frame_type, leave;
+    if (!frame.fill.empty()) {
+        frame_type = "static __thread struct " + frame.name + " { void* p[" + std::to_string(frame.places.size()) +
+                     "]; } " + frame.name + "; static void lapwing_leave_" + number + "(struct " + frame.name +
+                     "* before) { " + frame.name + " = *before; } ";
+        leave = "struct " + frame.name + " lapwing_before_" + number + " __attribute__((cleanup(lapwing_leave_" +
+                number + "), unused)) = " + frame.name;
+    }
     // Several of them may call each other.
     hoisted_text_ = head + "; " + hoisted_text_ + frame_type + head + line_marker(offset(body->getBeginLoc())) + text;
-    return fill.empty() ? ";"
-                        : "struct " + frame + " lapwing_before_" + number + " __attribute__((cleanup(lapwing_leave_" +
-                              number + "), unused)) = " + frame + ";" + fill;
+    return leave + ";" + frame.fill;
 }
 
 /// What its body has in the place of a return statement, without the semicolon; else empty.

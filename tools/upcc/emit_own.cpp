@@ -46,12 +46,12 @@ std::string Emitter::own_pointers() {
 }
 
 /// The loop over the thread's own iterations from lapwing_first to before lapwing_end; lapwing_k is the local row.
-std::string Emitter::own_iterations(const OwnLoop& loop, const std::string& body) {
+std::string Emitter::own_iterations(const OwnLoop& loop, const std::string& hint, const std::string& body) {
     const std::string index = loop.index->getName().str();
     const std::string shift = std::to_string(loop.shift);
     const std::string run = "{ " + index + " = lapwing_i; " + body + " }";
     if (loop.block == 1)
-        return "for (long long lapwing_k = (lapwing_first + (" + shift +
+        return hint + "for (long long lapwing_k = (lapwing_first + (" + shift +
                ") + lapwing_t - 1 - lapwing_upc_own_thread) / lapwing_t, lapwing_i = lapwing_k * lapwing_t + "
                "lapwing_upc_own_thread - (" +
                shift + "); lapwing_i < lapwing_end; ++lapwing_k, lapwing_i += lapwing_t) " + run;
@@ -62,13 +62,14 @@ std::string Emitter::own_iterations(const OwnLoop& loop, const std::string& body
            block + " - (" + shift + "), lapwing_stop = lapwing_b + " + block + " < lapwing_end ? lapwing_b + " + block +
            " : lapwing_end; if (lapwing_b >= lapwing_end) break; long long lapwing_i = lapwing_b < lapwing_first ? "
            "lapwing_first : lapwing_b, lapwing_k = lapwing_r * " +
-           block + " + (lapwing_i - lapwing_b); for (; lapwing_i < lapwing_stop; ++lapwing_i, ++lapwing_k) " + run +
-           " }";
+           block + " + (lapwing_i - lapwing_b); " + hint +
+           "for (; lapwing_i < lapwing_stop; ++lapwing_i, ++lapwing_k) " + run + " }";
 }
 
 /// Two loops: one over the thread's own iterations, and `otherwise`, for when the loop is nested in another one,
 /// accesses are recorded, or elements before the array's begin are accessed. Empty if the loop must stay as it is.
-std::string Emitter::own_loop(const ForStmt* loop, const std::string& nested, const std::string& otherwise) {
+std::string Emitter::own_loop(const ForStmt* loop, const std::string& nested, const std::string& hint,
+                              const std::string& otherwise) {
     if (!optimisations_.own_loops || function_ == nullptr || own_loop_) return {};
     std::string reason;
     const std::optional<OwnLoop> found = own_loops_.find(loop, function_, reason);
@@ -103,7 +104,7 @@ std::string Emitter::own_loop(const ForStmt* loop, const std::string& nested, co
            (found->inclusive ? " + 1" : "") + ", lapwing_t = THREADS; if (!" + nested +
            " && lapwing_upc_near.count != 0 && lapwing_first >= 0 && lapwing_end >= 0 && lapwing_first + (" +
            std::to_string(found->shift) + ") >= 0" + starts + ") { " + depth + pointers +
-           line_marker(offset(loop->getBody()->getBeginLoc())) + own_iterations(*found, body) + " " + index +
+           line_marker(offset(loop->getBody()->getBeginLoc())) + own_iterations(*found, hint, body) + " " + index +
            " = lapwing_end > lapwing_first ? lapwing_end : lapwing_first; } else " +
            line_marker(offset(loop->getBeginLoc())) + otherwise;
 }

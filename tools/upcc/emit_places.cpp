@@ -261,8 +261,11 @@ std::string Emitter::size_of(const UnaryExprOrTypeTraitExpr* size) {
                                                   : "_Alignof(" + value_type(types_.element(t)) + ")";
         const bool rewritten =
             types_.mentions_shared(t) || (!size->isArgumentType() && touches_shared(size->getArgumentExpr()));
-        return rewritten ? std::string{size->getKind() == UETT_SizeOf ? "sizeof(" : "_Alignof("} + type(t) + ")"
-                         : plain(size);
+        if (rewritten) return std::string{size->getKind() == UETT_SizeOf ? "sizeof(" : "_Alignof("} + type(t) + ")";
+        if (!size->isArgumentType()) return plain(size);
+        Pieces pieces;
+        type_pieces(size->getArgumentTypeInfo()->getTypeLoc(), pieces);
+        return splice(offset(size->getBeginLoc()), end_offset(size->getEndLoc()), pieces);
     }
     const Expr* const of = size->isArgumentType() ? nullptr : size->getArgumentExpr();
     const Layout layout = types_.layout(t);

@@ -87,7 +87,7 @@ void Emitter::explain_plain(const ForStmt* loop) {
 
 /// The loop by blocks, and `otherwise` for where it stores to shared memory by a pointer-to-private; both without the
 /// loop's start. Empty where it must stay as it is.
-std::string Emitter::block_read_loop(const ForStmt* loop, const std::string& otherwise) {
+std::string Emitter::block_read_loop(const ForStmt* loop, const std::string& hint, const std::string& otherwise) {
     const Optimisations& o = optimisations_;
     if (!(o.block_reads || o.block_writes || o.merged_reads) || function_ == nullptr) return {};
     if (!reads_.empty() || !writes_.empty()) return {};
@@ -117,11 +117,11 @@ std::string Emitter::block_read_loop(const ForStmt* loop, const std::string& oth
     const std::string body = statement(loop->getBody());
     reads_.clear();
     writes_.clear();
-    return block_loop_text(loop, found, parts, body) + line_marker(offset(loop->getBeginLoc())) + otherwise;
+    return block_loop_text(loop, found, parts, hint, body) + line_marker(offset(loop->getBeginLoc())) + otherwise;
 }
 
 std::string Emitter::block_loop_text(const ForStmt* loop, const ReadLoop& found, const BlockLoop& parts,
-                                     const std::string& body) {
+                                     const std::string& hint, const std::string& body) {
     const std::string number = std::to_string(offset(loop->getBeginLoc()));
     const std::string index = found.index->getName().str();
     const std::string j = "lapwing_j_" + number, m = "lapwing_m_" + number;
@@ -133,8 +133,8 @@ std::string Emitter::block_loop_text(const ForStmt* loop, const ReadLoop& found,
             guard += " && !lapwing_upcc_in_heap(" + pointer->getName().str() + ")";
     return "if ((" + condition(loop->getCond()) + ") && " + index + " >= 0" + guard + ") { " + parts.before +
            "do { size_t lapwing_n = (size_t)(" + left + "); " + parts.places + parts.runs + "const size_t " + m +
-           " = lapwing_n; " + parts.fetches + "for (size_t " + j + " = 0; " + j + " < " + m + "; ++" + j + ", ++" +
-           index + ") { " + parts.each + line_marker(offset(loop->getBody()->getBeginLoc())) + body + " } " +
+           " = lapwing_n; " + parts.fetches + hint + "for (size_t " + j + " = 0; " + j + " < " + m + "; ++" + j +
+           ", ++" + index + ") { " + parts.each + line_marker(offset(loop->getBody()->getBeginLoc())) + body + " } " +
            parts.after + "} while (" + left + " > 0); } else ";
 }
 

@@ -2,9 +2,10 @@
 #include "forall.hpp"
 #include "nested_functions.hpp"
 
-#include <array>
+#include <algorithm>
 #include <cctype>
 #include <string_view>
+#include <utility>
 
 using namespace clang;
 
@@ -47,21 +48,31 @@ std::string Emitter::forall_body(const ForStmt* loop, const Expr* affinity, cons
 }
 
 std::string_view Emitter::loop_pragma(const ForStmt* loop) const {
-    static constexpr std::array<std::string_view, 5> beginnings{"unroll", "nounroll", "clang loop", "GCC unroll",
-                                                                "omp "};
     const std::string_view text = prepared_.text;
     for (std::size_t end = offset(loop->getBeginLoc());;) {
         while (end > 0 && std::isspace(static_cast<unsigned char>(text[end - 1])) != 0) --end;
         const std::size_t begin = text.rfind('\n', end == 0 ? 0 : end - 1) + 1;
-        std::string_view line = text.substr(begin, end - begin);
+        const std::string_view line = text.substr(begin, end - begin);
         if (begin == 0 || !line.starts_with('#')) return {};
-        if (constexpr std::string_view word = "#pragma "; line.starts_with(word)) {
-            line.remove_prefix(word.size());
-            for (const std::string_view beginning : beginnings)
-                if (line.starts_with(beginning)) return line;
-        }
+        if (line.starts_with("#pragma omp ")) return line;
         end = begin;
     }
+}
+
+/// A loop after pragmas such as `unroll`, which the loops that it becomes have instead.
+std::string Emitter::hinted_loop(const AttributedStmt* hinted, const ForStmt* loop) {
+    const std::size_t begin = offset(hinted->getBeginLoc()), first = offset(loop->getBeginLoc());
+    const std::string before = source(begin, first);
+    loop_hint_.clear();
+    for (std::size_t at = 0; at < before.size();) {
+        const std::size_t end = std::min(before.find('\n', at), before.size());
+        constexpr std::string_view pragma = "#pragma ";
+        if (before.compare(at, pragma.size(), pragma) == 0)
+            loop_hint_ += "_Pragma(\"" + quoted(before.substr(at + pragma.size(), end - at - pragma.size())) + "\") ";
+        at = end + 1;
+    }
+    const std::string text = for_loop(loop);
+    return text.starts_with('{') ? line_marker(first) + text : before + text;
 }
 
 std::string Emitter::for_loop(const ForStmt* loop) {
@@ -73,28 +84,36 @@ std::string Emitter::for_loop(const ForStmt* loop) {
     return text;
 }
 
+/// The start of a loop: declarations that must be in front of it, and what is in its place.
+struct Emitter::LoopStart {
+    std::string before;
+    std::string text; ///< a statement
+    Pieces pieces;
+};
+
+Emitter::LoopStart Emitter::loop_start(const ForStmt* loop, bool plain) {
+    const Stmt* const start = loop->getInit();
+    LoopStart out;
+    if (const auto* const declared = dyn_cast_or_null<DeclStmt>(start)) {
+        const bool written = std::any_of(declared->decl_begin(), declared->decl_end(),
+                                         [&](const Decl* one) { return must_be_written(one); });
+        // A pragma before the loop must be followed by the loop itself.
+        const bool apart = written && !(plain && declared->isSingleDecl());
+        (apart ? out.before : out.text) = statement(declared);
+        out.pieces.push_back(
+            {offset(start->getBeginLoc()), end_offset(start->getEndLoc()), apart ? std::string{";"} : out.text});
+    } else if (start != nullptr) {
+        add_expression(cast<Expr>(start), out.pieces);
+        out.text = out.pieces.front().text + ";";
+    }
+    return out;
+}
+
 /// A plain one stays a loop, without a block around it.
 std::string Emitter::for_loop(const ForStmt* loop, bool plain) {
+    const std::string hint = std::exchange(loop_hint_, {});
+    LoopStart start = loop_start(loop, plain);
     Pieces pieces;
-    std::string before; // declarations that cannot be combined
-    std::string start_text;
-    const Stmt* const start = loop->getInit();
-    Pieces first;
-    if (const auto* const declared = dyn_cast_or_null<DeclStmt>(start)) {
-        bool written = false;
-        for (const Decl* const one : declared->decls()) written = written || must_be_written(one);
-        // A pragma before the loop must be followed by the loop itself.
-        if (written && !(plain && declared->isSingleDecl())) {
-            before = statement(declared);
-            first.push_back({offset(start->getBeginLoc()), end_offset(start->getEndLoc()), ";"});
-        } else {
-            start_text = statement(declared);
-            first.push_back({offset(start->getBeginLoc()), end_offset(start->getEndLoc()), start_text});
-        }
-    } else if (start != nullptr) {
-        add_expression(cast<Expr>(start), first);
-        start_text = first.front().text + ";";
-    }
     add_expression(loop->getCond(), pieces, true);
     const Expr* affinity = nullptr;
     if (!is_forall(loop)) {
@@ -110,7 +129,7 @@ std::string Emitter::for_loop(const ForStmt* loop, bool plain) {
     if (shares) {
         constexpr const char* is_nested = "lapwing_upcc_forall_depth != 0";
         nested = plain ? is_nested : "lapwing_nested_" + std::to_string(offset(loop->getBeginLoc()));
-        if (!plain) before += "const int " + nested + " = " + is_nested + "; ";
+        if (!plain) start.before += "const int " + nested + " = " + is_nested + "; ";
         pieces.push_back({offset(loop->getBody()->getBeginLoc()), statement_end(loop->getBody()),
                           forall_body(loop, affinity, nested)});
     } else {
@@ -123,20 +142,18 @@ std::string Emitter::for_loop(const ForStmt* loop, bool plain) {
     };
     if (plain) {
         explain_plain(loop);
-    } else if (shares) {
-        // The initialisation separately, before the two loops.
-        Pieces none = first;
-        for (Piece& piece : none) piece.text = isa<DeclStmt>(start) ? ";" : "";
-        if (const std::string own = own_loop(loop, nested, with(none)); !own.empty())
-            return "{ " + before + start_text + own + " }";
-    } else if (!is_forall(loop)) {
-        Pieces none = first;
-        for (Piece& piece : none) piece.text = isa<DeclStmt>(start) ? ";" : "";
-        if (const std::string blocks = block_read_loop(loop, with(none)); !blocks.empty())
-            return "{ " + before + start_text + blocks + " }";
+    } else {
+        // The start separately, before the two loops.
+        Pieces none = start.pieces;
+        for (Piece& piece : none) piece.text = isa<DeclStmt>(loop->getInit()) ? ";" : "";
+        const std::string otherwise = hint + with(none);
+        const std::string loops = shares            ? own_loop(loop, nested, hint, otherwise)
+                                  : is_forall(loop) ? std::string{}
+                                                    : block_read_loop(loop, hint, otherwise);
+        if (!loops.empty()) return "{ " + start.before + start.text + loops + " }";
     }
-    const std::string text = with(first);
-    return before.empty() ? text : "{ " + before + text + " }";
+    const std::string text = with(start.pieces);
+    return start.before.empty() ? text : "{ " + start.before + hint + text + " }";
 }
 
 std::string Emitter::declaration_statement(const DeclStmt* statement) {
@@ -181,6 +198,7 @@ std::string Emitter::statement(const Stmt* s) {
     } else if (const auto* const one = dyn_cast<LabelStmt>(s)) {
         add_statement(one->getSubStmt(), pieces);
     } else if (const auto* const one = dyn_cast<AttributedStmt>(s)) {
+        if (const auto* const loop = dyn_cast<ForStmt>(one->getSubStmt())) return hinted_loop(one, loop);
         add_statement(one->getSubStmt(), pieces);
     } else {
         for (const Stmt* const child : s->children())

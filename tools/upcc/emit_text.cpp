@@ -22,6 +22,25 @@ std::string Emitter::line_marker(std::size_t at) const {
     return "\n# " + std::to_string(place.getLine()) + " \"" + quoted(place.getFilename()) + "\"\n";
 }
 
+std::string Emitter::source(std::size_t begin, std::size_t end) const {
+    const std::string& text = prepared_.text;
+    std::string out;
+    for (auto value = prepared_.size_brackets.lower_bound(begin);
+         value != prepared_.size_brackets.end() && *value < end; ++value) {
+        std::size_t closing = *value;
+        for (int depth = 0; closing < end; ++closing) {
+            depth += text[closing] == '(' ? 1 : text[closing] == ')' ? -1 : 0;
+            if (depth == 0) break;
+        }
+        if (*value < begin || closing >= end) continue;
+        const std::size_t operation = text.find('+', *value);
+        out += text.substr(begin, operation - begin);
+        out.append(static_cast<std::size_t>(std::count(text.data() + operation, text.data() + closing, '\n')), '\n');
+        begin = closing;
+    }
+    return out + text.substr(begin, end - begin);
+}
+
 std::string Emitter::splice(std::size_t begin, std::size_t end, Pieces pieces) const {
     std::stable_sort(pieces.begin(), pieces.end(), [](const Piece& a, const Piece& b) { return a.begin < b.begin; });
     std::string out;

@@ -91,6 +91,8 @@ void Emitter::type_pieces(TypeLoc type, Pieces& pieces) {
             if (const Expr* const size = array.getSizeExpr(); size->isGLValue() && Types::is_shared(size->getType()))
                 pieces.back().text = get(size);
         } else if (const auto of = type.getAs<TypeOfExprTypeLoc>()) add_expression(of.getUnderlyingExpr(), pieces);
+        else if (const auto of_type = type.getAs<TypeOfTypeLoc>())
+            type_pieces(of_type.getUnmodifiedTInfo()->getTypeLoc(), pieces);
         if (const auto tag = type.getAs<TagTypeLoc>(); tag && tag.isDefinition())
             if (const auto* const record = dyn_cast<RecordDecl>(tag.getDecl())) record_pieces(record, pieces);
         if (type.getAs<FunctionTypeLoc>() || type.getAs<TypedefTypeLoc>()) return;

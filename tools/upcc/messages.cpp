@@ -104,6 +104,15 @@ std::string Messages::text(const Diagnostic& info) const {
     case diag::err_typecheck_incompatible_nested_address_space:
     case diag::err_typecheck_incompatible_address_space: return conversion(info, prepared_);
     case diag::err_typecheck_op_on_nonoverlapping_address_space_pointers: return operation(info, prepared_);
+    case diag::err_bitfield_width_exceeds_type_width:
+    case diag::err_alignment_not_power_of_two:
+        if (prepared_.threads == 0 &&
+            statement(prepared_.text, offset_of(info)).find("THREADS") != std::string_view::npos)
+            return std::string{"THREADS is not a constant here, but "} +
+                   (info.getID() == diag::err_alignment_not_power_of_two ? "an alignment"
+                                                                         : "the width of a bit-field") +
+                   " must be one; compile for a fixed number of threads (-T)";
+        break;
     case diag::err_typecheck_invalid_lvalue_addrof: {
         // It points to the operator, or to the name.
         const std::size_t at = offset_of(info);

@@ -354,6 +354,25 @@ private:
         return tokens_.word(before) == "enum" || tokens_.word(tokens_.previous(before)) == "enum";
     }
 
+    /// A guess, or a value, may make the length of an array negative, as in `char check[upc_blocksizeof(a) == 4 ? 1 :
+    /// -1]`, a bit-field wider than its type, or an alignment no power of two. Clang would drop these expressions, with
+    /// the operators in them: so they have other values where operators are looked for.
+    void keep_operator() {
+        const auto has_value = [&](std::size_t first, std::size_t end, const std::string& value) {
+            if (!valued_.insert(first).second) return;
+            rewrites_.before(first).insert(0, value + "+0*(");
+            rewrites_.before(std::min(end, tokens_.size())) += ")";
+        };
+        if (const auto [first, end] = tokens_.width_around(at_); first != end) has_value(first, end, "1");
+        for (const std::size_t open : parentheses_)
+            if (const std::string_view before = tokens_.word(tokens_.previous(open));
+                before == "_Alignas" || before == "aligned" || before == "__aligned__")
+                has_value(tokens_.next(open), tokens_.closing(open), "8");
+        if (!brackets_.empty())
+            has_value(tokens_.next(brackets_.front()), tokens_.closing(brackets_.front()),
+                      std::to_string(7919 * (at_ + 1)) + "ul");
+    }
+
     /// With its value beside it, where that is known: constant expressions need it.
     void size_operator(SizeOperator kind) {
         size_operators_.emplace(at_, kind);
@@ -361,16 +380,10 @@ private:
         const auto known = sizes_.find(tokens_[at_].begin);
         if (known == sizes_.end()) {
             if (!finds_sizes_) return replace(at_, "sizeof ");
-            const std::string guess = std::to_string(7919 * (at_ + 1)) + "ul+";
-            replace(at_, guess + "sizeof ");
-            // A length that the guess makes negative, as in `char check[upc_blocksizeof(a) == 4 ? 1 : -1]`, would be
-            // lost.
-            if (brackets_.empty() || !in_guess_.insert(brackets_.front()).second) return;
-            const std::size_t end = tokens_.closing(brackets_.front());
-            rewrites_.before(tokens_.next(brackets_.front())).insert(0, guess + "0*(");
-            rewrites_.before(std::min(end, tokens_.size())) += ")";
-            return;
+            replace(at_, std::to_string(7919 * (at_ + 1)) + "ul+sizeof ");
+            return keep_operator();
         }
+        if (finds_sizes_) keep_operator();
         const std::size_t behind = tokens_.next(tokens_.at_offset(known->second.end));
         replace(at_, "(" + std::to_string(known->second.value) + "ul+0*sizeof ");
         rewrites_.before(std::min(behind, tokens_.size())).insert(0, ")");
@@ -454,7 +467,7 @@ private:
     std::size_t at_ = 0;
     // By token.
     std::map<std::size_t, SizeOperator> size_operators_;
-    std::set<std::size_t> in_guess_;      ///< square brackets whose value is guessed
+    std::set<std::size_t> valued_;        ///< the first tokens of expressions that have another value than their guess
     std::set<std::size_t> closing_after_; ///< the operands of size operators with their values, in a layout
     std::vector<std::pair<std::size_t, bool>> mode_changes_;
 

@@ -54,6 +54,24 @@ bool TokenList::opens_block(std::size_t brace) const {
            is_sign(before, '(') || word(before) == "else" || word(before) == "do";
 }
 
+std::pair<std::size_t, std::size_t> TokenList::width_around(std::size_t token) const {
+    const std::pair none{tokens_.size(), tokens_.size()};
+    const std::size_t brace = brace_around(token);
+    if (brace == 0 || opens_block(brace)) return none;
+    std::size_t colon = brace; // of this member
+    const auto ends = [&](std::size_t k) { return is_sign(k, ';') || is_sign(k, ',') || is_sign(k, '}'); };
+    for (std::size_t k = next(brace); k < token; k = next(k)) {
+        if (ends(k)) colon = brace;
+        else if (is_sign(k, ':') && colon == brace) colon = k;
+        else if (opens(k) && closing(k) < token) k = closing(k);
+        else if (opens(k)) break;
+    }
+    if (colon == brace) return none;
+    std::size_t end = next(colon);
+    while (end < tokens_.size() && !ends(end)) end = next(opens(end) ? closing(end) : end);
+    return {next(colon), end};
+}
+
 /// Whether what begins at `first` belongs to the statement that ends before it.
 bool TokenList::continues(std::size_t end, std::size_t first) const {
     if (word(first) == "else") return true;

@@ -46,6 +46,9 @@ public:
     [[nodiscard]] std::size_t brace_around(std::size_t token) const;
     /// Whether a brace opens statements, not members or initial values.
     [[nodiscard]] bool opens_block(std::size_t brace) const;
+    /// The width of a bit-field that contains the token: its first token, and the one after it; twice the end if the
+    /// token is in none.
+    [[nodiscard]] std::pair<std::size_t, std::size_t> width_around(std::size_t token) const;
     /// The first token of the statement of a block that contains the token, before which a declaration can stand; the
     /// end if the token is in no statement.
     [[nodiscard]] std::size_t statement_of(std::size_t token) const;
