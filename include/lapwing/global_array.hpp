@@ -540,16 +540,23 @@ private:
     /// that loops keep what they compute in registers.
     [[nodiscard, gnu::always_inline]] T get_remote(const Index<N>& index) const {
         if (state_.prefetched != nullptr) {
-            if (const T* const copy = state_.prefetched->manual.template find<T>(index);
-                copy != nullptr && state_.prefetched->state.is_fresh()) {
-                state_.prefetched->state.count_hit();
-                return *copy;
+            if (const T* const copy = state_.prefetched->first.template find<T>(index)) {
+                T value;
+                if (state_.prefetched->state.read(copy, value)) [[likely]] {
+                    state_.prefetched->state.count_hit();
+                    return value;
+                }
+            } else if constexpr (detail::window::HotPageTable::serves<T>) {
+                // A row that the cache has entered holds no element with a copy: see enter_row().
+                if (state_.hot_pages != &detail::window::no_hot_pages)
+                    if (const T* const value = state_.hot_pages->mine().template find_near<T>(index)) return *value;
             }
+            return get_prefetched(index);
         }
         if constexpr (detail::window::HotPageTable::serves<T>)
             if (const T* const value = state_.hot_pages->mine().template find_near<T>(index)) [[likely]]
                 return *value;
-        return state_.prefetched != nullptr ? get_prefetched(index) : get_cached(index);
+        return get_cached(index);
     }
     [[gnu::always_inline]] void put_remote(const Index<N>& index, const T& value) const {
         if constexpr (detail::window::HotPageTable::serves<T>)

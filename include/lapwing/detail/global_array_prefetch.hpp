@@ -248,9 +248,8 @@ void GlobalArray<T, N>::note_reach(const PrefetchOptions& options) {
             }
         }
     }
-    if (options.consistent) return;
-    if (!state_.prefetched->around.empty()) state_.prefetched->manual = state_.prefetched->around.front();
-    else state_.prefetched->manual = state_.prefetched->indices.first();
+    if (!state_.prefetched->around.empty()) state_.prefetched->first = state_.prefetched->around.front();
+    else state_.prefetched->first = state_.prefetched->indices.first();
 }
 
 template <TriviallyCopyable T, std::size_t N>

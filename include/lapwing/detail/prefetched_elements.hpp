@@ -57,7 +57,7 @@ struct PrefetchedElements {
     bool of_node = false; ///< there are copies of elements that could be loaded
     std::vector<PlacedBox<N>> around =
         {}; ///< the local block with what of its halo is here: boxes that hold nothing else, the largest first
-    PlacedBox<N> manual = {}; ///< of manual copies, which reads need no care for: what they look at first
+    PlacedBox<N> first = {}; ///< copies that reads look at before all others
     ViewTables<N> tables = {};
 };
 
