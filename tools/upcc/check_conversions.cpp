@@ -242,8 +242,23 @@ void Checks::operation(const BinaryOperator* operation) {
               "pointers-to-shared of different block sizes cannot be " + what + ": " + both);
 }
 
-/// `c ? p : q`
-void Checks::choice(const ConditionalOperator* choice) {
+/// `c ? p : q` and `p ?: q`
+void Checks::choice(const AbstractConditionalOperator* choice) {
+    const auto* const short_form = dyn_cast<BinaryConditionalOperator>(choice);
+    const Expr* const one = (short_form != nullptr ? short_form->getCommon() : choice->getTrueExpr())->IgnoreParens();
+    const Expr* const other = choice->getFalseExpr()->IgnoreParens();
+    if (choice->getType()->isVoidType()) return;
+    if (to_shared(one) != to_shared(other) && !is_null(one->IgnoreImpCasts()) && !is_null(other->IgnoreImpCasts())) {
+        const Expr* const private_one = (to_shared(one) ? other : one)->IgnoreParenImpCasts();
+        return error(choice->getQuestionLoc(), "a pointer-to-shared and '" + types_.in_upc(private_one->getType()) +
+                                                   "' cannot both be results of a conditional operator");
+    }
+    // Clang's type for them is that of a pointer-to-private.
+    if (to_shared(one) && to_shared(other) && !Types::points_to_shared(choice->getType()))
+        return error(choice->getQuestionLoc(), "pointers-to-shared that differ in const or volatile take a cast of one "
+                                               "of them, '" +
+                                                   types_.in_upc(one->IgnoreParenImpCasts()->getType()) + "' or '" +
+                                                   types_.in_upc(other->IgnoreParenImpCasts()->getType()) + "'");
     const auto pointee = [&](const Expr* value) {
         value = value->IgnoreParenImpCasts();
         const QualType type = value->getType();
@@ -251,7 +266,7 @@ void Checks::choice(const ConditionalOperator* choice) {
         if (type->isArrayType() && Types::is_shared(type)) return context_.getAsArrayType(type)->getElementType();
         return Types::points_to_shared(type) ? Types::pointee(type) : QualType{};
     };
-    const QualType a = pointee(choice->getTrueExpr()), b = pointee(choice->getFalseExpr());
+    const QualType a = pointee(one), b = pointee(other);
     if (a.isNull() || b.isNull() || types_.element(a)->isVoidType() || types_.element(b)->isVoidType()) return;
     if (!same_layout(a, b))
         error(choice->getQuestionLoc(), "a value that is of block size " + layout_text(types_.layout(a)) + " or " +

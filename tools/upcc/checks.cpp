@@ -139,7 +139,7 @@ public:
         checks_.name(declaration);
         return true;
     }
-    bool VisitConditionalOperator(ConditionalOperator* choice) {
+    bool VisitAbstractConditionalOperator(AbstractConditionalOperator* choice) {
         checks_.choice(choice);
         return true;
     }

@@ -45,7 +45,7 @@ public:
     void operation(const clang::UnaryOperator* operation);
     void subscript(const clang::ArraySubscriptExpr* subscript);
     void call(const clang::CallExpr* call);
-    void choice(const clang::ConditionalOperator* choice);
+    void choice(const clang::AbstractConditionalOperator* choice);
     void size(const clang::UnaryExprOrTypeTraitExpr* size);
     void literal(const clang::CompoundLiteralExpr* literal);
 

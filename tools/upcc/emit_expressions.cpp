@@ -243,6 +243,8 @@ std::string Emitter::unary(const UnaryOperator* operation) {
 std::string Emitter::conditional(const BinaryConditionalOperator* conditional) {
     if (!touches_shared(conditional)) return plain(conditional);
     const Expr* const common = conditional->getCommon();
+    if (Types::points_to_shared(conditional->getType()) && is_null(common))
+        return expression(conditional->getFalseExpr());
     const std::string test = Types::points_to_shared(common->getType()) ? "!lapwing_upc_null(lapwing_c)" : "lapwing_c";
     const std::string value = types_.is_shared(common->getType()) ? get(common) : expression(common);
     return "({ __typeof__(" + value + ") lapwing_c = " + value + "; " + test + " ? lapwing_c : (" +
