@@ -6,11 +6,11 @@
 namespace lapwing {
 
 CommonNest::CommonNest(const Layout& target, const Layout& source) noexcept
-    : to_first_{target.first_}, from_first_{source.first_} {
-    if (!target.is_whole() || !source.is_whole() || target.block_ == 0 || source.block_ == 0 ||
+    : to_first_{target.pattern_.origin}, from_first_{source.pattern_.origin} {
+    if (!target.is_whole() || !source.is_whole() || target.pattern_.block == 0 || source.pattern_.block == 0 ||
         target.bytes() != source.bytes())
         return;
-    block_bytes_ = std::gcd(target.block_, source.block_);
+    block_bytes_ = std::gcd(target.pattern_.block, source.pattern_.block);
     if (!detail::kernels::transposes(block_bytes_)) return;
 
     /// The levels of one side, from the innermost: the parts of a block are one, too.
@@ -22,11 +22,14 @@ CommonNest::CommonNest(const Layout& target, const Layout& source) noexcept
         const std::int64_t* offsets = nullptr;
 
         Walk(const Layout& of, std::uint64_t bytes) noexcept
-            : layout{of}, left{of.level_count()}, count{of.block_ / bytes}, stride{static_cast<std::int64_t>(bytes)} {}
+            : layout{of},
+              left{of.level_count()},
+              count{of.pattern_.block / bytes},
+              stride{static_cast<std::int64_t>(bytes)} {}
         [[nodiscard]] bool next() noexcept {
             while (count == 1) {
                 if (left == 0) return false;
-                const Layout::Level& level = layout.levels_[--left];
+                const Layout::Level& level = layout.pattern_.levels[--left];
                 count = level.count;
                 stride = level.offsets == nullptr ? level.stride : 0;
                 offsets = level.offsets;

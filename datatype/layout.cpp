@@ -127,7 +127,7 @@ Layout Layout::contiguous(std::uint64_t bytes, std::int64_t offset) {
     if (bytes == 0) return layout;
     check_bytes(1, bytes);
     layout.become_block(offset, bytes);
-    layout.check_bounds();
+    layout.pattern_.check_bounds();
     return layout;
 }
 
@@ -180,19 +180,19 @@ Layout Layout::list(std::span<const ByteBlock> blocks) {
     list.cut();
     const auto kept = std::make_shared<const List>(std::move(list));
     Layout layout;
-    layout.end_ = layout.total_ = total;
-    layout.starts_ = kept->starts.data();
+    layout.end_ = layout.pattern_.total = total;
+    layout.pattern_.starts = kept->starts.data();
     if (!kept->units.empty()) {
-        layout.units_ = kept->units.data();
-        layout.unit_bytes_ = kept->unit_bytes;
+        layout.pattern_.units = kept->units.data();
+        layout.pattern_.unit_bytes = kept->unit_bytes;
     }
     Level level{kept->offsets.size(), 0, kept->offsets.data(), {}, true, false};
     for (std::size_t i = 1; i < kept->offsets.size() && level.ascending; ++i)
         level.ascending = kept->offsets[i] - static_cast<int128>(kept->offsets[i - 1]) >=
                           static_cast<int128>(kept->starts[i] - kept->starts[i - 1]);
-    layout.keep(kept);
-    layout.levels_.push_front(level);
-    layout.summary_ = layout.summarise(0, 0, level.count);
+    layout.pattern_.keep(kept);
+    layout.pattern_.levels.push_front(level);
+    layout.pattern_.summary = layout.pattern_.summarise(0, 0, level.count);
     return layout;
 }
 
@@ -215,8 +215,8 @@ Layout Layout::concatenate(std::span<const Layout> parts) {
         offsets.reserve(count);
         for (const Layout& part : parts) {
             if (part.empty()) continue;
-            if (!fits(static_cast<int128>(part.first_) - shape->first_)) throw_offset();
-            offsets.push_back(part.first_ - shape->first_);
+            if (!fits(static_cast<int128>(part.pattern_.origin) - shape->pattern_.origin)) throw_offset();
+            offsets.push_back(part.pattern_.origin - shape->pattern_.origin);
         }
         return shape->repeat_at(std::move(offsets));
     }
@@ -256,8 +256,8 @@ Layout Layout::of_ranges(std::span<const Range> ranges, std::span<const std::int
 Layout Layout::shift(std::int64_t distance) const {
     if (empty() || distance == 0) return *this;
     Layout layout = *this;
-    if (__builtin_add_overflow(first_, distance, &layout.first_)) throw_offset();
-    layout.check_bounds();
+    if (__builtin_add_overflow(pattern_.origin, distance, &layout.pattern_.origin)) throw_offset();
+    layout.pattern_.check_bounds();
     return layout;
 }
 
@@ -266,23 +266,24 @@ Layout Layout::repeat(std::uint64_t count, std::int64_t stride) const {
     if (count == 1) return *this;
     check_bytes(count, bytes());
     Layout layout = unsliced();
-    if (layout.level_count() == 0 && static_cast<int128>(stride) == block_) {
-        layout.become_block(layout.first_, count * block_);
-        layout.check_bounds();
+    if (layout.level_count() == 0 && static_cast<int128>(stride) == pattern_.block) {
+        layout.become_block(layout.pattern_.origin, count * pattern_.block);
+        layout.pattern_.check_bounds();
         return layout;
     }
-    Level& outermost = layout.levels_[0];
+    Level& outermost = layout.pattern_.levels[0];
     if (layout.level_count() > 0 && outermost.offsets == nullptr &&
         static_cast<int128>(stride) == static_cast<int128>(outermost.stride) * static_cast<int128>(outermost.count)) {
         // The outermost level goes on: the same level with more iterations.
         const Level inner = outermost;
-        layout.levels_.pop_front();
-        layout.total_ = inner.inner.bytes;
-        layout.summary_ = inner.inner;
-        layout.wrap(inner.count * count, inner.stride, nullptr);
+        layout.pattern_.levels.pop_front();
+        layout.pattern_.total = inner.inner.bytes;
+        layout.pattern_.summary = inner.inner;
+        layout.pattern_.wrap(inner.count * count, inner.stride, nullptr);
     } else {
-        layout.wrap(count, stride, nullptr);
+        layout.pattern_.wrap(count, stride, nullptr);
     }
+    layout.end_ = layout.pattern_.total;
     return layout;
 }
 
@@ -311,17 +312,18 @@ Layout Layout::repeat_at_shared(const std::shared_ptr<const Offsets>& shared) co
     Layout layout = unsliced();
     if (layout.level_count() == 0) {
         for (std::size_t i = 1; i < offsets.size(); ++i) {
-            if (static_cast<int128>(offsets[i]) - offsets[i - 1] != layout.block_) continue;
+            if (static_cast<int128>(offsets[i]) - offsets[i - 1] != layout.pattern_.block) continue;
             std::vector<ByteBlock> blocks;
             blocks.reserve(offsets.size());
             for (const std::int64_t offset : offsets) {
-                if (!fits(static_cast<int128>(layout.first_) + offset)) throw_offset();
-                blocks.push_back({layout.first_ + offset, layout.block_});
+                if (!fits(static_cast<int128>(layout.pattern_.origin) + offset)) throw_offset();
+                blocks.push_back({layout.pattern_.origin + offset, layout.pattern_.block});
             }
             return list(blocks);
         }
     }
-    layout.wrap(offsets.size(), 0, shared);
+    layout.pattern_.wrap(offsets.size(), 0, shared);
+    layout.end_ = layout.pattern_.total;
     return layout;
 }
 
@@ -342,8 +344,8 @@ Layout Layout::intersect(std::int64_t lower, std::int64_t upper) const {
     if (empty() || lower >= upper) return {};
     if (is_ascending()) {
         // The bytes before begin_ have lower offsets, and those from end_ on higher ones.
-        const std::uint64_t begin = std::clamp(bytes_below(lower), begin_, end_);
-        const std::uint64_t end = std::clamp(bytes_below(upper), begin_, end_);
+        const std::uint64_t begin = std::clamp(pattern_.bytes_below(lower), begin_, end_);
+        const std::uint64_t end = std::clamp(pattern_.bytes_below(upper), begin_, end_);
         return slice(begin - begin_, end - begin_);
     }
     if (lower <= this->lower() && upper >= this->upper()) return *this;
@@ -371,15 +373,15 @@ std::vector<ByteBlock> Layout::listed() const {
 Layout Layout::unsliced() const {
     if (!is_whole()) return list(listed());
     Layout layout = *this;
-    layout.summary_ = whole();
-    layout.summarised_ = true;
+    layout.pattern_.summary = pattern_.whole();
+    layout.pattern_.summarised = true;
     return layout;
 }
 
-void Layout::wrap(std::uint64_t count, std::int64_t stride, const std::shared_ptr<const Offsets>& offsets) {
-    if (level_count() == max_levels) merge_levels();
-    Level level{count, stride, offsets == nullptr ? nullptr : offsets->data(), summary_, true, false};
-    const int128 height = static_cast<int128>(summary_.upper) - summary_.lower;
+void Layout::Pattern::wrap(std::uint64_t count, std::int64_t stride, const std::shared_ptr<const Offsets>& offsets) {
+    if (levels.size() == max_levels) merge_levels();
+    Level level{count, stride, offsets == nullptr ? nullptr : offsets->data(), summary, true, false};
+    const int128 height = static_cast<int128>(summary.upper) - summary.lower;
     const int128 join = static_cast<int128>(last_end(0)) - first_byte(0);
     int128 lowest = 0;
     int128 highest = 0;
@@ -400,28 +402,28 @@ void Layout::wrap(std::uint64_t count, std::int64_t stride, const std::shared_pt
         }
         keep(offsets);
     }
-    if (!fits(lowest + summary_.lower) || !fits(highest + summary_.upper)) throw_offset();
-    levels_.push_front(level);
-    joins_ = joins_ || level.joined;
-    end_ = total_ = count * summary_.bytes;
-    summary_ = summarise(0, 0, count);
+    if (!fits(lowest + summary.lower) || !fits(highest + summary.upper)) throw_offset();
+    levels.push_front(level);
+    joined = joined || level.joined;
+    total = count * summary.bytes;
+    summary = summarise(0, 0, count);
     check_bounds();
 }
 
-void Layout::keep(std::shared_ptr<const void> list) {
+void Layout::Pattern::keep(std::shared_ptr<const void> list) {
     using Both = std::pair<std::shared_ptr<const void>, std::shared_ptr<const void>>;
-    if (lists_ == nullptr) lists_ = std::move(list);
-    else lists_ = std::make_shared<const Both>(std::move(lists_), std::move(list));
+    if (lists == nullptr) lists = std::move(list);
+    else lists = std::make_shared<const Both>(std::move(lists), std::move(list));
 }
 
-void Layout::merge_levels() {
+void Layout::Pattern::merge_levels() {
     // The pair with the fewest iterations. There are enough levels that it need not be the innermost, which may be a
     // list.
     std::size_t k = 0;
-    for (std::size_t i = 1; i + 2 < level_count(); ++i)
-        if (levels_[i].count * levels_[i + 1].count < levels_[k].count * levels_[k + 1].count) k = i;
-    Level& outer = levels_[k];
-    const Level& inner = levels_[k + 1];
+    for (std::size_t i = 1; i + 2 < levels.size(); ++i)
+        if (levels[i].count * levels[i + 1].count < levels[k].count * levels[k + 1].count) k = i;
+    Level& outer = levels[k];
+    const Level& inner = levels[k + 1];
     check_listed(outer.count * inner.count);
     const auto offsets = std::make_shared<Offsets>();
     offsets->reserve(outer.count * inner.count);
@@ -433,58 +435,58 @@ void Layout::merge_levels() {
              inner.inner,
              outer.ascending && inner.ascending,
              outer.joined || inner.joined};
-    levels_.erase(k + 1);
+    levels.erase(k + 1);
     keep(offsets);
 }
 
-void Layout::check_bounds() const {
+void Layout::Pattern::check_bounds() const {
     const Summary all = whole();
-    if (!fits(static_cast<int128>(first_) + all.lower) || !fits(static_cast<int128>(first_) + all.upper))
+    if (!fits(static_cast<int128>(origin) + all.lower) || !fits(static_cast<int128>(origin) + all.upper))
         throw_offset();
 }
 
 void Layout::become_block(std::int64_t offset, std::uint64_t bytes) noexcept {
-    levels_.clear();
-    lists_.reset();
-    starts_ = nullptr;
-    units_ = nullptr;
-    joins_ = false;
-    first_ = offset;
+    pattern_.levels.clear();
+    pattern_.lists.reset();
+    pattern_.starts = nullptr;
+    pattern_.units = nullptr;
+    pattern_.joined = false;
+    pattern_.origin = offset;
     begin_ = 0;
-    end_ = total_ = block_ = bytes;
-    summary_ = {bytes, 1, 0, static_cast<std::int64_t>(bytes)};
-    summarised_ = true;
+    end_ = pattern_.total = pattern_.block = bytes;
+    pattern_.summary = {bytes, 1, 0, static_cast<std::int64_t>(bytes)};
+    pattern_.summarised = true;
 }
 
 void Layout::trim() noexcept {
     while (level_count() > 0) {
-        Level& level = levels_[0];
-        const std::uint64_t first = iteration_of(0, begin_);
-        const std::uint64_t last = iteration_of(0, end_ - 1);
-        const std::uint64_t before = position_of(0, first);
+        Level& level = pattern_.levels[0];
+        const std::uint64_t first = pattern_.iteration_of(0, begin_);
+        const std::uint64_t last = pattern_.iteration_of(0, end_ - 1);
+        const std::uint64_t before = pattern_.position_of(0, first);
         begin_ -= before;
         end_ -= before;
-        if (first == last && !is_list(0)) {
-            first_ = add(first_, level.at(first));
-            total_ = level.inner.bytes;
-            levels_.pop_front();
+        if (first == last && !pattern_.is_list(0)) {
+            pattern_.origin = add(pattern_.origin, level.at(first));
+            pattern_.total = level.inner.bytes;
+            pattern_.levels.pop_front();
             continue;
         }
         if (first == last)
-            return become_block(add(add(first_, level.at(first)), static_cast<std::int64_t>(begin_)), bytes());
-        total_ = position_of(0, last + 1) - before;
-        if (starts_ != nullptr && level_count() == 1) starts_ += first;
+            return become_block(add(add(pattern_.origin, level.at(first)), static_cast<std::int64_t>(begin_)), bytes());
+        pattern_.total = pattern_.position_of(0, last + 1) - before;
+        if (pattern_.starts != nullptr && level_count() == 1) pattern_.starts += first;
         if (level.offsets != nullptr) level.offsets += first;
-        else first_ = add(first_, level.at(first));
+        else pattern_.origin = add(pattern_.origin, level.at(first));
         level.count = last - first + 1;
         break;
     }
-    if (level_count() == 0) return become_block(add(first_, static_cast<std::int64_t>(begin_)), bytes());
-    const Level& outermost = levels_[0];
-    summarised_ = outermost.offsets == nullptr || (outermost.ascending && !outermost.joined);
-    if (summarised_) summary_ = summarise(0, 0, outermost.count);
+    if (level_count() == 0) return become_block(add(pattern_.origin, static_cast<std::int64_t>(begin_)), bytes());
+    const Level& outermost = pattern_.levels[0];
+    pattern_.summarised = outermost.offsets == nullptr || (outermost.ascending && !outermost.joined);
+    if (pattern_.summarised) pattern_.summary = pattern_.summarise(0, 0, outermost.count);
     // Two blocks of neighbouring iterations that join.
-    if (joins_ && block_count() == 1) become_block(bounds().lower, bytes());
+    if (pattern_.joined && block_count() == 1) become_block(bounds().lower, bytes());
 }
 
 } // namespace lapwing

@@ -13,18 +13,18 @@ void LayoutCursor::seek(std::uint64_t position) noexcept {
     position_ = layout.begin_ + position;
     const std::size_t levels = layout.level_count();
     innermost_ = levels == 0 ? 0 : levels - 1;
-    base_[0] = layout.first_;
+    base_[0] = layout.pattern_.origin;
     index_[0] = 0;
     in_block_ = position_;
-    if (position_ == layout.total_) {
+    if (position_ == layout.pattern_.total) {
         // There is no block after the last byte; nothing reads its place.
         in_block_ = 0;
         return;
     }
     for (std::size_t k = 0; k < levels; ++k) {
-        index_[k] = layout.iteration_of(k, in_block_);
-        in_block_ -= layout.position_of(k, index_[k]);
-        if (k + 1 < levels) base_[k + 1] = Layout::add(base_[k], layout.levels_[k].at(index_[k]));
+        index_[k] = layout.pattern_.iteration_of(k, in_block_);
+        in_block_ -= layout.pattern_.position_of(k, index_[k]);
+        if (k + 1 < levels) base_[k + 1] = Layout::add(base_[k], layout.pattern_.levels[k].at(index_[k]));
     }
 }
 
@@ -34,8 +34,8 @@ void LayoutCursor::carry() noexcept {
     index_[k] = 0;
     while (k > 0) {
         --k;
-        if (++index_[k] < layout.levels_[k].count) {
-            for (; k < innermost_; ++k) base_[k + 1] = Layout::add(base_[k], layout.levels_[k].at(index_[k]));
+        if (++index_[k] < layout.pattern_.levels[k].count) {
+            for (; k < innermost_; ++k) base_[k + 1] = Layout::add(base_[k], layout.pattern_.levels[k].at(index_[k]));
             return;
         }
         index_[k] = 0;
@@ -47,19 +47,19 @@ void LayoutCursor::skip(std::uint64_t bytes) noexcept {
     const std::uint64_t rest = block_bytes() - in_block_;
     if (bytes <= rest) return step(bytes);
     const Layout& layout = *layout_;
-    const std::uint64_t last = layout.levels_[innermost_].count;
-    if (layout.block_ != 0) {
+    const std::uint64_t last = layout.pattern_.levels[innermost_].count;
+    if (layout.pattern_.block != 0) {
         // Whole blocks of the innermost level, the usual case, need no search.
-        const std::uint64_t blocks = (in_block_ + bytes) / layout.block_;
+        const std::uint64_t blocks = (in_block_ + bytes) / layout.pattern_.block;
         if (blocks <= last - index_[innermost_]) {
             position_ += bytes;
-            in_block_ = (in_block_ + bytes) - blocks * layout.block_;
+            in_block_ = (in_block_ + bytes) - blocks * layout.pattern_.block;
             index_[innermost_] += blocks;
             if (index_[innermost_] != last) return;
             // Into the next iteration: what is left is less than one block, and all blocks are of one size.
             return carry();
         }
-    } else if (in_block_ == 0 && bytes == layout.starts_[last] - layout.starts_[index_[innermost_]]) {
+    } else if (in_block_ == 0 && bytes == layout.pattern_.starts[last] - layout.pattern_.starts[index_[innermost_]]) {
         position_ += bytes;
         return carry();
     }
@@ -70,20 +70,26 @@ BlockRun LayoutCursor::peek_run(std::uint64_t limit) const noexcept {
     limit = std::min(limit, remaining());
     if (limit == 0) return {};
     const Layout& layout = *layout_;
-    const Layout::Level& level = layout.levels_[innermost_];
+    const Layout::Level& level = layout.pattern_.levels[innermost_];
     const std::uint64_t index = index_[innermost_];
-    if (layout.units_ != nullptr) {
-        const std::uint64_t at = layout.starts_[index] + in_block_;
-        const std::uint64_t count = std::min(layout.starts_[level.count] - at, limit) / layout.unit_bytes_;
-        if (count > 1 && at % layout.unit_bytes_ == 0)
-            return {base_[innermost_], layout.unit_bytes_, count, 0, layout.units_ + at / layout.unit_bytes_, nullptr};
+    if (layout.pattern_.units != nullptr) {
+        const std::uint64_t at = layout.pattern_.starts[index] + in_block_;
+        const std::uint64_t count =
+            std::min(layout.pattern_.starts[level.count] - at, limit) / layout.pattern_.unit_bytes;
+        if (count > 1 && at % layout.pattern_.unit_bytes == 0)
+            return {base_[innermost_],
+                    layout.pattern_.unit_bytes,
+                    count,
+                    0,
+                    layout.pattern_.units + at / layout.pattern_.unit_bytes,
+                    nullptr};
     }
     const std::uint64_t rest = block_bytes() - in_block_;
     if (in_block_ != 0 || limit < rest)
         return {block_offset() + static_cast<std::int64_t>(in_block_), std::min(rest, limit), 1, 0, nullptr, nullptr};
 
-    if (layout.starts_ != nullptr) {
-        const std::uint64_t* const starts = layout.starts_ + index;
+    if (layout.pattern_.starts != nullptr) {
+        const std::uint64_t* const starts = layout.pattern_.starts + index;
         std::uint64_t count = level.count - index;
         if (starts[count] - starts[0] > limit)
             count = static_cast<std::uint64_t>(std::upper_bound(starts + 1, starts + count, starts[0] + limit) -
@@ -91,10 +97,10 @@ BlockRun LayoutCursor::peek_run(std::uint64_t limit) const noexcept {
         if (count == 1) return {block_offset(), rest, 1, 0, nullptr, nullptr};
         return {base_[innermost_], 0, count, 0, level.offsets + index, starts};
     }
-    const std::uint64_t count = std::min(level.count - index, limit / layout.block_);
+    const std::uint64_t count = std::min(level.count - index, limit / layout.pattern_.block);
     if (level.offsets != nullptr && count > 1)
-        return {base_[innermost_], layout.block_, count, 0, level.offsets + index, nullptr};
-    return {block_offset(), layout.block_, count, count == 1 ? 0 : level.stride, nullptr, nullptr};
+        return {base_[innermost_], layout.pattern_.block, count, 0, level.offsets + index, nullptr};
+    return {block_offset(), layout.pattern_.block, count, count == 1 ? 0 : level.stride, nullptr, nullptr};
 }
 
 LayoutZip::LayoutZip(const Layout& source, const Layout& target) : source_{source}, target_{target} {

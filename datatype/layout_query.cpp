@@ -21,45 +21,46 @@ __extension__ typedef unsigned __int128 uint128;
 std::uint64_t Layout::list_memory() const noexcept {
     std::uint64_t entries = 0;
     for (std::size_t k = 0; k < level_count(); ++k) {
-        const Level& level = levels_[k];
+        const Level& level = pattern_.levels[k];
         if (level.offsets != nullptr) entries += level.count;
-        if (!is_list(k)) continue;
+        if (!pattern_.is_list(k)) continue;
         entries += level.count + 1;
-        if (units_ != nullptr) entries += (starts_[level.count] - starts_[0]) / unit_bytes_;
+        if (pattern_.units != nullptr)
+            entries += (pattern_.starts[level.count] - pattern_.starts[0]) / pattern_.unit_bytes;
     }
     return entries * sizeof(std::int64_t);
 }
 
-std::uint64_t Layout::iteration_of(std::size_t k, std::uint64_t position) const noexcept {
-    const Level& level = levels_[k];
+std::uint64_t Layout::Pattern::iteration_of(std::size_t k, std::uint64_t position) const noexcept {
+    const Level& level = levels[k];
     if (!is_list(k)) return position / level.inner.bytes;
-    return static_cast<std::uint64_t>(std::upper_bound(starts_ + 1, starts_ + level.count, position + starts_[0]) -
-                                      (starts_ + 1));
+    return static_cast<std::uint64_t>(std::upper_bound(starts + 1, starts + level.count, position + starts[0]) -
+                                      (starts + 1));
 }
 
-std::uint64_t Layout::position_of(std::size_t k, std::uint64_t iteration) const noexcept {
-    return is_list(k) ? starts_[iteration] - starts_[0] : iteration * levels_[k].inner.bytes;
+std::uint64_t Layout::Pattern::position_of(std::size_t k, std::uint64_t iteration) const noexcept {
+    return is_list(k) ? starts[iteration] - starts[0] : iteration * levels[k].inner.bytes;
 }
 
-std::int64_t Layout::first_byte(std::size_t k) const noexcept {
+std::int64_t Layout::Pattern::first_byte(std::size_t k) const noexcept {
     std::int64_t offset = 0;
-    for (; k < level_count(); ++k) offset = add(offset, levels_[k].at(0));
+    for (; k < levels.size(); ++k) offset = add(offset, levels[k].at(0));
     return offset;
 }
 
-std::int64_t Layout::last_end(std::size_t k) const noexcept {
+std::int64_t Layout::Pattern::last_end(std::size_t k) const noexcept {
     std::int64_t offset = 0;
-    std::uint64_t bytes = block_;
-    for (; k < level_count(); ++k) {
-        const std::uint64_t last = levels_[k].count - 1;
-        offset = add(offset, levels_[k].at(last));
-        if (is_list(k)) bytes = starts_[last + 1] - starts_[last];
+    std::uint64_t bytes = block;
+    for (; k < levels.size(); ++k) {
+        const std::uint64_t last = levels[k].count - 1;
+        offset = add(offset, levels[k].at(last));
+        if (is_list(k)) bytes = starts[last + 1] - starts[last];
     }
     return add(offset, static_cast<std::int64_t>(bytes));
 }
 
-std::uint64_t Layout::joins(std::size_t k, std::uint64_t first, std::uint64_t last) const noexcept {
-    const Level& level = levels_[k];
+std::uint64_t Layout::Pattern::joins(std::size_t k, std::uint64_t first, std::uint64_t last) const noexcept {
+    const Level& level = levels[k];
     if (!level.joined || last - first < 2) return 0;
     if (level.offsets == nullptr) return last - first - 1;
     const int128 distance = static_cast<int128>(last_end(k + 1)) - first_byte(k + 1);
@@ -69,21 +70,21 @@ std::uint64_t Layout::joins(std::size_t k, std::uint64_t first, std::uint64_t la
     return count;
 }
 
-Layout::Summary Layout::summarise(std::size_t k, std::uint64_t first, std::uint64_t last) const noexcept {
-    const Level& level = levels_[k];
+Layout::Summary Layout::Pattern::summarise(std::size_t k, std::uint64_t first, std::uint64_t last) const noexcept {
+    const Level& level = levels[k];
     const std::uint64_t count = last - first;
-    Summary summary{};
+    Summary found{};
     if (is_list(k)) {
         const auto end = [&](std::uint64_t i) {
-            return level.offsets[i] + static_cast<std::int64_t>(starts_[i + 1] - starts_[i]);
+            return level.offsets[i] + static_cast<std::int64_t>(starts[i + 1] - starts[i]);
         };
-        summary = {starts_[last] - starts_[first], count, level.offsets[first], end(last - 1)};
-        if (level.ascending) return summary;
+        found = {starts[last] - starts[first], count, level.offsets[first], end(last - 1)};
+        if (level.ascending) return found;
         for (std::uint64_t i = first; i < last; ++i) {
-            summary.lower = std::min(summary.lower, level.offsets[i]);
-            summary.upper = std::max(summary.upper, end(i));
+            found.lower = std::min(found.lower, level.offsets[i]);
+            found.upper = std::max(found.upper, end(i));
         }
-        return summary;
+        return found;
     }
     std::int64_t lowest = std::min(level.at(first), level.at(last - 1));
     std::int64_t highest = std::max(level.at(first), level.at(last - 1));
@@ -96,11 +97,13 @@ Layout::Summary Layout::summarise(std::size_t k, std::uint64_t first, std::uint6
             highest + level.inner.upper};
 }
 
-Layout::Summary Layout::whole() const noexcept { return summarised_ ? summary_ : summarise(0, 0, levels_[0].count); }
+Layout::Summary Layout::Pattern::whole() const noexcept {
+    return summarised ? summary : summarise(0, 0, levels[0].count);
+}
 
-Layout::Bounds Layout::bounds(std::size_t k, std::uint64_t begin, std::uint64_t end) const noexcept {
-    if (k == level_count()) return {static_cast<std::int64_t>(begin), static_cast<std::int64_t>(end)};
-    const Level& level = levels_[k];
+Layout::Bounds Layout::Pattern::bounds(std::size_t k, std::uint64_t begin, std::uint64_t end) const noexcept {
+    if (k == levels.size()) return {static_cast<std::int64_t>(begin), static_cast<std::int64_t>(end)};
+    const Level& level = levels[k];
     const std::uint64_t first = iteration_of(k, begin);
     const std::uint64_t last = iteration_of(k, end - 1);
     // Whole iterations are known, so only the two that are cut are examined.
@@ -127,9 +130,10 @@ Layout::Bounds Layout::bounds(std::size_t k, std::uint64_t begin, std::uint64_t 
 
 Layout::Bounds Layout::bounds() const noexcept {
     if (empty()) return {0, 0};
-    if (is_whole() && summarised_) return {first_ + summary_.lower, first_ + summary_.upper};
-    const Bounds relative = bounds(0, begin_, end_);
-    return {add(first_, relative.lower), add(first_, relative.upper)};
+    if (is_whole() && pattern_.summarised)
+        return {pattern_.origin + pattern_.summary.lower, pattern_.origin + pattern_.summary.upper};
+    const Bounds relative = pattern_.bounds(0, begin_, end_);
+    return {add(pattern_.origin, relative.lower), add(pattern_.origin, relative.upper)};
 }
 
 std::int64_t Layout::lower() const noexcept { return bounds().lower; }
@@ -145,33 +149,35 @@ double Layout::density() const noexcept {
     return empty() ? 0.0 : static_cast<double>(bytes()) / static_cast<double>(span());
 }
 
-std::uint64_t Layout::starts_before(std::size_t k, std::uint64_t position) const noexcept {
+std::uint64_t Layout::Pattern::starts_before(std::size_t k, std::uint64_t position) const noexcept {
     if (position == 0) return 0;
-    if (k == level_count()) return 1;
+    if (k == levels.size()) return 1;
     // The iteration of the last byte before the position has begun, those before it are over.
     const std::uint64_t last = iteration_of(k, position - 1);
     if (is_list(k)) return last + 1;
-    return last * levels_[k].inner.blocks + starts_before(k + 1, position - last * levels_[k].inner.bytes) -
+    return last * levels[k].inner.blocks + starts_before(k + 1, position - last * levels[k].inner.bytes) -
            joins(k, 0, last + 1);
 }
 
 std::uint64_t Layout::block_count() const noexcept {
     if (empty()) return 0;
-    if (is_whole() && summarised_) return summary_.blocks;
-    return 1 + starts_before(0, end_) - starts_before(0, begin_ + 1);
+    if (is_whole() && pattern_.summarised) return pattern_.summary.blocks;
+    return 1 + pattern_.starts_before(0, end_) - pattern_.starts_before(0, begin_ + 1);
 }
 
-bool Layout::is_ascending() const noexcept {
-    for (std::size_t k = 0; k < level_count(); ++k)
-        if (!levels_[k].ascending) return false;
+bool Layout::Pattern::is_ascending() const noexcept {
+    for (std::size_t k = 0; k < levels.size(); ++k)
+        if (!levels[k].ascending) return false;
     return true;
 }
 
-std::uint64_t Layout::bytes_below(std::int64_t offset) const noexcept {
+bool Layout::is_ascending() const noexcept { return pattern_.is_ascending(); }
+
+std::uint64_t Layout::Pattern::bytes_below(std::int64_t offset) const noexcept {
     std::uint64_t position = 0;
-    int128 left = static_cast<int128>(offset) - first_;
-    for (std::size_t k = 0; k < level_count(); ++k) {
-        const Level& level = levels_[k];
+    int128 left = static_cast<int128>(offset) - origin;
+    for (std::size_t k = 0; k < levels.size(); ++k) {
+        const Level& level = levels[k];
         // In an ascending pattern the lowest byte of an iteration is its first.
         const int128 lowest = is_list(k) ? 0 : level.inner.lower;
         std::uint64_t begun = 0; // iterations whose first byte is below
@@ -188,32 +194,36 @@ std::uint64_t Layout::bytes_below(std::int64_t offset) const noexcept {
         left -= level.at(begun - 1);
         position += position_of(k, begun - 1);
         if (is_list(k))
-            return position + static_cast<std::uint64_t>(std::min<int128>(left, starts_[begun] - starts_[begun - 1]));
+            return position + static_cast<std::uint64_t>(std::min<int128>(left, starts[begun] - starts[begun - 1]));
     }
-    return position + static_cast<std::uint64_t>(std::clamp<int128>(left, 0, block_));
+    return position + static_cast<std::uint64_t>(std::clamp<int128>(left, 0, block));
 }
 
-bool Layout::same_shape(const Layout& other) const noexcept {
-    if (block_ != other.block_ || begin_ != other.begin_ || end_ != other.end_ || total_ != other.total_ ||
-        level_count() != other.level_count() || (starts_ == nullptr) != (other.starts_ == nullptr))
+bool Layout::Pattern::same_shape(const Pattern& other) const noexcept {
+    if (block != other.block || total != other.total || levels.size() != other.levels.size() ||
+        (starts == nullptr) != (other.starts == nullptr))
         return false;
-    for (std::size_t k = 0; k < level_count(); ++k) {
-        const Level& a = levels_[k];
-        const Level& b = other.levels_[k];
+    for (std::size_t k = 0; k < levels.size(); ++k) {
+        const Level& a = levels[k];
+        const Level& b = other.levels[k];
         if (a.count != b.count || (a.offsets == nullptr) != (b.offsets == nullptr)) return false;
         if (a.offsets == nullptr ? a.stride != b.stride
                                  : a.offsets != b.offsets && !std::equal(a.offsets, a.offsets + a.count, b.offsets))
             return false;
-        if (!is_list(k) || starts_ == other.starts_) continue;
+        if (!is_list(k) || starts == other.starts) continue;
         for (std::uint64_t i = 1; i <= a.count; ++i)
-            if (starts_[i] - starts_[0] != other.starts_[i] - other.starts_[0]) return false;
+            if (starts[i] - starts[0] != other.starts[i] - other.starts[0]) return false;
     }
     return true;
 }
 
+bool Layout::same_shape(const Layout& other) const noexcept {
+    return begin_ == other.begin_ && end_ == other.end_ && pattern_.same_shape(other.pattern_);
+}
+
 bool operator==(const Layout& a, const Layout& b) noexcept {
     if (a.bytes() != b.bytes()) return false;
-    if (a.empty() || (a.first_ == b.first_ && a.same_shape(b))) return true;
+    if (a.empty() || (a.pattern_.origin == b.pattern_.origin && a.same_shape(b))) return true;
     const Layout::Bounds of_a = a.bounds();
     const Layout::Bounds of_b = b.bounds();
     if (of_a.lower != of_b.lower || of_a.upper != of_b.upper || a.block_count() != b.block_count()) return false;
@@ -224,14 +234,14 @@ bool operator==(const Layout& a, const Layout& b) noexcept {
     return true;
 }
 
-bool Layout::surely_disjoint() const noexcept {
+bool Layout::Pattern::surely_disjoint() const noexcept {
     if (is_ascending()) return true;
     // Whatever the order of the nest: from the smallest stride up, each must reach over all that is below it.
     std::array<Dimension, max_levels> dimensions{};
     std::size_t count = 0;
-    uint128 height = block_;
-    for (std::size_t k = 0; k < level_count(); ++k) {
-        const Level& level = levels_[k];
+    uint128 height = block;
+    for (std::size_t k = 0; k < levels.size(); ++k) {
+        const Level& level = levels[k];
         if (level.offsets != nullptr) {
             if (!is_list(k) || !level.ascending) return false;
             const Summary list = summarise(k, 0, level.count);
@@ -255,7 +265,7 @@ bool Layout::surely_disjoint() const noexcept {
 }
 
 bool Layout::overlaps() const {
-    if (empty() || surely_disjoint()) return false;
+    if (empty() || pattern_.surely_disjoint()) return false;
     if (bytes() > span()) return true;
     std::vector<ByteBlock> blocks = listed();
     std::sort(blocks.begin(), blocks.end(), [](const ByteBlock& a, const ByteBlock& b) { return a.offset < b.offset; });

@@ -142,8 +142,9 @@ struct Layout::Export {
 
     /// Iterations [first, last) of level k, as whole ones.
     [[nodiscard]] MpiDatatype iterations(std::size_t k, std::uint64_t first, std::uint64_t last) const {
-        const Level& level = layout.levels_[k];
-        if (layout.is_list(k)) return listed_type(level.offsets + first, layout.starts_ + first, last - first);
+        const Level& level = layout.pattern_.levels[k];
+        if (layout.pattern_.is_list(k))
+            return listed_type(level.offsets + first, layout.pattern_.starts + first, last - first);
         MpiDatatype inner = all(k + 1);
         if (level.offsets != nullptr) return at_offsets(inner, std::span{level.offsets + first, last - first});
         return repeated_type(std::move(inner), last - first, level.stride);
@@ -151,7 +152,8 @@ struct Layout::Export {
 
     /// All that is inside of the levels before k.
     [[nodiscard]] MpiDatatype all(std::size_t k) const {
-        return k == layout.level_count() ? bytes_type(layout.block_) : iterations(k, 0, layout.levels_[k].count);
+        return k == layout.level_count() ? bytes_type(layout.pattern_.block)
+                                         : iterations(k, 0, layout.pattern_.levels[k].count);
     }
 
     /// Bytes [begin, end) of it: the parts of the first and the last iteration, and the whole ones between.
@@ -161,21 +163,21 @@ struct Layout::Export {
             parts.push_back({Layout::add(offset, static_cast<std::int64_t>(begin)), bytes_type(end - begin)});
             return;
         }
-        const Level& level = layout.levels_[k];
-        std::uint64_t first = layout.iteration_of(k, begin);
-        std::uint64_t last = layout.iteration_of(k, end - 1);
+        const Level& level = layout.pattern_.levels[k];
+        std::uint64_t first = layout.pattern_.iteration_of(k, begin);
+        std::uint64_t last = layout.pattern_.iteration_of(k, end - 1);
         const auto part = [&](std::uint64_t i) {
-            const std::uint64_t start = layout.position_of(k, i);
+            const std::uint64_t start = layout.pattern_.position_of(k, i);
             const std::uint64_t from = std::max(begin, start) - start;
-            const std::uint64_t to = std::min(end, layout.position_of(k, i + 1)) - start;
+            const std::uint64_t to = std::min(end, layout.pattern_.position_of(k, i + 1)) - start;
             const std::int64_t base = Layout::add(offset, level.at(i));
-            if (layout.is_list(k))
+            if (layout.pattern_.is_list(k))
                 parts.push_back({Layout::add(base, static_cast<std::int64_t>(from)), bytes_type(to - from)});
             else add(parts, base, k + 1, from, to);
         };
         if (first == last) return part(first);
-        const bool cut_first = begin != layout.position_of(k, first);
-        const bool cut_last = end != layout.position_of(k, last + 1);
+        const bool cut_first = begin != layout.pattern_.position_of(k, first);
+        const bool cut_last = end != layout.pattern_.position_of(k, last + 1);
         if (cut_first) part(first++);
         const std::uint64_t whole_end = cut_last ? last : last + 1;
         if (first < whole_end) {
@@ -193,7 +195,7 @@ MpiDatatype Layout::to_mpi() const {
         result = bytes_type(0);
     } else {
         std::vector<Part> parts;
-        Export{*this}.add(parts, first_, 0, begin_, end_);
+        Export{*this}.add(parts, pattern_.origin, 0, begin_, end_);
         result = parts.size() == 1 && parts[0].displacement == 0 ? std::move(parts[0].type) : combine(parts);
     }
     MPI_Datatype type = result.release();

@@ -116,9 +116,9 @@ public:
     [[nodiscard]] bool is_contiguous() const noexcept { return level_count() == 0; }
     /// The block size, for choosing a copy kernel, if all blocks have the same (before neighbours are joined across
     /// levels); 0 if they differ. The first and the last block of a slice may be shorter.
-    [[nodiscard]] std::uint64_t uniform_block() const noexcept { return block_; }
+    [[nodiscard]] std::uint64_t uniform_block() const noexcept { return pattern_.block; }
     /// Number of levels around the block; the outermost is level 0.
-    [[nodiscard]] std::size_t level_count() const noexcept { return levels_.size(); }
+    [[nodiscard]] std::size_t level_count() const noexcept { return pattern_.levels.size(); }
     /// Whether each block starts at or above the end of the previous one, so that no byte occurs twice. A slice may
     /// return false although only bytes outside of the slice prevent it.
     [[nodiscard]] bool is_ascending() const noexcept;
@@ -161,7 +161,7 @@ private:
     struct Level {
         std::uint64_t count;
         std::int64_t stride;
-        const std::int64_t* offsets; ///< of the iterations, instead of a stride; owned by `lists_`
+        const std::int64_t* offsets; ///< of the iterations, instead of a stride; owned by the pattern's `lists`
         Summary inner;               ///< of one iteration; meaningless in a list of different lengths
         bool ascending;              ///< each iteration starts at or above the end of the previous one
         bool joined; ///< an iteration begins where the previous one ends; with a stride all do, with offsets some
@@ -201,57 +201,68 @@ private:
     [[nodiscard]] static Layout of_ranges(std::span<const Range> ranges, std::span<const std::int64_t> extents,
                                           std::uint64_t element_bytes);
 
-    [[nodiscard]] bool is_whole() const noexcept { return begin_ == 0 && end_ == total_; }
-    [[nodiscard]] bool is_list(std::size_t k) const noexcept { return starts_ != nullptr && k + 1 == levels_.size(); }
-    [[nodiscard]] std::uint64_t iteration_of(std::size_t k, std::uint64_t position) const noexcept;
-    [[nodiscard]] std::uint64_t position_of(std::size_t k, std::uint64_t iteration) const noexcept;
-    /// Offset of the first byte, and the end of the last, of one iteration of the levels before k.
-    [[nodiscard]] std::int64_t first_byte(std::size_t k) const noexcept;
-    [[nodiscard]] std::int64_t last_end(std::size_t k) const noexcept;
-    /// The number of iterations in (first, last) of level k that start at the end of the previous one.
-    [[nodiscard]] std::uint64_t joins(std::size_t k, std::uint64_t first, std::uint64_t last) const noexcept;
-    /// Summary of the iterations [first, last) of level k; O(entries) for unsorted or joined offsets.
-    [[nodiscard]] Summary summarise(std::size_t k, std::uint64_t first, std::uint64_t last) const noexcept;
-    [[nodiscard]] Summary whole() const noexcept;
     struct Bounds {
         std::int64_t lower;
         std::int64_t upper;
     };
-    /// Bounds of bytes [begin, end), begin < end, of one iteration of the levels before k.
-    [[nodiscard]] Bounds bounds(std::size_t k, std::uint64_t begin, std::uint64_t end) const noexcept;
+
+    /// The levels around the block or the list of blocks, of which a layout is the whole or a part. `k` is a level, or
+    /// the number of levels for what is inside of all.
+    struct Pattern {
+        [[nodiscard]] bool is_list(std::size_t k) const noexcept { return starts != nullptr && k + 1 == levels.size(); }
+        [[nodiscard]] std::uint64_t iteration_of(std::size_t k, std::uint64_t position) const noexcept;
+        [[nodiscard]] std::uint64_t position_of(std::size_t k, std::uint64_t iteration) const noexcept;
+        /// Offset of the first byte, and the end of the last, of one iteration of the levels before k.
+        [[nodiscard]] std::int64_t first_byte(std::size_t k) const noexcept;
+        [[nodiscard]] std::int64_t last_end(std::size_t k) const noexcept;
+        /// The number of iterations in (first, last) of level k that start at the end of the previous one.
+        [[nodiscard]] std::uint64_t joins(std::size_t k, std::uint64_t first, std::uint64_t last) const noexcept;
+        /// Summary of the iterations [first, last) of level k; O(entries) for unsorted or joined offsets.
+        [[nodiscard]] Summary summarise(std::size_t k, std::uint64_t first, std::uint64_t last) const noexcept;
+        [[nodiscard]] Summary whole() const noexcept;
+        /// Bounds of bytes [begin, end), begin < end, of one iteration of the levels before k.
+        [[nodiscard]] Bounds bounds(std::size_t k, std::uint64_t begin, std::uint64_t end) const noexcept;
+        /// Number of maximal blocks that start before a position, in one iteration of the levels before k.
+        [[nodiscard]] std::uint64_t starts_before(std::size_t k, std::uint64_t position) const noexcept;
+        /// Number of bytes of an ascending pattern with offsets below `offset`.
+        [[nodiscard]] std::uint64_t bytes_below(std::int64_t offset) const noexcept;
+        [[nodiscard]] bool is_ascending() const noexcept;
+        /// Whether the offsets are the same but for the origin.
+        [[nodiscard]] bool same_shape(const Pattern& other) const noexcept;
+        [[nodiscard]] bool surely_disjoint() const noexcept;
+        void check_bounds() const;
+        /// Puts a level around all.
+        void wrap(std::uint64_t count, std::int64_t stride, const std::shared_ptr<const Offsets>& offsets);
+        void keep(std::shared_ptr<const void> list);
+        /// Merges two neighbouring levels into one, and writes out their offsets.
+        void merge_levels();
+
+        std::int64_t origin = 0;               ///< added to the offsets of all levels
+        std::uint64_t total = 0;               ///< bytes
+        std::uint64_t block = 0;               ///< bytes of each block; 0 with a list of different lengths
+        const std::uint64_t* starts = nullptr; ///< of that list: positions of its blocks, and of its end
+        const std::int64_t* units = nullptr; ///< offsets of equal units that make up the blocks of that list, if any do
+        std::uint64_t unit_bytes = 0;        ///< the unit at position p has number p / unit_bytes
+        bool joined = false;                 ///< some level is joined
+        bool summarised = true;              ///< summary describes the whole pattern; only a slice may lack it
+        Summary summary{};
+        Levels levels;
+        std::shared_ptr<const void> lists; ///< keeps all offsets and starts
+    };
+
+    [[nodiscard]] bool is_whole() const noexcept { return begin_ == 0 && end_ == pattern_.total; }
     [[nodiscard]] Bounds bounds() const noexcept;
-    /// Number of maximal blocks that start before a position, in one iteration of the levels before k.
-    [[nodiscard]] std::uint64_t starts_before(std::size_t k, std::uint64_t position) const noexcept;
-    /// Number of bytes of an ascending pattern with offsets below `offset`.
-    [[nodiscard]] std::uint64_t bytes_below(std::int64_t offset) const noexcept;
     [[nodiscard]] bool same_shape(const Layout& other) const noexcept;
-    [[nodiscard]] bool surely_disjoint() const noexcept;
     [[nodiscard]] std::vector<ByteBlock> listed() const;
     /// The layout as a whole pattern around which levels can be put.
     [[nodiscard]] Layout unsliced() const;
-    void wrap(std::uint64_t count, std::int64_t stride, const std::shared_ptr<const Offsets>& offsets);
-    void keep(std::shared_ptr<const void> list);
-    /// Merges two neighbouring levels into one, and writes out their offsets.
-    void merge_levels();
-    void check_bounds() const;
     void become_block(std::int64_t offset, std::uint64_t bytes) noexcept;
     /// Removes the levels and iterations outside of the slice.
     void trim() noexcept;
 
-    std::int64_t first_ = 0;  ///< added to the offsets of all levels
     std::uint64_t begin_ = 0; ///< the part of the pattern that this layout is, [begin_, end_): it begins in the first
     std::uint64_t end_ = 0;   ///< iteration of level 0, and ends in the last
-    std::uint64_t total_ = 0; ///< bytes of the whole pattern
-    std::uint64_t block_ = 0; ///< bytes of each block; 0 with a list of different lengths
-    const std::uint64_t* starts_ = nullptr; ///< of that list: positions of its blocks, and of its end
-    const std::int64_t* units_ =
-        nullptr;                   ///< of that list: offsets of the equal units that its blocks consist of, if they do:
-    std::uint64_t unit_bytes_ = 0; ///< the one at position p has number p / unit_bytes_
-    bool joins_ = false;           ///< some level is joined
-    bool summarised_ = true;       ///< summary_ describes the whole pattern; only a slice may lack it
-    Summary summary_{};
-    Levels levels_;
-    std::shared_ptr<const void> lists_; ///< keeps all offsets and starts
+    Pattern pattern_;
 };
 
 /// "4096 blocks of 12 bytes, stride 24", for messages and plans.

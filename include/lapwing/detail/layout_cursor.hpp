@@ -68,7 +68,7 @@ public:
             block.bytes += bytes;
             limit -= bytes;
             // An outer iteration may begin where the one before ended.
-            if (limit == 0 || !layout_->joins_ ||
+            if (limit == 0 || !layout_->pattern_.joined ||
                 block_offset() != block.offset + static_cast<std::int64_t>(block.bytes))
                 return block;
         }
@@ -90,11 +90,12 @@ private:
     friend class LayoutZip;
 
     [[nodiscard]] std::int64_t block_offset() const noexcept {
-        return Layout::add(base_[innermost_], layout_->levels_[innermost_].at(index_[innermost_]));
+        return Layout::add(base_[innermost_], layout_->pattern_.levels[innermost_].at(index_[innermost_]));
     }
     [[nodiscard]] std::uint64_t block_bytes() const noexcept {
-        const std::uint64_t* starts = layout_->starts_;
-        return starts == nullptr ? layout_->block_ : starts[index_[innermost_] + 1] - starts[index_[innermost_]];
+        const std::uint64_t* starts = layout_->pattern_.starts;
+        return starts == nullptr ? layout_->pattern_.block
+                                 : starts[index_[innermost_] + 1] - starts[index_[innermost_]];
     }
     /// Moves on within the block, or to its end, which is the start of the next.
     void step(std::uint64_t bytes) noexcept {
@@ -102,7 +103,7 @@ private:
         in_block_ += bytes;
         if (in_block_ != block_bytes()) return;
         in_block_ = 0;
-        if (++index_[innermost_] == layout_->levels_[innermost_].count) carry();
+        if (++index_[innermost_] == layout_->pattern_.levels[innermost_].count) carry();
     }
     /// The innermost level is at its end: moves on in the levels around it.
     void carry() noexcept;
