@@ -27,12 +27,6 @@ namespace {
 /// Small, so that segments follow each other without a gap: see NodeElements.
 constexpr unsigned least_alignment = 8;
 
-/// `number`: of the window, 0 before there is one.
-std::string array_text(std::string_view name, std::uint64_t number = 0) {
-    if (!name.empty()) return fmt::format("GlobalArray(\"{}\")", name);
-    return number == 0 ? "GlobalArray" : fmt::format("GlobalArray(#{})", number);
-}
-
 std::string text(std::span<const std::int64_t> index) { return datatype::index_text(index.data(), index.size()); }
 
 std::string text(std::span<const Range> domain) { return datatype::domain_text(domain.data(), domain.size()); }
@@ -101,17 +95,18 @@ std::uint64_t identity_of(const distribution::UserPlaces& map, std::span<const s
 }
 
 void ArrayBase::begin_collective(std::string_view call) const {
-    team_->state().synchronisation().barrier(team::CollectiveCall::on_window, team::identity_on_window(call, number_));
+    team_->state().synchronisation().barrier(team::CollectiveCall::on_window,
+                                             team::identity_on_window(call, title_.number));
 }
 
 void ArrayBase::begin_collective(std::string_view call, const char* what,
                                  std::span<const std::int64_t> arguments) const {
     if (checks(*team_) < 1) return begin_collective(call);
     team_->state().synchronisation().barrier(
-        team::CollectiveCall::on_window, team::identity_on_window(call, number_),
+        team::CollectiveCall::on_window, team::identity_on_window(call, title_.number),
         {.number = static_cast<std::int64_t>(support::hash_of(std::as_bytes(arguments))),
          .text = [&] { return fmt::format("{} {}", what, fmt::join(arguments, " x ")); },
-         .start = [&] { return start_of_text(fmt::format(".{}", call).c_str()); }});
+         .start = [&] { return title_.start(fmt::format(".{}", call)); }});
 }
 
 void ArrayBase::end_collective(const char* call, std::exception_ptr failure, const char* outcome) const {
@@ -120,7 +115,7 @@ void ArrayBase::end_collective(const char* call, std::exception_ptr failure, con
 }
 
 void ArrayBase::throw_failure(const char* call, const std::exception_ptr& failure, const char* outcome) const {
-    mpi::throw_failure(team_->state().communicator(), failure, fmt::format("{}: {}", start_of_text(call), outcome));
+    mpi::throw_failure(team_->state().communicator(), failure, fmt::format("{}: {}", title_.start(call), outcome));
 }
 
 void refuse_creation(Team& team) {
@@ -142,9 +137,7 @@ ArrayBase::ArrayBase(Team& team, std::uint64_t capacity, std::uint64_t element_b
                .identity = {.value = identity ^ element_bytes * 0x9e3779b97f4a7c15,
                             .what = "the extents, the distribution, the halo or the elements' size"}}},
       team_{&team},
-      name_{std::move(options.name)},
-      who_{team.who()},
-      number_{window_.state().number()},
+      title_{std::move(options.name), team.who(), window_.state().number()},
       capacity_{capacity},
       cache_{options.cache},
       halo_{options.halo} {}
@@ -155,7 +148,7 @@ void ArrayBase::make_geometry(std::span<const std::int64_t> extents, std::span<c
     auto geometry = std::make_shared<slices::ArrayGeometry>();
     geometry->team = team_;
     geometry->window = &window_.state();
-    geometry->name = array_text(name_, number_);
+    geometry->name = title_.text();
     geometry->element_bytes = element_bytes;
     geometry->dimensions = extents.size();
     std::ranges::copy(extents, geometry->extents.begin());
@@ -193,125 +186,11 @@ void ArrayBase::put_to_all(Offset offset, const void* value, std::uint64_t bytes
         window_.put_bytes(Rank{(map.own_rank + step) % map.ranks}, offset, source);
 }
 
-std::string ArrayBase::start_of_text(const char* call) const {
-    return fmt::format("{}: {}{}", who_, array_text(name_, number_), call);
-}
-
-void ArrayBase::throw_closed(const char* call) const {
-    const std::string remedy = "the array was closed, moved from or never made; make a new one";
-    if (who_.empty()) throw UsageError{fmt::format("GlobalArray{}: {}", call, remedy)};
-    throw UsageError{fmt::format("{}: {}", start_of_text(call), remedy)};
-}
-
-void ArrayBase::throw_outside(const char* call, std::span<const std::int64_t> index,
-                              std::span<const std::int64_t> extents) const {
-    // A closed array has extents 0, so that every access to one comes here.
-    if (closed()) throw_closed((call + text(index)).c_str());
-    std::size_t d = 0;
-    while (index[d] >= 0 && index[d] < extents[d]) ++d;
-    throw RangeError{
-        fmt::format("{}{}: index {} of dimension {} is outside [0, {}); the array's extents are {}, its indices "
-                    "those of domain()",
-                    start_of_text(call), text(index), index[d], d, extents[d], text(extents))};
-}
-
-void ArrayBase::throw_not_stored(const char* call, std::span<const std::int64_t> index) const {
-    throw RangeError{
-        fmt::format("{}: the distribution stores no element at {}; use indices of the ranks' local_domains(), "
-                    "or a distribution that stores all",
-                    start_of_text(call), text(index))};
-}
-
-void ArrayBase::throw_not_own(const char* call, std::span<const std::int64_t> index, Rank owner) const {
-    throw RangeError{
-        fmt::format("{}{}: the element is owned by rank {}; local access needs an index of local_domains(), "
-                    "use a(…) for others",
-                    start_of_text(call), text(index), owner.value)};
-}
-
-void ArrayBase::throw_misplaced(std::span<const std::int64_t> index, const Location& location) const {
-    throw RangeError{
-        fmt::format("{}: the distribution puts index {} at rank {}, offset {}, with {} contiguous elements (at "
-                    "least 1), but there are {} ranks of {} elements; correct its locate() or local_capacity()",
-                    start_of_text(""), text(index), location.owner.value, location.offset, location.contiguous,
-                    team_->size(), capacity_)};
-}
-
-void ArrayBase::throw_wrong_domain(std::span<const std::int64_t> index, Rank owner) const {
-    throw RangeError{fmt::format("{}: the distribution's domain() lists index {} for this rank, which {}; correct its "
-                                 "domain() or its locate()",
-                                 start_of_text(""), text(index),
-                                 owner.value < 0 ? std::string{"is outside of the extents or not stored"}
-                                                 : fmt::format("locate() puts at rank {}", owner.value))};
-}
-
-void ArrayBase::throw_not_one_domain(std::uint64_t domains) const {
-    throw UsageError{fmt::format("{}: the rank owns {} separate domains; go through local_domains()",
-                                 start_of_text(".local_domain"), domains)};
-}
-
-void ArrayBase::throw_no_view(const char* call) const {
-    throw UsageError{fmt::format("{}: parts of a distribution of the program's own need not be rectangular; use "
-                                 "for_each_local() or local()",
-                                 start_of_text(call))};
-}
-
-void ArrayBase::throw_gaps(const char* call) const {
-    if (halo_ != 0)
-        throw UsageError{fmt::format("{}: the rows of the array have room for a halo of {} elements at their ends; use "
-                                     "padded_local_view() and its "
-                                     "strides, for_each_local(), or an array without a halo",
-                                     start_of_text(call), halo_)};
-    throw UsageError{
-        fmt::format("{}: the blocks of the distribution do not go round evenly over {} ranks, so that rows of some "
-                    "parts have unused elements at their ends; use padded_local_view() and its strides, "
-                    "for_each_local(), or extents that the blocks of all processes divide",
-                    start_of_text(call), team_->size())};
-}
-
-void ArrayBase::throw_no_home(const char* call, std::span<const std::int64_t> index) const {
-    throw UsageError{
-        fmt::format("{}{}.{}: every rank has a copy of the elements of a replicated array, so that none is "
-                    "the place of an atomic; use Block or Cyclic",
-                    start_of_text(""), text(index), call)};
-}
-
-void ArrayBase::throw_not_replicated() const {
-    throw UsageError{fmt::format("{}: every element has one owner; broadcast is for arrays made with Replicated",
-                                 start_of_text(".broadcast"))};
-}
-
-void ArrayBase::throw_empty(const char* call) const {
-    throw UsageError{
-        fmt::format("{}: the array has no elements, so neither a smallest nor a largest one; ask for size() first",
-                    start_of_text(call))};
-}
-
-void ArrayBase::throw_nothing_compares(const char* call) const {
-    throw UsageError{
-        fmt::format("{}: no element is a number: all are NaN, or the distribution stores none", start_of_text(call))};
-}
-
-void ArrayBase::throw_extents_differ(std::span<const std::int64_t> extents,
-                                     std::span<const std::int64_t> others) const {
-    throw RangeError{
-        fmt::format("{}: extents {} cannot take the elements of an array of extents {}; they must be equal",
-                    start_of_text(".copy_from"), text(extents), text(others))};
-}
-
 bool ArrayBase::same_ranks(const ArrayBase& other) const {
     int comparison = MPI_UNEQUAL;
     const int code = MPI_Comm_compare(team_->state().communicator(), other.team_->state().communicator(), &comparison);
-    support::check_mpi(code, "MPI_Comm_compare", who_);
+    support::check_mpi(code, "MPI_Comm_compare", title_.who);
     return comparison != MPI_UNEQUAL;
-}
-
-void ArrayBase::throw_ranks_differ(const ArrayBase& other) const {
-    throw UsageError{fmt::format(
-        "{}: this array's team of {} ranks cannot copy from {} of another team, which has {} ranks, and others; both "
-        "need the same ranks, in any order: make both over the larger team, the one of fewer ranks with "
-        "OnRanks{{distribution, ranks}}, or copy with get() and put() of slices on ranks that are in both",
-        start_of_text(".copy_from"), team_->size(), array_text(other.name_, other.number_), other.team_->size())};
 }
 
 void ArrayBase::check_bulk(const char* call, std::span<const Range> domain, std::span<const std::int64_t> extents,
@@ -324,30 +203,12 @@ void ArrayBase::check_bulk(const char* call, std::span<const Range> domain, std:
         if (domain[d].first() < 0 || domain[d].last() >= extents[d])
             throw RangeError{fmt::format("{}({}): {} of dimension {} leaves [0, {}); cut the patch to the array with "
                                          "intersect(a.domain())",
-                                         start_of_text(call), text(domain), to_string(domain[d]), d, extents[d])};
+                                         title_.start(call), text(domain), to_string(domain[d]), d, extents[d])};
     const std::uint64_t size = datatype::checked_size(domain.data(), domain.size());
     if (buffer_size < size)
         throw RangeError{
             fmt::format("{}({}): the buffer has {} elements, the domain {}; it needs domain.size() of them",
-                        start_of_text(call), text(domain), buffer_size, size)};
-}
-
-void ArrayBase::check_view(const char* call, std::span<const Range> domain, std::span<const std::int64_t> sizes,
-                           std::span<const std::int64_t> extents, std::span<const std::int64_t> strides) const {
-    std::int64_t inside = 1; // places that one step of a dimension passes over
-    for (std::size_t d = sizes.size(); d-- > 0;) {
-        if (extents[d] != sizes[d])
-            throw RangeError{
-                fmt::format("{}({}): the view has extents {} for a domain of {} indices; they must be equal, see "
-                            "LocalView::part",
-                            start_of_text(call), text(domain), text(extents), text(sizes))};
-        if (extents[d] > 1 && strides[d] < inside)
-            throw RangeError{
-                fmt::format("{}({}): the view's stride {} of dimension {} is below the {} places of what lies inside; "
-                            "strides grow from the last dimension, whose is 1, to the first",
-                            start_of_text(call), text(domain), strides[d], d, inside)};
-        if (extents[d] > 0) inside = (extents[d] - 1) * strides[d] + inside;
-    }
+                        title_.start(call), text(domain), buffer_size, size)};
 }
 
 void ArrayBase::check_halo(std::span<const Range> own, std::int64_t depth, std::span<const Range> whole,
@@ -356,17 +217,17 @@ void ArrayBase::check_halo(std::span<const Range> own, std::int64_t depth, std::
     if (depth < 0)
         throw RangeError{
             fmt::format("{}: the depth {} of a halo is below 0; pass how many elements around the local block are read",
-                        start_of_text(""), depth)};
+                        title_.start(""), depth)};
     for (std::size_t d = 0; d < whole.size(); ++d)
         if (periodic[d] && std::cmp_greater(depth, whole[d].size()))
             throw RangeError{fmt::format(
                 "{}: the depth {} of a halo is larger than the extent {} of dimension {}, which is periodic: it would "
                 "go around the array more than once; use a depth of at most {}, or leave that dimension open",
-                start_of_text(""), depth, whole[d].size(), d, whole[d].size())};
+                title_.start(""), depth, whole[d].size(), d, whole[d].size())};
     for (const Range& range : own)
         if (range.stride() != 1)
             throw UsageError{fmt::format("{}: a halo is around a block of neighbours, and this rank owns {}; use Block",
-                                         start_of_text(""), text(own))};
+                                         title_.start(""), text(own))};
 }
 
 Completion ArrayBase::all_of(std::vector<Completion> completions) {
@@ -374,12 +235,6 @@ Completion ArrayBase::all_of(std::vector<Completion> completions) {
     auto pending = std::make_unique<PendingTransfers>();
     for (Completion& completion : completions) pending->add(std::move(completion));
     return Completion{std::move(pending)};
-}
-
-void ArrayBase::throw_list_lengths(const char* call, std::size_t indices, std::size_t others) const {
-    throw RangeError{
-        fmt::format("{}: {} indices with {} values; pass as many of each, and operands one for all or as many",
-                    start_of_text(call), indices, others)};
 }
 
 Completion ArrayBase::start_list_to_all(std::span<ListedPlace> places, std::uint64_t element_bytes,
@@ -397,7 +252,7 @@ void ArrayBase::check_rank(const char* call, Rank rank) const {
     require_open(call);
     if (rank.value < 0 || rank.value >= team_->size())
         throw RangeError{fmt::format("{}: rank {} is outside [0, {}); ranks are those of the array's team()",
-                                     start_of_text(call), rank.value, team_->size())};
+                                     title_.start(call), rank.value, team_->size())};
 }
 
 std::string constructor_text(const Team& team, std::string_view name) {

@@ -18,13 +18,6 @@
 
 namespace lapwing::detail::arrays {
 
-void ArrayBase::throw_not_in_view(std::span<const std::int64_t> index) const {
-    throw RangeError{fmt::format(
-        "{}{}: the element is neither the rank's own nor prefetched, nor of its node; prefetch a pattern that has "
-        "it, or read it from the array",
-        start_of_text(".view()"), datatype::index_text(index.data(), index.size()))};
-}
-
 /// Ragged indices are many short runs, whose layouts would take far more than the copies: their blocks are listed
 /// first.
 struct CollectedSlices {
@@ -102,80 +95,93 @@ std::string text_of(const PrefetchOptions& options) {
 
 } // namespace
 
-void ArrayBase::begin_prefetch_call(const PrefetchOptions& options) const {
-    if (checks(*team_) < 1) return begin_collective("prefetch");
+void ArrayCopies::begin_call(const ArrayTitle& array, Team& team, const PrefetchOptions& options) {
+    team::Synchronisation& synchronisation = team.state().synchronisation();
+    const std::int64_t identity = team::identity_on_window("prefetch", array.number);
+    if (checks(team) < 1) return synchronisation.barrier(team::CollectiveCall::on_window, identity);
     const auto number = (static_cast<std::int64_t>(options.storage) * 2 + (options.static_domain ? 1 : 0)) * 2 +
                         (options.consistent ? 1 : 0);
-    team_->state().synchronisation().barrier(team::CollectiveCall::on_window,
-                                             team::identity_on_window("prefetch", number_),
-                                             {.number = number,
-                                              .text = [&] { return "the options " + text_of(options); },
-                                              .start = [&] { return start_of_text(".prefetch"); }});
+    synchronisation.barrier(team::CollectiveCall::on_window, identity,
+                            {.number = number,
+                             .text = [&] { return "the options " + text_of(options); },
+                             .start = [&] { return array.start(".prefetch"); }});
 }
 
-void ArrayBase::check_prefetch(const PrefetchOptions& options) const {
-    if (options.storage == PrefetchStorage::halo && halo_ == 0)
+void ArrayCopies::check(const ArrayTitle& array, std::int64_t halo, const PrefetchOptions& options) const {
+    if (options.storage == PrefetchStorage::halo && halo == 0)
         throw UsageError{fmt::format("{}: PrefetchStorage::halo puts copies around the local block, and the array has "
                                      "no room there; make it with "
                                      "GlobalArrayOptions{{.halo = depth}}, or use PrefetchStorage::by_index",
-                                     start_of_text(".prefetch"))};
-    if (copies_ != nullptr && copies_->options() != options) {
+                                     array.start(".prefetch"))};
+    if (buffer_ != nullptr && buffer_->options() != options) {
         throw UsageError{fmt::format(
             "{}: the array has patterns with the options {}, and this one has {}; an element is served from one "
             "copy, so that all patterns of an array need the same options: evict() first, or pass those",
-            start_of_text(".prefetch"), text_of(copies_->options()), text_of(options))};
+            array.start(".prefetch"), text_of(buffer_->options()), text_of(options))};
     }
 }
 
-prefetching::CopyState& ArrayBase::begin_prefetch(const PrefetchOptions& options) {
-    if (copies_ == nullptr) copies_ = std::make_shared<prefetching::EntryBuffer>(window_, options);
-    return copies_->state();
+prefetching::CopyState& ArrayCopies::begin(Window& window, const PrefetchOptions& options) {
+    if (buffer_ == nullptr) buffer_ = std::make_shared<prefetching::EntryBuffer>(window, options);
+    return buffer_->state();
 }
 
-void ArrayBase::require_halo_copies() const {
-    if (copies_ != nullptr && copies_->options().storage == PrefetchStorage::halo) return;
+void ArrayCopies::require_halo(const ArrayTitle& array) const {
+    if (buffer_ != nullptr && buffer_->options().storage == PrefetchStorage::halo) return;
     throw UsageError{fmt::format("{}: nothing is prefetched into the halo of the array; make it with "
                                  "GlobalArrayOptions{{.halo = depth}} and call "
                                  "prefetch() with PrefetchStorage::halo, on all ranks",
-                                 start_of_text(".halo_view"))};
+                                 array.start(".halo_view"))};
 }
 
-std::byte* ArrayBase::add_copies(std::uint64_t bytes, SliceCollector& slices, std::uint64_t index_bytes,
-                                 std::byte* memory) {
-    return copies_->add(bytes, slices.slices().take(), index_bytes, memory);
+std::byte* ArrayCopies::add(std::uint64_t bytes, SliceCollector& slices, std::uint64_t index_bytes, std::byte* memory) {
+    return buffer_->add(bytes, slices.slices().take(), index_bytes, memory);
 }
 
-prefetching::EntryBuffer& ArrayBase::copies(const char* call) const {
-    require_open(call);
-    if (copies_ == nullptr)
+prefetching::EntryBuffer& ArrayCopies::buffer(const ArrayTitle& array, const char* call) const {
+    if (buffer_ == nullptr)
         throw UsageError{fmt::format(
             "{}: no elements of the array are prefetched; call prefetch() with a pattern first, on all ranks",
-            start_of_text(call))};
-    return *copies_;
+            array.start(call))};
+    return *buffer_;
+}
+
+PrefetchOptions ArrayCopies::options() const noexcept { return buffer_->options(); }
+
+void ArrayCopies::require_free_extents(const ArrayTitle& array) const {
+    if (buffer_ == nullptr || !buffer_->options().static_domain) return;
+    throw UsageError{fmt::format(
+        "{}: the array has patterns with static_domain = true, so that its extents must stay; evict() first, or "
+        "prefetch without static_domain",
+        array.start(".resize"))};
+}
+
+void ArrayCopies::fill_new() { buffer_->fill_new(); }
+
+void ArrayCopies::refresh() const {
+    const trace::CallScope call{trace::Way::prefetch};
+    buffer_->refresh();
+}
+
+void ArrayCopies::drop() noexcept {
+    if (buffer_ == nullptr) return;
+    buffer_->detach();
+    buffer_.reset();
+}
+
+void ArrayCopies::collect_statistics() const {
+    if (buffer_ != nullptr) buffer_->collect_statistics();
 }
 
 void ArrayBase::update() {
     const trace::CallScope call{trace::Way::prefetch};
-    copies(".update").fill();
+    require_open(".update");
+    copies_.buffer(title_, ".update").fill();
 }
 
-Completion ArrayBase::update_async() { return copies(".update_async").start_fill(); }
-
-void ArrayBase::fill_new_copies() { copies_->fill_new(); }
-
-void ArrayBase::refresh_copies() const {
-    const trace::CallScope call{trace::Way::prefetch};
-    copies_->refresh();
-}
-
-void ArrayBase::drop_copies() noexcept {
-    if (copies_ == nullptr) return;
-    copies_->detach();
-    copies_.reset();
-}
-
-void ArrayBase::collect_prefetch_statistics() const {
-    if (copies_ != nullptr) copies_->collect_statistics();
+Completion ArrayBase::update_async() {
+    require_open(".update_async");
+    return copies_.buffer(title_, ".update_async").start_fill();
 }
 
 } // namespace lapwing::detail::arrays

@@ -1,7 +1,6 @@
 // Arrays that change their extents, or their distribution: what does not need to know indices.
 #include <lapwing/array_base.hpp>
 
-#include "prefetch/entry_buffer.hpp"
 #include "src/mpi/agreement.hpp"
 #include "src/team/team_state.hpp"
 
@@ -20,33 +19,30 @@
 
 namespace lapwing::detail::arrays {
 
-PrefetchOptions ArrayBase::prefetch_options() const noexcept { return copies_->options(); }
+namespace {
 
-void ArrayBase::require_free_extents() const {
-    if (copies_ == nullptr || !copies_->options().static_domain) return;
-    throw UsageError{fmt::format(
-        "{}: the array has patterns with static_domain = true, so that its extents must stay; evict() first, or "
-        "prefetch without static_domain",
-        start_of_text(".resize"))};
-}
-
-std::string ArrayBase::text_of_rebuild(const char* call, std::string_view reason) const {
+[[nodiscard]] std::string text_of_rebuild(const ArrayTitle& array, const Team& team, const char* call,
+                                          std::string_view reason) {
     // The reason names the constructor, or the window, and the rank.
-    for (const std::string& start : {constructor_text(*team_, name_) + ": ", start_of_text(call) + ": ", who_ + ": "})
+    for (const std::string& start :
+         {constructor_text(team, array.name) + ": ", array.start(call) + ": ", array.who + ": "})
         if (reason.starts_with(start)) {
             reason.remove_prefix(start.size());
             break;
         }
-    return fmt::format("{}: {}", start_of_text(call), reason);
+    return fmt::format("{}: {}", array.start(call), reason);
 }
 
-void ArrayBase::throw_from_rebuild(const char* call, const std::exception_ptr& failure) const {
+} // namespace
+
+void throw_from_rebuild(const ArrayTitle& array, const Team& team, const char* call,
+                        const std::exception_ptr& failure) {
     try {
         std::rethrow_exception(failure);
     } catch (const RangeError& error) {
-        throw RangeError{text_of_rebuild(call, error.what())};
+        throw RangeError{text_of_rebuild(array, team, call, error.what())};
     } catch (const MismatchError& error) {
-        throw MismatchError{text_of_rebuild(call, error.what())};
+        throw MismatchError{text_of_rebuild(array, team, call, error.what())};
     }
 }
 
@@ -62,7 +58,7 @@ Relabelling ArrayBase::relabelling_to(const slices::SliceBase& all, std::span<co
 }
 
 void ArrayBase::require_same_ranks(const char* call, Team& team) const {
-    slices::require_same_ranks(team, *team_, start_of_text(call));
+    slices::require_same_ranks(team, *team_, title_.start(call));
 }
 
 namespace {
@@ -77,9 +73,9 @@ namespace {
 
 void ArrayBase::agree_to_rebuild(const char* call, const std::exception_ptr& failure) const {
     const mpi::Problem first = first_failure(*team_, failure);
-    if (failure != nullptr) throw_from_rebuild(call, failure);
+    if (failure != nullptr) throw_from_rebuild(title_, *team_, call, failure);
     if (first.text.empty()) return;
-    throw UsageError{fmt::format("{}: the array stays as it was, since rank {} could not: {}", start_of_text(call),
+    throw UsageError{fmt::format("{}: the array stays as it was, since rank {} could not: {}", title_.start(call),
                                  first.rank, first.text)};
 }
 
@@ -87,7 +83,7 @@ void ArrayBase::agree_to_prefetch(const std::exception_ptr& failure, const char*
     const mpi::Problem first = first_failure(*team_, failure);
     if (failure != nullptr) std::rethrow_exception(failure);
     if (first.text.empty()) return;
-    throw UsageError{fmt::format("{}: {}, since rank {} could not take this one: {}", start_of_text(".prefetch"),
+    throw UsageError{fmt::format("{}: {}, since rank {} could not take this one: {}", title_.start(".prefetch"),
                                  outcome, first.rank, first.text)};
 }
 

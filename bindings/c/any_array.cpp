@@ -339,13 +339,13 @@ void AnyArray::rebuild(const char* call, std::span<const std::int64_t> extents, 
     begin_collective(call + 1);
     const std::shared_ptr<Team> own_team = order != nullptr ? order->shared_team() : own_team_.get();
     Team& team = own_team == nullptr ? *team_ : *own_team;
-    const GlobalArrayOptions options{.name = name_, .cache = cache_, .halo = halo_};
+    const GlobalArrayOptions options{.name = title_.name, .cache = cache_, .halo = halo_};
     // Failures on one rank are agreed on, so that every rank leaves the array unchanged.
     std::exception_ptr failure;
     AnyMap map;
     try {
-        map = AnyMap::make(team, name_, extents, distribution, halo_);
-        if (!std::ranges::equal(extents, this->extents())) require_free_extents();
+        map = AnyMap::make(team, title_.name, extents, distribution, halo_);
+        if (!std::ranges::equal(extents, this->extents())) copies_.require_free_extents(title_);
     } catch (...) {
         failure = std::current_exception();
     }
@@ -355,7 +355,7 @@ void AnyArray::rebuild(const char* call, std::span<const std::int64_t> extents, 
         fresh = AnyArray{team, type_, extents, std::move(map), distribution, options};
         fresh.own_team_.keep(own_team);
     } catch (...) { // on every rank
-        throw_from_rebuild(call, std::current_exception());
+        arrays::throw_from_rebuild(title_, *team_, call, std::current_exception());
     }
     try {
         fresh.take_elements(*this);
@@ -410,7 +410,7 @@ Location AnyArray::locate(const PaddedIndex& index) const {
         if (location.owner.value >= team_->size() || location.contiguous == 0 ||
             (location.owner.value >= 0 &&
              (location.offset >= capacity_ || location.contiguous > capacity_ - location.offset)))
-            throw_misplaced({index.data() + front(), dimensions_}, location);
+            arrays::throw_misplaced(title_, {index.data() + front(), dimensions_}, location, team_->size(), capacity_);
     }
     // Every rank has what the map of a replicated array places on rank 0.
     if (map_.replicated && location.owner.value >= 0) location.owner = Rank{own_rank_};
@@ -419,7 +419,7 @@ Location AnyArray::locate(const PaddedIndex& index) const {
 
 Location AnyArray::checked_location(const char* call, const PaddedIndex& index) const {
     const Location location = locate(index);
-    if (location.owner.value < 0) throw_not_stored(call, {index.data() + front(), dimensions_});
+    if (location.owner.value < 0) arrays::throw_not_stored(title_, call, {index.data() + front(), dimensions_});
     return location;
 }
 
@@ -436,7 +436,7 @@ arrays::PlacedBox<padded> AnyArray::near() const {
 }
 
 void AnyArray::refuse_atomic(const char* call, const PaddedIndex& index) const {
-    throw_no_home(call, {index.data() + front(), dimensions_});
+    arrays::throw_no_home(title_, call, {index.data() + front(), dimensions_});
 }
 
 std::uint64_t AnyArray::domain_count(Rank rank) const {
@@ -456,7 +456,7 @@ PaddedDomain AnyArray::domain(Rank rank, std::uint64_t k) const {
 
 AnyArray::LocalPart AnyArray::local_part(const char* call) const {
     require_open(call);
-    if (map_.user_map != nullptr) throw_no_view(call);
+    if (map_.user_map != nullptr) arrays::throw_no_view(title_, call);
     LocalPart part;
     part.first = segment() + map_.block_cyclic.origin() * element_bytes();
     const auto strides = map_.block_cyclic.strides(own_place());
@@ -505,7 +505,7 @@ void AnyArray::for_each_run(const Run& run) const {
         if (domain.empty()) continue;
         for (std::size_t d = 0; d < dimensions_; ++d)
             if (domain.first()[front() + d] < 0 || domain.last()[front() + d] >= extents()[d])
-                throw_wrong_domain({domain.last().data() + front(), dimensions_}, Rank{-1});
+                arrays::throw_wrong_domain(title_, {domain.last().data() + front(), dimensions_}, Rank{-1});
         std::array<Range, padded> rows = domain.ranges();
         const Range row = rows[padded - 1];
         rows[padded - 1] = Range::strided(row.first(), 1, 1);
@@ -519,7 +519,7 @@ void AnyArray::for_each_run(const Run& run) const {
                 index[padded - 1] = row[k];
                 const Location location = locate(index);
                 if (location.owner.value != own_rank_)
-                    throw_wrong_domain({index.data() + front(), dimensions_}, location.owner);
+                    arrays::throw_wrong_domain(title_, {index.data() + front(), dimensions_}, location.owner);
                 const std::uint64_t together =
                     row.stride() == 1 ? std::min(location.contiguous, row.size() - k) : std::uint64_t{1};
                 run(index, segment() + location.offset * element_bytes(), together, row.stride());
@@ -530,7 +530,7 @@ void AnyArray::for_each_run(const Run& run) const {
 }
 
 void AnyArray::broadcast_copies(Rank root) {
-    if (!map_.replicated) throw_not_replicated();
+    if (!map_.replicated) arrays::throw_not_replicated(title_);
     check_rank(".broadcast", root);
     begin_collective("broadcast");
     team_->broadcast(std::span{segment(), static_cast<std::size_t>(capacity_ * element_bytes())}, root);

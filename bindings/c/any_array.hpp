@@ -164,9 +164,9 @@ public:
         else begin_collective(call, what, arguments);
     }
     void broadcast_copies(Rank root);
-    [[noreturn]] void refuse_broadcast() const { throw_not_replicated(); }
-    [[noreturn]] void refuse_empty(const char* call) const { throw_empty(call); }
-    [[noreturn]] void refuse_nothing(const char* call) const { throw_nothing_compares(call); }
+    [[noreturn]] void refuse_broadcast() const { arrays::throw_not_replicated(title_); }
+    [[noreturn]] void refuse_empty(const char* call) const { arrays::throw_empty(title_, call); }
+    [[noreturn]] void refuse_nothing(const char* call) const { arrays::throw_nothing_compares(title_, call); }
 
 private:
     AnyArray(Team& team, lapwing_type type, std::span<const std::int64_t> extents, AnyMap map,

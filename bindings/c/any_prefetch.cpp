@@ -35,19 +35,19 @@ void AnyPrefetch::prefetch(const KeptPattern& pattern, const PrefetchOptions& op
     std::vector<PaddedDomain> needed;
     std::exception_ptr failure;
     try {
-        array_.check_prefetch(options);
+        array_.copies_.check(array_.title_, array_.halo_, options);
         needed = needed_by(pattern);
     } catch (...) {
         failure = std::current_exception();
     }
-    array_.begin_prefetch_call(options);
+    arrays::ArrayCopies::begin_call(array_.title_, *array_.team_, options);
     array_.agree_to_prefetch(failure, "the array has the patterns that it had");
     try {
-        prefetching::CopyState& state = array_.begin_prefetch(options);
+        prefetching::CopyState& state = array_.copies_.begin(array_.window_, options);
         // A replicated array has all elements here.
         if (!array_.map_.replicated) prefetch_domains(needed, options, state);
         array_.patterns_.push_back(pattern);
-        if (!options.consistent) array_.fill_new_copies();
+        if (!options.consistent) array_.copies_.fill_new();
     } catch (...) {
         failure = std::current_exception();
     }
@@ -61,9 +61,9 @@ void AnyPrefetch::prefetch(const KeptPattern& pattern, const PrefetchOptions& op
 }
 
 void AnyPrefetch::take_patterns(const AnyArray& other) {
-    if (!other.has_copies()) return;
-    const PrefetchOptions options = other.prefetch_options();
-    prefetching::CopyState& state = array_.begin_prefetch(options);
+    if (other.copies_.empty()) return;
+    const PrefetchOptions options = other.copies_.options();
+    prefetching::CopyState& state = array_.copies_.begin(array_.window_, options);
     array_.patterns_ = other.patterns_;
     if (!array_.map_.replicated)
         for (const KeptPattern& pattern : array_.patterns_) prefetch_domains(needed_by(pattern), options, state);
@@ -72,7 +72,7 @@ void AnyPrefetch::take_patterns(const AnyArray& other) {
 
 void AnyPrefetch::evict() {
     array_.require_open(".evict");
-    array_.drop_copies();
+    array_.copies_.drop();
     array_.patterns_.clear();
     array_.prefetched_.reset();
 }
@@ -215,8 +215,8 @@ distribution::BufferShape<padded> AnyPrefetch::shape_in_segment(const PaddedDoma
 
 arrays::PlacedBox<padded> AnyPrefetch::halo_view() const {
     array_.require_open(".halo_view");
-    array_.require_halo_copies();
-    while (array_.prefetched_ != nullptr && !array_.prefetched_->state.is_fresh()) array_.refresh_copies();
+    array_.copies_.require_halo(array_.title_);
+    while (array_.prefetched_ != nullptr && !array_.prefetched_->state.is_fresh()) array_.copies_.refresh();
     const PaddedDomain around = domain_with_halo();
     if (around.empty()) return {};
     const distribution::BufferShape<padded> shape = shape_in_segment(around);
@@ -237,7 +237,7 @@ std::byte* AnyPrefetch::add_copies_of(std::span<const PaddedDomain> domains, std
     if (elements == 0) return nullptr;
     array_.prefetched_->of_node |=
         std::ranges::any_of(slices.owners().take(), [this](int owner) { return is_of_node(owner); });
-    return array_.add_copies(elements * array_.element_bytes(), slices, index_bytes, memory);
+    return array_.copies_.add(elements * array_.element_bytes(), slices, index_bytes, memory);
 }
 
 std::vector<RowRun> AnyPrefetch::rows_to_copy(const std::vector<PaddedDomain>& needed, bool node) const {
@@ -295,7 +295,7 @@ const std::byte* AnyPrefetch::copy_of(const PaddedIndex& index) const noexcept {
 bool AnyPrefetch::read_prefetched(const PaddedIndex& index, std::span<std::byte> value) const {
     const std::byte* const copy = copy_of(index);
     if (copy == nullptr) return false;
-    while (!array_.prefetched_->state.read_bytes(copy, value)) array_.refresh_copies();
+    while (!array_.prefetched_->state.read_bytes(copy, value)) array_.copies_.refresh();
     array_.prefetched_->state.count_hit();
     return true;
 }
@@ -307,13 +307,14 @@ arrays::PlacedBox<padded> AnyPrefetch::box_around(const PaddedIndex& index) cons
         return {{RowRun{index, 1}.domain(), {}}, const_cast<std::byte*>(element)};
     };
     if (array_.prefetched_ != nullptr) {
-        while (!array_.prefetched_->state.is_fresh()) array_.refresh_copies();
+        while (!array_.prefetched_->state.is_fresh()) array_.copies_.refresh();
         if (const arrays::PlacedBox<padded>* const copies = array_.prefetched_->indices.box_of(index)) return *copies;
         if (const std::byte* const copy = copy_of(index)) return one(copy);
     }
     const Location location = array_.locate(index);
     std::byte* const memory = location.owner.value < 0 ? nullptr : array_.window_.map().base(location.owner.value);
-    if (memory == nullptr) array_.throw_not_in_view({index.data() + array_.front(), array_.dimensions_});
+    if (memory == nullptr)
+        arrays::throw_not_in_view(array_.title_, {index.data() + array_.front(), array_.dimensions_});
     // A box would hide the copies of elements on the node.
     const bool copied =
         array_.prefetched_ != nullptr && array_.prefetched_->of_node && location.owner.value != array_.own_rank_;
@@ -329,7 +330,7 @@ Relabelling AnyPrefetch::relabelling(const KeptDistribution& distribution) const
     std::exception_ptr failure;
     AnyMap map;
     try {
-        map = AnyMap::make(*array_.team_, array_.name_, array_.extents(), distribution, 0);
+        map = AnyMap::make(*array_.team_, array_.title_.name, array_.extents(), distribution, 0);
     } catch (...) {
         failure = std::current_exception();
     }

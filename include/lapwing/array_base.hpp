@@ -3,6 +3,8 @@
 
 #include <lapwing/cache_options.hpp>
 #include <lapwing/completion.hpp>
+#include <lapwing/detail/array_copies.hpp>
+#include <lapwing/detail/array_errors.hpp>
 #include <lapwing/detail/block_cyclic_map.hpp>
 #include <lapwing/detail/index_list.hpp>
 #include <lapwing/extents.hpp>
@@ -36,11 +38,6 @@ class SliceBase;
 struct ArrayGeometry;
 } // namespace detail::slices
 
-namespace detail::prefetching {
-class CopyState;
-class EntryBuffer;
-} // namespace detail::prefetching
-
 /// Options of a GlobalArray besides its extents and distribution.
 struct GlobalArrayOptions {
     std::string name = {};   ///< for messages and statistics
@@ -51,8 +48,6 @@ struct GlobalArrayOptions {
 };
 
 namespace detail::arrays {
-
-class SliceCollector;
 
 /// The largest alignment of elements.
 inline constexpr std::size_t max_alignment = 64;
@@ -78,7 +73,7 @@ auto before_creation(Team& team, Compute&& compute) {
 class ArrayBase {
 public:
     /// As given in the options; empty for an array without a name.
-    [[nodiscard]] std::string_view name() const noexcept { return name_; }
+    [[nodiscard]] std::string_view name() const noexcept { return title_.name; }
     /// Whether close() was called or the array was moved from. Most other calls then throw UsageError.
     [[nodiscard]] bool closed() const noexcept { return window_.closed(); }
     /// The depth of the halo around the local block, as given in the options.
@@ -106,12 +101,12 @@ public:
     /// This rank's counters of the array, and, collective, the sum over all ranks.
     [[nodiscard]] StatisticsValues statistics() const {
         const Window& window = open_window(".statistics");
-        collect_prefetch_statistics();
+        copies_.collect_statistics();
         return window.statistics();
     }
     [[nodiscard]] StatisticsValues total_statistics() {
         Window& window = open_window(".total_statistics");
-        collect_prefetch_statistics();
+        copies_.collect_statistics();
         return window.total_statistics();
     }
 
@@ -141,43 +136,19 @@ protected:
 
     void close_window() {
         geometry_.reset();
-        drop_copies();
+        copies_.drop();
         window_.close();
         own_team_.keep(nullptr);
     }
 
-    // Prefetch: what does not need to know indices.
-
-    /// Throws UsageError for options that the array cannot have, or that differ from those of its patterns.
-    void check_prefetch(const PrefetchOptions& options) const;
-    /// Makes the buffer of the copies, if there is none.
-    prefetching::CopyState& begin_prefetch(const PrefetchOptions& options);
-    /// Memory of `bytes` bytes for the copies of `slices`: see EntryBuffer::add.
-    std::byte* add_copies(std::uint64_t bytes, SliceCollector& slices, std::uint64_t index_bytes,
-                          std::byte* memory = nullptr);
-    /// Fills manual copies that are new.
-    void fill_new_copies();
-    /// Fills copies that are stale.
-    [[gnu::noinline]] void refresh_copies() const;
-    void drop_copies() noexcept;
-    /// Throws UsageError if there are no copies in the halo.
-    void require_halo_copies() const;
-    [[nodiscard]] bool has_copies() const noexcept { return copies_ != nullptr; }
-    /// For an array that has copies.
-    [[nodiscard]] PrefetchOptions prefetch_options() const noexcept;
-
     // Changes of the extents or the distribution.
 
-    /// Throws UsageError if a prefetch has promised that the extents stay.
-    void require_free_extents() const;
     /// Collective. Throws on every rank if `failure` is not null on one: on that rank as throw_from_rebuild(), on the
     /// others UsageError with the text of the first. `call`: for example ".resize".
     void agree_to_rebuild(const char* call, const std::exception_ptr& failure) const;
     /// The same for prefetch(); the failing rank throws `failure` itself. `outcome`: the state after the call, in
     /// words.
     void agree_to_prefetch(const std::exception_ptr& failure, const char* outcome) const;
-    /// Throws `failure`; the text of a constructor's error then names the call.
-    [[noreturn]] void throw_from_rebuild(const char* call, const std::exception_ptr& failure) const;
 
     /// Collective. The order of the ranks for the elements of `all`, which is this array, under another distribution:
     /// arguments as for make_geometry().
@@ -203,7 +174,6 @@ protected:
     /// The same with arguments, which ranks compare in that barrier at level 1 of the library's checks: throws
     /// MismatchError with `what` and the numbers that two ranks have passed.
     void begin_collective(std::string_view call, const char* what, std::span<const std::int64_t> arguments) const;
-    void begin_prefetch_call(const PrefetchOptions& options) const;
 
     /// The barrier that collective calls end with if something may fail on some ranks only: throws on every rank if
     /// `failure` is not null on one. That rank throws `failure` itself, the others UsageError with the text of the
@@ -214,7 +184,7 @@ protected:
 
     void require_open(const char* call) const {
         if (window_.closed()) [[unlikely]]
-            throw_closed(call);
+            throw_closed(title_, call);
     }
     /// The window, if the array is open; error messages then name the program's call on the array.
     [[nodiscard]] Window& open_window(const char* call) const {
@@ -228,31 +198,9 @@ protected:
     /// Writes `bytes` bytes to `offset` of every rank's part: for a replicated element.
     void put_to_all(Offset offset, const void* value, std::uint64_t bytes) const;
 
-    // Errors, out of line so that the callers stay small.
-    [[noreturn]] void throw_closed(const char* call) const;
-    [[noreturn]] void throw_outside(const char* call, std::span<const std::int64_t> index,
-                                    std::span<const std::int64_t> extents) const;
-    [[noreturn]] void throw_not_stored(const char* call, std::span<const std::int64_t> index) const;
-    [[noreturn]] void throw_not_own(const char* call, std::span<const std::int64_t> index, Rank owner) const;
-    [[noreturn]] void throw_not_one_domain(std::uint64_t domains) const;
-    [[noreturn]] void throw_no_view(const char* call) const;
-    [[noreturn]] void throw_gaps(const char* call) const;
-    [[noreturn]] void throw_not_replicated() const;
-    [[noreturn]] void throw_no_home(const char* call, std::span<const std::int64_t> index) const;
-    [[noreturn]] void throw_not_in_view(std::span<const std::int64_t> index) const;
-    [[noreturn]] void throw_empty(const char* call) const;
-    [[noreturn]] void throw_nothing_compares(const char* call) const;
-    [[noreturn]] void throw_extents_differ(std::span<const std::int64_t> extents,
-                                           std::span<const std::int64_t> others) const;
-    [[noreturn]] void throw_misplaced(std::span<const std::int64_t> index, const Location& location) const;
-    [[noreturn]] void throw_wrong_domain(std::span<const std::int64_t> index, Rank owner) const;
     /// Throws UsageError after close(), RangeError if the domain leaves the extents or the buffer is too small.
     void check_bulk(const char* call, std::span<const Range> domain, std::span<const std::int64_t> extents,
                     std::uint64_t buffer_size) const;
-    /// Throws RangeError unless the view has as many indices as the domain, and its strides leave space for its rows.
-    void check_view(const char* call, std::span<const Range> domain, std::span<const std::int64_t> sizes,
-                    std::span<const std::int64_t> extents, std::span<const std::int64_t> strides) const;
-    [[noreturn]] void throw_list_lengths(const char* call, std::size_t indices, std::size_t others) const;
     /// Writes a list of replicated elements.
     [[nodiscard]] Completion start_list_to_all(std::span<ListedPlace> places, std::uint64_t element_bytes,
                                                std::byte* values) const;
@@ -263,7 +211,7 @@ protected:
     void check_same_ranks(const ArrayBase& other) const {
         if (team_ != other.team_ && (team_->size() != other.team_->size() ||
                                      ((Costly || checks(*team_) >= 2) && !same_ranks(other)))) [[unlikely]]
-            throw_ranks_differ(other);
+            throw_ranks_differ(title_, team_->size(), other.title_, other.team_->size());
     }
 
     /// A team owned by the array, its last user: released after the window, also when another array is moved here.
@@ -287,22 +235,15 @@ protected:
     OwnTeam own_team_;      ///< before the window, so that it is destroyed after it
     mutable Window window_; ///< mutable, because reading remote elements counts and completes operations
     Team* team_ = nullptr;
-    std::string name_;
-    std::string who_;            ///< "rank 2 of 4", kept for messages after the team is gone
-    std::uint64_t number_ = 0;   ///< of the window, printed in messages if there is no name
+    ArrayTitle title_;
     std::uint64_t capacity_ = 0; ///< elements in every rank's part
     CacheOptions cache_;
     std::int64_t halo_ = 0;                                 ///< as in the options
     std::shared_ptr<const slices::ArrayGeometry> geometry_; ///< null if closed
-    std::shared_ptr<prefetching::EntryBuffer> copies_;      ///< copies of prefetched elements; null if there are none
+    ArrayCopies copies_;
 
 private:
-    [[nodiscard]] prefetching::EntryBuffer& copies(const char* call) const;
-    void collect_prefetch_statistics() const;
     [[nodiscard]] bool same_ranks(const ArrayBase& other) const;
-    [[noreturn]] void throw_ranks_differ(const ArrayBase& other) const;
-    [[nodiscard]] std::string start_of_text(const char* call) const;
-    [[nodiscard]] std::string text_of_rebuild(const char* call, std::string_view reason) const;
 };
 
 /// Checks of a constructor, before there is an array; `name` is the array's.

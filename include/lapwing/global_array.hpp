@@ -202,7 +202,7 @@ public:
     /// The same for another rank.
     [[nodiscard]] Domain<N> local_domain(Rank rank) const {
         const std::uint64_t count = domain_count(rank);
-        if (count > 1) throw_not_one_domain(count);
+        if (count > 1) detail::arrays::throw_not_one_domain(title_, count);
         return count == 0 ? Domain<N>{} : domain_of(rank, 0);
     }
     /// The indices that a rank owns under any distribution, as disjoint rectangular domains: `for (auto domain :

@@ -51,7 +51,7 @@ void GlobalArray<T, N>::require_stored(const GlobalArray& wanted) const {
         }
     });
     // All ranks throw, and the same, since the others would wait for the one that does.
-    if (this->first_rank_with(found, missing)) this->throw_not_stored(".copy_from", missing);
+    if (this->first_rank_with(found, missing)) detail::arrays::throw_not_stored(this->title_, ".copy_from", missing);
 }
 
 template <TriviallyCopyable T, std::size_t N>
@@ -59,7 +59,7 @@ void GlobalArray<T, N>::copy_from(const GlobalArray& other) {
     this->require_open(".copy_from");
     other.require_open(".copy_from");
     if (state_.extents != other.state_.extents)
-        this->throw_extents_differ(state_.extents.values(), other.state_.extents.values());
+        detail::arrays::throw_extents_differ(this->title_, state_.extents.values(), other.state_.extents.values());
     this->check_same_ranks<(assertion_level >= 2)>(other);
     if (this != &other && other.state_.user_map != nullptr) other.require_stored(*this);
     // Of one team, to which array is an argument.
@@ -67,7 +67,7 @@ void GlobalArray<T, N>::copy_from(const GlobalArray& other) {
         other.begin_collective("copy_from");
         this->begin_collective("copy_from");
     } else {
-        const std::array<std::int64_t, 1> target{static_cast<std::int64_t>(this->number_)};
+        const std::array<std::int64_t, 1> target{static_cast<std::int64_t>(this->title_.number)};
         other.begin_collective("copy_from", "a copy to the array made as number", target);
     }
     std::exception_ptr failure;
@@ -105,7 +105,7 @@ GlobalArray<T, N> GlobalArray<T, N>::load(Team& team, const std::string& path, c
 template <TriviallyCopyable T, std::size_t N>
 void GlobalArray<T, N>::broadcast(Rank root) {
     this->require_open(".broadcast");
-    if (!state_.replicated) this->throw_not_replicated();
+    if (!state_.replicated) detail::arrays::throw_not_replicated(this->title_);
     this->check_rank(".broadcast", root);
     const std::array<std::int64_t, 1> from{root.value};
     this->begin_collective("broadcast", "the root", from);
@@ -147,7 +147,7 @@ template <class Better>
 T GlobalArray<T, N>::best(const char* call, Better better) const {
     using Candidate = detail::arrays::Candidate<T>;
     this->require_open(call);
-    if (size() == 0) this->throw_empty(call);
+    if (size() == 0) detail::arrays::throw_empty(this->title_, call);
     const auto combine = [better](const Candidate& a, const Candidate& b) {
         return b.any && (!a.any || better(b.value, a.value)) ? b : a;
     };
@@ -158,7 +158,7 @@ template <TriviallyCopyable T, std::size_t N>
 T GlobalArray<T, N>::min() const {
     if constexpr (detail::arrays::Summable<T>) {
         this->require_open(".min");
-        if (size() == 0) this->throw_empty(".min");
+        if (size() == 0) detail::arrays::throw_empty(this->title_, ".min");
         this->begin_collective("min");
         // A comparison with a NaN is false, so that the value so far stays.
         detail::arrays::Chains smallest{detail::arrays::largest_value<T>(),
@@ -179,7 +179,7 @@ template <TriviallyCopyable T, std::size_t N>
 T GlobalArray<T, N>::max() const {
     if constexpr (detail::arrays::Summable<T>) {
         this->require_open(".max");
-        if (size() == 0) this->throw_empty(".max");
+        if (size() == 0) detail::arrays::throw_empty(this->title_, ".max");
         this->begin_collective("max");
         detail::arrays::Chains largest{detail::arrays::smallest_value<T>(),
                                        [](T so_far, T value) { return so_far < value ? value : so_far; }};
@@ -255,7 +255,7 @@ template <TriviallyCopyable T, std::size_t N>
 template <class Better>
 LocatedValue<T, N> GlobalArray<T, N>::first_best(const char* call, T worst, Better better) const {
     this->require_open(call);
-    if (size() == 0) this->throw_empty(call);
+    if (size() == 0) detail::arrays::throw_empty(this->title_, call);
     LocatedValue<T, N> none{worst, {}};
     none.index.fill(std::numeric_limits<std::int64_t>::max()); // after every element
     const auto first = [&](const LocatedValue<T, N>& a, const LocatedValue<T, N>& b) {
@@ -268,7 +268,7 @@ LocatedValue<T, N> GlobalArray<T, N>::first_best(const char* call, T worst, Bett
     };
     const auto locate_value = [](const Index<N>& index, const T& value) { return LocatedValue<T, N>{value, index}; };
     const LocatedValue<T, N> found = transform_reduce(none, first, locate_value);
-    if (found.index == none.index) this->throw_nothing_compares(call);
+    if (found.index == none.index) detail::arrays::throw_nothing_compares(this->title_, call);
     return found;
 }
 

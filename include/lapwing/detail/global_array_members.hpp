@@ -131,7 +131,7 @@ void GlobalArray<T, N>::close() {
 
 template <TriviallyCopyable T, std::size_t N>
 void GlobalArray<T, N>::throw_out_of_bounds(const char* call, Index<N> index) const {
-    this->throw_outside(call, index, state_.extents.values());
+    detail::arrays::throw_outside(this->title_, call, index, state_.extents.values(), this->closed());
 }
 
 template <TriviallyCopyable T, std::size_t N>
@@ -145,7 +145,7 @@ Location GlobalArray<T, N>::locate(const Index<N>& index) const {
             if (location.owner.value >= team_->size() || location.contiguous == 0 ||
                 (location.owner.value >= 0 &&
                  (location.offset >= capacity_ || location.contiguous > capacity_ - location.offset)))
-                this->throw_misplaced(index, location);
+                detail::arrays::throw_misplaced(this->title_, index, location, team_->size(), capacity_);
         }
     }
     // Everybody has what the map of a replicated array places on rank 0.
@@ -157,7 +157,7 @@ template <TriviallyCopyable T, std::size_t N>
 Location GlobalArray<T, N>::checked_location(const char* call, const Index<N>& index) const {
     check_bounds(call, index);
     const Location location = locate(index);
-    if (location.owner.value < 0) this->throw_not_stored(call, index);
+    if (location.owner.value < 0) detail::arrays::throw_not_stored(this->title_, call, index);
     return location;
 }
 
@@ -175,7 +175,7 @@ T* GlobalArray<T, N>::other_address(const char* call, Index<N> index) const {
         return nullptr;
     const Location location = locate(index);
     if (location.owner.value < 0) [[unlikely]]
-        this->throw_not_stored(call, index);
+        detail::arrays::throw_not_stored(this->title_, call, index);
     if (location.owner.value == state_.own_rank) return segment() + location.offset;
     auto* const segment = reinterpret_cast<T*>(window_.map().base(location.owner.value));
     return segment == nullptr ? nullptr : segment + location.offset;
@@ -187,7 +187,7 @@ T& GlobalArray<T, N>::other_own_element(Index<N> index) const {
     if constexpr (Checked) {
         const Location location = checked_location(".local", index);
         if (location.owner.value != state_.own_rank) [[unlikely]]
-            this->throw_not_own(".local", index, location.owner);
+            detail::arrays::throw_not_own(this->title_, ".local", index, location.owner);
         return segment()[location.offset];
     } else {
         return segment()[locate(index).offset];
@@ -199,7 +199,7 @@ T GlobalArray<T, N>::get_prefetched(Index<N> index) const {
     if (const T* const copy = state_.prefetched->indices.template find<T>(index)) [[likely]] {
         T value;
         while (!state_.prefetched->state.read(copy, value)) [[unlikely]]
-            this->refresh_copies();
+            this->copies_.refresh();
         state_.prefetched->state.count_hit();
         return value;
     }
@@ -248,7 +248,7 @@ auto GlobalArray<T, N>::place_of(const Index<N>& index) const -> RemotePlace {
     if constexpr (assertion_level >= 1) check_bounds("", index);
     const Location location = locate(index);
     if (location.owner.value < 0) [[unlikely]]
-        this->throw_not_stored("", index);
+        detail::arrays::throw_not_stored(this->title_, "", index);
     return {location.owner.value, location.offset};
 }
 
@@ -298,7 +298,7 @@ void GlobalArray<T, N>::prefetch_far(Index<N> index) const {
 
 template <TriviallyCopyable T, std::size_t N>
 detail::arrays::Home GlobalArray<T, N>::home(const char* call, const Index<N>& index) const {
-    if (state_.replicated) this->throw_no_home(call, index);
+    if (state_.replicated) detail::arrays::throw_no_home(this->title_, call, index);
     const RemotePlace place = place_of(index);
     return {window_, Rank{place.owner}, Offset::of<T>(place.offset)};
 }
@@ -319,7 +319,7 @@ Domain<N> GlobalArray<T, N>::domain_of(Rank rank, std::uint64_t k) const {
 template <TriviallyCopyable T, std::size_t N>
 LocalView<T, N> GlobalArray<T, N>::view(const char* call) const {
     this->require_open(call);
-    if (state_.user_map != nullptr) this->throw_no_view(call);
+    if (state_.user_map != nullptr) detail::arrays::throw_no_view(this->title_, call);
     const std::array<std::uint64_t, N> places = state_.map.strides(own_place());
     Index<N> extents{};
     std::array<std::int64_t, N> strides{};
@@ -336,7 +336,7 @@ LocalView<T, N> GlobalArray<T, N>::dense_view(const char* call) const {
     const LocalView<T, N> dense = view(call);
     // On every rank, whether its own segment has gaps or not: else a program fails on the one with the odd segment
     // only.
-    if (state_.map.has_gaps()) this->throw_gaps(call);
+    if (state_.map.has_gaps()) detail::arrays::throw_gaps(this->title_, call, this->halo_, team_->size());
     return dense;
 }
 
@@ -372,8 +372,8 @@ void GlobalArray<T, N>::for_each_run(Run run) const {
         if (domain.empty()) continue;
         if constexpr (assertion_level >= 1) {
             if (state_.user_map != nullptr && !this->domain().contains(domain))
-                this->throw_wrong_domain(this->domain().contains(domain.first()) ? domain.last() : domain.first(),
-                                         Rank{-1});
+                detail::arrays::throw_wrong_domain(
+                    this->title_, this->domain().contains(domain.first()) ? domain.last() : domain.first(), Rank{-1});
         }
         std::array<Range, N> rows = domain.ranges();
         const Range row = rows[N - 1];
@@ -389,7 +389,8 @@ void GlobalArray<T, N>::for_each_run(Run run) const {
                 index[N - 1] = row[k];
                 const Location location = locate(index);
                 if constexpr (assertion_level >= 1) {
-                    if (location.owner.value != state_.own_rank) this->throw_wrong_domain(index, location.owner);
+                    if (location.owner.value != state_.own_rank)
+                        detail::arrays::throw_wrong_domain(this->title_, index, location.owner);
                 }
                 const std::uint64_t count =
                     row.stride() == 1 ? std::min(location.contiguous, row.size() - k) : std::uint64_t{1};
@@ -443,7 +444,7 @@ void GlobalArray<T, N>::check_patch(const char* call, const Domain<N>& domain, s
         for (std::uint64_t k = 0; k < row.size();) {
             index[N - 1] = row[k];
             const Location location = locate(index);
-            if (location.owner.value < 0) this->throw_not_stored(call, index);
+            if (location.owner.value < 0) detail::arrays::throw_not_stored(this->title_, call, index);
             k += (location.contiguous - 1) / static_cast<std::uint64_t>(row.stride()) + 1;
         }
     }
@@ -454,7 +455,7 @@ detail::distribution::BufferShape<N> GlobalArray<T, N>::checked_shape(const char
                                                                       const LocalView<const T, N>& buffer) const {
     Index<N> sizes{};
     for (std::size_t d = 0; d < N; ++d) sizes[d] = static_cast<std::int64_t>(domain.range(d).size());
-    this->check_view(call, domain.ranges(), sizes, buffer.extents().values(), buffer.strides());
+    detail::arrays::check_view(this->title_, call, domain.ranges(), sizes, buffer.extents().values(), buffer.strides());
     detail::distribution::BufferShape<N> shape;
     for (std::size_t d = 0; d < N; ++d) shape.strides[d] = static_cast<std::uint64_t>(buffer.stride(d));
     return shape;
@@ -547,7 +548,7 @@ std::vector<detail::arrays::ListedPlace> GlobalArray<T, N>::places_of(const char
     this->require_open(call);
     const auto count = static_cast<std::size_t>(std::ranges::size(indices));
     for (const std::size_t other : others)
-        if (other != count && other != SIZE_MAX) this->throw_list_lengths(call, count, other);
+        if (other != count && other != SIZE_MAX) detail::arrays::throw_list_lengths(this->title_, call, count, other);
     std::vector<detail::arrays::ListedPlace> places;
     places.reserve(count);
     for (const auto& listed : indices) {
@@ -587,7 +588,7 @@ Completion GlobalArray<T, N>::start_fetch(Atomic operation, const Indices& indic
     } else {
         const detail::window::Operands<T> values{operands};
         const auto places = places_of(".fetch", indices, {before.size(), values.size()});
-        if (state_.replicated) this->throw_no_home("fetch", {});
+        if (state_.replicated) detail::arrays::throw_no_home(this->title_, "fetch", {});
         std::vector<detail::mpi::ListedAtomic> list(places.size());
         for (std::size_t k = 0; k < list.size(); ++k) {
             list[k].operand = values.at(k);
@@ -608,7 +609,7 @@ Completion GlobalArray<T, N>::start_compare_swap(const Indices& indices, const E
         const detail::window::Operands<T> old{expected};
         const detail::window::Operands<T> fresh{desired};
         const auto places = places_of(".compare_swap", indices, {before.size(), old.size(), fresh.size()});
-        if (state_.replicated) this->throw_no_home("compare_swap", {});
+        if (state_.replicated) detail::arrays::throw_no_home(this->title_, "compare_swap", {});
         std::vector<detail::mpi::ListedAtomic> list(places.size());
         for (std::size_t k = 0; k < list.size(); ++k) {
             list[k].operand = fresh.at(k);

@@ -32,19 +32,19 @@ void GlobalArray<T, N>::prefetch(const P& pattern, const PrefetchOptions& option
     std::vector<Domain<N>> needed;
     std::exception_ptr failure;
     try {
-        this->check_prefetch(options);
+        this->copies_.check(this->title_, this->halo_, options);
         needed = needed_by(kept);
     } catch (...) {
         failure = std::current_exception();
     }
-    this->begin_prefetch_call(options);
+    detail::arrays::ArrayCopies::begin_call(this->title_, *team_, options);
     this->agree_to_prefetch(failure, "the array has the patterns that it had");
     try {
-        detail::prefetching::CopyState& state = this->begin_prefetch(options);
+        detail::prefetching::CopyState& state = this->copies_.begin(window_, options);
         // Of a replicated array there is nothing that is not here.
         if (!state_.replicated) prefetch_domains(needed, options, state);
         state_.patterns.push_back(std::move(kept));
-        if (!options.consistent) this->fill_new_copies();
+        if (!options.consistent) this->copies_.fill_new();
     } catch (...) {
         failure = std::current_exception();
     }
@@ -266,7 +266,7 @@ std::byte* GlobalArray<T, N>::add_copies_of(const Blocks& blocks, std::uint64_t 
     if (elements == 0) return nullptr;
     state_.prefetched->of_node |=
         std::ranges::any_of(slices.owners().take(), [this](int owner) { return is_of_node(owner); });
-    return this->add_copies(std::max(elements, room) * sizeof(T), slices, index_bytes, memory);
+    return this->copies_.add(std::max(elements, room) * sizeof(T), slices, index_bytes, memory);
 }
 
 template <TriviallyCopyable T, std::size_t N>
@@ -469,7 +469,7 @@ private:
 template <TriviallyCopyable T, std::size_t N>
 void GlobalArray<T, N>::evict() {
     this->require_open(".evict");
-    this->drop_copies();
+    this->copies_.drop();
     state_.patterns.clear();
     if (state_.prefetched == nullptr) return;
     const bool of_node = state_.prefetched->of_node;
@@ -481,7 +481,7 @@ template <TriviallyCopyable T, std::size_t N>
 PrefetchedView<T, N> GlobalArray<T, N>::view() const {
     this->require_open(".view");
     if (state_.prefetched != nullptr)
-        while (!state_.prefetched->state.is_fresh()) this->refresh_copies();
+        while (!state_.prefetched->state.is_fresh()) this->copies_.refresh();
     const auto near = detail::arrays::ViewTable<T, N>{*this}.reader();
     if (state_.prefetched != nullptr && !state_.prefetched->around.empty())
         return {state_.prefetched->around.front(), *this, near};
@@ -493,8 +493,8 @@ PrefetchedView<T, N> GlobalArray<T, N>::view() const {
 template <TriviallyCopyable T, std::size_t N>
 HaloView<T, N> GlobalArray<T, N>::halo_view() const {
     this->require_open(".halo_view");
-    this->require_halo_copies();
-    while (state_.prefetched != nullptr && !state_.prefetched->state.is_fresh()) this->refresh_copies();
+    this->copies_.require_halo(this->title_);
+    while (state_.prefetched != nullptr && !state_.prefetched->state.is_fresh()) this->copies_.refresh();
     const Domain<N> around = domain_with_halo();
     if (around.empty()) return {};
     const detail::distribution::BufferShape<N> shape = shape_in_segment(around);
@@ -515,7 +515,7 @@ detail::arrays::PlacedBox<N> GlobalArray<T, N>::box_around(const Index<N>& index
     }
     const Location location = domain().contains(index) ? locate(index) : Location{};
     std::byte* const memory = location.owner.value < 0 ? nullptr : window_.map().base(location.owner.value);
-    if (memory == nullptr) this->throw_not_in_view(index);
+    if (memory == nullptr) detail::arrays::throw_not_in_view(this->title_, index);
     // Among elements of the node that have copies a box would hide those.
     const bool copied = state_.prefetched != nullptr && state_.prefetched->of_node;
     if (copied || state_.user_map != nullptr || state_.replicated || !state_.map.one_round())

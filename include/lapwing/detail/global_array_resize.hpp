@@ -48,7 +48,7 @@ Relabelling GlobalArray<T, N>::relabelling(const D& distribution) const {
     detail::arrays::ArrayMaps<N> maps;
     try {
         maps = std::make_shared<const detail::arrays::KeptDistributionOf<N, D>>(distribution)
-                   ->maps(*team_, state_.extents, this->name_);
+                   ->maps(*team_, state_.extents, this->title_.name);
     } catch (...) {
         failure = std::current_exception();
     }
@@ -70,8 +70,8 @@ void GlobalArray<T, N>::rebuild(const char* call, const std::shared_ptr<Team>& o
     detail::arrays::ArrayMaps<N> maps;
     try {
         // First, since at assertion level 3 all ranks take part.
-        maps = distribution->maps(team, extents, this->name_);
-        if (extents != state_.extents) this->require_free_extents();
+        maps = distribution->maps(team, extents, this->title_.name);
+        if (extents != state_.extents) this->copies_.require_free_extents(this->title_);
     } catch (...) {
         failure = std::current_exception();
     }
@@ -79,14 +79,14 @@ void GlobalArray<T, N>::rebuild(const char* call, const std::shared_ptr<Team>& o
 
     GlobalArray fresh;
     try {
-        const GlobalArrayOptions options{.name = this->name_, .cache = this->cache_, .halo = this->halo_};
+        const GlobalArrayOptions options{.name = this->title_.name, .cache = this->cache_, .halo = this->halo_};
         fresh = GlobalArray{team, extents,
                             detail::arrays::before_creation(
                                 team, [&] { return detail::arrays::with_halo(std::move(maps), team, options); }),
                             options};
         fresh.own_team_.keep(own_team);
     } catch (...) { // on every rank
-        this->throw_from_rebuild(call, std::current_exception());
+        detail::arrays::throw_from_rebuild(this->title_, *team_, call, std::current_exception());
     }
     try {
         fresh.take_elements(*this);
@@ -117,9 +117,9 @@ void GlobalArray<T, N>::take_elements(const GlobalArray& other) {
 
 template <TriviallyCopyable T, std::size_t N>
 void GlobalArray<T, N>::take_patterns(const GlobalArray& old) {
-    if (!old.has_copies()) return;
-    const PrefetchOptions options = old.prefetch_options();
-    detail::prefetching::CopyState& state = this->begin_prefetch(options);
+    if (old.copies_.empty()) return;
+    const PrefetchOptions options = old.copies_.options();
+    detail::prefetching::CopyState& state = this->copies_.begin(window_, options);
     state_.patterns = old.state_.patterns;
     if (!state_.replicated)
         for (const detail::prefetching::KeptPattern<N>& pattern : state_.patterns)

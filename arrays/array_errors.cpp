@@ -1,0 +1,174 @@
+// The texts of the errors that calls on arrays throw.
+#include <lapwing/detail/array_errors.hpp>
+
+#include <lapwing/domain.hpp>
+#include <lapwing/error.hpp>
+#include <lapwing/extents.hpp>
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace lapwing::detail::arrays {
+
+namespace {
+
+std::string text(std::span<const std::int64_t> index) { return datatype::index_text(index.data(), index.size()); }
+
+std::string text(std::span<const Range> domain) { return datatype::domain_text(domain.data(), domain.size()); }
+
+} // namespace
+
+std::string array_text(std::string_view name, std::uint64_t number) {
+    if (!name.empty()) return fmt::format("GlobalArray(\"{}\")", name);
+    return number == 0 ? "GlobalArray" : fmt::format("GlobalArray(#{})", number);
+}
+
+std::string ArrayTitle::start(std::string_view call) const { return fmt::format("{}: {}{}", who, text(), call); }
+
+void throw_closed(const ArrayTitle& array, const char* call) {
+    const std::string remedy = "the array was closed, moved from or never made; make a new one";
+    if (array.who.empty()) throw UsageError{fmt::format("GlobalArray{}: {}", call, remedy)};
+    throw UsageError{fmt::format("{}: {}", array.start(call), remedy)};
+}
+
+void throw_outside(const ArrayTitle& array, const char* call, std::span<const std::int64_t> index,
+                   std::span<const std::int64_t> extents, bool closed) {
+    // A closed array has extents 0, so that every access to one comes here.
+    if (closed) throw_closed(array, (call + text(index)).c_str());
+    std::size_t d = 0;
+    while (index[d] >= 0 && index[d] < extents[d]) ++d;
+    throw RangeError{
+        fmt::format("{}{}: index {} of dimension {} is outside [0, {}); the array's extents are {}, its indices "
+                    "those of domain()",
+                    array.start(call), text(index), index[d], d, extents[d], text(extents))};
+}
+
+void throw_not_stored(const ArrayTitle& array, const char* call, std::span<const std::int64_t> index) {
+    throw RangeError{
+        fmt::format("{}: the distribution stores no element at {}; use indices of the ranks' local_domains(), "
+                    "or a distribution that stores all",
+                    array.start(call), text(index))};
+}
+
+void throw_not_own(const ArrayTitle& array, const char* call, std::span<const std::int64_t> index, Rank owner) {
+    throw RangeError{
+        fmt::format("{}{}: the element is owned by rank {}; local access needs an index of local_domains(), "
+                    "use a(…) for others",
+                    array.start(call), text(index), owner.value)};
+}
+
+void throw_misplaced(const ArrayTitle& array, std::span<const std::int64_t> index, const Location& location, int ranks,
+                     std::uint64_t capacity) {
+    throw RangeError{fmt::format(
+        "{}: the distribution puts index {} at rank {}, offset {}, with {} contiguous elements (at "
+        "least 1), but there are {} ranks of {} elements; correct its locate() or local_capacity()",
+        array.start(""), text(index), location.owner.value, location.offset, location.contiguous, ranks, capacity)};
+}
+
+void throw_wrong_domain(const ArrayTitle& array, std::span<const std::int64_t> index, Rank owner) {
+    throw RangeError{fmt::format("{}: the distribution's domain() lists index {} for this rank, which {}; correct its "
+                                 "domain() or its locate()",
+                                 array.start(""), text(index),
+                                 owner.value < 0 ? std::string{"is outside of the extents or not stored"}
+                                                 : fmt::format("locate() puts at rank {}", owner.value))};
+}
+
+void throw_not_one_domain(const ArrayTitle& array, std::uint64_t domains) {
+    throw UsageError{fmt::format("{}: the rank owns {} separate domains; go through local_domains()",
+                                 array.start(".local_domain"), domains)};
+}
+
+void throw_no_view(const ArrayTitle& array, const char* call) {
+    throw UsageError{fmt::format("{}: parts of a distribution of the program's own need not be rectangular; use "
+                                 "for_each_local() or local()",
+                                 array.start(call))};
+}
+
+void throw_gaps(const ArrayTitle& array, const char* call, std::int64_t halo, int ranks) {
+    if (halo != 0)
+        throw UsageError{fmt::format("{}: the rows of the array have room for a halo of {} elements at their ends; use "
+                                     "padded_local_view() and its "
+                                     "strides, for_each_local(), or an array without a halo",
+                                     array.start(call), halo)};
+    throw UsageError{
+        fmt::format("{}: the blocks of the distribution do not go round evenly over {} ranks, so that rows of some "
+                    "parts have unused elements at their ends; use padded_local_view() and its strides, "
+                    "for_each_local(), or extents that the blocks of all processes divide",
+                    array.start(call), ranks)};
+}
+
+void throw_no_home(const ArrayTitle& array, const char* call, std::span<const std::int64_t> index) {
+    throw UsageError{
+        fmt::format("{}{}.{}: every rank has a copy of the elements of a replicated array, so that none is "
+                    "the place of an atomic; use Block or Cyclic",
+                    array.start(""), text(index), call)};
+}
+
+void throw_not_in_view(const ArrayTitle& array, std::span<const std::int64_t> index) {
+    throw RangeError{fmt::format(
+        "{}{}: the element is neither the rank's own nor prefetched, nor of its node; prefetch a pattern that has "
+        "it, or read it from the array",
+        array.start(".view()"), text(index))};
+}
+
+void throw_not_replicated(const ArrayTitle& array) {
+    throw UsageError{fmt::format("{}: every element has one owner; broadcast is for arrays made with Replicated",
+                                 array.start(".broadcast"))};
+}
+
+void throw_empty(const ArrayTitle& array, const char* call) {
+    throw UsageError{
+        fmt::format("{}: the array has no elements, so neither a smallest nor a largest one; ask for size() first",
+                    array.start(call))};
+}
+
+void throw_nothing_compares(const ArrayTitle& array, const char* call) {
+    throw UsageError{
+        fmt::format("{}: no element is a number: all are NaN, or the distribution stores none", array.start(call))};
+}
+
+void throw_extents_differ(const ArrayTitle& array, std::span<const std::int64_t> extents,
+                          std::span<const std::int64_t> others) {
+    throw RangeError{
+        fmt::format("{}: extents {} cannot take the elements of an array of extents {}; they must be equal",
+                    array.start(".copy_from"), text(extents), text(others))};
+}
+
+void throw_ranks_differ(const ArrayTitle& array, int ranks, const ArrayTitle& other, int other_ranks) {
+    throw UsageError{fmt::format(
+        "{}: this array's team of {} ranks cannot copy from {} of another team, which has {} ranks, and others; both "
+        "need the same ranks, in any order: make both over the larger team, the one of fewer ranks with "
+        "OnRanks{{distribution, ranks}}, or copy with get() and put() of slices on ranks that are in both",
+        array.start(".copy_from"), ranks, other.text(), other_ranks)};
+}
+
+void throw_list_lengths(const ArrayTitle& array, const char* call, std::size_t indices, std::size_t others) {
+    throw RangeError{
+        fmt::format("{}: {} indices with {} values; pass as many of each, and operands one for all or as many",
+                    array.start(call), indices, others)};
+}
+
+void check_view(const ArrayTitle& array, const char* call, std::span<const Range> domain,
+                std::span<const std::int64_t> sizes, std::span<const std::int64_t> extents,
+                std::span<const std::int64_t> strides) {
+    std::int64_t inside = 1; // places that one step of a dimension passes over
+    for (std::size_t d = sizes.size(); d-- > 0;) {
+        if (extents[d] != sizes[d])
+            throw RangeError{
+                fmt::format("{}({}): the view has extents {} for a domain of {} indices; they must be equal, see "
+                            "LocalView::part",
+                            array.start(call), text(domain), text(extents), text(sizes))};
+        if (extents[d] > 1 && strides[d] < inside)
+            throw RangeError{
+                fmt::format("{}({}): the view's stride {} of dimension {} is below the {} places of what lies inside; "
+                            "strides grow from the last dimension, whose is 1, to the first",
+                            array.start(call), text(domain), strides[d], d, inside)};
+        if (extents[d] > 0) inside = (extents[d] - 1) * strides[d] + inside;
+    }
+}
+
+} // namespace lapwing::detail::arrays
