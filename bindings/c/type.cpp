@@ -75,7 +75,7 @@ int kind_of_datatype(MPI_Datatype datatype) {
 
 std::string text_of(lapwing_type type) {
     const std::uint64_t bits = 8 * size_of(type);
-    if (!is_type(type)) return fmt::format("no type ({:#x})", type);
+    if (!is_type(type)) return fmt::format("not a type ({:#x})", type);
     switch (kind_of(type)) {
     case LAPWING_KIND_SIGNED: return fmt::format("int{}", bits);
     case LAPWING_KIND_UNSIGNED: return fmt::format("uint{}", bits);

@@ -463,7 +463,7 @@ static void bad_arguments(void) {
     lapwing_range ranges[2];
     memset(&distribution, 0, sizeof distribution);
     memset(&none, 0, sizeof none);
-    FAILS(LAPWING_ERR_RANGE, "no type", lapwing_array_create(runtime, 12, 2, extents, NULL, NULL, &a));
+    FAILS(LAPWING_ERR_RANGE, "is not a type", lapwing_array_create(runtime, 12, 2, extents, NULL, NULL, &a));
     FAILS(LAPWING_ERR_USAGE, "'extents'", lapwing_array_create(runtime, LAPWING_DOUBLE, 2, NULL, NULL, NULL, &a));
     FAILS(LAPWING_ERR_USAGE, "'array'", lapwing_array_create(runtime, LAPWING_DOUBLE, 2, extents, NULL, NULL, NULL));
     FAILS(LAPWING_ERR_RANGE, "lapwing_array_create: rank",
