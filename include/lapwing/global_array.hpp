@@ -536,8 +536,8 @@ private:
     // For ElementReference: elements that are not plain memory here.
     friend reference;
     [[nodiscard]] bool writes_here() const noexcept { return !state_.replicated; }
-    /// An element on another node. Elements in a row that the cache has entered are read here; the rest out of line, so
-    /// that loops keep what they compute in registers.
+    /// An element on another node. Copies in the first rectangle, and elements in a row that the cache has entered, are
+    /// read here; the rest out of line, so that loops keep what they compute in registers.
     [[nodiscard, gnu::always_inline]] T get_remote(const Index<N>& index) const {
         if (state_.prefetched != nullptr) {
             if (const T* const copy = state_.prefetched->first.template find<T>(index)) {
@@ -564,7 +564,7 @@ private:
                 return;
         put_cached(index, value);
     }
-    /// For an array that has prefetched something: any element outside of state_.near_box.
+    /// For an array that has prefetched something: any element that get_remote() has not read.
     [[nodiscard, gnu::noinline]] T get_prefetched(Index<N> index) const;
     [[nodiscard, gnu::noinline]] T get_cached(Index<N> index) const;
     [[gnu::noinline]] void put_cached(Index<N> index, T value) const;

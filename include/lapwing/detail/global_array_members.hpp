@@ -278,7 +278,7 @@ void GlobalArray<T, N>::enter_row(Index<N> index, RemotePlace place, bool writte
         const bool with_copies = written && table.has_copies();
         if (with_copies && !table.wants_copies(place.owner, offset.bytes, index[N - 1])) return;
         auto element = state_.remote.with_neighbours(index, place, sizeof(T));
-        // Reads look at runs before they look for copies.
+        // Reads look at the cache's rows before they look for copies outside the first rectangle.
         if (!written && state_.prefetched != nullptr && !state_.prefetched->indices.keep_without_copies(element))
             return;
         if (with_copies)

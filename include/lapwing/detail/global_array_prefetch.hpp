@@ -87,7 +87,10 @@ void GlobalArray<T, N>::prefetch_domains(const std::vector<Domain<N>>& needed, c
     else copy_rows(rows_to_copy(rest, node));
     if (state_.prefetched->of_node) bind_near(false);
     note_reach(options);
-    if (state_.prefetched->indices.parts() != parts_before) state_.prefetched->tables.renew();
+    if (state_.prefetched->indices.parts() == parts_before) return;
+    state_.prefetched->tables.renew();
+    // Rows that the cache has entered may hold elements that have a copy now.
+    window_.invalidate_cache();
 }
 
 template <TriviallyCopyable T, std::size_t N>

@@ -34,6 +34,11 @@ struct IndexRun {
         count = std::max(count, distance + other.count);
         return true;
     }
+    [[nodiscard]] Index<N> last() const noexcept {
+        Index<N> index = first;
+        index[N - 1] += static_cast<std::int64_t>(count) - 1;
+        return index;
+    }
     [[nodiscard]] Domain<N> domain() const noexcept {
         std::array<Range, N> ranges;
         for (std::size_t d = 0; d < N; ++d) ranges[d] = Range::strided(first[d], d == N - 1 ? count : 1, 1);
@@ -74,9 +79,7 @@ public:
     /// Copies of the elements of a run.
     void add_run(const IndexRun<N>& run, std::byte* copies, std::size_t element_bytes) {
         runs_.push_back({run, copies});
-        Index<N> last = run.first;
-        last[N - 1] += static_cast<std::int64_t>(run.count) - 1;
-        reach_to(run.first, last);
+        reach_to(run.first, run.last());
         others_ = true;
         run_element_bytes_ = element_bytes;
     }
@@ -102,18 +105,16 @@ public:
         return find_other<T>(index);
     }
 
-    /// Leaves an element those of its neighbours in the row that surely have no copy; false if it may have one itself.
+    /// Shortens an element's row to neighbours that have no copy; false if the element may have one itself. With many
+    /// rectangles all that lies between any of them counts as copied.
     [[nodiscard]] bool keep_without_copies(window::HotPageElement<N>& element) const noexcept {
-        for (std::size_t d = 0; d + 1 < N; ++d)
-            if (element.index[d] < first_of_all_[d] || element.index[d] > last_of_all_[d]) return true;
-        const std::int64_t i = element.index[N - 1];
-        if (i < first_of_all_[N - 1]) {
-            element.after = std::min(element.after, static_cast<std::uint64_t>(first_of_all_[N - 1] - i));
-        } else {
-            if (i <= last_of_all_[N - 1]) return false;
-            element.before = std::min(element.before, static_cast<std::uint64_t>(i - last_of_all_[N - 1] - 1));
-        }
-        return true;
+        if (domains_.size() > few_boxes) return keep_outside(first_of_all_, last_of_all_, element);
+        for (const Domain<N>& one : domains_)
+            if (!keep_outside(one.first(), one.last(), element)) return false;
+        const auto after = std::ranges::upper_bound(runs_, element.index, {}, &Run::first);
+        if (after != runs_.begin() && !keep_outside(std::prev(after)->first, std::prev(after)->last(), element))
+            return false;
+        return after == runs_.end() || keep_outside(after->first, after->last(), element);
     }
 
     /// Whether there is a copy of an element, and for how many neighbours in its row, of `count` from it on, that is
@@ -229,6 +230,18 @@ private:
             first_of_all_[d] = std::min(first_of_all_[d], first[d]);
             last_of_all_[d] = std::max(last_of_all_[d], last[d]);
         }
+    }
+    /// Shortens the row of an element to what is outside of a box; false if that holds the element.
+    [[nodiscard]] static bool keep_outside(const Index<N>& first, const Index<N>& last,
+                                           window::HotPageElement<N>& element) noexcept {
+        for (std::size_t d = 0; d + 1 < N; ++d)
+            if (element.index[d] < first[d] || element.index[d] > last[d]) return true;
+        const std::int64_t i = element.index[N - 1];
+        if (i < first[N - 1]) element.after = std::min(element.after, static_cast<std::uint64_t>(first[N - 1] - i));
+        else if (i > last[N - 1])
+            element.before = std::min(element.before, static_cast<std::uint64_t>(i - last[N - 1] - 1));
+        else return false;
+        return true;
     }
     [[nodiscard]] static constexpr Index<N> all_indices(std::int64_t value) noexcept {
         Index<N> index{};
