@@ -15,8 +15,8 @@ namespace lapwing::upc {
 class ProgramState;
 
 /// upc_lock_t: locks in the shared heap. A thread allocates memory for many at a time, so that most locks are made and
-/// freed by accessing only their own two words. `call` is the name in messages. Throws UsageError for what is no lock,
-/// and for incorrect use of one.
+/// freed by accessing only their own two words. `call` is the name in messages. Throws UsageError for what is not a
+/// lock, and for incorrect use of one.
 class Locks {
 public:
     explicit Locks(ProgramState& program) : program_{program} {}

@@ -14,7 +14,7 @@
 
 namespace lapwing::detail::bindings {
 
-/// Throws RangeError for what is no operation, or not below `count`; UsageError for one that no type of this
+/// Throws RangeError for what is not an operation, or not below `count`; UsageError for one that no type of this
 /// kind has; whether there are atomics of its size is for with_other_atomic() and atomic_type_of() to say.
 [[nodiscard]] mpi::AtomicOperation atomic_operation_of(int operation, int count, lapwing_type type);
 

@@ -18,7 +18,7 @@
 namespace lapwing::detail::bindings {
 
 [[nodiscard]] std::string text_of(lapwing_type type);
-/// Throws RangeError for a number that is no type.
+/// Throws RangeError for a number that is not a type.
 void require_type(lapwing_type type);
 [[nodiscard]] inline std::uint64_t size_of(lapwing_type type) noexcept { return type & 0xffffffffffffU; }
 [[nodiscard]] inline int kind_of(lapwing_type type) noexcept { return static_cast<int>(type >> 48); }

@@ -206,8 +206,8 @@ private:
         std::int64_t upper;
     };
 
-    /// The levels around the block or the list of blocks, of which a layout is the whole or a part. `k` is a level, or
-    /// the number of levels for what is inside of all.
+    /// The levels around the block or the list of blocks, of which a layout is the whole or a part. `k`: a level;
+    /// level_count() means the block itself.
     struct Pattern {
         [[nodiscard]] bool is_list(std::size_t k) const noexcept { return starts != nullptr && k + 1 == levels.size(); }
         [[nodiscard]] std::uint64_t iteration_of(std::size_t k, std::uint64_t position) const noexcept;
@@ -227,11 +227,11 @@ private:
         /// Number of bytes of an ascending pattern with offsets below `offset`.
         [[nodiscard]] std::uint64_t bytes_below(std::int64_t offset) const noexcept;
         [[nodiscard]] bool is_ascending() const noexcept;
-        /// Whether the offsets are the same but for the origin.
+        /// Whether the offsets are equal except for the origin.
         [[nodiscard]] bool same_shape(const Pattern& other) const noexcept;
         [[nodiscard]] bool surely_disjoint() const noexcept;
         void check_bounds() const;
-        /// Puts a level around all.
+        /// Adds a level outside all others.
         void wrap(std::uint64_t count, std::int64_t stride, const std::shared_ptr<const Offsets>& offsets);
         void keep(std::shared_ptr<const void> list);
         /// Merges two neighbouring levels into one, and writes out their offsets.

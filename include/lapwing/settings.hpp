@@ -74,7 +74,7 @@ protected:
     [[nodiscard]] std::string value_in(const Settings& settings) const { return settings.text(info_.name); }
 
 private:
-    const SettingInfo& info_; ///< is never destroyed, as the setting is not
+    const SettingInfo& info_; ///< never destroyed, like the setting
 };
 
 /// A word that a setting allows, and the value that it means.

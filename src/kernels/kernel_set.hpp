@@ -68,7 +68,7 @@ inline constexpr std::size_t block_classes = 20;
 /// Ways to copy a run. Those that look ahead prefetch the target's cache lines: a store that misses holds up all later
 /// stores, and the processor predicts reads far better than writes.
 enum class Method : std::uint8_t {
-    moves,         ///< block by block through registers, with overlapping moves where the length is no power of two
+    moves,         ///< block by block through registers, with overlapping moves where the length is not a power of two
     moves_ahead,   ///< the same, looking ahead
     permute,       ///< several close blocks with one masked vector: a permutation gathers or spreads their words
     permute_ahead, ///< the same, looking ahead

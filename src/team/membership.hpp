@@ -38,7 +38,7 @@ struct LeaveReason {
 /// rank that leaves notifies the ranks at distances that are powers of 2, and each passes it on.
 class Membership {
 public:
-    // For the target of a call, where it is no rank.
+    // For the target of a call, where it is not a rank.
     static constexpr int any_rank = -1; ///< anybody may be needed
     /// Everybody is needed in the next collective call. A rank that made it and left afterwards was there.
     static constexpr int next_collective = -2;

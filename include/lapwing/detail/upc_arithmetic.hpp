@@ -106,7 +106,7 @@ private:
     }
 
     std::int64_t threads_ = 1;
-    int shift_ = 0; ///< THREADS is 2^shift_; -1: it is no power of two
+    int shift_ = 0; ///< THREADS is 2^shift_; -1: it is not a power of two
     lapwing::detail::distribution::Reciprocal by_threads_;
 };
 
