@@ -25,7 +25,7 @@ def text_of(string):
 
 
 def array_name(array):
-    name = text_of(array["name_"])
+    name = text_of(array["title_"]["name"])
     return f'array "{name}"' if name else "array"
 
 

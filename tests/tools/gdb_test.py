@@ -4,6 +4,7 @@
   gdb_test.py PRINTERS PROGRAM
 """
 
+import shutil
 import subprocess
 import sys
 
@@ -20,6 +21,9 @@ EXPECTED = {
 
 def main():
     printers, program = sys.argv[1:]
+    if shutil.which("gdb") is None:
+        print("not run: gdb is missing")
+        return 77
     commands = ["set confirm off", "set pagination off", "set debuginfod enabled off", f"source {printers}", "break stop_here", "run", "up"]
     commands += [*EXPECTED, "kill"]
     said = subprocess.run(["gdb", "-nx", "-batch", *[word for command in commands for word in ("-ex", command)], program], capture_output=True, text=True, timeout=50)
