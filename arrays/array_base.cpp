@@ -1,7 +1,9 @@
 #include <lapwing/array_base.hpp>
 
+#include "arrays/index_texts.hpp"
 #include "arrays/pending_transfers.hpp"
 #include "arrays/slices/exchange.hpp"
+#include "prefetch/entry_buffer.hpp"
 #include "src/mpi/agreement.hpp"
 #include "src/support/hash.hpp"
 #include "src/support/mpi_error.hpp"
@@ -26,10 +28,6 @@ namespace {
 
 /// Small, so that segments follow each other without a gap: see NodeElements.
 constexpr unsigned least_alignment = 8;
-
-std::string text(std::span<const std::int64_t> index) { return datatype::index_text(index.data(), index.size()); }
-
-std::string text(std::span<const Range> domain) { return datatype::domain_text(domain.data(), domain.size()); }
 
 /// Bytes of a rank's segment.
 std::uint64_t segment_bytes(const Team& team, std::string_view name, std::uint64_t capacity,
@@ -230,6 +228,17 @@ void ArrayBase::check_halo(std::span<const Range> own, std::int64_t depth, std::
                                          title_.start(""), text(own))};
 }
 
+void ArrayBase::update() {
+    const trace::CallScope call{trace::Way::prefetch};
+    require_open(".update");
+    copies_.buffer(title_, ".update").fill();
+}
+
+Completion ArrayBase::update_async() {
+    require_open(".update_async");
+    return copies_.buffer(title_, ".update_async").start_fill();
+}
+
 Completion ArrayBase::all_of(std::vector<Completion> completions) {
     if (completions.empty()) return {};
     auto pending = std::make_unique<PendingTransfers>();
@@ -253,10 +262,6 @@ void ArrayBase::check_rank(const char* call, Rank rank) const {
     if (rank.value < 0 || rank.value >= team_->size())
         throw RangeError{fmt::format("{}: rank {} is outside [0, {}); ranks are those of the array's team()",
                                      title_.start(call), rank.value, team_->size())};
-}
-
-std::string constructor_text(const Team& team, std::string_view name) {
-    return fmt::format("{}: {}", team.who(), array_text(name));
 }
 
 void check_extents(const Team& team, std::string_view name, std::span<const std::int64_t> extents) {

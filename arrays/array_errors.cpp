@@ -1,13 +1,15 @@
 // The texts of the errors that calls on arrays throw.
 #include <lapwing/detail/array_errors.hpp>
 
-#include <lapwing/domain.hpp>
+#include "arrays/index_texts.hpp"
+
 #include <lapwing/error.hpp>
-#include <lapwing/extents.hpp>
+#include <lapwing/team.hpp>
 
 #include <fmt/format.h>
 
 #include <cstdint>
+#include <exception>
 #include <span>
 #include <string>
 #include <string_view>
@@ -16,15 +18,27 @@ namespace lapwing::detail::arrays {
 
 namespace {
 
-std::string text(std::span<const std::int64_t> index) { return datatype::index_text(index.data(), index.size()); }
-
-std::string text(std::span<const Range> domain) { return datatype::domain_text(domain.data(), domain.size()); }
+[[nodiscard]] std::string text_of_rebuild(const ArrayTitle& array, const Team& team, const char* call,
+                                          std::string_view reason) {
+    // The reason names the constructor, or the window, and the rank.
+    for (const std::string& start :
+         {constructor_text(team, array.name) + ": ", array.start(call) + ": ", array.who + ": "})
+        if (reason.starts_with(start)) {
+            reason.remove_prefix(start.size());
+            break;
+        }
+    return fmt::format("{}: {}", array.start(call), reason);
+}
 
 } // namespace
 
 std::string array_text(std::string_view name, std::uint64_t number) {
     if (!name.empty()) return fmt::format("GlobalArray(\"{}\")", name);
     return number == 0 ? "GlobalArray" : fmt::format("GlobalArray(#{})", number);
+}
+
+std::string constructor_text(const Team& team, std::string_view name) {
+    return fmt::format("{}: {}", team.who(), array_text(name));
 }
 
 std::string ArrayTitle::start(std::string_view call) const { return fmt::format("{}: {}{}", who, text(), call); }
@@ -168,6 +182,17 @@ void check_view(const ArrayTitle& array, const char* call, std::span<const Range
                             "strides grow from the last dimension, whose is 1, to the first",
                             array.start(call), text(domain), strides[d], d, inside)};
         if (extents[d] > 0) inside = (extents[d] - 1) * strides[d] + inside;
+    }
+}
+
+void throw_from_rebuild(const ArrayTitle& array, const Team& team, const char* call,
+                        const std::exception_ptr& failure) {
+    try {
+        std::rethrow_exception(failure);
+    } catch (const RangeError& error) {
+        throw RangeError{text_of_rebuild(array, team, call, error.what())};
+    } catch (const MismatchError& error) {
+        throw MismatchError{text_of_rebuild(array, team, call, error.what())};
     }
 }
 

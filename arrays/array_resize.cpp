@@ -13,38 +13,9 @@
 #include <algorithm>
 #include <memory>
 #include <span>
-#include <string>
-#include <string_view>
 #include <utility>
 
 namespace lapwing::detail::arrays {
-
-namespace {
-
-[[nodiscard]] std::string text_of_rebuild(const ArrayTitle& array, const Team& team, const char* call,
-                                          std::string_view reason) {
-    // The reason names the constructor, or the window, and the rank.
-    for (const std::string& start :
-         {constructor_text(team, array.name) + ": ", array.start(call) + ": ", array.who + ": "})
-        if (reason.starts_with(start)) {
-            reason.remove_prefix(start.size());
-            break;
-        }
-    return fmt::format("{}: {}", array.start(call), reason);
-}
-
-} // namespace
-
-void throw_from_rebuild(const ArrayTitle& array, const Team& team, const char* call,
-                        const std::exception_ptr& failure) {
-    try {
-        std::rethrow_exception(failure);
-    } catch (const RangeError& error) {
-        throw RangeError{text_of_rebuild(array, team, call, error.what())};
-    } catch (const MismatchError& error) {
-        throw MismatchError{text_of_rebuild(array, team, call, error.what())};
-    }
-}
 
 Relabelling ArrayBase::relabelling_to(const slices::SliceBase& all, std::span<const distribution::DimensionMap> maps,
                                       std::shared_ptr<const distribution::UserPlaces> user_map, bool replicated) const {

@@ -1,5 +1,7 @@
 #include <lapwing/domain_array.hpp>
 
+#include "arrays/index_texts.hpp"
+
 #include <lapwing/detail/array_maps.hpp>
 
 #include <fmt/format.h>
@@ -9,8 +11,7 @@ namespace lapwing::detail::arrays {
 void throw_not_in_domain(const Team& team, std::string_view array, const char* call,
                          std::span<const std::int64_t> index, std::span<const Range> domain) {
     throw RangeError{fmt::format("{}{}: index {} is not in the domain {}", constructor_text(team, array), call,
-                                 datatype::index_text(index.data(), index.size()),
-                                 datatype::domain_text(domain.data(), domain.size()))};
+                                 text(index), text(domain))};
 }
 
 void throw_not_in_domain(const Team& team, std::string_view array, const Triplet& indices, std::size_t dimension,

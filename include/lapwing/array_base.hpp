@@ -246,9 +246,8 @@ private:
     [[nodiscard]] bool same_ranks(const ArrayBase& other) const;
 };
 
-/// Checks of a constructor, before there is an array; `name` is the array's.
-[[nodiscard]] std::string constructor_text(const Team& team, std::string_view name);
-/// Throws RangeError when an extent is negative or the number of elements above 2^64 - 1.
+/// Of a constructor, before there is an array; `name` is the array's. Throws RangeError when an extent is negative or
+/// the number of elements above 2^64 - 1.
 void check_extents(const Team& team, std::string_view name, std::span<const std::int64_t> extents);
 /// A hash of extents and distribution; equal inputs give equal hashes, collisions are rare. `dimensions` are empty for
 /// a user-defined distribution, which `user_map` identifies.

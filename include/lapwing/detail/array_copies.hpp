@@ -23,7 +23,7 @@ class SliceCollector;
 class ArrayCopies {
 public:
     [[nodiscard]] bool empty() const noexcept { return buffer_ == nullptr; }
-    /// Where there are copies.
+    /// Requires !empty().
     [[nodiscard]] PrefetchOptions options() const noexcept;
 
     /// The barrier that prefetch() begins with: as ArrayBase::begin_collective(), with the options as its arguments.
@@ -32,11 +32,11 @@ public:
     void check(const ArrayTitle& array, std::int64_t halo, const PrefetchOptions& options) const;
     /// Makes the buffer of the copies, if there is none.
     prefetching::CopyState& begin(Window& window, const PrefetchOptions& options);
-    /// Memory of `bytes` bytes for the copies of `slices`: see EntryBuffer::add.
+    /// Memory of `bytes` bytes for the copies of `slices`: see EntryBuffer::add. Requires !empty().
     std::byte* add(std::uint64_t bytes, SliceCollector& slices, std::uint64_t index_bytes, std::byte* memory = nullptr);
-    /// Fills manual copies that are new.
+    /// Fills manual copies that are new. Requires !empty().
     void fill_new();
-    /// Fills copies that are stale.
+    /// Fills copies that are stale. Requires !empty().
     [[gnu::noinline]] void refresh() const;
     void drop() noexcept;
     /// The buffer; throws UsageError if there are no copies.

@@ -20,6 +20,8 @@ namespace lapwing::detail::arrays {
 
 /// "GlobalArray("name")", or with the number of its window, which is 0 before there is one.
 [[nodiscard]] std::string array_text(std::string_view name, std::uint64_t number = 0);
+/// The start of a constructor's messages, before there is an array; `name` is the array's.
+[[nodiscard]] std::string constructor_text(const Team& team, std::string_view name);
 
 /// What messages say of an array.
 struct ArrayTitle {

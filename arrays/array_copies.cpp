@@ -1,87 +1,22 @@
-// The calls of arrays on the copies that they have prefetched, as far as they need not know indices.
-#include <lapwing/array_base.hpp>
+#include <lapwing/detail/array_copies.hpp>
 
-#include "arrays/section_layouts.hpp"
+#include "arrays/collected_slices.hpp"
 #include "prefetch/entry_buffer.hpp"
+#include "src/support/assert.hpp"
 #include "src/team/team_state.hpp"
 
+#include <lapwing/array_base.hpp>
 #include <lapwing/detail/slice_collector.hpp>
 #include <lapwing/error.hpp>
-#include <lapwing/extents.hpp>
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
 #include <string>
-#include <utility>
-#include <vector>
 
 namespace lapwing::detail::arrays {
-
-/// Ragged indices are many short runs, whose layouts would take far more than the copies: their blocks are listed
-/// first.
-struct CollectedSlices {
-    struct Run {
-        int owner = 0;
-        ByteBlock there;
-        std::int64_t here = 0;
-    };
-
-    /// In any order of owners.
-    [[nodiscard]] std::vector<prefetching::Slice> take() {
-        // As they come where there is one owner, and else without the memory of a stable sort: places in the copies
-        // grow.
-        if (!std::ranges::is_sorted(runs, {}, &Run::owner))
-            std::ranges::sort(runs, {}, [](const Run& run) { return std::pair{run.owner, run.here}; });
-        std::vector<ByteBlock> there;
-        std::vector<ByteBlock> here;
-        for (auto run = runs.begin(); run != runs.end();) {
-            const int owner = run->owner;
-            there.clear();
-            here.clear();
-            for (; run != runs.end() && run->owner == owner; ++run) {
-                there.push_back(run->there);
-                here.push_back({run->here, run->there.bytes});
-            }
-            list.push_back({owner, Layout::list(there), Layout::list(here)});
-        }
-        runs.clear();
-        return std::exchange(list, {});
-    }
-
-    std::vector<prefetching::Slice> list;
-    std::vector<Run> runs;
-};
-
-SliceCollector::SliceCollector(std::uint64_t element_bytes)
-    : element_bytes_{element_bytes}, slices_{std::make_unique<CollectedSlices>()} {}
-
-SliceCollector::~SliceCollector() = default;
-
-void SliceCollector::visit(const distribution::Section& section) {
-    owners_.visit(section);
-    std::uint64_t run = 1;
-    bool is_run = true;
-    for (const distribution::SectionLevel& level : section.levels) {
-        if (level.count == 1) continue;
-        is_run = is_run && run == 1 && level.owner_stride == 1 && level.buffer_stride == 1;
-        run = level.count;
-    }
-    if (is_run)
-        slices_->runs.push_back(
-            {section.owner,
-             {static_cast<std::int64_t>(section.owner_offset * element_bytes_), run * element_bytes_},
-             static_cast<std::int64_t>(section.buffer_offset * element_bytes_)});
-    else
-        slices_->list.push_back({section.owner, at_owner(section, element_bytes_), in_buffer(section, element_bytes_)});
-}
-
-std::vector<int> OwnerCollector::take() {
-    std::ranges::sort(owners_);
-    // Not std::ranges::unique, here and elsewhere: Clang before 16 does not compile a subrange of libstdc++.
-    owners_.erase(std::unique(owners_.begin(), owners_.end()), owners_.end());
-    return std::exchange(owners_, {});
-}
 
 namespace {
 
@@ -135,6 +70,7 @@ void ArrayCopies::require_halo(const ArrayTitle& array) const {
 }
 
 std::byte* ArrayCopies::add(std::uint64_t bytes, SliceCollector& slices, std::uint64_t index_bytes, std::byte* memory) {
+    LAPWING_ASSERT(!empty());
     return buffer_->add(bytes, slices.slices().take(), index_bytes, memory);
 }
 
@@ -146,7 +82,10 @@ prefetching::EntryBuffer& ArrayCopies::buffer(const ArrayTitle& array, const cha
     return *buffer_;
 }
 
-PrefetchOptions ArrayCopies::options() const noexcept { return buffer_->options(); }
+PrefetchOptions ArrayCopies::options() const noexcept {
+    LAPWING_ASSERT(!empty());
+    return buffer_->options();
+}
 
 void ArrayCopies::require_free_extents(const ArrayTitle& array) const {
     if (buffer_ == nullptr || !buffer_->options().static_domain) return;
@@ -156,10 +95,14 @@ void ArrayCopies::require_free_extents(const ArrayTitle& array) const {
         array.start(".resize"))};
 }
 
-void ArrayCopies::fill_new() { buffer_->fill_new(); }
+void ArrayCopies::fill_new() {
+    LAPWING_ASSERT(!empty());
+    buffer_->fill_new();
+}
 
 void ArrayCopies::refresh() const {
     const trace::CallScope call{trace::Way::prefetch};
+    LAPWING_ASSERT(!empty());
     buffer_->refresh();
 }
 
@@ -171,17 +114,6 @@ void ArrayCopies::drop() noexcept {
 
 void ArrayCopies::collect_statistics() const {
     if (buffer_ != nullptr) buffer_->collect_statistics();
-}
-
-void ArrayBase::update() {
-    const trace::CallScope call{trace::Way::prefetch};
-    require_open(".update");
-    copies_.buffer(title_, ".update").fill();
-}
-
-Completion ArrayBase::update_async() {
-    require_open(".update_async");
-    return copies_.buffer(title_, ".update_async").start_fill();
 }
 
 } // namespace lapwing::detail::arrays
