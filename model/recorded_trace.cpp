@@ -39,7 +39,7 @@ void read_parts(std::string_view text, trace::Record& record) {
             std::ranges::find(record.owners, Words::number<std::int64_t>(key), &trace::Record::OwnerCount::value);
         const auto dash = part.find('-');
         if (owner == record.owners.end() || owner->count == 0 || dash == part.npos)
-            throw UsageError{fmt::format("'{}:{}' is no part of an owner", key, part)};
+            throw UsageError{fmt::format("'{}:{}' is not a part of an owner", key, part)};
         owner->lowest = Words::number(part.substr(0, dash));
         owner->highest = Words::number(part.substr(dash + 1));
         if (owner->lowest > owner->highest) throw UsageError{fmt::format("the part {} ends before it begins", part)};

@@ -203,7 +203,7 @@ void perform_atomic(ProgramState& program, const char* call, const lapwing_upc_a
     with_number(domain->type, [&]<class T>(T) {
         program.require_within(call, target, sizeof(T));
         if (target.address % sizeof(T) != 0)
-            throw UsageError{fmt::format("{}: {}: the address is no multiple of {}, the size of the object",
+            throw UsageError{fmt::format("{}: {}: the address is not a multiple of {}, the size of the object",
                                          program.who(call), text(target), sizeof(T))};
         perform<T>(program.heap(), operation, target, first, second, before);
     });

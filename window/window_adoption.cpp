@@ -173,8 +173,9 @@ void check_other_adopters(const std::string& where, MPI_Win window, bool locked,
 void check_transparent(const std::string& where, const team::TeamState& state) {
     if (!HostCall::seen())
         throw UsageError{
-            where + ": CacheMode::transparent follows the program's own MPI_Win_ calls, of which nobody tells Lapwing; "
-                    "link the program to lapwing::transparent, or choose CacheMode::epoch and call fence()"};
+            where +
+            ": CacheMode::transparent follows the program's own MPI_Win_ calls, which Lapwing is not notified of; "
+            "link the program to lapwing::transparent, or choose CacheMode::epoch and call fence()"};
     if (state.paths().progress == ProgressMode::caller && state.size() > 1)
         throw UsageError{
             where + ": CacheMode::transparent needs a progress thread, or ranks inside MPI's calls would leave the "
