@@ -18,12 +18,12 @@ namespace {
 /// A file of this test and run, which all ranks know by one name.
 class TestFile {
 public:
-    explicit TestFile(Team& team) : team_{team} {
+    explicit TestFile(Runtime& runtime) : runtime_{runtime} {
         path_ = (std::filesystem::temp_directory_path() / ("lapwing_checkpoint_" + std::to_string(test::run_number())))
                     .string();
     }
     ~TestFile() {
-        if (team_.rank() != Rank{0}) return;
+        if (runtime_.rank() != Rank{0}) return;
         std::error_code ignored;
         std::filesystem::remove(path_, ignored);
         std::filesystem::remove(path_ + ".partial", ignored);
@@ -36,9 +36,9 @@ public:
     /// By rank 0, between barriers.
     template <class Change>
     void change(Change change) const {
-        team_.barrier();
-        if (team_.rank() == Rank{0}) change();
-        team_.barrier();
+        runtime_.barrier();
+        if (runtime_.rank() == Rank{0}) change();
+        runtime_.barrier();
     }
     void overwrite(std::streamoff offset, char byte) const {
         change([&] {
@@ -49,7 +49,7 @@ public:
     }
 
 private:
-    Team& team_;
+    Runtime& runtime_;
     std::string path_;
 };
 
