@@ -1,8 +1,7 @@
 // The functions of UPC's headers under their own names. What lapwing-upcc translates calls them by other ones; these
 // are for programs in C that declare such a function themselves, as the checks of configure scripts do. Each name is
 // bound to its function when the program starts (by an indirect function), whatever its parameters are.
-#if defined(__has_attribute)
-#if __has_attribute(ifunc)
+#if defined(LAPWING_UPCC_IFUNC)
 
 #define LAPWING_UPCC_NAME(name, function)                                                      \
     void function(void);                                                                       \
@@ -115,5 +114,4 @@ LAPWING_UPCC_NAME(upc_all_fwrite_list_shared_async, lapwing_upcc_fwrite_list_sha
 LAPWING_UPCC_NAME(upc_all_fwait_async, lapwing_upcc_fwait_async)
 LAPWING_UPCC_NAME(upc_all_ftest_async, lapwing_upcc_ftest_async)
 
-#endif
 #endif
