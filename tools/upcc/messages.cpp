@@ -1,5 +1,6 @@
 #include "messages.hpp"
 
+#include "lexer.hpp"
 #include "types.hpp"
 
 #include <algorithm>
@@ -55,6 +56,14 @@ namespace {
     return text.substr(begin, offset - begin).find("lapwing_upcc_") != text.npos;
 }
 
+/// Not as a part of another name, such as MAX_THREADS, nor in a text.
+[[nodiscard]] bool names_threads(std::string_view text) {
+    const std::vector<Token> tokens = tokens_of(text);
+    return std::any_of(tokens.begin(), tokens.end(), [&](const Token& token) {
+        return token.kind == TokenKind::name && text.substr(token.begin, token.end - token.begin) == "THREADS";
+    });
+}
+
 /// Around the offset.
 [[nodiscard]] std::string_view statement(std::string_view text, std::size_t offset) {
     const std::size_t before = text.find_last_of(";{}", offset == 0 ? 0 : offset - 1);
@@ -106,8 +115,7 @@ std::string Messages::text(const Diagnostic& info) const {
     case diag::err_typecheck_op_on_nonoverlapping_address_space_pointers: return operation(info, prepared_);
     case diag::err_bitfield_width_exceeds_type_width:
     case diag::err_alignment_not_power_of_two:
-        if (prepared_.threads == 0 &&
-            statement(prepared_.text, offset_of(info)).find("THREADS") != std::string_view::npos)
+        if (prepared_.threads == 0 && names_threads(statement(prepared_.text, offset_of(info))))
             return std::string{"THREADS is not a constant here, but "} +
                    (info.getID() == diag::err_alignment_not_power_of_two ? "an alignment"
                                                                          : "the width of a bit-field") +
@@ -137,8 +145,7 @@ bool Messages::made_by_translation(const Diagnostic& info, std::size_t offset) c
     const unsigned id = info.getID();
     if (id == diag::warn_attribute_address_multiple_identical_qualifiers || id == diag::note_use_ifdef_guards)
         return true;
-    if (depends_on_threads(id) && statement(prepared_.text, offset).find("THREADS") != std::string_view::npos)
-        return true;
+    if (depends_on_threads(id) && names_threads(statement(prepared_.text, offset))) return true;
     const std::size_t begin = prepared_.text.rfind('\n', offset) + 1;
     const std::string_view line =
         std::string_view{prepared_.text}.substr(begin, prepared_.text.find('\n', offset) - begin);
