@@ -210,7 +210,7 @@ std::vector<std::string> Driver::dependencies(const std::string& source) const {
     return words;
 }
 
-bool Driver::preprocess(const Input& source, const std::string& to) {
+std::vector<std::string> Driver::preprocessor_command(const Input& source) const {
     std::vector<std::string> words{configuration_.value("clang"), "-E", "-x", "c", "-std=" + options_.standard};
     if (is_of_clang(source)) {
         words = {configuration_.value("clang"), "-E"};
@@ -224,15 +224,20 @@ bool Driver::preprocess(const Input& source, const std::string& to) {
             words.push_back(std::string{"-DLAPWING_UPC_"} + header + "H");
     }
     words.insert(words.end(), options_.preprocessor.begin(), options_.preprocessor.end());
-    for (const std::string& word : dependencies(source.name)) words.push_back(word);
-    if (options_.until == Options::Until::preprocess)
-        words.insert(words.end(), options_.preprocesses_alone.begin(), options_.preprocesses_alone.end());
     for (const std::string& word : options_.compiler)
         if (word.rfind("-O", 0) == 0 || word.rfind("-m", 0) == 0 || word.rfind("-f", 0) == 0 || word == "-pthread")
             words.push_back(word);
     for (const std::string& word : options_.warnings)
         if (word == "-w") words.push_back(word);
     for (const std::string& word : includes()) words.push_back(word);
+    return words;
+}
+
+bool Driver::preprocess(const Input& source, const std::string& to) {
+    std::vector<std::string> words = preprocessor_command(source);
+    for (const std::string& word : dependencies(source.name)) words.push_back(word);
+    if (options_.until == Options::Until::preprocess)
+        words.insert(words.end(), options_.preprocesses_alone.begin(), options_.preprocesses_alone.end());
     words.push_back(source.name);
     return run_preprocessor(words, to);
 }
@@ -326,13 +331,19 @@ bool Driver::linker_is_told(std::string_view option) const {
 bool Driver::uses_upc(const Input& input, const std::string& preprocessed) {
     if (is_upc(contents(preprocessed))) return true;
     if (options_.threads == 0) return false;
-    if (chooses_by_threads(contents(input.name))) return true;
     // With -T, THREADS is a number in the preprocessed text.
     const std::string other = (directory_ / "any_threads.i").string();
+    const auto quietly = [&](ThreadsMacro& threads) {
+        std::vector<std::string> words = preprocessor_command(input);
+        words.push_back(input.name);
+        return preprocess_quietly(words, other, threads);
+    };
+    ThreadsMacro with_number, without;
+    static_cast<void>(quietly(with_number));
     const int threads = std::exchange(options_.threads, 0);
-    const bool good = preprocess(input, other);
+    const bool good = quietly(without);
     options_.threads = threads;
-    return good && is_upc(contents(other));
+    return (with_number.chosen_by && !without.defined) || (good && is_upc(contents(other)));
 }
 
 std::string Driver::object_of(Input input) {

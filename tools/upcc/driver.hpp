@@ -38,6 +38,8 @@ private:
     [[nodiscard]] std::string object_of(Input input);
     void add_macros(std::vector<std::string>& words) const;
     [[nodiscard]] bool run_preprocessor(const std::vector<std::string>& words, const std::string& to);
+    /// Without the source's name, and what else the preprocessor is to write.
+    [[nodiscard]] std::vector<std::string> preprocessor_command(const Input& source) const;
     [[nodiscard]] bool preprocess(const Input& source, const std::string& to);
     /// Berkeley's compiler declares its extensions without a header; types of libraries that are announced by a macro,
     /// such as __UPC_ATOMIC__, are used before their headers are included.

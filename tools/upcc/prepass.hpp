@@ -95,7 +95,8 @@ struct Parse {
     int threads = 0;          ///< for a program with a fixed number; 0: any
     std::uint64_t any_threads = primes_for_threads[0];
     SizeValues sizes = {};    ///< the values that are known
-    bool finds_sizes = false; ///< the others have any value, but different ones: equal case labels would be no program
+    bool finds_sizes = false; ///< the others have any value, but different ones: equal case labels are an error
+    std::set<std::size_t> lost_sizes = {}; ///< of the known ones those that an error hid from the last such parse
 };
 
 [[nodiscard]] Prepared prepare(std::string_view preprocessed, const Parse& parse);
@@ -122,8 +123,5 @@ class TokenList;
 
 /// Whether it is UPC: uses a keyword or a header of UPC.
 [[nodiscard]] bool is_upc(std::string_view preprocessed);
-/// Whether a source, before it is preprocessed, chooses by THREADS, which UPC lets it do where that is a constant, and
-/// has no macro of this name.
-[[nodiscard]] bool chooses_by_threads(std::string_view source);
 
 } // namespace upcc

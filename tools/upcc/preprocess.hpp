@@ -9,4 +9,13 @@ namespace upcc {
 /// after errors, which it has printed.
 [[nodiscard]] bool preprocess(const std::vector<std::string>& command, const std::string& to);
 
+/// What a source, its own headers and the command line do with the macro THREADS.
+struct ThreadsMacro {
+    bool chosen_by = false; ///< `#if`, `#ifdef` and the like depend on it
+    bool defined = false;   ///< or removed by #undef
+};
+/// The same without a message about errors; also where there are some, what precedes them counts.
+[[nodiscard]] bool preprocess_quietly(const std::vector<std::string>& command, const std::string& to,
+                                      ThreadsMacro& threads);
+
 } // namespace upcc

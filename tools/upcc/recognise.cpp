@@ -301,23 +301,6 @@ bool is_upc(std::string_view preprocessed) {
     return keywords.certain() || keywords.likely();
 }
 
-bool chooses_by_threads(std::string_view source) {
-    static const std::set<std::string_view> conditions{"if", "ifdef", "ifndef", "elif"};
-    bool chooses = false;
-    for (std::size_t begin = 0; begin < source.size();) {
-        const std::size_t end = std::min(source.find('\n', begin), source.size());
-        const std::string_view line = source.substr(begin, end - begin);
-        begin = end + 1;
-        const std::size_t sign = line.find_first_not_of(" \t");
-        if (sign == line.npos || line[sign] != '#') continue;
-        const TokenList words{line.substr(sign + 1)};
-        if (words.word(0) == "define" && words.word(1) == "THREADS") return false;
-        for (std::size_t k = 1; conditions.contains(words.word(0)) && k < words.size(); ++k)
-            chooses = chooses || words.word(k) == "THREADS";
-    }
-    return chooses;
-}
-
 std::uint64_t prime_for_threads(std::string_view preprocessed) {
     std::set<std::uint64_t> taken;
     for (const Token& token : tokens_of(preprocessed)) {
