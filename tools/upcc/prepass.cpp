@@ -36,6 +36,7 @@ public:
           tokens_{source},
           sizes_{parse.sizes},
           finds_sizes_{parse.finds_sizes},
+          lost_sizes_{parse.lost_sizes},
           threads_{parse.threads} {
         result_.layouts = {{"1"}, {""}, {"1"}};
         result_.threads = threads_;
@@ -95,10 +96,10 @@ private:
 
     /// A qualifier must be followed by the rest of a declaration.
     void no_name(std::string_view qualifier) {
-        std::size_t behind = tokens_.next(at_);
-        if (qualifier == "shared" && tokens_.is_sign(behind, '[')) behind = tokens_.next(tokens_.closing(behind));
+        std::size_t after = tokens_.next(at_);
+        if (qualifier == "shared" && tokens_.is_sign(after, '[')) after = tokens_.next(tokens_.closing(after));
         const std::string_view before = at_ == 0 ? std::string_view{} : tokens_.word(tokens_.previous(at_));
-        if (tokens_.is_sign(behind, ';') || tokens_.is_sign(behind, '=') || before == "struct" || before == "union" ||
+        if (tokens_.is_sign(after, ';') || tokens_.is_sign(after, '=') || before == "struct" || before == "union" ||
             before == "enum")
             problem(at_, std::string{qualifier} + " is a keyword of UPC, and cannot name anything else");
     }
@@ -142,11 +143,11 @@ private:
             last_open_ = parentheses_.back();
             parentheses_.pop_back();
             // The names of parameters are followed by their declarations.
-            const std::size_t behind = tokens_.next(at_);
-            if (parentheses_.empty() && outer_modes_.empty() && behind < tokens_.size() &&
-                tokens_[behind].kind == TokenKind::name && !tokens_[at_].system && !behind_attribute() &&
-                !is_attribute(tokens_.word(behind)))
-                old_parameters_ = ends_in_body(behind);
+            const std::size_t after = tokens_.next(at_);
+            if (parentheses_.empty() && outer_modes_.empty() && after < tokens_.size() &&
+                tokens_[after].kind == TokenKind::name && !tokens_[at_].system && !after_attribute() &&
+                !is_attribute(tokens_.word(after)))
+                old_parameters_ = ends_in_body(after);
         }
         if (tokens_.is_sign(at_, '{')) old_parameters_ = false;
     }
@@ -223,7 +224,7 @@ private:
     }
     /// In a K&R definition the first attribute would be the function's.
     [[nodiscard]] bool opens_old_parameters() const {
-        return parentheses_.empty() && at_ > 0 && tokens_.is_sign(tokens_.previous(at_), ')') && !behind_attribute();
+        return parentheses_.empty() && at_ > 0 && tokens_.is_sign(tokens_.previous(at_), ')') && !after_attribute();
     }
     /// Whether the tokens from here on are declarations before the body of a function.
     [[nodiscard]] bool ends_in_body(std::size_t token) const {
@@ -233,7 +234,7 @@ private:
         }
         return false;
     }
-    [[nodiscard]] bool behind_attribute() const { return is_attribute(tokens_.word(tokens_.previous(last_open_))); }
+    [[nodiscard]] bool after_attribute() const { return is_attribute(tokens_.word(tokens_.previous(last_open_))); }
     std::size_t layout(const std::string& text, std::size_t first, std::size_t last) {
         if (text.empty()) return layout_indefinite;
         if (text == "1") return layout_one;
@@ -322,8 +323,8 @@ private:
         return name == "_Generic" || name == "typeof" || name == "__typeof__" || name == "__typeof" || name == "sizeof";
     }
 
-    /// With any number of threads THREADS is no constant, and arrays in functions have variable lengths: in a bracket
-    /// there it is a variable during parsing too, so that `int a[N / THREADS - 1]` has no negative length.
+    /// With any number of threads THREADS is not a constant, and arrays in functions have variable lengths: in a
+    /// bracket there it is a variable during parsing too, so that `int a[N / THREADS - 1]` has no negative length.
     void threads() {
         if (threads_ == 0 && of_type_of()) return replace(at_, "(int)THREADS");
         if (threads_ != 0 || !in_function_ || brackets_.empty()) return;
@@ -356,9 +357,10 @@ private:
 
     /// A guess, or a value, may make the length of an array negative, as in `char check[upc_blocksizeof(a) == 4 ? 1 :
     /// -1]`, a bit-field wider than its type, or an alignment no power of two. Clang would drop these expressions, with
-    /// the operators in them: so they have other values where operators are looked for.
+    /// the operators in them: so they have other values until the operators' are known.
     void keep_operator() {
         const auto has_value = [&](std::size_t first, std::size_t end, const std::string& value) {
+            result_.has_early_sizes = true; // of what has this value
             if (!valued_.insert(first).second) return;
             rewrites_.before(first).insert(0, value + "+0*(");
             rewrites_.before(std::min(end, tokens_.size())) += ")";
@@ -383,10 +385,10 @@ private:
             replace(at_, std::to_string(7919 * (at_ + 1)) + "ul+sizeof ");
             return keep_operator();
         }
-        if (finds_sizes_) keep_operator();
-        const std::size_t behind = tokens_.next(tokens_.at_offset(known->second.end));
+        if (finds_sizes_ && lost_sizes_.contains(tokens_[at_].begin)) keep_operator();
+        const std::size_t after = tokens_.next(tokens_.at_offset(known->second.end));
         replace(at_, "(" + std::to_string(known->second.value) + "ul+0*sizeof ");
-        rewrites_.before(std::min(behind, tokens_.size())).insert(0, ")");
+        rewrites_.before(std::min(after, tokens_.size())).insert(0, ")");
     }
 
     void write() {
@@ -461,6 +463,7 @@ private:
     TokenList tokens_;
     const SizeValues& sizes_;
     bool finds_sizes_;
+    const std::set<std::size_t>& lost_sizes_;
     Prepared result_;
     Rewrites rewrites_{tokens_.size()};
     ArrayTypes array_types_{tokens_, rewrites_};

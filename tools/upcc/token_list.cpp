@@ -42,8 +42,19 @@ std::size_t TokenList::brace_around(std::size_t token) const {
     return 0;
 }
 
+bool TokenList::opens_members(std::size_t brace) const {
+    for (std::size_t k = brace; k > 0;) {
+        k = previous(k);
+        if (word(k) == "struct" || word(k) == "union") return true;
+        if (is_sign(k, ')')) k = opening(k);
+        else if (!is_name(k)) return false;
+        if (is_sign(k, '(') && (k == 0 || !is_attribute(word(previous(k))))) return false;
+    }
+    return false;
+}
+
 bool TokenList::opens_block(std::size_t brace) const {
-    if (brace == 0) return false;
+    if (brace == 0 || opens_members(brace)) return false;
     const std::size_t before = previous(brace);
     if (is_sign(before, ')')) {
         // Else a compound literal: `= (struct s){1, 2}`.
@@ -57,7 +68,7 @@ bool TokenList::opens_block(std::size_t brace) const {
 std::pair<std::size_t, std::size_t> TokenList::width_around(std::size_t token) const {
     const std::pair none{tokens_.size(), tokens_.size()};
     const std::size_t brace = brace_around(token);
-    if (brace == 0 || opens_block(brace)) return none;
+    if (!opens_members(brace)) return none;
     std::size_t colon = brace; // of this member
     const auto ends = [&](std::size_t k) { return is_sign(k, ';') || is_sign(k, ',') || is_sign(k, '}'); };
     for (std::size_t k = next(brace); k < token; k = next(k)) {

@@ -44,6 +44,8 @@ public:
     [[nodiscard]] std::size_t opening(std::size_t token) const;
     /// The opening brace around a token; the first token where there is none.
     [[nodiscard]] std::size_t brace_around(std::size_t token) const;
+    /// Whether a brace opens the members of a structure or a union.
+    [[nodiscard]] bool opens_members(std::size_t brace) const;
     /// Whether a brace opens statements, not members or initial values.
     [[nodiscard]] bool opens_block(std::size_t brace) const;
     /// The width of a bit-field that contains the token: its first token, and the one after it; twice the end if the
@@ -62,7 +64,7 @@ private:
     std::vector<Token> tokens_;
 };
 
-/// Of words before parentheses that are no function's.
+/// Of words before parentheses that are not a function's.
 [[nodiscard]] bool is_attribute(std::string_view word);
 
 } // namespace upcc

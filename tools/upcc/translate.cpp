@@ -9,6 +9,7 @@
 #include "target.hpp"
 #include "types.hpp"
 
+#include <llvm/ADT/ScopeExit.h>
 #include <llvm/Support/CrashRecoveryContext.h>
 #include <llvm/TargetParser/Host.h>
 
@@ -168,7 +169,7 @@ private:
 /// The values of size operators: those of one layout may depend on another's, so that it takes several parses to know
 /// all.
 [[nodiscard]] SizeValues find_sizes(const Translation& translation, const Parse& first) {
-    constexpr int most_parses = 4;
+    constexpr int most_parses = 32;
     Parse with = first;
     with.finds_sizes = true;
     for (int k = 0; k < most_parses; ++k) {
@@ -181,8 +182,17 @@ private:
             types.find_blocks();
             sizes = sizes_of(context, prepared, types);
         }));
-        if (sizes == with.sizes) break;
+        // What a value made an error is not found again: it stays, unless another parse, without the error, finds
+        // another value.
+        std::set<std::size_t> lost;
+        for (const auto& [operator_at, value] : with.sizes) {
+            const auto found = sizes.emplace(operator_at, value);
+            const bool stays = with.lost_sizes.contains(operator_at) && found.first->second == value;
+            if (found.second || stays) lost.insert(operator_at);
+        }
+        if (sizes == with.sizes && lost == with.lost_sizes) break;
         with.sizes = std::move(sizes);
+        with.lost_sizes = std::move(lost);
         if (!prepared.has_early_sizes) break;
     }
     return with.sizes;
@@ -279,9 +289,9 @@ std::optional<std::string> translate(const Translation& translation) {
     std::optional<std::string> text;
     bool reported = false;
     llvm::CrashRecoveryContext::Enable();
+    const auto disable = llvm::make_scope_exit([] { llvm::CrashRecoveryContext::Disable(); });
     const bool ended = run_safely([&] { text = translate_here(translation); });
     if (!ended) static_cast<void>(run_safely([&] { reported = reports_functions(translation); }));
-    llvm::CrashRecoveryContext::Disable();
     if (ended || reported) return text;
     std::cerr << "lapwing-upcc: " << translation.file
               << ": the translator has crashed, which is an error in lapwing-upcc; please report it with what "
