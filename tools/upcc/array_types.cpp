@@ -35,9 +35,9 @@ void ArrayTypes::parameter_of_shared_type(std::size_t type, std::size_t parenthe
     if (!named && !tokens_.is_sign(function, ')')) return;
     const std::string_view before = tokens_.word(tokens_.previous(type));
     if (before != "(" && before != "," && before != "const") return;
-    std::size_t behind = tokens_.next(type);
-    if (tokens_.is_name(behind)) behind = tokens_.next(behind);
-    if (!tokens_.is_sign(behind, ',') && !tokens_.is_sign(behind, ')')) return;
+    std::size_t after = tokens_.next(type);
+    if (tokens_.is_name(after)) after = tokens_.next(after);
+    if (!tokens_.is_sign(after, ',') && !tokens_.is_sign(after, ')')) return;
     rewrites_.replace(type, "__typeof__(&(*(" + std::string{tokens_.word(type)} + "*)0)[0])");
 }
 
@@ -74,9 +74,9 @@ void ArrayTypes::parameter(const SharedQualifier& qualifier, std::size_t parenth
     for (; tokens_.is_name(k); k = tokens_.next(k)) count(k);
     if (!tokens_.is_sign(k, '[')) return parameter_of_private_type(qualifier, k);
     const std::size_t end = tokens_.closing(k);
-    std::size_t behind = end;
-    while (tokens_.is_sign(tokens_.next(behind), '[')) behind = tokens_.closing(tokens_.next(behind));
-    if (!tokens_.is_sign(tokens_.next(behind), ',') && !tokens_.is_sign(tokens_.next(behind), ')')) return;
+    std::size_t after = end;
+    while (tokens_.is_sign(tokens_.next(after), '[')) after = tokens_.closing(tokens_.next(after));
+    if (!tokens_.is_sign(tokens_.next(after), ',') && !tokens_.is_sign(tokens_.next(after), ')')) return;
     const std::size_t name = tokens_.previous(k);
     const std::string_view tag = tokens_.word(tokens_.previous(name));
     const bool unnamed = words < 2 || types.contains(tokens_.word(name)) || qualifiers.contains(tokens_.word(name)) ||
@@ -106,9 +106,9 @@ void ArrayTypes::old_parameters(const SharedQualifier& qualifier) {
 std::size_t ArrayTypes::private_type(const SharedQualifier& qualifier) const {
     static const std::set<std::string_view> others{"const",  "volatile", "strict",   "relaxed",
                                                    "static", "extern",   "register", "auto"};
-    std::size_t behind = tokens_.next(qualifier.last);
-    while (others.contains(tokens_.word(behind))) behind = tokens_.next(behind);
-    if (private_.contains(tokens_.word(behind))) return behind;
+    std::size_t after = tokens_.next(qualifier.last);
+    while (others.contains(tokens_.word(after))) after = tokens_.next(after);
+    if (private_.contains(tokens_.word(after))) return after;
     std::size_t before = qualifier.first == 0 ? 0 : tokens_.previous(qualifier.first);
     while (before > 0 && others.contains(tokens_.word(before))) before = tokens_.previous(before);
     return private_.contains(tokens_.word(before)) ? before : tokens_.size();

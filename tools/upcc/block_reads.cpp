@@ -312,7 +312,7 @@ ReadLoop BlockReads::find(const ForStmt* loop, const FunctionDecl* function,
     }
     for (const ArraySubscriptExpr* const write : always.writes) {
         const bool alone = std::all_of(body.shared.begin(), body.shared.end(), [&](const Expr* other) {
-            // The name of an array is no access.
+            // The name of an array is not an access.
             return other->getType()->isArrayType() || other->IgnoreParens() == write || !may_be_same(write, other);
         });
         if (optimisations_.block_writes && alone && may_move(write) && !names_own(write, in_body) && in_runs(write) &&

@@ -47,7 +47,7 @@ private:
     [[nodiscard]] std::string splice(std::size_t begin, std::size_t end, Pieces pieces) const;
     [[nodiscard]] std::string line_marker(std::size_t at) const;
     /// After the next semicolon.
-    [[nodiscard]] std::size_t behind_semicolon(std::size_t at) const;
+    [[nodiscard]] std::size_t after_semicolon(std::size_t at) const;
     [[nodiscard]] std::size_t statement_end(const clang::Stmt* statement) const;
     void error(clang::SourceLocation location, const std::string& text) { report_.error(offset(location), text); }
 

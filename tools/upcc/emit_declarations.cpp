@@ -143,7 +143,7 @@ void Emitter::record_pieces(const RecordDecl* record, Pieces& pieces) {
                 text += this->record(inner) + ";";
             if (const auto* const member = dyn_cast<FieldDecl>(one)) text += field(member);
         }
-        pieces.push_back({begin, behind_semicolon(group_end), text});
+        pieces.push_back({begin, after_semicolon(group_end), text});
     }
 }
 
@@ -271,7 +271,7 @@ std::string Emitter::variable(const VarDecl* variable) {
     const QualType t = variable->getType();
     const std::string name = variable->getName().str();
     if (Types::is_shared(t)) return variable->hasGlobalStorage() ? shared_variable(variable) : std::string{};
-    // What is assigned when the program starts is no constant.
+    // What is assigned when the program starts is not a constant.
     const QualType declared = variable->hasGlobalStorage() && types_.holds_pointer_to_shared(t) ? without_const(t) : t;
     const std::string head = storage(variable->getStorageClass()) +
                              (variable->getTLSKind() != VarDecl::TLS_None ? "__thread " : "") +
@@ -365,7 +365,7 @@ std::string Emitter::translation_unit() {
             isa<FunctionDecl>(group.back()) && cast<FunctionDecl>(group.back())->doesThisDeclarationHaveABody();
         const bool write =
             std::any_of(group.begin(), group.end(), [&](const Decl* one) { return must_be_written(one); });
-        const std::size_t end = write && !body ? behind_semicolon(last) : last;
+        const std::size_t end = write && !body ? after_semicolon(last) : last;
         std::string text = this->group(group, begin, end);
         if (is_only_inline(group.back())) {
             // One definition of several sources' is then used.

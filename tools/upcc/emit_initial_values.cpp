@@ -1,4 +1,4 @@
-// Initial values that are no constants in C: of pointers-to-shared, and of arrays whose rows depend on THREADS. The
+// Initial values that are not constants in C: of pointers-to-shared, and of arrays whose rows depend on THREADS. The
 // start of the program assigns them.
 #include "emit.hpp"
 

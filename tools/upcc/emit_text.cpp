@@ -59,7 +59,7 @@ std::string Emitter::splice(std::size_t begin, std::size_t end, Pieces pieces) c
     return out + source(done, end);
 }
 
-std::size_t Emitter::behind_semicolon(std::size_t at) const {
+std::size_t Emitter::after_semicolon(std::size_t at) const {
     const std::string& text = prepared_.text;
     while (at < text.size() && text[at] != ';') {
         const bool directive = text[at] == '#' && at > 0 && text[at - 1] == '\n';
@@ -80,7 +80,7 @@ std::size_t Emitter::statement_end(const Stmt* statement) const {
     if (const auto* const one = dyn_cast<LabelStmt>(statement)) return statement_end(one->getSubStmt());
     if (const auto* const one = dyn_cast<SwitchCase>(statement)) return statement_end(one->getSubStmt());
     if (const auto* const one = dyn_cast<AttributedStmt>(statement)) return statement_end(one->getSubStmt());
-    return behind_semicolon(end_offset(statement->getEndLoc()));
+    return after_semicolon(end_offset(statement->getEndLoc()));
 }
 
 std::string Emitter::quoted(const std::string& text) const {

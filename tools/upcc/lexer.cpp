@@ -213,12 +213,12 @@ Place Positions::at(std::size_t offset) const {
     const std::vector<Token> written = tokens_of(original);
     auto found =
         std::find_if(made.begin(), made.end(), [&](const Token& token) { return line.offset + token.end > offset; });
-    const bool behind = found == made.end() && !made.empty(); // after the line's last token
-    if (behind) --found;
+    const bool at_end = found == made.end() && !made.empty(); // after the line's last token
+    if (at_end) --found;
     if (found != made.end()) {
         const Origin origin = origin_of(static_cast<std::size_t>(found - made.begin()), made, here, written, original);
         if (origin.token < written.size()) {
-            place.column = (behind && origin.same ? written[origin.token].end : written[origin.token].begin) + 1;
+            place.column = (at_end && origin.same ? written[origin.token].end : written[origin.token].begin) + 1;
             return place;
         }
     }

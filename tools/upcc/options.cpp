@@ -360,7 +360,7 @@ private:
 
     [[nodiscard]] bool of_warnings() {
         const std::string& word = arguments_[at_];
-        // The translated source is no standard C: as errors, the warnings of -pedantic would be about that.
+        // The translated source is not standard C: as errors, the warnings of -pedantic would be about that.
         if (word == "-pedantic-errors") options_.warnings.emplace_back("-pedantic");
         else if ((begins(word, "-W") && !begins(word, "-Wc,")) || word == "-w" || word == "-pedantic")
             options_.warnings.push_back(word);

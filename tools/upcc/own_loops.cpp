@@ -212,7 +212,7 @@ std::optional<OwnLoop> OwnLoops::find(const ForStmt* loop, const FunctionDecl* f
     in_body.TraverseStmt(const_cast<Stmt*>(loop->getBody()));
     in_function.TraverseStmt(function->getBody());
     if (!is_index(found.index, in_body, in_function))
-        return no("its index is no local integer of at least the size of an int that the body leaves alone");
+        return no("its index is not a local integer of at least the size of an int that the body leaves alone");
     const auto* const test = dyn_cast_or_null<BinaryOperator>(loop->getCond());
     if (test == nullptr || (test->getOpcode() != BO_LT && test->getOpcode() != BO_LE) ||
         variable(test->getLHS()) != found.index)

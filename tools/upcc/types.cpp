@@ -243,9 +243,9 @@ std::string as_upc(std::string text, const Prepared& prepared) {
     text = std::regex_replace(text, nested, "");
     text = std::regex_replace(text, also, "");
     // Clang writes it after the type.
-    static const std::regex behind{
+    static const std::regex after{
         R"re((__attribute__\(\(address_space\(1\)\)\)) ?([A-Za-z_][A-Za-z0-9_ ]*?) ?((?: ?__attribute__\(\(btf_type_tag\("upc (?:[0-9]+|strict|relaxed)"\)\)\))+))re"};
-    text = std::regex_replace(text, behind, "$1 $3 $2 ");
+    text = std::regex_replace(text, after, "$1 $3 $2 ");
     text = std::regex_replace(text, qualifier, " $1 ");
     for (std::smatch found; std::regex_search(text, found, layout);) {
         const std::size_t number = std::stoul(found[1]);

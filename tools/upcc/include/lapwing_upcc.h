@@ -36,7 +36,7 @@ struct lapwing_upcc_source {
 /* MYTHREAD; THREADS is declared by the translator, which knows whether it is a constant. */
 extern const int MYTHREAD __asm__("lapwing_upc_own_thread");
 
-/* THREADS where it must be no constant: in lengths of arrays with automatic storage. */
+/* THREADS where it must not be a constant: in lengths of arrays with automatic storage. */
 extern const int lapwing_upcc_threads __asm__("lapwing_upc_thread_count");
 
 /* How many upc_forall with an affinity the calling function is inside. */
