@@ -88,7 +88,7 @@ void Locks::throw_no_lock(const char* call, const lapwing_upc_pointer& lock) con
 LockPlace Locks::place(const char* call, const lapwing_upc_pointer& lock) {
     if (is_null(lock))
         throw UsageError{fmt::format(
-            "{}: the null pointer is no lock; pass what upc_all_lock_alloc or upc_global_lock_alloc returned",
+            "{}: the null pointer is not a lock; pass what upc_all_lock_alloc or upc_global_lock_alloc returned",
             program_.who(call))};
     program_.require_in_part(call, lock, sizeof(LockWords));
     const LockPlace place{static_cast<int>(lock.thread), lock.address, lock.phase};

@@ -111,7 +111,7 @@ TEST_CASE("a lock is freed whether it is held or not, and is none any more") {
     lapwing_upc_all_free(places);
 }
 
-TEST_CASE("what is no lock says so, and stays as it is") {
+TEST_CASE("what is not a lock is refused, and stays as it is") {
     const test::UpcProgram program;
     const lapwing_upc_pointer data = lapwing_upc_all_alloc(static_cast<std::size_t>(program.threads), 64);
     auto* const own =
@@ -132,7 +132,7 @@ TEST_CASE("what is no lock says so, and stays as it is") {
                    test::says({"upc_lock_free", "there is no lock"}));
     }
     CHECK_THAT(test::upc_error_of([] { lapwing_upc_lock({}); }),
-               test::says({"upc_lock", "the null pointer is no lock"}));
+               test::says({"upc_lock", "the null pointer is not a lock"}));
     CHECK_THAT(test::upc_error_of([] { lapwing_upc_lock({72, 0, 0}); }), test::says({"upc_lock"}));
     lapwing_upc_barrier(nullptr);
     CHECK(own[0] == 0);

@@ -167,7 +167,8 @@ static void test_wrong(lapwing_window* window) {
           lapwing_window_fetch(window, LAPWING_READ, LAPWING_BYTES(3), 0, 0, NULL, before, RELAXED));
     FAILS(LAPWING_ERR_USAGE, "24 bytes",
           lapwing_window_compare_swap(window, LAPWING_BYTES(24), 0, 0, values, values, before, RELAXED));
-    FAILS(LAPWING_ERR_RANGE, "is not a type", lapwing_window_fetch(window, LAPWING_READ, 12, 0, 0, NULL, before, RELAXED));
+    FAILS(LAPWING_ERR_RANGE, "is not a type",
+          lapwing_window_fetch(window, LAPWING_READ, 12, 0, 0, NULL, before, RELAXED));
     FAILS(LAPWING_ERR_USAGE, "float",
           lapwing_window_fetch(window, LAPWING_OR, LAPWING_FLOAT, 0, 0, values, before, RELAXED));
     FAILS(LAPWING_ERR_RANGE, "64",

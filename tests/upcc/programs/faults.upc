@@ -82,7 +82,7 @@ int main(int argc, char** argv) {
     case 33: upc_lock_attempt(freed); break; /* upc_lock_attempt: .*it was freed */
     case 34: upc_unlock(freed); break; /* upc_unlock: .*(does not hold the lock|it was freed) */
     case 35: upc_lock_free(freed); break; /* upc_lock_free: .*it was freed */
-    case 36: upc_lock((upc_lock_t*)NULL); break; /* upc_lock: .*the null pointer is no lock */
+    case 36: upc_lock((upc_lock_t*)NULL); break; /* upc_lock: .*the null pointer is not a lock */
     case 37: upc_lock((upc_lock_t*)(shared void*)bytes); break; /* upc_lock: .*there is no lock */
     case 38: upc_all_lock_free(odd ? lock : other_lock); break; /* upc_all_lock_free: .*another thread passes another pointer */
     case 40: upc_barrier 7 + odd; break; /* upc_barrier.*: the names differ: [78] here */
