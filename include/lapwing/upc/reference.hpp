@@ -149,6 +149,26 @@ using ExpressionsOf =
     std::conditional_t<std::is_pointer_v<T> && !std::is_void_v<std::remove_pointer_t<T>>, TargetOfPointer<Object, T>,
                        lapwing::detail::support::ElementExpressions<Object, T>>;
 
+/// Whether the table of hot pages may be searched. It has valid bytes of other nodes only, but would mistake an invalid
+/// thread for the one of another page.
+template <class T>
+[[nodiscard, gnu::always_inline]] inline bool may_be_cached(const lapwing_upc_pointer& place) noexcept {
+    return place.address - heap_access.heap_begin < heap_access.heap_bytes && place.address % sizeof(T) == 0 &&
+           place.thread < static_cast<std::uint32_t>(threads());
+}
+/// The value that a cache hit reads; null if it is none.
+template <class T>
+[[nodiscard, gnu::always_inline]] inline const T* find_cached(const lapwing_upc_pointer& place) noexcept {
+    if (!may_be_cached<T>(place)) return nullptr;
+    return heap_access.hot_pages->mine().template find<T>(static_cast<int>(place.thread), place.address);
+}
+/// Writes to the cache, if that takes no more than a store; else returns false.
+template <class T>
+[[nodiscard, gnu::always_inline]] inline bool write_cached(const lapwing_upc_pointer& place, const T& value) noexcept {
+    return may_be_cached<T>(place) &&
+           heap_access.hot_pages->mine().write(static_cast<int>(place.thread), place.address, value);
+}
+
 } // namespace detail
 
 /// The operations of programs on a shared object, in terms of get(), put() and place() of Object, which is a Reference
@@ -241,10 +261,8 @@ public:
             if (const value_type* const here = address()) [[likely]]
                 return *here;
             if constexpr (lapwing::detail::window::HotPageTable::serves<value_type>)
-                if (may_be_cached())
-                    if (const value_type* const cached = detail::heap_access.hot_pages->mine().find<value_type>(
-                            static_cast<int>(place_.thread), place_.address)) [[likely]]
-                        return *cached;
+                if (const value_type* const cached = detail::find_cached<value_type>(place_)) [[likely]]
+                    return *cached;
         }
         value_type value;
         detail::get(&value, place_, sizeof(value_type), order);
@@ -261,8 +279,7 @@ public:
                 return;
             }
             if constexpr (lapwing::detail::window::HotPageTable::serves<value_type>)
-                if (may_be_cached() && detail::heap_access.hot_pages->mine().write(static_cast<int>(place_.thread),
-                                                                                   place_.address, value)) [[likely]]
+                if (detail::write_cached(place_, value)) [[likely]]
                     return;
         }
         detail::put(place_, &value, sizeof(value_type), order);
@@ -306,13 +323,6 @@ private:
             if (sizeof(value_type) > detail::heap_access.heap_bytes) return nullptr;
         return reinterpret_cast<value_type*>(detail::heap_access.bases[near] + place_.address);
     }
-    /// Whether the table of hot pages may be searched. It has valid bytes of other nodes only, but would mistake an
-    /// invalid thread for the one of another page.
-    [[nodiscard, gnu::always_inline]] bool may_be_cached() const noexcept {
-        return place_.address - detail::heap_access.heap_begin < detail::heap_access.heap_bytes &&
-               place_.address % sizeof(value_type) == 0 && place_.thread < static_cast<std::uint32_t>(threads());
-    }
-
     lapwing_upc_pointer place_;
 };
 
