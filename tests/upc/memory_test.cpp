@@ -7,6 +7,7 @@
 #include <lapwing/upc/prefetched.hpp>
 #include <lapwing/upc/program.hpp>
 
+#include <array>
 #include <cstdint>
 #include <cstring>
 #include <numeric>
@@ -159,6 +160,49 @@ TEST_CASE("blocks of memory are moved between any two threads, and set") {
     CHECK(copied[999] == static_cast<unsigned char>((17 + 999) * 7 + static_cast<std::size_t>(program.me)));
     lapwing_upc_all_free(from);
     lapwing_upc_all_free(to);
+}
+
+TEST_CASE("single accesses of every size, aligned and not, read what was written, and no byte beside it changes") {
+    const test::UpcProgram program;
+    constexpr std::size_t bytes = 4096;
+    const lapwing_upc_pointer all = lapwing_upc_all_alloc(static_cast<std::size_t>(program.threads), bytes);
+    auto* const own =
+        static_cast<unsigned char*>(lapwing_upc_cast({all.address, static_cast<std::uint32_t>(program.me), 0}));
+    const auto initial = [](int thread, std::size_t k) {
+        return static_cast<unsigned char>(k * 5 + static_cast<std::size_t>(thread));
+    };
+    for (std::size_t k = 0; k < bytes; ++k) own[k] = initial(program.me, k);
+    lapwing_upc_barrier(nullptr);
+    const int next = (program.me + 1) % program.threads;
+    std::vector<unsigned char> expected(bytes);
+    for (std::size_t k = 0; k < bytes; ++k) expected[k] = initial(next, k);
+    const auto at = [&](std::size_t k) {
+        return lapwing_upc_pointer{all.address + k, static_cast<std::uint32_t>(next), 0};
+    };
+    test::Random random{29};
+    std::size_t wrong = 0;
+    // More often than a cache takes to keep the pages at hand.
+    for (int round = 0; round < 4000; ++round) {
+        const auto size = static_cast<std::size_t>(random.number(1, 9));
+        const std::size_t step = random.number(0, 1) == 0 ? 1 : size;
+        const std::size_t k = static_cast<std::size_t>(random.number(0, bytes - 9)) / step * step;
+        std::array<unsigned char, 9> value{};
+        if (random.number(0, 2) == 0) {
+            for (std::size_t b = 0; b < size; ++b)
+                expected[k + b] = value[b] = static_cast<unsigned char>(round + 3 * b);
+            lapwing_upc_put(at(k), value.data(), size);
+        } else {
+            lapwing_upc_get(value.data(), at(k), size);
+            wrong += std::memcmp(value.data(), expected.data() + k, size) == 0 ? 0U : 1U;
+        }
+    }
+    CHECK(wrong == 0);
+    lapwing_upc_barrier(nullptr);
+    std::vector<unsigned char> found(bytes);
+    lapwing_upc_memget(found.data(), at(0), bytes);
+    CHECK(found == expected);
+    lapwing_upc_barrier(nullptr);
+    lapwing_upc_all_free(all);
 }
 
 TEST_CASE("accesses to nothing, to no thread and beyond a part say so") {
