@@ -189,7 +189,7 @@ TEST_CASE("single accesses of every size, aligned and not, read what was written
         std::array<unsigned char, 9> value{};
         if (random.number(0, 2) == 0) {
             for (std::size_t b = 0; b < size; ++b)
-                expected[k + b] = value[b] = static_cast<unsigned char>(round + 3 * b);
+                expected[k + b] = value[b] = static_cast<unsigned char>(static_cast<std::size_t>(round) + 3 * b);
             lapwing_upc_put(at(k), value.data(), size);
         } else {
             lapwing_upc_get(value.data(), at(k), size);
