@@ -41,7 +41,7 @@ template <class T>
 [[nodiscard]] T& use(T* handle) {
     std::uint64_t mark = 0;
     if (handle != nullptr) std::memcpy(&mark, static_cast<const void*>(handle), sizeof mark);
-    if (mark != T::live_mark()) [[unlikely]]
+    if (handle == nullptr || mark != T::live_mark()) [[unlikely]]
         throw_bad_handle(handle, mark, T::object_name);
     return *handle;
 }
