@@ -68,18 +68,17 @@ private:
     words.reserve(command.size() + 1);
     for (const std::string& word : command) words.push_back(word.c_str());
     words.push_back("-Qunused-arguments"); // such as the -fsyntax-only of createInvocation
+    IgnoringDiagConsumer ignoring;
+    DiagnosticConsumer* const shown = threads == nullptr ? nullptr : &ignoring; // null: one that the engine owns
     CompilerInstance compiler;
-    const auto shown = [&]() -> DiagnosticConsumer* {
-        return threads == nullptr ? nullptr : new IgnoringDiagConsumer; // which belongs to its engine
-    };
     CreateInvocationOptions options;
-    options.Diags = CompilerInstance::createDiagnostics(new DiagnosticOptions, shown());
+    options.Diags = CompilerInstance::createDiagnostics(new DiagnosticOptions, shown, shown == nullptr);
     std::shared_ptr<CompilerInvocation> invocation = createInvocation(words, options);
     if (invocation == nullptr || options.Diags->hasErrorOccurred()) return false;
     invocation->getFrontendOpts().OutputFile = to;
     invocation->getFrontendOpts().DisableFree = false; // more sources may follow
     compiler.setInvocation(std::move(invocation));
-    compiler.createDiagnostics(shown());
+    compiler.createDiagnostics(shown, shown == nullptr);
     Printing action{threads};
     return compiler.ExecuteAction(action) && !compiler.getDiagnostics().hasErrorOccurred();
 }
