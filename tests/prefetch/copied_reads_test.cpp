@@ -1,6 +1,7 @@
 // Element reads of cached arrays beside prefetched copies: what has a copy is read there, also where a loop along a row
 // reads its neighbours straight from the cache's pages. Each rank reads elements of the rank after it.
 #include "tests/arrays/array_test.hpp"
+#include "tests/prefetch/hot_pages_test.hpp"
 
 #include <lapwing/patterns.hpp>
 #include <lapwing/prefetch.hpp>
@@ -68,10 +69,7 @@ public:
     [[nodiscard]] bool is_in_row(const Index<2>& index) {
         return array.window().hot_pages()->mine().template find_near<std::int64_t>(index) != nullptr;
     }
-    [[nodiscard]] bool has_rows() {
-        const Path path = array.window().path(test::next(runtime_));
-        return array.window().hot_pages() != nullptr && path != Path::direct && path != Path::self;
-    }
+    [[nodiscard]] bool has_rows() { return test::uses_hot_pages(array.window(), test::next(runtime_)); }
 
 private:
     [[nodiscard]] static std::int64_t position(const Index<2>& index) { return index[0] * columns + index[1] + 1; }
@@ -83,9 +81,6 @@ public:
 };
 
 [[nodiscard]] std::vector<std::vector<Domain<2>>> patterns_of(std::int64_t height) {
-    std::vector<Domain<2>> ragged;
-    for (std::int64_t j = 20; j < 150; j += 1 + j % 5)
-        ragged.push_back(Domain<2>{{0, height}, {j, std::min(columns, j + 1 + j % 2)}});
     std::vector<Domain<2>> many;
     for (std::int64_t j = 30; j < 230; j += 20) many.push_back(Domain<2>{{0, height}, {j, j + 9}});
     return {{Domain<2>{{0, height}, {0, 40}}},
@@ -95,7 +90,7 @@ public:
             {Domain<2>{{0, height}, {10, 30}}, Domain<2>{{0, height}, {200, 230}}},
             {Domain<2>{{0, height}, Range{60, 200}.by(3)}},
             many,
-            ragged};
+            test::ragged_columns(height, 20, 150, columns)};
 }
 
 } // namespace

@@ -2,6 +2,7 @@
 // writes straight into the cache's pages. Each rank writes elements of the rank after it.
 #include "src/support/process_fence.hpp"
 #include "tests/arrays/array_test.hpp"
+#include "tests/prefetch/hot_pages_test.hpp"
 
 #include <lapwing/patterns.hpp>
 #include <lapwing/prefetch.hpp>
@@ -29,8 +30,7 @@ constexpr std::int64_t columns = 300;
 
 /// Whether loops over elements of `target` can write into pages.
 [[nodiscard]] bool has_pages(const Window& window, Rank target) {
-    return window.hot_pages() != nullptr && window.path(target) != Path::direct && window.path(target) != Path::self &&
-           detail::support::can_fence_all_threads();
+    return test::uses_hot_pages(window, target) && detail::support::can_fence_all_threads();
 }
 
 [[nodiscard]] std::vector<Domain<2>> columns_of(std::int64_t height, std::int64_t first, std::int64_t last) {
@@ -129,14 +129,11 @@ constexpr auto all_loops = [](std::int64_t first, auto use) { loops(first, use);
 template <class T>
 void read_back(Runtime& runtime, std::uint64_t page_bytes) {
     const std::int64_t height = rows * runtime.size();
-    std::vector<Domain<2>> ragged;
-    for (std::int64_t j = 0; j < columns; j += 1 + j % 5)
-        ragged.push_back(Domain<2>{{0, height}, {j, std::min(columns, j + 1 + j % 2)}});
     const std::vector<std::vector<Domain<2>>> patterns{{Domain<2>{{0, height}, {0, columns}}},
                                                        columns_of(height, 0, 150),
                                                        columns_of(height, 101, 203),
                                                        {Domain<2>{{0, height}, Range{0, columns}.by(3)}},
-                                                       ragged};
+                                                       test::ragged_columns(height, 0, columns, columns)};
     for (const bool consistent : {true, false})
         for (const PrefetchStorage storage : {PrefetchStorage::by_index, PrefetchStorage::by_owner})
             for (std::size_t k = 0; k < patterns.size(); ++k) {
