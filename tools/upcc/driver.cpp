@@ -339,11 +339,13 @@ bool Driver::uses_upc(const Input& input, const std::string& preprocessed) {
         return preprocess_quietly(words, other, threads);
     };
     ThreadsMacro with_number, without;
-    static_cast<void>(quietly(with_number));
     const int threads = std::exchange(options_.threads, 0);
     const bool good = quietly(without);
     options_.threads = threads;
-    return (with_number.chosen_by && !without.defined) || (good && is_upc(contents(other)));
+    if (good && is_upc(contents(other))) return true;
+    if (without.defined) return false;
+    static_cast<void>(quietly(with_number));
+    return with_number.chosen_by;
 }
 
 std::string Driver::object_of(Input input) {
