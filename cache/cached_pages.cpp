@@ -46,6 +46,7 @@ void CachedPages::enter(Frame frame, Rank rank, Offset start) noexcept {
     page.read = false;
     page.unread = false;
     page.listed = false;
+    page.hinted = false;
     Frame& head = buckets_[bucket(page.number)];
     page.next = head;
     head = frame;
@@ -116,10 +117,11 @@ void CachedPages::lose(Frame frame) noexcept {
 
 void CachedPages::drop_unread(Page& page) noexcept {
     if (!page.unread) return;
-    if (!page.listed) ahead_.wasted();
+    if (!page.listed && !page.hinted) ahead_.wasted();
     statistics_.add(Counter::read_ahead_wasted);
     page.unread = false;
     page.listed = false;
+    page.hinted = false;
 }
 
 std::uint64_t CachedPages::memory_bytes() const noexcept {

@@ -37,6 +37,7 @@ struct Page {
     bool read = false;     ///< by the program, in its epoch
     bool unread = false;   ///< read ahead and not yet used
     bool listed = false;   ///< read ahead because it was read in an earlier epoch; see RepeatedReads
+    bool hinted = false;   ///< read ahead because the program has said so, which tells nothing of its streams
     bool in_group = false; ///< of a Fetcher
 };
 

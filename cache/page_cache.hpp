@@ -62,8 +62,10 @@ public:
     /// Complete locally on return, as all puts here are.
     void put(Rank rank, Offset offset, std::span<const std::byte> source);
     /// Starts to read what is expected to be read soon. A hint: does nothing when there is no room.
-    /// `many`: of any number of bytes, as whole pages, which travel together; else of no more than a read may cache.
-    void prefetch(Rank rank, Offset offset, std::uint64_t bytes, bool many = false);
+    /// No more than a read may cache.
+    void prefetch(Rank rank, Offset offset, std::uint64_t bytes) { prefetch(rank, offset, bytes, true); }
+    /// The same of any number of bytes, as whole pages, which travel together.
+    void prefetch_pages(Rank rank, Offset offset, std::uint64_t bytes);
 
     /// Puts all dirty bytes (of `rank`), and waits until no put reads from the cache's memory: the backend can
     /// then complete the puts.
@@ -141,7 +143,8 @@ private:
     void read_ahead(const ReadAhead::Plan& plan, Rank rank, Frame keep);
     void read_pages_ahead(const ReadAhead::Plan& plan, Rank rank, Frame keep);
     /// Starts to read one access, unless there is no room or no need: adds it to the fetcher's group.
-    void start_reading(Rank rank, Offset offset, std::uint64_t bytes, Frame keep);
+    void start_reading(Rank rank, Offset offset, std::uint64_t bytes, Frame keep, bool hinted = false);
+    void prefetch(Rank rank, Offset offset, std::uint64_t bytes, bool hinted);
 
     PageCacheConfiguration configuration_;
     Backend& backend_;

@@ -22,7 +22,7 @@ void PageCache::get(Rank rank, Offset offset, std::span<std::byte> destination) 
     if (destination.size() > largest_cached_) return read_around(rank, offset, destination);
     const std::uint64_t within = within_page(offset);
     // Ask for all pages before waiting for the first.
-    if (within + destination.size() > page_bytes()) prefetch(rank, offset, destination.size());
+    if (within + destination.size() > page_bytes()) prefetch(rank, offset, destination.size(), false);
     while (!destination.empty()) {
         const std::size_t bytes = std::min<std::size_t>(page_bytes() - within_page(offset), destination.size());
         read(rank, offset, destination.first(bytes));
@@ -96,7 +96,8 @@ void PageCache::use_unread(Frame frame, Rank rank, Offset offset) {
     Page& page = pages_[frame];
     page.unread = false;
     const bool listed = std::exchange(page.listed, false);
-    if (!listed) ahead_.used();
+    const bool hinted = std::exchange(page.hinted, false);
+    if (!listed && !hinted) ahead_.used();
     statistics_.add(Counter::read_ahead_used);
     ReadAhead::Found found = ReadAhead::Found::here;
     if (under_way_.uses(page)) {
@@ -107,7 +108,7 @@ void PageCache::use_unread(Frame frame, Rank rank, Offset offset) {
         bypass_.repeated();
         repeated_.used(frame);
     }
-    read_ahead(ahead_.touched(rank, offset, backend_.part_bytes(rank), found), rank, frame);
+    if (!hinted) read_ahead(ahead_.touched(rank, offset, backend_.part_bytes(rank), found), rank, frame);
 }
 
 void PageCache::read_around(Rank rank, Offset offset, std::span<std::byte> destination) {
@@ -132,27 +133,27 @@ void PageCache::overlay(Rank rank, Offset offset, std::span<std::byte> destinati
 
 // ---- reading ahead --------------------------------------------------------------------------------------------------
 
-void PageCache::prefetch(Rank rank, Offset offset, std::uint64_t bytes, bool many) {
-    if (many) {
-        const std::uint64_t end = std::min(offset.bytes + bytes, backend_.part_bytes(rank));
-        const std::uint64_t first = offset.bytes - within_page(offset);
-        if (first >= end) return;
-        const std::uint64_t count = (end - first + page_bytes() - 1) / page_bytes();
-        const ReadAhead::Plan pages{.first = first, .step = page_bytes(), .count = count, .whole_pages = true};
-        return read_pages_ahead(pages, rank, no_frame);
-    }
+void PageCache::prefetch_pages(Rank rank, Offset offset, std::uint64_t bytes) {
+    const std::uint64_t end = std::min(offset.bytes + bytes, backend_.part_bytes(rank));
+    const std::uint64_t first = offset.bytes - within_page(offset);
+    if (first >= end) return;
+    const std::uint64_t count = (end - first + page_bytes() - 1) / page_bytes();
+    read_pages_ahead({.first = first, .step = page_bytes(), .count = count, .whole_pages = true}, rank, no_frame);
+}
+
+void PageCache::prefetch(Rank rank, Offset offset, std::uint64_t bytes, bool hinted) {
     if (bytes > largest_cached_) return;
     const DropUnsent drop{fetcher_};
     while (bytes != 0) {
         const std::uint64_t here = std::min(page_bytes() - within_page(offset), bytes);
-        start_reading(rank, offset, here, no_frame);
+        start_reading(rank, offset, here, no_frame, hinted);
         offset.bytes += here;
         bytes -= here;
     }
     fetcher_.send_group();
 }
 
-void PageCache::start_reading(Rank rank, Offset offset, std::uint64_t bytes, Frame keep) {
+void PageCache::start_reading(Rank rank, Offset offset, std::uint64_t bytes, Frame keep, bool hinted) {
     const std::uint64_t within = within_page(offset);
     Lines lines = lines_of(within, bytes);
     Frame frame = pages_.find(pages_.number_of(rank, offset));
@@ -171,6 +172,7 @@ void PageCache::start_reading(Rank rank, Offset offset, std::uint64_t bytes, Fra
         if (whole) lines = pages_.all_lines(frame);
     }
     fetcher_.add_to_group(frame, lines);
+    pages_[frame].hinted = hinted;
 }
 
 void PageCache::read_ahead(const ReadAhead::Plan& plan, Rank rank, Frame keep) {

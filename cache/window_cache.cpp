@@ -257,7 +257,7 @@ void WindowCache::ask_for_recorded(OfThread& own) {
         const std::uint64_t first = part.begin / page;
         const std::uint64_t pages = std::min((part.end - 1) / page - first + 1, room);
         if (pages == 0) continue;
-        own.pages->prefetch(part.owner, part.begin, std::min(part.end, (first + pages) * page) - part.begin, true);
+        own.pages->prefetch_pages(part.owner, part.begin, std::min(part.end, (first + pages) * page) - part.begin);
         room -= pages;
     }
 }
@@ -340,6 +340,14 @@ void WindowCache::validate_mine() {
     if (own == nullptr) return;
     const support::BiasedMutex::Guard guard{own->mutex};
     own->pages->validate();
+}
+
+bool WindowCache::is_of_this_thread() const noexcept {
+    const unsigned own = support::thread_number();
+    const unsigned count = thread_count_.load(std::memory_order_acquire);
+    for (unsigned thread = 0; thread < count; ++thread)
+        if (thread != own && threads_[thread].load(std::memory_order_acquire) != nullptr) return false;
+    return true;
 }
 
 void WindowCache::set_copies_beside(bool any) {

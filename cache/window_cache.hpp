@@ -75,6 +75,7 @@ public:
     }
     void invalidate() override;
     void set_copies_beside(bool any) override;
+    [[nodiscard]] bool is_of_this_thread() const noexcept override;
     void collect_statistics() override;
     [[nodiscard]] const window::HotPageTables& hot_pages() const noexcept override { return hot_pages_; }
 

@@ -187,6 +187,22 @@ void lapwing_upc_put(lapwing_upc_pointer destination, const void* source, size_t
     call_site = __builtin_return_address(0);
     guarded([&] { program("put").memory().put("put", destination, source, bytes); });
 }
+void lapwing_upc_get_elements(void* destination, lapwing_upc_pointer base, size_t element_bytes, size_t block_size,
+                              const ptrdiff_t* indices, size_t count) {
+    if (count == 0 || element_bytes == 0) return;
+    call_site = __builtin_return_address(0);
+    guarded([&] {
+        program("get").lists().get(static_cast<std::byte*>(destination),
+                                   {base, element_bytes, block_size, {indices, count}});
+    });
+}
+int lapwing_upc_find_copies(lapwing_upc_copies* copies, lapwing_upc_pointer base, size_t element_bytes,
+                            size_t block_size, size_t reads) {
+    if (lapwing::upc::detail::heap_access.near_count == 0 || lapwing::assertion_level >= 2) return 0;
+    return guarded([&] {
+        return program("get").lists().find_copies(*copies, {base, element_bytes, block_size, {}}, reads) ? 1 : 0;
+    });
+}
 void lapwing_upc_get_strict(void* destination, lapwing_upc_pointer source, size_t bytes) {
     call_site = __builtin_return_address(0);
     guarded([&] { program("get_strict").get_strict("get_strict", destination, source, bytes); });

@@ -99,6 +99,7 @@ void ProgramState::close() {
         std::fputs(report.c_str(), stderr);
     }
     last_words_.withdraw();
+    lists_.close();
     allocation_.close();
     detail::heap_access = {};
     window_.close();

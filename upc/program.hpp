@@ -1,6 +1,7 @@
 #pragma once
 
 #include "upc/allocation.hpp"
+#include "upc/element_lists.hpp"
 #include "upc/heap_layout.hpp"
 #include "upc/last_words.hpp"
 #include "upc/locks.hpp"
@@ -40,6 +41,7 @@ public:
     [[nodiscard]] const HeapRegions& regions() const noexcept { return regions_; }
 
     [[nodiscard]] Memory& memory() noexcept { return memory_; }
+    [[nodiscard]] ElementLists& lists() noexcept { return lists_; }
     [[nodiscard]] Transfers& transfers() noexcept { return transfers_; }
     [[nodiscard]] Locks& locks() noexcept { return locks_; }
     [[nodiscard]] LastWords& last_words() noexcept { return last_words_; }
@@ -90,6 +92,7 @@ private:
     std::uint32_t fences_ = 0;
     Window window_;
     Memory memory_{*this};
+    ElementLists lists_{*this};
     Transfers transfers_{*this};
     Locks locks_{*this};
     Allocation allocation_{*this};

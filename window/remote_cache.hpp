@@ -55,6 +55,8 @@ public:
     /// find by hot_pages(); else only where they know from CopyRegistry::copies_of() what to write as well. Every other
     /// write comes through put(). No other thread may be writing meanwhile.
     virtual void set_copies_beside(bool any) = 0;
+    /// No thread but the calling one has accessed anything through it.
+    [[nodiscard]] virtual bool is_of_this_thread() const noexcept = 0;
 
     /// Adds what the calling thread's hit path has counted to the window's statistics.
     virtual void collect_statistics() = 0;

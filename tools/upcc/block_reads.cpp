@@ -14,16 +14,6 @@ namespace {
 
 constexpr std::int64_t largest_element = 1024; // bytes; a block read has at most lapwing_upcc_run_bytes
 
-/// Functions of numbers alone.
-[[nodiscard]] bool is_arithmetic(const CallExpr* call) {
-    static const std::set<StringRef>& names = *new std::set<StringRef>{
-        "sqrt", "sqrtf", "fabs", "fabsf", "abs",  "labs",  "sin",   "cos",  "tan",   "exp",   "log",  "log2",
-        "pow",  "floor", "ceil", "fmin",  "fmax", "fminf", "fmaxf", "exp2", "hypot", "atan2", "cbrt", "fma"};
-    const FunctionDecl* const callee = call->getDirectCallee();
-    return callee != nullptr && callee->getIdentifier() != nullptr && !callee->hasBody() &&
-           names.count(callee->getName()) != 0;
-}
-
 /// What a body stores to, and what it must not have.
 class PlainBody : public RecursiveASTVisitor<PlainBody> {
 public:
@@ -69,93 +59,6 @@ private:
     void because(const char* text) {
         if (reason.empty()) reason = text;
     }
-};
-
-/// Reads and assignments that every iteration evaluates.
-class Always : public RecursiveASTVisitor<Always> {
-public:
-    std::vector<const Expr*> reads; ///< of members, the structure
-    std::vector<const ArraySubscriptExpr*> writes;
-
-    bool TraverseIfStmt(IfStmt* choice) { return TraverseStmt(choice->getCond()); }
-    bool TraverseConditionalOperator(ConditionalOperator* choice) { return TraverseStmt(choice->getCond()); }
-    bool TraverseBinaryConditionalOperator(BinaryConditionalOperator*) { return true; }
-    bool TraverseUnaryExprOrTypeTraitExpr(UnaryExprOrTypeTraitExpr*) { return true; }
-    bool TraverseGenericSelectionExpr(GenericSelectionExpr*) { return true; }
-    bool TraverseBinaryOperator(BinaryOperator* operation) {
-        if (operation->isLogicalOp()) return TraverseStmt(operation->getLHS());
-        return RecursiveASTVisitor::TraverseBinaryOperator(operation);
-    }
-    bool VisitBinaryOperator(BinaryOperator* operation) {
-        const auto* const to = dyn_cast<ArraySubscriptExpr>(operation->getLHS()->IgnoreParens());
-        if (operation->getOpcode() == BO_Assign && to != nullptr && Types::is_shared(to->getType()) &&
-            !to->getBase()->getType()->isVectorType())
-            writes.push_back(to);
-        return true;
-    }
-    bool VisitImplicitCastExpr(ImplicitCastExpr* cast) {
-        if (cast->getCastKind() != CK_LValueToRValue || !Types::is_shared(cast->getSubExpr()->getType())) return true;
-        const Expr* place = cast->getSubExpr()->IgnoreParens();
-        for (;;) {
-            const auto* const member = dyn_cast<MemberExpr>(place);
-            const auto* const part = dyn_cast<ArraySubscriptExpr>(place);
-            if (member != nullptr && !member->isArrow()) place = member->getBase()->IgnoreParens();
-            else if (part != nullptr && part->getBase()->getType()->isVectorType())
-                place = part->getBase()->IgnoreParens();
-            else break;
-        }
-        reads.push_back(place);
-        return true;
-    }
-};
-
-/// Whether expressions keep their values, or go with the index, while the loop runs.
-class Steady {
-public:
-    Steady(const Changes& in_loop, const Changes& in_function, const VarDecl* index)
-        : in_loop_{in_loop}, in_function_{in_function}, index_{index} {}
-
-    /// The index, and something added to it that stays.
-    [[nodiscard]] bool follows(const Expr* expression) const {
-        expression = expression->IgnoreParenImpCasts();
-        if (variable(expression) == index_) return true;
-        const auto* const operation = dyn_cast<BinaryOperator>(expression);
-        // Of unsigned numbers the sum may begin at 0 again.
-        if (operation == nullptr || !operation->isAdditiveOp() || !operation->getType()->isSignedIntegerType())
-            return false;
-        if (follows(operation->getLHS()) && number(operation->getRHS())) return true;
-        return operation->getOpcode() == BO_Add && number(operation->getLHS()) && follows(operation->getRHS());
-    }
-    [[nodiscard]] bool number(const Expr* expression) const { return Bound{in_loop_, in_function_}.stays(expression); }
-    /// A shared object that is the same one in all iterations.
-    [[nodiscard]] bool place(const Expr* expression) const {
-        if (const VarDecl* const one = variable(expression)) return Types::is_shared(one->getType());
-        if (const auto* const subscript = dyn_cast<ArraySubscriptExpr>(expression))
-            return number(subscript->getIdx()) && base(subscript->getBase());
-        const auto* const member = dyn_cast<MemberExpr>(expression);
-        if (member != nullptr && member->isArrow()) return base(member->getBase());
-        const auto* const content = dyn_cast<UnaryOperator>(expression);
-        return content != nullptr && content->getOpcode() == UO_Deref && base(content->getSubExpr());
-    }
-    /// Of what a pointer, or an array, is found in.
-    [[nodiscard]] bool base(const Expr* expression) const {
-        expression = expression->IgnoreParenImpCasts();
-        if (const VarDecl* const one = variable(expression)) {
-            if (one->getType()->isArrayType() && one->hasGlobalStorage()) return true;
-            return in_loop_.changed.count(one) == 0 && (one->hasLocalStorage() || !in_loop_.stores_pointers) &&
-                   in_function_.addressed.count(one) == 0;
-        }
-        if (const auto* const subscript = dyn_cast<ArraySubscriptExpr>(expression))
-            return !in_loop_.stores_pointers && number(subscript->getIdx()) && base(subscript->getBase());
-        if (const auto* const member = dyn_cast<MemberExpr>(expression))
-            return !in_loop_.stores_pointers && base(member->getBase());
-        return false;
-    }
-
-private:
-    const Changes& in_loop_;
-    const Changes& in_function_;
-    const VarDecl* index_;
 };
 
 /// The array that a shared lvalue is in by its name, or null.
@@ -211,23 +114,8 @@ private:
     return one == nullptr || other == nullptr || one == other;
 }
 
-/// Whether it names a variable of the body, or one that has the name of such a variable.
-[[nodiscard]] bool names_own(const Expr* expression, const Changes& in_body) {
-    struct Names : RecursiveASTVisitor<Names> {
-        std::set<StringRef> found;
-        bool VisitDeclRefExpr(DeclRefExpr* reference) {
-            if (reference->getDecl()->getIdentifier() != nullptr) found.insert(reference->getDecl()->getName());
-            return true;
-        }
-    } names;
-    names.TraverseStmt(const_cast<Expr*>(expression));
-    for (const VarDecl* const one : in_body.declared)
-        if (one->getIdentifier() != nullptr && names.found.count(one->getName()) != 0) return true;
-    return false;
-}
-
 /// `for (…; i < end; i++)` with an end that stays; else the reason why not.
-[[nodiscard]] const char* counts_up(const ForStmt* loop, const Changes& in_body, const Changes& in_function,
+[[nodiscard]] const char* counts_up(const ForStmt* loop, Changes& in_body, const Changes& in_function,
                                     ReadLoop& found) {
     found.index = counted_up(loop->getInc());
     if (!is_index(found.index, in_body, in_function)) return "it does not count up a local integer by one";
@@ -237,8 +125,10 @@ private:
         return "its condition is none of i < n and i <= n";
     found.end = test->getRHS();
     found.inclusive = test->getOpcode() == BO_LE;
-    if (!Bound{in_body, in_function}.stays(found.end))
-        return "its bound is not made of constants and of local variables that the body leaves alone";
+    // The index goes on with the loop: expressions that it is in do not stay.
+    in_body.changed.insert(found.index);
+    if (!Steady{in_body, in_function}.number(found.end))
+        return "its bound is not made of constants and of variables that the body leaves alone";
     return nullptr;
 }
 
@@ -255,12 +145,36 @@ bool BlockReads::may_move(const Expr* place) const {
            context_.getTypeSizeInChars(type).getQuantity() <= largest_element;
 }
 
-/// Whether the array has blocks of several elements.
-bool BlockReads::in_runs(const ArraySubscriptExpr* subscript) const {
+/// Of a pointer, or an array, that elements are found from.
+Layout BlockReads::layout_of(const ArraySubscriptExpr* subscript) const {
     const Expr* const base = subscript->getBase();
-    const Layout layout = types_.layout(Types::points_to_shared(base->getType()) ? Types::pointee(base->getType())
-                                                                                 : subscript->getType());
-    return layout.kind != Layout::Kind::even && !(layout.kind == Layout::Kind::blocks && layout.block == 1);
+    return types_.layout(Types::points_to_shared(base->getType()) ? Types::pointee(base->getType())
+                                                                  : subscript->getType());
+}
+
+/// Whether iterations read, or write, consecutive elements of a thread.
+bool BlockReads::in_runs(const ArraySubscriptExpr* subscript, const Steady& steady, const VarDecl* index) const {
+    const Layout layout = layout_of(subscript);
+    if (layout.kind == Layout::Kind::even || !steady.base(subscript->getBase())) return false;
+    if (layout.kind != Layout::Kind::blocks || layout.block != 1) return steady.follows(subscript->getIdx(), index);
+    const auto rounds = rounds_of(subscript);
+    return rounds && steady.follows(rounds->round, index) &&
+           (rounds->thread == nullptr || steady.number(rounds->thread));
+}
+
+std::optional<Rounds> BlockReads::rounds_of(const ArraySubscriptExpr* subscript) const {
+    const Layout layout = layout_of(subscript);
+    return layout.kind == Layout::Kind::blocks && layout.block == 1 && !subscript->getType()->isArrayType()
+               ? upcc::rounds_of(subscript->getIdx())
+               : std::nullopt;
+}
+
+/// Whether it is an element of what one thread has, found from a pointer, or an array, that stays.
+bool BlockReads::is_of_one_thread(const Expr* place, const Always& always, const Steady& steady) const {
+    const auto* const subscript = dyn_cast<ArraySubscriptExpr>(place);
+    if (subscript == nullptr || !layout_of(subscript).is_indefinite()) return false;
+    const Expr* const base = subscript->getBase();
+    return (variable(base) != nullptr || always.expressions.count(base) != 0) && steady.base(base);
 }
 
 ReadLoop BlockReads::find(const ForStmt* loop, const FunctionDecl* function,
@@ -292,32 +206,44 @@ ReadLoop BlockReads::find(const ForStmt* loop, const FunctionDecl* function,
     }
     Always always;
     always.TraverseStmt(const_cast<Stmt*>(loop->getBody()));
-    // The index goes on with the loop: expressions that it is in do not stay.
-    in_body.changed.insert(found.index);
-    const Steady steady{in_body, in_function, found.index};
-    reason =
-        "no element is read in every iteration at an index that goes with the loop's, from a block of more than one";
+    const Steady steady{in_body, in_function};
+    // Whether two accesses are not to the same object; or are not if pointers of the loop are to different threads.
+    const auto apart = [&](const Expr* one, const Expr* other, std::vector<ReadLoop::Apart>& if_apart) {
+        if (!may_be_same(one, other)) return true;
+        if (!is_of_one_thread(one, always, steady) || !is_of_one_thread(other, always, steady)) return false;
+        if_apart.push_back({cast<ArraySubscriptExpr>(one)->getBase(), cast<ArraySubscriptExpr>(other)->getBase()});
+        return true;
+    };
+    const auto apart_from_all = [&](const Expr* one, const std::vector<const Expr*>& others) {
+        std::vector<ReadLoop::Apart> if_apart;
+        const bool all =
+            std::all_of(others.begin(), others.end(), [&](const Expr* other) { return apart(one, other, if_apart); });
+        if (all) found.apart.insert(found.apart.end(), if_apart.begin(), if_apart.end());
+        return all;
+    };
+    reason = "no element is read in every iteration at an index that can be known before";
     for (const Expr* const read : always.reads) {
         if (!may_move(read) || names_own(read, in_body)) continue;
         const auto* const subscript = dyn_cast<ArraySubscriptExpr>(read);
-        const bool follows =
-            subscript != nullptr && steady.follows(subscript->getIdx()) && steady.base(subscript->getBase());
-        const bool runs = follows && in_runs(subscript);
-        if (!follows && !steady.place(read)) continue;
-        const bool changes = std::any_of(shared_stores.begin(), shared_stores.end(),
-                                         [&](const Expr* place) { return may_be_same(read, place); });
-        if (changes) reason = "it may store to what it reads";
+        const bool runs = subscript != nullptr && in_runs(subscript, steady, found.index);
+        const bool stays = !runs && steady.place(read);
+        const bool listed = !runs && !stays && subscript != nullptr && steady.base(subscript->getBase()) &&
+                            steady.number_of(subscript->getIdx(), found.index);
+        if (!runs && !stays && !listed) continue;
+        if (!apart_from_all(read, shared_stores)) reason = "it may store to what it reads";
         else if (runs && optimisations_.block_reads && found.reads.size() < most_runs) found.reads.push_back(subscript);
-        else if (!runs && optimisations_.merged_reads) (follows ? found.repeated : found.steady).push_back(read);
+        else if (listed && optimisations_.list_reads && found.lists.size() < most_lists)
+            found.lists.push_back(subscript);
+        else if (!runs && optimisations_.merged_reads) (listed ? found.repeated : found.steady).push_back(read);
     }
     for (const ArraySubscriptExpr* const write : always.writes) {
-        const bool alone = std::all_of(body.shared.begin(), body.shared.end(), [&](const Expr* other) {
-            // The name of an array is not an access.
-            return other->getType()->isArrayType() || other->IgnoreParens() == write || !may_be_same(write, other);
-        });
-        if (optimisations_.block_writes && alone && may_move(write) && !names_own(write, in_body) && in_runs(write) &&
-            steady.follows(write->getIdx()) && steady.base(write->getBase()) && found.writes.size() < most_runs)
-            found.writes.push_back(write);
+        if (!optimisations_.block_writes || !may_move(write) || names_own(write, in_body) ||
+            !in_runs(write, steady, found.index) || found.writes.size() >= most_runs)
+            continue;
+        std::vector<const Expr*> others;
+        for (const Expr* const other : body.shared) // the name of an array is not an access
+            if (!other->getType()->isArrayType() && other->IgnoreParens() != write) others.push_back(other);
+        if (apart_from_all(write, others)) found.writes.push_back(write);
     }
     return found;
 }

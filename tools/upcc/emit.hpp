@@ -2,6 +2,7 @@
 
 #include "block_reads.hpp"
 #include "clang.hpp"
+#include "near_loops.hpp"
 #include "optimisations.hpp"
 #include "own_loops.hpp"
 #include "prepass.hpp"
@@ -67,6 +68,12 @@ private:
     // emit_places.cpp
     /// The pointer-to-shared of an lvalue.
     [[nodiscard]] std::string place(const clang::Expr* lvalue);
+    struct InRounds {
+        const clang::Expr* base;
+        const clang::Expr* round;
+        const clang::Expr* thread; ///< null: 0
+    };
+    [[nodiscard]] std::optional<InRounds> rounds_of(const clang::ArraySubscriptExpr* subscript) const;
     [[nodiscard]] std::string base_place(const clang::MemberExpr* member);
     [[nodiscard]] std::string member_place(const clang::MemberExpr* member);
     [[nodiscard]] std::string get(const clang::Expr* lvalue);
@@ -130,6 +137,7 @@ private:
     [[nodiscard]] static bool calls(const clang::Stmt* statement);
 
     // emit_own.cpp
+    [[nodiscard]] std::string own_column(const clang::ArraySubscriptExpr* subscript);
     [[nodiscard]] std::string own_place(const clang::Expr* lvalue);
     [[nodiscard]] std::string own_pointers();
     /// `hint`: the pragmas of the loops that a loop becomes.
@@ -139,14 +147,22 @@ private:
                                        const std::string& otherwise);
     void explain(const clang::Stmt* statement, const std::string& text);
 
+    // emit_near.cpp
+    [[nodiscard]] std::string near_place(const clang::Expr* lvalue);
+    [[nodiscard]] std::string near_loop(const clang::ForStmt* loop, const std::string& hint,
+                                        const std::string& otherwise);
+
     // emit_reads.cpp
     struct BlockLoop;
     [[nodiscard]] std::string read_place(const clang::Expr* lvalue);
     [[nodiscard]] std::string written_place(const clang::Expr* lvalue);
     void add_run(const clang::ArraySubscriptExpr* element, bool writes, const std::string& number, BlockLoop& out);
+    void add_list(const clang::ArraySubscriptExpr* element, const ReadLoop& loop, const std::string& number,
+                  BlockLoop& out);
     void add_copies(const ReadLoop& found, const std::string& number, BlockLoop& out);
     [[nodiscard]] std::string block_loop_text(const clang::ForStmt* loop, const ReadLoop& found, const BlockLoop& parts,
-                                              const std::string& hint, const std::string& body);
+                                              const std::string& hint, const std::string& body,
+                                              const std::string& of_copies);
     [[nodiscard]] std::string block_read_loop(const clang::ForStmt* loop, const std::string& hint,
                                               const std::string& otherwise);
 
@@ -225,12 +241,15 @@ private:
     Optimisations optimisations_;
     OwnLoops own_loops_;
     BlockReads block_reads_;
+    NearLoops near_loops_;
     std::map<std::string, std::string> reads_;      ///< what the loop that is being written has read already, and where
+    std::map<std::string, std::string> near_;       ///< pointers that it has to what is near, by what they stand for
     std::map<std::string, std::string> writes_;     ///< what it writes in blocks, and where
     const clang::FunctionDecl* function_ = nullptr; ///< that is being written
     std::optional<OwnLoop> own_loop_;               ///< whose body is being written
     std::vector<const clang::VarDecl*> own_arrays_; ///< whose own elements that body accesses
-    std::string inline_functions_;                  ///< declarations of functions that are only inline
+    std::vector<const clang::VarDecl*> own_columns_; ///< the same by `k * THREADS + MYTHREAD`
+    std::string inline_functions_;                   ///< declarations of functions that are only inline
 };
 
 } // namespace upcc

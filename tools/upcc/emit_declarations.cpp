@@ -18,7 +18,8 @@ Emitter::Emitter(ASTContext& context, const Prepared& prepared, Types& types, Re
       file_{std::move(file)},
       optimisations_{optimisations},
       own_loops_{context, types},
-      block_reads_{context, types, optimisations} {}
+      block_reads_{context, types, optimisations},
+      near_loops_{types} {}
 
 bool Emitter::must_be_written(const Decl* declaration) const {
     if (const auto* const variable = dyn_cast<VarDecl>(declaration)) {

@@ -8,8 +8,21 @@ using namespace clang;
 
 namespace upcc {
 
+/// The same of `a[k * THREADS + MYTHREAD]` and `a[k][MYTHREAD]`.
+std::string Emitter::own_column(const ArraySubscriptExpr* subscript) {
+    const auto found = rounds_of(subscript);
+    if (!found || found->thread == nullptr) return {};
+    const auto* const thread = dyn_cast<DeclRefExpr>(found->thread->IgnoreParenImpCasts());
+    if (thread == nullptr || thread->getDecl()->getName() != "MYTHREAD") return {};
+    const VarDecl* const array = own_loops_.steady_rows(found->base, *own_loop_);
+    if (array == nullptr) return {};
+    if (std::find(own_columns_.begin(), own_columns_.end(), array) == own_columns_.end()) own_columns_.push_back(array);
+    return "lapwing_column_" + array->getName().str() + "[" + expression(found->round) + "]";
+}
+
 /// The C lvalue of a local element, or of a part of one; empty if it may be another thread's.
 std::string Emitter::own_place(const Expr* lvalue) {
+    if (const std::string near = near_place(lvalue); !near.empty()) return near;
     if (!own_loop_ || is_strict(lvalue)) return {};
     lvalue = lvalue->IgnoreParens();
     if (const auto* const subscript = dyn_cast<ArraySubscriptExpr>(lvalue)) {
@@ -18,6 +31,7 @@ std::string Emitter::own_place(const Expr* lvalue) {
                 own_arrays_.push_back(array);
             return "lapwing_own_" + array->getName().str() + "[lapwing_k]";
         }
+        if (const std::string column = own_column(subscript); !column.empty()) return column;
         const auto* const decay = dyn_cast<ImplicitCastExpr>(subscript->getBase()->IgnoreParens());
         if (decay == nullptr || decay->getCastKind() != CK_ArrayToPointerDecay) return {};
         const std::string base = own_place(decay->getSubExpr());
@@ -40,6 +54,12 @@ std::string Emitter::own_pointers() {
             type->isPointerType() ? Types::pointee(type) : context_.getAsArrayType(type)->getElementType());
         const std::string name = "*const lapwing_own_" + array->getName().str();
         out += declare(row, row->isArrayType() ? "(" + name + ")" : name) + " = lapwing_upcc_own_part(" +
+               name_of(array) + "); ";
+    }
+    for (const VarDecl* const array : own_columns_) {
+        const QualType type = array->getType();
+        const QualType element = types_.element(type->isPointerType() ? Types::pointee(type) : type);
+        out += value_type(element) + " *const lapwing_column_" + array->getName().str() + " = lapwing_upcc_own_part(" +
                name_of(array) + "); ";
     }
     return out;
@@ -79,11 +99,14 @@ std::string Emitter::own_loop(const ForStmt* loop, const std::string& nested, co
     }
     own_loop_ = found;
     own_arrays_.clear();
+    own_columns_.clear();
     ++foralls_;
     std::string body = statement(loop->getBody());
     --foralls_;
     own_loop_.reset();
     const std::string pointers = own_pointers();
+    for (const VarDecl* const array : own_columns_)
+        if (std::find(own_arrays_.begin(), own_arrays_.end(), array) == own_arrays_.end()) own_arrays_.push_back(array);
     std::string arrays;
     for (const VarDecl* const array : own_arrays_) arrays += (arrays.empty() ? "" : ", ") + array->getName().str();
     explain(loop, "upc_forall goes through its own iterations alone" +

@@ -111,6 +111,20 @@ std::string Emitter::member_place(const MemberExpr* member) {
            field->getName().str() + "))";
 }
 
+/// Of an element in blocks of one: `base[round * THREADS + thread]`, and `base[round][thread]` where rows have THREADS
+/// elements.
+std::optional<Emitter::InRounds> Emitter::rounds_of(const ArraySubscriptExpr* subscript) const {
+    if (const auto rounds = block_reads_.rounds_of(subscript))
+        return InRounds{subscript->getBase(), rounds->round, rounds->thread};
+    const auto* const row = dyn_cast<ArraySubscriptExpr>(subscript->getBase()->IgnoreParenImpCasts());
+    const ConstantArrayType* const columns = row == nullptr ? nullptr : context_.getAsConstantArrayType(row->getType());
+    if (columns == nullptr || subscript->getType()->isArrayType()) return std::nullopt;
+    const Layout layout = types_.layout(row->getType());
+    if (layout.kind != Layout::Kind::blocks || layout.block != 1 || columns->getSize() != prepared_.threads_of_parse())
+        return std::nullopt;
+    return InRounds{row->getBase(), row->getIdx(), subscript->getIdx()};
+}
+
 std::string Emitter::place(const Expr* lvalue) {
     lvalue = lvalue->IgnoreParens();
     if (const auto* const reference = dyn_cast<DeclRefExpr>(lvalue)) {
@@ -121,6 +135,10 @@ std::string Emitter::place(const Expr* lvalue) {
         if (subscript->getBase()->getType()->isVectorType())
             return "lapwing_upc_inside(" + place(subscript->getBase()) + ", (" + expression(subscript->getIdx()) +
                    ") * sizeof(" + value_type(lvalue->getType()) + "))";
+        if (const auto found = rounds_of(subscript)) // without a division
+            return "lapwing_upcc_in_round(" + expression(found->base) + ", " + element_bytes(subscript->getType()) +
+                   ", " + expression(found->round) + ", " +
+                   (found->thread == nullptr ? "0" : expression(found->thread)) + ")";
         return plus(expression(subscript->getBase()), subscript->getBase(), expression(subscript->getIdx()));
     }
     if (const auto* const member = dyn_cast<MemberExpr>(lvalue)) return member_place(member);

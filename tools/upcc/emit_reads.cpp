@@ -30,7 +30,11 @@ std::string Emitter::written_place(const Expr* lvalue) {
 struct Emitter::BlockLoop {
     std::string before, places, runs, fetches, each, after;
     std::map<std::string, std::string> reads, writes;
-    int in_blocks = 0, once = 0;
+    int in_blocks = 0, in_lists = 0, once = 0;
+    // Lists: how many elements at a time, what reads them, whether all that they would read has been copied, and the
+    // reads of the copies.
+    std::string list_lengths, lists, all_copied;
+    std::map<std::string, std::string> copied;
 };
 
 /// A run of elements that is read, or written, in one piece.
@@ -43,8 +47,11 @@ void Emitter::add_run(const ArraySubscriptExpr* element, bool writes, const std:
     const std::string bytes = element_bytes(element->getType());
     const std::string type = value_type(element->getType());
     out.places += "const lapwing_upc_pointer lapwing_p_" + k + " = " + place(element) + "; ";
-    out.runs += "lapwing_n = lapwing_upcc_run(lapwing_p_" + k + ", " + bytes + ", " +
-                block(Types::pointee(element->getBase()->getType()), element->getBase()) + ", lapwing_n); ";
+    // In rounds, a thread's elements are one after another.
+    const std::string in_block = block_reads_.rounds_of(element)
+                                     ? "0"
+                                     : block(Types::pointee(element->getBase()->getType()), element->getBase());
+    out.runs += "lapwing_n = lapwing_upcc_run(lapwing_p_" + k + ", " + bytes + ", " + in_block + ", lapwing_n); ";
     out.fetches += (writes ? "" : "const ") + type + "* const lapwing_r_" + k + " = " +
                    (writes ? "lapwing_upcc_gather" : "lapwing_upcc_fetch") + "(lapwing_p_" + k +
                    (writes ? "" : ", lapwing_n * " + bytes) + ", " + buffer + "); ";
@@ -53,6 +60,37 @@ void Emitter::add_run(const ArraySubscriptExpr* element, bool writes, const std:
                      bytes + "); ";
     known.emplace(key, "lapwing_r_" + k + "[lapwing_j_" + number + "]");
     if (!writes) ++out.in_blocks;
+}
+
+/// Elements that are read as a list. The loop that finds their indices has an index of the same name.
+void Emitter::add_list(const ArraySubscriptExpr* element, const ReadLoop& loop, const std::string& number,
+                       BlockLoop& out) {
+    const std::string key = source(element->getSourceRange());
+    if (!own_place(element).empty() || out.reads.count(key) != 0) return;
+    const std::string k = number + "_l" + std::to_string(out.in_lists);
+    const std::string bytes = element_bytes(element->getType());
+    const std::string type = value_type(element->getType());
+    const Expr* const base = element->getBase();
+    const QualType to = Types::pointee(base->getType());
+    const std::string index = loop.index->getName().str(), index_type = value_type(loop.index->getType());
+    const std::string m = "lapwing_m_" + number, x = "lapwing_x_" + k, of = "lapwing_b_" + k, d = "lapwing_d_" + k;
+    const std::string in_block = block(to, base), at = expression(element->getIdx());
+    const auto buffer = [](std::size_t which) { return "lapwing_upcc_buffer(" + std::to_string(which) + ")"; };
+    out.before += "const lapwing_upc_pointer " + of + " = " + expression(base) + "; lapwing_upc_copies " + d + "; ";
+    out.all_copied += (out.all_copied.empty() ? "" : " && ") + ("lapwing_upc_find_copies(&" + d) + ", " + of + ", " +
+                      bytes + ", " + in_block + ", lapwing_a_" + number + ")";
+    out.list_lengths += "lapwing_n = lapwing_upcc_listed(" + bytes + ", lapwing_n); ";
+    out.lists += "ptrdiff_t* const " + x + " = " + buffer(2 * most_runs + most_lists) + "; { const " + index_type +
+                 " lapwing_i = " + index + "; for (size_t lapwing_j = 0; lapwing_j < " + m + "; ++lapwing_j) { const " +
+                 index_type + " " + index + " = lapwing_i + lapwing_j; " + x + "[lapwing_j] = (ptrdiff_t)(" + at + ")" +
+                 step(to) + "; } } const " + type + "* const lapwing_r_" + k + " = " +
+                 buffer(2 * most_runs + static_cast<std::size_t>(out.in_lists)) +
+                 "; lapwing_upc_get_elements((void*)lapwing_r_" + k + ", " + of + ", " + bytes + ", " + in_block +
+                 ", " + x + ", " + m + "); ";
+    out.reads.emplace(key, "lapwing_r_" + k + "[lapwing_j_" + number + "]");
+    out.copied.emplace(key, "({ " + type + " lapwing_v; lapwing_upc_read_copies(&lapwing_v, &" + d + ", (ptrdiff_t)(" +
+                                at + ")" + step(to) + ", sizeof lapwing_v); lapwing_v; })");
+    ++out.in_lists;
 }
 
 /// What is read once: before all iterations, or in each.
@@ -81,7 +119,8 @@ void Emitter::explain_plain(const ForStmt* loop) {
     std::string reason;
     const ReadLoop found =
         block_reads_.find(loop, function_, [&](const Expr* lvalue) { return is_strict(lvalue); }, reason);
-    if (!reason.empty() || !found.reads.empty() || !found.writes.empty() || !found.steady.empty())
+    if (!reason.empty() || !found.reads.empty() || !found.writes.empty() || !found.lists.empty() ||
+        !found.steady.empty())
         explain(loop, "loop accesses element by element" + why);
 }
 
@@ -89,7 +128,7 @@ void Emitter::explain_plain(const ForStmt* loop) {
 /// loop's start. Empty where it must stay as it is.
 std::string Emitter::block_read_loop(const ForStmt* loop, const std::string& hint, const std::string& otherwise) {
     const Optimisations& o = optimisations_;
-    if (!(o.block_reads || o.block_writes || o.merged_reads) || function_ == nullptr) return {};
+    if (!(o.block_reads || o.block_writes || o.list_reads || o.merged_reads) || function_ == nullptr) return {};
     if (!reads_.empty() || !writes_.empty()) return {};
     std::string reason;
     const ReadLoop found =
@@ -98,6 +137,7 @@ std::string Emitter::block_read_loop(const ForStmt* loop, const std::string& hin
     BlockLoop parts;
     for (const ArraySubscriptExpr* const read : found.reads) add_run(read, false, number, parts);
     for (const ArraySubscriptExpr* const write : found.writes) add_run(write, true, number, parts);
+    for (const ArraySubscriptExpr* const read : found.lists) add_list(read, found, number, parts);
     add_copies(found, number, parts);
     if (parts.reads.empty() && parts.writes.empty()) {
         if (!reason.empty()) explain(loop, "loop accesses element by element: " + reason);
@@ -110,18 +150,26 @@ std::string Emitter::block_read_loop(const ForStmt* loop, const std::string& hin
     };
     add(static_cast<std::size_t>(parts.in_blocks), "reads in blocks");
     add(parts.writes.size(), "writes in blocks");
+    add(static_cast<std::size_t>(parts.in_lists), "reads lists");
     add(static_cast<std::size_t>(parts.once), "reads once");
     explain(loop, what);
-    reads_ = parts.reads;
-    writes_ = parts.writes;
-    const std::string body = statement(loop->getBody());
-    reads_.clear();
-    writes_.clear();
-    return block_loop_text(loop, found, parts, hint, body) + line_marker(offset(loop->getBeginLoc())) + otherwise;
+    const auto body = [&](const std::map<std::string, std::string>& reads) {
+        reads_ = reads;
+        writes_ = parts.writes;
+        std::string text = statement(loop->getBody());
+        reads_.clear();
+        writes_.clear();
+        return text;
+    };
+    std::map<std::string, std::string> copied = parts.copied;
+    copied.insert(parts.reads.begin(), parts.reads.end());
+    const std::string of_copies = parts.in_lists > 0 ? body(copied) : std::string{};
+    return block_loop_text(loop, found, parts, hint, body(parts.reads), of_copies) +
+           line_marker(offset(loop->getBeginLoc())) + otherwise;
 }
 
 std::string Emitter::block_loop_text(const ForStmt* loop, const ReadLoop& found, const BlockLoop& parts,
-                                     const std::string& hint, const std::string& body) {
+                                     const std::string& hint, const std::string& body, const std::string& of_copies) {
     const std::string number = std::to_string(offset(loop->getBeginLoc()));
     const std::string index = found.index->getName().str();
     const std::string j = "lapwing_j_" + number, m = "lapwing_m_" + number;
@@ -131,11 +179,27 @@ std::string Emitter::block_loop_text(const ForStmt* loop, const ReadLoop& found,
     if (!parts.reads.empty())
         for (const VarDecl* const pointer : found.targets)
             guard += " && !lapwing_upcc_in_heap(" + pointer->getName().str() + ")";
-    return "if ((" + condition(loop->getCond()) + ") && " + index + " >= 0" + guard + ") { " + parts.before +
-           "do { size_t lapwing_n = (size_t)(" + left + "); " + parts.places + parts.runs + "const size_t " + m +
-           " = lapwing_n; " + parts.fetches + hint + "for (size_t " + j + " = 0; " + j + " < " + m + "; ++" + j +
-           ", ++" + index + ") { " + parts.each + line_marker(offset(loop->getBody()->getBeginLoc())) + body + " } " +
-           parts.after + "} while (" + left + " > 0); } else ";
+    std::set<std::string> apart;
+    for (const auto& [one, other] : found.apart)
+        apart.insert(" && lapwing_upcc_apart(" + expression(one) + ", " + expression(other) + ")");
+    for (const std::string& condition : apart) guard += condition;
+    const auto iterations = [&](const std::string& text) {
+        return hint + "for (size_t " + j + " = 0; " + j + " < " + m + "; ++" + j + ", ++" + index + ") { " +
+               parts.each + line_marker(offset(loop->getBody()->getBeginLoc())) + text + " } ";
+    };
+    std::string all = iterations(body), lengths, copies;
+    if (parts.in_lists > 0) {
+        // For a few elements a list costs more than it spares.
+        guard += " && " + left + " >= lapwing_upcc_shortest_list";
+        const std::string copied = "lapwing_c_" + number;
+        copies = "const size_t lapwing_a_" + number + " = (size_t)(" + left + "); const int " + copied + " = " +
+                 parts.all_copied + "; ";
+        lengths = "if (!" + copied + ") { " + parts.list_lengths + "} ";
+        all = "if (" + copied + ") { " + iterations(of_copies) + "} else { " + parts.lists + all + "} ";
+    }
+    return "if ((" + condition(loop->getCond()) + ") && " + index + " >= 0" + guard + ") { " + parts.before + copies +
+           "do { size_t lapwing_n = (size_t)(" + left + "); " + parts.places + parts.runs + lengths + "const size_t " +
+           m + " = lapwing_n; " + parts.fetches + all + parts.after + "} while (" + left + " > 0); } else ";
 }
 
 } // namespace upcc

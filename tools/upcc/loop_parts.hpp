@@ -2,7 +2,9 @@
 
 #include "clang.hpp"
 
+#include <optional>
 #include <set>
+#include <vector>
 
 /// What the optimisations of loops ask of them.
 namespace upcc {
@@ -20,29 +22,34 @@ namespace upcc {
     return llvm::isa<clang::TagDecl>(declaration) && !ours;
 }
 
+/// A call to a function of numbers alone.
+[[nodiscard]] bool is_arithmetic(const clang::CallExpr* call);
+
 /// The variables that a statement may change, or whose address it takes.
 class Changes : public clang::RecursiveASTVisitor<Changes> {
 public:
     std::set<const clang::VarDecl*> changed;
     std::set<const clang::VarDecl*> addressed;
     std::set<const clang::VarDecl*> declared;
-    bool calls = false;           ///< something that may change variables of the program
-    bool stores_pointers = false; ///< somewhere, pointers-to-shared or whole structures
+    std::vector<const clang::Expr*> stores; ///< the lvalues, private and shared
+    bool calls = false;                     ///< something that may change variables of the program
+    bool stores_pointers = false;           ///< somewhere, pointers-to-shared or structures with pointers
 
     bool VisitVarDecl(clang::VarDecl* one) {
         declared.insert(one);
         return true;
     }
-    bool VisitCallExpr(clang::CallExpr*) { return calls = true; }
+    bool VisitCallExpr(clang::CallExpr* call) {
+        calls = calls || !is_arithmetic(call);
+        return true;
+    }
+    bool VisitAsmStmt(clang::AsmStmt*) { return calls = true; }
     bool VisitBinaryOperator(clang::BinaryOperator* operation) {
-        const clang::QualType type = operation->getLHS()->getType();
-        if (operation->isAssignmentOp()) add(operation->getLHS(), changed);
-        stores_pointers =
-            stores_pointers || (operation->isAssignmentOp() && (type->isPointerType() || type->isRecordType()));
+        if (operation->isAssignmentOp()) add_store(operation->getLHS());
         return true;
     }
     bool VisitUnaryOperator(clang::UnaryOperator* operation) {
-        if (operation->isIncrementDecrementOp()) add(operation->getSubExpr(), changed);
+        if (operation->isIncrementDecrementOp()) add_store(operation->getSubExpr());
         if (operation->getOpcode() == clang::UO_AddrOf) add(operation->getSubExpr(), addressed);
         return true;
     }
@@ -51,62 +58,77 @@ private:
     static void add(const clang::Expr* expression, std::set<const clang::VarDecl*>& to) {
         if (const clang::VarDecl* const one = variable(expression)) to.insert(one);
     }
+    void add_store(const clang::Expr* place);
 };
 
-/// Integers of constants and of local variables that do not change.
-class Bound {
+/// What every pass through a statement evaluates.
+class Always : public clang::RecursiveASTVisitor<Always> {
 public:
-    Bound(const Changes& in_loop, const Changes& in_function) : in_loop_{in_loop}, in_function_{in_function} {}
-    [[nodiscard]] bool stays(const clang::Expr* expression) const {
-        expression = expression->IgnoreParenImpCasts();
-        if (!expression->getType()->isIntegerType()) return false;
-        if (llvm::isa<clang::IntegerLiteral, clang::CharacterLiteral>(expression)) return true;
-        if (const auto* const name = llvm::dyn_cast<clang::DeclRefExpr>(expression)) {
-            if (llvm::isa<clang::EnumConstantDecl>(name->getDecl()) || name->getDecl()->getName() == "MYTHREAD")
-                return true;
-            const auto* const one = llvm::dyn_cast<clang::VarDecl>(name->getDecl());
-            return one != nullptr && one->hasLocalStorage() && !one->getType().isVolatileQualified() &&
-                   in_loop_.changed.count(one) == 0 && in_function_.addressed.count(one) == 0;
-        }
-        if (const auto* const operation = llvm::dyn_cast<clang::BinaryOperator>(expression))
-            return (operation->isAdditiveOp() || operation->isMultiplicativeOp() || operation->isShiftOp()) &&
-                   stays(operation->getLHS()) && stays(operation->getRHS());
-        if (const auto* const cast = llvm::dyn_cast<clang::CStyleCastExpr>(expression))
-            return stays(cast->getSubExpr());
-        return false;
+    std::set<const clang::Expr*> expressions;
+    std::vector<const clang::Expr*> reads; ///< of shared memory; of members, the structure
+    std::vector<const clang::ArraySubscriptExpr*> writes;
+
+    bool TraverseIfStmt(clang::IfStmt* choice) { return TraverseStmt(choice->getCond()); }
+    bool TraverseSwitchStmt(clang::SwitchStmt* choice) { return TraverseStmt(choice->getCond()); }
+    bool TraverseConditionalOperator(clang::ConditionalOperator* choice) { return TraverseStmt(choice->getCond()); }
+    bool TraverseBinaryConditionalOperator(clang::BinaryConditionalOperator*) { return true; }
+    bool TraverseUnaryExprOrTypeTraitExpr(clang::UnaryExprOrTypeTraitExpr*) { return true; }
+    bool TraverseGenericSelectionExpr(clang::GenericSelectionExpr*) { return true; }
+    bool TraverseBinaryOperator(clang::BinaryOperator* operation) {
+        if (operation->isLogicalOp()) return TraverseStmt(operation->getLHS());
+        return RecursiveASTVisitor::TraverseBinaryOperator(operation);
     }
+    bool VisitExpr(clang::Expr* expression) {
+        expressions.insert(expression);
+        return true;
+    }
+    bool VisitBinaryOperator(clang::BinaryOperator* operation);
+    bool VisitImplicitCastExpr(clang::ImplicitCastExpr* cast);
+};
+
+/// What keeps its value while a loop runs.
+class Steady {
+public:
+    Steady(const Changes& in_loop, const Changes& in_function) : in_loop_{in_loop}, in_function_{in_function} {}
+
+    /// An integer of constants, of local variables that do not change, and of memory that the loop does not store to.
+    [[nodiscard]] bool number(const clang::Expr* expression) const { return is_known(expression, nullptr); }
+    /// The same, of the loop's index too: it can be found before the iteration begins.
+    [[nodiscard]] bool number_of(const clang::Expr* expression, const clang::VarDecl* index) const {
+        return is_known(expression, index);
+    }
+    /// The index, and something added to it that stays.
+    [[nodiscard]] bool follows(const clang::Expr* expression, const clang::VarDecl* index) const;
+    /// A shared object that is the same one in all iterations.
+    [[nodiscard]] bool place(const clang::Expr* expression) const;
+    /// A pointer, or an array.
+    [[nodiscard]] bool base(const clang::Expr* expression) const;
 
 private:
+    [[nodiscard]] bool is_known(const clang::Expr* expression, const clang::VarDecl* index) const;
+    [[nodiscard]] bool is_known_variable(const clang::VarDecl* one) const;
+    [[nodiscard]] bool is_known_memory(const clang::Expr* place, const clang::VarDecl* index) const;
+    [[nodiscard]] bool may_be_stored_to(clang::QualType type) const;
+
     const Changes& in_loop_;
     const Changes& in_function_;
 };
 
-/// i of `i++`, `++i` and `i += 1`.
-[[nodiscard]] inline const clang::VarDecl* counted_up(const clang::Expr* step) {
-    if (step == nullptr) return nullptr;
-    step = step->IgnoreParens();
-    if (const auto* const one = llvm::dyn_cast<clang::UnaryOperator>(step))
-        return one->isIncrementOp() ? variable(one->getSubExpr()) : nullptr;
-    const auto* const add = llvm::dyn_cast<clang::BinaryOperator>(step);
-    if (add == nullptr || add->getOpcode() != clang::BO_AddAssign) return nullptr;
-    const auto* const by = llvm::dyn_cast<clang::IntegerLiteral>(add->getRHS()->IgnoreParenImpCasts());
-    return by != nullptr && by->getValue() == 1 ? variable(add->getLHS()) : nullptr;
-}
+/// The parts of an index.
+struct Rounds {
+    const clang::Expr* round;
+    const clang::Expr* thread; ///< null: 0
+};
+/// Of `round * THREADS + thread`, with the factors and the terms in either order.
+[[nodiscard]] std::optional<Rounds> rounds_of(const clang::Expr* index);
 
-[[nodiscard]] inline bool is_index(const clang::VarDecl* index, const Changes& in_body, const Changes& in_function) {
-    if (index == nullptr || !index->hasLocalStorage() || index->getType().isVolatileQualified()) return false;
-    const auto* const type = index->getType()->getAs<clang::BuiltinType>();
-    if (type == nullptr) return false;
-    switch (type->getKind()) {
-    case clang::BuiltinType::Int:
-    case clang::BuiltinType::UInt:
-    case clang::BuiltinType::Long:
-    case clang::BuiltinType::ULong:
-    case clang::BuiltinType::LongLong:
-    case clang::BuiltinType::ULongLong: break;
-    default: return false;
-    }
-    return in_body.changed.count(index) == 0 && in_function.addressed.count(index) == 0;
-}
+/// Whether it names a variable of the body, or one that has the name of such a variable.
+[[nodiscard]] bool names_own(const clang::Expr* expression, const Changes& in_body);
+
+/// i of `i++`, `++i` and `i += 1`.
+[[nodiscard]] const clang::VarDecl* counted_up(const clang::Expr* step);
+
+/// Whether it is a local integer of at least the size of an int that the body leaves alone.
+[[nodiscard]] bool is_index(const clang::VarDecl* index, const Changes& in_body, const Changes& in_function);
 
 } // namespace upcc

@@ -28,6 +28,10 @@ UPC), .cc and the like, .s, .o, .a, .so.
   -fno-upc-block-reads   at -O1 and above: leaves loops as they are; else those that read consecutive elements of
                          blocks, and wait for nothing, read them in blocks
   -fno-upc-block-writes  the same of loops that write consecutive elements of blocks, after the iterations
+  -fno-upc-list-reads    the same of what such a loop finds by an index that is known before, or in blocks of one: it
+                         is read as lists, or copied as a whole if it is read often
+  -fno-upc-near-loops    the same of innermost loops that leave the pointers alone by which they access shared memory:
+                         where what these point to can be loaded, they are loops of loads and stores
   -fno-upc-merged-reads  the same of what such a loop reads again and again without writing it: it is read once
   -explain               tells what was done with each upc_forall and each loop that reads shared elements, or why not
   -W… -w                 warnings, of the UPC source
@@ -102,6 +106,8 @@ public:
         options_.optimisations.own_loops = optimises_ && !no_own_loops_;
         options_.optimisations.block_reads = optimises_ && !no_block_reads_;
         options_.optimisations.block_writes = optimises_ && !no_block_writes_;
+        options_.optimisations.list_reads = optimises_ && !no_list_reads_;
+        options_.optimisations.near_loops = optimises_ && !no_near_loops_;
         options_.optimisations.merged_reads = optimises_ && !no_merged_reads_;
         if (options_.assembly && options_.until == Options::Until::link) options_.until = Options::Until::compile;
         if (options_.inputs.empty() && options_.verbose) options_.version = true;
@@ -198,6 +204,7 @@ private:
             return true;
         };
         return is_of("block-reads", no_block_reads_) || is_of("block-writes", no_block_writes_) ||
+               is_of("list-reads", no_list_reads_) || is_of("near-loops", no_near_loops_) ||
                is_of("merged-reads", no_merged_reads_) || is_of("own-loops", no_own_loops_);
     }
 
@@ -403,6 +410,8 @@ private:
     bool no_own_loops_ = false;
     bool no_block_reads_ = false;
     bool no_block_writes_ = false;
+    bool no_list_reads_ = false;
+    bool no_near_loops_ = false;
     bool no_merged_reads_ = false;
     Options options_;
 };

@@ -137,7 +137,7 @@ std::optional<std::uint64_t> OwnLoops::block_of_rows(const VarDecl* array) const
     return block / *row;
 }
 
-const VarDecl* OwnLoops::rows(const Expr* base, const OwnLoop& loop) const {
+const VarDecl* OwnLoops::steady_rows(const Expr* base, const OwnLoop& loop) const {
     const auto* const cast = dyn_cast<ImplicitCastExpr>(base->IgnoreParens());
     const auto* const name = cast == nullptr ? nullptr : dyn_cast<DeclRefExpr>(cast->getSubExpr()->IgnoreParens());
     const auto* const one = name == nullptr ? nullptr : dyn_cast<VarDecl>(name->getDecl());
@@ -152,7 +152,7 @@ const VarDecl* OwnLoops::rows(const Expr* base, const OwnLoop& loop) const {
 }
 
 const VarDecl* OwnLoops::own_row(const ArraySubscriptExpr* subscript, const OwnLoop& loop) const {
-    const VarDecl* const array = rows(subscript->getBase(), loop);
+    const VarDecl* const array = steady_rows(subscript->getBase(), loop);
     if (array == nullptr) return nullptr;
     const auto block = block_of_rows(array);
     return block == loop.block && shift(subscript->getIdx(), loop.index) == loop.shift ? array : nullptr;
@@ -168,7 +168,7 @@ bool OwnLoops::find_affinity(const Expr* affinity, OwnLoop& loop) const {
         return by.has_value();
     }
     const auto take = [&](const Expr* base, const Expr* index) {
-        const VarDecl* const array = rows(base, loop);
+        const VarDecl* const array = steady_rows(base, loop);
         const auto block = array == nullptr ? std::nullopt : block_of_rows(array);
         const auto by = shift(index, loop.index);
         if (!block || !by) return false;
@@ -219,8 +219,8 @@ std::optional<OwnLoop> OwnLoops::find(const ForStmt* loop, const FunctionDecl* f
         return no("its condition is not one of i < n and i <= n");
     found.end = test->getRHS();
     found.inclusive = test->getOpcode() == BO_LE;
-    if (!Bound{in_body, in_function}.stays(found.end))
-        return no("its bound is not made of constants and of local variables that the body leaves alone");
+    if (!Steady{in_body, in_function}.number(found.end))
+        return no("its bound is not made of constants and of variables that the body leaves alone");
     found.unsteady = in_body.changed;
     found.unsteady.insert(in_body.declared.begin(), in_body.declared.end());
     found.unsteady.insert(in_function.addressed.begin(), in_function.addressed.end());

@@ -35,12 +35,13 @@ public:
     /// The array of which the subscript is a local row, or the pointer to the first row of one; or null.
     [[nodiscard]] const clang::VarDecl* own_row(const clang::ArraySubscriptExpr* subscript, const OwnLoop& loop) const;
 
+    /// The array, or a pointer that does not change in the loop, that an expression is; or null.
+    [[nodiscard]] const clang::VarDecl* steady_rows(const clang::Expr* base, const OwnLoop& loop) const;
+
 private:
     /// The number of consecutive rows of an array, by its first dimension, that belong to one thread; or of what a
     /// pointer steps over.
     [[nodiscard]] std::optional<std::uint64_t> block_of_rows(const clang::VarDecl* array) const;
-    /// The array, or a pointer that does not change in the loop, or null.
-    [[nodiscard]] const clang::VarDecl* rows(const clang::Expr* base, const OwnLoop& loop) const;
     /// The number added to the index.
     [[nodiscard]] std::optional<std::int64_t> shift(const clang::Expr* expression, const clang::VarDecl* index) const;
     [[nodiscard]] std::optional<std::int64_t> constant(const clang::Expr* expression) const;

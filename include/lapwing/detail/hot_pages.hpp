@@ -126,6 +126,24 @@ public:
         return reinterpret_cast<const T*>(entry.data + within);
     }
 
+    /// Where find() would find a value; `here` is false where it would not, and `value` is then any address. Without a
+    /// branch, for lists of elements whose places the processor cannot predict. They are counted by note_hits().
+    struct Looked {
+        const std::byte* value;
+        bool here;
+    };
+    template <class T>
+        requires serves<T>
+    [[nodiscard, gnu::always_inline]] Looked look(int rank, std::uint64_t offset) const noexcept {
+        const std::uint64_t page = page_of(rank, offset);
+        const ReadEntry& entry = reads_[slot(page, read_mask_)];
+        const std::uint64_t within = offset & (page_bytes_ - 1);
+        const std::uint64_t differs = (entry.page ^ page) | (entry.epoch ^ epoch_->load(std::memory_order_relaxed)) |
+                                      (~entry.valid >> (within >> granule_shift_) & 1U);
+        return {entry.data + within, differs == 0};
+    }
+    void note_hits(std::uint64_t reads) noexcept { hits_ += reads; }
+
     /// Writes a value into a page that has room for dirty bytes; false if it is not here.
     template <class T>
         requires serves<T>

@@ -131,6 +131,33 @@ LAPWING_UPC_INLINE lapwing_upc_pointer lapwing_upc_phase_zero(lapwing_upc_pointe
     return p;
 }
 
+/* Where elements of an object are that are read by their indices so often that lapwing_upc_get_elements() has copied
+ * the range of these: those that can be loaded, and copies of the others. Good until the next call that is no read. */
+typedef struct lapwing_upc_copies {
+    const char* const* places; /* by thread */
+    ptrdiff_t begin;           /* the first index of the range */
+    size_t size;               /* of the range */
+    ptrdiff_t first_thread;
+    ptrdiff_t last_thread; /* THREADS - 1, which is a power of two less one; 0: all elements are with one thread */
+    unsigned shift;        /* the logarithm of THREADS */
+    lapwing_upc_pointer base;
+    size_t block_size;
+} lapwing_upc_copies;
+/* Whether there are copies for `reads` reads of base[i], in blocks of one element or an indefinite one, by an index
+ * that a loop works out: `copies` then says where. Else the loop reads lists, from which is learned what to copy. */
+int lapwing_upc_find_copies(lapwing_upc_copies* copies, lapwing_upc_pointer base, size_t element_bytes,
+                            size_t block_size, size_t reads);
+LAPWING_UPC_INLINE void lapwing_upc_read_copies(void* destination, const lapwing_upc_copies* copies, ptrdiff_t index,
+                                                size_t bytes) {
+    if (__builtin_expect((size_t)(index - copies->begin) < copies->size, 1)) {
+        const ptrdiff_t at = copies->first_thread + index;
+        const char* const part = copies->places[at & copies->last_thread];
+        __builtin_memcpy(destination, part + (at >> copies->shift) * (ptrdiff_t)bytes, bytes);
+    } else {
+        lapwing_upc_get(destination, lapwing_upc_plus(copies->base, bytes, copies->block_size, index), bytes);
+    }
+}
+
 #ifdef __cplusplus
 }
 #endif

@@ -54,6 +54,18 @@ LAPWING_UPC_INLINE int lapwing_upcc_owns_place(lapwing_upc_pointer p) {
     return (int)p.thread == lapwing_upc_own_thread;
 }
 
+/* p + round * THREADS + thread, in blocks of one element. */
+LAPWING_UPC_INLINE lapwing_upc_pointer lapwing_upcc_in_round(lapwing_upc_pointer p, size_t element_bytes,
+                                                             ptrdiff_t round, ptrdiff_t thread) {
+    const ptrdiff_t at = (ptrdiff_t)p.thread + thread;
+    if ((size_t)at >= (size_t)lapwing_upc_thread_count)
+        return lapwing_upc_plus(p, element_bytes, 1, round * lapwing_upc_thread_count + thread);
+    p.address += (uint64_t)round * element_bytes;
+    p.thread = (uint32_t)at;
+    p.phase = 0;
+    return p;
+}
+
 /* Whether it points to the first element of thread 0, as upc_all_alloc gives it. */
 LAPWING_UPC_INLINE int lapwing_upcc_at_start(lapwing_upc_pointer p) {
     return p.thread == 0 && p.phase == 0 && p.address != 0;
@@ -76,13 +88,15 @@ LAPWING_UPC_INLINE size_t lapwing_upcc_run(lapwing_upc_pointer p, size_t element
 /* The buffers of the calling thread, each of lapwing_upcc_run_bytes: one for each run of a loop. Loops that use them
  * are not nested. On the stack they would soon fill that of a recursive function. */
 void* lapwing_upcc_buffer(int number);
+/* A get, which also asks for the runs that will probably be read next, if they are cached. */
+void lapwing_upcc_get_run(void* copy, lapwing_upc_pointer p, size_t bytes);
 /* Where they are, or a copy. */
 LAPWING_UPC_INLINE const void* lapwing_upcc_fetch(lapwing_upc_pointer p, size_t bytes, int buffer) {
     const char* const place = lapwing_upc_near_place(p, 1);
     void* copy;
     if (__builtin_expect(place != (char*)0, 1)) return place;
     copy = lapwing_upcc_buffer(buffer);
-    lapwing_upc_get(copy, p, bytes);
+    lapwing_upcc_get_run(copy, p, bytes);
     return copy;
 }
 /* Where they are written, and then put from, where that is a buffer. */
@@ -93,6 +107,16 @@ LAPWING_UPC_INLINE void* lapwing_upcc_gather(lapwing_upc_pointer p, int buffer) 
 LAPWING_UPC_INLINE void lapwing_upcc_scatter(lapwing_upc_pointer p, const void* from, size_t bytes) {
     if (__builtin_expect(lapwing_upc_near_place(p, 1) == (char*)0, 0)) lapwing_upc_put(p, from, bytes);
 }
+/* Elements that are read as a list: how many of those wanted the buffers have room for. */
+enum { lapwing_upcc_list_length = 2048, lapwing_upcc_shortest_list = 8 };
+LAPWING_UPC_INLINE size_t lapwing_upcc_listed(size_t element_bytes, size_t wanted) {
+    const size_t room = lapwing_upcc_run_bytes / element_bytes;
+    if (wanted > room) wanted = room;
+    if (wanted > lapwing_upcc_list_length) wanted = lapwing_upcc_list_length;
+    return wanted;
+}
+/* Whether two pointers to what one thread has each are to different threads. */
+LAPWING_UPC_INLINE int lapwing_upcc_apart(lapwing_upc_pointer a, lapwing_upc_pointer b) { return a.thread != b.thread; }
 /* Whether a pointer-to-private may point to shared memory. */
 LAPWING_UPC_INLINE int lapwing_upcc_in_heap(const void* p) {
     uint32_t k;

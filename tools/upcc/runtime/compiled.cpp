@@ -280,7 +280,8 @@ void* lapwing_upcc_private(lapwing_upc_pointer p) {
 }
 
 void* lapwing_upcc_buffer(int number) {
-    constexpr std::size_t count = 8; // of most_runs of block_reads.hpp that are read, and as many that are written
+    // most_runs of block_reads.hpp that are read, as many that are written, most_lists, and a list of indices.
+    constexpr std::size_t count = 13;
     struct alignas(line) Buffer {
         char bytes[lapwing_upcc_run_bytes];
     };

@@ -1,0 +1,75 @@
+// Loops over what a thread has, for where that can be loaded and stored.
+#include "emit.hpp"
+
+#include <map>
+
+using namespace clang;
+
+namespace upcc {
+
+/// The C lvalue of what is near in the loop that is being written; empty if it may not be.
+std::string Emitter::near_place(const Expr* lvalue) {
+    if (near_.empty() || is_strict(lvalue)) return {};
+    const auto pointer = [&](const Expr* to) -> std::string {
+        const Expr* base = to->IgnoreParens();
+        const auto* const decay = dyn_cast<ImplicitCastExpr>(base);
+        const bool is_array = decay != nullptr && decay->getCastKind() == CK_ArrayToPointerDecay;
+        if (is_array) base = decay->getSubExpr()->IgnoreParens();
+        const auto known = near_.find(source(base->getSourceRange()));
+        if (known != near_.end()) return known->second;
+        return is_array ? near_place(base) : std::string{};
+    };
+    lvalue = lvalue->IgnoreParens();
+    if (near_loops_.base_of(lvalue) == nullptr) return {};
+    if (const auto* const subscript = dyn_cast<ArraySubscriptExpr>(lvalue)) {
+        const std::string base = pointer(subscript->getBase());
+        return base.empty() ? base : base + "[" + expression(subscript->getIdx()) + "]";
+    }
+    if (const auto* const member = dyn_cast<MemberExpr>(lvalue)) {
+        const auto* const field = cast<FieldDecl>(member->getMemberDecl());
+        const std::string base = member->isArrow() ? pointer(member->getBase()) : near_place(member->getBase());
+        if (base.empty()) return base;
+        if (field->isAnonymousStructOrUnion()) return member->isArrow() ? "(*" + base + ")" : base;
+        return base + (member->isArrow() ? "->" : ".") + field->getName().str();
+    }
+    const auto* const content = dyn_cast<UnaryOperator>(lvalue);
+    const std::string base = content == nullptr ? std::string{} : pointer(content->getSubExpr());
+    return base.empty() ? base : "(*" + base + ")";
+}
+
+/// The loop with loads and stores, where all of its pointers point to what is near, and `otherwise`; both without the
+/// loop's start. Empty where it must stay as it is.
+std::string Emitter::near_loop(const ForStmt* loop, const std::string& hint, const std::string& otherwise) {
+    if (!optimisations_.near_loops || function_ == nullptr || !near_.empty()) return {};
+    const NearLoop found =
+        near_loops_.find(loop, function_, [&](const Expr* lvalue) { return is_strict(lvalue); });
+    if (found.bases.empty()) return {};
+    const std::string number = std::to_string(offset(loop->getBeginLoc()));
+    std::string pointers, all_near;
+    std::map<std::string, std::string> names;
+    const std::string test = condition(loop->getCond());
+    for (const Expr* const base : found.bases) {
+        const std::string name = "lapwing_q_" + number + "_" + std::to_string(names.size());
+        if (!names.emplace(source(base->getSourceRange()), name).second) continue;
+        const bool is_array = base->getType()->isArrayType();
+        const QualType to = is_array ? context_.getAsArrayType(base->getType())->getElementType()
+                                     : Types::pointee(base->getType());
+        const QualType row = types_.without_shared(to);
+        const std::string declarator = "*const " + name;
+        pointers += declare(row, row->isArrayType() ? "(" + declarator + ")" : declarator) + " = (" + test +
+                    ") ? (void*)lapwing_upc_near_place(" + (is_array ? place(base) : expression(base)) +
+                    ", 1) : (void*)0; ";
+        all_near += (all_near.empty() ? "" : " && ") + name + " != 0";
+    }
+    std::string what;
+    for (const auto& [base, name] : names) what += (what.empty() ? "" : ", ") + base;
+    explain(loop, "loop loads and stores what these point to, where it is near: " + what);
+    near_ = names;
+    const std::string body = statement(loop->getBody());
+    near_.clear();
+    return pointers + "if (" + all_near + ") " + hint + "for (; " + test + "; " + expression(loop->getInc()) + ") { " +
+           line_marker(offset(loop->getBody()->getBeginLoc())) + body + " } else " +
+           line_marker(offset(loop->getBeginLoc())) + otherwise;
+}
+
+} // namespace upcc

@@ -1,0 +1,335 @@
+#include "upc/element_lists.hpp"
+
+#include "upc/program.hpp"
+#include "window/remote_cache.hpp"
+#include "window/window_state.hpp"
+
+#include <lapwing/completion.hpp>
+#include <lapwing/detail/config.hpp>
+#include <lapwing/detail/direction.hpp>
+#include <lapwing/detail/hot_pages.hpp>
+#include <lapwing/detail/index_list.hpp>
+#include <lapwing/upc/program.hpp>
+#include <lapwing/upc/reference.hpp>
+#include <lapwing/window.hpp>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+#include <vector>
+
+namespace lapwing::upc {
+namespace {
+
+using lapwing::detail::arrays::ListedPlace;
+
+/// Elements at a time: what is noted of them stays in the processor's first-level cache.
+constexpr std::size_t piece = 512;
+
+/// The numbers, in a piece, of elements that are not here.
+class Missed {
+public:
+    [[nodiscard]] std::span<const std::uint16_t> numbers() const noexcept { return std::span{numbers_}.first(count_); }
+
+    /// Notes them one after the other, without a branch: a number is overwritten by the next one if its element is
+    /// here. A local object, so that the count is in a register.
+    class Notes {
+    public:
+        explicit Notes(Missed& missed) noexcept : missed_{missed}, at_{missed.numbers_.data()} {}
+        Notes(const Notes&) = delete;
+        Notes& operator=(const Notes&) = delete;
+        ~Notes() { missed_.count_ = static_cast<std::size_t>(at_ - missed_.numbers_.data()); }
+        void note(std::size_t k, bool here) noexcept {
+            *at_ = static_cast<std::uint16_t>(k);
+            at_ += here ? 0 : 1;
+        }
+
+    private:
+        Missed& missed_;
+        std::uint16_t* at_;
+    };
+
+private:
+    std::array<std::uint16_t, piece + 1> numbers_; // uninitialised: the used part is set
+    std::size_t count_ = 0;
+};
+
+/// Reads what can be loaded and what the table of hot pages has. Whose an element is cannot be predicted: there is no
+/// branch for it. Returns how many of them cannot be loaded.
+template <class Word, bool dealt_one_by_one>
+[[nodiscard]] std::size_t read_here(std::byte* destination, const ElementList& list, Missed& missed) {
+    // By value: stores to the destination change nothing of it.
+    const std::uint32_t near_first = detail::heap_access.near_first, near_count = detail::heap_access.near_count;
+    const std::uint64_t heap_begin = detail::heap_access.heap_begin;
+    const std::uint64_t last = detail::heap_access.heap_bytes - sizeof(Word);
+    std::byte* const* const bases = detail::heap_access.bases;
+    const ThreadCount threads = detail::heap_access.threads;
+    const ElementList from = list;
+    lapwing::detail::window::HotPageTable& hot_pages = detail::heap_access.hot_pages->mine();
+    static constexpr Word nothing{};
+    std::size_t far = 0, hits = 0;
+    Missed::Notes notes{missed};
+    for (std::size_t k = 0; k < from.indices.size(); ++k) {
+        const lapwing_upc_pointer p =
+            threads.add(from.base, sizeof(Word), dealt_one_by_one ? 1 : from.block_size, from.indices[k]);
+        const std::uint32_t near = p.thread - near_first;
+        const bool is_near = near < near_count;
+        const std::byte* const loaded = bases[is_near ? near : 0] + p.address;
+        const auto cached = hot_pages.look<Word>(static_cast<int>(p.thread), p.address);
+        const bool is_here = (is_near | cached.here) & (p.address - heap_begin <= last);
+        const std::byte* const place = is_near ? loaded : cached.value;
+        std::memcpy(destination + k * sizeof(Word), is_here ? place : reinterpret_cast<const std::byte*>(&nothing),
+                    sizeof(Word));
+        far += is_near ? 0 : 1;
+        hits += is_near || !is_here ? 0 : 1;
+        notes.note(k, is_here);
+    }
+    hot_pages.note_hits(hits);
+    return far;
+}
+/// Reads what is in the range, which is all near or copied.
+template <class Word, bool dealt_one_by_one>
+void read_copied(std::byte* destination, const ElementList& list, const CopiedRange& range, Missed& missed) {
+    const std::byte* const* const places = range.places();
+    const std::ptrdiff_t begin = range.begin();
+    const std::uint64_t size = range.size();
+    const ThreadCount threads = detail::heap_access.threads;
+    const ElementList from = list;
+    Missed::Notes notes{missed};
+    for (std::size_t k = 0; k < from.indices.size(); ++k) {
+        const std::ptrdiff_t i = from.indices[k];
+        const bool in_range = static_cast<std::uint64_t>(i - begin) < size;
+        const lapwing_upc_pointer p = threads.add(from.base, sizeof(Word), dealt_one_by_one ? 1 : from.block_size,
+                                                  in_range ? i : begin);
+        std::memcpy(destination + k * sizeof(Word), places[p.thread] + (p.address - from.base.address), sizeof(Word));
+        notes.note(k, in_range);
+    }
+}
+
+/// Elements of other sizes: those that can be loaded.
+[[nodiscard]] std::size_t read_near(std::byte* destination, const ElementList& list, Missed& missed) {
+    const detail::HeapAccess& here = detail::heap_access;
+    std::size_t far = 0;
+    Missed::Notes notes{missed};
+    for (std::size_t k = 0; k < list.indices.size(); ++k) {
+        const lapwing_upc_pointer p = here.threads.add(list.base, list.element_bytes, list.block_size, list.indices[k]);
+        const std::uint32_t near = p.thread - here.near_first;
+        const bool is_here =
+            near < here.near_count && p.address - here.heap_begin <= here.heap_bytes - list.element_bytes;
+        if (is_here)
+            std::memcpy(destination + k * list.element_bytes, here.bases[near] + p.address, list.element_bytes);
+        far += is_here ? 0 : 1;
+        notes.note(k, is_here);
+    }
+    return far;
+}
+void read_copied(std::byte* destination, const ElementList& list, const CopiedRange& range, Missed& missed) {
+    Missed::Notes notes{missed};
+    for (std::size_t k = 0; k < list.indices.size(); ++k) {
+        const std::ptrdiff_t i = list.indices[k];
+        const bool in_range = static_cast<std::uint64_t>(i - range.begin()) < range.size();
+        if (in_range) {
+            const lapwing_upc_pointer p =
+                detail::heap_access.threads.add(list.base, list.element_bytes, list.block_size, i);
+            std::memcpy(destination + k * list.element_bytes, range.places()[p.thread] + (p.address - list.base.address),
+                        list.element_bytes);
+        }
+        notes.note(k, in_range);
+    }
+}
+
+/// Calls `read(Word{})` with a type of the elements' size, or `other()`.
+template <class Read, class Other>
+auto as_words(const ElementList& list, Read read, Other other) {
+    const bool aligned = list.base.address % list.element_bytes == 0;
+    if (aligned) switch (list.element_bytes) {
+        case 1: return read(std::uint8_t{});
+        case 2: return read(std::uint16_t{});
+        case 4: return read(std::uint32_t{});
+        case 8: return read(std::uint64_t{});
+        default: break;
+        }
+    return other();
+}
+
+/// Reads what is here, of a piece. Returns how many elements cannot be loaded.
+[[nodiscard]] std::size_t read_piece(std::byte* destination, const ElementList& list, Missed& missed) {
+    return as_words(
+        list,
+        [&]<class Word>(Word) {
+            return list.block_size == 1 ? read_here<Word, true>(destination, list, missed)
+                                        : read_here<Word, false>(destination, list, missed);
+        },
+        [&] { return read_near(destination, list, missed); });
+}
+void read_piece(std::byte* destination, const ElementList& list, const CopiedRange& range, Missed& missed) {
+    as_words(
+        list,
+        [&]<class Word>(Word) {
+            if (list.block_size == 1) read_copied<Word, true>(destination, list, range, missed);
+            else read_copied<Word, false>(destination, list, range, missed);
+        },
+        [&] { read_copied(destination, list, range, missed); });
+}
+
+/// What nothing here has, by messages.
+class FarElements {
+public:
+    FarElements(ProgramState& program, std::size_t bytes) : program_{program}, bytes_{bytes} {}
+
+    void add(std::byte* destination, const lapwing_upc_pointer& place) {
+        program_.require_within("get", place, bytes_);
+        destinations_.push_back(destination);
+        places_.push_back({static_cast<int>(place.thread), place.address});
+    }
+    void get() {
+        if (places_.empty()) return;
+        std::vector<std::byte> values(places_.size() * bytes_);
+        lapwing::detail::arrays::start_list(program_.heap(), lapwing::detail::transport::Direction::get, places_, bytes_, values.data()).wait();
+        for (std::size_t k = 0; k < places_.size(); ++k)
+            std::memcpy(destinations_[k], values.data() + k * bytes_, bytes_);
+    }
+
+private:
+    ProgramState& program_;
+    std::size_t bytes_;
+    std::vector<std::byte*> destinations_;
+    std::vector<ListedPlace> places_;
+};
+
+} // namespace
+
+void ElementLists::Object::see(std::span<const std::ptrdiff_t> indices) noexcept {
+    for (const std::ptrdiff_t i : indices) {
+        begin = std::min(begin, i);
+        end = std::max(end, i + 1);
+    }
+}
+
+ElementLists::Object* ElementLists::find(const ElementList& list) {
+    const auto is_of = [&](const Object& object) {
+        return object.base.address == list.base.address && object.base.thread == list.base.thread &&
+               object.base.phase == list.base.phase && object.element_bytes == list.element_bytes &&
+               object.block_size == list.block_size;
+    };
+    if (is_of(objects_[last_])) return &objects_[last_];
+    const auto object = std::ranges::find_if(objects_, is_of);
+    if (object == objects_.end()) return nullptr;
+    last_ = static_cast<std::size_t>(object - objects_.begin());
+    return &*object;
+}
+
+ElementLists::Object& ElementLists::object_of(const ElementList& list) {
+    Object* object = find(list);
+    if (object == nullptr) {
+        object = &*std::ranges::min_element(objects_, {}, &Object::used);
+        *object = {.base = list.base,
+                   .element_bytes = list.element_bytes,
+                   .block_size = list.block_size,
+                   .begin = list.indices.front(),
+                   .end = list.indices.front()};
+    }
+    object->used = ++uses_;
+    return *object;
+}
+
+CopiedRange* ElementLists::copies_of(Object& object) {
+    if (object.range == nullptr) return nullptr;
+    if (!object.range->is_fresh()) {
+        // An acquire: was the last fill worth its time?
+        object.waste = object.since_filled * 4 < object.range->size() ? object.waste + 1 : 0;
+        object.since_filled = 0;
+        if (object.waste > 2) {
+            object.range = nullptr;
+            object.worth *= 4;
+            object.far = 0;
+            object.waste = 0;
+            return nullptr;
+        }
+        object.range->fill();
+    }
+    return object.range.get();
+}
+
+void ElementLists::consider_copies(Object& object, const ElementList& list) {
+    const auto size = static_cast<std::uint64_t>(object.end - object.begin);
+    if (object.far / object.worth < size) return;
+    object.far = 0;
+    object.range = nullptr;
+    // Another thread might be writing into pages of its own meanwhile, and tell the copies nothing.
+    const lapwing::detail::window::RemoteCache* const cache = program_.heap().state().order().cache();
+    if (cache != nullptr && !cache->is_of_this_thread()) return;
+    object.range = CopiedRange::make(program_, list, object.begin, object.end);
+    object.since_filled = size;
+    if (object.range == nullptr) object.worth *= 4;
+}
+
+bool ElementLists::find_copies(lapwing_upc_copies& copies, const ElementList& object, std::size_t reads) {
+    const auto threads = static_cast<unsigned>(program_.threads().threads());
+    const bool dealt = object.block_size == 1 && std::has_single_bit(threads);
+    if ((object.block_size != 0 && !dealt) || std::this_thread::get_id() != thread_) return false;
+    Object* const known = find(object);
+    if (known == nullptr || known->range == nullptr) return false;
+    known->used = ++uses_;
+    // A list now and then says whether the range is still that of the indices.
+    if (known->used % 16 == 0) return false;
+    const CopiedRange* const range = copies_of(*known);
+    if (range == nullptr) return false;
+    known->since_filled += reads;
+    const auto thread = static_cast<std::ptrdiff_t>(object.base.thread);
+    copies = {.places = reinterpret_cast<const char* const*>(range->places()) + (dealt ? 0 : thread),
+              .begin = range->begin(),
+              .size = range->size(),
+              .first_thread = dealt ? thread : 0,
+              .last_thread = dealt ? static_cast<std::ptrdiff_t>(threads) - 1 : 0,
+              .shift = dealt ? static_cast<unsigned>(std::countr_zero(threads)) : 0,
+              .base = object.base,
+              .block_size = object.block_size};
+    return true;
+}
+
+void ElementLists::get(std::byte* destination, const ElementList& list) {
+    constexpr std::uint64_t first_calls = 64; // whose indices are looked at; later every eighth's
+    const std::size_t bytes = list.element_bytes;
+    const bool each = detail::heap_access.near_count == 0 || assertion_level >= 2 || // recorded, strict, or checked
+                      list.base.thread >= static_cast<std::uint32_t>(program_.threads().threads());
+    const bool cached = program_.heap().hot_pages() != nullptr;
+    const auto place_of = [&](std::size_t k) {
+        return program_.threads().add(list.base, bytes, list.block_size, list.indices[k]);
+    };
+    Object* const object = each || std::this_thread::get_id() != thread_ ? nullptr : &object_of(list);
+    const CopiedRange* const range = object == nullptr ? nullptr : copies_of(*object);
+    FarElements far{program_, bytes};
+    std::size_t not_copied = 0;
+    for (std::size_t begin = 0; begin < list.indices.size(); begin += piece) {
+        ElementList part = list;
+        part.indices = list.indices.subspan(begin, std::min(piece, list.indices.size() - begin));
+        Missed missed;
+        if (each) {
+            Missed::Notes notes{missed};
+            for (std::size_t k = 0; k < part.indices.size(); ++k) notes.note(k, false);
+        } else if (range != nullptr) {
+            read_piece(destination + begin * bytes, part, *range, missed);
+            not_copied += missed.numbers().size();
+        } else {
+            not_copied += read_piece(destination + begin * bytes, part, missed);
+        }
+        for (const std::size_t k : missed.numbers()) {
+            std::byte* const to = destination + (begin + k) * bytes;
+            if (each || cached || program_.reachable(place_of(begin + k)) != nullptr)
+                program_.memory().get("get", to, place_of(begin + k), bytes);
+            else far.add(to, place_of(begin + k));
+        }
+    }
+    far.get();
+    if (object == nullptr) return;
+    object->since_filled += list.indices.size();
+    if (not_copied == 0) return;
+    object->far += not_copied;
+    if (object->calls < first_calls || object->calls % 8 == 0) object->see(list.indices);
+    ++object->calls;
+    consider_copies(*object, list);
+}
+
+} // namespace lapwing::upc
