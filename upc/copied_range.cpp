@@ -85,8 +85,8 @@ std::unique_ptr<CopiedRange> CopiedRange::make(ProgramState& program, const Elem
         all += bytes;
         if (all > most_bytes) return nullptr;
         std::vector<Slice> slices;
-        slices.push_back({Rank{t}, Layout::contiguous(bytes, static_cast<std::int64_t>(part.begin)),
-                          Layout::contiguous(bytes)});
+        slices.push_back(
+            {Rank{t}, Layout::contiguous(bytes, static_cast<std::int64_t>(part.begin)), Layout::contiguous(bytes)});
         place = range->copies_->add(bytes, std::move(slices), 0) - part.begin + object.base.address;
     }
     return all == 0 ? nullptr : std::move(range);

@@ -100,8 +100,8 @@ void read_copied(std::byte* destination, const ElementList& list, const CopiedRa
     for (std::size_t k = 0; k < from.indices.size(); ++k) {
         const std::ptrdiff_t i = from.indices[k];
         const bool in_range = static_cast<std::uint64_t>(i - begin) < size;
-        const lapwing_upc_pointer p = threads.add(from.base, sizeof(Word), dealt_one_by_one ? 1 : from.block_size,
-                                                  in_range ? i : begin);
+        const lapwing_upc_pointer p =
+            threads.add(from.base, sizeof(Word), dealt_one_by_one ? 1 : from.block_size, in_range ? i : begin);
         std::memcpy(destination + k * sizeof(Word), places[p.thread] + (p.address - from.base.address), sizeof(Word));
         notes.note(k, in_range);
     }
@@ -132,8 +132,8 @@ void read_copied(std::byte* destination, const ElementList& list, const CopiedRa
         if (in_range) {
             const lapwing_upc_pointer p =
                 detail::heap_access.threads.add(list.base, list.element_bytes, list.block_size, i);
-            std::memcpy(destination + k * list.element_bytes, range.places()[p.thread] + (p.address - list.base.address),
-                        list.element_bytes);
+            std::memcpy(destination + k * list.element_bytes,
+                        range.places()[p.thread] + (p.address - list.base.address), list.element_bytes);
         }
         notes.note(k, in_range);
     }
@@ -186,7 +186,9 @@ public:
     void get() {
         if (places_.empty()) return;
         std::vector<std::byte> values(places_.size() * bytes_);
-        lapwing::detail::arrays::start_list(program_.heap(), lapwing::detail::transport::Direction::get, places_, bytes_, values.data()).wait();
+        lapwing::detail::arrays::start_list(program_.heap(), lapwing::detail::transport::Direction::get, places_,
+                                            bytes_, values.data())
+            .wait();
         for (std::size_t k = 0; k < places_.size(); ++k)
             std::memcpy(destinations_[k], values.data() + k * bytes_, bytes_);
     }

@@ -163,8 +163,9 @@ private:
     [[nodiscard]] std::string block_loop_text(const clang::ForStmt* loop, const ReadLoop& found, const BlockLoop& parts,
                                               const std::string& hint, const std::string& body,
                                               const std::string& of_copies);
+    /// `subject`: of what is explained.
     [[nodiscard]] std::string block_read_loop(const clang::ForStmt* loop, const std::string& hint,
-                                              const std::string& otherwise);
+                                              const std::string& otherwise, const std::string& subject);
 
     // emit_declarations.cpp
     using Group = std::vector<const clang::Decl*>;

@@ -37,39 +37,40 @@ std::string Emitter::near_place(const Expr* lvalue) {
     return base.empty() ? base : "(*" + base + ")";
 }
 
-/// The loop with loads and stores, where all of its pointers point to what is near, and `otherwise`; both without the
-/// loop's start. Empty where it must stay as it is.
+/// The loop with loads and stores, where all of its pointers point to what is near, and else by blocks; both without
+/// the loop's start. Empty where it must stay as it is.
 std::string Emitter::near_loop(const ForStmt* loop, const std::string& hint, const std::string& otherwise) {
-    if (!optimisations_.near_loops || function_ == nullptr || !near_.empty()) return {};
-    const NearLoop found =
-        near_loops_.find(loop, function_, [&](const Expr* lvalue) { return is_strict(lvalue); });
-    if (found.bases.empty()) return {};
+    if (!optimisations_.near_loops || function_ == nullptr || !near_.empty())
+        return block_read_loop(loop, hint, otherwise, "loop");
+    const NearLoop found = near_loops_.find(loop, function_, [&](const Expr* lvalue) { return is_strict(lvalue); });
+    if (found.bases.empty()) return block_read_loop(loop, hint, otherwise, "loop");
     const std::string number = std::to_string(offset(loop->getBeginLoc()));
-    std::string pointers, all_near;
-    std::map<std::string, std::string> names;
     const std::string test = condition(loop->getCond());
+    std::string pointers, all_near, what;
+    std::map<std::string, std::string> names;
     for (const Expr* const base : found.bases) {
         const std::string name = "lapwing_q_" + number + "_" + std::to_string(names.size());
-        if (!names.emplace(source(base->getSourceRange()), name).second) continue;
+        const std::string text = source(base->getSourceRange());
+        if (!names.emplace(text, name).second) continue;
         const bool is_array = base->getType()->isArrayType();
-        const QualType to = is_array ? context_.getAsArrayType(base->getType())->getElementType()
-                                     : Types::pointee(base->getType());
+        const QualType to =
+            is_array ? context_.getAsArrayType(base->getType())->getElementType() : Types::pointee(base->getType());
         const QualType row = types_.without_shared(to);
         const std::string declarator = "*const " + name;
         pointers += declare(row, row->isArrayType() ? "(" + declarator + ")" : declarator) + " = (" + test +
                     ") ? (void*)lapwing_upc_near_place(" + (is_array ? place(base) : expression(base)) +
                     ", 1) : (void*)0; ";
         all_near += (all_near.empty() ? "" : " && ") + name + " != 0";
+        what += (what.empty() ? "" : ", ") + text;
     }
-    std::string what;
-    for (const auto& [base, name] : names) what += (what.empty() ? "" : ", ") + base;
-    explain(loop, "loop loads and stores what these point to, where it is near: " + what);
+    explain(loop, "loop loads and stores, where all of these are near: " + what);
     near_ = names;
     const std::string body = statement(loop->getBody());
     near_.clear();
+    const std::string far = block_read_loop(loop, hint, otherwise, "where one of them is not, the loop");
     return pointers + "if (" + all_near + ") " + hint + "for (; " + test + "; " + expression(loop->getInc()) + ") { " +
            line_marker(offset(loop->getBody()->getBeginLoc())) + body + " } else " +
-           line_marker(offset(loop->getBeginLoc())) + otherwise;
+           line_marker(offset(loop->getBeginLoc())) + (far.empty() ? otherwise : far);
 }
 
 } // namespace upcc

@@ -126,7 +126,8 @@ void Emitter::explain_plain(const ForStmt* loop) {
 
 /// The loop by blocks, and `otherwise` for where it stores to shared memory by a pointer-to-private; both without the
 /// loop's start. Empty where it must stay as it is.
-std::string Emitter::block_read_loop(const ForStmt* loop, const std::string& hint, const std::string& otherwise) {
+std::string Emitter::block_read_loop(const ForStmt* loop, const std::string& hint, const std::string& otherwise,
+                                     const std::string& subject) {
     const Optimisations& o = optimisations_;
     if (!(o.block_reads || o.block_writes || o.list_reads || o.merged_reads) || function_ == nullptr) return {};
     if (!reads_.empty() || !writes_.empty()) return {};
@@ -140,13 +141,13 @@ std::string Emitter::block_read_loop(const ForStmt* loop, const std::string& hin
     for (const ArraySubscriptExpr* const read : found.lists) add_list(read, found, number, parts);
     add_copies(found, number, parts);
     if (parts.reads.empty() && parts.writes.empty()) {
-        if (!reason.empty()) explain(loop, "loop accesses element by element: " + reason);
+        if (!reason.empty()) explain(loop, subject + " accesses element by element: " + reason);
         return {};
     }
     std::string what;
     const auto add = [&](std::size_t count, const std::string& text) {
         if (count > 0)
-            what += (what.empty() ? "loop " : ", ") + text + ": " + std::to_string(count) + " of its accesses";
+            what += (what.empty() ? subject + " " : ", ") + text + ": " + std::to_string(count) + " of its accesses";
     };
     add(static_cast<std::size_t>(parts.in_blocks), "reads in blocks");
     add(parts.writes.size(), "writes in blocks");

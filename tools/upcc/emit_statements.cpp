@@ -147,12 +147,9 @@ std::string Emitter::for_loop(const ForStmt* loop, bool plain) {
         Pieces none = start.pieces;
         for (Piece& piece : none) piece.text = isa<DeclStmt>(loop->getInit()) ? ";" : "";
         const std::string otherwise = hint + with(none);
-        std::string loops = shares            ? own_loop(loop, nested, hint, otherwise)
-                            : is_forall(loop) ? std::string{}
-                                              : block_read_loop(loop, hint, otherwise);
-        if (!is_forall(loop))
-            if (std::string near = near_loop(loop, hint, loops.empty() ? otherwise : loops); !near.empty())
-                loops = std::move(near);
+        const std::string loops = shares            ? own_loop(loop, nested, hint, otherwise)
+                                  : is_forall(loop) ? std::string{}
+                                                    : near_loop(loop, hint, otherwise);
         if (!loops.empty()) return "{ " + start.before + start.text + loops + " }";
     }
     const std::string text = with(start.pieces);

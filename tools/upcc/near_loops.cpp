@@ -19,8 +19,10 @@ public:
     std::vector<const Expr*> shared;
 
     bool VisitStmt(Stmt* statement) {
-        possible = possible && !isa<ForStmt, WhileStmt, DoStmt, GotoStmt, IndirectGotoStmt, LabelStmt, AddrLabelExpr,
-                                    AsmStmt, StmtExpr>(statement);
+        possible =
+            possible &&
+            !isa<ForStmt, WhileStmt, DoStmt, GotoStmt, IndirectGotoStmt, LabelStmt, AddrLabelExpr, AsmStmt, StmtExpr>(
+                statement);
         return possible;
     }
     bool VisitDecl(Decl* declaration) {
