@@ -53,6 +53,26 @@ void Changes::add_store(const Expr* place) {
     stores_pointers = stores_pointers || holds_pointer(place->getType());
 }
 
+bool Always::TraverseCompoundStmt(CompoundStmt* statements) {
+    struct Leaves : RecursiveASTVisitor<Leaves> {
+        bool found = false;
+        bool VisitStmt(Stmt* statement) {
+            found = found || isa<BreakStmt, ContinueStmt, ReturnStmt, GotoStmt, IndirectGotoStmt>(statement);
+            return !found;
+        }
+        bool VisitCallExpr(CallExpr* call) {
+            found = found || !is_arithmetic(call);
+            return !found;
+        }
+    } leaves;
+    for (Stmt* const statement : statements->body()) {
+        TraverseStmt(statement);
+        leaves.TraverseStmt(statement);
+        if (leaves.found) break;
+    }
+    return true;
+}
+
 bool Always::VisitBinaryOperator(BinaryOperator* operation) {
     const auto* const to = dyn_cast<ArraySubscriptExpr>(operation->getLHS()->IgnoreParens());
     if (operation->getOpcode() == BO_Assign && to != nullptr && Types::is_shared(to->getType()) &&

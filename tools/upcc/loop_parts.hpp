@@ -68,6 +68,8 @@ public:
     std::vector<const clang::Expr*> reads; ///< of shared memory; of members, the structure
     std::vector<const clang::ArraySubscriptExpr*> writes;
 
+    /// What follows a jump, or a call, which may end the program, is evaluated only where that does not happen.
+    bool TraverseCompoundStmt(clang::CompoundStmt* statements);
     bool TraverseIfStmt(clang::IfStmt* choice) { return TraverseStmt(choice->getCond()); }
     bool TraverseSwitchStmt(clang::SwitchStmt* choice) { return TraverseStmt(choice->getCond()); }
     bool TraverseConditionalOperator(clang::ConditionalOperator* choice) { return TraverseStmt(choice->getCond()); }
@@ -75,7 +77,8 @@ public:
     bool TraverseUnaryExprOrTypeTraitExpr(clang::UnaryExprOrTypeTraitExpr*) { return true; }
     bool TraverseGenericSelectionExpr(clang::GenericSelectionExpr*) { return true; }
     bool TraverseBinaryOperator(clang::BinaryOperator* operation) {
-        if (operation->isLogicalOp()) return TraverseStmt(operation->getLHS());
+        if (operation->isLogicalOp() || operation->getOpcode() == clang::BO_Comma)
+            return TraverseStmt(operation->getLHS());
         return RecursiveASTVisitor::TraverseBinaryOperator(operation);
     }
     bool VisitExpr(clang::Expr* expression) {

@@ -54,6 +54,7 @@ static double smooth(row_t u, row_t r, int n) {
     }
     return sum;
 }
+static int leaves(int now) { return now; }
 static double half(double x) { return x / 2; }
 static int find(list_t* p, int n, int key) {
     for (int i = 0; i < n; ++i)
@@ -186,6 +187,17 @@ int main(void) {
         for (sum = 0, i = 0; i < ROWS; i++) sum += m[i][2] + m[ROWS - 1 - i][N - 1];
         CHECK(sum == 20 + 10. * (N - 1));
         upc_barrier;
+    }
+    {
+        const grid_t* grid = 0;
+        for (i = 0; i < 3; i++) {
+            if (grid == 0) break;
+            grid->at[1][i] = 1;
+        }
+        for (i = 0; i < 3; i++) {
+            if (leaves(grid == 0)) continue;
+            grid->at[1][i] = 1;
+        }
     }
     /* A pointer that is not valid where no iteration comes to it. */
     {
