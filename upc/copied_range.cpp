@@ -94,6 +94,8 @@ std::unique_ptr<CopiedRange> CopiedRange::make(ProgramState& program, const Elem
 
 bool CopiedRange::is_fresh() const noexcept { return copies_->state().is_fresh(); }
 
+void CopiedRange::expire() noexcept { copies_->state().expire(); }
+
 void CopiedRange::fill() {
     while (!copies_->state().is_fresh()) copies_->refresh();
 }

@@ -48,6 +48,8 @@ public:
     [[nodiscard]] bool is_fresh() const noexcept;
     /// Fills the copies. Throws if an owner has left.
     void fill();
+    /// They are to be filled again.
+    void expire() noexcept;
 
 private:
     std::ptrdiff_t begin_;

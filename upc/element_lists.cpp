@@ -237,7 +237,10 @@ ElementLists::Object& ElementLists::object_of(const ElementList& list) {
 }
 
 CopiedRange* ElementLists::copies_of(Object& object) {
+    // A program may wait for what another thread writes, without an acquire: it must see that in the end.
+    constexpr std::uint64_t reads_of_a_fill = 64;
     if (object.range == nullptr) return nullptr;
+    if (object.since_filled / reads_of_a_fill > object.range->size()) object.range->expire();
     if (!object.range->is_fresh()) {
         // An acquire: was the last fill worth its time?
         object.waste = object.since_filled * 4 < object.range->size() ? object.waste + 1 : 0;
@@ -275,7 +278,7 @@ bool ElementLists::find_copies(lapwing_upc_copies& copies, const ElementList& ob
     if (known == nullptr || known->range == nullptr) return false;
     known->used = ++uses_;
     // A list now and then says whether the range is still that of the indices.
-    if (known->used % 16 == 0) return false;
+    if (++known->looks % 16 == 0) return false;
     const CopiedRange* const range = copies_of(*known);
     if (range == nullptr) return false;
     known->since_filled += reads;

@@ -42,6 +42,7 @@ private:
         std::uint64_t since_filled = 0; ///< elements that were read since then
         unsigned waste = 0;             ///< fills in a row from which too few elements were read
         std::uint64_t used = 0;         ///< when it was used last
+        std::uint64_t looks = 0;        ///< for the copies
         std::unique_ptr<CopiedRange> range = {};
 
         void see(std::span<const std::ptrdiff_t> indices) noexcept;

@@ -1,5 +1,5 @@
-// Lists of elements of UPC's objects, against single reads: of all block sizes and element sizes, again and again, while
-// others write.
+// Lists of elements of UPC's objects, against single reads: of all block sizes and element sizes, again and again,
+// while others write.
 #include "tests/distribution/random_maps.hpp"
 #include "tests/upc/upc_test.hpp"
 
@@ -39,7 +39,9 @@ struct Object {
             begin = lapwing_upc_all_alloc(static_cast<std::size_t>(size) / block, block * bytes);
         }
     }
-    [[nodiscard]] lapwing_upc_pointer at(std::ptrdiff_t i) const { return lapwing_upc_add(begin, element_bytes, block, i); }
+    [[nodiscard]] lapwing_upc_pointer at(std::ptrdiff_t i) const {
+        return lapwing_upc_add(begin, element_bytes, block, i);
+    }
     /// Every thread its own elements.
     void write(const test::UpcProgram& program, int round) const {
         for (std::ptrdiff_t i = 0; i < size; ++i)
@@ -78,7 +80,8 @@ TEST_CASE("lists of elements are what single reads would be, also after others h
     const test::UpcProgram program;
     test::Random random{5}; // the same on all threads
     for (const std::size_t block : {std::size_t{0}, std::size_t{1}, std::size_t{3}, std::size_t{20}})
-        for (const std::size_t bytes : {std::size_t{1}, std::size_t{2}, std::size_t{4}, std::size_t{8}, std::size_t{12}}) {
+        for (const std::size_t bytes :
+             {std::size_t{1}, std::size_t{2}, std::size_t{4}, std::size_t{8}, std::size_t{12}}) {
             const Object object{bytes, block, program};
             for (int round = 0; round < 4; ++round) {
                 object.write(program, round);
@@ -163,8 +166,8 @@ TEST_CASE("an element that is outside of the heap, or of no thread, is an error 
     REQUIRE(error_of(all, outside.data()).find("leave the thread's part") != std::string::npos);
     const std::array<std::ptrdiff_t, 3> few{0, 0, 0};
     REQUIRE(error_of({0, 0, 0}, few.data()).find("null pointer") != std::string::npos);
-    REQUIRE(error_of({all.address, static_cast<std::uint32_t>(program.threads), 0}, few.data()).find("a pointer to thread") !=
-            std::string::npos);
+    REQUIRE(error_of({all.address, static_cast<std::uint32_t>(program.threads), 0}, few.data())
+                .find("a pointer to thread") != std::string::npos);
     lapwing_upc_get_elements(nullptr, all, 8, 1, nullptr, 0); // nothing
     lapwing_upc_barrier(nullptr);
 }

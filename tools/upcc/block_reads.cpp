@@ -23,8 +23,8 @@ public:
 
     bool VisitStmt(Stmt* statement) {
         if (isa<ForStmt, WhileStmt, DoStmt>(statement)) because("there is another loop in it");
-        if (isa<GotoStmt, IndirectGotoStmt, LabelStmt, AddrLabelExpr, ReturnStmt, BreakStmt, ContinueStmt, SwitchStmt>(
-                statement))
+        if (isa<GotoStmt, IndirectGotoStmt, LabelStmt, AddrLabelExpr, ReturnStmt, BreakStmt, ContinueStmt, SwitchStmt,
+                SwitchCase>(statement))
             because("its body has a jump");
         if (isa<AsmStmt>(statement)) because("its body has assembly");
         if (isa<StmtExpr, VAArgExpr>(statement)) because("its body has statements in an expression");

@@ -243,12 +243,14 @@ private:
     OwnLoops own_loops_;
     BlockReads block_reads_;
     NearLoops near_loops_;
-    std::map<std::string, std::string> reads_;      ///< what the loop that is being written has read already, and where
-    std::map<std::string, std::string> near_;       ///< pointers that it has to what is near, by what they stand for
-    std::map<std::string, std::string> writes_;     ///< what it writes in blocks, and where
-    const clang::FunctionDecl* function_ = nullptr; ///< that is being written
-    std::optional<OwnLoop> own_loop_;               ///< whose body is being written
-    std::vector<const clang::VarDecl*> own_arrays_; ///< whose own elements that body accesses
+    std::map<std::string, std::string> reads_; ///< what the loop that is being written has read already, and where
+    std::map<const clang::VarDecl*, std::string> walking_; ///< those of them that the loop moves
+    const clang::ForStmt* near_loop_ = nullptr;            ///< that is being written with loads and stores
+    std::map<std::string, std::string> near_;        ///< pointers that it has to what is near, by what they stand for
+    std::map<std::string, std::string> writes_;      ///< what it writes in blocks, and where
+    const clang::FunctionDecl* function_ = nullptr;  ///< that is being written
+    std::optional<OwnLoop> own_loop_;                ///< whose body is being written
+    std::vector<const clang::VarDecl*> own_arrays_;  ///< whose own elements that body accesses
     std::vector<const clang::VarDecl*> own_columns_; ///< the same by `k * THREADS + MYTHREAD`
     std::string inline_functions_;                   ///< declarations of functions that are only inline
 };

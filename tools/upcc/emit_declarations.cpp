@@ -19,7 +19,7 @@ Emitter::Emitter(ASTContext& context, const Prepared& prepared, Types& types, Re
       optimisations_{optimisations},
       own_loops_{context, types},
       block_reads_{context, types, optimisations},
-      near_loops_{types} {}
+      near_loops_{context, types} {}
 
 bool Emitter::must_be_written(const Decl* declaration) const {
     if (const auto* const variable = dyn_cast<VarDecl>(declaration)) {

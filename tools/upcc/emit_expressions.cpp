@@ -169,6 +169,8 @@ std::string Emitter::binary(const BinaryOperator* operation) {
         return kind == BO_Assign ? put(left, expression(right)) : compound_assignment(operation);
     if (left_points && (kind == BO_AddAssign || kind == BO_SubAssign)) {
         const bool down = kind == BO_SubAssign;
+        if (const auto walking = walking_.find(upcc::variable(left)); walking != walking_.end())
+            return "(" + walking->second + (down ? " -= " : " += ") + "(ptrdiff_t)(" + expression(right) + "))";
         if (is_in_register(left)) {
             const std::string name = expression(left);
             return "(" + name + " = " + plus(name, left, expression(right), down) + ")";
@@ -194,6 +196,10 @@ std::string Emitter::binary(const BinaryOperator* operation) {
 std::string Emitter::increment(const UnaryOperator* operation) {
     const Expr* const inner = operation->getSubExpr();
     const bool before = operation->isPrefix();
+    if (const auto walking = walking_.find(upcc::variable(inner)); walking != walking_.end()) {
+        const std::string sign = operation->isIncrementOp() ? "++" : "--";
+        return before ? "(" + sign + walking->second + ")" : "(" + walking->second + sign + ")";
+    }
     const bool up = operation->isIncrementOp();
     const bool pointer = Types::points_to_shared(inner->getType());
     const std::string value = value_type(inner->getType());

@@ -20,7 +20,19 @@ std::string Emitter::near_place(const Expr* lvalue) {
         return is_array ? near_place(base) : std::string{};
     };
     lvalue = lvalue->IgnoreParens();
-    if (near_loops_.base_of(lvalue) == nullptr) return {};
+    // `*p++` and `p++->x` of a pointer that walks.
+    const auto* const looked = dyn_cast<UnaryOperator>(lvalue);
+    const auto* const arrow = dyn_cast<MemberExpr>(lvalue);
+    const Expr* const through = looked != nullptr && looked->getOpcode() == UO_Deref ? looked->getSubExpr()
+                                : arrow != nullptr && arrow->isArrow()               ? arrow->getBase()
+                                                                                     : nullptr;
+    if (const VarDecl* const moved = through == nullptr ? nullptr : moved_by_one(through);
+        moved != nullptr && walking_.count(moved) != 0) {
+        const std::string text = "(*" + expression(through) + ")";
+        if (arrow == nullptr || cast<FieldDecl>(arrow->getMemberDecl())->isAnonymousStructOrUnion()) return text;
+        return text + "." + arrow->getMemberDecl()->getName().str();
+    }
+    if (near_loops_.base_of(lvalue) == nullptr || !near_loops_.stays_in_row(lvalue, near_loop_)) return {};
     if (const auto* const subscript = dyn_cast<ArraySubscriptExpr>(lvalue)) {
         const std::string base = pointer(subscript->getBase());
         return base.empty() ? base : base + "[" + expression(subscript->getIdx()) + "]";
@@ -43,7 +55,7 @@ std::string Emitter::near_loop(const ForStmt* loop, const std::string& hint, con
     if (!optimisations_.near_loops || function_ == nullptr || !near_.empty())
         return block_read_loop(loop, hint, otherwise, "loop");
     const NearLoop found = near_loops_.find(loop, function_, [&](const Expr* lvalue) { return is_strict(lvalue); });
-    if (found.bases.empty()) return block_read_loop(loop, hint, otherwise, "loop");
+    if (found.bases.empty() && found.walking.empty()) return block_read_loop(loop, hint, otherwise, "loop");
     const std::string number = std::to_string(offset(loop->getBeginLoc()));
     const std::string test = condition(loop->getCond());
     std::string pointers, all_near, what;
@@ -63,14 +75,31 @@ std::string Emitter::near_loop(const ForStmt* loop, const std::string& hint, con
         all_near += (all_near.empty() ? "" : " && ") + name + " != 0";
         what += (what.empty() ? "" : ", ") + text;
     }
+    std::string after;
+    for (const VarDecl* const one : found.walking) {
+        const std::string name = "lapwing_q_" + number + "_" + std::to_string(names.size());
+        const std::string text = one->getName().str();
+        const QualType row = types_.without_shared(Types::pointee(one->getType()));
+        names.emplace(text, name);
+        walking_.emplace(one, name);
+        pointers += declare(row, row->isArrayType() ? "(*" + name + ")" : "*" + name) +
+                    " = (void*)lapwing_upc_near_place(" + text + ", 1); const char* const " + name +
+                    "_first = (const char*)" + name + "; ";
+        all_near += (all_near.empty() ? "" : " && ") + name + " != 0";
+        after += text + ".address += (lapwing_uint64)((const char*)" + name + " - " + name + "_first); ";
+        what += (what.empty() ? "" : ", ") + text;
+    }
     explain(loop, "loop loads and stores, where all of these are near: " + what);
     near_ = names;
-    const std::string body = statement(loop->getBody());
+    near_loop_ = loop;
+    const std::string body = statement(loop->getBody()), step = expression(loop->getInc());
     near_.clear();
+    walking_.clear();
     const std::string far = block_read_loop(loop, hint, otherwise, "where one of them is not, the loop");
-    return pointers + "if (" + all_near + ") " + hint + "for (; " + test + "; " + expression(loop->getInc()) + ") { " +
-           line_marker(offset(loop->getBody()->getBeginLoc())) + body + " } else " +
-           line_marker(offset(loop->getBeginLoc())) + (far.empty() ? otherwise : far);
+    // The compiler must not move its loads out of a loop around it, which may wait for what they find.
+    return pointers + "if (" + all_near + ") { __asm__ volatile(\"\" ::: \"memory\"); " + hint + "for (; " + test +
+           "; " + step + ") { " + line_marker(offset(loop->getBody()->getBeginLoc())) + body + " } " + after +
+           "} else " + line_marker(offset(loop->getBeginLoc())) + (far.empty() ? otherwise : far);
 }
 
 } // namespace upcc

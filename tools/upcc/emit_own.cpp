@@ -8,7 +8,7 @@ using namespace clang;
 
 namespace upcc {
 
-/// The same of `a[k * THREADS + MYTHREAD]` and `a[k][MYTHREAD]`.
+/// The C lvalue of `a[k * THREADS + MYTHREAD]` and `a[k][MYTHREAD]`; else empty.
 std::string Emitter::own_column(const ArraySubscriptExpr* subscript) {
     const auto found = rounds_of(subscript);
     if (!found || found->thread == nullptr) return {};

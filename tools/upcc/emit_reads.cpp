@@ -199,8 +199,9 @@ std::string Emitter::block_loop_text(const ForStmt* loop, const ReadLoop& found,
         all = "if (" + copied + ") { " + iterations(of_copies) + "} else { " + parts.lists + all + "} ";
     }
     return "if ((" + condition(loop->getCond()) + ") && " + index + " >= 0" + guard + ") { " + parts.before + copies +
-           "do { size_t lapwing_n = (size_t)(" + left + "); " + parts.places + parts.runs + lengths + "const size_t " +
-           m + " = lapwing_n; " + parts.fetches + all + parts.after + "} while (" + left + " > 0); } else ";
+           "__asm__ volatile(\"\" ::: \"memory\"); do { size_t lapwing_n = (size_t)(" + left + "); " + parts.places +
+           parts.runs + lengths + "const size_t " + m + " = lapwing_n; " + parts.fetches + all + parts.after +
+           "} while (" + left + " > 0); } else ";
 }
 
 } // namespace upcc

@@ -47,10 +47,39 @@ bool is_arithmetic(const CallExpr* call) {
            names.count(callee->getName()) != 0;
 }
 
+namespace {
+
+/// Whether a place is in a union, whose members are of several types.
+[[nodiscard]] bool is_in_union(const Expr* place) {
+    for (;;) {
+        place = place->IgnoreParenImpCasts();
+        if (const auto* const member = dyn_cast<MemberExpr>(place)) {
+            const auto* const field = dyn_cast<FieldDecl>(member->getMemberDecl());
+            if (field != nullptr && field->getParent()->isUnion()) return true;
+            place = member->getBase();
+        } else if (const auto* const subscript = dyn_cast<ArraySubscriptExpr>(place)) {
+            place = subscript->getBase();
+        } else {
+            return false;
+        }
+    }
+}
+
+/// Whether a store of a character may be to any object.
+[[nodiscard]] bool is_store_of_bytes(const Expr* place) {
+    if (!place->getType()->isCharType() || Types::is_shared(place->getType()) || isa<DeclRefExpr>(place)) return false;
+    const auto* const subscript = dyn_cast<ArraySubscriptExpr>(place);
+    return subscript == nullptr || !subscript->getBase()->IgnoreParenImpCasts()->getType()->isArrayType();
+}
+
+} // namespace
+
 void Changes::add_store(const Expr* place) {
     add(place, changed);
-    stores.push_back(place->IgnoreParens());
-    stores_pointers = stores_pointers || holds_pointer(place->getType());
+    place = place->IgnoreParens();
+    stores.push_back(place);
+    stores_pointers =
+        stores_pointers || holds_pointer(place->getType()) || is_in_union(place) || is_store_of_bytes(place);
 }
 
 bool Always::TraverseCompoundStmt(CompoundStmt* statements) {
@@ -122,6 +151,7 @@ bool Steady::base(const Expr* expression) const {
     expression = expression->IgnoreParenImpCasts();
     if (const VarDecl* const one = variable(expression)) {
         if (one->getType()->isArrayType() && one->hasGlobalStorage()) return true;
+        if (one->getType().isVolatileQualified()) return false;
         if (in_loop_.changed.count(one) != 0 || in_function_.addressed.count(one) != 0) return false;
         return one->hasLocalStorage() || (!in_loop_.stores_pointers && !in_loop_.calls);
     }
@@ -135,29 +165,33 @@ bool Steady::base(const Expr* expression) const {
     return false;
 }
 
-bool Steady::may_be_stored_to(QualType type) const {
-    type = type.getCanonicalType().getUnqualifiedType();
+bool Steady::may_be_stored_to(const Expr* read) const {
+    const QualType type = read->getType().getCanonicalType().getUnqualifiedType();
+    if (is_in_union(read) && !in_loop_.stores.empty()) return true;
     return std::any_of(in_loop_.stores.begin(), in_loop_.stores.end(), [&](const Expr* place) {
         const VarDecl* const one = variable(place);
         if (one != nullptr && one->hasLocalStorage() && in_function_.addressed.count(one) == 0) return false;
         const QualType stored = place->getType().getCanonicalType().getUnqualifiedType();
+        if (is_in_union(place)) return true;
         // Of C's types of objects: signed and unsigned ones may be of one object.
         if (stored->isRecordType() || stored->isCharType() || type->isCharType()) return true;
         return stored == type || (stored->isIntegerType() && type->isIntegerType());
     });
 }
 
-bool Steady::is_known_variable(const VarDecl* one) const {
-    if (one->getType().isVolatileQualified() || Types::is_shared(one->getType()) || in_loop_.changed.count(one) != 0)
+bool Steady::is_known_variable(const DeclRefExpr* name) const {
+    const auto* const one = dyn_cast<VarDecl>(name->getDecl());
+    if (one == nullptr || one->getType().isVolatileQualified() || Types::is_shared(one->getType()) ||
+        in_loop_.changed.count(one) != 0)
         return false;
     if (one->hasLocalStorage()) return in_function_.addressed.count(one) == 0;
-    return !in_loop_.calls && !may_be_stored_to(one->getType());
+    return !in_loop_.calls && !may_be_stored_to(name);
 }
 
 /// Of private memory, whose place must be known, too.
 bool Steady::is_known_memory(const Expr* place, const VarDecl* index) const {
     if (in_loop_.calls || place->getType().isVolatileQualified() || Types::is_shared(place->getType()) ||
-        may_be_stored_to(place->getType()))
+        may_be_stored_to(place))
         return false;
     const auto* const subscript = dyn_cast<ArraySubscriptExpr>(place);
     const auto* const member = dyn_cast<MemberExpr>(place);
@@ -181,8 +215,7 @@ bool Steady::is_known(const Expr* expression, const VarDecl* index) const {
     if (const auto* const name = dyn_cast<DeclRefExpr>(expression)) {
         const StringRef called = name->getDecl()->getName();
         if (isa<EnumConstantDecl>(name->getDecl()) || called == "MYTHREAD" || called == threads_name) return true;
-        const auto* const one = dyn_cast<VarDecl>(name->getDecl());
-        return one != nullptr && (one == index || is_known_variable(one));
+        return (index != nullptr && name->getDecl() == index) || is_known_variable(name);
     }
     if (const auto* const operation = dyn_cast<BinaryOperator>(expression))
         return (operation->isAdditiveOp() || operation->isMultiplicativeOp() || operation->isShiftOp() ||

@@ -33,7 +33,7 @@ public:
     std::set<const clang::VarDecl*> declared;
     std::vector<const clang::Expr*> stores; ///< the lvalues, private and shared
     bool calls = false;                     ///< something that may change variables of the program
-    bool stores_pointers = false;           ///< somewhere, pointers-to-shared or structures with pointers
+    bool stores_pointers = false;           ///< somewhere, pointers or what may have them in it
 
     bool VisitVarDecl(clang::VarDecl* one) {
         declared.insert(one);
@@ -109,9 +109,9 @@ public:
 
 private:
     [[nodiscard]] bool is_known(const clang::Expr* expression, const clang::VarDecl* index) const;
-    [[nodiscard]] bool is_known_variable(const clang::VarDecl* one) const;
+    [[nodiscard]] bool is_known_variable(const clang::DeclRefExpr* name) const;
     [[nodiscard]] bool is_known_memory(const clang::Expr* place, const clang::VarDecl* index) const;
-    [[nodiscard]] bool may_be_stored_to(clang::QualType type) const;
+    [[nodiscard]] bool may_be_stored_to(const clang::Expr* place) const;
 
     const Changes& in_loop_;
     const Changes& in_function_;

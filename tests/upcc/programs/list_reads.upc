@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <upc_relaxed.h>
+#include <upc_tick.h>
 enum { N = 128, ROUNDS = 8 };
 
 typedef struct {
@@ -177,6 +178,42 @@ int main(void) {
         long sum = 0;
         for (k = 0; k < 64; k++) sum += counter[indices[k]];
         CHECK(sum == 50 * THREADS);
+    }
+    upc_barrier;
+    /* A wait without an acquire; not with the cache, which may keep what it has. */
+    if (getenv("LAPWING_CACHE") == 0) {
+        int set;
+        for (k = 0; k < N; k++) threes[3 * N * MYTHREAD + k] = 0;
+        for (k = 0; k < 16; k++) indices[k] = k * 9;
+        upc_barrier;
+        if (MYTHREAD == THREADS - 1) {
+            upc_tick_t end = upc_ticks_now() + 50 * 1000 * 1000;
+            for (k = 0; k < 16; k++) threes[indices[k]] = 0;
+            while (upc_ticks_now() < end) {}
+            for (k = 0; k < 16; k++) threes[indices[k]] = 1;
+            upc_fence;
+        }
+        do
+            for (set = 0, k = 0; k < 16; k++) set += threes[indices[k]] == 1;
+        while (set < 16);
+    }
+    {
+        union {
+            int of;
+            float other;
+        } u = {0};
+        long sum = 0;
+        upc_barrier;
+        for (k = 0; k < N; k++) threes[3 * N * MYTHREAD + k] = 0;
+        upc_barrier;
+        if (MYTHREAD == 0)
+            for (k = 0; k < 3 * N; k++) threes[k] = k;
+        upc_barrier;
+        for (k = 0; k < 32; k++) {
+            sum += threes[indices[u.of] * 0 + k + u.of];
+            u.other = 1e-45f * (float)(k + 1);
+        }
+        CHECK(sum == 2 * (31 * 32 / 2));
     }
     upc_barrier;
     /* Freed, and allocated again with other contents. */

@@ -2,6 +2,7 @@
  * it is near, by blocks where it is far and apart, and element by element else. */
 #include "check.h"
 #include <stddef.h>
+#include <stdlib.h>
 #include <upc_relaxed.h>
 enum { N = 100, ROWS = 5 };
 
@@ -207,7 +208,93 @@ int main(void) {
         for (i = 0; i < 3; i++)
             if (nowhere != 0) nowhere[2][i] = 1;
     }
+    /* Pointers that walk. */
+    for (z = 0; z < 2; z++) {
+        row_t p = lines[(z == 0 ? MYTHREAD : right) * ROWS];
+        row_t q = lines[(z == 0 ? MYTHREAD : right) * ROWS + 1];
+        shared [] complex_t* c = numbers[z == 0 ? MYTHREAD : right];
+        const row_t begin = p;
+        for (i = 0; i < N; i++) *p++ = i;
+        CHECK(p == begin + N && *(p - 1) == N - 1);
+        for (p = begin, i = 0; i < N; i++, p++) {
+            if (i == 7) continue;
+            *p = *p + 1;
+            *q = *p;
+            ++q;
+        }
+        CHECK(p - begin == N && begin[7] == 7 && begin[8] == 9 && q[-1] == N);
+        for (p = begin, sum = 0, i = 0; i < N; i += 2) {
+            sum += p[1] - p[0];
+            p += 2;
+            if (i == 50) break;
+        }
+        CHECK(p == begin + 52 && sum == 25); /* element 7 is as element 6 */
+        for (i = 0; i < N; i++) {
+            c->re = i;
+            c++->im = -i;
+        }
+        c -= 10;
+        CHECK(c->re == N - 10 && c[9].im == 1 - N);
+        for (p = begin + N, i = N - 1; i >= 0; i--) *--p = 0;
+        CHECK(p == begin && *p == 0 && p[N - 1] == 0);
+        for (i = 0; i < N; i++) {
+            row_t before = p;
+            *p = p - before; /* also used otherwise */
+            p++;
+        }
+        CHECK(p == begin + N);
+        upc_barrier;
+    }
+    /* Through the rows of several threads, as through one array. */
+    for (i = 0; i < N; i++) own_rows[MYTHREAD][i] = i + N * MYTHREAD;
+    upc_barrier;
+    for (sum = 0, i = 0; i < N * THREADS; i++) sum += own_rows[0][i];
+    CHECK(sum == N * THREADS * (N * THREADS - 1.) / 2);
+    /* Another member of the union that the pointer is in. */
+    {
+        union {
+            row_t pointer;
+            long words[2];
+        } one, other;
+        one.pointer = all[1];
+        other.pointer = all[2];
+        for (i = 0; i < N; i++) {
+            all[1][i] = 1;
+            all[2][i] = 2;
+        }
+        for (sum = 0, i = 0; i < N; i++) {
+            sum += one.pointer[i];
+            if (i == 9) {
+                one.words[0] = other.words[0];
+                one.words[1] = other.words[1];
+            }
+        }
+        CHECK(sum == 10 + 2 * (N - 10));
+    }
+    /* A label of the switch around. */
+    i = N - 2;
+    k = 3;
+    sum = 0;
+    switch (k)
+        for (; i < N; i++) {
+        case 3:
+            sum += all[2][i];
+        }
+    CHECK(sum == 4);
+    /* A wait that ends at some time; not with the cache, which may keep what it has. */
+    upc_barrier;
+    if (MYTHREAD == 0) totals[0] = 0;
+    upc_barrier;
+    if (MYTHREAD == THREADS - 1) totals[0] = 1;
+    if (getenv("LAPWING_CACHE") == 0) {
+        long long turns;
+        for (turns = 0; turns < 1000000000000; turns++)
+            if (totals[0] != 0) break;
+        CHECK(turns < 1000000000000);
+    }
+    upc_barrier;
     /* A bound that goes with the index. */
+    all[0][0] = 1;
     for (k = 0, i = 0; i < 10 - i; i++) k += (int)all[0][0];
     CHECK(k == 5);
     upc_barrier;
