@@ -54,6 +54,13 @@ public:
     PageCache(const PageCache&) = delete;
     PageCache& operator=(const PageCache&) = delete;
 
+    /// Where a prefetch comes from: of no more than a read may cache, but for whole_pages.
+    enum class Hint : std::uint8_t {
+        of_program,
+        of_get,     ///< whose pages are asked for together
+        whole_pages ///< any number of bytes, as whole pages, which travel together
+    };
+
     [[nodiscard]] HotPageTable& hot_pages() noexcept { return pages_.hot_pages(); }
     /// What may be written through the hot-page table; all other writes are put().
     void allow_inline_writes(InlineWrites allowed) noexcept { pages_.hot_pages().allow_writes(allowed); }
@@ -62,10 +69,7 @@ public:
     /// Complete locally on return, as all puts here are.
     void put(Rank rank, Offset offset, std::span<const std::byte> source);
     /// Starts to read what is expected to be read soon. A hint: does nothing when there is no room.
-    /// No more than a read may cache.
-    void prefetch(Rank rank, Offset offset, std::uint64_t bytes) { prefetch(rank, offset, bytes, true); }
-    /// The same of any number of bytes, as whole pages, which travel together.
-    void prefetch_pages(Rank rank, Offset offset, std::uint64_t bytes);
+    void prefetch(Rank rank, Offset offset, std::uint64_t bytes, Hint hint = Hint::of_program);
 
     /// Puts all dirty bytes (of `rank`), and waits until no put reads from the cache's memory: the backend can
     /// then complete the puts.
@@ -144,7 +148,6 @@ private:
     void read_pages_ahead(const ReadAhead::Plan& plan, Rank rank, Frame keep);
     /// Starts to read one access, unless there is no room or no need: adds it to the fetcher's group.
     void start_reading(Rank rank, Offset offset, std::uint64_t bytes, Frame keep, bool hinted = false);
-    void prefetch(Rank rank, Offset offset, std::uint64_t bytes, bool hinted);
 
     PageCacheConfiguration configuration_;
     Backend& backend_;

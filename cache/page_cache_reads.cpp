@@ -22,7 +22,7 @@ void PageCache::get(Rank rank, Offset offset, std::span<std::byte> destination) 
     if (destination.size() > largest_cached_) return read_around(rank, offset, destination);
     const std::uint64_t within = within_page(offset);
     // Ask for all pages before waiting for the first.
-    if (within + destination.size() > page_bytes()) prefetch(rank, offset, destination.size(), false);
+    if (within + destination.size() > page_bytes()) prefetch(rank, offset, destination.size(), Hint::of_get);
     while (!destination.empty()) {
         const std::size_t bytes = std::min<std::size_t>(page_bytes() - within_page(offset), destination.size());
         read(rank, offset, destination.first(bytes));
@@ -133,20 +133,20 @@ void PageCache::overlay(Rank rank, Offset offset, std::span<std::byte> destinati
 
 // ---- reading ahead --------------------------------------------------------------------------------------------------
 
-void PageCache::prefetch_pages(Rank rank, Offset offset, std::uint64_t bytes) {
-    const std::uint64_t end = std::min(offset.bytes + bytes, backend_.part_bytes(rank));
-    const std::uint64_t first = offset.bytes - within_page(offset);
-    if (first >= end) return;
-    const std::uint64_t count = (end - first + page_bytes() - 1) / page_bytes();
-    read_pages_ahead({.first = first, .step = page_bytes(), .count = count, .whole_pages = true}, rank, no_frame);
-}
-
-void PageCache::prefetch(Rank rank, Offset offset, std::uint64_t bytes, bool hinted) {
+void PageCache::prefetch(Rank rank, Offset offset, std::uint64_t bytes, Hint hint) {
+    if (hint == Hint::whole_pages) {
+        const std::uint64_t end = std::min(offset.bytes + bytes, backend_.part_bytes(rank));
+        const std::uint64_t first = offset.bytes - within_page(offset);
+        if (first >= end) return;
+        const std::uint64_t count = (end - first + page_bytes() - 1) / page_bytes();
+        const ReadAhead::Plan pages{.first = first, .step = page_bytes(), .count = count, .whole_pages = true};
+        return read_pages_ahead(pages, rank, no_frame);
+    }
     if (bytes > largest_cached_) return;
     const DropUnsent drop{fetcher_};
     while (bytes != 0) {
         const std::uint64_t here = std::min(page_bytes() - within_page(offset), bytes);
-        start_reading(rank, offset, here, no_frame, hinted);
+        start_reading(rank, offset, here, no_frame, hint == Hint::of_program);
         offset.bytes += here;
         bytes -= here;
     }

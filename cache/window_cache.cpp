@@ -257,7 +257,8 @@ void WindowCache::ask_for_recorded(OfThread& own) {
         const std::uint64_t first = part.begin / page;
         const std::uint64_t pages = std::min((part.end - 1) / page - first + 1, room);
         if (pages == 0) continue;
-        own.pages->prefetch_pages(part.owner, part.begin, std::min(part.end, (first + pages) * page) - part.begin);
+        own.pages->prefetch(part.owner, part.begin, std::min(part.end, (first + pages) * page) - part.begin,
+                            PageCache::Hint::whole_pages);
         room -= pages;
     }
 }

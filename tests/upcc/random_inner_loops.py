@@ -7,13 +7,14 @@ One program with many loops is compiled twice, and each is run on each path, wit
 time goes through a loop, so that it may read and write anything: what other pointers, private ones too, may point to.
 """
 
-import argparse
 import os
 import random
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+from random_loops import parser_of
 
 N = 24
 KINDS = ["int", "short", "long", "double"]
@@ -155,14 +156,8 @@ def program(seed, loops):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--upcc", required=True)
-    parser.add_argument("--upcrun", required=True)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--loops", type=int, default=40)
-    parser.add_argument("--threads", default="2")
+    parser = parser_of(__doc__, "2")
     parser.add_argument("--path", default="direct,service")
-    parser.add_argument("--print", action="store_true", help="the program, and nothing else")
     arguments = parser.parse_args()
     text = program(arguments.seed, arguments.loops)
     if arguments.print:

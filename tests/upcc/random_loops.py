@@ -143,15 +143,19 @@ def program(seed, loops):
     return text + "    return 0;\n}\n"
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def parser_of(description, threads):
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--upcc", required=True)
     parser.add_argument("--upcrun", required=True)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--loops", type=int, default=40)
-    parser.add_argument("--threads", default="1,3")
+    parser.add_argument("--threads", default=threads)
     parser.add_argument("--print", action="store_true", help="the program, and nothing else")
-    arguments = parser.parse_args()
+    return parser
+
+
+def main():
+    arguments = parser_of(__doc__, "1,3").parse_args()
     text = program(arguments.seed, arguments.loops)
     if arguments.print:
         print(text)
