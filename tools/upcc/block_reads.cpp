@@ -177,12 +177,69 @@ bool BlockReads::is_of_one_thread(const Expr* place, const Always& always, const
     return (variable(base) != nullptr || always.expressions.count(base) != 0) && steady.base(base);
 }
 
+/// What is known of a loop's body.
+struct BlockReads::Body {
+    const Changes& changes; ///< with what it declares
+    const Steady& steady;
+    Always always;                     ///< what each iteration evaluates
+    std::vector<const Expr*> accesses; ///< to shared objects
+    std::vector<const Expr*> stores;   ///< to shared objects
+};
+
+/// Whether two accesses are not to the same object; or are not if pointers of the loop are to different threads.
+bool BlockReads::are_apart(const Expr* one, const Expr* other, const Body& body,
+                           std::vector<ReadLoop::Apart>& if_apart) const {
+    if (!may_be_same(one, other)) return true;
+    if (!is_of_one_thread(one, body.always, body.steady) || !is_of_one_thread(other, body.always, body.steady))
+        return false;
+    if_apart.push_back({cast<ArraySubscriptExpr>(one)->getBase(), cast<ArraySubscriptExpr>(other)->getBase()});
+    return true;
+}
+
+bool BlockReads::is_apart_from_all(const Expr* one, const std::vector<const Expr*>& others, const Body& body,
+                                   ReadLoop& found) const {
+    std::vector<ReadLoop::Apart> if_apart;
+    const bool all = std::all_of(others.begin(), others.end(),
+                                 [&](const Expr* other) { return are_apart(one, other, body, if_apart); });
+    if (all) found.apart.insert(found.apart.end(), if_apart.begin(), if_apart.end());
+    return all;
+}
+
+void BlockReads::find_reads(const Body& body, ReadLoop& found, std::string& reason) const {
+    for (const Expr* const read : body.always.reads) {
+        if (!may_move(read) || names_own(read, body.changes)) continue;
+        const auto* const subscript = dyn_cast<ArraySubscriptExpr>(read);
+        const bool runs = subscript != nullptr && in_runs(subscript, body.steady, found.index);
+        const bool stays = !runs && body.steady.place(read);
+        const bool listed = !runs && !stays && subscript != nullptr && body.steady.base(subscript->getBase()) &&
+                            body.steady.number_of(subscript->getIdx(), found.index);
+        if (!runs && !stays && !listed) continue;
+        if (!is_apart_from_all(read, body.stores, body, found)) reason = "it may store to what it reads";
+        else if (runs && optimisations_.block_reads && found.reads.size() < most_runs) found.reads.push_back(subscript);
+        else if (listed && optimisations_.list_reads && found.lists.size() < most_lists)
+            found.lists.push_back(subscript);
+        else if (!runs && optimisations_.merged_reads) (listed ? found.repeated : found.steady).push_back(read);
+    }
+}
+
+void BlockReads::find_writes(const Body& body, ReadLoop& found) const {
+    for (const ArraySubscriptExpr* const write : body.always.writes) {
+        if (!may_move(write) || names_own(write, body.changes) || !in_runs(write, body.steady, found.index) ||
+            found.writes.size() >= most_runs)
+            continue;
+        std::vector<const Expr*> others;
+        for (const Expr* const other : body.accesses) // the name of an array is not an access
+            if (!other->getType()->isArrayType() && other->IgnoreParens() != write) others.push_back(other);
+        if (is_apart_from_all(write, others, body, found)) found.writes.push_back(write);
+    }
+}
+
 ReadLoop BlockReads::find(const ForStmt* loop, const FunctionDecl* function,
                           const std::function<bool(const Expr*)>& is_strict, std::string& reason) const {
-    PlainBody body;
-    body.TraverseStmt(const_cast<Stmt*>(loop->getBody()));
-    if (body.shared.empty()) return {};
-    reason = body.reason;
+    PlainBody plain;
+    plain.TraverseStmt(const_cast<Stmt*>(loop->getBody()));
+    if (plain.shared.empty()) return {};
+    reason = plain.reason;
     if (!reason.empty()) return {};
     const auto no = [&](const char* text) {
         reason = text;
@@ -194,57 +251,20 @@ ReadLoop BlockReads::find(const ForStmt* loop, const FunctionDecl* function,
     in_function.TraverseStmt(function->getBody());
     in_body.changed.insert(in_body.declared.begin(), in_body.declared.end());
     if (const char* const why = counts_up(loop, in_body, in_function, found)) return no(why);
-    for (const Expr* const one : body.shared)
-        if (is_strict(one)) return no("its body has strict accesses");
-    std::vector<const Expr*> shared_stores;
-    for (const Expr* const place : body.stores) {
+    if (std::any_of(plain.shared.begin(), plain.shared.end(), is_strict)) return no("its body has strict accesses");
+    const Steady steady{in_body, in_function};
+    Body body{in_body, steady, {}, plain.shared, {}};
+    for (const Expr* const place : plain.stores) {
         const VarDecl* pointer = nullptr;
-        if (Types::is_shared(place->getType())) shared_stores.push_back(place);
+        if (Types::is_shared(place->getType())) body.stores.push_back(place);
         else if (!stored_through(place, pointer) || (pointer != nullptr && in_body.changed.count(pointer) != 0))
             return no("it stores to where shared objects may be");
         else if (pointer != nullptr) found.targets.insert(pointer);
     }
-    Always always;
-    always.TraverseStmt(const_cast<Stmt*>(loop->getBody()));
-    const Steady steady{in_body, in_function};
-    // Whether two accesses are not to the same object; or are not if pointers of the loop are to different threads.
-    const auto apart = [&](const Expr* one, const Expr* other, std::vector<ReadLoop::Apart>& if_apart) {
-        if (!may_be_same(one, other)) return true;
-        if (!is_of_one_thread(one, always, steady) || !is_of_one_thread(other, always, steady)) return false;
-        if_apart.push_back({cast<ArraySubscriptExpr>(one)->getBase(), cast<ArraySubscriptExpr>(other)->getBase()});
-        return true;
-    };
-    const auto apart_from_all = [&](const Expr* one, const std::vector<const Expr*>& others) {
-        std::vector<ReadLoop::Apart> if_apart;
-        const bool all =
-            std::all_of(others.begin(), others.end(), [&](const Expr* other) { return apart(one, other, if_apart); });
-        if (all) found.apart.insert(found.apart.end(), if_apart.begin(), if_apart.end());
-        return all;
-    };
+    body.always.TraverseStmt(const_cast<Stmt*>(loop->getBody()));
     reason = "no element is read in every iteration at an index that can be known before";
-    for (const Expr* const read : always.reads) {
-        if (!may_move(read) || names_own(read, in_body)) continue;
-        const auto* const subscript = dyn_cast<ArraySubscriptExpr>(read);
-        const bool runs = subscript != nullptr && in_runs(subscript, steady, found.index);
-        const bool stays = !runs && steady.place(read);
-        const bool listed = !runs && !stays && subscript != nullptr && steady.base(subscript->getBase()) &&
-                            steady.number_of(subscript->getIdx(), found.index);
-        if (!runs && !stays && !listed) continue;
-        if (!apart_from_all(read, shared_stores)) reason = "it may store to what it reads";
-        else if (runs && optimisations_.block_reads && found.reads.size() < most_runs) found.reads.push_back(subscript);
-        else if (listed && optimisations_.list_reads && found.lists.size() < most_lists)
-            found.lists.push_back(subscript);
-        else if (!runs && optimisations_.merged_reads) (listed ? found.repeated : found.steady).push_back(read);
-    }
-    for (const ArraySubscriptExpr* const write : always.writes) {
-        if (!optimisations_.block_writes || !may_move(write) || names_own(write, in_body) ||
-            !in_runs(write, steady, found.index) || found.writes.size() >= most_runs)
-            continue;
-        std::vector<const Expr*> others;
-        for (const Expr* const other : body.shared) // the name of an array is not an access
-            if (!other->getType()->isArrayType() && other->IgnoreParens() != write) others.push_back(other);
-        if (apart_from_all(write, others)) found.writes.push_back(write);
-    }
+    find_reads(body, found, reason);
+    if (optimisations_.block_writes) find_writes(body, found);
     return found;
 }
 

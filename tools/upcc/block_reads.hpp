@@ -56,6 +56,13 @@ private:
     [[nodiscard]] Layout layout_of(const clang::ArraySubscriptExpr* subscript) const;
     [[nodiscard]] bool in_runs(const clang::ArraySubscriptExpr* subscript, const Steady& steady,
                                const clang::VarDecl* index) const;
+    struct Body;
+    [[nodiscard]] bool are_apart(const clang::Expr* one, const clang::Expr* other, const Body& body,
+                                 std::vector<ReadLoop::Apart>& if_apart) const;
+    [[nodiscard]] bool is_apart_from_all(const clang::Expr* one, const std::vector<const clang::Expr*>& others,
+                                         const Body& body, ReadLoop& found) const;
+    void find_reads(const Body& body, ReadLoop& found, std::string& reason) const;
+    void find_writes(const Body& body, ReadLoop& found) const;
     [[nodiscard]] bool is_of_one_thread(const clang::Expr* place, const Always& always, const Steady& steady) const;
 
     clang::ASTContext& context_;
