@@ -1,6 +1,7 @@
 // Loops over what a thread has, for where that can be loaded and stored.
 #include "emit.hpp"
 
+#include <algorithm>
 #include <map>
 
 using namespace clang;
@@ -28,7 +29,7 @@ std::string Emitter::near_place(const Expr* lvalue) {
                                                                                      : nullptr;
     if (const VarDecl* const moved = through == nullptr ? nullptr : moved_by_one(through);
         moved != nullptr && walking_.count(moved) != 0) {
-        const std::string text = "(*" + expression(through) + ")";
+        std::string text = "(*" + expression(through) + ")";
         if (arrow == nullptr || cast<FieldDecl>(arrow->getMemberDecl())->isAnonymousStructOrUnion()) return text;
         return text + "." + arrow->getMemberDecl()->getName().str();
     }
@@ -39,9 +40,10 @@ std::string Emitter::near_place(const Expr* lvalue) {
     }
     if (const auto* const member = dyn_cast<MemberExpr>(lvalue)) {
         const auto* const field = cast<FieldDecl>(member->getMemberDecl());
-        const std::string base = member->isArrow() ? pointer(member->getBase()) : near_place(member->getBase());
-        if (base.empty()) return base;
-        if (field->isAnonymousStructOrUnion()) return member->isArrow() ? "(*" + base + ")" : base;
+        std::string base = member->isArrow() ? pointer(member->getBase()) : near_place(member->getBase());
+        if (base.empty()) return {};
+        if (field->isAnonymousStructOrUnion() && !member->isArrow()) return base;
+        if (field->isAnonymousStructOrUnion()) return "(*" + base + ")";
         return base + (member->isArrow() ? "->" : ".") + field->getName().str();
     }
     const auto* const content = dyn_cast<UnaryOperator>(lvalue);
@@ -58,12 +60,12 @@ std::string Emitter::near_loop(const ForStmt* loop, const std::string& hint, con
     if (found.bases.empty() && found.walking.empty()) return block_read_loop(loop, hint, otherwise, "loop");
     const std::string number = std::to_string(offset(loop->getBeginLoc()));
     const std::string test = condition(loop->getCond());
-    std::string pointers, all_near, what;
+    std::string pointers, all_near, what, after;
     std::map<std::string, std::string> names;
-    for (const Expr* const base : found.bases) {
+    const auto add_base = [&](const Expr* base) {
         const std::string name = "lapwing_q_" + number + "_" + std::to_string(names.size());
         const std::string text = source(base->getSourceRange());
-        if (!names.emplace(text, name).second) continue;
+        if (!names.emplace(text, name).second) return;
         const bool is_array = base->getType()->isArrayType();
         const QualType to =
             is_array ? context_.getAsArrayType(base->getType())->getElementType() : Types::pointee(base->getType());
@@ -74,9 +76,8 @@ std::string Emitter::near_loop(const ForStmt* loop, const std::string& hint, con
                     ", 1) : (void*)0; ";
         all_near += (all_near.empty() ? "" : " && ") + name + " != 0";
         what += (what.empty() ? "" : ", ") + text;
-    }
-    std::string after;
-    for (const VarDecl* const one : found.walking) {
+    };
+    const auto add_walking = [&](const VarDecl* one) {
         const std::string name = "lapwing_q_" + number + "_" + std::to_string(names.size());
         const std::string text = one->getName().str();
         const QualType row = types_.without_shared(Types::pointee(one->getType()));
@@ -88,7 +89,9 @@ std::string Emitter::near_loop(const ForStmt* loop, const std::string& hint, con
         all_near += (all_near.empty() ? "" : " && ") + name + " != 0";
         after += text + ".address += (lapwing_uint64)((const char*)" + name + " - " + name + "_first); ";
         what += (what.empty() ? "" : ", ") + text;
-    }
+    };
+    std::for_each(found.bases.begin(), found.bases.end(), add_base);
+    std::for_each(found.walking.begin(), found.walking.end(), add_walking);
     explain(loop, "loop loads and stores, where all of these are near: " + what);
     near_ = names;
     near_loop_ = loop;
