@@ -88,21 +88,22 @@ template <class Word, bool dealt_one_by_one>
     hot_pages.note_hits(hits);
     return far;
 }
-/// Reads what is in the range, which is all near or copied.
-template <class Word, bool dealt_one_by_one>
+/// Reads what is in the range, which is all near or copied. `word_bytes`: of an element; 0: it is no word.
+template <std::size_t word_bytes, bool dealt_one_by_one>
 void read_copied(std::byte* destination, const ElementList& list, const CopiedRange& range, Missed& missed) {
     const std::byte* const* const places = range.places();
     const std::ptrdiff_t begin = range.begin();
     const std::uint64_t size = range.size();
     const ThreadCount threads = detail::heap_access.threads;
     const ElementList from = list;
+    const std::size_t bytes = word_bytes != 0 ? word_bytes : from.element_bytes;
     Missed::Notes notes{missed};
     for (std::size_t k = 0; k < from.indices.size(); ++k) {
         const std::ptrdiff_t i = from.indices[k];
         const bool in_range = static_cast<std::uint64_t>(i - begin) < size;
         const lapwing_upc_pointer p =
-            threads.add(from.base, sizeof(Word), dealt_one_by_one ? 1 : from.block_size, in_range ? i : begin);
-        std::memcpy(destination + k * sizeof(Word), places[p.thread] + (p.address - from.base.address), sizeof(Word));
+            threads.add(from.base, bytes, dealt_one_by_one ? 1 : from.block_size, in_range ? i : begin);
+        std::memcpy(destination + k * bytes, places[p.thread] + (p.address - from.base.address), bytes);
         notes.note(k, in_range);
     }
 }
@@ -123,20 +124,6 @@ void read_copied(std::byte* destination, const ElementList& list, const CopiedRa
         notes.note(k, is_here);
     }
     return far;
-}
-void read_copied(std::byte* destination, const ElementList& list, const CopiedRange& range, Missed& missed) {
-    Missed::Notes notes{missed};
-    for (std::size_t k = 0; k < list.indices.size(); ++k) {
-        const std::ptrdiff_t i = list.indices[k];
-        const bool in_range = static_cast<std::uint64_t>(i - range.begin()) < range.size();
-        if (in_range) {
-            const lapwing_upc_pointer p =
-                detail::heap_access.threads.add(list.base, list.element_bytes, list.block_size, i);
-            std::memcpy(destination + k * list.element_bytes,
-                        range.places()[p.thread] + (p.address - list.base.address), list.element_bytes);
-        }
-        notes.note(k, in_range);
-    }
 }
 
 /// Calls `read(Word{})` with a type of the elements' size, or `other()`.
@@ -167,10 +154,10 @@ void read_piece(std::byte* destination, const ElementList& list, const CopiedRan
     as_words(
         list,
         [&]<class Word>(Word) {
-            if (list.block_size == 1) read_copied<Word, true>(destination, list, range, missed);
-            else read_copied<Word, false>(destination, list, range, missed);
+            if (list.block_size == 1) read_copied<sizeof(Word), true>(destination, list, range, missed);
+            else read_copied<sizeof(Word), false>(destination, list, range, missed);
         },
-        [&] { read_copied(destination, list, range, missed); });
+        [&] { read_copied<0, false>(destination, list, range, missed); });
 }
 
 /// What nothing here has, by messages.

@@ -12,9 +12,8 @@ import random
 import subprocess
 import sys
 import tempfile
-from pathlib import Path
 
-from random_loops import parser_of
+from random_loops import compiled, parser_of
 
 N = 24
 KINDS = ["int", "short", "long", "double"]
@@ -164,15 +163,12 @@ def main():
         print(text)
         return 0
     with tempfile.TemporaryDirectory() as directory:
-        source = Path(directory) / "loops.upc"
-        source.write_text(text)
         for name, options in {"plain": ["-O1", *OFF], "optimised": ["-O2", "-explain"]}.items():
-            built = subprocess.run([arguments.upcc, *options, "-w", str(source), "-o", f"{directory}/{name}"], capture_output=True, text=True)
-            if built.returncode != 0:
-                print(built.stdout + built.stderr)
+            said = compiled(arguments.upcc, [*options, "-w"], text, f"{directory}/{name}")
+            if said is None:
                 return 1
             if name == "optimised":
-                changed = {what: built.stderr.count(what) for what in ("reads lists", "reads in blocks", "of these are near")}
+                changed = {what: said.count(what) for what in ("reads lists", "reads in blocks", "of these are near")}
                 print(f"seed {arguments.seed}: {changed}")
                 if not all(changed.values()):
                     return 1

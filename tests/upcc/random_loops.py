@@ -154,6 +154,17 @@ def parser_of(description, threads):
     return parser
 
 
+def compiled(upcc, options, text, program):
+    """What the compiler says, after it has made the program; None where it has not, which is printed."""
+    source = Path(program).with_suffix(".upc")
+    source.write_text(text)
+    built = subprocess.run([upcc, *options, str(source), "-o", program], capture_output=True, text=True)
+    if built.returncode != 0:
+        print(built.stdout + built.stderr)
+        return None
+    return built.stderr
+
+
 def main():
     arguments = parser_of(__doc__, "1,3").parse_args()
     text = program(arguments.seed, arguments.loops)
@@ -161,16 +172,13 @@ def main():
         print(text)
         return 0
     with tempfile.TemporaryDirectory() as directory:
-        source = Path(directory) / "loops.upc"
-        source.write_text(text)
         outputs = {}
         for name, options in {"plain": ["-O1", "-fno-upc-own-loops"], "optimised": ["-O2", "-explain"]}.items():
-            built = subprocess.run([arguments.upcc, *options, str(source), "-o", f"{directory}/{name}"], capture_output=True, text=True)
-            if built.returncode != 0:
-                print(built.stdout + built.stderr)
+            said = compiled(arguments.upcc, options, text, f"{directory}/{name}")
+            if said is None:
                 return 1
             if name == "optimised":
-                changed = built.stderr.count("own iterations alone")
+                changed = said.count("own iterations alone")
                 print(f"seed {arguments.seed}: {changed} of {arguments.loops} loops changed")
                 if changed == 0:
                     return 1

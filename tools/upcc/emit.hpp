@@ -154,6 +154,7 @@ private:
 
     // emit_reads.cpp
     struct BlockLoop;
+    [[nodiscard]] static std::string part_of(std::string whole, const clang::MemberExpr* member);
     [[nodiscard]] std::string read_place(const clang::Expr* lvalue);
     [[nodiscard]] std::string written_place(const clang::Expr* lvalue);
     void add_run(const clang::ArraySubscriptExpr* element, bool writes, const std::string& number, BlockLoop& out);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 using namespace clang;
 
@@ -30,8 +31,7 @@ std::string Emitter::near_place(const Expr* lvalue) {
     if (const VarDecl* const moved = through == nullptr ? nullptr : moved_by_one(through);
         moved != nullptr && walking_.count(moved) != 0) {
         std::string text = "(*" + expression(through) + ")";
-        if (arrow == nullptr || cast<FieldDecl>(arrow->getMemberDecl())->isAnonymousStructOrUnion()) return text;
-        return text + "." + arrow->getMemberDecl()->getName().str();
+        return arrow == nullptr ? text : part_of(std::move(text), arrow);
     }
     if (near_loops_.base_of(lvalue) == nullptr || !near_loops_.stays_in_row(lvalue, near_loop_)) return {};
     if (const auto* const subscript = dyn_cast<ArraySubscriptExpr>(lvalue)) {
@@ -39,12 +39,9 @@ std::string Emitter::near_place(const Expr* lvalue) {
         return base.empty() ? base : base + "[" + expression(subscript->getIdx()) + "]";
     }
     if (const auto* const member = dyn_cast<MemberExpr>(lvalue)) {
-        const auto* const field = cast<FieldDecl>(member->getMemberDecl());
-        std::string base = member->isArrow() ? pointer(member->getBase()) : near_place(member->getBase());
-        if (base.empty()) return {};
-        if (field->isAnonymousStructOrUnion() && !member->isArrow()) return base;
-        if (field->isAnonymousStructOrUnion()) return "(*" + base + ")";
-        return base + (member->isArrow() ? "->" : ".") + field->getName().str();
+        if (!member->isArrow()) return part_of(near_place(member->getBase()), member);
+        const std::string base = pointer(member->getBase());
+        return base.empty() ? base : part_of("(*" + base + ")", member);
     }
     const auto* const content = dyn_cast<UnaryOperator>(lvalue);
     const std::string base = content == nullptr ? std::string{} : pointer(content->getSubExpr());

@@ -38,9 +38,7 @@ std::string Emitter::own_place(const Expr* lvalue) {
         return base.empty() ? base : base + "[" + expression(subscript->getIdx()) + "]";
     }
     if (const auto* const member = dyn_cast<MemberExpr>(lvalue); member != nullptr && !member->isArrow()) {
-        const std::string base = own_place(member->getBase());
-        const auto* const field = cast<FieldDecl>(member->getMemberDecl());
-        return base.empty() || field->isAnonymousStructOrUnion() ? base : base + "." + field->getName().str();
+        return part_of(own_place(member->getBase()), member);
     }
     return {};
 }

@@ -6,6 +6,12 @@ using namespace clang;
 
 namespace upcc {
 
+/// The C lvalue of a member of a structure that is one; those of anonymous structures belong to what these are in.
+std::string Emitter::part_of(std::string whole, const MemberExpr* member) {
+    const auto* const field = cast<FieldDecl>(member->getMemberDecl());
+    return whole.empty() || field->isAnonymousStructOrUnion() ? whole : whole + "." + field->getName().str();
+}
+
 /// The C lvalue of what the loop has read already, or of a part of it; empty where there is none.
 std::string Emitter::read_place(const Expr* lvalue) {
     if (reads_.empty()) return {};
@@ -13,9 +19,7 @@ std::string Emitter::read_place(const Expr* lvalue) {
     if (const auto known = reads_.find(source(lvalue->getSourceRange())); known != reads_.end()) return known->second;
     const auto* const member = dyn_cast<MemberExpr>(lvalue);
     if (member == nullptr || member->isArrow()) return {};
-    const std::string base = read_place(member->getBase());
-    const auto* const field = cast<FieldDecl>(member->getMemberDecl());
-    return base.empty() || field->isAnonymousStructOrUnion() ? base : base + "." + field->getName().str();
+    return part_of(read_place(member->getBase()), member);
 }
 
 /// The same of an element that the loop writes in a block.
