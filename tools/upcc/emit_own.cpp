@@ -22,7 +22,7 @@ std::string Emitter::own_column(const ArraySubscriptExpr* subscript) {
 
 /// The C lvalue of a local element, or of a part of one; empty if it may be another thread's.
 std::string Emitter::own_place(const Expr* lvalue) {
-    if (const std::string near = near_place(lvalue); !near.empty()) return near;
+    if (std::string near = near_place(lvalue); !near.empty()) return near;
     if (!own_loop_ || is_strict(lvalue)) return {};
     lvalue = lvalue->IgnoreParens();
     if (const auto* const subscript = dyn_cast<ArraySubscriptExpr>(lvalue)) {
@@ -31,7 +31,7 @@ std::string Emitter::own_place(const Expr* lvalue) {
                 own_arrays_.push_back(array);
             return "lapwing_own_" + array->getName().str() + "[lapwing_k]";
         }
-        if (const std::string column = own_column(subscript); !column.empty()) return column;
+        if (std::string column = own_column(subscript); !column.empty()) return column;
         const auto* const decay = dyn_cast<ImplicitCastExpr>(subscript->getBase()->IgnoreParens());
         if (decay == nullptr || decay->getCastKind() != CK_ArrayToPointerDecay) return {};
         const std::string base = own_place(decay->getSubExpr());
