@@ -6,7 +6,7 @@
 //   after them       a checksum (XXH3, 64 bits) for each block of elements
 //
 // Ranks take the blocks in turns: in a round each rank has some neighbours, which it gets from their owners (or puts to
-// them) and writes (or reads) by one collective call. The header comes last, and the file gets its name when everything
+// them) and writes (or reads) by a call of its own. The header comes last, and the file gets its name when everything
 // is on the disk.
 #include <lapwing/checkpoint.hpp>
 
@@ -14,7 +14,6 @@
 #include "arrays/slices/exchange.hpp"
 #include "src/mpi/agreement.hpp"
 #include "src/support/aligned_memory.hpp"
-#include "src/support/first_problem.hpp"
 #include "src/support/hash.hpp"
 #include "src/support/mpi_error.hpp"
 #include "src/team/team_state.hpp"
@@ -181,53 +180,32 @@ public:
         check(MPI_File_get_size(file_, &size), "MPI_File_get_size");
         return static_cast<std::uint64_t>(size);
     }
-    /// `most`: at least as many bytes as any rank has, the same on all.
-    void write_all(std::uint64_t offset, std::span<const std::byte> bytes, std::uint64_t most) {
-        for_pieces(bytes, most, [&](std::uint64_t begin, std::span<const std::byte> piece) {
+    // Calls of this rank alone, also where all ranks have a part. Parts are contiguous and large, so that exchanging
+    // them before they are written, as collective calls do, gains nothing; and Open MPI's collective writes corrupt
+    // memory where another thread is in MPI (docs/architecture.md, known faults).
+    void write(std::uint64_t offset, std::span<const std::byte> bytes) {
+        for_pieces(offset, bytes, [&](MPI_Offset at, std::span<const std::byte> piece) {
             MPI_Status status;
-            check(MPI_File_write_at_all(file_, static_cast<MPI_Offset>(offset) + static_cast<MPI_Offset>(begin),
-                                        piece.data(), static_cast<int>(piece.size()), MPI_BYTE, &status),
-                  "MPI_File_write_at_all");
+            check(MPI_File_write_at(file_, at, piece.data(), static_cast<int>(piece.size()), MPI_BYTE, &status),
+                  "MPI_File_write_at");
             require_count(status, piece.size(), "written");
         });
     }
-    void read_all(std::uint64_t offset, std::span<std::byte> bytes, std::uint64_t most) {
-        for_pieces(bytes, most, [&](std::uint64_t begin, std::span<std::byte> piece) {
+    void read(std::uint64_t offset, std::span<std::byte> bytes) {
+        for_pieces(offset, bytes, [&](MPI_Offset at, std::span<std::byte> piece) {
             MPI_Status status;
-            check(MPI_File_read_at_all(file_, static_cast<MPI_Offset>(offset) + static_cast<MPI_Offset>(begin),
-                                       piece.data(), static_cast<int>(piece.size()), MPI_BYTE, &status),
-                  "MPI_File_read_at_all");
+            check(MPI_File_read_at(file_, at, piece.data(), static_cast<int>(piece.size()), MPI_BYTE, &status),
+                  "MPI_File_read_at");
             require_count(status, piece.size(), "read");
         });
     }
-    /// By this rank alone.
-    void write(std::uint64_t offset, std::span<const std::byte> bytes) {
-        MPI_Status status;
-        check(MPI_File_write_at(file_, static_cast<MPI_Offset>(offset), bytes.data(), static_cast<int>(bytes.size()),
-                                MPI_BYTE, &status),
-              "MPI_File_write_at");
-        require_count(status, bytes.size(), "written");
-    }
-    void read(std::uint64_t offset, std::span<std::byte> bytes) {
-        MPI_Status status;
-        check(MPI_File_read_at(file_, static_cast<MPI_Offset>(offset), bytes.data(), static_cast<int>(bytes.size()),
-                               MPI_BYTE, &status),
-              "MPI_File_read_at");
-        require_count(status, bytes.size(), "read");
-    }
 
 private:
-    /// Calls `visit(begin, piece)`, which is collective, as often on all ranks, and throws after all of them what the
-    /// first has thrown.
     template <class Byte, class Visit>
-    static void for_pieces(std::span<Byte> bytes, std::uint64_t most, Visit visit) {
-        support::FirstProblem problem;
-        for (std::uint64_t begin = 0; begin < most; begin += most_bytes_of_call) {
-            const std::uint64_t here = std::min<std::uint64_t>(begin, bytes.size());
-            const std::uint64_t count = std::min<std::uint64_t>(most_bytes_of_call, bytes.size() - here);
-            problem.attempt([&] { visit(here, bytes.subspan(here, count)); });
-        }
-        problem.rethrow();
+    static void for_pieces(std::uint64_t offset, std::span<Byte> bytes, Visit visit) {
+        for (std::uint64_t begin = 0; begin < bytes.size(); begin += most_bytes_of_call)
+            visit(static_cast<MPI_Offset>(offset + begin),
+                  bytes.subspan(begin, std::min<std::uint64_t>(most_bytes_of_call, bytes.size() - begin)));
     }
     static std::string text_of(int code) {
         std::array<char, MPI_MAX_ERROR_STRING> text{};
@@ -489,8 +467,8 @@ void write_elements(SharedFile& file, const ArrayGeometry& array, const SliceSha
             move_elements(transport::Direction::get, array, shape, share.first_element,
                           share.first_element + share.elements, bytes.data());
         });
-        attempts.always([&] { file.write_all(plan.offset(share.first_block), bytes, plan.most_share_bytes()); });
         attempts.go_on([&] {
+            file.write(plan.offset(share.first_block), bytes);
             std::array<std::uint64_t, most_blocks_at_a_time> checksums{};
             for_blocks(plan, share, bytes, [&](std::uint64_t k, std::span<std::byte> block) {
                 checksums[k] = XXH3_64bits(block.data(), block.size());
@@ -585,7 +563,7 @@ void load(const SliceBase& slice, ElementKind kind, const std::string& path, con
         const Share share{plan, round, rank, ranks};
         const std::span<std::byte> bytes = std::span{buffer}.first(share.elements * plan.element_bytes);
         attempts.always([&] {
-            file.read_all(plan.offset(share.first_block), bytes, plan.most_share_bytes());
+            file.read(plan.offset(share.first_block), bytes);
             std::array<std::uint64_t, most_blocks_at_a_time> checksums{};
             if (share.blocks > 0)
                 file.read(plan.checksum_offset(share.first_block),

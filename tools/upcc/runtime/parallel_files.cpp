@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <climits>
 #include <cstdint>
 #include <cstdlib>
@@ -188,15 +189,24 @@ int ParallelFile::set_size(Offset size) {
     return error;
 }
 
+/// Space on the disk for the first bytes of the file. On thread 0 only.
+int ParallelFile::allocate(Offset bytes) const {
+    if (bytes == 0) return 0;
+    const int file = ::open(name_.c_str(), O_WRONLY);
+    if (file < 0) return errno;
+    const int error = posix_fallocate(file, 0, bytes);
+    ::close(file);
+    return error;
+}
+
 int ParallelFile::preallocate(Offset wanted) {
     if (outstanding_ || wanted < 0) return EINVAL;
     if ((flags_ & io::read_only) != 0) return EBADF;
     lapwing_upc_barrier(nullptr);
-    // A file that is large enough is unchanged; Open MPI 4 disagrees.
-    Offset now = 0;
-    int error = agreed(size(now));
-    MPI_Bcast(&now, 1, MPI_LONG_LONG, 0, threads_);
-    if (error == 0 && now < wanted) error = error_number(MPI_File_preallocate(file_, wanted));
+    // Not by MPI_File_preallocate, in which Open MPI's ranks read the size while rank 0 writes, and part ways.
+    int thread = 0;
+    MPI_Comm_rank(threads_, &thread);
+    const int error = agreed(thread == 0 ? allocate(wanted) : 0);
     lapwing_upc_barrier(nullptr);
     return error;
 }
@@ -367,11 +377,22 @@ void ParallelFile::begin(Direction direction, void* memory, std::size_t bytes, i
     const int error = refused(direction, true);
     set_outstanding(error, 0, flags);
     if (error != 0 || bytes == 0) return;
-    const int count = static_cast<int>(bytes);
-    const int code = direction == Direction::read
-                         ? MPI_File_iread_at(file_, position_, memory, count, MPI_BYTE, &request_)
-                         : MPI_File_iwrite_at(file_, position_, memory, count, MPI_BYTE, &request_);
-    outstanding_error_ = error_number(code);
+    // A blocking call of MPI in another thread, or by wait(): requests of Open MPI's files are not safe where two
+    // threads are in MPI, and one of them is Lapwing's (docs/architecture.md, known faults).
+    int level = MPI_THREAD_SINGLE;
+    MPI_Query_thread(&level);
+    const std::launch policy =
+        level == MPI_THREAD_MULTIPLE ? std::launch::async | std::launch::deferred : std::launch::deferred;
+    result_ = std::async(policy, [=, file = file_, position = position_] {
+        const int count = static_cast<int>(bytes);
+        MPI_Status status;
+        const int code = direction == Direction::read
+                             ? MPI_File_read_at(file, position, memory, count, MPI_BYTE, &status)
+                             : MPI_File_write_at(file, position, memory, count, MPI_BYTE, &status);
+        int done = 0;
+        if (code == MPI_SUCCESS) MPI_Get_count(&status, MPI_BYTE, &done);
+        return Result{error_number(code), done};
+    });
 }
 
 void ParallelFile::set_outstanding(int error, Offset bytes, int flags) {
@@ -388,33 +409,25 @@ int ParallelFile::finish(Offset& bytes) {
     return outstanding_error_;
 }
 
+/// Waits for what begin() has begun.
+void ParallelFile::take_result() {
+    const Result result = result_.get();
+    outstanding_error_ = result.error;
+    outstanding_bytes_ = result.bytes;
+    position_ += result.bytes;
+}
+
 int ParallelFile::wait(Offset& bytes) {
     if (!outstanding_) return EINVAL;
-    if (request_ != MPI_REQUEST_NULL) {
-        MPI_Status status;
-        outstanding_error_ = error_number(MPI_Wait(&request_, &status));
-        int count = 0;
-        MPI_Get_count(&status, MPI_BYTE, &count);
-        outstanding_bytes_ = count;
-        if (outstanding_error_ == 0) position_ += count;
-    }
+    if (result_.valid()) take_result();
     return finish(bytes);
 }
 
 int ParallelFile::test(bool& done, Offset& bytes) {
     done = true;
     if (!outstanding_) return EINVAL;
-    int own = 1;
-    MPI_Status status;
-    if (request_ != MPI_REQUEST_NULL) {
-        outstanding_error_ = error_number(MPI_Test(&request_, &own, &status));
-        if (own != 0) {
-            int count = 0;
-            MPI_Get_count(&status, MPI_BYTE, &count);
-            outstanding_bytes_ = count;
-            if (outstanding_error_ == 0) position_ += count;
-        }
-    }
+    if (result_.valid() && result_.wait_for(std::chrono::seconds{0}) != std::future_status::timeout) take_result();
+    const int own = result_.valid() ? 0 : 1;
     int all = 0;
     MPI_Allreduce(&own, &all, 1, MPI_INT, MPI_MIN, threads_);
     done = all != 0;

@@ -8,6 +8,7 @@
 #include <mpi.h>
 
 #include <cstddef>
+#include <future>
 #include <string>
 #include <vector>
 
@@ -93,11 +94,13 @@ public:
 private:
     [[nodiscard]] int refused(Direction direction, bool is_local) const;
     [[nodiscard]] int precheck() const;
+    [[nodiscard]] int allocate(Offset bytes) const;
     [[nodiscard]] bool all_open_the_same() const;
     [[nodiscard]] int at(Direction direction, const Memory& memory, std::size_t begin, std::size_t bytes, Offset offset,
                          Offset& done);
     [[nodiscard]] int in_own_share(Direction direction, const Memory& memory, Offset& done);
     [[nodiscard]] int finish(Offset& bytes);
+    void take_result();
     [[nodiscard]] int agreed(int error) const;
     [[nodiscard]] MPI_Info info() const;
     void enter(int flags) const;
@@ -112,8 +115,12 @@ private:
     Offset position_ = 0;
     lapwing_upc_pointer lock_{}; ///< one transfer at a time, with strong semantics
 
+    struct Result {
+        int error = 0;
+        Offset bytes = 0;
+    };
     bool outstanding_ = false;
-    MPI_Request request_ = MPI_REQUEST_NULL;
+    std::future<Result> result_; ///< of what begin() has begun
     int outstanding_flags_ = 0;
     int outstanding_error_ = 0;
     Offset outstanding_bytes_ = 0;
