@@ -39,6 +39,19 @@ static void local_number(void) {
     int i;
     upc_forall (i = 0; i < own * THREADS; i++; i) y1[i] = y1[i] + 3.0 * x1[i];
 }
+static void local_elements(void) {
+    for (int i = own * MYTHREAD; i < own * (MYTHREAD + 1); i++) yb[i] = yb[i] + 3.0 * xb[i];
+}
+static void local_steps(void) {
+    for (int i = MYTHREAD; i < own * THREADS; i += THREADS) y1[i] = y1[i] + 3.0 * x1[i];
+}
+static void local_neighbours(void) {
+    int i;
+    upc_forall (i = 1; i < own * THREADS - 1; i++; &yb[i]) yb[i] = xb[i - 1] + xb[i + 1];
+}
+static void private_neighbours(void) {
+    for (int i = 1; i < own - 1; i++) private_y[i] = private_x[i - 1] + private_x[i + 1];
+}
 static void local_pointer(void) {
     shared [] double* y = (shared [] double*)&yb[own * MYTHREAD];
     shared [] double* x = (shared [] double*)&xb[own * MYTHREAD];
@@ -97,6 +110,9 @@ static const row_t rows[] = {
     {"upcc/local", "upc_forall, &a[i], blocks of 1", "private", own, local_blocks_of_1, local_private},
     {"upcc/local", "upc_forall, &a[i], blocks of 2048", "private", own, local_blocks, local_private},
     {"upcc/local", "upc_forall, i, blocks of 1", "private", own, local_number, local_private},
+    {"upcc/local", "for, blocks of 2048", "private", own, local_elements, local_private},
+    {"upcc/local", "for, steps of THREADS", "private", own, local_steps, local_private},
+    {"upcc/local", "upc_forall, neighbours", "private neighbours", own, local_neighbours, private_neighbours},
     {"upcc/local", "a pointer-to-shared", "private", own, local_pointer, local_private},
     {"upcc/random", "own elements, 16 MiB", "private", random_accesses, random_shared, random_private},
     {"upcc/remote", "elements of another thread's block", "upc_memget and a loop", block, remote_elements, remote_by_hand},

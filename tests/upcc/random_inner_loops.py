@@ -16,6 +16,7 @@ import tempfile
 from random_loops import compiled, parser_of
 
 N = 24
+LONG = 140  # elements of a thread, in blocks of 70, which own iterations go through by parts
 KINDS = ["int", "short", "long", "double"]
 OFF = [f"-fno-upc-{name}" for name in ("own-loops", "block-reads", "block-writes", "list-reads", "near-loops", "merged-reads")]
 
@@ -25,6 +26,7 @@ enum {{ N = {N} }};
 struct both {{ int x; short y[2]; }};
 static int indices[N], limits[3], plain[N];
 static long out[N];
+static long outs[{LONG} * 8]; /* at most 8 threads */
 static struct {{ int* at; int n; }} view = {{ indices, N }};
 shared struct both S[N * THREADS];
 shared [] struct both* shared boths[THREADS];
@@ -37,6 +39,7 @@ def declarations():
         letter = kind[0]
         text += f"shared {kind} D{letter}[N * THREADS]; shared [5] {kind} B{letter}[N * 5 * THREADS]; shared [] {kind} I{letter}[N];\n"
         text += f"shared {kind} T{letter}[N][THREADS]; shared [N] {kind} R{letter}[THREADS][N];\n"
+        text += f"shared [70] {kind} L{letter}[{LONG} * THREADS], K{letter}[{LONG} * THREADS]; shared [9] {kind} C{letter}[{LONG} * THREADS]; shared {kind} Z{letter}[{LONG} * THREADS];\n"
         text += f"shared [] {kind}* shared heap_{letter}[2 * THREADS]; static shared [] {kind}* rows_{letter}[2];\n"
     return text
 
@@ -125,20 +128,63 @@ class Loop:
 """
 
 
+class LongLoop(Loop):
+    """A upc_forall, or another loop over all elements of the longer arrays, that also accesses neighbours."""
+
+    def index(self):
+        return self.pick(["i", "i", "i", "i + 1", "i - 1", "i - 3", "i + k"])
+
+    def place(self):
+        return f"{self.pick('LLLKCZZ')}{self.pick(self.kinds)[0]}[{self.index()}]"
+
+    def value(self, plain=False):
+        atom = lambda: self.pick([self.place(), self.place(), self.place(), "i", "plain[i % N]", "outs[i]", "s"])
+        first, second = (self.place(), "i") if plain else (atom(), atom())
+        return self.pick([first, f"{first} + {second}", f"{first} - 2 * {second}", f"({first} > {second} ? {second} : 3)"])
+
+    def statement(self, depth=0):
+        value = f"(long)({self.value()}) % 100"
+        form = self.rng.randrange(8)
+        if form < 4:
+            return f"{self.place()} = {value};"
+        if form == 4:
+            return f"{self.place()} += {value};"
+        if form == 5 and depth == 0:
+            return f"if ({self.value()} > 3) {{ {self.statement(1)} }}"
+        return self.pick([f"s += {value};", f"outs[i] = {value};", f"{self.place()}++;"])
+
+    def text(self):
+        range_ = f"i = {self.rng.randrange(3, 9)}; i < {LONG} * THREADS - n"
+        letter = self.pick(self.kinds)[0]
+        affinity = self.pick([f"&L{letter}[i]", f"&L{letter}[i]", f"&Z{letter}[i]", "i", f"&K{letter}[i + 1]"])
+        head = self.pick([f"upc_forall ({range_}; i++; {affinity})"] * 3 + [f"for ({range_}; i += THREADS)", f"for ({range_}; i++)"])
+        body = " ".join(self.statement() for _ in range(self.rng.randrange(1, 4)))
+        return f"""static long loop_{self.number}(int unused, int j, int t) {{
+    const int k = j % 3, n = 4 + t;
+    {self.pick(['int', 'long'])} i;
+    long s = 0;
+    (void)unused; (void)k;
+    {head} {{ {body} }}
+    return s * 31 + (long)i;
+}}
+"""
+
+
 def program(seed, loops):
     rng = random.Random(seed)
     text = HEAD + declarations()
     for number in range(loops):
-        text += Loop(rng, number).text()
+        text += (LongLoop if number % 3 == 2 else Loop)(rng, number).text()
     text += "static void sums(void) {\n    unsigned long long sum = 7;\n    int i, t;\n"
     add = lambda place: f"sum = sum * 31 + (unsigned long long)(long)({place});"
     text += "    for (i = 0; i < N * THREADS; i++) { " + " ".join(add(f"D{kind[0]}[i]") for kind in KINDS) + " " + add("S[i].x") + add("S[i].y[0]") + add("S[i].y[1]") + " }\n"
     text += "    for (i = 0; i < 5 * N * THREADS; i++) { " + " ".join(add(f"B{kind[0]}[i]") for kind in KINDS) + " }\n"
+    text += f"    for (i = 0; i < {LONG} * THREADS; i++) {{ " + " ".join(add(f"{array}{kind[0]}[i]") for kind in KINDS for array in "LKCZ") + " }\n"
     text += "    for (t = 0; t < THREADS; t++) for (i = 0; i < N; i++) { " + " ".join(
         add(f"T{kind[0]}[i][t]") + add(f"R{kind[0]}[t][i]") + add(f"heap_{kind[0]}[t][i]") + add(f"heap_{kind[0]}[t + THREADS][i]") for kind in KINDS) + add("boths[t][i].x") + add("boths[t][i].y[1]") + " }\n"
     text += "    for (i = 0; i < N; i++) { " + " ".join(add(f"I{kind[0]}[i]") for kind in KINDS) + " }\n"
     text += "    printf(\"%llu\\n\", sum);\n}\n"
-    text += "static unsigned long long own_sum(void) {\n    unsigned long long sum = 3;\n    int i;\n    for (i = 0; i < N; i++) { " + add("indices[i]") + add("plain[i]") + add("out[i]") + " }\n    return sum;\n}\n"
+    text += "static unsigned long long own_sum(void) {\n    unsigned long long sum = 3;\n    int i;\n    for (i = 0; i < N; i++) { " + add("indices[i]") + add("plain[i]") + add("out[i]") + f" }}\n    for (i = 0; i < {LONG} * THREADS; i++) {{ {add('outs[i]')} }}\n    return sum;\n}}\n"
     text += "int main(void) {\n    int i, t;\n    for (i = 0; i < N; i++) { indices[i] = (i * 7 + MYTHREAD) % N; plain[i] = i % 8; out[i] = i; }\n    limits[1] = N - 3;\n"
     for kind in KINDS:
         letter = kind[0]
@@ -168,7 +214,7 @@ def main():
             if said is None:
                 return 1
             if name == "optimised":
-                changed = {what: said.count(what) for what in ("reads lists", "reads in blocks", "of these are near")}
+                changed = {what: said.count(what) for what in ("reads lists", "reads in blocks", "of these are near", "loads and stores where near", "loop through own iterations")}
                 print(f"seed {arguments.seed}: {changed}")
                 if not all(changed.values()):
                     return 1

@@ -114,11 +114,34 @@ private:
     return one == nullptr || other == nullptr || one == other;
 }
 
+/// Whether its place can be worked out at any time: from numbers in variables, without a division.
+[[nodiscard]] bool cannot_fail(const ArraySubscriptExpr* subscript) {
+    struct Finder : RecursiveASTVisitor<Finder> {
+        bool found = false;
+        bool VisitImplicitCastExpr(ImplicitCastExpr* cast) {
+            found = found || (cast->getCastKind() == CK_LValueToRValue && variable(cast) == nullptr);
+            return !found;
+        }
+        bool VisitBinaryOperator(BinaryOperator* operation) {
+            found = found || operation->getOpcode() == BO_Div || operation->getOpcode() == BO_Rem;
+            return !found;
+        }
+    } finder;
+    finder.TraverseStmt(const_cast<ArraySubscriptExpr*>(subscript));
+    return !finder.found;
+}
+
 /// `for (…; i < end; i++)` with an end that stays; else the reason why not.
 [[nodiscard]] const char* counts_up(const ForStmt* loop, Changes& in_body, const Changes& in_function,
                                     ReadLoop& found) {
-    found.index = counted_up(loop->getInc());
-    if (!is_index(found.index, in_body, in_function)) return "it does not count up a local integer by one";
+    const Expr* const step = is_forall(loop) ? forall_step(loop) : loop->getInc();
+    found.index = counted_up(step);
+    if (found.index == nullptr && !is_forall(loop)) {
+        found.index = counted_by_threads(step);
+        found.by_threads = true;
+    }
+    if (!is_index(found.index, in_body, in_function))
+        return "it does not count up a local integer by one, or by THREADS";
     const auto* const test = dyn_cast_or_null<BinaryOperator>(loop->getCond());
     if (test == nullptr || (test->getOpcode() != BO_LT && test->getOpcode() != BO_LE) ||
         variable(test->getLHS()) != found.index)
@@ -153,12 +176,14 @@ Layout BlockReads::layout_of(const ArraySubscriptExpr* subscript) const {
 }
 
 /// Whether iterations read, or write, consecutive elements of a thread.
-bool BlockReads::in_runs(const ArraySubscriptExpr* subscript, const Steady& steady, const VarDecl* index) const {
+bool BlockReads::in_runs(const ArraySubscriptExpr* subscript, const Steady& steady, const ReadLoop& loop) const {
     const Layout layout = layout_of(subscript);
     if (layout.kind == Layout::Kind::even || !steady.base(subscript->getBase())) return false;
-    if (layout.kind != Layout::Kind::blocks || layout.block != 1) return steady.follows(subscript->getIdx(), index);
+    const bool dealt = layout.kind == Layout::Kind::blocks && layout.block == 1;
+    if (loop.by_threads) return dealt && steady.follows(subscript->getIdx(), loop.index);
+    if (!dealt) return steady.follows(subscript->getIdx(), loop.index);
     const auto rounds = rounds_of(subscript);
-    return rounds && steady.follows(rounds->round, index) &&
+    return rounds && steady.follows(rounds->round, loop.index) &&
            (rounds->thread == nullptr || steady.number(rounds->thread));
 }
 
@@ -209,7 +234,7 @@ void BlockReads::find_reads(const Body& body, ReadLoop& found, std::string& reas
     for (const Expr* const read : body.always.reads) {
         if (!may_move(read) || names_own(read, body.changes)) continue;
         const auto* const subscript = dyn_cast<ArraySubscriptExpr>(read);
-        const bool runs = subscript != nullptr && in_runs(subscript, body.steady, found.index);
+        const bool runs = subscript != nullptr && in_runs(subscript, body.steady, found);
         const bool stays = !runs && body.steady.place(read);
         const bool listed = !runs && !stays && subscript != nullptr && body.steady.base(subscript->getBase()) &&
                             body.steady.number_of(subscript->getIdx(), found.index);
@@ -224,7 +249,7 @@ void BlockReads::find_reads(const Body& body, ReadLoop& found, std::string& reas
 
 void BlockReads::find_writes(const Body& body, ReadLoop& found) const {
     for (const ArraySubscriptExpr* const write : body.always.writes) {
-        if (!may_move(write) || names_own(write, body.changes) || !in_runs(write, body.steady, found.index) ||
+        if (!may_move(write) || names_own(write, body.changes) || !in_runs(write, body.steady, found) ||
             found.writes.size() >= most_runs)
             continue;
         std::vector<const Expr*> others;
@@ -234,8 +259,30 @@ void BlockReads::find_writes(const Body& body, ReadLoop& found) const {
     }
 }
 
+/// What can be loaded and stored in runs that are near: the rest of the accesses to consecutive elements.
+void BlockReads::find_near(const Body& body, ReadLoop& found) const {
+    constexpr std::uint64_t shortest_block = 8; // others are hardly worth the arithmetic of a run
+    const auto has = [](const auto& all, const Expr* one) {
+        return std::find(all.begin(), all.end(), one) != all.end();
+    };
+    for (const Expr* const place : body.accesses) {
+        const auto* const subscript = dyn_cast<ArraySubscriptExpr>(place);
+        if (subscript == nullptr || has(found.reads, place) || has(found.writes, place) ||
+            found.near.size() >= most_near || !may_move(place) || names_own(place, body.changes) ||
+            !in_runs(subscript, body.steady, found))
+            continue;
+        const Layout layout = layout_of(subscript);
+        const bool short_blocks =
+            layout.kind == Layout::Kind::blocks && layout.block > 1 && layout.block < shortest_block;
+        // Where an iteration may not evaluate it, nothing that leads there may fail.
+        if (!short_blocks && (body.always.expressions.count(place) != 0 || cannot_fail(subscript)))
+            found.near.push_back(subscript);
+    }
+}
+
 ReadLoop BlockReads::find(const ForStmt* loop, const FunctionDecl* function,
-                          const std::function<bool(const Expr*)>& is_strict, std::string& reason) const {
+                          const std::function<bool(const Expr*)>& is_strict, std::string& reason,
+                          bool by_threads) const {
     PlainBody plain;
     plain.TraverseStmt(const_cast<Stmt*>(loop->getBody()));
     if (plain.shared.empty()) return {};
@@ -246,6 +293,7 @@ ReadLoop BlockReads::find(const ForStmt* loop, const FunctionDecl* function,
         return ReadLoop{};
     };
     ReadLoop found;
+    found.by_threads = by_threads;
     Changes in_body, in_function;
     in_body.TraverseStmt(const_cast<Stmt*>(loop->getBody()));
     in_function.TraverseStmt(function->getBody());
@@ -265,6 +313,8 @@ ReadLoop BlockReads::find(const ForStmt* loop, const FunctionDecl* function,
     reason = "no element is read in every iteration at an index that can be known before";
     find_reads(body, found, reason);
     if (optimisations_.block_writes) find_writes(body, found);
+    // Not beside lists: the loop would be there too many times.
+    if (optimisations_.near_loops && found.lists.empty()) find_near(body, found);
     return found;
 }
 

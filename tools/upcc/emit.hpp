@@ -141,32 +141,43 @@ private:
     [[nodiscard]] std::string own_place(const clang::Expr* lvalue);
     [[nodiscard]] std::string own_pointers();
     /// `hint`: the pragmas of the loops that a loop becomes.
-    [[nodiscard]] static std::string own_iterations(const OwnLoop& loop, const std::string& hint,
-                                                    const std::string& body);
+    [[nodiscard]] std::string own_iterations(const clang::ForStmt* loop, const OwnLoop& own, const std::string& hint,
+                                             const std::string& body);
     [[nodiscard]] std::string own_loop(const clang::ForStmt* loop, const std::string& nested, const std::string& hint,
                                        const std::string& otherwise);
     void explain(const clang::Stmt* statement, const std::string& text);
 
     // emit_near.cpp
     [[nodiscard]] std::string near_place(const clang::Expr* lvalue);
+    [[nodiscard]] bool has_other_runs(const clang::ForStmt* loop, const NearLoop& known);
     [[nodiscard]] std::string near_loop(const clang::ForStmt* loop, const std::string& hint,
                                         const std::string& otherwise);
 
     // emit_reads.cpp
     struct BlockLoop;
+    struct Counting;
     [[nodiscard]] static std::string part_of(std::string whole, const clang::MemberExpr* member);
-    [[nodiscard]] std::string read_place(const clang::Expr* lvalue);
+    using Places = std::map<std::string, std::string>; ///< C lvalues by the text that they stand for
+    [[nodiscard]] std::string place_in(const Places& places, const clang::Expr* lvalue) const;
     [[nodiscard]] std::string written_place(const clang::Expr* lvalue);
     void add_run(const clang::ArraySubscriptExpr* element, bool writes, const std::string& number, BlockLoop& out);
+    void add_place(const clang::ArraySubscriptExpr* element, const std::string& name, BlockLoop& out);
+    void add_near_run(const clang::ArraySubscriptExpr* element, const std::string& number, BlockLoop& out);
     void add_list(const clang::ArraySubscriptExpr* element, const ReadLoop& loop, const std::string& number,
                   BlockLoop& out);
     void add_copies(const ReadLoop& found, const std::string& number, BlockLoop& out);
+    [[nodiscard]] Counting counting(const clang::ForStmt* loop, const ReadLoop& found);
+    [[nodiscard]] static Counting counting(const OwnLoop& own);
+    /// A body by blocks in the ways in which it may run.
+    struct Bodies {
+        std::string usual, of_copies, near;
+    };
     [[nodiscard]] std::string block_loop_text(const clang::ForStmt* loop, const ReadLoop& found, const BlockLoop& parts,
-                                              const std::string& hint, const std::string& body,
-                                              const std::string& of_copies);
-    /// `subject`: of what is explained.
+                                              const Counting& counting, const std::string& hint, const Bodies& bodies);
+    /// `subject`: of what is explained. `with_near`: runs may be near that are neither read nor written in blocks.
     [[nodiscard]] std::string block_read_loop(const clang::ForStmt* loop, const std::string& hint,
-                                              const std::string& otherwise, const std::string& subject);
+                                              const std::string& otherwise, const std::string& subject,
+                                              const OwnLoop* own = nullptr, bool with_near = true);
 
     // emit_declarations.cpp
     using Group = std::vector<const clang::Decl*>;
@@ -244,11 +255,12 @@ private:
     OwnLoops own_loops_;
     BlockReads block_reads_;
     NearLoops near_loops_;
-    std::map<std::string, std::string> reads_; ///< what the loop that is being written has read already, and where
+    Places reads_;     ///< what the loop that is being written has read already, and where
+    Places near_runs_; ///< consecutive elements that are near
     std::map<const clang::VarDecl*, std::string> walking_; ///< those of them that the loop moves
     const clang::ForStmt* near_loop_ = nullptr;            ///< that is being written with loads and stores
-    std::map<std::string, std::string> near_;        ///< pointers that it has to what is near, by what they stand for
-    std::map<std::string, std::string> writes_;      ///< what it writes in blocks, and where
+    Places near_;                                    ///< pointers that it has to what is near, by what they stand for
+    Places writes_;                                  ///< what it writes in blocks, and where
     const clang::FunctionDecl* function_ = nullptr;  ///< that is being written
     std::optional<OwnLoop> own_loop_;                ///< whose body is being written
     std::vector<const clang::VarDecl*> own_arrays_;  ///< whose own elements that body accesses

@@ -48,13 +48,27 @@ std::string Emitter::near_place(const Expr* lvalue) {
     return base.empty() ? base : "(*" + base + ")";
 }
 
+/// Whether a loop also goes through consecutive elements that these bases do not lead to: then near ones, of these
+/// bases too, are found from block to block.
+bool Emitter::has_other_runs(const ForStmt* loop, const NearLoop& known) {
+    std::string reason;
+    const ReadLoop runs =
+        block_reads_.find(loop, function_, [&](const Expr* lvalue) { return is_strict(lvalue); }, reason);
+    return known.walking.empty() && std::any_of(runs.near.begin(), runs.near.end(), [&](const ArraySubscriptExpr* one) {
+               const std::string base = source(one->getBase()->getSourceRange());
+               return std::none_of(known.bases.begin(), known.bases.end(),
+                                   [&](const Expr* other) { return source(other->getSourceRange()) == base; });
+           });
+}
+
 /// The loop with loads and stores, where all of its pointers point to what is near, and else by blocks; both without
 /// the loop's start. Empty where it must stay as it is.
 std::string Emitter::near_loop(const ForStmt* loop, const std::string& hint, const std::string& otherwise) {
     if (!optimisations_.near_loops || function_ == nullptr || !near_.empty())
         return block_read_loop(loop, hint, otherwise, "loop");
     const NearLoop found = near_loops_.find(loop, function_, [&](const Expr* lvalue) { return is_strict(lvalue); });
-    if (found.bases.empty() && found.walking.empty()) return block_read_loop(loop, hint, otherwise, "loop");
+    if ((found.bases.empty() && found.walking.empty()) || has_other_runs(loop, found))
+        return block_read_loop(loop, hint, otherwise, "loop");
     const std::string number = std::to_string(offset(loop->getBeginLoc()));
     const std::string test = condition(loop->getCond());
     std::string pointers, all_near, what, after;
@@ -95,7 +109,8 @@ std::string Emitter::near_loop(const ForStmt* loop, const std::string& hint, con
     const std::string body = statement(loop->getBody()), step = expression(loop->getInc());
     near_.clear();
     walking_.clear();
-    const std::string far = block_read_loop(loop, hint, otherwise, "where one of them is not, the loop");
+    const std::string far =
+        block_read_loop(loop, hint, otherwise, "where one of them is not, the loop", nullptr, false);
     // The compiler must not move its loads out of a loop around it, which may wait for what they find.
     return pointers + "if (" + all_near + ") { __asm__ volatile(\"\" ::: \"memory\"); " + hint + "for (; " + test +
            "; " + step + ") { " + line_marker(offset(loop->getBody()->getBeginLoc())) + body + " } " + after +

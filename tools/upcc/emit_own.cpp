@@ -23,6 +23,8 @@ std::string Emitter::own_column(const ArraySubscriptExpr* subscript) {
 /// The C lvalue of a local element, or of a part of one; empty if it may be another thread's.
 std::string Emitter::own_place(const Expr* lvalue) {
     if (std::string near = near_place(lvalue); !near.empty()) return near;
+    if (bit_field(lvalue) == nullptr)
+        if (std::string near = place_in(near_runs_, lvalue); !near.empty()) return near;
     if (!own_loop_ || is_strict(lvalue)) return {};
     lvalue = lvalue->IgnoreParens();
     if (const auto* const subscript = dyn_cast<ArraySubscriptExpr>(lvalue)) {
@@ -64,24 +66,33 @@ std::string Emitter::own_pointers() {
 }
 
 /// The loop over the thread's own iterations from lapwing_first to before lapwing_end; lapwing_k is the local row.
-std::string Emitter::own_iterations(const OwnLoop& loop, const std::string& hint, const std::string& body) {
-    const std::string index = loop.index->getName().str();
-    const std::string shift = std::to_string(loop.shift);
+std::string Emitter::own_iterations(const ForStmt* loop, const OwnLoop& own, const std::string& hint,
+                                    const std::string& body) {
+    constexpr std::uint64_t shortest_block = 64; // for which parts in blocks are worth their arithmetic
+    const std::string index = own.index->getName().str();
+    const std::string shift = std::to_string(own.shift);
     const std::string run = "{ " + index + " = lapwing_i; " + body + " }";
-    if (loop.block == 1)
-        return hint + "for (long long lapwing_k = (lapwing_first + (" + shift +
+    const auto by_blocks = [&](const std::string& iterations) {
+        const bool worth = own.block == 1 || own.block >= shortest_block;
+        const std::string text =
+            worth ? block_read_loop(loop, hint, iterations, "the loop through own iterations", &own) : "";
+        return text.empty() ? iterations : text;
+    };
+    if (own.block == 1)
+        return "long long lapwing_k = (lapwing_first + (" + shift +
                ") + lapwing_t - 1 - lapwing_upc_own_thread) / lapwing_t, lapwing_i = lapwing_k * lapwing_t + "
                "lapwing_upc_own_thread - (" +
-               shift + "); lapwing_i < lapwing_end; ++lapwing_k, lapwing_i += lapwing_t) " + run;
-    const std::string block = std::to_string(loop.block) + "LL";
+               shift + "); " +
+               by_blocks(hint + "for (; lapwing_i < lapwing_end; ++lapwing_k, lapwing_i += lapwing_t) " + run);
+    const std::string block = std::to_string(own.block) + "LL";
     return "for (long long lapwing_r = (lapwing_first + (" + shift + ")) / (" + block +
            " * lapwing_t);; ++lapwing_r) { const long long lapwing_b = (lapwing_r * lapwing_t + "
            "lapwing_upc_own_thread) * " +
            block + " - (" + shift + "), lapwing_stop = lapwing_b + " + block + " < lapwing_end ? lapwing_b + " + block +
            " : lapwing_end; if (lapwing_b >= lapwing_end) break; long long lapwing_i = lapwing_b < lapwing_first ? "
            "lapwing_first : lapwing_b, lapwing_k = lapwing_r * " +
-           block + " + (lapwing_i - lapwing_b); " + hint +
-           "for (; lapwing_i < lapwing_stop; ++lapwing_i, ++lapwing_k) " + run + " }";
+           block + " + (lapwing_i - lapwing_b); " +
+           by_blocks(hint + "for (; lapwing_i < lapwing_stop; ++lapwing_i, ++lapwing_k) " + run) + " }";
 }
 
 /// Two loops: one over the thread's own iterations, and `otherwise`, for when the loop is nested in another one,
@@ -99,7 +110,7 @@ std::string Emitter::own_loop(const ForStmt* loop, const std::string& nested, co
     own_arrays_.clear();
     own_columns_.clear();
     ++foralls_;
-    std::string body = statement(loop->getBody());
+    const std::string iterations = own_iterations(loop, *found, hint, statement(loop->getBody()));
     --foralls_;
     own_loop_.reset();
     const std::string pointers = own_pointers();
@@ -125,7 +136,7 @@ std::string Emitter::own_loop(const ForStmt* loop, const std::string& nested, co
            (found->inclusive ? " + 1" : "") + ", lapwing_t = THREADS; if (!" + nested +
            " && lapwing_upc_near.count != 0 && lapwing_first >= 0 && lapwing_end >= 0 && lapwing_first + (" +
            std::to_string(found->shift) + ") >= 0" + starts + ") { " + depth + pointers +
-           line_marker(offset(loop->getBody()->getBeginLoc())) + own_iterations(*found, hint, body) + " " + index +
+           line_marker(offset(loop->getBody()->getBeginLoc())) + iterations + " " + index +
            " = lapwing_end > lapwing_first ? lapwing_end : lapwing_first; } else " +
            line_marker(offset(loop->getBeginLoc())) + otherwise;
 }

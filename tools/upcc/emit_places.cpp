@@ -190,7 +190,7 @@ const MemberExpr* Emitter::bit_field(const Expr* lvalue) const {
 
 std::string Emitter::get(const Expr* lvalue) {
     if (const std::string own = own_place(lvalue); !own.empty()) return "(" + own + ")";
-    if (const std::string read = read_place(lvalue); !read.empty()) return "(" + read + ")";
+    if (const std::string read = place_in(reads_, lvalue); !read.empty()) return "(" + read + ")";
     if (const MemberExpr* const member = bit_field(lvalue)) {
         const BitFieldBytes at = bytes_of(member);
         // With C's promotion, which the value of a block would not have.
@@ -201,7 +201,7 @@ std::string Emitter::get(const Expr* lvalue) {
 
 std::string Emitter::put(const Expr* lvalue, const std::string& value) {
     if (const std::string own = own_place(lvalue); !own.empty()) return "(" + own + " = (" + value + "))";
-    if (const std::string gathered = written_place(lvalue); !gathered.empty())
+    if (const std::string gathered = place_in(writes_, lvalue); !gathered.empty())
         return "(" + gathered + " = (" + value + "))";
     if (const MemberExpr* const member = bit_field(lvalue))
         return with_value(lvalue->getType(), value,

@@ -12,34 +12,60 @@ std::string Emitter::part_of(std::string whole, const MemberExpr* member) {
     return whole.empty() || field->isAnonymousStructOrUnion() ? whole : whole + "." + field->getName().str();
 }
 
-/// The C lvalue of what the loop has read already, or of a part of it; empty where there is none.
-std::string Emitter::read_place(const Expr* lvalue) {
-    if (reads_.empty()) return {};
+/// The C lvalue of what the loop has read already, or the like, or of a part of it; empty where there is none.
+std::string Emitter::place_in(const Places& places, const Expr* lvalue) const {
+    if (places.empty()) return {};
     lvalue = lvalue->IgnoreParens();
-    if (const auto known = reads_.find(source(lvalue->getSourceRange())); known != reads_.end()) return known->second;
+    if (const auto known = places.find(source(lvalue->getSourceRange())); known != places.end()) return known->second;
     const auto* const member = dyn_cast<MemberExpr>(lvalue);
     if (member == nullptr || member->isArrow()) return {};
-    return part_of(read_place(member->getBase()), member);
+    return part_of(place_in(places, member->getBase()), member);
 }
 
-/// The same of an element that the loop writes in a block.
-std::string Emitter::written_place(const Expr* lvalue) {
-    if (writes_.empty()) return {};
-    const auto known = writes_.find(source(lvalue->IgnoreParens()->getSourceRange()));
-    return known == writes_.end() ? std::string{} : known->second;
-}
+/// How the iterations of a loop by blocks are gone through.
+struct Emitter::Counting {
+    std::string index;
+    std::string condition; ///< of the first one
+    std::string left;      ///< how many there are
+    std::string step;
+    std::string at_start; ///< of an iteration
+};
 
 /// The parts of a loop by blocks: what is before all iterations, before those of a block, before each, and after those
 /// of a block.
 struct Emitter::BlockLoop {
     std::string before, places, runs, fetches, each, after;
-    std::map<std::string, std::string> reads, writes;
+    Places reads, writes, near_runs;
+    std::string all_near; ///< whether all of near_runs are
     int in_blocks = 0, in_lists = 0, once = 0;
     // Lists: how many elements at a time, what reads them, whether all that they would read has been copied, and the
     // reads of the copies.
     std::string list_lengths, lists, all_copied;
-    std::map<std::string, std::string> copied;
+    Places copied;
 };
+
+/// Where a run begins, and how long it is.
+void Emitter::add_place(const ArraySubscriptExpr* element, const std::string& name, BlockLoop& out) {
+    const QualType to = Types::pointee(element->getBase()->getType());
+    // What an iteration accesses in blocks of one is next to what the one before did: by rounds, or steps of THREADS.
+    const Layout layout = types_.layout(to);
+    const bool dealt = layout.kind == Layout::Kind::blocks && layout.block == 1;
+    out.places += "const lapwing_upc_pointer lapwing_p_" + name + " = " + place(element) + "; ";
+    out.runs += "lapwing_n = lapwing_upcc_run(lapwing_p_" + name + ", " + element_bytes(element->getType()) + ", " +
+                (dealt ? "0" : block(to, element->getBase())) + ", lapwing_n); ";
+}
+
+/// A run of elements that is loaded and stored where it is near.
+void Emitter::add_near_run(const ArraySubscriptExpr* element, const std::string& number, BlockLoop& out) {
+    const std::string key = source(element->getSourceRange());
+    if (!own_place(element).empty() || out.near_runs.count(key) != 0) return;
+    const std::string k = number + "_u" + std::to_string(out.near_runs.size());
+    add_place(element, k, out);
+    out.fetches += value_type(element->getType()) + "* const lapwing_r_" + k +
+                   " = (void*)lapwing_upc_near_place(lapwing_p_" + k + ", 1); ";
+    out.all_near += (out.all_near.empty() ? "" : " && ") + ("lapwing_r_" + k) + " != 0";
+    out.near_runs.emplace(key, "lapwing_r_" + k + "[lapwing_j_" + number + "]");
+}
 
 /// A run of elements that is read, or written, in one piece.
 void Emitter::add_run(const ArraySubscriptExpr* element, bool writes, const std::string& number, BlockLoop& out) {
@@ -50,12 +76,7 @@ void Emitter::add_run(const ArraySubscriptExpr* element, bool writes, const std:
     const std::string buffer = std::to_string(known.size() + (writes ? most_runs : 0));
     const std::string bytes = element_bytes(element->getType());
     const std::string type = value_type(element->getType());
-    out.places += "const lapwing_upc_pointer lapwing_p_" + k + " = " + place(element) + "; ";
-    // In rounds, a thread's elements are one after another.
-    const std::string in_block = block_reads_.rounds_of(element)
-                                     ? "0"
-                                     : block(Types::pointee(element->getBase()->getType()), element->getBase());
-    out.runs += "lapwing_n = lapwing_upcc_run(lapwing_p_" + k + ", " + bytes + ", " + in_block + ", lapwing_n); ";
+    add_place(element, k, out);
     out.fetches += (writes ? "" : "const ") + type + "* const lapwing_r_" + k + " = " +
                    (writes ? "lapwing_upcc_gather" : "lapwing_upcc_fetch") + "(lapwing_p_" + k +
                    (writes ? "" : ", lapwing_n * " + bytes) + ", " + buffer + "); ";
@@ -86,9 +107,9 @@ void Emitter::add_list(const ArraySubscriptExpr* element, const ReadLoop& loop, 
     out.list_lengths += "lapwing_n = lapwing_upcc_listed(" + bytes + ", lapwing_n); ";
     out.lists += "ptrdiff_t* const " + x + " = " + buffer(2 * most_runs + most_lists) + "; { const " + index_type +
                  " lapwing_i = " + index + "; for (size_t lapwing_j = 0; lapwing_j < " + m + "; ++lapwing_j) { const " +
-                 index_type + " " + index + " = lapwing_i + lapwing_j; " + x + "[lapwing_j] = (ptrdiff_t)(" + at + ")" +
-                 step(to) + "; } } const " + type + "* const lapwing_r_" + k + " = " +
-                 buffer(2 * most_runs + static_cast<std::size_t>(out.in_lists)) +
+                 index_type + " " + index + " = lapwing_i + lapwing_j" + (loop.by_threads ? " * THREADS" : "") + "; " +
+                 x + "[lapwing_j] = (ptrdiff_t)(" + at + ")" + step(to) + "; } } const " + type + "* const lapwing_r_" +
+                 k + " = " + buffer(2 * most_runs + static_cast<std::size_t>(out.in_lists)) +
                  "; lapwing_upc_get_elements((void*)lapwing_r_" + k + ", " + of + ", " + bytes + ", " + in_block +
                  ", " + x + ", " + m + "); ";
     out.reads.emplace(key, "lapwing_r_" + k + "[lapwing_j_" + number + "]");
@@ -129,23 +150,27 @@ void Emitter::explain_plain(const ForStmt* loop) {
 }
 
 /// The loop by blocks, and `otherwise` for where it stores to shared memory by a pointer-to-private; both without the
-/// loop's start. Empty where it must stay as it is.
+/// loop's start. Empty where it must stay as it is. `own`: it goes through the thread's own iterations.
 std::string Emitter::block_read_loop(const ForStmt* loop, const std::string& hint, const std::string& otherwise,
-                                     const std::string& subject) {
+                                     const std::string& subject, const OwnLoop* own, bool with_near) {
     const Optimisations& o = optimisations_;
-    if (!(o.block_reads || o.block_writes || o.list_reads || o.merged_reads) || function_ == nullptr) return {};
-    if (!reads_.empty() || !writes_.empty()) return {};
+    if (!(o.block_reads || o.block_writes || o.list_reads || o.merged_reads || o.near_loops) || function_ == nullptr)
+        return {};
+    if (!reads_.empty() || !writes_.empty() || !near_runs_.empty()) return {};
     std::string reason;
-    const ReadLoop found =
-        block_reads_.find(loop, function_, [&](const Expr* lvalue) { return is_strict(lvalue); }, reason);
+    const ReadLoop found = block_reads_.find(
+        loop, function_, [&](const Expr* lvalue) { return is_strict(lvalue); }, reason,
+        own != nullptr && own->block == 1);
     const std::string number = std::to_string(offset(loop->getBeginLoc()));
     BlockLoop parts;
     for (const ArraySubscriptExpr* const read : found.reads) add_run(read, false, number, parts);
     for (const ArraySubscriptExpr* const write : found.writes) add_run(write, true, number, parts);
+    if (with_near)
+        for (const ArraySubscriptExpr* const place : found.near) add_near_run(place, number, parts);
     for (const ArraySubscriptExpr* const read : found.lists) add_list(read, found, number, parts);
     add_copies(found, number, parts);
-    if (parts.reads.empty() && parts.writes.empty()) {
-        if (!reason.empty()) explain(loop, subject + " accesses element by element: " + reason);
+    if (parts.reads.empty() && parts.writes.empty() && parts.near_runs.empty()) {
+        if (!reason.empty() && own == nullptr) explain(loop, subject + " accesses element by element: " + reason);
         return {};
     }
     std::string what;
@@ -157,29 +182,49 @@ std::string Emitter::block_read_loop(const ForStmt* loop, const std::string& hin
     add(parts.writes.size(), "writes in blocks");
     add(static_cast<std::size_t>(parts.in_lists), "reads lists");
     add(static_cast<std::size_t>(parts.once), "reads once");
+    add(parts.near_runs.size(), "loads and stores where near");
     explain(loop, what);
-    const auto body = [&](const std::map<std::string, std::string>& reads) {
+    const auto body = [&](const Places& reads, const Places& near_runs) {
         reads_ = reads;
         writes_ = parts.writes;
+        near_runs_ = near_runs;
         std::string text = statement(loop->getBody());
         reads_.clear();
         writes_.clear();
+        near_runs_.clear();
         return text;
     };
-    std::map<std::string, std::string> copied = parts.copied;
+    Places copied = parts.copied;
     copied.insert(parts.reads.begin(), parts.reads.end());
-    const std::string of_copies = parts.in_lists > 0 ? body(copied) : std::string{};
-    return block_loop_text(loop, found, parts, hint, body(parts.reads), of_copies) +
+    Bodies bodies{body(parts.reads, {}), {}, {}};
+    if (parts.in_lists > 0) bodies.of_copies = body(copied, {});
+    if (!parts.near_runs.empty()) bodies.near = body(parts.reads, parts.near_runs);
+    return block_loop_text(loop, found, parts, own == nullptr ? counting(loop, found) : counting(*own), hint, bodies) +
            line_marker(offset(loop->getBeginLoc())) + otherwise;
 }
 
-std::string Emitter::block_loop_text(const ForStmt* loop, const ReadLoop& found, const BlockLoop& parts,
-                                     const std::string& hint, const std::string& body, const std::string& of_copies) {
-    const std::string number = std::to_string(offset(loop->getBeginLoc()));
+Emitter::Counting Emitter::counting(const ForStmt* loop, const ReadLoop& found) {
     const std::string index = found.index->getName().str();
+    const std::string end = "(long long)(" + expression(found.end) + ")" + (found.inclusive ? " + 1" : "");
+    return {index, "(" + condition(loop->getCond()) + ") && " + index + " >= 0",
+            found.by_threads ? "(" + end + " - " + index + " + THREADS - 1) / THREADS" : end + " - " + index,
+            found.by_threads ? index + " += THREADS" : "++" + index, ""};
+}
+
+/// Of own iterations, as own_iterations() names their numbers.
+Emitter::Counting Emitter::counting(const OwnLoop& own) {
+    const std::string index = own.index->getName().str();
+    const bool dealt = own.block == 1;
+    return {index, dealt ? "lapwing_i < lapwing_end" : "lapwing_i < lapwing_stop",
+            dealt ? "(lapwing_end - lapwing_i + lapwing_t - 1) / lapwing_t" : "lapwing_stop - lapwing_i",
+            std::string{"++lapwing_k, lapwing_i += "} + (dealt ? "lapwing_t" : "1"), index + " = lapwing_i; "};
+}
+
+std::string Emitter::block_loop_text(const ForStmt* loop, const ReadLoop& found, const BlockLoop& parts,
+                                     const Counting& counting, const std::string& hint, const Bodies& bodies) {
+    const std::string number = std::to_string(offset(loop->getBeginLoc()));
     const std::string j = "lapwing_j_" + number, m = "lapwing_m_" + number;
-    const std::string left =
-        "(long long)(" + expression(found.end) + ")" + (found.inclusive ? " + 1" : "") + " - " + index;
+    const std::string& left = counting.left;
     std::string guard;
     if (!parts.reads.empty())
         for (const VarDecl* const pointer : found.targets)
@@ -189,10 +234,12 @@ std::string Emitter::block_loop_text(const ForStmt* loop, const ReadLoop& found,
         apart.insert(" && lapwing_upcc_apart(" + expression(one) + ", " + expression(other) + ")");
     for (const std::string& condition : apart) guard += condition;
     const auto iterations = [&](const std::string& text) {
-        return hint + "for (size_t " + j + " = 0; " + j + " < " + m + "; ++" + j + ", ++" + index + ") { " +
-               parts.each + line_marker(offset(loop->getBody()->getBeginLoc())) + text + " } ";
+        return hint + "for (size_t " + j + " = 0; " + j + " < " + m + "; ++" + j + ", " + counting.step + ") { " +
+               counting.at_start + parts.each + line_marker(offset(loop->getBody()->getBeginLoc())) + text + " } ";
     };
-    std::string all = iterations(body), lengths, copies;
+    std::string all = iterations(bodies.usual), lengths, copies;
+    if (!parts.near_runs.empty())
+        all = "if (" + parts.all_near + ") { " + iterations(bodies.near) + "} else { " + all + "} ";
     if (parts.in_lists > 0) {
         // For a few elements a list costs more than it spares.
         guard += " && " + left + " >= lapwing_upcc_shortest_list";
@@ -200,12 +247,12 @@ std::string Emitter::block_loop_text(const ForStmt* loop, const ReadLoop& found,
         copies = "const size_t lapwing_a_" + number + " = (size_t)(" + left + "); const int " + copied + " = " +
                  parts.all_copied + "; ";
         lengths = "if (!" + copied + ") { " + parts.list_lengths + "} ";
-        all = "if (" + copied + ") { " + iterations(of_copies) + "} else { " + parts.lists + all + "} ";
+        all = "if (" + copied + ") { " + iterations(bodies.of_copies) + "} else { " + parts.lists + all + "} ";
     }
-    return "if ((" + condition(loop->getCond()) + ") && " + index + " >= 0" + guard + ") { " + parts.before + copies +
-           "__asm__ volatile(\"\" ::: \"memory\"); do { size_t lapwing_n = (size_t)(" + left + "); " + parts.places +
-           parts.runs + lengths + "const size_t " + m + " = lapwing_n; " + parts.fetches + all + parts.after +
-           "} while (" + left + " > 0); } else ";
+    return "if (" + counting.condition + guard + ") { " + counting.at_start + parts.before + copies +
+           "__asm__ volatile(\"\" ::: \"memory\"); do { " + counting.at_start + "size_t lapwing_n = (size_t)(" + left +
+           "); " + parts.places + parts.runs + lengths + "const size_t " + m + " = lapwing_n; " + parts.fetches + all +
+           parts.after + "} while (" + left + " > 0); } else ";
 }
 
 } // namespace upcc

@@ -283,6 +283,12 @@ const VarDecl* counted_up(const Expr* step) {
     return by != nullptr && by->getValue() == 1 ? variable(add->getLHS()) : nullptr;
 }
 
+const VarDecl* counted_by_threads(const Expr* step) {
+    const auto* const add = step == nullptr ? nullptr : dyn_cast<BinaryOperator>(step->IgnoreParens());
+    return add != nullptr && add->getOpcode() == BO_AddAssign && is_threads(add->getRHS()) ? variable(add->getLHS())
+                                                                                           : nullptr;
+}
+
 bool is_index(const VarDecl* index, const Changes& in_body, const Changes& in_function) {
     if (index == nullptr || !index->hasLocalStorage() || index->getType().isVolatileQualified()) return false;
     const auto* const type = index->getType()->getAs<BuiltinType>();

@@ -130,6 +130,8 @@ struct Rounds {
 
 /// i of `i++`, `++i` and `i += 1`.
 [[nodiscard]] const clang::VarDecl* counted_up(const clang::Expr* step);
+/// i of `i += THREADS`.
+[[nodiscard]] const clang::VarDecl* counted_by_threads(const clang::Expr* step);
 
 /// Whether it is a local integer of at least the size of an int that the body leaves alone.
 [[nodiscard]] bool is_index(const clang::VarDecl* index, const Changes& in_body, const Changes& in_function);
