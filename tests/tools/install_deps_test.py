@@ -136,6 +136,9 @@ def main():
 
     code, output, commands = run(script, "debian", ["--compare", "--list"], [])
     expect_text("debian --compare", output, "libfftw3-mpi-dev", "libscalapack-mpich-dev", "g++")
+    for system, clang in {"debian": 19, "ubuntu": 16, "jammy": 15}.items():
+        code, output, commands = run(script, system, ["--upc", "--list"], [])
+        expect_text(f"{system} --upc", output, f"clang-{clang}\nlibclang-{clang}-dev\nllvm-{clang}-dev\n")
     code, output, commands = run(script, "fedora", ["--compare"], [])
     expect("fedora --compare", (code, commands), (2, []))
 
