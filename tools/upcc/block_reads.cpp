@@ -21,6 +21,12 @@ public:
     std::vector<const Expr*> stores;
     std::vector<const Expr*> shared;
 
+    // What is not evaluated.
+    bool TraverseUnaryExprOrTypeTraitExpr(UnaryExprOrTypeTraitExpr*) { return true; }
+    bool TraverseTypeOfExprTypeLoc(TypeOfExprTypeLoc) { return true; }
+    bool TraverseGenericSelectionExpr(GenericSelectionExpr* choice) { return TraverseStmt(choice->getResultExpr()); }
+    bool TraverseChooseExpr(ChooseExpr* choice) { return TraverseStmt(choice->getChosenSubExpr()); }
+
     bool VisitStmt(Stmt* statement) {
         if (isa<ForStmt, WhileStmt, DoStmt>(statement)) because("there is another loop in it");
         if (isa<GotoStmt, IndirectGotoStmt, LabelStmt, AddrLabelExpr, ReturnStmt, BreakStmt, ContinueStmt, SwitchStmt,
@@ -114,18 +120,27 @@ private:
     return one == nullptr || other == nullptr || one == other;
 }
 
-/// Whether its place can be worked out at any time: from numbers in variables, without a division.
+/// Whether its place can be worked out where the program does not: from variables and numbers, by sums that cannot be
+/// undefined.
 [[nodiscard]] bool cannot_fail(const ArraySubscriptExpr* subscript) {
     struct Finder : RecursiveASTVisitor<Finder> {
         bool found = false;
         bool VisitImplicitCastExpr(ImplicitCastExpr* cast) {
-            found = found || (cast->getCastKind() == CK_LValueToRValue && variable(cast) == nullptr);
+            if (cast->getCastKind() != CK_LValueToRValue) return true;
+            const VarDecl* const one = variable(cast);
+            found = found || one == nullptr || Types::is_shared(one->getType());
             return !found;
         }
+        // A null pointer that the program tests before.
+        bool VisitMemberExpr(MemberExpr* member) { return !(found = found || member->isArrow()); }
+        bool VisitUnaryOperator(UnaryOperator*) { return !(found = true); }
+        // The compiler may conclude from an operation that its result is defined.
         bool VisitBinaryOperator(BinaryOperator* operation) {
-            found = found || operation->getOpcode() == BO_Div || operation->getOpcode() == BO_Rem;
+            found = found || !operation->isAdditiveOp() ||
+                    !(is_number(operation->getLHS()) || is_number(operation->getRHS()));
             return !found;
         }
+        static bool is_number(const Expr* term) { return isa<IntegerLiteral>(term->IgnoreParenImpCasts()); }
     } finder;
     finder.TraverseStmt(const_cast<ArraySubscriptExpr*>(subscript));
     return !finder.found;
@@ -134,11 +149,10 @@ private:
 /// `for (…; i < end; i++)` with an end that stays; else the reason why not.
 [[nodiscard]] const char* counts_up(const ForStmt* loop, Changes& in_body, const Changes& in_function,
                                     ReadLoop& found) {
-    const Expr* const step = is_forall(loop) ? forall_step(loop) : loop->getInc();
-    found.index = counted_up(step);
+    found.index = counted_up(is_forall(loop) ? forall_step(loop) : loop->getInc());
     if (found.index == nullptr && !is_forall(loop)) {
-        found.index = counted_by_threads(step);
-        found.by_threads = true;
+        found.index = counted_by_threads(loop->getInc());
+        found.by_threads = found.index != nullptr;
     }
     if (!is_index(found.index, in_body, in_function))
         return "it does not count up a local integer by one, or by THREADS";
@@ -177,21 +191,24 @@ Layout BlockReads::layout_of(const ArraySubscriptExpr* subscript) const {
 
 /// Whether iterations read, or write, consecutive elements of a thread.
 bool BlockReads::in_runs(const ArraySubscriptExpr* subscript, const Steady& steady, const ReadLoop& loop) const {
-    const Layout layout = layout_of(subscript);
-    if (layout.kind == Layout::Kind::even || !steady.base(subscript->getBase())) return false;
-    const bool dealt = layout.kind == Layout::Kind::blocks && layout.block == 1;
-    if (loop.by_threads) return dealt && steady.follows(subscript->getIdx(), loop.index);
-    if (!dealt) return steady.follows(subscript->getIdx(), loop.index);
+    if (subscript->getBase()->getType()->isVectorType() || layout_of(subscript).kind == Layout::Kind::even ||
+        !steady.base(subscript->getBase()))
+        return false;
+    if (loop.by_threads) return is_dealt(subscript) && steady.follows(subscript->getIdx(), loop.index);
+    if (!is_dealt(subscript)) return steady.follows(subscript->getIdx(), loop.index);
     const auto rounds = rounds_of(subscript);
     return rounds && steady.follows(rounds->round, loop.index) &&
            (rounds->thread == nullptr || steady.number(rounds->thread));
 }
 
-std::optional<Rounds> BlockReads::rounds_of(const ArraySubscriptExpr* subscript) const {
+bool BlockReads::is_dealt(const ArraySubscriptExpr* subscript) const {
     const Layout layout = layout_of(subscript);
-    return layout.kind == Layout::Kind::blocks && layout.block == 1 && !subscript->getType()->isArrayType()
-               ? upcc::rounds_of(subscript->getIdx())
-               : std::nullopt;
+    return layout.kind == Layout::Kind::blocks && layout.block == 1;
+}
+
+std::optional<Rounds> BlockReads::rounds_of(const ArraySubscriptExpr* subscript) const {
+    return is_dealt(subscript) && !subscript->getType()->isArrayType() ? upcc::rounds_of(subscript->getIdx())
+                                                                       : std::nullopt;
 }
 
 /// Whether it is an element of what one thread has, found from a pointer, or an array, that stays.
@@ -267,14 +284,13 @@ void BlockReads::find_near(const Body& body, ReadLoop& found) const {
     };
     for (const Expr* const place : body.accesses) {
         const auto* const subscript = dyn_cast<ArraySubscriptExpr>(place);
-        if (subscript == nullptr || has(found.reads, place) || has(found.writes, place) ||
-            found.near.size() >= most_near || !may_move(place) || names_own(place, body.changes) ||
-            !in_runs(subscript, body.steady, found))
+        if (subscript == nullptr || has(found.reads, place) || has(found.writes, place) || !may_move(place) ||
+            names_own(place, body.changes) || !in_runs(subscript, body.steady, found))
             continue;
         const Layout layout = layout_of(subscript);
         const bool short_blocks =
             layout.kind == Layout::Kind::blocks && layout.block > 1 && layout.block < shortest_block;
-        // Where an iteration may not evaluate it, nothing that leads there may fail.
+        // If some iterations do not evaluate it, working out its place must be harmless.
         if (!short_blocks && (body.always.expressions.count(place) != 0 || cannot_fail(subscript)))
             found.near.push_back(subscript);
     }
@@ -313,8 +329,7 @@ ReadLoop BlockReads::find(const ForStmt* loop, const FunctionDecl* function,
     reason = "no element is read in every iteration at an index that can be known before";
     find_reads(body, found, reason);
     if (optimisations_.block_writes) find_writes(body, found);
-    // Not beside lists: the loop would be there too many times.
-    if (optimisations_.near_loops && found.lists.empty()) find_near(body, found);
+    if (optimisations_.near_loops) find_near(body, found);
     return found;
 }
 

@@ -42,7 +42,7 @@ struct ReadLoop {
 /// Of one loop; as many are read as written. Each has a buffer of the running program.
 inline constexpr std::size_t most_runs = 4;
 inline constexpr std::size_t most_lists = 4;
-inline constexpr std::size_t most_near = 8;
+inline constexpr std::size_t most_near = 8; ///< different ones
 
 class BlockReads {
 public:
@@ -50,10 +50,12 @@ public:
         : context_{context}, types_{types}, optimisations_{optimisations} {}
 
     /// Nothing to do where it must stay as it is; then `reason` says why, if the loop accesses shared objects at all.
-    /// A upc_forall goes through own iterations; `by_threads`: these are THREADS apart.
+    /// A upc_forall is taken to visit own iterations alone; `by_threads`: they are THREADS apart.
     [[nodiscard]] ReadLoop find(const clang::ForStmt* loop, const clang::FunctionDecl* function,
                                 const std::function<bool(const clang::Expr*)>& is_strict, std::string& reason,
                                 bool by_threads = false) const;
+    /// Whether it is an element in blocks of one.
+    [[nodiscard]] bool is_dealt(const clang::ArraySubscriptExpr* subscript) const;
     /// Of an element in blocks of one: the parts of its index, where that has the form `round * THREADS + thread`.
     [[nodiscard]] std::optional<Rounds> rounds_of(const clang::ArraySubscriptExpr* subscript) const;
 

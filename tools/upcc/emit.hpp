@@ -159,7 +159,6 @@ private:
     [[nodiscard]] static std::string part_of(std::string whole, const clang::MemberExpr* member);
     using Places = std::map<std::string, std::string>; ///< C lvalues by the text that they stand for
     [[nodiscard]] std::string place_in(const Places& places, const clang::Expr* lvalue) const;
-    [[nodiscard]] std::string written_place(const clang::Expr* lvalue);
     void add_run(const clang::ArraySubscriptExpr* element, bool writes, const std::string& number, BlockLoop& out);
     void add_place(const clang::ArraySubscriptExpr* element, const std::string& name, BlockLoop& out);
     void add_near_run(const clang::ArraySubscriptExpr* element, const std::string& number, BlockLoop& out);

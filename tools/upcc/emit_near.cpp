@@ -48,16 +48,17 @@ std::string Emitter::near_place(const Expr* lvalue) {
     return base.empty() ? base : "(*" + base + ")";
 }
 
-/// Whether a loop also goes through consecutive elements that these bases do not lead to: then near ones, of these
-/// bases too, are found from block to block.
+/// Whether a loop also goes through consecutive elements that are not found from these bases. Then it is written by
+/// blocks, which finds those of these bases, too.
 bool Emitter::has_other_runs(const ForStmt* loop, const NearLoop& known) {
     std::string reason;
     const ReadLoop runs =
         block_reads_.find(loop, function_, [&](const Expr* lvalue) { return is_strict(lvalue); }, reason);
     return known.walking.empty() && std::any_of(runs.near.begin(), runs.near.end(), [&](const ArraySubscriptExpr* one) {
-               const std::string base = source(one->getBase()->getSourceRange());
-               return std::none_of(known.bases.begin(), known.bases.end(),
-                                   [&](const Expr* other) { return source(other->getSourceRange()) == base; });
+               const Expr* const base = near_loops_.base_of(one);
+               return base == nullptr || std::none_of(known.bases.begin(), known.bases.end(), [&](const Expr* other) {
+                          return source(other->getSourceRange()) == source(base->getSourceRange());
+                      });
            });
 }
 

@@ -20,7 +20,8 @@ std::string Emitter::own_column(const ArraySubscriptExpr* subscript) {
     return "lapwing_column_" + array->getName().str() + "[" + expression(found->round) + "]";
 }
 
-/// The C lvalue of a local element, or of a part of one; empty if it may be another thread's.
+/// The C lvalue of what can be loaded and stored in the loop that is being written, the thread's own elements for
+/// example, or of a part of it; empty if that is not known.
 std::string Emitter::own_place(const Expr* lvalue) {
     if (std::string near = near_place(lvalue); !near.empty()) return near;
     if (bit_field(lvalue) == nullptr)

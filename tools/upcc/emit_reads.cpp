@@ -12,7 +12,8 @@ std::string Emitter::part_of(std::string whole, const MemberExpr* member) {
     return whole.empty() || field->isAnonymousStructOrUnion() ? whole : whole + "." + field->getName().str();
 }
 
-/// The C lvalue of what the loop has read already, or the like, or of a part of it; empty where there is none.
+/// The C lvalue that stands for this one in the loop that is being written, or for a part of it; empty if there is
+/// none.
 std::string Emitter::place_in(const Places& places, const Expr* lvalue) const {
     if (places.empty()) return {};
     lvalue = lvalue->IgnoreParens();
@@ -47,18 +48,16 @@ struct Emitter::BlockLoop {
 /// Where a run begins, and how long it is.
 void Emitter::add_place(const ArraySubscriptExpr* element, const std::string& name, BlockLoop& out) {
     const QualType to = Types::pointee(element->getBase()->getType());
-    // What an iteration accesses in blocks of one is next to what the one before did: by rounds, or steps of THREADS.
-    const Layout layout = types_.layout(to);
-    const bool dealt = layout.kind == Layout::Kind::blocks && layout.block == 1;
     out.places += "const lapwing_upc_pointer lapwing_p_" + name + " = " + place(element) + "; ";
+    // What an iteration accesses in blocks of one is next to what the one before did: by rounds, or steps of THREADS.
     out.runs += "lapwing_n = lapwing_upcc_run(lapwing_p_" + name + ", " + element_bytes(element->getType()) + ", " +
-                (dealt ? "0" : block(to, element->getBase())) + ", lapwing_n); ";
+                (block_reads_.is_dealt(element) ? "0" : block(to, element->getBase())) + ", lapwing_n); ";
 }
 
 /// A run of elements that is loaded and stored where it is near.
 void Emitter::add_near_run(const ArraySubscriptExpr* element, const std::string& number, BlockLoop& out) {
     const std::string key = source(element->getSourceRange());
-    if (!own_place(element).empty() || out.near_runs.count(key) != 0) return;
+    if (!own_place(element).empty() || out.near_runs.count(key) != 0 || out.near_runs.size() >= most_near) return;
     const std::string k = number + "_u" + std::to_string(out.near_runs.size());
     add_place(element, k, out);
     out.fetches += value_type(element->getType()) + "* const lapwing_r_" + k +
@@ -149,8 +148,8 @@ void Emitter::explain_plain(const ForStmt* loop) {
         explain(loop, "loop accesses element by element" + why);
 }
 
-/// The loop by blocks, and `otherwise` for where it stores to shared memory by a pointer-to-private; both without the
-/// loop's start. Empty where it must stay as it is. `own`: it goes through the thread's own iterations.
+/// The loop by blocks, and `otherwise` for where it must run as it is; both without the loop's start. Empty where it
+/// must stay as it is. `own`: it goes through the thread's own iterations.
 std::string Emitter::block_read_loop(const ForStmt* loop, const std::string& hint, const std::string& otherwise,
                                      const std::string& subject, const OwnLoop* own, bool with_near) {
     const Optimisations& o = optimisations_;
@@ -165,9 +164,10 @@ std::string Emitter::block_read_loop(const ForStmt* loop, const std::string& hin
     BlockLoop parts;
     for (const ArraySubscriptExpr* const read : found.reads) add_run(read, false, number, parts);
     for (const ArraySubscriptExpr* const write : found.writes) add_run(write, true, number, parts);
-    if (with_near)
-        for (const ArraySubscriptExpr* const place : found.near) add_near_run(place, number, parts);
     for (const ArraySubscriptExpr* const read : found.lists) add_list(read, found, number, parts);
+    // Not beside lists: the loop would be there too many times.
+    if (with_near && parts.in_lists == 0)
+        for (const ArraySubscriptExpr* const place : found.near) add_near_run(place, number, parts);
     add_copies(found, number, parts);
     if (parts.reads.empty() && parts.writes.empty() && parts.near_runs.empty()) {
         if (!reason.empty() && own == nullptr) explain(loop, subject + " accesses element by element: " + reason);

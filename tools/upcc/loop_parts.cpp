@@ -232,7 +232,13 @@ bool Steady::is_known(const Expr* expression, const VarDecl* index) const {
 namespace {
 
 [[nodiscard]] bool is_threads(const Expr* expression) {
-    const auto* const name = dyn_cast<DeclRefExpr>(expression->IgnoreParenCasts());
+    expression = expression->IgnoreParenImpCasts();
+    // A cast to a narrower type is another number.
+    while (const auto* const cast = dyn_cast<CStyleCastExpr>(expression)) {
+        if (!is_wide(cast->getType()) && !cast->getType()->isSpecificBuiltinType(BuiltinType::Int)) return false;
+        expression = cast->getSubExpr()->IgnoreParenImpCasts();
+    }
+    const auto* const name = dyn_cast<DeclRefExpr>(expression);
     return name != nullptr && (name->getDecl()->getName() == "THREADS" || name->getDecl()->getName() == threads_name);
 }
 

@@ -76,6 +76,8 @@ public:
     bool TraverseBinaryConditionalOperator(clang::BinaryConditionalOperator*) { return true; }
     bool TraverseUnaryExprOrTypeTraitExpr(clang::UnaryExprOrTypeTraitExpr*) { return true; }
     bool TraverseGenericSelectionExpr(clang::GenericSelectionExpr*) { return true; }
+    bool TraverseTypeOfExprTypeLoc(clang::TypeOfExprTypeLoc) { return true; }
+    bool TraverseChooseExpr(clang::ChooseExpr* choice) { return TraverseStmt(choice->getChosenSubExpr()); }
     bool TraverseBinaryOperator(clang::BinaryOperator* operation) {
         if (operation->isLogicalOp() || operation->getOpcode() == clang::BO_Comma)
             return TraverseStmt(operation->getLHS());

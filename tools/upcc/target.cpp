@@ -3,6 +3,8 @@
 
 #include "clang.hpp"
 
+#include <utility>
+
 using namespace clang;
 
 namespace upcc {
@@ -19,7 +21,9 @@ struct Protected : TargetInfo {
 /// A copy of a target, which asks the original for what that knows by functions.
 class Target final : public TargetInfo {
 public:
-    explicit Target(TargetInfo& real) : TransferrableTargetInfo{real}, TargetInfo{real}, real_{&real} {}
+    explicit Target(TargetInfo& real) : TargetInfo{real}, real_{&real} {
+        static_cast<TransferrableTargetInfo&>(*this) = real; // a virtual base with some versions of Clang
+    }
 
     void getTargetDefines(const LangOptions& options, MacroBuilder& builder) const override {
         real_->getTargetDefines(options, builder);
@@ -44,7 +48,10 @@ public:
     StringRef getConstraintRegister(StringRef constraint, StringRef expression) const override {
         return real_->getConstraintRegister(constraint, expression);
     }
-    const char* getClobbers() const override { return real_->getClobbers(); }
+    // A std::string_view from Clang 19 on.
+    decltype(std::declval<const TargetInfo&>().getClobbers()) getClobbers() const override {
+        return real_->getClobbers();
+    }
     bool isSPRegName(StringRef name) const override { return real_->isSPRegName(name); }
     bool hasInt128Type() const override { return real_->hasInt128Type(); }
     bool hasBitIntType() const override { return real_->hasBitIntType(); }

@@ -63,10 +63,54 @@ static int find(list_t* p, int n, int key) {
     return -1;
 }
 
+/* Blocks of own and of other threads' elements, which the same loop stores to, and what must not be evaluated there. */
+typedef float four __attribute__((vector_size(16)));
+typedef struct {
+    int n, a[4000];
+} large_t;
+shared [64] long longs[640 * THREADS], others[640 * THREADS];
+shared [] four vectors[4];
+static long not_evaluated(shared large_t* null, int n, int zero, int shift) {
+    long sum = 0;
+    for (int i = 0; i < n; i++) {
+        longs[i]++;
+        if (null != NULL) sum += null->a[i];
+        if (zero != 0) sum += longs[i + n / zero];
+        if (shift >= 0) longs[i + (1 << shift)] += 1;
+        sum += (long)sizeof(null->a[i]);
+        __typeof__(longs[i + n / zero] + 1) typed = 3;
+        sum += typed + __builtin_choose_expr(1, 1, longs[i + n / zero]);
+    }
+    for (int i = 0; i < 4; i++) vectors[1][i] += i;
+    return sum;
+}
+static void by_blocks(void) {
+    const long all = 640 * THREADS;
+    long i;
+    upc_forall (i = 0; i < all; i++; &longs[i]) others[i] = longs[i] = i;
+    upc_barrier;
+    upc_forall (i = 1; i < all - 1; i++; &others[i]) {
+        others[i] += longs[i - 1];
+        if (i % 3 == 0) others[i] -= longs[i + 1];
+    }
+    upc_barrier;
+    for (i = MYTHREAD; i < all; i += THREADS)
+        CHECK(others[i] == (i == 0 || i == all - 1 ? i : i % 3 == 0 ? i - 2 : 2 * i - 1));
+    upc_barrier;
+    if (MYTHREAD == 0) {
+        for (i = 1; i < all; i++) longs[i] = longs[i] + longs[i - 1];
+        for (i = 0; i < all; i++) CHECK(longs[i] == i * (i + 1) / 2);
+        CHECK(not_evaluated(NULL, 10, 0, -1) == 80);
+        CHECK(vectors[1][3] == 3 && longs[9] == 46);
+    }
+    upc_barrier;
+}
+
 int main(void) {
     const int right = (MYTHREAD + 1) % THREADS;
     int i, k, z;
     double sum;
+    by_blocks();
     for (k = 0; k < ROWS; k++) lines[MYTHREAD * ROWS + k] = upc_alloc(N * sizeof(double));
     numbers[MYTHREAD] = upc_alloc(N * sizeof(complex_t));
     lists[MYTHREAD] = (list_t*)upc_alloc(N * sizeof(list_t));

@@ -123,6 +123,9 @@ static void individual_pointers(void) {
     CHECK(upc_all_fset_size(f, part) == 0 && upc_all_fget_size(f) == part);
     CHECK(upc_all_fpreallocate(f, 2 * part) == 0 && upc_all_fget_size(f) == 2 * part);
     CHECK(upc_all_fpreallocate(f, 1) == 0 && upc_all_fget_size(f) == 2 * part);
+    // The file, not what has its name.
+    if (MYTHREAD == 0) CHECK(unlink(name) == 0);
+    CHECK(upc_all_fpreallocate(f, 3 * part) == 0 && upc_all_fget_size(f) == 3 * part);
     upc_free(mine);
     CHECK(upc_all_fclose(f) == 0);
 }

@@ -125,6 +125,11 @@ int ParallelFile::open() {
     error = error_number(MPI_File_open(threads_, name_.c_str(), mode, hints, &file_));
     if (hints != MPI_INFO_NULL) MPI_Info_free(&hints);
     if (error = agreed(error); error != 0) return error;
+    if (thread == 0 && (flags_ & io::read_only) == 0) {
+        descriptor_ = ::open(name_.c_str(), O_WRONLY | O_CLOEXEC);
+        if (descriptor_ < 0) error = errno;
+    }
+    if (error = agreed(error); error != 0) return error;
     if ((flags_ & io::truncate) != 0)
         if (error = agreed(error_number(MPI_File_set_size(file_, 0))); error != 0) return error;
     if ((flags_ & io::append) != 0)
@@ -137,6 +142,7 @@ int ParallelFile::open() {
 int ParallelFile::close() {
     if (outstanding_) return EINVAL;
     int error = sync();
+    if (descriptor_ >= 0) ::close(std::exchange(descriptor_, -1));
     lapwing_upc_all_lock_free(lock_);
     if (const int closing = error_number(MPI_File_close(&file_)); error == 0) error = closing;
     int thread = 0;
@@ -192,10 +198,9 @@ int ParallelFile::set_size(Offset size) {
 /// Space on the disk for the first bytes of the file. On thread 0 only.
 int ParallelFile::allocate(Offset bytes) const {
     if (bytes == 0) return 0;
-    const int file = ::open(name_.c_str(), O_WRONLY);
-    if (file < 0) return errno;
-    const int error = posix_fallocate(file, 0, bytes);
-    ::close(file);
+    int error = 0;
+    do error = posix_fallocate(descriptor_, 0, bytes);
+    while (error == EINTR);
     return error;
 }
 

@@ -112,6 +112,7 @@ private:
     std::vector<std::pair<std::string, std::string>> hints_;
     std::vector<Hint> shown_hints_;
     MPI_File file_ = MPI_FILE_NULL;
+    int descriptor_ = -1; ///< of the same file, on thread 0 where it may be written: for what MPI has no safe call
     Offset position_ = 0;
     lapwing_upc_pointer lock_{}; ///< one transfer at a time, with strong semantics
 
