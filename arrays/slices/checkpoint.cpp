@@ -204,7 +204,7 @@ private:
     template <class Byte, class Visit>
     static void for_pieces(std::uint64_t offset, std::span<Byte> bytes, Visit visit) {
         for (std::uint64_t begin = 0; begin < bytes.size(); begin += most_bytes_of_call)
-            visit(static_cast<MPI_Offset>(offset + begin),
+            visit(static_cast<MPI_Offset>(offset) + static_cast<MPI_Offset>(begin),
                   bytes.subspan(begin, std::min<std::uint64_t>(most_bytes_of_call, bytes.size() - begin)));
     }
     static std::string text_of(int code) {

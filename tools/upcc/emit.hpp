@@ -156,7 +156,7 @@ private:
     // emit_reads.cpp
     struct BlockLoop;
     struct Counting;
-    [[nodiscard]] static std::string part_of(std::string whole, const clang::MemberExpr* member);
+    [[nodiscard]] static std::string part_of(const std::string& whole, const clang::MemberExpr* member);
     using Places = std::map<std::string, std::string>; ///< C lvalues by the text that they stand for
     [[nodiscard]] std::string place_in(const Places& places, const clang::Expr* lvalue) const;
     void add_run(const clang::ArraySubscriptExpr* element, bool writes, const std::string& number, BlockLoop& out);

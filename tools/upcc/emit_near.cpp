@@ -31,7 +31,7 @@ std::string Emitter::near_place(const Expr* lvalue) {
     if (const VarDecl* const moved = through == nullptr ? nullptr : moved_by_one(through);
         moved != nullptr && walking_.count(moved) != 0) {
         std::string text = "(*" + expression(through) + ")";
-        return arrow == nullptr ? text : part_of(std::move(text), arrow);
+        return arrow == nullptr ? text : part_of(text, arrow);
     }
     if (near_loops_.base_of(lvalue) == nullptr || !near_loops_.stays_in_row(lvalue, near_loop_)) return {};
     if (const auto* const subscript = dyn_cast<ArraySubscriptExpr>(lvalue)) {

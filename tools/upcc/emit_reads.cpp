@@ -7,7 +7,7 @@ using namespace clang;
 namespace upcc {
 
 /// The C lvalue of a member of a structure that is one; those of anonymous structures belong to what these are in.
-std::string Emitter::part_of(std::string whole, const MemberExpr* member) {
+std::string Emitter::part_of(const std::string& whole, const MemberExpr* member) {
     const auto* const field = cast<FieldDecl>(member->getMemberDecl());
     return whole.empty() || field->isAnonymousStructOrUnion() ? whole : whole + "." + field->getName().str();
 }
