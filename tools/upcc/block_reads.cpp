@@ -15,18 +15,13 @@ namespace {
 constexpr std::int64_t largest_element = 1024; // bytes; a block read has at most lapwing_upcc_run_bytes
 
 /// What a body stores to, and what it must not have.
-class PlainBody : public RecursiveASTVisitor<PlainBody> {
+class PlainBody : public EvaluatedVisitor<PlainBody> {
 public:
     std::string reason;
     std::vector<const Expr*> stores;
     std::vector<const Expr*> shared;
 
-    // What is not evaluated.
-    bool TraverseUnaryExprOrTypeTraitExpr(UnaryExprOrTypeTraitExpr*) { return true; }
-    bool TraverseTypeOfExprTypeLoc(TypeOfExprTypeLoc) { return true; }
     bool TraverseGenericSelectionExpr(GenericSelectionExpr* choice) { return TraverseStmt(choice->getResultExpr()); }
-    bool TraverseChooseExpr(ChooseExpr* choice) { return TraverseStmt(choice->getChosenSubExpr()); }
-
     bool VisitStmt(Stmt* statement) {
         if (isa<ForStmt, WhileStmt, DoStmt>(statement)) because("there is another loop in it");
         if (isa<GotoStmt, IndirectGotoStmt, LabelStmt, AddrLabelExpr, ReturnStmt, BreakStmt, ContinueStmt, SwitchStmt,
@@ -201,10 +196,7 @@ bool BlockReads::in_runs(const ArraySubscriptExpr* subscript, const Steady& stea
            (rounds->thread == nullptr || steady.number(rounds->thread));
 }
 
-bool BlockReads::is_dealt(const ArraySubscriptExpr* subscript) const {
-    const Layout layout = layout_of(subscript);
-    return layout.kind == Layout::Kind::blocks && layout.block == 1;
-}
+bool BlockReads::is_dealt(const ArraySubscriptExpr* subscript) const { return layout_of(subscript).is_dealt(); }
 
 std::optional<Rounds> BlockReads::rounds_of(const ArraySubscriptExpr* subscript) const {
     return is_dealt(subscript) && !subscript->getType()->isArrayType() ? upcc::rounds_of(subscript->getIdx())

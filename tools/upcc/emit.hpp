@@ -155,7 +155,13 @@ private:
 
     // emit_reads.cpp
     struct BlockLoop;
-    struct Counting;
+    /// How the iterations of a loop by blocks are gone through.
+    struct Counting {
+        std::string condition; ///< of the first one
+        std::string left;      ///< how many there are
+        std::string step;
+        std::string at_start; ///< of an iteration
+    };
     [[nodiscard]] static std::string part_of(const std::string& whole, const clang::MemberExpr* member);
     using Places = std::map<std::string, std::string>; ///< C lvalues by the text that they stand for
     [[nodiscard]] std::string place_in(const Places& places, const clang::Expr* lvalue) const;
@@ -165,6 +171,7 @@ private:
     void add_list(const clang::ArraySubscriptExpr* element, const ReadLoop& loop, const std::string& number,
                   BlockLoop& out);
     void add_copies(const ReadLoop& found, const std::string& number, BlockLoop& out);
+    [[nodiscard]] ReadLoop read_loop(const clang::ForStmt* loop, std::string& reason, bool by_threads = false);
     [[nodiscard]] Counting counting(const clang::ForStmt* loop, const ReadLoop& found);
     [[nodiscard]] static Counting counting(const OwnLoop& own);
     /// A body by blocks in the ways in which it may run.

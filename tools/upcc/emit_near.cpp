@@ -51,15 +51,15 @@ std::string Emitter::near_place(const Expr* lvalue) {
 /// Whether a loop also goes through consecutive elements that are not found from these bases. Then it is written by
 /// blocks, which finds those of these bases, too.
 bool Emitter::has_other_runs(const ForStmt* loop, const NearLoop& known) {
+    if (!known.walking.empty()) return false;
     std::string reason;
-    const ReadLoop runs =
-        block_reads_.find(loop, function_, [&](const Expr* lvalue) { return is_strict(lvalue); }, reason);
-    return known.walking.empty() && std::any_of(runs.near.begin(), runs.near.end(), [&](const ArraySubscriptExpr* one) {
-               const Expr* const base = near_loops_.base_of(one);
-               return base == nullptr || std::none_of(known.bases.begin(), known.bases.end(), [&](const Expr* other) {
-                          return source(other->getSourceRange()) == source(base->getSourceRange());
-                      });
-           });
+    const ReadLoop runs = read_loop(loop, reason);
+    return std::any_of(runs.near.begin(), runs.near.end(), [&](const ArraySubscriptExpr* one) {
+        const Expr* const base = near_loops_.base_of(one);
+        return base == nullptr || std::none_of(known.bases.begin(), known.bases.end(), [&](const Expr* other) {
+                   return source(other->getSourceRange()) == source(base->getSourceRange());
+               });
+    });
 }
 
 /// The loop with loads and stores, where all of its pointers point to what is near, and else by blocks; both without

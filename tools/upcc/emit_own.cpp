@@ -66,25 +66,33 @@ std::string Emitter::own_pointers() {
     return out;
 }
 
+/// Of own iterations, as own_iterations() names their numbers.
+Emitter::Counting Emitter::counting(const OwnLoop& own) {
+    const bool dealt = own.block == 1;
+    return {dealt ? "lapwing_i < lapwing_end" : "lapwing_i < lapwing_stop",
+            dealt ? "(lapwing_end - lapwing_i + lapwing_t - 1) / lapwing_t" : "lapwing_stop - lapwing_i",
+            std::string{"++lapwing_k, lapwing_i += "} + (dealt ? "lapwing_t" : "1"),
+            own.index->getName().str() + " = lapwing_i; "};
+}
+
 /// The loop over the thread's own iterations from lapwing_first to before lapwing_end; lapwing_k is the local row.
 std::string Emitter::own_iterations(const ForStmt* loop, const OwnLoop& own, const std::string& hint,
                                     const std::string& body) {
     constexpr std::uint64_t shortest_block = 64; // for which parts in blocks are worth their arithmetic
-    const std::string index = own.index->getName().str();
     const std::string shift = std::to_string(own.shift);
-    const std::string run = "{ " + index + " = lapwing_i; " + body + " }";
-    const auto by_blocks = [&](const std::string& iterations) {
-        const bool worth = own.block == 1 || own.block >= shortest_block;
-        const std::string text =
-            worth ? block_read_loop(loop, hint, iterations, "the loop through own iterations", &own) : "";
-        return text.empty() ? iterations : text;
-    };
+    const Counting count = counting(own);
+    std::string iterations =
+        hint + "for (; " + count.condition + "; " + count.step + ") { " + count.at_start + body + " }";
+    if (own.block == 1 || own.block >= shortest_block)
+        if (const std::string by_blocks =
+                block_read_loop(loop, hint, iterations, "the loop through own iterations", &own);
+            !by_blocks.empty())
+            iterations = by_blocks;
     if (own.block == 1)
         return "long long lapwing_k = (lapwing_first + (" + shift +
                ") + lapwing_t - 1 - lapwing_upc_own_thread) / lapwing_t, lapwing_i = lapwing_k * lapwing_t + "
                "lapwing_upc_own_thread - (" +
-               shift + "); " +
-               by_blocks(hint + "for (; lapwing_i < lapwing_end; ++lapwing_k, lapwing_i += lapwing_t) " + run);
+               shift + "); " + iterations;
     const std::string block = std::to_string(own.block) + "LL";
     return "for (long long lapwing_r = (lapwing_first + (" + shift + ")) / (" + block +
            " * lapwing_t);; ++lapwing_r) { const long long lapwing_b = (lapwing_r * lapwing_t + "
@@ -92,8 +100,7 @@ std::string Emitter::own_iterations(const ForStmt* loop, const OwnLoop& own, con
            block + " - (" + shift + "), lapwing_stop = lapwing_b + " + block + " < lapwing_end ? lapwing_b + " + block +
            " : lapwing_end; if (lapwing_b >= lapwing_end) break; long long lapwing_i = lapwing_b < lapwing_first ? "
            "lapwing_first : lapwing_b, lapwing_k = lapwing_r * " +
-           block + " + (lapwing_i - lapwing_b); " +
-           by_blocks(hint + "for (; lapwing_i < lapwing_stop; ++lapwing_i, ++lapwing_k) " + run) + " }";
+           block + " + (lapwing_i - lapwing_b); " + iterations + " }";
 }
 
 /// Two loops: one over the thread's own iterations, and `otherwise`, for when the loop is nested in another one,

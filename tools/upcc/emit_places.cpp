@@ -119,8 +119,7 @@ std::optional<Emitter::InRounds> Emitter::rounds_of(const ArraySubscriptExpr* su
     const auto* const row = dyn_cast<ArraySubscriptExpr>(subscript->getBase()->IgnoreParenImpCasts());
     const ConstantArrayType* const columns = row == nullptr ? nullptr : context_.getAsConstantArrayType(row->getType());
     if (columns == nullptr || subscript->getType()->isArrayType()) return std::nullopt;
-    const Layout layout = types_.layout(row->getType());
-    if (layout.kind != Layout::Kind::blocks || layout.block != 1 || columns->getSize() != prepared_.threads_of_parse())
+    if (!types_.layout(row->getType()).is_dealt() || columns->getSize() != prepared_.threads_of_parse())
         return std::nullopt;
     return InRounds{row->getBase(), row->getIdx(), subscript->getIdx()};
 }
@@ -253,8 +252,7 @@ std::string Emitter::convert(const CastExpr* cast) {
     if (types_.element(to)->isVoidType()) return pointer;
     const Layout target = types_.layout(to);
     if (types_.element(from)->isVoidType()) {
-        const bool one = target.kind == Layout::Kind::blocks && target.block == 1;
-        return one || target.is_indefinite() ? "lapwing_upc_phase_zero(" + pointer + ")" : pointer;
+        return target.is_dealt() || target.is_indefinite() ? "lapwing_upc_phase_zero(" + pointer + ")" : pointer;
     }
     const Layout source = types_.layout(from);
     const bool alike =

@@ -23,15 +23,6 @@ std::string Emitter::place_in(const Places& places, const Expr* lvalue) const {
     return part_of(place_in(places, member->getBase()), member);
 }
 
-/// How the iterations of a loop by blocks are gone through.
-struct Emitter::Counting {
-    std::string index;
-    std::string condition; ///< of the first one
-    std::string left;      ///< how many there are
-    std::string step;
-    std::string at_start; ///< of an iteration
-};
-
 /// The parts of a loop by blocks: what is before all iterations, before those of a block, before each, and after those
 /// of a block.
 struct Emitter::BlockLoop {
@@ -132,6 +123,11 @@ void Emitter::add_copies(const ReadLoop& found, const std::string& number, Block
         if (own_place(read).empty() && ++times[source(read->getSourceRange())] == 2) copy(read, out.each);
 }
 
+ReadLoop Emitter::read_loop(const ForStmt* loop, std::string& reason, bool by_threads) {
+    return block_reads_.find(
+        loop, function_, [&](const Expr* lvalue) { return is_strict(lvalue); }, reason, by_threads);
+}
+
 /// A loop that is left as it is for the pragma before it.
 void Emitter::explain_plain(const ForStmt* loop) {
     const std::string why = ": a pragma before it is for the loop as it is";
@@ -141,8 +137,7 @@ void Emitter::explain_plain(const ForStmt* loop) {
     }
     if (!optimisations_.explain || !optimisations_.block_reads || function_ == nullptr) return;
     std::string reason;
-    const ReadLoop found =
-        block_reads_.find(loop, function_, [&](const Expr* lvalue) { return is_strict(lvalue); }, reason);
+    const ReadLoop found = read_loop(loop, reason);
     if (!reason.empty() || !found.reads.empty() || !found.writes.empty() || !found.lists.empty() ||
         !found.steady.empty())
         explain(loop, "loop accesses element by element" + why);
@@ -157,9 +152,7 @@ std::string Emitter::block_read_loop(const ForStmt* loop, const std::string& hin
         return {};
     if (!reads_.empty() || !writes_.empty() || !near_runs_.empty()) return {};
     std::string reason;
-    const ReadLoop found = block_reads_.find(
-        loop, function_, [&](const Expr* lvalue) { return is_strict(lvalue); }, reason,
-        own != nullptr && own->block == 1);
+    const ReadLoop found = read_loop(loop, reason, own != nullptr && own->block == 1);
     const std::string number = std::to_string(offset(loop->getBeginLoc()));
     BlockLoop parts;
     for (const ArraySubscriptExpr* const read : found.reads) add_run(read, false, number, parts);
@@ -206,18 +199,9 @@ std::string Emitter::block_read_loop(const ForStmt* loop, const std::string& hin
 Emitter::Counting Emitter::counting(const ForStmt* loop, const ReadLoop& found) {
     const std::string index = found.index->getName().str();
     const std::string end = "(long long)(" + expression(found.end) + ")" + (found.inclusive ? " + 1" : "");
-    return {index, "(" + condition(loop->getCond()) + ") && " + index + " >= 0",
+    return {"(" + condition(loop->getCond()) + ") && " + index + " >= 0",
             found.by_threads ? "(" + end + " - " + index + " + THREADS - 1) / THREADS" : end + " - " + index,
             found.by_threads ? index + " += THREADS" : "++" + index, ""};
-}
-
-/// Of own iterations, as own_iterations() names their numbers.
-Emitter::Counting Emitter::counting(const OwnLoop& own) {
-    const std::string index = own.index->getName().str();
-    const bool dealt = own.block == 1;
-    return {index, dealt ? "lapwing_i < lapwing_end" : "lapwing_i < lapwing_stop",
-            dealt ? "(lapwing_end - lapwing_i + lapwing_t - 1) / lapwing_t" : "lapwing_stop - lapwing_i",
-            std::string{"++lapwing_k, lapwing_i += "} + (dealt ? "lapwing_t" : "1"), index + " = lapwing_i; "};
 }
 
 std::string Emitter::block_loop_text(const ForStmt* loop, const ReadLoop& found, const BlockLoop& parts,

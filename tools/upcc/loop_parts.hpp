@@ -61,8 +61,19 @@ private:
     void add_store(const clang::Expr* place);
 };
 
+/// Goes through what is evaluated: not the operands of sizeof and typeof.
+template <class Visitor>
+class EvaluatedVisitor : public clang::RecursiveASTVisitor<Visitor> {
+public:
+    bool TraverseUnaryExprOrTypeTraitExpr(clang::UnaryExprOrTypeTraitExpr*) { return true; }
+    bool TraverseTypeOfExprTypeLoc(clang::TypeOfExprTypeLoc) { return true; }
+    bool TraverseChooseExpr(clang::ChooseExpr* choice) {
+        return this->getDerived().TraverseStmt(choice->getChosenSubExpr());
+    }
+};
+
 /// What every pass through a statement evaluates.
-class Always : public clang::RecursiveASTVisitor<Always> {
+class Always : public EvaluatedVisitor<Always> {
 public:
     std::set<const clang::Expr*> expressions;
     std::vector<const clang::Expr*> reads; ///< of shared memory; of members, the structure
@@ -74,10 +85,7 @@ public:
     bool TraverseSwitchStmt(clang::SwitchStmt* choice) { return TraverseStmt(choice->getCond()); }
     bool TraverseConditionalOperator(clang::ConditionalOperator* choice) { return TraverseStmt(choice->getCond()); }
     bool TraverseBinaryConditionalOperator(clang::BinaryConditionalOperator*) { return true; }
-    bool TraverseUnaryExprOrTypeTraitExpr(clang::UnaryExprOrTypeTraitExpr*) { return true; }
     bool TraverseGenericSelectionExpr(clang::GenericSelectionExpr*) { return true; }
-    bool TraverseTypeOfExprTypeLoc(clang::TypeOfExprTypeLoc) { return true; }
-    bool TraverseChooseExpr(clang::ChooseExpr* choice) { return TraverseStmt(choice->getChosenSubExpr()); }
     bool TraverseBinaryOperator(clang::BinaryOperator* operation) {
         if (operation->isLogicalOp() || operation->getOpcode() == clang::BO_Comma)
             return TraverseStmt(operation->getLHS());

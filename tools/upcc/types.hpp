@@ -28,6 +28,8 @@ struct Layout {
     std::uint64_t block = 0; ///< in elements; of [*] 0 if it is unknown
 
     [[nodiscard]] bool is_indefinite() const { return kind == Kind::missing || kind == Kind::indefinite; }
+    /// In blocks of one element.
+    [[nodiscard]] bool is_dealt() const { return kind == Kind::blocks && block == 1; }
 };
 
 /// Clang's types in terms of UPC: a shared type is one in address space 1, with its layout in a tag.

@@ -57,6 +57,10 @@ ParallelFile::ParallelFile(MPI_Comm threads, std::string name, int flags, const 
         if (hints[k].key != nullptr && hints[k].value != nullptr) hints_.emplace_back(hints[k].key, hints[k].value);
 }
 
+ParallelFile::~ParallelFile() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+}
+
 /// The largest of all threads' error numbers.
 int ParallelFile::agreed(int error) const {
     int all = error;
@@ -124,8 +128,7 @@ int ParallelFile::open() {
     MPI_Info hints = info();
     error = error_number(MPI_File_open(threads_, name_.c_str(), mode, hints, &file_));
     if (hints != MPI_INFO_NULL) MPI_Info_free(&hints);
-    if (error = agreed(error); error != 0) return error;
-    if (thread == 0 && (flags_ & io::read_only) == 0) {
+    if (error == 0 && thread == 0 && (flags_ & io::read_only) == 0) {
         descriptor_ = ::open(name_.c_str(), O_WRONLY | O_CLOEXEC);
         if (descriptor_ < 0) error = errno;
     }
@@ -142,7 +145,6 @@ int ParallelFile::open() {
 int ParallelFile::close() {
     if (outstanding_) return EINVAL;
     int error = sync();
-    if (descriptor_ >= 0) ::close(std::exchange(descriptor_, -1));
     lapwing_upc_all_lock_free(lock_);
     if (const int closing = error_number(MPI_File_close(&file_)); error == 0) error = closing;
     int thread = 0;
@@ -276,6 +278,18 @@ int ParallelFile::refused(Direction direction, bool is_local) const {
     return is_local && (flags_ & io::common) != 0 ? EINVAL : 0;
 }
 
+/// By one call of MPI, of at most largest_piece bytes.
+ParallelFile::Result ParallelFile::move_piece(MPI_File file, Direction direction, void* memory, std::size_t bytes,
+                                              Offset offset) {
+    const int wanted = static_cast<int>(bytes);
+    MPI_Status status;
+    const int code = direction == Direction::read ? MPI_File_read_at(file, offset, memory, wanted, MPI_BYTE, &status)
+                                                  : MPI_File_write_at(file, offset, memory, wanted, MPI_BYTE, &status);
+    int done = 0;
+    if (code == MPI_SUCCESS) MPI_Get_count(&status, MPI_BYTE, &done);
+    return {error_number(code), done};
+}
+
 /// Transfers part of the memory at an offset of the file; `done`: bytes, fewer at the end of the file.
 int ParallelFile::at(Direction direction, const Memory& memory, std::size_t begin, std::size_t bytes, Offset offset,
                      Offset& done) {
@@ -285,24 +299,14 @@ int ParallelFile::at(Direction direction, const Memory& memory, std::size_t begi
     for (std::size_t at = 0; at < bytes;) {
         const std::size_t piece = std::min(bytes - at, largest_piece);
         char* const here = whole == nullptr ? copy.data() : whole + begin + at;
-        MPI_Status status;
-        int code = MPI_SUCCESS;
-        if (direction == Direction::read) {
-            code = MPI_File_read_at(file_, offset + static_cast<Offset>(at), here, static_cast<int>(piece), MPI_BYTE,
-                                    &status);
-        } else {
-            if (whole == nullptr) memory.read(begin + at, here, piece);
-            code = MPI_File_write_at(file_, offset + static_cast<Offset>(at), here, static_cast<int>(piece), MPI_BYTE,
-                                     &status);
-        }
-        if (code != MPI_SUCCESS) return error_number(code);
-        int count = 0;
-        MPI_Get_count(&status, MPI_BYTE, &count);
+        if (direction == Direction::write && whole == nullptr) memory.read(begin + at, here, piece);
+        const Result result = move_piece(file_, direction, here, piece, offset + static_cast<Offset>(at));
+        if (result.error != 0) return result.error;
         if (direction == Direction::read && whole == nullptr)
-            memory.fill(begin + at, here, static_cast<std::size_t>(count));
-        done += count;
+            memory.fill(begin + at, here, static_cast<std::size_t>(result.bytes));
+        done += result.bytes;
         at += piece;
-        if (static_cast<std::size_t>(count) < piece) break;
+        if (static_cast<std::size_t>(result.bytes) < piece) break;
     }
     return 0;
 }
@@ -388,16 +392,7 @@ void ParallelFile::begin(Direction direction, void* memory, std::size_t bytes, i
     MPI_Query_thread(&level);
     const std::launch policy =
         level == MPI_THREAD_MULTIPLE ? std::launch::async | std::launch::deferred : std::launch::deferred;
-    result_ = std::async(policy, [=, file = file_, position = position_] {
-        const int count = static_cast<int>(bytes);
-        MPI_Status status;
-        const int code = direction == Direction::read
-                             ? MPI_File_read_at(file, position, memory, count, MPI_BYTE, &status)
-                             : MPI_File_write_at(file, position, memory, count, MPI_BYTE, &status);
-        int done = 0;
-        if (code == MPI_SUCCESS) MPI_Get_count(&status, MPI_BYTE, &done);
-        return Result{error_number(code), done};
-    });
+    result_ = std::async(policy, move_piece, file_, direction, memory, bytes, position_);
 }
 
 void ParallelFile::set_outstanding(int error, Offset bytes, int flags) {

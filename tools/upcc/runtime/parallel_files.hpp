@@ -60,6 +60,7 @@ struct FilePiece { // struct upc_filevec
 class ParallelFile {
 public:
     ParallelFile(MPI_Comm threads, std::string name, int flags, const Hint* hints, std::size_t hint_count);
+    ~ParallelFile();
     ParallelFile(const ParallelFile&) = delete;
     ParallelFile& operator=(const ParallelFile&) = delete;
 
@@ -98,6 +99,12 @@ private:
     [[nodiscard]] bool all_open_the_same() const;
     [[nodiscard]] int at(Direction direction, const Memory& memory, std::size_t begin, std::size_t bytes, Offset offset,
                          Offset& done);
+    struct Result {
+        int error = 0;
+        Offset bytes = 0;
+    };
+    [[nodiscard]] static Result move_piece(MPI_File file, Direction direction, void* memory, std::size_t bytes,
+                                           Offset offset);
     [[nodiscard]] int in_own_share(Direction direction, const Memory& memory, Offset& done);
     [[nodiscard]] int finish(Offset& bytes);
     void take_result();
@@ -116,10 +123,6 @@ private:
     Offset position_ = 0;
     lapwing_upc_pointer lock_{}; ///< one transfer at a time, with strong semantics
 
-    struct Result {
-        int error = 0;
-        Offset bytes = 0;
-    };
     bool outstanding_ = false;
     std::future<Result> result_; ///< of what begin() has begun
     int outstanding_flags_ = 0;
