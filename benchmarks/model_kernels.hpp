@@ -20,7 +20,7 @@ using Index = std::int64_t;
 
 struct Sizes {
     Index histogram = Index{1} << 20; ///< elements
-    Index increments = 6000;          ///< increments by each rank at 100 %
+    Index increments = 60000;         ///< increments by each rank at 100 %
     Index matrix = 48;
     Index image = 480;
     std::vector<int> percentages = {10, 50, 90};

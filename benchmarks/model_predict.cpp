@@ -261,20 +261,23 @@ struct Extent {
     int turns = 5;
     double rate_seconds = 5;
 };
-[[nodiscard]] Extent extent_of(const Options& options, Path path) {
+[[nodiscard]] Extent extent_of(const Options& options, Path path, bool cached) {
     Extent extent;
     const bool hasty = options.seconds < 0.05; // only to be seen that it runs
     if (options.full) extent = {.sizes = thesis::published_sizes(), .turns = 10};
-    // Loads and stores: anything smaller ends before a clock says much of it.
-    else if (!hasty && path == Path::direct) extent.sizes = thesis::published_sizes();
     else if (hasty) extent = {.sizes = thesis::small_sizes(), .turns = 1, .rate_seconds = 1};
+    // Loads and stores: anything smaller ends before a clock says much of it.
+    else if (path == Path::direct) extent.sizes = thesis::published_sizes();
+    // Random increments bypass the cache; what it serves ends as fast.
+    else if (cached)
+        extent.sizes = {.matrix = thesis::published_sizes().matrix, .image = thesis::published_sizes().image};
     if (options.repetitions > 0) extent.turns = options.repetitions;
     return extent;
 }
 
 template <class Table>
 void predict_all(Context& context, Team& team, const Route& route, const std::string& kind, bool cached) {
-    const Extent extent = extent_of(context.options(), route.path);
+    const Extent extent = extent_of(context.options(), route.path, cached);
     const std::vector<Kernel> kernels = thesis::kernels(extent.sizes, team.size());
     std::vector<Measured> measured(kernels.size());
     for (int turn = 0; turn < extent.turns; ++turn) {
@@ -296,7 +299,7 @@ void predict_all(Context& context, Team& team, const Route& route, const std::st
 
 /// With room for three tables, and for what is measured.
 [[nodiscard]] upc::ProgramOptions upc_options(const Context& context, Path path, bool cached) {
-    const thesis::Sizes sizes = extent_of(context.options(), path).sizes;
+    const thesis::Sizes sizes = extent_of(context.options(), path, cached).sizes;
     const auto elements = static_cast<std::uint64_t>(std::max(sizes.histogram, sizes.image * sizes.image));
     upc::ProgramOptions options;
     options.cache.mode = cached ? CacheMode::epoch : CacheMode::off;

@@ -19,10 +19,13 @@ constexpr std::chrono::microseconds driven_sleep{1000};
 /// it for a time slice. The thread then sleeps between looks. A computation that does not wait gives up at most half of
 /// its processor.
 constexpr std::chrono::milliseconds courtesy{5};
-/// For so many fruitless rounds after traffic the thread keeps its processor, even one that it shares with a
+/// For so many fruitless rounds after something moved the thread keeps its processor, even one that it shares with a
 /// computation: after a yield it would get the processor back a time slice later, and the next request of a stream
-/// arrives sooner. Counted in rounds, because these are slower on slower networks.
+/// arrives sooner. Counted in rounds, because these are slower on slower networks. Rounds in which traffic is merely
+/// expected count as fruitless: what holds it up may be a thread that this one keeps from its processor.
 constexpr unsigned hot_rounds = 8;
+/// Between two yields on a processor of its own, where the other threads hardly ever need one.
+constexpr unsigned rounds_between_yields = 32;
 /// Fruitless rounds after a wake before the next sleep: MPI may need several to see what woke the thread.
 constexpr unsigned rounds_after_wake = 16;
 /// So many wakes in a row by a socket that brought nothing: the sockets are not MPI's, and are ignored for some sleeps.
@@ -45,7 +48,6 @@ void PollingPays::see(bool moved, bool waited, Clock::time_point now, std::chron
 PollingPolicy::PollingPolicy(const Times& times, ProcessorShare share, Clock::time_point now)
     : times_{times},
       own_processor_{share == ProcessorShare::ample},
-      backoff_{own_processor_ ? ProcessorShare::ample : ProcessorShare::crowded},
       last_traffic_{now - std::chrono::seconds{1}},
       last_wait_{last_traffic_},
       cold_rounds_{hot_rounds},
@@ -57,6 +59,7 @@ PollingPolicy::Next PollingPolicy::after(const ProgressRound& round, const Compu
     const bool waited = note_wait(waits, now);
     const bool polite = !own_processor_ && now - last_wait_ < courtesy;
     if (round.moved || round.awake || (round.alert && !polite)) note_traffic(now);
+    if (round.moved) cold_rounds_ = 0;
     attended_ = waits.driving || round.attended;
     alert_ = round.alert;
     polling_pays_.see(round.moved, waited, now, times_.spin);
@@ -65,7 +68,13 @@ PollingPolicy::Next PollingPolicy::after(const ProgressRound& round, const Compu
     if (recent) sleep_ = sockets_tell_ ? first_told_sleep : first_sleep;
     if (attended_) return Next::sleep;
     const bool poll = recent && (own_processor_ || polling_pays_());
-    return woken_ || poll ? Next::pause : Next::sleep;
+    return woken_ || poll ? next_poll() : Next::sleep;
+}
+
+PollingPolicy::Next PollingPolicy::next_poll() {
+    if (rounds_ > rounds_after_wake) woken_ = false;
+    if (++cold_rounds_ < hot_rounds) return Next::spin;
+    return !own_processor_ || cold_rounds_ % rounds_between_yields == 0 ? Next::yield : Next::spin;
 }
 
 bool PollingPolicy::note_wait(const ComputationWaits& waits, Clock::time_point now) {
@@ -78,15 +87,8 @@ bool PollingPolicy::note_wait(const ComputationWaits& waits, Clock::time_point n
 
 void PollingPolicy::note_traffic(Clock::time_point now) {
     last_traffic_ = now;
-    cold_rounds_ = 0;
     false_wakes_ = 0;
     socket_woke_ = false;
-}
-
-void PollingPolicy::pause() {
-    if (rounds_ > rounds_after_wake) woken_ = false;
-    if (++cold_rounds_ < hot_rounds) support::relax_processor();
-    else backoff_.pause();
 }
 
 PollingPolicy::Sleep PollingPolicy::next_sleep() {

@@ -47,8 +47,7 @@ private:
     Clock::time_point last_moved_{};
 };
 
-/// When the progress thread goes on at once, when it polls, and when and how long it sleeps. Makes no system call but
-/// those of a pause.
+/// When the progress thread goes on at once, when it polls, and when and how long it sleeps. Makes no system call.
 class PollingPolicy {
 public:
     using Clock = std::chrono::steady_clock;
@@ -59,11 +58,14 @@ public:
     };
     PollingPolicy(const Times& times, support::ProcessorShare share, Clock::time_point now);
 
-    enum class Next : std::uint8_t { round, pause, sleep };
+    enum class Next : std::uint8_t {
+        round, ///< at once
+        spin,  ///< after an instant on the processor
+        yield, ///< after the threads that share the processor have had their turn
+        sleep,
+    };
     /// After a round: what comes next.
     [[nodiscard]] Next after(const ProgressRound& round, const ComputationWaits& waits, Clock::time_point now);
-    /// Between two rounds of polling.
-    void pause();
 
     struct Sleep {
         std::chrono::microseconds time{};
@@ -80,16 +82,17 @@ private:
     bool note_wait(const ComputationWaits& waits, Clock::time_point now);
     /// Notes traffic, or that it is to be expected.
     void note_traffic(Clock::time_point now);
+    /// Between two rounds of polling: whether the thread keeps its processor.
+    [[nodiscard]] Next next_poll();
 
     const Times times_;
     const bool own_processor_; ///< the thread shares it with no computation
-    support::Backoff backoff_;
     PollingPays polling_pays_;
     Clock::time_point last_traffic_;
     Clock::time_point last_wait_;
     std::uint32_t waits_begun_ = 0;
     unsigned rounds_ = 0;
-    unsigned cold_rounds_; ///< since the last traffic
+    unsigned cold_rounds_; ///< since something last moved
     std::chrono::microseconds sleep_;
     bool attended_ = false; ///< a computation thread drives progress, or does whenever it needs an answer
     bool alert_ = false;    ///< see ProgressRound

@@ -153,7 +153,8 @@ void ProgressThread::run() {
         const Progressing::Round found = round(now, waits);
         switch (policy.after(found, waits, now)) {
         case PollingPolicy::Next::round: break;
-        case PollingPolicy::Next::pause: policy.pause(); break;
+        case PollingPolicy::Next::spin: support::relax_processor(); break;
+        case PollingPolicy::Next::yield: sched_yield(); break;
         case PollingPolicy::Next::sleep:
             const PollingPolicy::Sleep sleep = policy.next_sleep();
             policy.woken(sleeper_.sleep(sleep.time, sleep.watch_sockets));
