@@ -14,8 +14,9 @@ struct ProgressRound {
     bool awake = false; ///< more is to be expected: do not sleep
     bool alert = false; ///< requests are to be expected that MPI serves by itself, without a word
     bool quiet = false; ///< nothing has moved for a while, and nothing is expected
-    bool attended =
-        false; ///< a computation thread streams transfers, and makes progress itself whenever it needs an answer
+    /// A computation thread waits and drives progress, or streams transfers and makes progress itself whenever it needs
+    /// an answer; of several teams: and nothing moves in the others.
+    bool attended = false;
 };
 
 /// Waits of computation threads.

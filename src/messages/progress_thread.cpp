@@ -111,7 +111,10 @@ Progressing::Round ProgressThread::round(Clock::time_point now, Progressing::Wai
         const Progressing::Waits of_team = team->waits();
         waits.begun += of_team.begun;
         waits.in_mpi |= of_team.in_mpi;
-        if (of_team.driving) continue;
+        if (of_team.driving) {
+            all.attended = true;
+            continue;
+        }
         waits.driving = false;
         const Progressing::Round one = team->progress_round(now);
         all.moved |= one.moved;

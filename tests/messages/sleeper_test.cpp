@@ -1,4 +1,5 @@
 // How the progress thread sleeps: no nudge is lost, and no sleep ends at once.
+#include "src/messages/progress_thread.hpp"
 #include "src/messages/sleeper.hpp"
 
 #include "support/catch.hpp"
@@ -11,6 +12,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+using lapwing::detail::messages::Progressing;
+using lapwing::detail::messages::ProgressThread;
 using lapwing::detail::messages::Sleeper;
 using namespace std::chrono_literals;
 
@@ -56,6 +59,22 @@ std::chrono::steady_clock::duration time_of_sleep(Sleeper& sleeper, bool watch_s
     CHECK(sleeper.sleep(20ms, watch_sockets) == Sleeper::Woken::by_time);
     return std::chrono::steady_clock::now() - begin;
 }
+
+/// A team in which nothing moves.
+class QuietTeam : public Progressing {
+public:
+    explicit QuietTeam(bool driving) : driving_{driving} {}
+    Round progress_round(Clock::time_point /*now*/) noexcept override {
+        ++rounds;
+        return {.quiet = true};
+    }
+    [[nodiscard]] Waits waits() const noexcept override { return {.driving = driving_}; }
+
+    std::atomic<int> rounds{0};
+
+private:
+    bool driving_; ///< by a computation thread that waits
+};
 
 } // namespace
 
@@ -107,4 +126,26 @@ TEST_CASE("what arrives over TCP ends a sleep that watches sockets, each time, a
         CHECK(sleeper.sleep(10s, true) == Sleeper::Woken::by_socket);
         connection.receive_byte();
     }
+}
+
+TEST_CASE("beside a computation thread that waits, other teams in which nothing moves are looked at seldom") {
+    const Connection connection;
+    QuietTeam waiting{true};
+    QuietTeam other{false};
+    ProgressThread& thread = ProgressThread::instance();
+    thread.add(waiting, {});
+    thread.add(other, {});
+    const auto begin = std::chrono::steady_clock::now();
+    constexpr int messages = 100; // of the team that waits
+    for (int i = 0; i < messages; ++i) {
+        connection.send_byte();
+        std::this_thread::sleep_for(1ms);
+        connection.receive_byte();
+    }
+    const auto passed = std::chrono::steady_clock::now() - begin;
+    thread.remove(waiting);
+    thread.remove(other);
+    CHECK(waiting.rounds == 0);
+    CHECK(other.rounds > 0);
+    CHECK(other.rounds <= 10 + passed / 1ms); // once a millisecond
 }
