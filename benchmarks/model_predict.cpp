@@ -3,7 +3,7 @@
 // Rates and programs are measured in turns, in one run; in shared memory in the thesis's sizes, elsewhere with --full,
 // which takes hours on a slow network, and ten times. A row's value is the measured time, `predicted` that of the
 // model, from rates alone, as for a user: those of global arrays as lapwing-tune measures them, and the same of UPC's
-// arrays. Rows "own elements measured" take what an own element costs in the program's own array instead. With the
+// arrays. With the
 // cache there are two predictions: "by patterns" with rates that were measured with the cache, as in the thesis's
 // chapter 7.1, and with the reads that the run has counted, as in 7.2. Rows "LogGP" know of the network only what
 // `lapwing-advise --loggp` is told: how well that does here says how far to trust it for networks and numbers of ranks
@@ -86,36 +86,9 @@ constexpr std::int64_t upc_measured_elements = 1 << 17; ///< of each rank
 struct Measured {
     std::vector<double> actual;
     std::vector<double> predicted;
-    std::vector<double> own_measured; ///< with what an own element costs in the program's array
-    std::vector<double> by_patterns;  ///< with a cache
-    std::vector<double> by_network;   ///< without one, between nodes
+    std::vector<double> by_patterns; ///< with a cache
+    std::vector<double> by_network;  ///< without one, between nodes
 };
-
-/// The first of the elements that a rank has.
-[[nodiscard]] std::vector<Index> own_elements(const Kernel& kernel, int rank, int ranks) {
-    std::vector<Index> own(static_cast<std::size_t>(std::min<Index>(kernel.elements / ranks, 4096)));
-    for (std::size_t k = 0; k < own.size(); ++k) {
-        const auto i = static_cast<Index>(k);
-        own[k] = (i / kernel.block * ranks + rank) * kernel.block + i % kernel.block;
-    }
-    return own;
-}
-
-/// A read of own elements, in the way of the table's type. Several sums, since a processor has several accesses under
-/// way in the programs, too.
-template <class Table>
-[[nodiscard]] double own_seconds(Team& team, Table& table, const std::vector<Index>& own) {
-    constexpr std::size_t sums = 4;
-    double sum[sums] = {};
-    const std::size_t count = own.size() / sums * sums;
-    const auto run = [&] {
-        for (std::size_t i = 0; i < count; i += sums)
-            for (std::size_t k = 0; k < sums; ++k) sum[k] += table.read(own[i + k]);
-    };
-    const double seconds = tools::slowest_seconds(team, {.run = run}, 9);
-    keep(sum);
-    return seconds / static_cast<double>(std::max<std::size_t>(count, 1));
-}
 
 /// What the caches of all ranks have counted of a run.
 class CountedRun {
@@ -140,8 +113,6 @@ private:
 /// What is measured of a kernel beside the rates.
 struct KernelTimes {
     double computation = 0;
-    double own = 0;         ///< an access to an own element
-    double private_own = 0; ///< the same to private memory
     CountedAccesses counted = {};
 };
 
@@ -149,7 +120,7 @@ struct KernelTimes {
 [[nodiscard]] AccessPlatform platform_of(const CostTables& costs, Path path, bool cached) {
     AccessPlatform platform{.rates = access_rates(costs.rates, name(path), cached ? Caching::lapwing : Caching::none)};
     find_exploited(platform);
-    use_private_memory(platform, costs.rates);
+    use_own_memory(platform, costs.rates);
     platform.barrier_seconds = rate_of(costs.rates, fmt::format("{}.barrier", name(path))).seconds(1);
     return platform;
 }
@@ -182,10 +153,6 @@ void predict(const Kernel& kernel, const CostTables& costs, Path path, bool cach
         result.by_network.push_back(predict_run_time(program, network).seconds);
     }
     result.predicted.push_back(predict_run_time(program, platform).seconds);
-    // Of private memory what is subtracted again beside the computation.
-    const RateCurve own{std::max(0.0, times.own - times.private_own) + platform.private_seconds};
-    for (const bool write : {false, true}) platform.rates.of(AccessPattern::local, write) = own;
-    result.own_measured.push_back(predict_run_time(program, platform).seconds);
 }
 
 /// Collective. Puts the rates of UPC's elements in the place of those of global arrays.
@@ -193,23 +160,29 @@ void use_rates_of(const GlobalArray<double, 1>*, Team&, const Route&, double, bo
 void use_rates_of(const upc::SharedArray<double, upc::dynamic_block>*, Team& team, const Route& route, double seconds,
                   bool cached, CostTables& costs) {
     constexpr std::int64_t of_rank = upc_measured_elements;
-    upc::SharedArray<double, upc::dynamic_block> a{static_cast<std::size_t>(of_rank * team.size()),
-                                                   static_cast<std::size_t>(of_rank)};
-    const tools::MeasuredElements elements{
-        .of_rank = of_rank,
-        .index = [](int rank, std::int64_t number) { return of_rank * rank + number; },
-        .read =
-            [&a](std::span<const std::int64_t> list) {
-                double sum = 0;
-                for (const std::int64_t i : list) sum += a[i];
-                keep(sum);
-            },
-        .write =
-            [&a](std::span<const std::int64_t> list) {
-                for (const std::int64_t i : list) a[i] = 1.0;
-            }};
-    tools::measure_element_rates(team, route.path, seconds, elements, cached, costs.rates);
-    team.barrier();
+    for (const bool dealt : {false, true}) {
+        const std::int64_t block = dealt ? 1 : of_rank;
+        upc::SharedArray<double, upc::dynamic_block> a{static_cast<std::size_t>(of_rank * team.size()),
+                                                       static_cast<std::size_t>(block)};
+        const tools::MeasuredElements elements{.dealt = dealt,
+                                               .of_rank = of_rank,
+                                               .index =
+                                                   [block, ranks = team.size()](int rank, std::int64_t number) {
+                                                       return (number / block * ranks + rank) * block + number % block;
+                                                   },
+                                               .read =
+                                                   [&a](std::span<const std::int64_t> list) {
+                                                       double sum = tools::sum_of_reads(
+                                                           list, [&a](std::int64_t i) -> double { return a[i]; });
+                                                       keep(sum);
+                                                   },
+                                               .write =
+                                                   [&a](std::span<const std::int64_t> list) {
+                                                       for (const std::int64_t i : list) a[i] = 1.0;
+                                                   }};
+        tools::measure_element_rates(team, route.path, seconds, elements, cached, costs.rates);
+        team.barrier();
+    }
 }
 
 /// Collective: one run of a kernel.
@@ -222,10 +195,7 @@ void measure(Team& team, Path path, const CostTables& costs, const Kernel& kerne
     for (Table* const table : {&a, &b, &c}) table->fill();
     team.barrier();
     KernelTimes times;
-    const std::vector<Index> own_list = own_elements(kernel, rank, team.size());
-    times.own = own_seconds(team, a, own_list);
     Private plain_a{kernel.elements}, plain_b{kernel.elements}, plain_c{kernel.elements};
-    times.private_own = own_seconds(team, plain_a, own_list);
     times.computation = tools::slowest_seconds(
         team, {.run = [&] { thesis::run_kernel(kernel, plain_a, plain_b, plain_c, rank, team.size()); }}, 3);
     const CountedRun counted{a, b};
@@ -291,7 +261,6 @@ void predict_all(Context& context, Team& team, const Route& route, const std::st
     for (std::size_t k = 0; k < kernels.size(); ++k) {
         const std::string name = fmt::format("{}, {}{}", kernels[k].name, kind, cached ? ", cache" : "");
         add_row(context, name, measured[k], measured[k].predicted);
-        add_row(context, name + ", own elements measured", measured[k], measured[k].own_measured);
         if (cached) add_row(context, name + ", by patterns", measured[k], measured[k].by_patterns);
         if (!measured[k].by_network.empty()) add_row(context, name + ", LogGP", measured[k], measured[k].by_network);
     }
@@ -304,7 +273,7 @@ void predict_all(Context& context, Team& team, const Route& route, const std::st
     upc::ProgramOptions options;
     options.cache.mode = cached ? CacheMode::epoch : CacheMode::off;
     options.heap_bytes = 4 * sizeof(double) * elements / static_cast<std::uint64_t>(context.size()) +
-                         2 * sizeof(double) * upc_measured_elements;
+                         3 * sizeof(double) * upc_measured_elements;
     return options;
 }
 

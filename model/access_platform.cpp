@@ -64,11 +64,12 @@ AccessPlatform measured_platform(const CostTables& tables, std::string_view path
     find_exploited(platform);
     use_synchronisation(platform, tables.rates, path, threads);
     use_transfers(platform, tables, path);
-    use_private_memory(platform, tables.rates);
+    use_own_memory(platform, tables.rates);
     return platform;
 }
 
-void use_private_memory(AccessPlatform& platform, const MeasuredRates& rates) {
+void use_own_memory(AccessPlatform& platform, const MeasuredRates& rates) {
+    platform.dealt_local = {rate_of(rates, "own.dealt.read"), rate_of(rates, "own.dealt.write")};
     constexpr std::uint64_t many = std::uint64_t{1} << 14;
     platform.private_seconds = rate_of(rates, "private.read").seconds(many);
     platform.private_in_order_seconds = rate_of(rates, "private.vector.read").seconds(many);
@@ -86,7 +87,10 @@ AccessPlatform beside_private_memory(AccessPlatform platform) {
     for (const bool write : {false, true}) {
         for (const AccessPattern pattern : {baseline, local}) subtract(platform.rates.of(pattern, write), anywhere);
         for (const AccessPattern pattern : {vector, coalesce}) subtract(platform.rates.of(pattern, write), in_order);
-        if (platform.cache) subtract(platform.cache->hit[write ? 1 : 0], anywhere);
+        subtract(platform.dealt_local[write ? 1 : 0], anywhere);
+        if (platform.cache)
+            for (auto* const hit : {&platform.cache->hit, &platform.cache->dealt_hit})
+                subtract((*hit)[write ? 1 : 0], anywhere);
     }
     return platform;
 }

@@ -13,6 +13,8 @@ namespace lapwing::detail::model {
 /// A platform as the model sees it.
 struct AccessPlatform {
     AccessRates rates = {};
+    /// Reads and writes of own elements of objects of which a thread has several blocks; empty: as of the others.
+    std::array<RateCurve, 2> dealt_local = {};
     bool vectorises = false; ///< benefits when successive accesses have the same affinity
     bool coalesces = false;  ///< benefits when accesses are near each other
     int measured_ranks = 0;  ///< up to which what synchronises was measured; beyond it goes on as it grew
@@ -40,10 +42,22 @@ struct AccessPlatform {
         // What was measured of a cache; what was not is as published: hits are local accesses, and writes miss as reads
         // do.
         std::array<RateCurve, 2> hit = {}; ///< of reads and writes
-        RateCurve write_miss = {};         ///< a write to a page that is not dirty yet, with its share of the release
-        double written_byte_seconds = 0;   ///< each further dirty byte of that page
+        std::array<RateCurve, 2> dealt_hit =
+            {};                          ///< of objects of which a thread has several blocks; empty: as of others
+        RateCurve write_miss = {};       ///< a write to a page that is not dirty yet, with its share of the release
+        double written_byte_seconds = 0; ///< each further dirty byte of that page
     };
     std::optional<Cache> cache = {};
+
+    /// Of own elements, and of those that are cached, of an object whose blocks are dealt in turn or not.
+    [[nodiscard]] const RateCurve& local(bool dealt, bool write) const {
+        const RateCurve& curve = dealt_local[write ? 1 : 0];
+        return dealt && !curve.empty() ? curve : rates.of(AccessPattern::local, write);
+    }
+    [[nodiscard]] const RateCurve& hit(bool dealt, bool write) const {
+        const RateCurve& curve = cache->dealt_hit[write ? 1 : 0];
+        return dealt && !curve.empty() ? curve : cache->hit[write ? 1 : 0];
+    }
 
     /// How much longer a shared access takes than a private one: G of section 6.6. Throws UsageError unless the private
     /// access was measured.
@@ -66,8 +80,8 @@ void find_exploited(AccessPlatform& platform);
 [[nodiscard]] double transfer_seconds(const CostTables& tables, std::string_view path, Direction direction,
                                       std::uint64_t bytes, std::uint64_t operations = 1);
 
-/// Sets the times of accesses to private memory.
-void use_private_memory(AccessPlatform& platform, const MeasuredRates& rates);
+/// Sets the times of accesses to own elements of dealt objects, and to private memory.
+void use_own_memory(AccessPlatform& platform, const MeasuredRates& rates);
 
 /// Sets the times of bulk transfers, lists and atomics between ranks that are connected by a path.
 void use_transfers(AccessPlatform& platform, const CostTables& tables, std::string_view path);

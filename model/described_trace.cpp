@@ -230,6 +230,7 @@ void add(IntervalCost& sum, const IntervalCost& cost, double times) {
             rate = RateCurve{std::move(points)};
         }
         own = RateCurve{0.0};
+        platform.dealt_local[write ? 1 : 0] = {};
     }
     return platform;
 }

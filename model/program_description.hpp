@@ -19,6 +19,11 @@ struct SharedObject {
     std::uint64_t block = 1; ///< elements; 0: indefinite, all at `home`
     std::uint64_t element_bytes = 8;
     int home = 0;
+
+    /// Whether a thread has several blocks.
+    [[nodiscard]] bool dealt(int threads) const {
+        return block > 0 && elements > block * static_cast<std::uint64_t>(threads);
+    }
 };
 
 /// Whose elements a reference accesses.

@@ -17,15 +17,17 @@ namespace lapwing::detail::model {
 namespace {
 
 /// N / r(N, pattern).
-[[nodiscard]] double seconds_of(const AccessPlatform& platform, AccessPattern pattern, bool write,
-                                std::uint64_t accesses) {
+[[nodiscard]] double seconds_of(const RateCurve& curve, AccessPattern pattern, bool write, std::uint64_t accesses) {
     if (accesses == 0) return 0;
-    const RateCurve& curve = platform.rates.of(pattern, write);
     if (curve.empty())
         throw UsageError{fmt::format("the rate of {} {} is needed, and was not measured; measure it with lapwing-tune "
                                      "--rates",
                                      name(pattern), write ? "writes" : "reads")};
     return static_cast<double>(accesses) * curve.seconds(accesses);
+}
+[[nodiscard]] double seconds_of(const AccessPlatform& platform, AccessPattern pattern, bool write,
+                                std::uint64_t accesses) {
+    return seconds_of(platform.rates.of(pattern, write), pattern, write, accesses);
 }
 
 /// What the cache makes of a partition's remote reads, or writes: the mean over its references, weighted by their
@@ -73,13 +75,14 @@ private:
 
 /// The time of a partition's remote accesses with a cache. Hits whose time was not measured are added to the local
 /// accesses; those that bypass the cache stay remote.
-[[nodiscard]] CachedCost through_cache(const AccessPlatform::Cache& cache, const std::array<CachedShare, 2>& shares,
-                                       std::uint64_t element_bytes, Partition::Accesses& accesses) {
+[[nodiscard]] CachedCost through_cache(const AccessPlatform& platform, const SharedObject& object, int threads,
+                                       const std::array<CachedShare, 2>& shares, Partition::Accesses& accesses) {
+    const AccessPlatform::Cache& cache = *platform.cache;
     CachedCost cost;
     const CachedCounts reads{shares[0], accesses.remote_reads};
     const CachedCounts writes{shares[1], accesses.remote_writes};
     const auto serve = [&](bool write, std::uint64_t hits, std::uint64_t& local) {
-        const RateCurve& rate = cache.hit[write ? 1 : 0];
+        const RateCurve& rate = platform.hit(object.dealt(threads), write);
         if (rate.empty()) local += hits;
         else cost.hit_seconds += static_cast<double>(hits) * rate.seconds(hits);
     };
@@ -91,12 +94,13 @@ private:
     if (writes.misses > 0) {
         // Each writes a page that is written back with all that was written to it.
         const double bytes = std::min(static_cast<double>(cache.page_bytes),
-                                      static_cast<double>((writes.hits + writes.misses) * element_bytes) /
+                                      static_cast<double>((writes.hits + writes.misses) * object.element_bytes) /
                                           static_cast<double>(writes.misses));
-        const double each = cache.write_miss.empty() ? cache.miss_seconds
-                                                     : cache.write_miss.seconds(writes.misses) +
-                                                           std::max(0.0, bytes - static_cast<double>(element_bytes)) *
-                                                               cache.written_byte_seconds;
+        const double each =
+            cache.write_miss.empty()
+                ? cache.miss_seconds
+                : cache.write_miss.seconds(writes.misses) +
+                      std::max(0.0, bytes - static_cast<double>(object.element_bytes)) * cache.written_byte_seconds;
         cost.miss_seconds += static_cast<double>(writes.misses) * each;
     }
     const auto remote = static_cast<double>(std::max<std::uint64_t>(1, accesses.remote()));
@@ -170,7 +174,7 @@ private:
         if (platform.cache) {
             const std::array<CachedShare, 2> shares{share_of(program, interval, partition, simulated, thread, false),
                                                     share_of(program, interval, partition, simulated, thread, true)};
-            const CachedCost cached = through_cache(*platform.cache, shares, object.element_bytes, accesses);
+            const CachedCost cached = through_cache(platform, object, program.threads, shares, accesses);
             cost.cached.push_back(cached);
             cost.communication_seconds += cached.hit_seconds;
             // What bypasses the cache is at irregular places.
@@ -180,9 +184,11 @@ private:
             remote = remote_seconds(platform, partition, false, accesses.remote_reads) +
                      remote_seconds(platform, partition, true, accesses.remote_writes);
         }
-        cost.communication_seconds += contention * remote +
-                                      seconds_of(platform, AccessPattern::local, false, accesses.local_reads) +
-                                      seconds_of(platform, AccessPattern::local, true, accesses.local_writes);
+        cost.communication_seconds += contention * remote;
+        for (const bool write : {false, true})
+            cost.communication_seconds +=
+                seconds_of(platform.local(object.dealt(program.threads), write), AccessPattern::local, write,
+                           write ? accesses.local_writes : accesses.local_reads);
     }
     return cost;
 }

@@ -36,6 +36,7 @@ double slowest_seconds(Team& team, const TimedLoop& loop, int repeats) {
 namespace {
 
 constexpr std::int64_t elements_of_rank = std::int64_t{1} << 17;
+constexpr std::int64_t few = 4096; ///< elements that a processor's cache holds
 constexpr std::uint64_t largest_count = std::uint64_t{1} << 14;
 /// Fewer elements are loaded or stored in less time than a look at the clock takes.
 constexpr std::uint64_t fewest_loads = 16;
@@ -67,7 +68,7 @@ public:
     void elements(const MeasuredElements& of, bool cached) {
         elements_ = of;
         own();
-        patterns(name_of_path() + (cached ? ".cached" : ""));
+        if (!elements_.dealt) patterns(name_of_path() + (cached ? ".cached" : ""));
         if (cached) hits();
         team_.barrier();
     }
@@ -77,6 +78,7 @@ public:
         {
             GlobalArray<double, 1> a{team_, {all}};
             elements(elements_of(a), false);
+            dealt(CacheMode::off);
             private_memory();
             lists(a);
             sections(a);
@@ -87,6 +89,7 @@ public:
             elements_ = elements_of(a);
             patterns(name_of_path() + ".cached");
             hits();
+            dealt(CacheMode::epoch);
             team_.barrier();
         }
         constexpr int barriers = 20;
@@ -102,14 +105,13 @@ public:
 
 private:
     [[nodiscard]] std::string name_of_path() const { return std::string{name(path_)}; }
+    [[nodiscard]] const char* layout() const { return elements_.dealt ? ".dealt" : ""; }
     [[nodiscard]] static MeasuredElements elements_of(GlobalArray<double, 1>& a) {
         return {.of_rank = elements_of_rank,
                 .index = [](int rank, std::int64_t number) { return elements_of_rank * rank + number; },
                 .read =
                     [&a](std::span<const std::int64_t> list) {
-                        double sum = 0;
-                        for (const std::int64_t i : list) sum += a(i);
-                        sink = sum;
+                        sink = sum_of_reads(list, [&a](std::int64_t i) -> double { return a(i); });
                     },
                 .write =
                     [&a](std::span<const std::int64_t> list) {
@@ -117,14 +119,32 @@ private:
                     }};
     }
 
+    /// Own elements, or those that are cached, of an array that is dealt element by element. Leaves elements_ as it is.
+    void dealt(CacheMode mode) {
+        const std::int64_t ranks = team_.size();
+        GlobalArray<double, 1> a{team_, {elements_of_rank * ranks}, BlockCyclic{{1}}, {.cache = {.mode = mode}}};
+        MeasuredElements of = elements_of(a);
+        of.dealt = true;
+        of.index = [ranks](int rank, std::int64_t number) { return number * ranks + rank; };
+        const MeasuredElements others = std::exchange(elements_, std::move(of));
+        if (mode == CacheMode::off) own();
+        else hits();
+        team_.barrier();
+        elements_ = others;
+    }
     /// A rank's elements, in the order in which the pattern accesses them.
     [[nodiscard]] std::vector<std::int64_t> indices(AccessPattern pattern, int rank, std::uint64_t count) {
+        return indices(pattern, rank, count, elements_.of_rank);
+    }
+    /// The same of the first ones.
+    [[nodiscard]] std::vector<std::int64_t> indices(AccessPattern pattern, int rank, std::uint64_t count,
+                                                    std::int64_t first) {
         std::vector<std::int64_t> result(count);
-        std::uniform_int_distribution<std::int64_t> anywhere{0, elements_.of_rank - 1};
+        std::uniform_int_distribution<std::int64_t> anywhere{0, first - 1};
         std::uniform_int_distribution<std::int64_t> near{1, 8};
         std::int64_t place = anywhere(random_);
         for (std::int64_t& index : result) {
-            index = elements_.index(rank, place % elements_.of_rank);
+            index = elements_.index(rank, place % first);
             if (pattern == AccessPattern::vector) ++place;
             else if (pattern == AccessPattern::coalesce) place += near(random_);
             else place = anywhere(random_);
@@ -162,6 +182,19 @@ private:
         const std::uint64_t fewest = loads ? fewest_loads : 1;
         curve(key, fewest, largest_count, [&](std::uint64_t count) {
             return TimedLoop{count, [&, count] { list = indices(pattern, rank, count); }, [&] { run(list); }};
+        });
+    }
+    /// Of own memory that the processor has in its cache: what memory takes longer is part of a program's computation.
+    template <class Run>
+    void in_processor_cache(const std::string& key, AccessPattern pattern, Run run) {
+        std::vector<std::int64_t> list;
+        curve(key, fewest_loads, largest_count, [&](std::uint64_t count) {
+            return TimedLoop{count,
+                             [&, count] {
+                                 list = indices(pattern, team_.rank().value, count, few);
+                                 run(list);
+                             },
+                             [&] { run(list); }};
         });
     }
 
@@ -219,14 +252,10 @@ private:
                   });
     }
 
-    /// Elements of cached pages, 32 KiB in all.
+    /// Elements of cached pages.
     void hits() {
-        constexpr std::int64_t few = 4096;
-        std::uniform_int_distribution<std::int64_t> anywhere{0, few - 1};
-        std::vector<std::int64_t> all(few);
-        for (std::int64_t i = 0; i < few; ++i) all[static_cast<std::size_t>(i)] = elements_.index(target_, i);
-        std::vector<std::int64_t> list(largest_count);
-        for (std::int64_t& index : list) index = elements_.index(target_, anywhere(random_));
+        const std::vector<std::int64_t> all = in_order(target_, few);
+        const std::vector<std::int64_t> list = indices(AccessPattern::baseline, target_, largest_count, few);
         // Read twice without an acquire in between: the second pass measures hits.
         for (const bool write : {false, true}) {
             std::vector<double> times;
@@ -241,36 +270,34 @@ private:
             }
             team_.max(std::span{times});
             std::ranges::sort(times);
-            rates_[name_of_path() + (write ? ".cached.hit.write" : ".cached.hit.read")] =
+            rates_[fmt::format("{}.cached.hit{}.{}", name_of_path(), layout(), write ? "write" : "read")] =
                 RateCurve{{{largest_count, times[times.size() / 2] / static_cast<double>(largest_count)}}};
         }
     }
 
-    /// The rank's own elements, all of them.
-    [[nodiscard]] std::vector<std::int64_t> all_own() const {
-        std::vector<std::int64_t> all(static_cast<std::size_t>(elements_.of_rank));
-        for (std::size_t i = 0; i < all.size(); ++i)
-            all[i] = elements_.index(team_.rank().value, static_cast<std::int64_t>(i));
+    /// A rank's first elements.
+    [[nodiscard]] std::vector<std::int64_t> in_order(int rank, std::int64_t count) const {
+        std::vector<std::int64_t> all(static_cast<std::size_t>(count));
+        for (std::size_t i = 0; i < all.size(); ++i) all[i] = elements_.index(rank, static_cast<std::int64_t>(i));
         return all;
     }
     void own() {
         const int rank = team_.rank().value;
         // Memory that nobody has written may be one page of zeros for all of it, which a processor has in its cache.
-        elements_.write(all_own());
-        accesses("own.read", AccessPattern::baseline, rank, [&](const auto& list) { elements_.read(list); });
-        accesses("own.write", AccessPattern::baseline, rank, [&](const auto& list) { elements_.write(list); });
+        elements_.write(in_order(rank, elements_.of_rank));
+        const auto key = [this](const char* kind) { return fmt::format("own{}.{}", layout(), kind); };
+        in_processor_cache(key("read"), AccessPattern::baseline, [&](const auto& list) { elements_.read(list); });
+        in_processor_cache(key("write"), AccessPattern::baseline, [&](const auto& list) { elements_.write(list); });
     }
     void private_memory() {
         const int rank = team_.rank().value;
         std::vector<double> plain(static_cast<std::size_t>(elements_of_rank), 1.0);
         const std::int64_t begin = elements_.index(rank, 0);
         const auto read = [&](std::span<const std::int64_t> list) {
-            double sum = 0;
-            for (const std::int64_t i : list) sum += plain[static_cast<std::size_t>(i - begin)];
-            sink = sum;
+            sink = sum_of_reads(list, [&](std::int64_t i) { return plain[static_cast<std::size_t>(i - begin)]; });
         };
-        accesses("private.read", AccessPattern::baseline, rank, read);
-        accesses("private.vector.read", AccessPattern::vector, rank, read);
+        in_processor_cache("private.read", AccessPattern::baseline, read);
+        in_processor_cache("private.vector.read", AccessPattern::vector, read);
         team_.barrier();
     }
 

@@ -31,16 +31,30 @@ void measure_mupc_rates(Team& team, Path path, double seconds, detail::model::Me
 /// Collective. The same in each pattern without a cache, for a team of some of the ranks: `PATH.ranksN.…`.
 void measure_rates_of_some(Team& team, Path path, double seconds, detail::model::MeasuredRates& rates);
 
+/// The sum of what `read` has for each index. Of four parts, since an addition takes longer than a read: in programs a
+/// processor has several reads under way.
+template <class Read>
+[[nodiscard]] double sum_of_reads(std::span<const std::int64_t> list, Read read) {
+    constexpr std::size_t parts = 4;
+    double sums[parts] = {};
+    const std::size_t whole = list.size() / parts * parts;
+    for (std::size_t i = 0; i < whole; i += parts)
+        for (std::size_t k = 0; k < parts; ++k) sums[k] += read(list[i + k]);
+    for (std::size_t i = whole; i < list.size(); ++i) sums[0] += read(list[i]);
+    return sums[0] + sums[1] + sums[2] + sums[3];
+}
+
 /// An array of doubles whose elements are measured. The loops are the caller's, so that they are compiled as a
 /// program's are.
 struct MeasuredElements {
+    bool dealt = false;                                                    ///< each rank has several blocks
     std::int64_t of_rank = 0;                                              ///< elements that each rank has
     std::function<std::int64_t(int rank, std::int64_t number)> index = {}; ///< of a rank's elements, in their order
     std::function<void(std::span<const std::int64_t>)> read = {};
     std::function<void(std::span<const std::int64_t>)> write = {}; ///< without the release
 };
 /// Collective. The rates of single accesses to any array: `own.…`, and `PATH.…` in each pattern, or `PATH.cached.…`
-/// with those of hits if it has a cache.
+/// with those of hits if it has a cache. Of a dealt one only `own.dealt.…` and those of hits.
 void measure_element_rates(Team& team, Path path, double seconds, const MeasuredElements& elements, bool cached,
                            detail::model::MeasuredRates& rates);
 
