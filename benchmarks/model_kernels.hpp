@@ -48,9 +48,11 @@ struct Kernel {
     model::ProgramDescription description = {};
 };
 
+// Each is a function of its own, as in a program: so the compiler does not weigh one's registers against another's.
+
 /// array[loc]++ at random places.
 template <class Table>
-void histogram(Table& table, Index elements, Index increments, int rank) {
+[[gnu::noinline]] void histogram(Table& table, Index elements, Index increments, int rank) {
     std::mt19937 random{static_cast<unsigned>(rank) + 1};
     for (Index k = 0; k < increments; ++k) {
         const auto i = static_cast<Index>(random() % static_cast<unsigned>(elements));
@@ -60,7 +62,7 @@ void histogram(Table& table, Index elements, Index increments, int rank) {
 
 /// C = A B for the rank's rows, from `first` on, one in `step`.
 template <class Table>
-void multiply(Table& a, Table& b, Table& c, Index n, Index first, Index end, Index step) {
+[[gnu::noinline]] void multiply(Table& a, Table& b, Table& c, Index n, Index first, Index end, Index step) {
     for (Index i = first; i < end; i += step)
         for (Index j = 0; j < n; ++j) {
             c.write(i * n + j, 0);
@@ -70,7 +72,7 @@ void multiply(Table& a, Table& b, Table& c, Index n, Index first, Index end, Ind
 
 /// The edges of an image whose rows are in blocks.
 template <class Table>
-void sobel(Table& o, Table& e, Index n, int rank, int ranks) {
+[[gnu::noinline]] void sobel(Table& o, Table& e, Index n, int rank, int ranks) {
     const Index first = std::max<Index>(1, n / ranks * rank);
     const Index last = std::min<Index>(n - 1, n / ranks * (rank + 1));
     for (Index i = first; i < last; ++i)

@@ -14,8 +14,8 @@ struct ProgressRound {
     bool awake = false; ///< more is to be expected: do not sleep
     bool alert = false; ///< requests are to be expected that MPI serves by itself, without a word
     bool quiet = false; ///< nothing has moved for a while, and nothing is expected
-    /// A computation thread waits and drives progress, or streams transfers and makes progress itself whenever it needs
-    /// an answer; of several teams: and nothing moves in the others.
+    /// A computation thread waits and drives progress, that of all teams; or it streams transfers, makes progress
+    /// itself whenever it needs an answer, and nothing moves in other teams.
     bool attended = false;
 };
 

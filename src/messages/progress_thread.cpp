@@ -105,6 +105,7 @@ void ProgressThread::sleep_outside_mpi(std::chrono::microseconds time, std::int6
 Progressing::Round ProgressThread::round(Clock::time_point now, Progressing::Waits& waits) {
     const std::lock_guard guard{teams_mutex_};
     Progressing::Round all;
+    bool driven = false; // by a computation thread that waits: it serves the other teams, too
     bool needed = false; // by a team that nobody else serves
     waits = {.begun = 0, .in_mpi = false, .driving = true};
     for (Progressing* team : teams_) {
@@ -112,7 +113,7 @@ Progressing::Round ProgressThread::round(Clock::time_point now, Progressing::Wai
         waits.begun += of_team.begun;
         waits.in_mpi |= of_team.in_mpi;
         if (of_team.driving) {
-            all.attended = true;
+            driven = true;
             continue;
         }
         waits.driving = false;
@@ -123,7 +124,7 @@ Progressing::Round ProgressThread::round(Clock::time_point now, Progressing::Wai
         all.attended |= one.attended;
         needed |= !one.attended && !one.quiet;
     }
-    all.attended = all.attended && !needed && !all.alert;
+    all.attended = (driven || (all.attended && !needed)) && !all.alert;
     return all;
 }
 

@@ -194,8 +194,12 @@ void TeamState::for_each_part(const std::function<void(TeamPart&)>& step) {
 // ---- waiting --------------------------------------------------------------------------------------------------------
 
 bool TeamState::progress() noexcept {
-    const bool moved = progress_driver_->serve();
-    return TeamRegistry::instance().serve_others(&*progress_driver_) || moved;
+    constexpr std::uint32_t looks_at_own = 16; // between two at other teams
+    static thread_local std::uint32_t looks = 0;
+    bool moved = progress_driver_->serve();
+    moved |= TeamRegistry::instance().serve_others(&*progress_driver_);
+    if (++looks % looks_at_own == 0) moved |= TeamRegistry::instance().serve_in_turn(*progress_driver_);
+    return moved;
 }
 
 void TeamState::wait(MPI_Request& request, const char* call) {

@@ -60,13 +60,13 @@ std::chrono::steady_clock::duration time_of_sleep(Sleeper& sleeper, bool watch_s
     return std::chrono::steady_clock::now() - begin;
 }
 
-/// A team in which nothing moves.
-class QuietTeam : public Progressing {
+/// A team in which something has moved lately.
+class BusyTeam : public Progressing {
 public:
-    explicit QuietTeam(bool driving) : driving_{driving} {}
+    explicit BusyTeam(bool driving) : driving_{driving} {}
     Round progress_round(Clock::time_point /*now*/) noexcept override {
         ++rounds;
-        return {.quiet = true};
+        return {};
     }
     [[nodiscard]] Waits waits() const noexcept override { return {.driving = driving_}; }
 
@@ -128,10 +128,10 @@ TEST_CASE("what arrives over TCP ends a sleep that watches sockets, each time, a
     }
 }
 
-TEST_CASE("beside a computation thread that waits, other teams in which nothing moves are looked at seldom") {
+TEST_CASE("beside a computation thread that waits, the progress thread looks at other teams seldom") {
     const Connection connection;
-    QuietTeam waiting{true};
-    QuietTeam other{false};
+    BusyTeam waiting{true};
+    BusyTeam other{false};
     ProgressThread& thread = ProgressThread::instance();
     thread.add(waiting, {});
     thread.add(other, {});
