@@ -75,6 +75,7 @@ struct OfUpc {
     Array array;
 };
 constexpr std::int64_t upc_measured_elements = 1 << 17; ///< of each rank
+constexpr std::int64_t upc_elements_beyond_cache = 1 << 20;
 
 /// Of the calling rank, for all tables.
 [[nodiscard]] StatisticsValues counters(const OfUpc&, const OfUpc&) { return upc::statistics(); }
@@ -161,12 +162,14 @@ void predict(const Kernel& kernel, const CostTables& costs, Path path, bool cach
 void use_rates_of(const GlobalArray<double, 1>*, Team&, const Route&, double, bool, CostTables&) {}
 void use_rates_of(const upc::SharedArray<double, upc::dynamic_block>*, Team& team, const Route& route, double seconds,
                   bool cached, CostTables& costs) {
-    constexpr std::int64_t of_rank = upc_measured_elements;
-    for (const bool dealt : {false, true}) {
-        const std::int64_t block = dealt ? 1 : of_rank;
+    using Rates = tools::MeasuredElements::Rates;
+    for (const Rates rates : {Rates::of_one_block, Rates::of_dealt, Rates::of_passed}) {
+        if (rates == Rates::of_passed && !cached) continue;
+        const std::int64_t of_rank = rates == Rates::of_passed ? upc_elements_beyond_cache : upc_measured_elements;
+        const std::int64_t block = rates == Rates::of_dealt ? 1 : of_rank;
         upc::SharedArray<double, upc::dynamic_block> a{static_cast<std::size_t>(of_rank * team.size()),
                                                        static_cast<std::size_t>(block)};
-        const tools::MeasuredElements elements{.dealt = dealt,
+        const tools::MeasuredElements elements{.rates = rates,
                                                .of_rank = of_rank,
                                                .index =
                                                    [block, ranks = team.size()](int rank, std::int64_t number) {
@@ -280,7 +283,7 @@ void predict_all(Context& context, Team& team, const Route& route, const std::st
     upc::ProgramOptions options;
     options.cache.mode = cached ? CacheMode::epoch : CacheMode::off;
     options.heap_bytes = 4 * sizeof(double) * elements / static_cast<std::uint64_t>(context.size()) +
-                         3 * sizeof(double) * upc_measured_elements;
+                         2 * sizeof(double) * (upc_measured_elements + upc_elements_beyond_cache);
     return options;
 }
 

@@ -89,8 +89,8 @@ AccessPlatform beside_private_memory(AccessPlatform platform) {
         for (const AccessPattern pattern : {vector, coalesce}) subtract(platform.rates.of(pattern, write), in_order);
         subtract(platform.dealt_local[write ? 1 : 0], anywhere);
         if (platform.cache)
-            for (auto* const hit : {&platform.cache->hit, &platform.cache->dealt_hit})
-                subtract((*hit)[write ? 1 : 0], anywhere);
+            for (auto* const rates : {&platform.cache->hit, &platform.cache->dealt_hit, &platform.cache->passed})
+                subtract((*rates)[write ? 1 : 0], anywhere);
     }
     return platform;
 }

@@ -43,7 +43,9 @@ struct AccessPlatform {
         // do.
         std::array<RateCurve, 2> hit = {}; ///< of reads and writes
         std::array<RateCurve, 2> dealt_hit =
-            {};                          ///< of objects of which a thread has several blocks; empty: as of others
+            {}; ///< of objects of which a thread has several blocks; empty: as of others
+        /// Reads and writes that bypass it; empty: as accesses without a cache.
+        std::array<RateCurve, 2> passed = {};
         RateCurve write_miss = {};       ///< a write to a page that is not dirty yet, with its share of the release
         double written_byte_seconds = 0; ///< each further dirty byte of that page
     };

@@ -64,13 +64,13 @@ private:
 /// Rates as lapwing-tune measures them, keyed by words joined by points: `private.read` and, in order,
 /// `private.vector.read`, `own.read` and `own.write` (an own element, through an array of one block a rank),
 /// `own.dealt.read` (of one whose blocks are dealt in turn), and for each path `PATH.PATTERN.read`,
-/// `PATH.cached.PATTERN.read` (likewise write; with the pattern `hit` or `hit.dealt` for an element that is cached),
-/// `PATH.list.read`, `PATH.bulk.read` (a section of one rank's elements, by their number), `PATH.update`,
-/// `PATH.atomic`, `PATH.notify` (a notified put and the wait for one). `PATH.mupc.PATTERN.read` is with MuPC's cache,
-/// and `PATH.ranksN.PATTERN.read` without a cache, of N ranks while the others wait; those that name no number are of
-/// all. Where the number is that of ranks, not of accesses: `PATH.barrier`, `PATH.sum` and `PATH.broadcast` (collective
-/// calls with one value), `PATH.lock` (taken and released, when so many ranks want it), `PATH.one_owner.read` (when so
-/// many ranks read from one).
+/// `PATH.cached.PATTERN.read` (likewise write; with the pattern `hit` or `hit.dealt` for an element that is cached,
+/// `passed` for one that bypasses the cache), `PATH.list.read`, `PATH.bulk.read` (a section of one rank's elements, by
+/// their number), `PATH.update`, `PATH.atomic`, `PATH.notify` (a notified put and the wait for one).
+/// `PATH.mupc.PATTERN.read` is with MuPC's cache, and `PATH.ranksN.PATTERN.read` without a cache, of N ranks while the
+/// others wait; those that name no number are of all. Where the number is that of ranks, not of accesses:
+/// `PATH.barrier`, `PATH.sum` and `PATH.broadcast` (collective calls with one value), `PATH.lock` (taken and released,
+/// when so many ranks want it), `PATH.one_owner.read` (when so many ranks read from one).
 using MeasuredRates = std::map<std::string, RateCurve, std::less<>>;
 /// Does not throw: what was not measured is an empty curve.
 [[nodiscard]] const RateCurve& rate_of(const MeasuredRates& rates, std::string_view key);

@@ -50,6 +50,7 @@ AccessPlatform::Cache cache_on(const CostTables& tables, std::string_view path, 
             std::min({sizes.read_ahead_bytes, std::uint64_t{128} << 10, sizes.bytes / 2}) / sizes.page_bytes,
         .hit = {cached("hit.read"), cached("hit.write")},
         .dealt_hit = {cached("hit.dealt.read"), cached("hit.dealt.write")},
+        .passed = {cached("passed.read"), cached("passed.write")},
         .write_miss = cached("baseline.write"),
     };
     const RateCurve& single = rate_of(tables.rates, fmt::format("{}.baseline.read", path));

@@ -177,9 +177,14 @@ private:
             const CachedCost cached = through_cache(platform, object, program.threads, shares, accesses);
             cost.cached.push_back(cached);
             cost.communication_seconds += cached.hit_seconds;
-            // What bypasses the cache is at irregular places.
-            remote = cached.miss_seconds + seconds_of(platform, AccessPattern::baseline, false, accesses.remote_reads) +
-                     seconds_of(platform, AccessPattern::baseline, true, accesses.remote_writes);
+            remote = cached.miss_seconds;
+            for (const bool write : {false, true}) {
+                // What bypasses the cache is at irregular places.
+                const RateCurve& passed = platform.cache->passed[write ? 1 : 0];
+                remote +=
+                    seconds_of(passed.empty() ? platform.rates.of(AccessPattern::baseline, write) : passed,
+                               AccessPattern::baseline, write, write ? accesses.remote_writes : accesses.remote_reads);
+            }
         } else {
             remote = remote_seconds(platform, partition, false, accesses.remote_reads) +
                      remote_seconds(platform, partition, true, accesses.remote_writes);

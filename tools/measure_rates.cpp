@@ -36,7 +36,8 @@ double slowest_seconds(Team& team, const TimedLoop& loop, int repeats) {
 namespace {
 
 constexpr std::int64_t elements_of_rank = std::int64_t{1} << 17;
-constexpr std::int64_t few = 4096; ///< elements that a processor's cache holds
+constexpr std::int64_t few = 4096;                                    ///< elements that a processor's cache holds
+constexpr std::int64_t elements_beyond_cache = std::int64_t{1} << 20; ///< of a rank: four times the default cache
 constexpr std::uint64_t largest_count = std::uint64_t{1} << 14;
 /// Fewer elements are loaded or stored in less time than a look at the clock takes.
 constexpr std::uint64_t fewest_loads = 16;
@@ -67,8 +68,9 @@ public:
 
     void elements(const MeasuredElements& of, bool cached) {
         elements_ = of;
+        if (of.rates == MeasuredElements::Rates::of_passed) return passed();
         own();
-        if (!elements_.dealt) patterns(name_of_path() + (cached ? ".cached" : ""));
+        if (of.rates == MeasuredElements::Rates::of_one_block) patterns(name_of_path() + (cached ? ".cached" : ""));
         if (cached) hits();
         team_.barrier();
     }
@@ -92,6 +94,14 @@ public:
             dealt(CacheMode::epoch);
             team_.barrier();
         }
+        {
+            GlobalArray<double, 1> a{
+                team_, {elements_beyond_cache * team_.size()}, Block{}, {.cache = {.mode = CacheMode::epoch}}};
+            elements_ = elements_of(a);
+            elements_.of_rank = elements_beyond_cache;
+            elements_.index = [](int rank, std::int64_t number) { return elements_beyond_cache * rank + number; };
+            passed();
+        }
         constexpr int barriers = 20;
         const double seconds = slowest_seconds(team_,
                                                {.run =
@@ -105,7 +115,9 @@ public:
 
 private:
     [[nodiscard]] std::string name_of_path() const { return std::string{name(path_)}; }
-    [[nodiscard]] const char* layout() const { return elements_.dealt ? ".dealt" : ""; }
+    [[nodiscard]] const char* layout() const {
+        return elements_.rates == MeasuredElements::Rates::of_dealt ? ".dealt" : "";
+    }
     [[nodiscard]] static MeasuredElements elements_of(GlobalArray<double, 1>& a) {
         return {.of_rank = elements_of_rank,
                 .index = [](int rank, std::int64_t number) { return elements_of_rank * rank + number; },
@@ -124,7 +136,7 @@ private:
         const std::int64_t ranks = team_.size();
         GlobalArray<double, 1> a{team_, {elements_of_rank * ranks}, BlockCyclic{{1}}, {.cache = {.mode = mode}}};
         MeasuredElements of = elements_of(a);
-        of.dealt = true;
+        of.rates = MeasuredElements::Rates::of_dealt;
         of.index = [ranks](int rank, std::int64_t number) { return number * ranks + rank; };
         const MeasuredElements others = std::exchange(elements_, std::move(of));
         if (mode == CacheMode::off) own();
@@ -280,6 +292,22 @@ private:
         std::vector<std::int64_t> all(static_cast<std::size_t>(count));
         for (std::size_t i = 0; i < all.size(); ++i) all[i] = elements_.index(rank, static_cast<std::int64_t>(i));
         return all;
+    }
+    /// Collective. Single accesses at random, after so many that the cache has learnt to let them pass.
+    void passed() {
+        constexpr std::uint64_t lessons = 512;
+        const std::string prefix = name_of_path() + ".cached.passed.";
+        elements_.write(in_order(team_.rank().value, elements_.of_rank)); // memory that is there
+        team_.barrier();
+        const std::vector<std::int64_t> learn = indices(AccessPattern::baseline, target_, lessons);
+        elements_.read(learn);
+        accesses(prefix + "read", AccessPattern::baseline, target_, [&](const auto& list) { elements_.read(list); });
+        elements_.write(learn);
+        accesses(prefix + "write", AccessPattern::baseline, target_, [&](const auto& list) {
+            elements_.write(list);
+            team_.release();
+        });
+        team_.barrier();
     }
     void own() {
         const int rank = team_.rank().value;

@@ -47,14 +47,19 @@ template <class Read>
 /// An array of doubles whose elements are measured. The loops are the caller's, so that they are compiled as a
 /// program's are.
 struct MeasuredElements {
-    bool dealt = false;                                                    ///< each rank has several blocks
+    enum class Rates : std::uint8_t {
+        of_one_block, ///< own elements, the patterns, and hits if the array has a cache
+        of_dealt,     ///< own elements, and hits, of an array of which each rank has several blocks
+        of_passed,    ///< accesses that bypass the cache: the array is several times as large
+    };
+    Rates rates = Rates::of_one_block;
     std::int64_t of_rank = 0;                                              ///< elements that each rank has
     std::function<std::int64_t(int rank, std::int64_t number)> index = {}; ///< of a rank's elements, in their order
     std::function<void(std::span<const std::int64_t>)> read = {};
     std::function<void(std::span<const std::int64_t>)> write = {}; ///< without the release
 };
 /// Collective. The rates of single accesses to any array: `own.…`, and `PATH.…` in each pattern, or `PATH.cached.…`
-/// with those of hits if it has a cache. Of a dealt one only `own.dealt.…` and those of hits.
+/// with those of hits if it has a cache. Of one that is dealt only `own.dealt.…` and those of hits.
 void measure_element_rates(Team& team, Path path, double seconds, const MeasuredElements& elements, bool cached,
                            detail::model::MeasuredRates& rates);
 

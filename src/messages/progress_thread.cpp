@@ -4,8 +4,10 @@
 
 #include <lapwing/statistics.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <mutex>
 
 #include <pthread.h>
 #include <sched.h>
@@ -69,6 +71,7 @@ void ProgressThread::add(Progressing& team, const Options& options) {
     {
         const std::lock_guard guard{teams_mutex_};
         teams_.push_back(&team);
+        team_count_.store(teams_.size(), std::memory_order_relaxed);
     }
     sleeper_.nudge(); // without teams it sleeps
 }
@@ -78,9 +81,21 @@ void ProgressThread::remove(Progressing& team) {
     {
         const std::lock_guard guard{teams_mutex_};
         std::erase(teams_, &team);
+        team_count_.store(teams_.size(), std::memory_order_relaxed);
         if (!teams_.empty()) return;
     }
     stop_locked();
+}
+
+bool ProgressThread::serve_in_turn(const Progressing& served) noexcept {
+    constexpr std::size_t most = 8; // a wait must not take as long as there are teams
+    if (team_count_.load(std::memory_order_relaxed) <= 1) return false;
+    const std::unique_lock guard{teams_mutex_, std::try_to_lock};
+    if (!guard.owns_lock()) return false; // the thread is in a round, or about to sleep
+    bool moved = false;
+    for (std::size_t k = 0; k < std::min(most, teams_.size()); ++k)
+        if (Progressing& team = *teams_[++turn_ % teams_.size()]; &team != &served) moved |= team.serve();
+    return moved;
 }
 
 void ProgressThread::stop() {

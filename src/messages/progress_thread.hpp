@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <mutex>
 #include <thread>
@@ -27,6 +28,8 @@ public:
     using Waits = ComputationWaits;
     /// One round of progress. `now` is a few rounds old at most. Must not throw.
     virtual Round progress_round(Clock::time_point now) noexcept = 0;
+    /// The same for a thread that waits; whether anything moved.
+    virtual bool serve() noexcept = 0;
     [[nodiscard]] virtual Waits waits() const noexcept = 0;
 };
 
@@ -52,6 +55,11 @@ public:
     void add(Progressing& team, const Options& options);
     /// On return the thread does not touch `team` any more. Does nothing for a team that was not added.
     void remove(Progressing& team);
+
+    /// Serves some of the teams but `served`, in turn, for a thread that waits in that one, and serves it, anyway:
+    /// beside it the progress thread sleeps, so as not to take the processor from it. Whether anything moved. Costs a
+    /// load if there is one team.
+    bool serve_in_turn(const Progressing& served) noexcept;
 
     /// On return the thread has ended, even if there are teams: MPI is about to be finalized.
     void stop();
@@ -94,6 +102,8 @@ private:
     /// Held during a round. Others wait for its end at most: the thread gives way.
     support::PolledMutex teams_mutex_{support::LockRank::progress_teams};
     std::vector<Progressing*> teams_;
+    std::atomic<std::size_t> team_count_{0}; ///< the same for threads that have not the mutex
+    std::size_t turn_ = 0;                   ///< of serve_in_turn()
     Options options_;
     std::thread thread_;
     std::atomic<bool> stop_{false};

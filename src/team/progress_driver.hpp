@@ -34,7 +34,7 @@ public:
     void stop() noexcept;
 
     /// One round of progress by the calling thread; failures are kept for those who wait.
-    bool serve() noexcept;
+    bool serve() noexcept override;
     /// For calls that programs repeat until another rank has done something, and that do not wait themselves: a round
     /// of progress every few calls if no thread makes any.
     void serve_now_and_then() {

@@ -57,18 +57,13 @@ void TeamRegistry::add(TeamState& team) {
         watching_ = true;
     }
     teams_.push_back(&team);
-    count(team, 1);
+    if (team.progress_driver().needs_callers()) without_thread_.fetch_add(1, std::memory_order_relaxed);
 }
 
 void TeamRegistry::remove(TeamState& team) noexcept {
     const std::lock_guard guard{mutex_};
-    if (std::erase(teams_, &team) != 0) count(team, -1);
-}
-
-void TeamRegistry::count(TeamState& team, int change) noexcept {
-    if (team.size() == 1) return;
-    (team.progress_driver().needs_callers() ? without_thread_ : with_thread_)
-        .fetch_add(change, std::memory_order_relaxed);
+    if (std::erase(teams_, &team) != 0 && team.progress_driver().needs_callers())
+        without_thread_.fetch_sub(1, std::memory_order_relaxed);
 }
 
 void TeamRegistry::keep(std::unique_ptr<TeamState> team) noexcept {
@@ -96,20 +91,6 @@ bool TeamRegistry::serve_others(const ProgressDriver* served) noexcept {
     for (TeamState* const team : teams_)
         if (ProgressDriver& driver = team->progress_driver(); &driver != served && driver.needs_callers())
             moved |= driver.serve();
-    return moved;
-}
-
-bool TeamRegistry::serve_in_turn(const ProgressDriver& served) noexcept {
-    constexpr std::size_t most = 8; // a wait must not take as long as there are teams
-    if (with_thread_.load(std::memory_order_relaxed) <= 1) return false;
-    const std::unique_lock guard{mutex_, std::try_to_lock};
-    if (!guard.owns_lock()) return false;
-    bool moved = false;
-    for (std::size_t k = 0; k < std::min(most, teams_.size()); ++k) {
-        TeamState& team = *teams_[++turn_ % teams_.size()];
-        if (ProgressDriver& driver = team.progress_driver(); &driver != &served && team.size() > 1)
-            moved |= driver.serve();
-    }
     return moved;
 }
 

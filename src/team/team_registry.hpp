@@ -35,9 +35,6 @@ public:
     /// itself (or null): a rank that waits in one team may be what another rank waits for in another. Returns whether
     /// anything moved. Cheap if there is no such team.
     bool serve_others(const ProgressDriver* served) noexcept;
-    /// The same for some of those that have one, in turn, by a thread that waits and polls anyway: beside it the
-    /// progress thread sleeps (see messages::ProgressThread), so as not to take the processor from it.
-    bool serve_in_turn(const ProgressDriver& served) noexcept;
 
     /// Closes the teams that were taken over and can be closed now: they may have waited for a close that has just
     /// succeeded.
@@ -78,7 +75,6 @@ public:
 
 private:
     TeamRegistry() = default;
-    void count(TeamState& team, int change) noexcept;
 
     support::Mutex mutex_{support::LockRank::team_registry};
     std::vector<TeamState*> teams_; ///< in the order they were made, which is the same on all ranks that share them
@@ -88,8 +84,6 @@ private:
     std::vector<std::unique_ptr<EpochMember>> ended_windows_; ///< that were retained, of teams that are closed
     /// The teams that have no progress thread. Written with the mutex held; read without it, as a hint.
     std::atomic<int> without_thread_{0};
-    std::atomic<int> with_thread_{0}; ///< the same of the others that have several ranks
-    std::size_t turn_ = 0;            ///< of serve_in_turn()
     bool watching_ = false;
 };
 

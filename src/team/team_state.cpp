@@ -198,7 +198,7 @@ bool TeamState::progress() noexcept {
     static thread_local std::uint32_t looks = 0;
     bool moved = progress_driver_->serve();
     moved |= TeamRegistry::instance().serve_others(&*progress_driver_);
-    if (++looks % looks_at_own == 0) moved |= TeamRegistry::instance().serve_in_turn(*progress_driver_);
+    if (++looks % looks_at_own == 0) moved |= messages::ProgressThread::instance().serve_in_turn(*progress_driver_);
     return moved;
 }
 

@@ -68,9 +68,14 @@ public:
         ++rounds;
         return {};
     }
+    bool serve() noexcept override {
+        ++served;
+        return false;
+    }
     [[nodiscard]] Waits waits() const noexcept override { return {.driving = driving_}; }
 
     std::atomic<int> rounds{0};
+    std::atomic<int> served{0};
 
 private:
     bool driving_; ///< by a computation thread that waits
@@ -141,11 +146,14 @@ TEST_CASE("beside a computation thread that waits, the progress thread looks at 
         connection.send_byte();
         std::this_thread::sleep_for(1ms);
         connection.receive_byte();
+        thread.serve_in_turn(waiting);
     }
     const auto passed = std::chrono::steady_clock::now() - begin;
     thread.remove(waiting);
     thread.remove(other);
     CHECK(waiting.rounds == 0);
+    CHECK(waiting.served == 0);
+    CHECK(other.served > 0);
     CHECK(other.rounds > 0);
     CHECK(other.rounds <= 10 + passed / 1ms); // once a millisecond
 }

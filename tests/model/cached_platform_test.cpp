@@ -110,6 +110,28 @@ TEST_CASE("given hit rates decide between the time of hits and of misses") {
     CHECK(predict_run_time(program, uncached).seconds == Approx(128'000 * 100 * us));
 }
 
+TEST_CASE("what bypasses the cache, and objects that are dealt, have the times that were measured for them") {
+    CostTables measured = tables();
+    measured.rates["own.dealt.read"] = RateCurve{20 * ns};
+    measured.rates["service.cached.hit.dealt.read"] = RateCurve{50 * ns};
+    measured.rates["service.cached.passed.read"] = RateCurve{120 * us};
+    AccessPlatform on{.rates = access_rates(measured.rates, "service", Caching::none)};
+    use_own_memory(on, measured.rates);
+    on.cache = cache_on(measured, "service", {});
+
+    ProgramDescription program = in_order(false);
+    Reference& reference = program.intervals.front().references.front();
+    reference.affinity = {};
+    reference.cached = CachedShare{.hits = 0.75, .passed = 0.25};
+    // Of two threads' elements, half are a thread's own.
+    const auto expected = [](double own, double hit) { return 64'000 * own + 48'000 * hit + 16'000 * 120 * us; };
+    SharedObject& object = program.objects.front();
+    object.block = 64'000;
+    CHECK(predict_run_time(program, on).seconds == Approx(expected(2 * ns, 5 * ns)));
+    object.block = 1000;
+    CHECK(predict_run_time(program, on).seconds == Approx(expected(20 * ns, 50 * ns)));
+}
+
 TEST_CASE("reads and writes of a partition have their own hit rates") {
     // The same element is read and written: one partition.
     ProgramDescription program = in_order(false);

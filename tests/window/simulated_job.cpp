@@ -724,6 +724,7 @@ ProgressThread& ProgressThread::instance() {
 }
 void ProgressThread::add(Progressing& team, const Options&) { job->self().thread = &team; }
 void ProgressThread::remove(Progressing&) { job->self().thread = nullptr; }
+bool ProgressThread::serve_in_turn(const Progressing&) noexcept { return false; }
 void ProgressThread::stop() {}
 /// The others go on meanwhile, and run the more often the longer it is.
 void ProgressThread::sleep_outside_mpi(std::chrono::microseconds time, std::int64_t* asleep) {
