@@ -1,13 +1,12 @@
 // model/predict: run times that the performance model predicts, compared with those that are measured: the three
 // programs of Zhang's thesis (2007, section 7.1), on global arrays and as UPC programs, without a cache and with it.
-// Rates and programs are measured in turns, in one run; in shared memory in the thesis's sizes, elsewhere with --full,
-// which takes hours on a slow network, and ten times. A row's value is the measured time, `predicted` that of the
-// model, from rates alone, as for a user: those of global arrays as lapwing-tune measures them, and the same of UPC's
-// arrays. With the
-// cache there are two predictions: "by patterns" with rates that were measured with the cache, as in the thesis's
-// chapter 7.1, and with the reads that the run has counted, as in 7.2. Rows "LogGP" know of the network only what
-// `lapwing-advise --loggp` is told: how well that does here says how far to trust it for networks and numbers of ranks
-// that nobody has measured.
+// Rates and programs are measured in turns, in one run; on the path direct in the thesis's sizes, elsewhere with
+// --full, which takes hours on a slow network, and ten times. A row's value is the measured time, `predicted` that of
+// the model, from rates alone, as for a user: those of global arrays as lapwing-tune measures them, and the same of
+// UPC's arrays. With the cache there are two predictions: "by patterns" with rates that were measured with the cache,
+// as in the thesis's chapter 7.1, and with the reads that the run has counted, as in 7.2. Rows "LogGP" know of the
+// network only what `lapwing-advise --loggp` is told: how well that does here says how far to trust it for networks and
+// numbers of ranks that nobody has measured.
 #include "harness.hpp"
 
 #include "median.hpp"
@@ -151,8 +150,9 @@ void predict(const Kernel& kernel, const CostTables& costs, Path path, bool cach
         platform.cache = cache_on(costs, name(path), {});
         use_counted(program, times.counted, *platform.cache);
     } else if (path != Path::direct) {
-        const AccessPlatform network =
+        AccessPlatform network =
             loggp_platform(network_of(costs, path), program.threads, platform.rates, platform.private_seconds);
+        network.dealt_local = platform.dealt_local;
         result.by_network.push_back(predict_run_time(program, network).seconds);
     }
     result.predicted.push_back(predict_run_time(program, platform).seconds);

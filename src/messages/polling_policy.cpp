@@ -78,7 +78,7 @@ PollingPolicy::Next PollingPolicy::next_poll() {
 }
 
 bool PollingPolicy::note_wait(const ComputationWaits& waits, Clock::time_point now) {
-    if (!waits.driving && !waits.in_mpi && waits.begun == waits_begun_) return false;
+    if (!waits.driving && !waits.some_driving && !waits.in_mpi && waits.begun == waits_begun_) return false;
     waits_begun_ = waits.begun;
     last_wait_ = now;
     socket_woke_ = false; // the wait may have taken what came
@@ -107,7 +107,8 @@ void PollingPolicy::woken(Sleeper::Woken by) {
     sockets_tell_ = socket_woke_ = by == Sleeper::Woken::by_socket;
     // After a nudge the first sleeps are short again, so that the tick advances while this rank needs it. Since each
     // sleep is at most twice as long as the one before, the tick is late by less than the time already slept.
-    sleep_ = by == Sleeper::Woken::by_nudge ? first_sleep : std::min(2 * sleep_, times_.longest_sleep);
+    if (by == Sleeper::Woken::by_nudge) sleep_ = first_sleep;
+    else if (!attended_) sleep_ = std::min(2 * sleep_, times_.longest_sleep); // driven sleeps say nothing of traffic
     rounds_ = 0;
 }
 

@@ -14,16 +14,17 @@ struct ProgressRound {
     bool awake = false; ///< more is to be expected: do not sleep
     bool alert = false; ///< requests are to be expected that MPI serves by itself, without a word
     bool quiet = false; ///< nothing has moved for a while, and nothing is expected
-    /// A computation thread waits and drives progress, that of all teams; or it streams transfers, makes progress
-    /// itself whenever it needs an answer, and nothing moves in other teams.
+    /// A computation thread waits, drives progress and keeps up, in all teams; or it streams transfers, makes progress
+    /// itself whenever it needs an answer, and nothing moves in other teams. Not if there is an alert.
     bool attended = false;
 };
 
 /// Waits of computation threads.
 struct ComputationWaits {
-    std::uint32_t begun = 0; ///< so far, modulo 2^32
-    bool in_mpi = false;     ///< one waits in MPI
-    bool driving = false;    ///< one waits and drives progress, so that the progress thread need not
+    std::uint32_t begun = 0;   ///< so far, modulo 2^32
+    bool in_mpi = false;       ///< one waits in MPI
+    bool driving = false;      ///< one waits and drives progress, so that the progress thread need not
+    bool some_driving = false; ///< the same in one of several teams
 };
 
 /// Whether polling after traffic has paid lately. Where the thread shares its processor with a computation, fruitless

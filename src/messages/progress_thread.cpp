@@ -91,10 +91,11 @@ bool ProgressThread::serve_in_turn(const Progressing& served) noexcept {
     constexpr std::size_t most = 8; // a wait must not take as long as there are teams
     if (team_count_.load(std::memory_order_relaxed) <= 1) return false;
     const std::unique_lock guard{teams_mutex_, std::try_to_lock};
-    if (!guard.owns_lock()) return false; // the thread is in a round, or about to sleep
+    if (!guard.owns_lock()) return false; // the teams are being served
     bool moved = false;
     for (std::size_t k = 0; k < std::min(most, teams_.size()); ++k)
         if (Progressing& team = *teams_[++turn_ % teams_.size()]; &team != &served) moved |= team.serve();
+    if (moved) served_moved_.store(true, std::memory_order_relaxed);
     return moved;
 }
 
@@ -120,15 +121,14 @@ void ProgressThread::sleep_outside_mpi(std::chrono::microseconds time, std::int6
 Progressing::Round ProgressThread::round(Clock::time_point now, Progressing::Waits& waits) {
     const std::lock_guard guard{teams_mutex_};
     Progressing::Round all;
-    bool driven = false; // by a computation thread that waits: it serves the other teams, too
     bool needed = false; // by a team that nobody else serves
-    waits = {.begun = 0, .in_mpi = false, .driving = true};
+    waits = {.begun = 0, .in_mpi = false, .driving = true, .some_driving = false};
     for (Progressing* team : teams_) {
         const Progressing::Waits of_team = team->waits();
         waits.begun += of_team.begun;
         waits.in_mpi |= of_team.in_mpi;
         if (of_team.driving) {
-            driven = true;
+            waits.some_driving = true;
             continue;
         }
         waits.driving = false;
@@ -139,6 +139,12 @@ Progressing::Round ProgressThread::round(Clock::time_point now, Progressing::Wai
         all.attended |= one.attended;
         needed |= !one.attended && !one.quiet;
     }
+    if (served_moved_.load(std::memory_order_relaxed)) {
+        served_moved_.store(false, std::memory_order_relaxed);
+        all.awake = true;
+    }
+    // A computation thread that waits serves the other teams, too; if it keeps up, nothing is left here.
+    const bool driven = waits.some_driving && !all.moved;
     all.attended = (driven || (all.attended && !needed)) && !all.alert;
     return all;
 }

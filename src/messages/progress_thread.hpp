@@ -99,11 +99,12 @@ private:
 
     /// Held while the thread is started or joined: so a second caller finds it done.
     support::Mutex start_stop_mutex_{support::LockRank::progress_start};
-    /// Held during a round. Others wait for its end at most: the thread gives way.
+    /// Held during a round, and by a thread that serves in turn. Others wait for its end at most: both give way.
     support::PolledMutex teams_mutex_{support::LockRank::progress_teams};
     std::vector<Progressing*> teams_;
     std::atomic<std::size_t> team_count_{0}; ///< the same for threads that have not the mutex
     std::size_t turn_ = 0;                   ///< of serve_in_turn()
+    std::atomic<bool> served_moved_{false};  ///< something, in serve_in_turn() since the last round
     Options options_;
     std::thread thread_;
     std::atomic<bool> stop_{false};

@@ -26,7 +26,7 @@ enum class LockRank : std::uint8_t {
     access_ledger,     ///< held while an operation is started and entered
     team_registry,     ///< held during a round for other teams, and while MPI ends
     progress_start,    ///< held while the progress thread is started or joined
-    progress_teams,    ///< held during a round of the progress thread
+    progress_teams,    ///< held during a round of the progress thread, or of a waiting one for other teams
     epoch,
     team_parts,
     engine,

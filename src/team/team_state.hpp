@@ -133,8 +133,8 @@ public:
     void check_usable(const char* call) { check_reachable(call, rank_); }
     /// Throws UsageError when the team is closed.
     void require_open(const char* call) const;
-    /// One round of progress by the calling thread, for this team and those that have no progress thread. Whether
-    /// anything moved.
+    /// One round of progress by the calling thread, for this team and those that have no progress thread, and at one
+    /// call in sixteen for some of the others. Whether anything moved.
     bool progress() noexcept;
 
     using Memory = std::unique_ptr<std::byte[]>;

@@ -64,6 +64,16 @@ TEST_CASE("On a processor of its own the thread hardly ever gives way") {
     CHECK(yields <= 4);
 }
 
+TEST_CASE("Beside a thread that drives other teams it sleeps, unless something moved that this one should have taken") {
+    for (const ProcessorShare share : {ProcessorShare::ample, ProcessorShare::shared, ProcessorShare::crowded}) {
+        Thread thread{share};
+        const ComputationWaits waits{.begun = 1, .some_driving = true};
+        CHECK(thread.round({.attended = true}, waits) == Next::sleep);
+        CHECK(thread.round(moved, waits) == Next::round);
+        CHECK(thread.round({.attended = true}, waits) == Next::sleep);
+    }
+}
+
 TEST_CASE("The thread sleeps when nothing has moved for a while, and where a computation thread drives progress") {
     for (const ProcessorShare share : {ProcessorShare::ample, ProcessorShare::shared, ProcessorShare::crowded}) {
         Thread thread{share};
