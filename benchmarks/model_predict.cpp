@@ -73,8 +73,6 @@ struct OfUpc {
     using Array = upc::SharedArray<double, upc::dynamic_block>;
     Array array;
 };
-constexpr std::int64_t upc_measured_elements = 1 << 17; ///< of each rank
-constexpr std::int64_t upc_elements_beyond_cache = 1 << 20;
 
 /// Of the calling rank, for all tables.
 [[nodiscard]] StatisticsValues counters(const OfUpc&, const OfUpc&) { return upc::statistics(); }
@@ -150,9 +148,7 @@ void predict(const Kernel& kernel, const CostTables& costs, Path path, bool cach
         platform.cache = cache_on(costs, name(path), {});
         use_counted(program, times.counted, *platform.cache);
     } else if (path != Path::direct) {
-        AccessPlatform network =
-            loggp_platform(network_of(costs, path), program.threads, platform.rates, platform.private_seconds);
-        network.dealt_local = platform.dealt_local;
+        const AccessPlatform network = loggp_platform(network_of(costs, path), program.threads, platform);
         result.by_network.push_back(predict_run_time(program, network).seconds);
     }
     result.predicted.push_back(predict_run_time(program, platform).seconds);
@@ -162,32 +158,32 @@ void predict(const Kernel& kernel, const CostTables& costs, Path path, bool cach
 void use_rates_of(const GlobalArray<double, 1>*, Team&, const Route&, double, bool, CostTables&) {}
 void use_rates_of(const upc::SharedArray<double, upc::dynamic_block>*, Team& team, const Route& route, double seconds,
                   bool cached, CostTables& costs) {
-    using Rates = tools::MeasuredElements::Rates;
-    for (const Rates rates : {Rates::of_one_block, Rates::of_dealt, Rates::of_passed}) {
-        if (rates == Rates::of_passed && !cached) continue;
-        const std::int64_t of_rank = rates == Rates::of_passed ? upc_elements_beyond_cache : upc_measured_elements;
-        const std::int64_t block = rates == Rates::of_dealt ? 1 : of_rank;
+    const auto measure = [&](std::int64_t of_rank, std::int64_t block, auto rates_of) {
         upc::SharedArray<double, upc::dynamic_block> a{static_cast<std::size_t>(of_rank * team.size()),
                                                        static_cast<std::size_t>(block)};
-        const tools::MeasuredElements elements{.rates = rates,
-                                               .of_rank = of_rank,
-                                               .index =
-                                                   [block, ranks = team.size()](int rank, std::int64_t number) {
-                                                       return (number / block * ranks + rank) * block + number % block;
-                                                   },
-                                               .read =
-                                                   [&a](std::span<const std::int64_t> list) {
-                                                       double sum = tools::sum_of_reads(
-                                                           list, [&a](std::int64_t i) -> double { return a[i]; });
-                                                       keep(sum);
-                                                   },
-                                               .write =
-                                                   [&a](std::span<const std::int64_t> list) {
-                                                       for (const std::int64_t i : list) a[i] = 1.0;
-                                                   }};
-        tools::measure_element_rates(team, route.path, seconds, elements, cached, costs.rates);
+        rates_of(tools::MeasuredElements{.of_rank = of_rank,
+                                         .block = block,
+                                         .read =
+                                             [&a](std::span<const std::int64_t> list) {
+                                                 double sum = tools::sum_of_reads(
+                                                     list, [&a](std::int64_t i) -> double { return a[i]; });
+                                                 keep(sum);
+                                             },
+                                         .write =
+                                             [&a](std::span<const std::int64_t> list) {
+                                                 for (const std::int64_t i : list) a[i] = 1.0;
+                                             }});
         team.barrier();
-    }
+    };
+    using tools::elements_beyond_cache, tools::measured_elements, tools::MeasuredElements;
+    for (const std::int64_t block : {measured_elements, std::int64_t{1}})
+        measure(measured_elements, block, [&](const MeasuredElements& elements) {
+            tools::measure_element_rates(team, route.path, seconds, elements, cached, costs.rates);
+        });
+    if (cached)
+        measure(elements_beyond_cache, elements_beyond_cache, [&](const MeasuredElements& elements) {
+            tools::measure_passed_rates(team, route.path, seconds, elements, costs.rates);
+        });
 }
 
 /// Collective: one run of a kernel.
@@ -283,7 +279,7 @@ void predict_all(Context& context, Team& team, const Route& route, const std::st
     upc::ProgramOptions options;
     options.cache.mode = cached ? CacheMode::epoch : CacheMode::off;
     options.heap_bytes = 4 * sizeof(double) * elements / static_cast<std::uint64_t>(context.size()) +
-                         2 * sizeof(double) * (upc_measured_elements + upc_elements_beyond_cache);
+                         2 * sizeof(double) * (tools::measured_elements + tools::elements_beyond_cache);
     return options;
 }
 

@@ -51,19 +51,29 @@ struct AccessPlatform {
     };
     std::optional<Cache> cache = {};
 
-    /// Of own elements, and of those that are cached, of an object whose blocks are dealt in turn or not.
+    /// Of own elements, and of those that are cached, of an object whose blocks are dealt in turn or not; and of
+    /// accesses that bypass the cache. The latter two only with a cache.
     [[nodiscard]] const RateCurve& local(bool dealt, bool write) const {
-        const RateCurve& curve = dealt_local[write ? 1 : 0];
-        return dealt && !curve.empty() ? curve : rates.of(AccessPattern::local, write);
+        return measured_or(rates.of(AccessPattern::local, write), dealt, dealt_local, write);
     }
     [[nodiscard]] const RateCurve& hit(bool dealt, bool write) const {
-        const RateCurve& curve = cache->dealt_hit[write ? 1 : 0];
-        return dealt && !curve.empty() ? curve : cache->hit[write ? 1 : 0];
+        return measured_or(cache->hit[write ? 1 : 0], dealt, cache->dealt_hit, write);
+    }
+    [[nodiscard]] const RateCurve& passed(bool write) const {
+        return measured_or(rates.of(AccessPattern::baseline, write), true, cache->passed, write);
     }
 
     /// How much longer a shared access takes than a private one: G of section 6.6. Throws UsageError unless the private
     /// access was measured.
     [[nodiscard]] double concurrency(AccessPattern pattern, bool write, std::uint64_t accesses) const;
+
+private:
+    /// The special rate if that is wanted and was measured, else the other one.
+    [[nodiscard]] static const RateCurve& measured_or(const RateCurve& other, bool wanted,
+                                                      const std::array<RateCurve, 2>& special, bool write) {
+        const RateCurve& curve = special[write ? 1 : 0];
+        return wanted && !curve.empty() ? curve : other;
+    }
 };
 
 /// A pattern is exploited whose accesses take less of a baseline access's time than this.

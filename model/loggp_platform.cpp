@@ -9,14 +9,13 @@
 
 namespace lapwing::detail::model {
 
-AccessPlatform loggp_platform(const LogGpNetwork& network, int threads, const AccessRates& local,
-                              double private_seconds) {
+AccessPlatform loggp_platform(const LogGpNetwork& network, int threads, const AccessPlatform& own) {
     if (std::min({network.latency, network.overhead, network.gap, network.per_byte}) < 0 || threads < 1)
         throw UsageError{fmt::format("a network of L = {} s, o = {} s, g = {} s, G = {} s with {} threads; none of "
                                      "these may be negative, and there must be at least 1 thread",
                                      network.latency, network.overhead, network.gap, network.per_byte, threads)};
     constexpr double bytes = 8;
-    AccessPlatform platform{.rates = local};
+    AccessPlatform platform{.rates = own.rates, .dealt_local = own.dealt_local, .private_seconds = own.private_seconds};
     const double message = network.latency + 2 * network.overhead;
     const RateCurve read{2 * message + bytes * network.per_byte};
     const RateCurve write{std::max(network.gap, network.overhead) + bytes * network.per_byte};
@@ -35,7 +34,6 @@ AccessPlatform loggp_platform(const LogGpNetwork& network, int threads, const Ac
     const double served = std::max(network.gap, network.overhead);
     const double alone = read.seconds(1);
     if (alone > 0) platform.contention = std::max(1.0, static_cast<double>(threads - 1) * served / alone);
-    platform.private_seconds = private_seconds;
     return platform;
 }
 

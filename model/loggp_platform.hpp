@@ -16,9 +16,8 @@ struct LogGpNetwork {
 /// write is sent, and the next one follows after the gap; a barrier is a message in each of log2(threads) rounds, and a
 /// collective call takes two barriers; a notified put is a message; a lock that all threads want goes from one to the
 /// next by way of its home. Where all threads access the memory of one, that serves an access in each gap, or overhead.
-/// Nothing is coalesced or vectorised. `local` are the rates of local memory, and `private_seconds` those of private
-/// memory, which do not depend on the network. Throws UsageError for negative numbers.
-[[nodiscard]] AccessPlatform loggp_platform(const LogGpNetwork& network, int threads, const AccessRates& local,
-                                            double private_seconds);
+/// Nothing is coalesced or vectorised. Accesses to own elements and to private memory, which do not depend on the
+/// network, take what they do on `own`. Throws UsageError for negative numbers.
+[[nodiscard]] AccessPlatform loggp_platform(const LogGpNetwork& network, int threads, const AccessPlatform& own);
 
 } // namespace lapwing::detail::model

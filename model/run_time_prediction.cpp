@@ -178,13 +178,10 @@ private:
             cost.cached.push_back(cached);
             cost.communication_seconds += cached.hit_seconds;
             remote = cached.miss_seconds;
-            for (const bool write : {false, true}) {
-                // What bypasses the cache is at irregular places.
-                const RateCurve& passed = platform.cache->passed[write ? 1 : 0];
-                remote +=
-                    seconds_of(passed.empty() ? platform.rates.of(AccessPattern::baseline, write) : passed,
-                               AccessPattern::baseline, write, write ? accesses.remote_writes : accesses.remote_reads);
-            }
+            // What bypasses the cache is at irregular places.
+            for (const bool write : {false, true})
+                remote += seconds_of(platform.passed(write), AccessPattern::baseline, write,
+                                     write ? accesses.remote_writes : accesses.remote_reads);
         } else {
             remote = remote_seconds(platform, partition, false, accesses.remote_reads) +
                      remote_seconds(platform, partition, true, accesses.remote_writes);

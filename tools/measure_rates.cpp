@@ -35,9 +35,7 @@ double slowest_seconds(Team& team, const TimedLoop& loop, int repeats) {
 
 namespace {
 
-constexpr std::int64_t elements_of_rank = std::int64_t{1} << 17;
-constexpr std::int64_t few = 4096;                                    ///< elements that a processor's cache holds
-constexpr std::int64_t elements_beyond_cache = std::int64_t{1} << 20; ///< of a rank: four times the default cache
+constexpr std::int64_t few = 4096; ///< elements that a processor's cache holds
 constexpr std::uint64_t largest_count = std::uint64_t{1} << 14;
 /// Fewer elements are loaded or stored in less time than a look at the clock takes.
 constexpr std::uint64_t fewest_loads = 16;
@@ -60,7 +58,7 @@ public:
 
     /// Every pattern, in an array with such a cache.
     void patterns_of(const CacheOptions& cache, const std::string& prefix) {
-        GlobalArray<double, 1> a{team_, {elements_of_rank * team_.size()}, Block{}, {.cache = cache}};
+        GlobalArray<double, 1> a{team_, {measured_elements * team_.size()}, Block{}, {.cache = cache}};
         elements_ = elements_of(a);
         patterns(prefix);
         team_.barrier();
@@ -68,19 +66,35 @@ public:
 
     void elements(const MeasuredElements& of, bool cached) {
         elements_ = of;
-        if (of.rates == MeasuredElements::Rates::of_passed) return passed();
         own();
-        if (of.rates == MeasuredElements::Rates::of_one_block) patterns(name_of_path() + (cached ? ".cached" : ""));
+        if (!dealt()) patterns(name_of_path() + (cached ? ".cached" : ""));
         if (cached) hits();
         team_.barrier();
     }
 
+    /// Collective. Single accesses at random, after so many that the cache has learnt to let them pass.
+    void passed(const MeasuredElements& of) {
+        elements_ = of;
+        constexpr std::uint64_t lessons = 512;
+        const std::string prefix = name_of_path() + ".cached.passed.";
+        elements_.write(in_order(team_.rank().value, elements_.of_rank)); // memory that is there
+        team_.barrier();
+        const std::vector<std::int64_t> learn = indices(AccessPattern::baseline, target_, lessons);
+        elements_.read(learn);
+        accesses(prefix + "read", AccessPattern::baseline, target_, [&](const auto& list) { elements_.read(list); });
+        elements_.write(learn);
+        accesses(prefix + "write", AccessPattern::baseline, target_, [&](const auto& list) {
+            elements_.write(list);
+            team_.release();
+        });
+        team_.barrier();
+    }
+
     void run() {
-        const std::int64_t all = elements_of_rank * team_.size();
+        const std::int64_t all = measured_elements * team_.size();
         {
             GlobalArray<double, 1> a{team_, {all}};
             elements(elements_of(a), false);
-            dealt(CacheMode::off);
             private_memory();
             lists(a);
             sections(a);
@@ -91,16 +105,22 @@ public:
             elements_ = elements_of(a);
             patterns(name_of_path() + ".cached");
             hits();
-            dealt(CacheMode::epoch);
+            team_.barrier();
+        }
+        {
+            GlobalArray<double, 1> a{team_, {all}, BlockCyclic{{1}}};
+            elements(elements_of(a, measured_elements, 1), false);
+        }
+        {
+            GlobalArray<double, 1> a{team_, {all}, BlockCyclic{{1}}, {.cache = {.mode = CacheMode::epoch}}};
+            elements_ = elements_of(a, measured_elements, 1);
+            hits();
             team_.barrier();
         }
         {
             GlobalArray<double, 1> a{
                 team_, {elements_beyond_cache * team_.size()}, Block{}, {.cache = {.mode = CacheMode::epoch}}};
-            elements_ = elements_of(a);
-            elements_.of_rank = elements_beyond_cache;
-            elements_.index = [](int rank, std::int64_t number) { return elements_beyond_cache * rank + number; };
-            passed();
+            passed(elements_of(a, elements_beyond_cache, elements_beyond_cache));
         }
         constexpr int barriers = 20;
         const double seconds = slowest_seconds(team_,
@@ -115,12 +135,20 @@ public:
 
 private:
     [[nodiscard]] std::string name_of_path() const { return std::string{name(path_)}; }
-    [[nodiscard]] const char* layout() const {
-        return elements_.rates == MeasuredElements::Rates::of_dealt ? ".dealt" : "";
+    [[nodiscard]] bool dealt() const { return elements_.block < elements_.of_rank; }
+    [[nodiscard]] const char* layout() const { return dealt() ? ".dealt" : ""; }
+    /// Of a rank's elements, in their order.
+    [[nodiscard]] std::int64_t index_of(int rank, std::int64_t number) const {
+        const std::int64_t block = elements_.block;
+        return (number / block * team_.size() + rank) * block + number % block;
     }
     [[nodiscard]] static MeasuredElements elements_of(GlobalArray<double, 1>& a) {
-        return {.of_rank = elements_of_rank,
-                .index = [](int rank, std::int64_t number) { return elements_of_rank * rank + number; },
+        return elements_of(a, measured_elements, measured_elements);
+    }
+    [[nodiscard]] static MeasuredElements elements_of(GlobalArray<double, 1>& a, std::int64_t of_rank,
+                                                      std::int64_t block) {
+        return {.of_rank = of_rank,
+                .block = block,
                 .read =
                     [&a](std::span<const std::int64_t> list) {
                         sink = sum_of_reads(list, [&a](std::int64_t i) -> double { return a(i); });
@@ -131,19 +159,6 @@ private:
                     }};
     }
 
-    /// Own elements, or those that are cached, of an array that is dealt element by element. Leaves elements_ as it is.
-    void dealt(CacheMode mode) {
-        const std::int64_t ranks = team_.size();
-        GlobalArray<double, 1> a{team_, {elements_of_rank * ranks}, BlockCyclic{{1}}, {.cache = {.mode = mode}}};
-        MeasuredElements of = elements_of(a);
-        of.rates = MeasuredElements::Rates::of_dealt;
-        of.index = [ranks](int rank, std::int64_t number) { return number * ranks + rank; };
-        const MeasuredElements others = std::exchange(elements_, std::move(of));
-        if (mode == CacheMode::off) own();
-        else hits();
-        team_.barrier();
-        elements_ = others;
-    }
     /// A rank's elements, in the order in which the pattern accesses them.
     [[nodiscard]] std::vector<std::int64_t> indices(AccessPattern pattern, int rank, std::uint64_t count) {
         return indices(pattern, rank, count, elements_.of_rank);
@@ -156,7 +171,7 @@ private:
         std::uniform_int_distribution<std::int64_t> near{1, 8};
         std::int64_t place = anywhere(random_);
         for (std::int64_t& index : result) {
-            index = elements_.index(rank, place % first);
+            index = index_of(rank, place % first);
             if (pattern == AccessPattern::vector) ++place;
             else if (pattern == AccessPattern::coalesce) place += near(random_);
             else place = anywhere(random_);
@@ -244,11 +259,11 @@ private:
 
     /// Transfers of one rank's elements, one after another, while all ranks make them.
     void sections(GlobalArray<double, 1>& a) {
-        std::vector<double> values(static_cast<std::size_t>(elements_of_rank), 1.0);
-        const std::int64_t first = elements_.index(target_, 0);
+        std::vector<double> values(static_cast<std::size_t>(measured_elements), 1.0);
+        const std::int64_t first = index_of(target_, 0);
         for (const bool write : {false, true})
             curve(name_of_path() + (write ? ".bulk.write" : ".bulk.read"), 1,
-                  static_cast<std::uint64_t>(elements_of_rank), [&, write](std::uint64_t count) {
+                  static_cast<std::uint64_t>(measured_elements), [&, write](std::uint64_t count) {
                       constexpr std::uint64_t most_transfers = 16;
                       const std::uint64_t transfers = std::clamp<std::uint64_t>(4096 / count, 1, most_transfers);
                       const Domain<1> section{{first, first + static_cast<std::int64_t>(count)}};
@@ -290,24 +305,8 @@ private:
     /// A rank's first elements.
     [[nodiscard]] std::vector<std::int64_t> in_order(int rank, std::int64_t count) const {
         std::vector<std::int64_t> all(static_cast<std::size_t>(count));
-        for (std::size_t i = 0; i < all.size(); ++i) all[i] = elements_.index(rank, static_cast<std::int64_t>(i));
+        for (std::size_t i = 0; i < all.size(); ++i) all[i] = index_of(rank, static_cast<std::int64_t>(i));
         return all;
-    }
-    /// Collective. Single accesses at random, after so many that the cache has learnt to let them pass.
-    void passed() {
-        constexpr std::uint64_t lessons = 512;
-        const std::string prefix = name_of_path() + ".cached.passed.";
-        elements_.write(in_order(team_.rank().value, elements_.of_rank)); // memory that is there
-        team_.barrier();
-        const std::vector<std::int64_t> learn = indices(AccessPattern::baseline, target_, lessons);
-        elements_.read(learn);
-        accesses(prefix + "read", AccessPattern::baseline, target_, [&](const auto& list) { elements_.read(list); });
-        elements_.write(learn);
-        accesses(prefix + "write", AccessPattern::baseline, target_, [&](const auto& list) {
-            elements_.write(list);
-            team_.release();
-        });
-        team_.barrier();
     }
     void own() {
         const int rank = team_.rank().value;
@@ -319,8 +318,8 @@ private:
     }
     void private_memory() {
         const int rank = team_.rank().value;
-        std::vector<double> plain(static_cast<std::size_t>(elements_of_rank), 1.0);
-        const std::int64_t begin = elements_.index(rank, 0);
+        std::vector<double> plain(static_cast<std::size_t>(measured_elements), 1.0);
+        const std::int64_t begin = index_of(rank, 0);
         const auto read = [&](std::span<const std::int64_t> list) {
             sink = sum_of_reads(list, [&](std::int64_t i) { return plain[static_cast<std::size_t>(i - begin)]; });
         };
@@ -359,6 +358,11 @@ void measure_rates_of_some(Team& team, Path path, double seconds, MeasuredRates&
 void measure_element_rates(Team& team, Path path, double seconds, const MeasuredElements& elements, bool cached,
                            MeasuredRates& rates) {
     Measurement{team, path, seconds, rates}.elements(elements, cached);
+}
+
+void measure_passed_rates(Team& team, Path path, double seconds, const MeasuredElements& elements,
+                          MeasuredRates& rates) {
+    Measurement{team, path, seconds, rates}.passed(elements);
 }
 
 } // namespace lapwing::tools

@@ -47,21 +47,21 @@ template <class Read>
 /// An array of doubles whose elements are measured. The loops are the caller's, so that they are compiled as a
 /// program's are.
 struct MeasuredElements {
-    enum class Rates : std::uint8_t {
-        of_one_block, ///< own elements, the patterns, and hits if the array has a cache
-        of_dealt,     ///< own elements, and hits, of an array of which each rank has several blocks
-        of_passed,    ///< accesses that bypass the cache: the array is several times as large
-    };
-    Rates rates = Rates::of_one_block;
-    std::int64_t of_rank = 0;                                              ///< elements that each rank has
-    std::function<std::int64_t(int rank, std::int64_t number)> index = {}; ///< of a rank's elements, in their order
+    std::int64_t of_rank = 0; ///< elements that each rank has
+    std::int64_t block = 0;   ///< of which so many follow each other; element e is in part e / block % ranks
     std::function<void(std::span<const std::int64_t>)> read = {};
     std::function<void(std::span<const std::int64_t>)> write = {}; ///< without the release
 };
+/// Elements of each rank of an array that is measured, and of one several times as large as the default cache.
+inline constexpr std::int64_t measured_elements = std::int64_t{1} << 17;
+inline constexpr std::int64_t elements_beyond_cache = std::int64_t{1} << 20;
 /// Collective. The rates of single accesses to any array: `own.…`, and `PATH.…` in each pattern, or `PATH.cached.…`
 /// with those of hits if it has a cache. Of one that is dealt only `own.dealt.…` and those of hits.
 void measure_element_rates(Team& team, Path path, double seconds, const MeasuredElements& elements, bool cached,
                            detail::model::MeasuredRates& rates);
+/// Collective. `PATH.cached.passed.…`: accesses that bypass the cache of an array of elements_beyond_cache.
+void measure_passed_rates(Team& team, Path path, double seconds, const MeasuredElements& elements,
+                          detail::model::MeasuredRates& rates);
 
 /// Collective. Barriers and collective calls of 2, 4, … ranks that the path joins, and of all; a lock that more and
 /// more ranks want, notified puts, and elements of one rank that more and more read; single accesses of 2, 4, … ranks,

@@ -60,7 +60,7 @@ PollingPolicy::Next PollingPolicy::after(const ProgressRound& round, const Compu
     const bool polite = !own_processor_ && now - last_wait_ < courtesy;
     if (round.moved || round.awake || (round.alert && !polite)) note_traffic(now);
     if (round.moved) cold_rounds_ = 0;
-    attended_ = waits.driving || round.attended;
+    attended_ = round.attended;
     alert_ = round.alert;
     polling_pays_.see(round.moved, waited, now, times_.spin);
     if (round.moved && !round.attended) return Next::round;
@@ -78,7 +78,7 @@ PollingPolicy::Next PollingPolicy::next_poll() {
 }
 
 bool PollingPolicy::note_wait(const ComputationWaits& waits, Clock::time_point now) {
-    if (!waits.driving && !waits.some_driving && !waits.in_mpi && waits.begun == waits_begun_) return false;
+    if (!waits.driving && !waits.in_mpi && waits.begun == waits_begun_) return false;
     waits_begun_ = waits.begun;
     last_wait_ = now;
     socket_woke_ = false; // the wait may have taken what came

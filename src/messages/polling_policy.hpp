@@ -21,10 +21,9 @@ struct ProgressRound {
 
 /// Waits of computation threads.
 struct ComputationWaits {
-    std::uint32_t begun = 0;   ///< so far, modulo 2^32
-    bool in_mpi = false;       ///< one waits in MPI
-    bool driving = false;      ///< one waits and drives progress, so that the progress thread need not
-    bool some_driving = false; ///< the same in one of several teams
+    std::uint32_t begun = 0; ///< so far, modulo 2^32
+    bool in_mpi = false;     ///< one waits in MPI
+    bool driving = false;    ///< one waits and drives progress
 };
 
 /// Whether polling after traffic has paid lately. Where the thread shares its processor with a computation, fruitless

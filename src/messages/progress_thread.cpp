@@ -122,16 +122,15 @@ Progressing::Round ProgressThread::round(Clock::time_point now, Progressing::Wai
     const std::lock_guard guard{teams_mutex_};
     Progressing::Round all;
     bool needed = false; // by a team that nobody else serves
-    waits = {.begun = 0, .in_mpi = false, .driving = true, .some_driving = false};
+    waits = {.begun = 0, .in_mpi = false, .driving = false};
     for (Progressing* team : teams_) {
         const Progressing::Waits of_team = team->waits();
         waits.begun += of_team.begun;
         waits.in_mpi |= of_team.in_mpi;
         if (of_team.driving) {
-            waits.some_driving = true;
+            waits.driving = true;
             continue;
         }
-        waits.driving = false;
         const Progressing::Round one = team->progress_round(now);
         all.moved |= one.moved;
         all.awake |= one.awake;
@@ -144,7 +143,7 @@ Progressing::Round ProgressThread::round(Clock::time_point now, Progressing::Wai
         all.awake = true;
     }
     // A computation thread that waits serves the other teams, too; if it keeps up, nothing is left here.
-    const bool driven = waits.some_driving && !all.moved;
+    const bool driven = (waits.driving || teams_.empty()) && !all.moved;
     all.attended = (driven || (all.attended && !needed)) && !all.alert;
     return all;
 }

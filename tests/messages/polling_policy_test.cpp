@@ -67,7 +67,7 @@ TEST_CASE("On a processor of its own the thread hardly ever gives way") {
 TEST_CASE("Beside a thread that drives other teams it sleeps, unless something moved that this one should have taken") {
     for (const ProcessorShare share : {ProcessorShare::ample, ProcessorShare::shared, ProcessorShare::crowded}) {
         Thread thread{share};
-        const ComputationWaits waits{.begun = 1, .some_driving = true};
+        const ComputationWaits waits{.begun = 1, .driving = true};
         CHECK(thread.round({.attended = true}, waits) == Next::sleep);
         CHECK(thread.round(moved, waits) == Next::round);
         CHECK(thread.round({.attended = true}, waits) == Next::sleep);
@@ -78,7 +78,7 @@ TEST_CASE("The thread sleeps when nothing has moved for a while, and where a com
     for (const ProcessorShare share : {ProcessorShare::ample, ProcessorShare::shared, ProcessorShare::crowded}) {
         Thread thread{share};
         CHECK(thread.round(moved) == Next::round);
-        CHECK(thread.round(expecting, {.begun = 1, .driving = true}) == Next::sleep);
+        CHECK(thread.round({.awake = true, .attended = true}, {.begun = 1, .driving = true}) == Next::sleep);
         CHECK(thread.round(fruitless) != Next::sleep);
         thread.pass(1ms); // the default is to poll for 0.2 ms
         CHECK(thread.round(fruitless) == Next::sleep);

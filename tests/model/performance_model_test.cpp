@@ -550,17 +550,18 @@ TEST_CASE("ranks that measure a path are joined by it") {
 TEST_CASE("a network by its LogGP parameters, up to 100,000 threads") {
     AccessRates local = platform().rates;
     const LogGpNetwork network{.latency = 5 * us, .overhead = 1 * us, .gap = 2 * us, .per_byte = 0.001 * us};
-    const AccessPlatform on = loggp_platform(network, 100'000, local, 1e-9);
+    const AccessPlatform own{.rates = local, .private_seconds = 1e-9};
+    const AccessPlatform on = loggp_platform(network, 100'000, own);
     CHECK(on.rates.of(AccessPattern::baseline, false).seconds(1) == Approx(14.008 * us));
     CHECK(on.rates.of(AccessPattern::vector, true).seconds(1) == Approx(2.008 * us));
     CHECK(on.barrier_seconds == Approx(17 * 7 * us)); // 2^17 threads
-    CHECK(loggp_platform(network, 1, local, 1e-9).barrier_seconds == 0);
-    CHECK(loggp_platform(network, 1, local, 1e-9).contention == 1);
+    CHECK(loggp_platform(network, 1, own).barrier_seconds == 0);
+    CHECK(loggp_platform(network, 1, own).contention == 1);
     CHECK(on.collective_seconds == Approx(2 * 17 * 7 * us));
     CHECK(on.notify_seconds == Approx(7 * us));
     CHECK(on.lock_seconds == Approx(100'000 * 14 * us));
     CHECK(on.contention == Approx(99'999 * 2 / 14.008)); // one access in each gap
-    CHECK_THROWS_WITH(loggp_platform({.latency = -1}, 2, local, 1e-9), Contains("none of these may be negative"));
+    CHECK_THROWS_WITH(loggp_platform({.latency = -1}, 2, own), Contains("none of these may be negative"));
     ProgramDescription program =
         one_interval({.name = "A", .elements = 100'000'000, .block = 1000}, {{.object = "A", .count = 1000}}, 100'000);
     // All but a hundred-thousandth of the accesses are remote.

@@ -77,13 +77,10 @@ namespace model = detail::model;
 /// Everything but the cache.
 [[nodiscard]] model::AccessPlatform platform_of(const PredictionOptions& options, const model::CostTables& tables,
                                                 int threads) {
-    model::AccessPlatform platform = measured_platform(tables, options.profile, options.path, threads);
+    const model::AccessPlatform platform = measured_platform(tables, options.profile, options.path, threads);
     if (options.loggp.empty()) return platform;
     const std::vector<double>& us = options.loggp; // G in nanoseconds
-    model::AccessPlatform network = model::loggp_platform({1e-6 * us[0], 1e-6 * us[1], 1e-6 * us[2], 1e-9 * us[3]},
-                                                          threads, platform.rates, platform.private_seconds);
-    network.dealt_local = platform.dealt_local;
-    return network;
+    return model::loggp_platform({1e-6 * us[0], 1e-6 * us[1], 1e-6 * us[2], 1e-9 * us[3]}, threads, platform);
 }
 
 [[nodiscard]] std::string parts_text(const model::IntervalCost& cost) {
