@@ -81,9 +81,9 @@ public:
         team_.barrier();
         const std::vector<std::int64_t> learn = indices(AccessPattern::baseline, target_, lessons);
         elements_.read(learn);
-        accesses(prefix + "read", AccessPattern::baseline, target_, [&](const auto& list) { elements_.read(list); });
+        accesses(prefix + "read", AccessPattern::baseline, [&](const auto& list) { elements_.read(list); });
         elements_.write(learn);
-        accesses(prefix + "write", AccessPattern::baseline, target_, [&](const auto& list) {
+        accesses(prefix + "write", AccessPattern::baseline, [&](const auto& list) {
             elements_.write(list);
             team_.release();
         });
@@ -195,30 +195,33 @@ private:
     void patterns(const std::string& prefix) {
         for (const AccessPattern pattern : {AccessPattern::baseline, AccessPattern::vector, AccessPattern::coalesce}) {
             const std::string key = fmt::format("{}.{}", prefix, name(pattern));
-            accesses(key + ".read", pattern, target_, [&](const auto& list) { elements_.read(list); });
-            accesses(key + ".write", pattern, target_, [&](const auto& list) {
+            accesses(key + ".read", pattern, [&](const auto& list) { elements_.read(list); });
+            accesses(key + ".write", pattern, [&](const auto& list) {
                 elements_.write(list);
                 team_.release();
             });
         }
     }
     template <class Run>
-    void accesses(const std::string& key, AccessPattern pattern, int rank, Run run) {
+    void accesses(const std::string& key, AccessPattern pattern, Run run) {
+        if (path_ == Path::direct || target_ == team_.rank().value) {
+            in_processor_cache(key, pattern, target_, run);
+            return;
+        }
         std::vector<std::int64_t> list;
-        const bool loads = rank == team_.rank().value || path_ == Path::direct;
-        const std::uint64_t fewest = loads ? fewest_loads : 1;
-        curve(key, fewest, largest_count, [&](std::uint64_t count) {
-            return TimedLoop{count, [&, count] { list = indices(pattern, rank, count); }, [&] { run(list); }};
+        curve(key, 1, largest_count, [&](std::uint64_t count) {
+            return TimedLoop{count, [&, count] { list = indices(pattern, target_, count); }, [&] { run(list); }};
         });
     }
-    /// Of own memory that the processor has in its cache: what memory takes longer is part of a program's computation.
+    /// Loads and stores, of what the processor has in its cache: what memory takes longer is part of a program's
+    /// computation.
     template <class Run>
-    void in_processor_cache(const std::string& key, AccessPattern pattern, Run run) {
+    void in_processor_cache(const std::string& key, AccessPattern pattern, int rank, Run run) {
         std::vector<std::int64_t> list;
         curve(key, fewest_loads, largest_count, [&](std::uint64_t count) {
             return TimedLoop{count,
                              [&, count] {
-                                 list = indices(pattern, team_.rank().value, count, few);
+                                 list = indices(pattern, rank, count, few);
                                  run(list);
                              },
                              [&] { run(list); }};
@@ -313,8 +316,9 @@ private:
         // Memory that nobody has written may be one page of zeros for all of it, which a processor has in its cache.
         elements_.write(in_order(rank, elements_.of_rank));
         const auto key = [this](const char* kind) { return fmt::format("own{}.{}", layout(), kind); };
-        in_processor_cache(key("read"), AccessPattern::baseline, [&](const auto& list) { elements_.read(list); });
-        in_processor_cache(key("write"), AccessPattern::baseline, [&](const auto& list) { elements_.write(list); });
+        in_processor_cache(key("read"), AccessPattern::baseline, rank, [&](const auto& list) { elements_.read(list); });
+        in_processor_cache(key("write"), AccessPattern::baseline, rank,
+                           [&](const auto& list) { elements_.write(list); });
     }
     void private_memory() {
         const int rank = team_.rank().value;
@@ -323,8 +327,8 @@ private:
         const auto read = [&](std::span<const std::int64_t> list) {
             sink = sum_of_reads(list, [&](std::int64_t i) { return plain[static_cast<std::size_t>(i - begin)]; });
         };
-        in_processor_cache("private.read", AccessPattern::baseline, read);
-        in_processor_cache("private.vector.read", AccessPattern::vector, read);
+        in_processor_cache("private.read", AccessPattern::baseline, rank, read);
+        in_processor_cache("private.vector.read", AccessPattern::vector, rank, read);
         team_.barrier();
     }
 

@@ -43,7 +43,8 @@ public:
     Connection(const Connection&) = delete;
     Connection& operator=(const Connection&) = delete;
 
-    void send_byte() const { CHECK(send(one_, "x", 1, 0) == 1); }
+    /// Checked by the caller: another thread may be the one that sends, and checks are for one thread.
+    [[nodiscard]] bool send_byte() const { return send(one_, "x", 1, 0) == 1; }
     void receive_byte() const {
         char byte = 0;
         CHECK(recv(other_, &byte, 1, 0) == 1);
@@ -118,15 +119,17 @@ TEST_CASE("what arrives over TCP ends a sleep that watches sockets, each time, a
     const Connection connection;
     Sleeper sleeper;
     for (int i = 0; i < 3; ++i) {
+        bool sent = false;
         std::thread sender{[&] {
             std::this_thread::sleep_for(5ms);
-            connection.send_byte();
+            sent = connection.send_byte();
         }};
         CHECK(sleeper.sleep(10s, true) == Sleeper::Woken::by_socket);
         sender.join();
+        CHECK(sent);
         connection.receive_byte();
         CHECK(time_of_sleep(sleeper, true) >= 20ms);
-        connection.send_byte();
+        CHECK(connection.send_byte());
         CHECK(time_of_sleep(sleeper, false) >= 20ms);
         CHECK(sleeper.sleep(10s, true) == Sleeper::Woken::by_socket);
         connection.receive_byte();
@@ -143,7 +146,7 @@ TEST_CASE("beside a computation thread that waits, the progress thread looks at 
     const auto begin = std::chrono::steady_clock::now();
     constexpr int messages = 100; // of the team that waits
     for (int i = 0; i < messages; ++i) {
-        connection.send_byte();
+        CHECK(connection.send_byte());
         std::this_thread::sleep_for(1ms);
         connection.receive_byte();
         thread.serve_in_turn(waiting);
@@ -156,4 +159,28 @@ TEST_CASE("beside a computation thread that waits, the progress thread looks at 
     CHECK(other.served > 0);
     CHECK(other.rounds > 0);
     CHECK(other.rounds <= 20 + passed / 1ms); // once a millisecond, and what comes before the first sleep
+}
+
+TEST_CASE("teams begin and end while a computation thread serves them") {
+    BusyTeam waiting{true};
+    ProgressThread& thread = ProgressThread::instance();
+    thread.add(waiting, {});
+    std::atomic<bool> stop{false};
+    std::thread serving{[&] {
+        while (!stop.load()) thread.serve_in_turn(waiting);
+    }};
+    bool all_served = true;
+    for (int i = 0; i < 50; ++i) {
+        BusyTeam brief{false};
+        thread.add(brief, {});
+        const auto begin = std::chrono::steady_clock::now();
+        while (brief.served == 0 && std::chrono::steady_clock::now() - begin < 10s) std::this_thread::yield();
+        all_served = all_served && brief.served > 0;
+        thread.remove(brief);
+    }
+    stop.store(true);
+    serving.join();
+    thread.remove(waiting);
+    CHECK(all_served);
+    CHECK(waiting.served == 0);
 }

@@ -51,9 +51,11 @@ public:
         array.prefetch([domains](const Domain<2>&) { return domains; }, options);
         fill();
     }
-    /// Automatic copies, so that no read after the writes fills them.
+    /// Automatic copies, so that no read after the writes fills them. Own elements have none, and may be written by
+    /// others by now.
     void fill() {
-        for (const Index<2>& index : array.domain()) (void)array(index).get();
+        for (const Index<2>& index : array.domain())
+            if (!array.is_local(index)) (void)array(index).get();
     }
     [[nodiscard]] std::int64_t first_row(Rank of) const { return of.value * rows; }
 
