@@ -82,13 +82,26 @@ bool CachedPages::was_read(Rank rank, Offset offset) const noexcept {
 
 std::uint64_t CachedPages::pages_read_with(Frame frame, std::uint64_t most) const noexcept {
     const std::uint64_t epoch = pages_[frame].epoch;
-    const auto read_with_it = [&](Frame other) {
-        return other != no_frame && pages_[other].epoch == epoch && was_read(other);
-    };
     std::uint64_t count = 0;
-    for (std::uint64_t number = pages_[frame].number; count <= most && read_with_it(frame); ++count)
+    for (std::uint64_t number = pages_[frame].number; count <= most && was_read_in(frame, epoch); ++count)
         frame = find(++number);
     return count;
+}
+
+std::uint64_t CachedPages::pages_to_read_before(Frame frame, std::uint64_t most) const noexcept {
+    const Rank rank = pages_[frame].rank;
+    const std::uint64_t epoch = pages_[frame].epoch;
+    std::uint64_t number = pages_[frame].number;
+    std::uint64_t count = 0;
+    for (; count < most; ++count) {
+        const Frame before = find(--number);
+        if (!was_read_in(before, epoch) || pages_[before].rank != rank) break;
+    }
+    return count;
+}
+
+bool CachedPages::was_read_in(Frame frame, std::uint64_t epoch) const noexcept {
+    return frame != no_frame && pages_[frame].epoch == epoch && was_read(frame);
 }
 
 void CachedPages::enter_reads(Frame frame) noexcept {

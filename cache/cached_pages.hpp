@@ -139,6 +139,9 @@ public:
         return pages_[frame].epoch == now() ? 0 : pages_read_with(frame, most);
     }
 
+    /// The same of the pages before it.
+    [[nodiscard]] std::uint64_t pages_to_read_before(Frame frame, std::uint64_t most) const noexcept;
+
     /// Lets the page's valid lines be read through the hot-page table, unless an operation is in flight.
     void enter_reads(Frame frame) noexcept;
     /// Moves the page to `epoch`: no line is valid.
@@ -169,6 +172,7 @@ private:
 
     /// The same as readable(), where not all lines are valid yet.
     [[nodiscard]] bool readable_as_written(Frame frame, Lines lines) noexcept;
+    [[nodiscard]] bool was_read_in(Frame frame, std::uint64_t epoch) const noexcept;
     /// As pages_to_read_again(), after the quick checks.
     [[nodiscard]] std::uint64_t pages_read_with(Frame frame, std::uint64_t most) const noexcept;
 

@@ -62,10 +62,7 @@ void Fetcher::fetch(Frame frame, Lines lines) {
 }
 
 void Fetcher::add_to_block(Frame frame) {
-    const auto continues = [&] {
-        return frame == block_.first + block_.count && pages_[frame].number == pages_[frame - 1].number + 1;
-    };
-    if (block_.count != 0 && !continues()) send_block();
+    if (!continues_block(frame)) send_block();
     if (block_.count == 0) block_.first = frame;
     ++block_.count;
 }

@@ -36,6 +36,10 @@ public:
     /// The block: pages in neighbouring frames that are fetched whole, ahead and in one get. A page that does not
     /// continue the block starts a new one, and the old one is sent.
     void add_to_block(Frame frame);
+    [[nodiscard]] bool continues_block(Frame frame) const noexcept {
+        return block_.count != 0 && frame == block_.first + block_.count &&
+               pages_[frame].number == pages_[frame - 1].number + 1;
+    }
     [[nodiscard]] bool in_block(Frame frame) const noexcept { return frame - block_.first < block_.count; }
     [[nodiscard]] bool has_block() const noexcept { return block_.count != 0; }
     void send_block();

@@ -33,6 +33,7 @@ void FilledHotPages::lay_out(const PageCacheLayout& layout, std::uint64_t larges
     writes_ = write_entries_.data();
     write_mask_ = write_entries_.size() - 1;
     run_entries_.assign(runs_for(read_entries_.size()), {});
+    has_blocks_ = false;
     found_entries_.assign(run_entries_.size(), 0);
     runs_of_pages_entries_.assign(read_entries_.size(), {no_run_number, no_run_number, no_run_number, no_run_number});
     runs_ = run_entries_.data();

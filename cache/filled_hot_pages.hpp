@@ -13,6 +13,7 @@
 
 namespace lapwing::detail::cache {
 
+using window::HotPageBlock;
 using window::HotPageTable;
 class CachedPages;
 
@@ -74,7 +75,7 @@ private:
 
     std::vector<ReadEntry> read_entries_;
     std::vector<WriteEntry> write_entries_;
-    std::vector<Run> run_entries_;
+    std::vector<RunOrBlock> run_entries_;
     std::vector<std::uint64_t> found_entries_;
     std::vector<RunsOfPage> runs_of_pages_entries_;
     std::uint64_t collected_hits_ = 0;

@@ -134,6 +134,7 @@ private:
         std::uint64_t epoch_before = 0; ///< when it was read
         std::uint64_t lines_before = 0; ///< that were read, one bit each
         std::uint64_t again = 0;        ///< see CachedPages::pages_to_read_again()
+        std::uint64_t before = 0;       ///< and pages_to_read_before()
     };
 
     void read(Rank rank, Offset offset, std::span<std::byte> destination);

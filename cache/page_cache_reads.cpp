@@ -41,6 +41,7 @@ void PageCache::read(Rank rank, Offset offset, std::span<std::byte> destination)
     bool hit = false;
     if (page.frame != no_frame) {
         page.again = pages_.pages_to_read_again(page.frame, ahead_.most_pages());
+        if (page.again != 0) page.before = pages_.pages_to_read_before(page.frame, ahead_.most_pages());
         page.lines_before = repeated_.lines_read_before(page.frame);
         page.epoch_before = pages_[page.frame].epoch;
         page.stale = freshen(page.frame);
@@ -80,13 +81,15 @@ void PageCache::fetch_missed(FoundPage& page, Rank rank, Offset offset, Lines li
     else if (pages_[page.frame].listed) pages_.drop_unread(pages_[page.frame]);
     const bool whole = !first || page.again != 0 || plan.sequential;
     Lines wanted = whole ? pages_.all_lines(page.frame) : lines;
-    if (plan.count != 0) {
+    const std::uint64_t before = plan.count == 0 || plan.whole_pages ? page.before : 0;
+    if (plan.count != 0 || before != 0) {
         fetcher_.start(page.frame, wanted);
-        return read_ahead(plan, rank, page.frame);
+        read_ahead(plan, rank, page.frame);
+        return read_ahead(ahead_.plan_again(start - before * page_bytes(), before), rank, page.frame);
     }
     if (page.lines_before != 0) {
-        const Lines before = range_of(page.lines_before);
-        wanted = {std::min(wanted.first, before.first), std::max(wanted.last, before.last)};
+        const Lines lines_before = range_of(page.lines_before);
+        wanted = {std::min(wanted.first, lines_before.first), std::max(wanted.last, lines_before.last)};
         repeated_.missed(page.frame, page.epoch_before);
     }
     fetcher_.fetch(page.frame, wanted);
@@ -197,21 +200,26 @@ void PageCache::read_pages_ahead(const ReadAhead::Plan& plan, Rank rank, Frame k
         if (replacement_->remembers(pages_.number_of(rank, plan.first + i * plan.step))) ++again;
     const Reuse reuse = 2 * again > plan.count ? Reuse::expected : Reuse::none;
     const DropUnsent drop{fetcher_};
+    // Pages that lie in frames of their own are fetched together as lines.
+    const bool several_in_message = 2 * page_bytes() <= Backend::most_bytes_of_runs;
     for (std::uint64_t i = 0; i < plan.count; ++i) {
         const std::uint64_t start = plan.first + i * plan.step;
-        Frame frame = pages_.find(pages_.number_of(rank, start));
+        const std::uint64_t number = pages_.number_of(rank, start);
+        Frame frame = pages_.find(number);
         if (frame == no_frame) {
             frame = take_frame(rank, start, keep, reuse);
             if (frame == no_frame) break;
         } else if (!freshen(frame) || pages_[frame].dirty != DirtyPages::none) { // others stay, and may join the block
-            fetcher_.send_block();
             start_reading(rank, start, std::min(page_bytes(), backend_.part_bytes(rank) - start), keep);
-            fetcher_.send_group();
+            continue;
+        } else if (several_in_message && !fetcher_.continues_block(frame) && pages_.find(number + 1) != frame + 1) {
+            fetcher_.add_to_group(frame, pages_.all_lines(frame));
             continue;
         }
         fetcher_.add_to_block(frame);
     }
     fetcher_.send_block();
+    fetcher_.send_group();
 }
 
 } // namespace lapwing::detail::cache

@@ -90,19 +90,31 @@ void FilledHotPages::validate(const CachedPages& pages) const {
     };
     for (const WriteEntry& entry : write_entries_) check_write_entry(entry, InlineWrites::all);
     check_write_entry(latest_, InlineWrites::with_copies);
-    // A run is in a page of the table, which knows of it.
+    // A run, or a part of a block, is in a page of the table, which knows of it.
+    const auto for_each_run = [&](std::size_t number, auto look) {
+        const RunOrBlock& entry = run_entries_[number];
+        if (!has_blocks_) {
+            if (entry.run.count != 0) look(entry.run.data, entry.run.epoch);
+            return;
+        }
+        for (const HotPageBlock::Part& part : entry.block.parts)
+            if (part.count != 0 && part.elsewhere != 0) look(part.data(), entry.block.epoch);
+    };
     std::size_t known = 0;
     for (std::size_t place = 0; place < read_entries_.size(); ++place)
         for (const std::uint16_t number : runs_of_pages_entries_[place]) {
-            if (number == no_run_number || run_entries_[number].count == 0) continue;
-            const auto within = static_cast<std::uint64_t>(run_entries_[number].data - read_entries_[place].data);
-            if (within >= page_bytes_) continue; // was entered again for another page
-            LAPWING_ASSERT(read_entries_[place].page != no_page &&
-                           run_entries_[number].epoch == read_entries_[place].epoch);
-            ++known;
+            if (number == no_run_number) continue;
+            for_each_run(number, [&](const std::byte* data, std::uint64_t epoch) {
+                // Else it was entered again for another page.
+                if (static_cast<std::uint64_t>(data - read_entries_[place].data) >= page_bytes_) return;
+                LAPWING_ASSERT(read_entries_[place].page != no_page && epoch == read_entries_[place].epoch);
+                ++known;
+            });
         }
-    LAPWING_ASSERT(known == static_cast<std::size_t>(
-                                std::ranges::count_if(run_entries_, [](const Run& run) { return run.count != 0; })));
+    std::size_t all = 0;
+    for (std::size_t number = 0; number < run_entries_.size(); ++number)
+        for_each_run(number, [&](const std::byte*, std::uint64_t) { ++all; });
+    LAPWING_ASSERT(known == all);
     if (stretch_.count == 0) return;
     LAPWING_ASSERT(allowed_ == (stretch_.version == nullptr ? InlineWrites::all : InlineWrites::with_copies));
     const Frame frame = pages.find(stretch_.page);

@@ -1,5 +1,7 @@
 #include "cache/repeated_reads.hpp"
 
+#include <utility>
+
 namespace lapwing::detail::cache {
 
 void RepeatedReads::missed(Frame frame, std::uint64_t epoch_before) {
@@ -7,7 +9,8 @@ void RepeatedReads::missed(Frame frame, std::uint64_t epoch_before) {
     Continuation& continuation = continuation_of(rank);
     const bool left = continuation.page != no_page && continuation.rank == rank;
     continuation.page = no_page;
-    if (left) distance_ /= 2;
+    if (left && continuation.epoch == epoch_before && reads_all()) go_further();
+    else if (left) distance_ /= 2;
     if (distance_ == 0 && ++not_asked_ == misses_of_pause) {
         not_asked_ = 0;
         distance_ = first_distance / 2;
@@ -16,12 +19,22 @@ void RepeatedReads::missed(Frame frame, std::uint64_t epoch_before) {
 }
 
 void RepeatedReads::used(Frame frame) {
+    ++read_;
     const Page& page = pages_[frame];
     Continuation& continuation = continuation_of(page.rank);
     if (continuation.page != page.number) return;
     continuation.page = no_page;
-    distance_ = std::min(2 * std::max<std::uint64_t>(distance_, 1), largest_);
+    go_further();
     ask(page.rank, continuation.after, continuation.epoch, distance_);
+}
+
+void RepeatedReads::settle() noexcept {
+    if (epoch_ == pages_.now()) return;
+    epoch_ = pages_.now();
+    asked_ += std::exchange(asked_now_, 0);
+    if (asked_ <= judged_pages) return;
+    asked_ /= 2;
+    read_ /= 2;
 }
 
 void RepeatedReads::ask(Rank rank, Frame after, std::uint64_t epoch, std::uint64_t pages) {
@@ -42,6 +55,8 @@ void RepeatedReads::ask(Rank rank, Frame after, std::uint64_t epoch, std::uint64
         numbers[count++] = page.number;
     }
     fetcher_.send_group();
+    settle();
+    asked_now_ += count;
     // While half of them are read, more arrive.
     if (count != 0) continuation_of(rank) = {numbers[count / 2], rank, frame, epoch};
 }

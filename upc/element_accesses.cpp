@@ -13,6 +13,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <atomic>
 
 namespace lapwing::upc {
 
@@ -159,6 +160,12 @@ void index_is_outside(std::int64_t index, std::size_t size) {
                                      program("an access").who("an access"), index, size,
                                      static_cast<std::int64_t>(size) - 1)};
     });
+}
+
+std::int64_t next_array_number() noexcept {
+    // Odd multiples: arrays begin at places of the table that are far apart.
+    static std::atomic<std::uint64_t> last{0};
+    return static_cast<std::int64_t>((last.fetch_add(1, std::memory_order_relaxed) + 1) * 0x9E3779B97F4A7C15U);
 }
 
 void threads_are_not(int threads) {

@@ -1,6 +1,7 @@
 #include "upc/queue_lock.hpp"
 
 #include "src/team/team_state.hpp"
+#include "window/window_state.hpp"
 
 #include <lapwing/error.hpp>
 #include <lapwing/team.hpp>
@@ -20,7 +21,11 @@ constexpr std::uint64_t tail = offsetof(LockWords, tail);
 } // namespace
 
 QueueLocks::QueueLocks(Window& heap, std::uint64_t places, std::uint64_t bytes)
-    : heap_{heap}, one_node_{heap.team().nodes() == 1}, thread_{heap.team().rank().value}, places_{places} {
+    : heap_{heap},
+      one_node_{heap.team().nodes() == 1},
+      processor_atomics_{one_node_ || !heap.state().facts().mpi_atomics},
+      thread_{heap.team().rank().value},
+      places_{places} {
     for (std::uint64_t place = bytes / sizeof(Words); place-- > 0;) free_places_.push_back(place);
 }
 
@@ -39,26 +44,30 @@ bool QueueLocks::holds(const LockPlace& lock) const noexcept {
     return std::any_of(held_.rbegin(), held_.rend(), [&](const Held& held) { return held.lock == lock; });
 }
 
-std::atomic_ref<std::int64_t> QueueLocks::word(int thread, std::uint64_t address) const noexcept {
-    return std::atomic_ref<std::int64_t>{*reinterpret_cast<std::int64_t*>(heap_.map().base(thread) + address)};
+std::int64_t* QueueLocks::word(int thread, std::uint64_t address) const noexcept {
+    std::byte* const base = processor_atomics_ ? heap_.map().base(thread) : nullptr;
+    return base == nullptr ? nullptr : reinterpret_cast<std::int64_t*>(base + address);
 }
 
 // Acquire and release: a thread that sees the lock passed on, or free, sees what was done under it.
 std::int64_t QueueLocks::load(int thread, std::uint64_t address) {
-    if (one_node_) return word(thread, address).load(std::memory_order_acquire);
+    if (std::int64_t* const here = word(thread, address)) return std::atomic_ref{*here}.load(std::memory_order_acquire);
     return heap_.atomic_read<std::int64_t>(Rank{thread}, Offset{address});
 }
 void QueueLocks::store(int thread, std::uint64_t address, std::int64_t value) {
-    if (one_node_) word(thread, address).store(value, std::memory_order_release);
+    if (std::int64_t* const here = word(thread, address))
+        std::atomic_ref{*here}.store(value, std::memory_order_release);
     else heap_.atomic_write(Rank{thread}, Offset{address}, value);
 }
 std::int64_t QueueLocks::swap(int thread, std::uint64_t address, std::int64_t value) {
-    if (one_node_) return word(thread, address).exchange(value, std::memory_order_acq_rel);
+    if (std::int64_t* const here = word(thread, address))
+        return std::atomic_ref{*here}.exchange(value, std::memory_order_acq_rel);
     return heap_.swap(Rank{thread}, Offset{address}, value);
 }
 std::int64_t QueueLocks::compare_swap(int thread, std::uint64_t address, std::int64_t expected, std::int64_t desired) {
-    if (!one_node_) return heap_.compare_swap<std::int64_t>(Rank{thread}, Offset{address}, expected, desired);
-    word(thread, address).compare_exchange_strong(expected, desired, std::memory_order_acq_rel);
+    std::int64_t* const here = word(thread, address);
+    if (here == nullptr) return heap_.compare_swap<std::int64_t>(Rank{thread}, Offset{address}, expected, desired);
+    std::atomic_ref{*here}.compare_exchange_strong(expected, desired, std::memory_order_acq_rel);
     return expected;
 }
 

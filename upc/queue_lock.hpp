@@ -2,7 +2,6 @@
 
 #include <lapwing/window.hpp>
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -84,9 +83,10 @@ private:
     }
     [[nodiscard]] std::uint64_t take_place(const LockPlace& lock);
     [[nodiscard]] std::uint64_t offset(std::uint64_t place) const noexcept { return places_ + place * sizeof(Words); }
-    // Atomics on a word of a thread's part. If all threads are on one node no other atomics conflict, and these
-    // are the processor's.
-    [[nodiscard]] std::atomic_ref<std::int64_t> word(int thread, std::uint64_t address) const noexcept;
+    // Atomics on a word of a thread's part: the processor's, where that is in reach and all atomics on the heap are, or
+    // if all threads are on one node, so that no others conflict.
+    /// Where that word is; null if it takes an atomic of the window.
+    [[nodiscard]] std::int64_t* word(int thread, std::uint64_t address) const noexcept;
     [[nodiscard]] std::int64_t load(int thread, std::uint64_t address);
     void store(int thread, std::uint64_t address, std::int64_t value);
     [[nodiscard]] std::int64_t swap(int thread, std::uint64_t address, std::int64_t value);
@@ -104,6 +104,7 @@ private:
 
     Window& heap_;
     bool one_node_;
+    bool processor_atomics_; ///< on words that are in reach
     int thread_;
     std::uint64_t places_;
     std::vector<std::uint64_t> free_places_;

@@ -89,6 +89,37 @@ void check_views(const upc::SharedArray<std::int64_t, B>& a, std::int64_t n) {
     upc::barrier();
 }
 
+/// Elements at random, of which a thread reads and writes those that are its own to use in a round, and all read all
+/// after it.
+template <class T>
+void check_reads_at_random(std::size_t size, std::size_t block) {
+    const upc::SharedArray<T, upc::dynamic_block> a{size, block};
+    const auto n = static_cast<std::int64_t>(size);
+    std::vector<T> expected(size);
+    for (int round = 0; round < 6; ++round) {
+        INFO(size << " elements of " << sizeof(T) << " bytes in blocks of " << block << ", round " << round);
+        test::Random random{static_cast<unsigned>(100 + round)}; // the same on all threads
+        std::int64_t wrong = 0;
+        for (std::int64_t k = 0; k < 4 * n; ++k) {
+            const std::int64_t i = random.number(0, n - 1);
+            T& value = expected[static_cast<std::size_t>(i)];
+            if ((i + round) % upc::threads() == upc::mythread()) wrong += T{a[i]} != value ? 1 : 0;
+            value = static_cast<T>(value + 1);
+            if ((i + round) % upc::threads() == upc::mythread()) a[i] = value;
+        }
+        CHECK(wrong == 0);
+        upc::barrier();
+        const auto v = upc::view(a);
+        for (std::int64_t k = 0; k < 4 * n; ++k) {
+            const std::int64_t i = random.number(0, n - 1);
+            const T value = k % 2 == 0 ? T{a[i]} : T{v[i]};
+            wrong += value != expected[static_cast<std::size_t>(i)] ? 1 : 0;
+        }
+        CHECK(wrong == 0);
+        upc::barrier();
+    }
+}
+
 struct Particle {
     double mass;
     std::int32_t charge;
@@ -412,4 +443,16 @@ TEST_CASE("a view of several dimensions has the array's elements") {
         for (std::int64_t j = 0; j < 10; ++j) right = right && +a[i][j] == 100 * i + j && +v(i, j) == 100 * i + j;
     CHECK(right);
     upc::barrier();
+}
+
+TEST_CASE("elements of all threads are read at random, and between writes to others") {
+    upc::ProgramOptions options;
+    options.cache.mode = lapwing::CacheMode::epoch;
+    const upc::Program program{options};
+    for (const std::size_t block : {0U, 1U, 16U, 100U, 1500U}) {
+        check_reads_at_random<double>(3000, block);
+        check_reads_at_random<std::int16_t>(3000, block);
+    }
+    // Another array in the memory of one before.
+    for (const std::size_t size : {2000U, 2000U, 999U}) check_reads_at_random<std::int32_t>(size, size / 3 + 1);
 }

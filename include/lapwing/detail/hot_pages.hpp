@@ -58,6 +58,34 @@ struct alignas(64) HotPageRun {
     }
 };
 
+/// The same for one of several arrays in a window, whose elements have numbers: the elements of a block of numbers, in
+/// at most two parts, each in one page or in the node's memory.
+struct alignas(64) HotPageBlock {
+    struct Part {
+        std::int64_t first = 0;
+        std::uintptr_t begin = 0; ///< where element number 0 would be
+        std::uint32_t count = 0;
+        std::uint16_t elsewhere = 0; ///< 1 in a page, 0 in the node's memory
+        std::uint16_t element_bytes = 0;
+
+        [[nodiscard]] const std::byte* data() const noexcept {
+            return reinterpret_cast<const std::byte*>(begin + static_cast<std::uint64_t>(first) * element_bytes);
+        }
+        [[nodiscard, gnu::always_inline]] bool holds(std::int64_t number) const noexcept {
+            return static_cast<std::uint64_t>(number) - static_cast<std::uint64_t>(first) < count;
+        }
+    };
+    std::uint64_t epoch = 0;
+    std::int64_t array = 0;
+    std::array<Part, 2> parts{};
+};
+
+/// A table has runs, or blocks.
+union HotPageRunOrBlock {
+    HotPageRun run{};
+    HotPageBlock block;
+};
+
 /// An element of an array that lies in another rank's segment.
 template <std::size_t N>
 struct HotPageElement {
@@ -89,8 +117,9 @@ struct HotPageCopies {
 /// lock.
 ///
 /// In front of the table are runs: elements of an array's row that lie one after another in a page that may be read.
-/// They are found by their index alone, without working out whose they are. For writes there is one run, that of the
-/// page which a loop along a row has entered last: the stretch.
+/// They are found by their index alone, without working out whose they are; where an array shares a window with others,
+/// with its own elements among them. For writes there is one run, that of the page which a loop along a row has entered
+/// last: the stretch.
 ///
 /// In a window with copies beside the cache a write must go to them, too. No page is entered for writing there; only
 /// the stretch is, as far as it is known where the copies are.
@@ -103,6 +132,7 @@ public:
     using ReadEntry = HotPageReadEntry;
     using WriteEntry = HotPageWriteEntry;
     using Run = HotPageRun;
+    using RunOrBlock = HotPageRunOrBlock;
     static constexpr std::uint64_t no_page = HotPageReadEntry::no_page;
 
     /// What an entry can serve without looking for page boundaries: aligned values that lie in one line.
@@ -162,7 +192,7 @@ public:
     template <class T, std::size_t N>
     [[nodiscard, gnu::always_inline]] bool holds(const Index<N>& index) const noexcept {
         if constexpr (has_runs<T, N>)
-            if (runs_[run_slot<T>(index)].holds(index)) return true;
+            if (runs_[run_slot<T>(index)].run.holds(index)) return true;
         return in_stretch(index);
     }
     /// The value of an element that a run holds; null if none does.
@@ -170,13 +200,28 @@ public:
         requires serves<T>
     [[nodiscard, gnu::always_inline]] const T* find_near(const Index<N>& index) noexcept {
         if constexpr (has_runs<T, N>) {
-            const Run& run = runs_[run_slot<T>(index)];
+            const Run& run = runs_[run_slot<T>(index)].run;
             if (!run.holds(index) || run.epoch != epoch_->load(std::memory_order_relaxed)) return nullptr;
             hits_ += 1;
             return reinterpret_cast<const T*>(run.data) + run.place(index);
         } else {
             return nullptr;
         }
+    }
+    /// The same of one of several arrays in the window. Own elements are found here, too, where they have been entered:
+    /// whose an element is takes no branch.
+    template <class T>
+        requires serves<T>
+    [[nodiscard, gnu::always_inline]] const T* find_element(std::int64_t array, std::int64_t number) noexcept {
+        const HotPageBlock& block = runs_[block_slot<T>(array, number)].block;
+        const std::uint64_t epoch = epoch_->load(std::memory_order_relaxed);
+        // Which part it is in cannot be predicted.
+        const HotPageBlock::Part& part = block.parts[block.parts.front().holds(number) ? 0 : 1];
+        const std::uint64_t differs = (block.epoch ^ epoch) | static_cast<std::uint64_t>(block.array ^ array);
+        if (differs != 0 || !part.holds(number)) [[unlikely]]
+            return nullptr;
+        hits_ += part.elsewhere;
+        return reinterpret_cast<const T*>(part.begin + static_cast<std::uint64_t>(number) * sizeof(T));
     }
     /// Writes an element that the stretch holds; false if it cannot be written there.
     template <class T, std::size_t N>
@@ -289,6 +334,43 @@ public:
             std::copy_n(element.index.begin(), N - 1, run.row.begin());
         }
     }
+    /// Lets find_element() find elements that follow each other, as far as they are in one block of numbers with
+    /// `element`, which has just been read, and its page may be read.
+    template <class T>
+        requires serves<T>
+    void enter_elements(std::int64_t array, const HotPageElement<1>& element) noexcept {
+        const std::uint64_t page = page_of(element.rank, element.offset);
+        const std::uint64_t within = element.offset & (page_bytes_ - 1);
+        const std::uint64_t place = slot(page, read_mask_);
+        const Readable readable = readable_around(reads_[place], page, within);
+        if (readable.begin == readable.end) return;
+        const auto [number] = element.index;
+        note_run(place, block_slot<T>(array, number));
+        enter_part<T>(array, number, std::min(element.before, (within - readable.begin) / sizeof(T)),
+                      std::min(element.after, (readable.end - within) / sizeof(T)), reads_[place].data + within, 1);
+    }
+    /// The same of an element at `address`, which the thread can load as well as `before` elements before it and
+    /// `after` from it on.
+    template <class T>
+        requires serves<T>
+    void enter_elements(std::int64_t array, std::int64_t number, std::uint64_t before, std::uint64_t after,
+                        const T* address) noexcept {
+        if (runs_ != &no_run)
+            enter_part<T>(array, number, before, after, reinterpret_cast<const std::byte*>(address), 0);
+    }
+    /// Of elements that no run held, in turn: whether most of them lie far from the one before since the last acquire.
+    [[nodiscard]] bool jumps(std::int64_t number) noexcept {
+        constexpr std::uint64_t near = 256;
+        constexpr std::uint64_t many = 32;
+        if (const std::uint64_t epoch = epoch_->load(std::memory_order_relaxed); jumps_.epoch != epoch)
+            jumps_ = {.epoch = epoch};
+        const auto distance = static_cast<std::uint64_t>(number - std::exchange(jumps_.last, number));
+        if (distance + near > 2 * near) ++jumps_.far; // it may be negative
+        else jumps_.far -= jumps_.far == 0 ? 0 : 1;
+        return jumps_.far >= many;
+    }
+    /// Moves at each acquire.
+    [[nodiscard]] std::uint64_t epoch() const noexcept { return epoch_->load(std::memory_order_relaxed); }
 
     /// Where a table has a page. The golden ratio spreads pages that are a constant distance apart (Knuth, The Art of
     /// Computer Programming, volume 3, section 6.4): the rows of a matrix would else share a few places.
@@ -323,6 +405,12 @@ protected: // the cache fills it
         const std::atomic<std::uint64_t>* version = nullptr;
         std::uint64_t known_at = 0;
     };
+    /// See jumps().
+    struct Jumps {
+        std::uint64_t epoch = 0;
+        std::int64_t last = 0;
+        std::uint64_t far = 0;
+    };
     /// Runs in one page, by number, the one that was entered last first.
     using RunsOfPage = std::array<std::uint16_t, 4>;
     static constexpr std::uint16_t no_run_number = 0xFFFF;
@@ -345,20 +433,59 @@ protected: // the cache fills it
     [[nodiscard, gnu::always_inline]] std::uint64_t run_slot(const Index<N>& index) const noexcept {
         return run_block<T>(index) & run_mask_;
     }
-    /// The run of that number, which is to be one of the page in a place of reads_; it is none of another any more.
-    [[nodiscard]] Run& note_run(std::uint64_t place, std::uint64_t number) noexcept {
+    template <class T>
+    [[nodiscard, gnu::always_inline]] std::uint64_t block_slot(std::int64_t array, std::int64_t number) const noexcept {
+        return static_cast<std::uint64_t>((number >> numbers_shift<T>()) + array) & run_mask_;
+    }
+    template <class T>
+    [[nodiscard, gnu::always_inline]] unsigned numbers_shift() const noexcept {
+        return run_shift_ - static_cast<unsigned>(std::countr_zero(sizeof(T)));
+    }
+    template <class T>
+    void enter_part(std::int64_t array, std::int64_t number, std::uint64_t before, std::uint64_t after,
+                    const std::byte* data, std::uint16_t elsewhere) noexcept {
+        const std::uint64_t numbers = std::uint64_t{1} << numbers_shift<T>(); // in a block
+        const std::uint64_t in_block = static_cast<std::uint64_t>(number) & (numbers - 1);
+        before = std::min(before, in_block);
+        after = std::min(after, numbers - in_block);
+        HotPageBlock& block = runs_[block_slot<T>(array, number)].block;
+        if (!has_blocks_) start_blocks();
+        if (const std::uint64_t epoch = epoch_->load(std::memory_order_relaxed);
+            block.array != array || block.epoch != epoch)
+            block = {.epoch = epoch, .array = array};
+        block.parts.back() = block.parts.front();
+        block.parts.front() = {.first = number - static_cast<std::int64_t>(before),
+                               .begin = reinterpret_cast<std::uintptr_t>(data) -
+                                        static_cast<std::uint64_t>(number) * sizeof(T),
+                               .count = static_cast<std::uint32_t>(before + after),
+                               .elsewhere = elsewhere,
+                               .element_bytes = sizeof(T)};
+    }
+    void start_blocks() noexcept {
+        has_blocks_ = true;
+        for (std::uint64_t k = 0; k <= run_mask_; ++k) runs_[k].block = {};
+    }
+    /// The run or block of that number is to be one of the page in a place of reads_; a run is of no other any more.
+    Run& note_run(std::uint64_t place, std::uint64_t number) noexcept {
         RunsOfPage& runs = runs_of_pages_[place];
         if (std::ranges::find(runs, number) == runs.end()) {
             if (runs.back() != no_run_number) drop_run(place, runs.back());
             std::ranges::move_backward(runs.begin(), runs.end() - 1, runs.end());
             runs.front() = static_cast<std::uint16_t>(number);
         }
-        return runs_[number];
+        return runs_[number].run;
     }
     /// Unless another page has it by now.
     void drop_run(std::uint64_t place, std::uint16_t number) noexcept {
-        Run& run = runs_[number];
-        if (static_cast<std::uint64_t>(run.data - reads_[place].data) < page_bytes_) run.count = 0;
+        const auto in_page = [&](const std::byte* data) {
+            return static_cast<std::uint64_t>(data - reads_[place].data) < page_bytes_;
+        };
+        if (!has_blocks_) {
+            if (in_page(runs_[number].run.data)) runs_[number].run.count = 0;
+            return;
+        }
+        for (HotPageBlock::Part& part : runs_[number].block.parts)
+            if (in_page(part.data())) part.count = 0;
     }
     /// Before what is known of the page in a place of reads_ changes.
     void drop_runs(std::uint64_t place) noexcept {
@@ -438,7 +565,7 @@ protected: // the cache fills it
     static inline const std::atomic<std::uint64_t> no_epoch{0};
     static inline ReadEntry no_read{};
     static inline WriteEntry no_write{};
-    static inline Run no_run{};
+    static inline RunOrBlock no_run{};
 
     Stretch stretch_;
     std::int64_t last_ = 0; ///< see follows()
@@ -452,13 +579,15 @@ protected: // the cache fills it
     std::uint64_t page_bytes_ = 1;
     std::uint64_t hits_ = 0;       ///< reads that found their value here, ever
     std::uint64_t write_hits_ = 0; ///< the same of writes: apart, since reads and writes bypass the cache apart
-    Run* runs_ = &no_run;
+    RunOrBlock* runs_ = &no_run;
+    bool has_blocks_ = false;
     std::uint64_t run_mask_ = 0;
     unsigned run_shift_ = 3;
     std::uint64_t* found_lately_ = nullptr; ///< see meets_again()
     RunsOfPage* runs_of_pages_ = nullptr;   ///< by place in reads_
     WriteEntry* writes_ = &no_write;
     std::uint64_t write_mask_ = 0;
+    Jumps jumps_;
     // Of a window with copies.
     WriteEntry latest_;             ///< the page that was written last without this table
     std::uint64_t near_begin_ = 0;  ///< of the last stretch: place_of()

@@ -7,7 +7,9 @@
 #include <lapwing/upc/program.hpp>
 #include <lapwing/upc/reference.hpp>
 
+#include <algorithm>
 #include <array>
+#include <atomic>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -42,6 +44,8 @@ struct NearElements {
 };
 [[nodiscard]] NearElements near_elements(const lapwing_upc_pointer& begin, std::size_t size, std::size_t block_size,
                                          std::size_t element_bytes);
+/// A number that no other array of the process has had.
+[[nodiscard]] std::int64_t next_array_number() noexcept;
 /// An error: a view was compiled for another number of threads.
 void threads_are_not(int threads);
 /// The product of the extents, or an error if it does not fit.
@@ -93,20 +97,24 @@ public:
 
     /// As get() of a Reference.
     [[nodiscard, gnu::always_inline]] value_type get() const {
-        if constexpr (Base::order != detail::Order::strict && assertion_level < 2)
+        if constexpr (Base::order != detail::Order::strict && assertion_level < 2) {
             if (const value_type* const here = array_.near_element(linear_)) [[likely]]
                 return *here;
+            return array_.get_elsewhere(linear_);
+        }
         return static_cast<Reference<T>>(*this).get();
     }
     /// As above.
     [[gnu::always_inline]] void put(const value_type& value) const
         requires(!std::is_const_v<ValueOf<T>>)
     {
-        if constexpr (Base::order != detail::Order::strict && assertion_level < 2)
+        if constexpr (Base::order != detail::Order::strict && assertion_level < 2) {
             if (value_type* const here = array_.near_element(linear_)) [[likely]] {
                 *here = value;
                 return;
             }
+            array_.before_put();
+        }
         static_cast<Reference<T>>(*this).put(value);
     }
     /// Its place: thread, address and phase.
@@ -267,12 +275,13 @@ public:
         return {begin_.address + (round * block_size + phase) * sizeof(value_type), static_cast<std::uint32_t>(thread),
                 static_cast<std::uint32_t>(phase)};
     }
-    /// Its address if it is on the node, computed without looking up its thread's part; null if it is not, and while
-    /// accesses must go through the runtime.
+    /// Its address if it is on the node, computed without looking up its thread's part; null if it is not, while
+    /// accesses must go through the runtime, and while reads are mixed: see get_elsewhere().
     [[nodiscard, gnu::always_inline]] value_type* near_element(std::int64_t linear) const
         noexcept(assertion_level < 2) {
         const auto i = static_cast<std::uint64_t>(linear);
-        if (i - near_.first >= near_.count || detail::heap_access.near_count == 0) [[unlikely]]
+        if (i - near_.first >= near_count_.load(std::memory_order_relaxed) || detail::heap_access.near_count == 0)
+            [[unlikely]]
             return nullptr;
         std::uint64_t block = i;
         if (block_.value != 1) {
@@ -285,6 +294,29 @@ public:
         auto* const address = reinterpret_cast<value_type*>(near_.base + offset);
         if (address == nullptr) __builtin_unreachable(); // spares the caller the test for null
         return address;
+    }
+    /// The value of an element that near_element() has not found.
+    ///
+    /// A processor cannot predict whose the elements are that a loop reads at random. Where it reads those of other
+    /// nodes in this way, reads of this array are mixed until the next acquire: near_element() finds nothing, and the
+    /// runs of the hot-page table have the node's elements as well.
+    [[nodiscard, gnu::always_inline]] value_type get_elsewhere(std::int64_t linear) const {
+        if constexpr (has_runs) {
+            using Table = lapwing::detail::window::HotPageTable;
+            if (mixed_.load(std::memory_order_relaxed) == not_mixed)
+                if (const value_type* const here = Reference<T>{place(linear)}.address()) return *here;
+            Table& table = detail::heap_access.hot_pages->mine();
+            if (const value_type* const value = table.template find_element<value_type>(number_, linear)) [[likely]]
+                return *value;
+            return get_without_run(linear);
+        } else {
+            return Reference<T>{place(linear)}.get();
+        }
+    }
+    /// Before a write to an element that near_element() has not found.
+    [[gnu::always_inline]] void before_put() const noexcept {
+        if (mixed_.load(std::memory_order_relaxed) != not_mixed) [[unlikely]]
+            end_mixed_reads();
     }
 
     /// What near_element() computes with, for a view.
@@ -300,6 +332,7 @@ private:
             if (blocks.block_size > 1) by_block_ = lapwing::detail::distribution::Reciprocal{blocks.block_size};
         }
         near_ = detail::near_elements(begin_, size_, blocks.block_size, sizeof(value_type));
+        near_count_.store(near_.count, std::memory_order_relaxed);
         if (begin_.address != 0 && (blocks.block_size != indefinite || mythread() == 0))
             own_ = reinterpret_cast<value_type*>(detail::heap_access.own + begin_.address);
     }
@@ -307,12 +340,63 @@ private:
         if constexpr (B == dynamic_block) return Pointer<T, B>{pointer, block_.value};
         else return Pointer<T, B>{pointer};
     }
+    static constexpr std::size_t least_run = 16; ///< elements: what is worth a run
+    static constexpr bool has_runs = lapwing::detail::window::HotPageTable::serves<value_type> &&
+                                     (B == dynamic_block || B == indefinite || B >= least_run);
+    static constexpr std::uint64_t not_mixed = ~std::uint64_t{0};
+
+    /// As get_elsewhere(), for an element that no run holds. Enters one.
+    [[nodiscard, gnu::noinline, gnu::cold]] value_type get_without_run(std::int64_t linear) const {
+        const lapwing_upc_pointer where = place(linear);
+        const Reference<T> element{where};
+        const auto i = static_cast<std::uint64_t>(linear);
+        if (i >= size_) return element.get();
+        lapwing::detail::window::HotPageTable& table = detail::heap_access.hot_pages->mine();
+        // Elements that follow each other in memory, before this one and from it on.
+        const bool whole = block_.value == indefinite;
+        const std::uint64_t before = whole ? i : where.phase;
+        const std::uint64_t after = whole ? size_ - i : std::min(block_.value - where.phase, size_ - i);
+        if (const value_type* const here = element.address()) {
+            if (!end_mixed_reads()) table.template enter_elements<value_type>(number_, linear, before, after, here);
+            return *here;
+        }
+        const value_type* const cached = detail::find_cached<value_type>(where);
+        if (cached == nullptr) return element.get();
+        if (whole || block_.value >= least_run) {
+            if (table.template meets_again<value_type>(Index<2>{number_, linear}))
+                table.template enter_elements<value_type>(number_, {.index = {linear},
+                                                                    .rank = static_cast<int>(where.thread),
+                                                                    .offset = where.address,
+                                                                    .before = before,
+                                                                    .after = after});
+            if (table.jumps(linear)) mix_reads(table.epoch());
+        }
+        return *cached;
+    }
+    void mix_reads(std::uint64_t epoch) const noexcept {
+        mixed_.store(epoch, std::memory_order_relaxed);
+        near_count_.store(0, std::memory_order_relaxed);
+    }
+    /// Unless there was no acquire since they began; whether they are not mixed now.
+    bool end_mixed_reads() const noexcept {
+        const std::uint64_t since = mixed_.load(std::memory_order_relaxed);
+        if (since == detail::heap_access.hot_pages->mine().epoch()) return false;
+        if (since != not_mixed) {
+            near_count_.store(near_.count, std::memory_order_relaxed);
+            mixed_.store(not_mixed, std::memory_order_relaxed);
+        }
+        return true;
+    }
+
     detail::CollectiveLifetime collective_;
     std::array<std::size_t, N> extents_;
     std::size_t size_;
     lapwing_upc_pointer begin_{};
     value_type* own_ = nullptr;
     detail::NearElements near_;
+    mutable std::atomic<std::uint64_t> near_count_{0};    ///< as near_.count, unless reads are mixed
+    mutable std::atomic<std::uint64_t> mixed_{not_mixed}; ///< the epoch in which they are
+    std::int64_t number_ = detail::next_array_number();   ///< for the table of hot pages
     [[no_unique_address]] detail::BlockSize<B> block_;
     lapwing::detail::distribution::Reciprocal by_block_; ///< for a dynamic block size
 };

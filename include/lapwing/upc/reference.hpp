@@ -50,8 +50,8 @@ struct Qualified<relaxed<T>> {
 
 /// Access through the runtime: for objects that are neither loadable nor in the cache, strict accesses, recorded ones,
 /// and erroneous ones. Pointers are passed by value, so that they stay in registers if this is not called.
-void get(void* destination, lapwing_upc_pointer source, std::size_t bytes, Order order);
-void put(lapwing_upc_pointer destination, const void* source, std::size_t bytes, Order order);
+[[gnu::cold]] void get(void* destination, lapwing_upc_pointer source, std::size_t bytes, Order order);
+[[gnu::cold]] void put(lapwing_upc_pointer destination, const void* source, std::size_t bytes, Order order);
 /// An error unless the bytes are in one allocated object: for programs at assertion level 2, in which every access goes
 /// through the runtime.
 void require_object(lapwing_upc_pointer place, std::size_t bytes);
@@ -282,7 +282,13 @@ public:
                 if (detail::write_cached(place_, value)) [[likely]]
                     return;
         }
-        detail::put(place_, &value, sizeof(value_type), order);
+        if constexpr (sizeof(value_type) <= 64) {
+            // The address of the caller's variable would keep that in memory, in the loop that computes it, too.
+            const value_type copy = value;
+            detail::put(place_, &copy, sizeof(value_type), order);
+        } else {
+            detail::put(place_, &value, sizeof(value_type), order);
+        }
     }
     /// put(): of a value, or of another object's value.
     [[gnu::always_inline]] const Reference& operator=(const value_type& value) const
@@ -309,9 +315,7 @@ public:
 
     /// Its place: UPC's &a[i] with the phase of the access.
     [[nodiscard]] const lapwing_upc_pointer& place() const noexcept { return place_; }
-
-private:
-    /// For objects within a part that can be loaded and stored; accesses to others report the error, or transfer them.
+    /// Its address if it can be loaded and stored here, and need not go through the runtime; otherwise null.
     [[nodiscard, gnu::always_inline]] value_type* address() const noexcept {
         const std::uint32_t near = place_.thread - detail::heap_access.near_first;
         // Addresses before the heap, such as those of null pointers and their members, wrap around.
@@ -323,6 +327,8 @@ private:
             if (sizeof(value_type) > detail::heap_access.heap_bytes) return nullptr;
         return reinterpret_cast<value_type*>(detail::heap_access.bases[near] + place_.address);
     }
+
+private:
     lapwing_upc_pointer place_;
 };
 

@@ -64,9 +64,11 @@ public:
 
     /// As get() of a Reference.
     [[nodiscard, gnu::always_inline]] value_type get() const {
-        if constexpr (Base::order != detail::Order::strict && assertion_level < 2)
+        if constexpr (Base::order != detail::Order::strict && assertion_level < 2) {
             if (const value_type* const here = view_.near_element(linear_)) [[likely]]
                 return *here;
+            return view_.array().get_elsewhere(linear_);
+        }
         return Reference<T>{place()}.get();
     }
     /// As above.
