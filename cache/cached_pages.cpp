@@ -89,14 +89,10 @@ std::uint64_t CachedPages::pages_read_with(Frame frame, std::uint64_t most) cons
 }
 
 std::uint64_t CachedPages::pages_to_read_before(Frame frame, std::uint64_t most) const noexcept {
-    const Rank rank = pages_[frame].rank;
     const std::uint64_t epoch = pages_[frame].epoch;
     std::uint64_t number = pages_[frame].number;
     std::uint64_t count = 0;
-    for (; count < most; ++count) {
-        const Frame before = find(--number);
-        if (!was_read_in(before, epoch) || pages_[before].rank != rank) break;
-    }
+    while (count < most && was_read_in(find(--number), epoch)) ++count;
     return count;
 }
 

@@ -111,7 +111,7 @@ void FilledHotPages::collect_hits(support::Statistics& statistics) noexcept {
 
 std::uint64_t FilledHotPages::bytes_of(std::size_t reads, std::size_t writes) noexcept {
     return reads * (sizeof(ReadEntry) + sizeof(RunsOfPage)) + writes * sizeof(WriteEntry) +
-           runs_for(reads) * (sizeof(Run) + sizeof(std::uint64_t));
+           runs_for(reads) * (sizeof(RunOrBlock) + sizeof(std::uint64_t));
 }
 
 std::uint64_t FilledHotPages::memory_bytes() const noexcept {

@@ -81,10 +81,11 @@ void PageCache::fetch_missed(FoundPage& page, Rank rank, Offset offset, Lines li
     else if (pages_[page.frame].listed) pages_.drop_unread(pages_[page.frame]);
     const bool whole = !first || page.again != 0 || plan.sequential;
     Lines wanted = whole ? pages_.all_lines(page.frame) : lines;
-    const std::uint64_t before = plan.count == 0 || plan.whole_pages ? page.before : 0;
-    if (plan.count != 0 || before != 0) {
+    const std::uint64_t all_before = plan.count == 0 || plan.whole_pages ? page.before : 0;
+    if (plan.count != 0 || all_before != 0) {
         fetcher_.start(page.frame, wanted);
         read_ahead(plan, rank, page.frame);
+        const std::uint64_t before = std::min(all_before, ahead_.most_pages()); // the nearest ones
         return read_ahead(ahead_.plan_again(start - before * page_bytes(), before), rank, page.frame);
     }
     if (page.lines_before != 0) {
@@ -212,8 +213,10 @@ void PageCache::read_pages_ahead(const ReadAhead::Plan& plan, Rank rank, Frame k
         } else if (!freshen(frame) || pages_[frame].dirty != DirtyPages::none) { // others stay, and may join the block
             start_reading(rank, start, std::min(page_bytes(), backend_.part_bytes(rank) - start), keep);
             continue;
-        } else if (several_in_message && !fetcher_.continues_block(frame) && pages_.find(number + 1) != frame + 1) {
+        } else if (several_in_message && !fetcher_.continues_block(frame) &&
+                   (i + 1 == plan.count || pages_.find(number + 1) != frame + 1)) {
             fetcher_.add_to_group(frame, pages_.all_lines(frame));
+            page_size_.read_ahead(1);
             continue;
         }
         fetcher_.add_to_block(frame);

@@ -16,8 +16,9 @@ namespace lapwing::detail::cache {
 /// any order of addresses. New pages get neighbouring frames, so the frames after that of a page hold what was read
 /// after it.
 ///
-/// The distance doubles while the program follows the list, and halves, down to nothing, when it does not. Where nearly
-/// all that is asked for is read sooner or later, it reads the same in another order, and the distance doubles as well.
+/// The distance doubles while the program follows the list, and halves, down to nothing, when it does not: at a miss.
+/// Where nearly all that was asked for was read sooner or later, the program reads the same in another order, and the
+/// distance doubles at a miss, too.
 /// A page that was asked for in vain is not asked for again before it has been read: no more is fetched in vain than
 /// was read.
 class RepeatedReads {

@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 
 namespace lapwing::upc {
 
@@ -163,9 +164,10 @@ void index_is_outside(std::int64_t index, std::size_t size) {
 }
 
 std::int64_t next_array_number() noexcept {
-    // Odd multiples: arrays begin at places of the table that are far apart.
+    // Arrays begin at places of the table that are far apart, which the low bits are taken for.
     static std::atomic<std::uint64_t> last{0};
-    return static_cast<std::int64_t>((last.fetch_add(1, std::memory_order_relaxed) + 1) * 0x9E3779B97F4A7C15U);
+    const std::uint64_t number = last.fetch_add(1, std::memory_order_relaxed) + 1;
+    return static_cast<std::int64_t>(std::rotl(number * 0x9E3779B97F4A7C15U, 32));
 }
 
 void threads_are_not(int threads) {

@@ -149,6 +149,9 @@ bool Locks::attempt(const lapwing_upc_pointer& lock) {
     // Repeated attempts disturb the holder: its processor, and the thread that has the lock's word and serves the
     // holder's accesses, too.
     lapwing::detail::team::pause_after(failed_attempts_++, longest_pause, program_.team().state());
+    // The holder may have left.
+    if (failed_attempts_ > 1)
+        program_.team().state().check_reachable(call, lapwing::detail::team::Membership::any_rank);
     return false;
 }
 

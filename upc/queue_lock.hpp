@@ -83,9 +83,8 @@ private:
     }
     [[nodiscard]] std::uint64_t take_place(const LockPlace& lock);
     [[nodiscard]] std::uint64_t offset(std::uint64_t place) const noexcept { return places_ + place * sizeof(Words); }
-    // Atomics on a word of a thread's part: the processor's, where that is in reach and all atomics on the heap are, or
-    // if all threads are on one node, so that no others conflict.
-    /// Where that word is; null if it takes an atomic of the window.
+    /// Where a word of a thread's part is; null if it takes an atomic of the window. The processor's atomics are used
+    /// if all threads are on one node, or if all atomics on the heap are the processor's and the word is in reach.
     [[nodiscard]] std::int64_t* word(int thread, std::uint64_t address) const noexcept;
     [[nodiscard]] std::int64_t load(int thread, std::uint64_t address);
     void store(int thread, std::uint64_t address, std::int64_t value);

@@ -614,6 +614,45 @@ TEST_CASE("the columns of a matrix are read ahead, and at once as whole pages in
 
 namespace {
 
+/// Numbers as of number(), plus `add`.
+void number_from(std::vector<std::byte>& bytes, std::uint64_t add) {
+    for (std::uint64_t i = 0; i < bytes.size() / 8; ++i) {
+        const std::uint64_t value = i + add;
+        std::memcpy(bytes.data() + 8 * i, &value, 8);
+    }
+}
+
+} // namespace
+
+TEST_CASE("what was read in the epoch before is asked for from whichever page is read first") {
+    constexpr std::uint64_t bytes = 24 * 1024;
+    for (const std::uint64_t page : {std::uint64_t{256}, std::uint64_t{1024}, std::uint64_t{8192}}) {
+        Cached cached{{bytes, bytes, bytes}, {.page_bytes = page, .adapt = false}};
+        // In an order that leaves neighbouring pages in frames that are not.
+        std::vector<std::uint64_t> order(bytes / page);
+        std::iota(order.begin(), order.end(), 0U);
+        for (const std::uint64_t first : {std::uint64_t{0}, order.size() - 1, order.size() / 2, std::uint64_t{1}}) {
+            INFO("pages of " << page << ", first " << first);
+            std::ranges::shuffle(order, std::mt19937_64{first});
+            std::swap(order.front(), *std::ranges::find(order, first));
+            for (int rank = 0; rank < 3; ++rank) number_from(cached.memory.part(rank), first);
+            const std::uint64_t misses = cached.count(Counter::cache_misses);
+            const std::uint64_t gets = cached.memory.gets;
+            std::uint64_t wrong = 0;
+            for (const std::uint64_t number : order)
+                for (std::uint64_t at = number * page; at < (number + 1) * page; at += 8)
+                    wrong += cached.read<std::uint64_t>(1, at) != at / 8 + first ? 1 : 0;
+            CHECK(wrong == 0);
+            if (first != 0) CHECK(cached.count(Counter::cache_misses) - misses == 1);
+            if (first != 0 && page < 8192) CHECK(cached.memory.gets - gets <= 1 + bytes / 4096);
+            cached.acquire();
+        }
+        CHECK(cached.count(Counter::read_ahead_wasted) == 0);
+    }
+}
+
+namespace {
+
 /// A list of elements in pages of their own, none beside another, in any order.
 class ListOfElements {
 public:
@@ -637,14 +676,6 @@ public:
 private:
     std::vector<std::uint64_t> places_;
 };
-
-/// Numbers as of number(), plus `add`.
-void number_from(std::vector<std::byte>& bytes, std::uint64_t add) {
-    for (std::uint64_t i = 0; i < bytes.size() / 8; ++i) {
-        const std::uint64_t value = i + add;
-        std::memcpy(bytes.data() + 8 * i, &value, 8);
-    }
-}
 
 } // namespace
 

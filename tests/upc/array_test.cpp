@@ -96,6 +96,16 @@ void check_reads_at_random(std::size_t size, std::size_t block) {
     const upc::SharedArray<T, upc::dynamic_block> a{size, block};
     const auto n = static_cast<std::int64_t>(size);
     std::vector<T> expected(size);
+    const auto near_elements = [&] {
+        std::int64_t count = 0;
+        for (std::int64_t i = 0; i < n; ++i) count += a.near_element(i) != nullptr ? 1 : 0;
+        return count;
+    };
+    const std::int64_t near = near_elements();
+    std::int64_t first_near = 0;
+    while (near != 0 && a.near_element(first_near) == nullptr) ++first_near;
+    // Enough of them are elsewhere and in the cache, in blocks that are large enough.
+    const bool mixes = block * sizeof(T) >= 16384 && near < n;
     for (int round = 0; round < 6; ++round) {
         INFO(size << " elements of " << sizeof(T) << " bytes in blocks of " << block << ", round " << round);
         test::Random random{static_cast<unsigned>(100 + round)}; // the same on all threads
@@ -116,6 +126,11 @@ void check_reads_at_random(std::size_t size, std::size_t block) {
             wrong += value != expected[static_cast<std::size_t>(i)] ? 1 : 0;
         }
         CHECK(wrong == 0);
+        if (mixes) CHECK(near_elements() == 0);
+        upc::barrier();
+        // Own elements are written and read in the plain way again.
+        if (near != 0) a[first_near] = +a[first_near];
+        CHECK(near_elements() == near);
         upc::barrier();
     }
 }
@@ -453,6 +468,7 @@ TEST_CASE("elements of all threads are read at random, and between writes to oth
         check_reads_at_random<double>(3000, block);
         check_reads_at_random<std::int16_t>(3000, block);
     }
+    check_reads_at_random<double>(16000, 16000 / static_cast<std::size_t>(upc::threads()));
     // Another array in the memory of one before.
     for (const std::size_t size : {2000U, 2000U, 999U}) check_reads_at_random<std::int32_t>(size, size / 3 + 1);
 }

@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -80,6 +81,8 @@ struct alignas(64) HotPageBlock {
     std::array<Part, 2> parts{};
 };
 
+static_assert(sizeof(HotPageBlock) == sizeof(HotPageRun));
+
 /// A table has runs, or blocks.
 union HotPageRunOrBlock {
     HotPageRun run{};
@@ -117,9 +120,9 @@ struct HotPageCopies {
 /// lock.
 ///
 /// In front of the table are runs: elements of an array's row that lie one after another in a page that may be read.
-/// They are found by their index alone, without working out whose they are; where an array shares a window with others,
-/// with its own elements among them. For writes there is one run, that of the page which a loop along a row has entered
-/// last: the stretch.
+/// They are found by their index alone, without working out whose they are. Where arrays share a window, it has blocks
+/// instead, which hold own elements as well. For writes there is one run, that of the page which a loop along a row has
+/// entered last: the stretch.
 ///
 /// In a window with copies beside the cache a write must go to them, too. No page is entered for writing there; only
 /// the stretch is, as far as it is known where the copies are.
@@ -326,7 +329,8 @@ public:
             if (readable.begin == readable.end) return;
             const std::uint64_t before = std::min(element.before, (within - readable.begin) / sizeof(T));
             const std::uint64_t number = run_slot<T>(element.index);
-            Run& run = note_run(place, number);
+            note_run(place, number);
+            Run& run = runs_[number].run;
             run = {.first = element.index[N - 1] - static_cast<std::int64_t>(before),
                    .count = before + std::min(element.after, (readable.end - within) / sizeof(T)),
                    .data = read.data + within - before * sizeof(T),
@@ -346,7 +350,8 @@ public:
         if (readable.begin == readable.end) return;
         const auto [number] = element.index;
         note_run(place, block_slot<T>(array, number));
-        enter_part<T>(array, number, std::min(element.before, (within - readable.begin) / sizeof(T)),
+        enter_part<T>(array, number, reads_[place].epoch,
+                      std::min(element.before, (within - readable.begin) / sizeof(T)),
                       std::min(element.after, (readable.end - within) / sizeof(T)), reads_[place].data + within, 1);
     }
     /// The same of an element at `address`, which the thread can load as well as `before` elements before it and
@@ -356,14 +361,20 @@ public:
     void enter_elements(std::int64_t array, std::int64_t number, std::uint64_t before, std::uint64_t after,
                         const T* address) noexcept {
         if (runs_ != &no_run)
-            enter_part<T>(array, number, before, after, reinterpret_cast<const std::byte*>(address), 0);
+            enter_part<T>(array, number, epoch(), before, after, reinterpret_cast<const std::byte*>(address), 0);
     }
-    /// Of elements that no run held, in turn: whether most of them lie far from the one before since the last acquire.
-    [[nodiscard]] bool jumps(std::int64_t number) noexcept {
+    /// Whether the table has room for all of an array, in blocks that hardly ever have more than two parts.
+    template <class T>
+    [[nodiscard]] bool has_room_for(std::uint64_t elements, std::uint64_t in_sequence) const noexcept {
+        return elements >> numbers_shift<T>() <= run_mask_ && in_sequence >= std::uint64_t{1} << numbers_shift<T>();
+    }
+    /// Of elements that no block held, in turn: whether most of those of one array lie far from the one before, since
+    /// the last acquire.
+    [[nodiscard]] bool jumps(std::int64_t array, std::int64_t number) noexcept {
         constexpr std::uint64_t near = 256;
         constexpr std::uint64_t many = 32;
-        if (const std::uint64_t epoch = epoch_->load(std::memory_order_relaxed); jumps_.epoch != epoch)
-            jumps_ = {.epoch = epoch};
+        if (jumps_.epoch != epoch() || jumps_.array != array)
+            jumps_ = {.epoch = epoch(), .array = array, .last = number};
         const auto distance = static_cast<std::uint64_t>(number - std::exchange(jumps_.last, number));
         if (distance + near > 2 * near) ++jumps_.far; // it may be negative
         else jumps_.far -= jumps_.far == 0 ? 0 : 1;
@@ -408,6 +419,7 @@ protected: // the cache fills it
     /// See jumps().
     struct Jumps {
         std::uint64_t epoch = 0;
+        std::int64_t array = 0;
         std::int64_t last = 0;
         std::uint64_t far = 0;
     };
@@ -442,18 +454,16 @@ protected: // the cache fills it
         return run_shift_ - static_cast<unsigned>(std::countr_zero(sizeof(T)));
     }
     template <class T>
-    void enter_part(std::int64_t array, std::int64_t number, std::uint64_t before, std::uint64_t after,
-                    const std::byte* data, std::uint16_t elsewhere) noexcept {
+    void enter_part(std::int64_t array, std::int64_t number, std::uint64_t epoch, std::uint64_t before,
+                    std::uint64_t after, const std::byte* data, std::uint16_t elsewhere) noexcept {
         const std::uint64_t numbers = std::uint64_t{1} << numbers_shift<T>(); // in a block
         const std::uint64_t in_block = static_cast<std::uint64_t>(number) & (numbers - 1);
         before = std::min(before, in_block);
         after = std::min(after, numbers - in_block);
-        HotPageBlock& block = runs_[block_slot<T>(array, number)].block;
         if (!has_blocks_) start_blocks();
-        if (const std::uint64_t epoch = epoch_->load(std::memory_order_relaxed);
-            block.array != array || block.epoch != epoch)
-            block = {.epoch = epoch, .array = array};
-        block.parts.back() = block.parts.front();
+        HotPageBlock& block = runs_[block_slot<T>(array, number)].block;
+        if (block.array != array || block.epoch != epoch) block = {.epoch = epoch, .array = array};
+        if (block.parts.front().count != 0) block.parts.back() = block.parts.front();
         block.parts.front() = {.first = number - static_cast<std::int64_t>(before),
                                .begin = reinterpret_cast<std::uintptr_t>(data) -
                                         static_cast<std::uint64_t>(number) * sizeof(T),
@@ -463,17 +473,17 @@ protected: // the cache fills it
     }
     void start_blocks() noexcept {
         has_blocks_ = true;
-        for (std::uint64_t k = 0; k <= run_mask_; ++k) runs_[k].block = {};
+        for (std::uint64_t k = 0; k <= run_mask_; ++k) std::construct_at(&runs_[k].block);
     }
-    /// The run or block of that number is to be one of the page in a place of reads_; a run is of no other any more.
-    Run& note_run(std::uint64_t place, std::uint64_t number) noexcept {
+    /// The run of that number, or a part of the block, is to be one of the page in a place of reads_. If that has as
+    /// many as can be noted, the oldest one is dropped.
+    void note_run(std::uint64_t place, std::uint64_t number) noexcept {
         RunsOfPage& runs = runs_of_pages_[place];
         if (std::ranges::find(runs, number) == runs.end()) {
             if (runs.back() != no_run_number) drop_run(place, runs.back());
             std::ranges::move_backward(runs.begin(), runs.end() - 1, runs.end());
             runs.front() = static_cast<std::uint16_t>(number);
         }
-        return runs_[number].run;
     }
     /// Unless another page has it by now.
     void drop_run(std::uint64_t place, std::uint16_t number) noexcept {

@@ -301,22 +301,24 @@ public:
     /// nodes in this way, reads of this array are mixed until the next acquire: near_element() finds nothing, and the
     /// runs of the hot-page table have the node's elements as well.
     [[nodiscard, gnu::always_inline]] value_type get_elsewhere(std::int64_t linear) const {
-        if constexpr (has_runs) {
-            using Table = lapwing::detail::window::HotPageTable;
-            if (mixed_.load(std::memory_order_relaxed) == not_mixed)
-                if (const value_type* const here = Reference<T>{place(linear)}.address()) return *here;
-            Table& table = detail::heap_access.hot_pages->mine();
-            if (const value_type* const value = table.template find_element<value_type>(number_, linear)) [[likely]]
-                return *value;
-            return get_without_run(linear);
-        } else {
-            return Reference<T>{place(linear)}.get();
+        if constexpr (may_have_runs) {
+            if (has_runs_) [[likely]] {
+                if (mixed_.load(std::memory_order_relaxed) == not_mixed)
+                    if (const value_type* const here = Reference<T>{place(linear)}.address()) return *here;
+                if (const value_type* const value =
+                        detail::heap_access.hot_pages->mine().template find_element<value_type>(number_, linear))
+                    [[likely]]
+                    return *value;
+                return seldom_get_without_run(linear);
+            }
         }
+        return Reference<T>{place(linear)}.get();
     }
     /// Before a write to an element that near_element() has not found.
     [[gnu::always_inline]] void before_put() const noexcept {
-        if (mixed_.load(std::memory_order_relaxed) != not_mixed) [[unlikely]]
-            end_mixed_reads();
+        if constexpr (may_have_runs)
+            if (mixed_.load(std::memory_order_relaxed) != not_mixed) [[unlikely]]
+                end_mixed_reads();
     }
 
     /// What near_element() computes with, for a view.
@@ -329,6 +331,7 @@ private:
         begin_ = detail::allocate_array(blocks, size_, detail::element_bytes<T>());
         if constexpr (B == dynamic_block) {
             block_.value = blocks.block_size;
+            has_runs_ = blocks.block_size == indefinite || blocks.block_size >= least_run;
             if (blocks.block_size > 1) by_block_ = lapwing::detail::distribution::Reciprocal{blocks.block_size};
         }
         near_ = detail::near_elements(begin_, size_, blocks.block_size, sizeof(value_type));
@@ -341,12 +344,16 @@ private:
         else return Pointer<T, B>{pointer};
     }
     static constexpr std::size_t least_run = 16; ///< elements: what is worth a run
-    static constexpr bool has_runs = lapwing::detail::window::HotPageTable::serves<value_type> &&
-                                     (B == dynamic_block || B == indefinite || B >= least_run);
+    static constexpr bool may_have_runs = lapwing::detail::window::HotPageTable::serves<value_type> &&
+                                          (B == dynamic_block || B == indefinite || B >= least_run);
     static constexpr std::uint64_t not_mixed = ~std::uint64_t{0};
 
-    /// As get_elsewhere(), for an element that no run holds. Enters one.
-    [[nodiscard, gnu::noinline, gnu::cold]] value_type get_without_run(std::int64_t linear) const {
+    /// To the compiler the call of a cold function is one that is never made: a loop keeps its sums in registers.
+    [[nodiscard, gnu::noinline, gnu::cold]] value_type seldom_get_without_run(std::int64_t linear) const {
+        return get_without_run(linear);
+    }
+    /// As get_elsewhere(), for an element that the table finds in no block. Enters it.
+    [[nodiscard, gnu::noinline]] value_type get_without_run(std::int64_t linear) const {
         const lapwing_upc_pointer where = place(linear);
         const Reference<T> element{where};
         const auto i = static_cast<std::uint64_t>(linear);
@@ -362,15 +369,15 @@ private:
         }
         const value_type* const cached = detail::find_cached<value_type>(where);
         if (cached == nullptr) return element.get();
-        if (whole || block_.value >= least_run) {
-            if (table.template meets_again<value_type>(Index<2>{number_, linear}))
-                table.template enter_elements<value_type>(number_, {.index = {linear},
-                                                                    .rank = static_cast<int>(where.thread),
-                                                                    .offset = where.address,
-                                                                    .before = before,
-                                                                    .after = after});
-            if (table.jumps(linear)) mix_reads(table.epoch());
-        }
+        if (table.template meets_again<value_type>(Index<2>{number_, linear}))
+            table.template enter_elements<value_type>(number_, {.index = {linear},
+                                                                .rank = static_cast<int>(where.thread),
+                                                                .offset = where.address,
+                                                                .before = before,
+                                                                .after = after});
+        if (table.jumps(number_, linear) &&
+            table.template has_room_for<value_type>(size_, whole ? size_ : block_.value))
+            mix_reads(table.epoch());
         return *cached;
     }
     void mix_reads(std::uint64_t epoch) const noexcept {
@@ -381,10 +388,9 @@ private:
     bool end_mixed_reads() const noexcept {
         const std::uint64_t since = mixed_.load(std::memory_order_relaxed);
         if (since == detail::heap_access.hot_pages->mine().epoch()) return false;
-        if (since != not_mixed) {
-            near_count_.store(near_.count, std::memory_order_relaxed);
-            mixed_.store(not_mixed, std::memory_order_relaxed);
-        }
+        // Also if they are not: another thread may have begun and ended them at once.
+        near_count_.store(near_.count, std::memory_order_relaxed);
+        if (since != not_mixed) mixed_.store(not_mixed, std::memory_order_relaxed);
         return true;
     }
 
@@ -397,6 +403,7 @@ private:
     mutable std::atomic<std::uint64_t> near_count_{0};    ///< as near_.count, unless reads are mixed
     mutable std::atomic<std::uint64_t> mixed_{not_mixed}; ///< the epoch in which they are
     std::int64_t number_ = detail::next_array_number();   ///< for the table of hot pages
+    bool has_runs_ = true;                                ///< if its blocks are not too small
     [[no_unique_address]] detail::BlockSize<B> block_;
     lapwing::detail::distribution::Reciprocal by_block_; ///< for a dynamic block size
 };

@@ -50,8 +50,8 @@ struct Qualified<relaxed<T>> {
 
 /// Access through the runtime: for objects that are neither loadable nor in the cache, strict accesses, recorded ones,
 /// and erroneous ones. Pointers are passed by value, so that they stay in registers if this is not called.
-[[gnu::cold]] void get(void* destination, lapwing_upc_pointer source, std::size_t bytes, Order order);
-[[gnu::cold]] void put(lapwing_upc_pointer destination, const void* source, std::size_t bytes, Order order);
+void get(void* destination, lapwing_upc_pointer source, std::size_t bytes, Order order);
+void put(lapwing_upc_pointer destination, const void* source, std::size_t bytes, Order order);
 /// An error unless the bytes are in one allocated object: for programs at assertion level 2, in which every access goes
 /// through the runtime.
 void require_object(lapwing_upc_pointer place, std::size_t bytes);
