@@ -77,7 +77,7 @@ LAPWING_UPC_INLINE void* lapwing_upcc_own_part(lapwing_upc_pointer p) {
 
 /* Elements in a row, which a loop reads. How many there are from p on: to the end of the block, and of a buffer where
  * they must be fetched. */
-enum { lapwing_upcc_run_bytes = 65536 };
+enum { lapwing_upcc_run_bytes = 262144 };
 LAPWING_UPC_INLINE size_t lapwing_upcc_run(lapwing_upc_pointer p, size_t element_bytes, size_t block_size,
                                            size_t wanted) {
     if (block_size != 0 && wanted > block_size - p.phase) wanted = block_size - p.phase;
