@@ -80,24 +80,17 @@ bool CachedPages::was_read(Rank rank, Offset offset) const noexcept {
     return frame != no_frame && was_read(frame);
 }
 
-std::uint64_t CachedPages::pages_read_with(Frame frame, std::uint64_t most) const noexcept {
+CachedPages::PagesRead CachedPages::pages_read_with(Frame frame, std::uint64_t most) const noexcept {
     const std::uint64_t epoch = pages_[frame].epoch;
-    std::uint64_t count = 0;
-    for (std::uint64_t number = pages_[frame].number; count <= most && was_read_in(frame, epoch); ++count)
-        frame = find(++number);
-    return count;
-}
-
-std::uint64_t CachedPages::pages_to_read_before(Frame frame, std::uint64_t most) const noexcept {
-    const std::uint64_t epoch = pages_[frame].epoch;
-    std::uint64_t number = pages_[frame].number;
-    std::uint64_t count = 0;
-    while (count < most && was_read_in(find(--number), epoch)) ++count;
-    return count;
-}
-
-bool CachedPages::was_read_in(Frame frame, std::uint64_t epoch) const noexcept {
-    return frame != no_frame && pages_[frame].epoch == epoch && was_read(frame);
+    const std::uint64_t number = pages_[frame].number;
+    const auto read_with_it = [&](Frame other) {
+        return other != no_frame && pages_[other].epoch == epoch && was_read(other);
+    };
+    PagesRead pages;
+    while (pages.from <= most && read_with_it(find(number + pages.from))) ++pages.from;
+    if (pages.from == 0) return pages;
+    while (pages.before < most && read_with_it(find(number - pages.before - 1))) ++pages.before;
+    return pages;
 }
 
 void CachedPages::enter_reads(Frame frame) noexcept {

@@ -133,14 +133,16 @@ public:
     [[nodiscard]] bool was_read(Frame frame) const noexcept;
     /// The same for the page of an access.
     [[nodiscard]] bool was_read(Rank rank, Offset offset) const noexcept;
-    /// After an acquire: the number of consecutive pages from this one on that the program read in the same earlier
-    /// epoch and that are here completely; about `most`. What a step reads, the next one mostly reads again.
-    [[nodiscard]] std::uint64_t pages_to_read_again(Frame frame, std::uint64_t most) const noexcept {
-        return pages_[frame].epoch == now() ? 0 : pages_read_with(frame, most);
+    /// After an acquire: the numbers of consecutive pages from this one on, and of those before it, that the program
+    /// read in the same earlier epoch and that are here completely; about `most`. What a step reads, the next one
+    /// mostly reads again.
+    struct PagesRead {
+        std::uint64_t from = 0; ///< 0 if this page is none of them
+        std::uint64_t before = 0;
+    };
+    [[nodiscard]] PagesRead pages_to_read_again(Frame frame, std::uint64_t most) const noexcept {
+        return pages_[frame].epoch == now() ? PagesRead{} : pages_read_with(frame, most);
     }
-
-    /// The same of the pages before it.
-    [[nodiscard]] std::uint64_t pages_to_read_before(Frame frame, std::uint64_t most) const noexcept;
 
     /// Lets the page's valid lines be read through the hot-page table, unless an operation is in flight.
     void enter_reads(Frame frame) noexcept;
@@ -172,9 +174,8 @@ private:
 
     /// The same as readable(), where not all lines are valid yet.
     [[nodiscard]] bool readable_as_written(Frame frame, Lines lines) noexcept;
-    [[nodiscard]] bool was_read_in(Frame frame, std::uint64_t epoch) const noexcept;
     /// As pages_to_read_again(), after the quick checks.
-    [[nodiscard]] std::uint64_t pages_read_with(Frame frame, std::uint64_t most) const noexcept;
+    [[nodiscard]] PagesRead pages_read_with(Frame frame, std::uint64_t most) const noexcept;
 
     const Backend& backend_;
     const std::atomic<std::uint64_t>& epoch_;

@@ -43,7 +43,7 @@ void FilledHotPages::lay_out(const PageCacheLayout& layout, std::uint64_t larges
     runs_of_pages_ = runs_of_pages_entries_.data();
     stretch_ = {};
     latest_ = {};
-    near_end_ = 0;
+    last_stretch_.end = 0;
 }
 
 void FilledHotPages::enter_reads(std::uint64_t page, std::uint64_t epoch, const std::byte* data,
@@ -92,7 +92,7 @@ void FilledHotPages::allow_writes(InlineWrites allowed) noexcept {
     std::ranges::fill(write_entries_, WriteEntry{});
     stretch_ = {};
     latest_ = {};
-    near_end_ = 0;
+    last_stretch_.end = 0;
 }
 
 bool FilledHotPages::take_reads(std::uint64_t page) noexcept {

@@ -130,11 +130,10 @@ private:
     /// What a read finds of its page.
     struct FoundPage {
         Frame frame = no_frame;
-        bool stale = false;             ///< not read since the last acquire; before it:
-        std::uint64_t epoch_before = 0; ///< when it was read
-        std::uint64_t lines_before = 0; ///< that were read, one bit each
-        std::uint64_t again = 0;        ///< see CachedPages::pages_to_read_again()
-        std::uint64_t before = 0;       ///< and pages_to_read_before()
+        bool stale = false;                ///< not read since the last acquire; before it:
+        std::uint64_t epoch_before = 0;    ///< when it was read
+        std::uint64_t lines_before = 0;    ///< that were read, one bit each
+        CachedPages::PagesRead again = {}; ///< see there
     };
 
     void read(Rank rank, Offset offset, std::span<std::byte> destination);

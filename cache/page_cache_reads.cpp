@@ -41,7 +41,6 @@ void PageCache::read(Rank rank, Offset offset, std::span<std::byte> destination)
     bool hit = false;
     if (page.frame != no_frame) {
         page.again = pages_.pages_to_read_again(page.frame, ahead_.most_pages());
-        if (page.again != 0) page.before = pages_.pages_to_read_before(page.frame, ahead_.most_pages());
         page.lines_before = repeated_.lines_read_before(page.frame);
         page.epoch_before = pages_[page.frame].epoch;
         page.stale = freshen(page.frame);
@@ -71,17 +70,18 @@ void PageCache::fetch_missed(FoundPage& page, Rank rank, Offset offset, Lines li
     const std::uint64_t part_bytes = backend_.part_bytes(rank);
     const std::uint64_t start = offset.bytes - within_page(offset);
     const bool first = page.frame == no_frame || page.stale; // since it was fetched, or since the acquire
-    ReadAhead::Plan plan = first ? ahead_.touched(rank, offset, part_bytes,
-                                                  page.again != 0 ? ReadAhead::Found::stale : ReadAhead::Found::missing)
-                                 : ahead_.touched_again(rank, offset, part_bytes);
-    if (page.again > plan.count && (plan.count == 0 || plan.whole_pages))
-        plan = ahead_.plan_again(start + page_bytes(), page.again - 1);
+    ReadAhead::Plan plan =
+        first ? ahead_.touched(rank, offset, part_bytes,
+                               page.again.from != 0 ? ReadAhead::Found::stale : ReadAhead::Found::missing)
+              : ahead_.touched_again(rank, offset, part_bytes);
+    if (page.again.from > plan.count && (plan.count == 0 || plan.whole_pages))
+        plan = ahead_.plan_again(start + page_bytes(), page.again.from - 1);
     if (page.frame == no_frame) page.frame = take_frame(rank, start, no_frame);
     // Other lines of it came ahead, in vain. From now on it counts as read.
     else if (pages_[page.frame].listed) pages_.drop_unread(pages_[page.frame]);
-    const bool whole = !first || page.again != 0 || plan.sequential;
+    const bool whole = !first || page.again.from != 0 || plan.sequential;
     Lines wanted = whole ? pages_.all_lines(page.frame) : lines;
-    const std::uint64_t all_before = plan.count == 0 || plan.whole_pages ? page.before : 0;
+    const std::uint64_t all_before = plan.count == 0 || plan.whole_pages ? page.again.before : 0;
     if (plan.count != 0 || all_before != 0) {
         fetcher_.start(page.frame, wanted);
         read_ahead(plan, rank, page.frame);

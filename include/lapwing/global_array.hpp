@@ -12,6 +12,7 @@
 #include <lapwing/detail/index_list.hpp>
 #include <lapwing/detail/prefetched_elements.hpp>
 #include <lapwing/detail/remote_elements.hpp>
+#include <lapwing/detail/seldom.hpp>
 #include <lapwing/detail/user_map.hpp>
 #include <lapwing/distribution.hpp>
 #include <lapwing/domain.hpp>
@@ -530,7 +531,7 @@ private:
         if (state_.remote.holds(index)) return nullptr;
         if constexpr (detail::window::HotPageTable::serves<T>)
             if (state_.hot_pages->mine().template holds<T>(index)) return nullptr;
-        return seldom_other_address<Checked>(call, index);
+        return detail::support::seldom<&GlobalArray::template other_address<Checked>>(*this, call, index);
     }
 
     // For ElementReference: elements that are not plain memory here.
@@ -551,34 +552,23 @@ private:
                 if (state_.hot_pages != &detail::window::no_hot_pages)
                     if (const T* const value = state_.hot_pages->mine().template find_near<T>(index)) return *value;
             }
-            return seldom_get_prefetched(index);
+            return detail::support::seldom<&GlobalArray::get_prefetched>(*this, index);
         }
         if constexpr (detail::window::HotPageTable::serves<T>)
             if (const T* const value = state_.hot_pages->mine().template find_near<T>(index)) [[likely]]
                 return *value;
-        return seldom_get_cached(index);
+        return detail::support::seldom<&GlobalArray::get_cached>(*this, index);
     }
     [[gnu::always_inline]] void put_remote(const Index<N>& index, const T& value) const {
         if constexpr (detail::window::HotPageTable::serves<T>)
             if (state_.hot_pages->mine().write_near(index, value)) [[likely]]
                 return;
-        seldom_put_cached(index, value);
+        detail::support::seldom<&GlobalArray::put_cached>(*this, index, value);
     }
     /// For an array that has prefetched something: any element that get_remote() has not read.
     [[nodiscard, gnu::noinline]] T get_prefetched(Index<N> index) const;
     [[nodiscard, gnu::noinline]] T get_cached(Index<N> index) const;
     [[gnu::noinline]] void put_cached(Index<N> index, T value) const;
-    // The same for calls within loops. A compiler takes a call of a cold function for one that is never made: it keeps
-    // the loop's sums in registers rather than in memory, where each addition would wait for the store before it.
-    template <bool Checked>
-    [[gnu::noinline, gnu::cold]] T* seldom_other_address(const char* call, Index<N> index) const {
-        return other_address<Checked>(call, index);
-    }
-    [[nodiscard, gnu::noinline, gnu::cold]] T seldom_get_prefetched(Index<N> index) const {
-        return get_prefetched(index);
-    }
-    [[nodiscard, gnu::noinline, gnu::cold]] T seldom_get_cached(Index<N> index) const { return get_cached(index); }
-    [[gnu::noinline, gnu::cold]] void seldom_put_cached(Index<N> index, T value) const { put_cached(index, value); }
     using RemotePlace = typename detail::arrays::RemoteElements<N>::Place;
     /// For any element within the extents.
     [[nodiscard]] RemotePlace place_of(const Index<N>& index) const;

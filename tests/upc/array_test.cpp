@@ -106,7 +106,7 @@ void check_reads_at_random(std::size_t size, std::size_t block) {
     while (near != 0 && a.near_element(first_near) == nullptr) ++first_near;
     // Enough of them are elsewhere and in the cache, in blocks that are large enough.
     const bool mixes = block * sizeof(T) >= 16384 && near < n;
-    for (int round = 0; round < 6; ++round) {
+    for (int round = 0; round < 3; ++round) {
         INFO(size << " elements of " << sizeof(T) << " bytes in blocks of " << block << ", round " << round);
         test::Random random{static_cast<unsigned>(100 + round)}; // the same on all threads
         std::int64_t wrong = 0;

@@ -268,14 +268,14 @@ public:
     /// last of whose indices is `index`: it is one of a loop along a row, or near the stretch that a loop has left.
     [[nodiscard]] bool wants_copies(int rank, std::uint64_t offset, std::int64_t index) noexcept {
         if (latest_.page != page_of(rank, offset)) return false; // the write has bypassed the cache
-        if (pause_ != 0) {
-            --pause_;
+        if (last_stretch_.pause != 0) {
+            --last_stretch_.pause;
             return false;
         }
         // Below, the difference wraps around.
-        const bool near =
-            place_of(rank, offset) + page_bytes_ - near_begin_ < near_end_ - near_begin_ + 2 * page_bytes_;
-        return (near && near_end_ != 0) || follows(index);
+        const bool near = place_of(rank, offset) + page_bytes_ - last_stretch_.begin <
+                          last_stretch_.end - last_stretch_.begin + 2 * page_bytes_;
+        return (near && last_stretch_.end != 0) || follows(index);
     }
     /// As above, with what is known of copies; wants_copies() has been true.
     template <class T, std::size_t N>
@@ -289,7 +289,7 @@ public:
         const std::uint64_t known_before = std::min(before, copies.before / sizeof(T));
         const std::uint64_t count = known_before + std::min(after, copies.after / sizeof(T));
         // Where copies are ragged, asking costs more than it saves.
-        if (count < few && count < before + after) pause_ = long_pause;
+        if (count < few && count < before + after) last_stretch_.pause = long_pause;
         if (copies.after < sizeof(T)) return;
         stretch_ = {.count = count,
                     .within = within - known_before * sizeof(T),
@@ -301,8 +301,8 @@ public:
                     .known_at = copies.known_at};
         std::ranges::copy(element.index, stretch_.first.begin());
         stretch_.first[N - 1] -= static_cast<std::int64_t>(known_before);
-        near_begin_ = place_of(element.rank, element.offset) - known_before * sizeof(T);
-        near_end_ = near_begin_ + count * sizeof(T);
+        last_stretch_.begin = place_of(element.rank, element.offset) - known_before * sizeof(T);
+        last_stretch_.end = last_stretch_.begin + count * sizeof(T);
     }
     /// Whether the last element that was found without a run, among those that share a run's place, was one of the same
     /// indices: a run is of use. (Elements that are read once each would else be entered in vain.)
@@ -415,6 +415,12 @@ protected: // the cache fills it
         std::byte* copies = nullptr; ///< of the first element
         const std::atomic<std::uint64_t>* version = nullptr;
         std::uint64_t known_at = 0;
+    };
+    /// Of a window with copies.
+    struct LastStretch {
+        std::uint64_t begin = 0; ///< place_of()
+        std::uint64_t end = 0;   ///< 0: there was none
+        unsigned pause = 0;      ///< writes that do not ask for copies
     };
     /// See jumps().
     struct Jumps {
@@ -599,10 +605,8 @@ protected: // the cache fills it
     std::uint64_t write_mask_ = 0;
     Jumps jumps_;
     // Of a window with copies.
-    WriteEntry latest_;             ///< the page that was written last without this table
-    std::uint64_t near_begin_ = 0;  ///< of the last stretch: place_of()
-    std::uint64_t near_end_ = 0;    ///< 0: there was none
-    unsigned pause_ = 0;            ///< writes that do not ask for copies
+    WriteEntry latest_; ///< the page that was written last without this table
+    LastStretch last_stretch_;
     std::uint64_t copy_writes_ = 0; ///< values that were stored in copies here, ever
     bool alone_ = true;             ///< no other thread may take the dirty bits while this one writes
 };

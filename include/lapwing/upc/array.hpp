@@ -3,6 +3,7 @@
 
 #include <lapwing/detail/config.hpp>
 #include <lapwing/detail/reciprocal.hpp>
+#include <lapwing/detail/seldom.hpp>
 #include <lapwing/upc/pointer.hpp>
 #include <lapwing/upc/program.hpp>
 #include <lapwing/upc/reference.hpp>
@@ -309,7 +310,7 @@ public:
                         detail::heap_access.hot_pages->mine().template find_element<value_type>(number_, linear))
                     [[likely]]
                     return *value;
-                return seldom_get_without_run(linear);
+                return lapwing::detail::support::seldom<&SharedArray::get_without_run>(*this, linear);
             }
         }
         return Reference<T>{place(linear)}.get();
@@ -348,10 +349,6 @@ private:
                                           (B == dynamic_block || B == indefinite || B >= least_run);
     static constexpr std::uint64_t not_mixed = ~std::uint64_t{0};
 
-    /// To the compiler the call of a cold function is one that is never made: a loop keeps its sums in registers.
-    [[nodiscard, gnu::noinline, gnu::cold]] value_type seldom_get_without_run(std::int64_t linear) const {
-        return get_without_run(linear);
-    }
     /// As get_elsewhere(), for an element that the table finds in no block. Enters it.
     [[nodiscard, gnu::noinline]] value_type get_without_run(std::int64_t linear) const {
         const lapwing_upc_pointer where = place(linear);
