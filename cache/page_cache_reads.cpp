@@ -89,8 +89,8 @@ void PageCache::fetch_missed(FoundPage& page, Rank rank, Offset offset, Lines li
         return read_ahead(ahead_.plan_again(start - before * page_bytes(), before), rank, page.frame);
     }
     if (page.lines_before != 0) {
-        const Lines lines_before = range_of(page.lines_before);
-        wanted = {std::min(wanted.first, lines_before.first), std::max(wanted.last, lines_before.last)};
+        const Lines before = range_of(page.lines_before);
+        wanted = {std::min(wanted.first, before.first), std::max(wanted.last, before.last)};
         repeated_.missed(page.frame, page.epoch_before);
     }
     fetcher_.fetch(page.frame, wanted);

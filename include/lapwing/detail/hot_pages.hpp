@@ -151,8 +151,8 @@ public:
         const ReadEntry& entry = reads_[slot(page, read_mask_)];
         const std::uint64_t within = offset & (page_bytes_ - 1);
         // Relaxed: an acquire that happens before this access has been seen; others need not be.
-        const std::uint64_t epoch = epoch_->load(std::memory_order_relaxed);
-        if (((entry.page ^ page) | (entry.epoch ^ epoch)) != 0 || (entry.valid >> (within >> granule_shift_) & 1U) == 0)
+        const std::uint64_t now = epoch();
+        if (((entry.page ^ page) | (entry.epoch ^ now)) != 0 || (entry.valid >> (within >> granule_shift_) & 1U) == 0)
             [[unlikely]]
             return nullptr;
         hits_ += 1;
@@ -171,8 +171,8 @@ public:
         const std::uint64_t page = page_of(rank, offset);
         const ReadEntry& entry = reads_[slot(page, read_mask_)];
         const std::uint64_t within = offset & (page_bytes_ - 1);
-        const std::uint64_t differs = (entry.page ^ page) | (entry.epoch ^ epoch_->load(std::memory_order_relaxed)) |
-                                      (~entry.valid >> (within >> granule_shift_) & 1U);
+        const std::uint64_t differs =
+            (entry.page ^ page) | (entry.epoch ^ epoch()) | (~entry.valid >> (within >> granule_shift_) & 1U);
         return {entry.data + within, differs == 0};
     }
     void note_hits(std::uint64_t reads) noexcept { hits_ += reads; }
@@ -204,7 +204,7 @@ public:
     [[nodiscard, gnu::always_inline]] const T* find_near(const Index<N>& index) noexcept {
         if constexpr (has_runs<T, N>) {
             const Run& run = runs_[run_slot<T>(index)].run;
-            if (!run.holds(index) || run.epoch != epoch_->load(std::memory_order_relaxed)) return nullptr;
+            if (!run.holds(index) || run.epoch != epoch()) return nullptr;
             hits_ += 1;
             return reinterpret_cast<const T*>(run.data) + run.place(index);
         } else {
@@ -217,10 +217,10 @@ public:
         requires serves<T>
     [[nodiscard, gnu::always_inline]] const T* find_element(std::int64_t array, std::int64_t number) noexcept {
         const HotPageBlock& block = runs_[block_slot<T>(array, number)].block;
-        const std::uint64_t epoch = epoch_->load(std::memory_order_relaxed);
+        const std::uint64_t now = epoch();
         // Which part it is in cannot be predicted.
         const HotPageBlock::Part& part = block.parts[block.parts.front().holds(number) ? 0 : 1];
-        const std::uint64_t differs = (block.epoch ^ epoch) | static_cast<std::uint64_t>(block.array ^ array);
+        const std::uint64_t differs = (block.epoch ^ now) | static_cast<std::uint64_t>(block.array ^ array);
         if (differs != 0 || !part.holds(number)) [[unlikely]]
             return nullptr;
         hits_ += part.elsewhere;
@@ -440,8 +440,7 @@ protected: // the cache fills it
     /// sides of a page's end.
     template <class T, std::size_t N>
     [[nodiscard, gnu::always_inline]] std::uint64_t run_block(const Index<N>& index) const noexcept {
-        constexpr auto element_shift = static_cast<unsigned>(std::countr_zero(sizeof(T)));
-        std::uint64_t block = static_cast<std::uint64_t>(index[N - 1]) >> (run_shift_ - element_shift);
+        std::uint64_t block = static_cast<std::uint64_t>(index[N - 1]) >> numbers_shift<T>();
         // Odd factors spread the rows of a matrix over all places.
         for (std::size_t d = 0; d + 1 < N; ++d)
             block += static_cast<std::uint64_t>(index[d]) * (0x9E3779B97F4A7C15U + 2 * d * 0x85EBCA6BU);
@@ -523,9 +522,7 @@ protected: // the cache fills it
     [[nodiscard]] Readable readable_around(const ReadEntry& entry, std::uint64_t page,
                                            std::uint64_t within) const noexcept {
         const std::uint64_t granule = within >> granule_shift_;
-        if (entry.page != page || entry.epoch != epoch_->load(std::memory_order_relaxed) ||
-            (entry.valid >> granule & 1U) == 0)
-            return {};
+        if (entry.page != page || entry.epoch != epoch() || (entry.valid >> granule & 1U) == 0) return {};
         const auto below = static_cast<std::uint64_t>(std::countl_one(entry.valid << (63 - granule))) - 1;
         const auto from = static_cast<std::uint64_t>(std::countr_one(entry.valid >> granule));
         return {(granule - below) << granule_shift_, std::min((granule + from) << granule_shift_, page_bytes_)};

@@ -300,24 +300,24 @@ public:
     ///
     /// A processor cannot predict whose the elements are that a loop reads at random. Where it reads those of other
     /// nodes in this way, reads of this array are mixed until the next acquire: near_element() finds nothing, and the
-    /// runs of the hot-page table have the node's elements as well.
+    /// blocks of the hot-page table have the node's elements as well.
     [[nodiscard, gnu::always_inline]] value_type get_elsewhere(std::int64_t linear) const {
-        if constexpr (may_have_runs) {
-            if (has_runs_) [[likely]] {
+        if constexpr (may_have_blocks) {
+            if (has_blocks_) [[likely]] {
                 if (mixed_.load(std::memory_order_relaxed) == not_mixed)
                     if (const value_type* const here = Reference<T>{place(linear)}.address()) return *here;
                 if (const value_type* const value =
                         detail::heap_access.hot_pages->mine().template find_element<value_type>(number_, linear))
                     [[likely]]
                     return *value;
-                return lapwing::detail::support::seldom<&SharedArray::get_without_run>(*this, linear);
+                return lapwing::detail::support::seldom<&SharedArray::get_without_block>(*this, linear);
             }
         }
         return Reference<T>{place(linear)}.get();
     }
     /// Before a write to an element that near_element() has not found.
     [[gnu::always_inline]] void before_put() const noexcept {
-        if constexpr (may_have_runs)
+        if constexpr (may_have_blocks)
             if (mixed_.load(std::memory_order_relaxed) != not_mixed) [[unlikely]]
                 end_mixed_reads();
     }
@@ -332,7 +332,7 @@ private:
         begin_ = detail::allocate_array(blocks, size_, detail::element_bytes<T>());
         if constexpr (B == dynamic_block) {
             block_.value = blocks.block_size;
-            has_runs_ = blocks.block_size == indefinite || blocks.block_size >= least_run;
+            has_blocks_ = blocks.block_size == indefinite || blocks.block_size >= least_in_sequence;
             if (blocks.block_size > 1) by_block_ = lapwing::detail::distribution::Reciprocal{blocks.block_size};
         }
         near_ = detail::near_elements(begin_, size_, blocks.block_size, sizeof(value_type));
@@ -344,13 +344,13 @@ private:
         if constexpr (B == dynamic_block) return Pointer<T, B>{pointer, block_.value};
         else return Pointer<T, B>{pointer};
     }
-    static constexpr std::size_t least_run = 16; ///< elements: what is worth a run
-    static constexpr bool may_have_runs = lapwing::detail::window::HotPageTable::serves<value_type> &&
-                                          (B == dynamic_block || B == indefinite || B >= least_run);
+    static constexpr std::size_t least_in_sequence = 16; ///< elements: fewer are not worth an entry
+    static constexpr bool may_have_blocks = lapwing::detail::window::HotPageTable::serves<value_type> &&
+                                            (B == dynamic_block || B == indefinite || B >= least_in_sequence);
     static constexpr std::uint64_t not_mixed = ~std::uint64_t{0};
 
     /// As get_elsewhere(), for an element that the table finds in no block. Enters it.
-    [[nodiscard, gnu::noinline]] value_type get_without_run(std::int64_t linear) const {
+    [[nodiscard, gnu::noinline]] value_type get_without_block(std::int64_t linear) const {
         const lapwing_upc_pointer where = place(linear);
         const Reference<T> element{where};
         const auto i = static_cast<std::uint64_t>(linear);
@@ -400,7 +400,7 @@ private:
     mutable std::atomic<std::uint64_t> near_count_{0};    ///< as near_.count, unless reads are mixed
     mutable std::atomic<std::uint64_t> mixed_{not_mixed}; ///< the epoch in which they are
     std::int64_t number_ = detail::next_array_number();   ///< for the table of hot pages
-    bool has_runs_ = true;                                ///< if its blocks are not too small
+    bool has_blocks_ = true;                              ///< if its blocks are not too small
     [[no_unique_address]] detail::BlockSize<B> block_;
     lapwing::detail::distribution::Reciprocal by_block_; ///< for a dynamic block size
 };
