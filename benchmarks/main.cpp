@@ -1,5 +1,6 @@
 // lapwing-bench: measures Lapwing beside plain MPI. scripts/bench builds it, launches it, and prints the tables.
 #include "harness.hpp"
+#include "tools/command_line.hpp"
 
 #include <lapwing/settings.hpp>
 
@@ -137,7 +138,7 @@ int main(int argument_count, char** arguments) {
         }
         return run(chosen(names), options, json_file, thread_level);
     } catch (const CLI::ParseError& error) {
-        return app.exit(error);
+        return lapwing::tools::exit_code(app, error);
     } catch (const std::exception& error) { // a setting that does not exist, before MPI has started
         fmt::print(stderr, "lapwing-bench: {}\n", error.what());
         return 2;

@@ -1,5 +1,6 @@
 // lapwing-info: prints what this Lapwing is, what MPI offers it, and every setting with its effective value. Started by
 // mpirun it also prints which ranks share a node and which path leads to the others.
+#include "tools/command_line.hpp"
 #include <lapwing/detail/config.hpp>
 #include <lapwing/runtime.hpp>
 #include <lapwing/settings.hpp>
@@ -220,7 +221,11 @@ int main(int argument_count, char** arguments) {
         app.add_flag("--markdown", as_markdown, "the settings alone, as the table in docs/settings.md");
     app.add_flag("--json", json, "everything, as JSON")->excludes(markdown_flag);
     app.add_flag("--with-mpi", with_mpi, "start MPI although no launcher is detected");
-    CLI11_PARSE(app, argument_count, arguments);
+    try {
+        app.parse(argument_count, arguments);
+    } catch (const CLI::ParseError& error) {
+        return tools::exit_code(app, error);
+    }
     try {
         if (as_markdown) print(markdown()); // nothing about this process: the text is the same everywhere
         else run(json, with_mpi || started_by_launcher());

@@ -9,6 +9,7 @@
 #include "src/kernels/measure_kernels.hpp"
 #include "src/support/aligned_memory.hpp"
 #include "src/team/team_state.hpp"
+#include "tools/command_line.hpp"
 #include "tools/measure_rates.hpp"
 
 #include <lapwing/error.hpp>
@@ -250,7 +251,11 @@ int main(int argument_count, char** arguments) {
     app.add_flag("--print-only", options.print_only, "store nothing");
     app.add_flag("--verdict", options.verdict, "for tests: all is measured and stored, whatever MPI_Finalize does")
         ->group(""); // not in --help
-    CLI11_PARSE(app, argument_count, arguments);
+    try {
+        app.parse(argument_count, arguments);
+    } catch (const CLI::ParseError& error) {
+        return tools::exit_code(app, error);
+    }
     try {
         run(options);
         return 0;

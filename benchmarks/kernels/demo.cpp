@@ -9,6 +9,7 @@
 #include "power_iteration.hpp"
 #include "sobel.hpp"
 #include "sparse_matrix.hpp"
+#include "tools/command_line.hpp"
 #include "transpose.hpp"
 
 #include <lapwing/lapwing.hpp>
@@ -422,7 +423,11 @@ int main(int argument_count, char** arguments) {
     app.add_option("--cube", options.cube, "points along each side of the heat cube")
         ->check(CLI::Range(3, 2048))
         ->capture_default_str();
-    CLI11_PARSE(app, argument_count, arguments);
+    try {
+        app.parse(argument_count, arguments);
+    } catch (const CLI::ParseError& error) {
+        return tools::exit_code(app, error);
+    }
     try {
         return run(options) ? 0 : 1;
     } catch (const std::exception& error) {

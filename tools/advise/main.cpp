@@ -5,6 +5,7 @@
 #include "predict.hpp"
 #include "report.hpp"
 #include "src/trace/source_lines.hpp"
+#include "tools/command_line.hpp"
 
 #include <lapwing/error.hpp>
 
@@ -209,7 +210,11 @@ int main(int argument_count, char** arguments) {
     app.add_flag("--progress", options.progress,
                  "say how much of the trace has been read; by itself on a terminal, for large ones");
     app.add_flag("--all", options.all, "print everything, not the first ten");
-    CLI11_PARSE(app, argument_count, arguments);
+    try {
+        app.parse(argument_count, arguments);
+    } catch (const CLI::ParseError& error) {
+        return lapwing::tools::exit_code(app, error);
+    }
     if (options.trace.empty() && options.prediction.describe.empty() && options.prediction.platforms.empty()) {
         fmt::print(stderr, "lapwing-advise: name the file of a trace, or --help\n");
         return 2;

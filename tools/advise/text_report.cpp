@@ -26,6 +26,17 @@ std::string time_text(double seconds) {
     return fmt::format("{:.3g} us", seconds * 1e6);
 }
 
+namespace {
+
+/// Seconds of those that the run took. They are extrapolated from the calls that were timed, and can come out as more
+/// than there are.
+std::string share_text(double seconds, double all) {
+    return seconds < all ? fmt::format("{} of {}", time_text(seconds), time_text(all))
+                         : fmt::format("about all of {}", time_text(all));
+}
+
+} // namespace
+
 std::string object_text(const AccessUse& use) {
     if (use.object_kind == "several") return "several objects";
     if (!use.object_name.empty()) return fmt::format("\"{}\"", use.object_name);
@@ -52,8 +63,7 @@ std::string sentence(const Report& report, const AccessUse& use, const std::stri
                             100 * static_cast<double>(use.all[1].accesses) / static_cast<double>(all));
     else text += ", all of them of the rank's own";
     if (const double seconds = use.heaviest[2].seconds(); seconds > 0)
-        text += fmt::format("; rank {} spends {} of {} there", use.heaviest_rank, time_text(seconds),
-                            time_text(report.advice.seconds));
+        text += fmt::format("; rank {} spends {} there", use.heaviest_rank, share_text(seconds, report.advice.seconds));
     return text;
 }
 

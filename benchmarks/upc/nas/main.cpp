@@ -1,6 +1,7 @@
 // lapwing-nas: runs one of the NAS Parallel Benchmarks, in UPC or in plain MPI, and reports it as NPB does. The exit
 // code is 0 only if the result is verified.
 #include "nas.hpp"
+#include "tools/command_line.hpp"
 
 #include <lapwing/runtime.hpp>
 #include <lapwing/upc.hpp>
@@ -91,7 +92,11 @@ int main(int argument_count, char** arguments) {
            "in plain MPI, or in plain MPI that computes while messages travel")
         ->transform(CLI::CheckedTransformer(variants, CLI::ignore_case));
     app.add_flag("--cache", options.cache, "with the cache of other nodes' memory; for UPC");
-    CLI11_PARSE(app, argument_count, arguments);
+    try {
+        app.parse(argument_count, arguments);
+    } catch (const CLI::ParseError& error) {
+        return tools::exit_code(app, error);
+    }
     options.benchmark = find(benchmark);
     if (options.cache && is_mpi(options.variant)) {
         fmt::print(stderr, "lapwing-nas: --cache is for UPC, not for --variant mpi\n");
