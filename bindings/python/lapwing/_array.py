@@ -3,12 +3,12 @@
 import numpy as np
 
 from . import _errors, _index
-from ._distribution import Block, Distribution
-from ._library import Callback, Elements, check, create, ffi, lib, number_of, text_of
+from ._distribution import Block, distribution_of
+from ._library import Callback, Elements, check, choice, create, ffi, lib, members, number_of, text_of
 from ._reduction import Reduction, along
-from ._runtime import Shared, read_statistics, runtime as default_runtime
-from ._slice import Assignments, Slice
-from ._types import address, copied, dtype_of, source, target, type_of
+from ._runtime import Shared, read_statistics, runtime as default_runtime, same_memory
+from ._slice import Assignments, Slice, assigned
+from ._types import address, copied, dtype_of, integers, operand, present, source, target, type_of
 from ._ufunc import Arithmetic
 from ._window import OPERATIONS, ORDERS, Window, cache_options, operation_of
 
@@ -32,23 +32,28 @@ class Array(Arithmetic, Shared, Assignments, Elements):
     """
 
     __hash__ = object.__hash__
+    _remedies = {
+        **Shared._remedies,
+        "shape": "a.resize(shape) changes the extents, of as many dimensions",
+        "dtype": "a.astype(dtype) makes another array",
+        "distribution": "a.redistribute(distribution) moves the elements",
+        **dict.fromkeys(("lower", "step", "name", "halo_depth"), "it is an argument of lapwing.Array(); a.copy_from(b) copies the elements of another"),
+        **dict.fromkeys(("ndim", "size", "nbytes"), "they follow from the shape, which a.resize(shape) changes"),
+        "slice": "a.slice[...] = b assigns",
+    }
 
     def __init__(self, shape, dtype=float, distribution=None, *, lower=None, step=None, name=None, halo=0, cache=None, runtime=None):
         runtime = runtime or default_runtime()
-        shape = tuple(int(n) for n in np.atleast_1d(shape))
+        shape = integers(shape, "Array: shape")
         dtype = dtype_of(dtype)
-        distribution = Block() if distribution is None else distribution
-        if isinstance(distribution, type) and issubclass(distribution, Distribution):
-            distribution = distribution()
-        if not isinstance(distribution, Distribution):
-            raise TypeError(f"lapwing.Array: distribution is {distribution!r}; it must be a lapwing.Distribution, as lapwing.Block()")
+        distribution = distribution_of(Block() if distribution is None else distribution, "Array")
         lower, step = _numbers("lower", lower, shape, 0), _numbers("step", step, shape, 1)
         options = ffi.new("lapwing_array_options*", lib.lapwing_array_options_default())
-        kept = [ffi.new("char[]", (name or "").encode()), ffi.new("int64_t[]", lower), ffi.new("int64_t[]", step)]
+        kept = [ffi.new("char[]", str(name or "").encode()), ffi.new("int64_t[]", lower), ffi.new("int64_t[]", step)]
         if name:
             options.name = kept[0]
         options.lower, options.stride = kept[1:]
-        options.halo = halo
+        members(options, "Array", halo=halo)
         cache_options(options.cache, cache)
         structure, self._kept, self._callback = distribution._parameters(len(shape))
         extents = ffi.new("int64_t[]", shape)
@@ -58,7 +63,7 @@ class Array(Arithmetic, Shared, Assignments, Elements):
             )
         finally:
             self._called()
-        self.dtype, self.distribution = dtype, distribution
+        self._have(dtype=dtype, distribution=distribution)
         self._halos, self._patterns = 0, []
         self._look()
 
@@ -72,7 +77,7 @@ class Array(Arithmetic, Shared, Assignments, Elements):
         extents, lower, step = ffi.new("int64_t[8]"), ffi.new("int64_t[8]"), ffi.new("int64_t[8]")
         check(lib.lapwing_array_shape(self._handle, ffi.NULL, ffi.NULL, extents, lower))
         check(lib.lapwing_array_stride(self._handle, step))
-        self.shape, self.lower, self.step = (tuple(numbers[0:dimensions]) for numbers in (extents, lower, step))
+        self._have(**{name: tuple(numbers[0:dimensions]) for name, numbers in (("shape", extents), ("lower", lower), ("step", step))})
         self._wraps = _index.wraps(self.lower, self.step)
         # What a program's own distribution raises is looked for after each call, in Python.
         patches = self._wraps and self._callback is None
@@ -167,6 +172,10 @@ class Array(Arithmetic, Shared, Assignments, Elements):
             return np.empty(shape, self.dtype)
         return self._shown(memory[0], shape, strides)
 
+    @local.setter
+    def local(self, values):
+        same_memory(self.local, values, "a.local")
+
     def _shown(self, memory, shape, strides, writeable=True):
         """Memory of the array as a NumPy array, which it must outlive; `strides` in elements."""
         elements = 1 + sum((n - 1) * stride for n, stride in zip(shape, strides[0 : self.ndim]))
@@ -200,7 +209,7 @@ class Array(Arithmetic, Shared, Assignments, Elements):
         index = index[0] if len(index) == 1 and isinstance(index[0], tuple) else index
         if len(index) != self.ndim:
             raise _errors.RangeError(f"Array: {len(index)} indices for {self.ndim} dimensions")
-        index = [int(i) for i in index]
+        index = integers(index, "Array: index")
         return ffi.new("int64_t[]", [i + n if self._wraps and -n <= i < 0 else i for i, n in zip(index, self.shape)])
 
     def _get(self, key):
@@ -288,6 +297,7 @@ class Array(Arithmetic, Shared, Assignments, Elements):
         """a[key] = value without waiting. Values that are not a contiguous array of the dtype are copied first; others must not change until
         .wait(). Local."""
         self._handle
+        value = present(value, self.dtype, "Array.start_put: the value")
         found, cell = _index.basic(key, self.shape, self.lower, self.step, "Array"), ffi.new("lapwing_completion**")
         if found is None:
             indices, shape = _index.listed(key, self.shape, self.lower, self.step, "Array")
@@ -312,17 +322,20 @@ class Array(Arithmetic, Shared, Assignments, Elements):
 
     # --- atomics ---
 
-    def _operand(self, value):
-        return np.asarray(value, self.dtype).reshape(1)
+    def _operand(self, value, call):
+        value = operand(value, self.dtype, f"Array.{call}")
+        if value.size != 1:
+            raise _errors.UsageError(f"lapwing: Array.{call} has {value.size} values; it must be one. fetch_list() and compare_swap_list() are for many")
+        return value.reshape(1)
 
     def fetch(self, operation, index, operand=None, order="relaxed"):
         """An atomic on an element: "add", "and", "or", "xor", "min", "max", "replace" or "read". Returns the previous value. `order`: "relaxed", "acquire",
         "release", "acq_rel", "seq_cst". Which types: Window.fetch(). Local."""
         before = np.empty(1, self.dtype)
-        value = None if operation == "read" else self._operand(operand)
+        value = None if operation == "read" else self._operand(operand, "fetch: the operand")
         memory = ffi.NULL if value is None else address(value)
         index = self._one(index if isinstance(index, tuple) else (index,))
-        check(lib.lapwing_array_fetch(self._handle, operation_of(operation, self.dtype), index, memory, address(before), ORDERS[order]))
+        check(lib.lapwing_array_fetch(self._handle, operation_of(operation, self.dtype), index, memory, address(before), choice(ORDERS, order, "Array: the order")))
         return before[0]
 
     def fetch_add(self, index, operand, order="relaxed"):
@@ -331,14 +344,14 @@ class Array(Arithmetic, Shared, Assignments, Elements):
 
     def compare_swap(self, index, expected, desired, order="relaxed"):
         """Writes `desired` if the element equals `expected`, bit by bit. Returns the previous value. Local."""
-        before, old, new = np.empty(1, self.dtype), self._operand(expected), self._operand(desired)
+        before, old, new = np.empty(1, self.dtype), self._operand(expected, "compare_swap: expected"), self._operand(desired, "compare_swap: desired")
         index = self._one(index if isinstance(index, tuple) else (index,))
-        check(lib.lapwing_array_compare_swap(self._handle, index, address(old), address(new), address(before), ORDERS[order]))
+        check(lib.lapwing_array_compare_swap(self._handle, index, address(old), address(new), address(before), choice(ORDERS, order, "Array: the order")))
         return before[0]
 
     def update(self, operation, index, operand):
         """An atomic without a result, complete at the next release or flush: hundreds travel in a message. Local."""
-        value = self._operand(operand)
+        value = self._operand(operand, "update: the operand")
         index = self._one(index if isinstance(index, tuple) else (index,))
         check(lib.lapwing_array_update(self._handle, operation_of(operation, self.dtype), index, address(value)))
 
@@ -346,17 +359,17 @@ class Array(Arithmetic, Shared, Assignments, Elements):
         indices, shape = _index.listed(key, self.shape, self.lower, self.step, "Array")
         return indices, ffi.cast("int64_t*", address(indices)), shape
 
-    def _operands(self, values, shape):
-        values = np.asarray(values, self.dtype)
+    def _operands(self, values, shape, call):
+        values = operand(values, self.dtype, f"Array.{call}")
         return (source(values, self.dtype, shape), 0) if values.ndim else (values.reshape(1), 1)
 
     def fetch_list(self, operation, key, operands=None):
         """Atomics on the elements a[key], in the order of the list. Returns the previous values. `operands`: one, or one for each. Local."""
         indices, pointer, shape = self._listed(key)
         before = np.empty(shape, self.dtype)
-        values, one = self._operands(0 if operation == "read" and operands is None else operands, shape)
+        values, one = self._operands(0 if operation == "read" and operands is None else operands, shape, "fetch_list: the operands")
         check(
-            lib.lapwing_array_fetch_list(self._handle, OPERATIONS[operation], len(indices), pointer, address(values), one, address(before))
+            lib.lapwing_array_fetch_list(self._handle, choice(OPERATIONS, operation, "Array: the operation"), len(indices), pointer, address(values), one, address(before))
         )
         return before
 
@@ -364,10 +377,10 @@ class Array(Arithmetic, Shared, Assignments, Elements):
         """fetch_list() without waiting: .result() waits and returns the previous values. Local."""
         indices, pointer, shape = self._listed(key)
         before, cell = np.empty(shape, self.dtype), ffi.new("lapwing_completion**")
-        values, one = self._operands(0 if operation == "read" and operands is None else operands, shape)
+        values, one = self._operands(0 if operation == "read" and operands is None else operands, shape, "fetch_list: the operands")
         check(
             lib.lapwing_array_start_fetch_list(
-                self._handle, OPERATIONS[operation], len(indices), pointer, address(values), one, address(before), cell
+                self._handle, choice(OPERATIONS, operation, "Array: the operation"), len(indices), pointer, address(values), one, address(before), cell
             )
         )
         return Transfer(cell, before, (self, values))
@@ -375,7 +388,7 @@ class Array(Arithmetic, Shared, Assignments, Elements):
     def compare_swap_list(self, key, expected, desired):
         """compare_swap() on the elements a[key]. Local."""
         indices, pointer, shape = self._listed(key)
-        before, (old, one_old), (new, one_new) = np.empty(shape, self.dtype), self._operands(expected, shape), self._operands(desired, shape)
+        before, (old, one_old), (new, one_new) = np.empty(shape, self.dtype), self._operands(expected, shape, "compare_swap_list: expected"), self._operands(desired, shape, "compare_swap_list: desired")
         check(
             lib.lapwing_array_compare_swap_list(
                 self._handle, len(indices), pointer, address(old), one_old, address(new), one_new, address(before)
@@ -387,7 +400,7 @@ class Array(Arithmetic, Shared, Assignments, Elements):
         """compare_swap_list() without waiting: .result() waits and returns the previous values. Local."""
         indices, pointer, shape = self._listed(key)
         before, cell = np.empty(shape, self.dtype), ffi.new("lapwing_completion**")
-        (old, one_old), (new, one_new) = self._operands(expected, shape), self._operands(desired, shape)
+        (old, one_old), (new, one_new) = self._operands(expected, shape, "compare_swap_list: expected"), self._operands(desired, shape, "compare_swap_list: desired")
         check(
             lib.lapwing_array_start_compare_swap_list(
                 self._handle, len(indices), pointer, address(old), one_old, address(new), one_new, address(before), cell
@@ -431,11 +444,13 @@ class Array(Arithmetic, Shared, Assignments, Elements):
 
     def fill(self, value):
         """Every element becomes `value`. Collective."""
-        value = self._operand(value)
+        value = present(value, self.dtype, "Array.fill: the value").reshape(1)
         check(lib.lapwing_array_fill(self._handle, address(value)))
 
     def copy_from(self, other):
         """The elements of another array of the same dtype and shape, whatever its distribution. Collective."""
+        if not isinstance(other, Array):
+            raise TypeError(f"lapwing: Array.copy_from: {type(other).__name__}; it must be an Array. a[...] = b takes slices, too, and lapwing.from_numpy() NumPy arrays")
         check(lib.lapwing_array_copy(self._handle, other._handle))
 
     def copy(self, distribution=None):
@@ -491,7 +506,7 @@ class Array(Arithmetic, Shared, Assignments, Elements):
         """Other extents under the same distribution: elements within both keep their values, others are zero. Collective. ViewError, on every
         rank, while NumPy arrays show a rank's own part."""
         self._no_views("resize")
-        shape = tuple(int(n) for n in np.atleast_1d(shape))
+        shape = integers(shape, "Array.resize: shape")
         if len(shape) != self.ndim:
             raise _errors.RangeError(f"Array.resize(): shape {shape} has {len(shape)} numbers, and the array {self.ndim} dimensions")
         check(lib.lapwing_array_resize(self._handle, ffi.new("int64_t[]", shape)))
@@ -500,13 +515,15 @@ class Array(Arithmetic, Shared, Assignments, Elements):
     def redistribute(self, distribution, order=None):
         """Another distribution; values, shape and lower bounds stay. `order`: over the ranks in the order of a.relabelling(). Collective. Otherwise like
         resize()."""
+        distribution = distribution_of(distribution, "Array.redistribute")
         self._no_views("redistribute")
         structure, kept, callback = distribution._parameters(self.ndim)
         if order is None:
             check(lib.lapwing_array_redistribute(self._handle, structure))
         else:
             check(lib.lapwing_array_redistribute_ordered(self._handle, structure, order._handle))
-        self._kept, self._callback, self.distribution = kept, callback, distribution
+        self._kept, self._callback = kept, callback
+        self._have(distribution=distribution)
         self._called()
         self._look()
 
@@ -546,6 +563,10 @@ class Array(Arithmetic, Shared, Assignments, Elements):
         """The array transposed, without reading it: a.slice[...].T."""
         return self.slice[...].T
 
+    @T.setter
+    def T(self, other):
+        assigned(other, "a.T")
+
     def transpose(self, *order):
         return self.slice[...].transpose(*order)
 
@@ -560,7 +581,7 @@ def _numbers(name, values, shape, default):
     """An option with one number per dimension."""
     if values is None:
         return (default,) * len(shape)
-    values = tuple(int(n) for n in np.atleast_1d(values))
+    values = integers(values, f"Array: {name}")
     if len(values) != len(shape):
         raise ValueError(f"lapwing.Array: {name} {values} has {len(values)} numbers, and the array {len(shape)} dimensions")
     return values
@@ -647,6 +668,7 @@ def zeros(shape, dtype=float, distribution=None, **options):
 
 def full(shape, value, dtype=None, distribution=None, **options):
     """An array whose elements are `value`. Collective."""
+    present(value, np.asarray(value).dtype if dtype is None else dtype_of(dtype), "full: the value")
     array = Array(shape, np.asarray(value).dtype if dtype is None else dtype, distribution, **options)
     array.fill(value)
     return array
@@ -660,6 +682,8 @@ def ones(shape, dtype=float, distribution=None, **options):
 def from_numpy(values, distribution=None, **options):
     """An array with the elements of a NumPy array that every rank has: each writes its own part. Collective."""
     values = np.asarray(values)
+    if not values.ndim:
+        raise _errors.UsageError(f"lapwing: from_numpy: {values!r} has no dimensions; pass an array of 1 to 8, or use lapwing.full(shape, value)")
     array = Array(values.shape, values.dtype, distribution, **options)
     for domain in array.domains():
         key = tuple(slice(one.start, one.stop, one.step) for one in domain)

@@ -1,10 +1,9 @@
 """How elements are spread over the ranks."""
 
-import operator
-
 import numpy as np
 
 from ._library import Callback, ffi, lib
+from ._types import integers
 
 
 class Distribution:
@@ -62,11 +61,20 @@ class Distribution:
         return structure, (callback, functions), callback
 
 
+def distribution_of(value, call):
+    """What a program passes as a distribution: one, or its class."""
+    if isinstance(value, type) and issubclass(value, Distribution):
+        value = value()
+    if not isinstance(value, Distribution):
+        raise TypeError(f"lapwing.{call}: distribution is {value!r}; it must be a lapwing.Distribution, as lapwing.Block()")
+    return value
+
+
 class _Regular(Distribution):
     _has_local = True
 
     def __init__(self, grid=None):
-        self.grid = None if grid is None else tuple(int(n) for n in np.atleast_1d(grid))
+        self.grid = None if grid is None else integers(grid, f"{type(self).__name__}: grid")
 
     def __repr__(self):
         return f"lapwing.{type(self).__name__}({'' if self.grid is None else f'grid={self.grid}'})"
@@ -115,7 +123,7 @@ class BlockCyclic(_Regular):
 
     def __init__(self, block, grid=None):
         super().__init__(grid)
-        self.block = tuple(int(n) for n in np.atleast_1d(block))
+        self.block = integers(block, "BlockCyclic: block")
 
     def __repr__(self):
         return f"lapwing.BlockCyclic({self.block}{'' if self.grid is None else f', grid={self.grid}'})"
@@ -155,11 +163,13 @@ class Aligned(Distribution):
 
     def __init__(self, space, distribution=None):
         self.space = tuple(space)
-        self.distribution = Block() if distribution is None else distribution
+        self.distribution = distribution_of(Block() if distribution is None else distribution, "Aligned")
         self.replicated = self.distribution.replicated
         if isinstance(self.distribution, Aligned):
             raise ValueError("lapwing.Aligned: the distribution of the space is Aligned itself; pass lapwing.Block(), for example")
         for one in self.space:
+            if not isinstance(one, range):
+                raise TypeError(f"lapwing.Aligned: {one!r} is no range; the space is one Python range per dimension")
             if one.step < 1:
                 raise ValueError(f"lapwing.Aligned: {one} runs backwards; its step must be at least 1")
 
@@ -196,8 +206,8 @@ class OnRanks(Distribution):
     """
 
     def __init__(self, ranks, distribution=None):
-        self.ranks = tuple(operator.index(rank) for rank in np.atleast_1d(ranks))
-        self.distribution = Block() if distribution is None else distribution
+        self.ranks = integers(ranks, "OnRanks: ranks")
+        self.distribution = distribution_of(Block() if distribution is None else distribution, "OnRanks")
         if isinstance(self.distribution, (Aligned, OnRanks)) or self.distribution.replicated:
             raise ValueError(f"lapwing.OnRanks: {self.distribution!r} cannot be over some of the ranks; pass Block, Cyclic, BlockCyclic, or one of your own that is not replicated")
 

@@ -4,11 +4,19 @@ import numpy as np
 
 from . import _errors
 from ._library import check, create, ffi, lib
-from ._runtime import refuse_pickling
+from ._runtime import Fixed, refuse_pickling, same_memory
 from ._types import Views
 
 
-class Halo:
+def flags_of(periodic, dimensions, call):
+    """Which dimensions are periodic, for C: one flag for all, or one for each."""
+    flags = np.asarray(periodic)
+    if flags.dtype.kind not in "bi" or flags.shape not in ((), (1,), (dimensions,)):
+        raise _errors.UsageError(f"lapwing: {call}: periodic is {periodic!r}; it must be True or False, or one of them for each of {dimensions} dimensions")
+    return ffi.new("int[]", np.broadcast_to(flags != 0, (dimensions,)).astype(int).tolist())
+
+
+class Halo(Fixed):
     """What a stencil reads: the local block and, `depth` deep on every side and at the corners, elements of other ranks, as one NumPy array. Made by
     a.halo(); for `with`. `periodic`: whether the first index follows the last: True, or one flag per dimension.
 
@@ -22,18 +30,18 @@ class Halo:
     """
 
     __reduce_ex__ = refuse_pickling
+    _remedies = {"depth": "a.halo(depth) makes another halo", "ranges": "they follow from the array and the depth"}
 
     def __init__(self, array, depth, periodic):
-        flags = np.broadcast_to(np.asarray(periodic, np.int32), (array.ndim,)).tolist()
         self._owner, self._views, self._open = array, Views(), True
-        self.depth = depth
-        self._cell = create("halo", lib.lapwing_halo_create, array._handle, depth, ffi.new("int[]", flags))
+        self._have(depth=depth)
+        self._cell = create("halo", lib.lapwing_halo_create, array._handle, depth, flags_of(periodic, array.ndim, "Array.halo"))
         array._views.count += 1  # the array must stay as long as it has halos
 
     @property
     def _handle(self):
         if not self._open:
-            raise _errors.UsageError("Halo: it is closed")
+            raise _errors.UsageError("Halo: it is closed; a.halo(depth) makes another")
         return self._cell[0]
 
     @property
@@ -49,11 +57,19 @@ class Halo:
         root = self._views.show(self, memory[0], elements * dtype.itemsize, dtype)
         return np.lib.stride_tricks.as_strided(root, shape, tuple(strides[d] * dtype.itemsize for d in range(dimensions)))
 
+    @array.setter
+    def array(self, values):
+        same_memory(self.array, values, "halo.array")
+
     @property
     def own(self):
         """The rank's own block in it."""
         whole = self.array
         return whole[tuple(slice(self.depth, n - self.depth) for n in whole.shape)] if whole.size else whole
+
+    @own.setter
+    def own(self, values):
+        same_memory(self.own, values, "halo.own")
 
     @property
     def ranges(self):

@@ -137,8 +137,9 @@ def listed(key, extents, lower, step, who):
                     one, beside = np.divmod(one - lower[d], step[d])
                     if one.size and (one.min() < 0 or one.max() >= extents[d] or beside.any()):
                         every = "" if step[d] == 1 else f" by {step[d]}"
+                        wrong = (one * step[d] + lower[d] + beside)[(one < 0) | (one >= extents[d]) | (beside != 0)].flat[0]
                         raise _errors.RangeError(
-                            f"{who}: a list has an index outside [{lower[d]}, {lower[d] + extents[d] * step[d]}){every} of dimension {d}"
+                            f"{who}: a list has index {wrong}, outside [{lower[d]}, {lower[d] + extents[d] * step[d]}){every} of dimension {d}"
                         )
                     d += 1
             shifted.append(one)

@@ -4,7 +4,14 @@ import numpy as np
 
 from ._library import check, create, ffi, lib, number_of, text_of
 from ._runtime import mpi_object, refuse_pickling
-from ._types import address
+from ._types import address, integer_list, integers
+
+
+def _several(numbers, count, what):
+    found = integers(numbers, what)
+    if len(found) != count:
+        raise ValueError(f"lapwing: {what} is {numbers!r}; it must be {count} integers")
+    return found
 
 
 class Layout:
@@ -44,32 +51,38 @@ class Layout:
     @classmethod
     def nested(cls, levels, block_bytes, offset=0):
         """Nested levels (count, stride), the outermost first."""
-        levels = [tuple(level) for level in levels]
+        levels = [_several(level, 2, "Layout.nested: a level") for level in levels]
         return cls._make("create_nested", len(levels), ffi.new("lapwing_level[]", levels), block_bytes, offset)
 
     @classmethod
     def indexed(cls, offsets, block_bytes):
         """Blocks of equal size at these offsets, in this order."""
-        offsets = np.ascontiguousarray(offsets, np.int64).reshape(-1)
+        offsets = integer_list(offsets, np.int64, "the offsets")
         return cls._make("create_indexed", offsets.size, ffi.cast("int64_t*", address(offsets)), block_bytes)
 
     @classmethod
     def blocks(cls, blocks):
         """Any blocks (offset, bytes), in this order."""
-        blocks = [tuple(block) for block in blocks]
+        blocks = [_several(block, 2, "Layout.blocks: a block") for block in blocks]
         return cls._make("create_list", len(blocks), ffi.new("lapwing_block[]", blocks))
 
     @classmethod
     def concatenated(cls, parts):
         """The sequences one after the other."""
         parts = list(parts)
+        for k, part in enumerate(parts):
+            if not isinstance(part, Layout):
+                raise TypeError(f"lapwing: Layout.concatenated: part {k} is {part!r}; it must be a Layout")
         return cls._make("create_concatenated", len(parts), ffi.new("lapwing_layout*[]", [part._cell[0] for part in parts]))
 
     @classmethod
     def patch(cls, ranges, shape, itemsize):
         """The elements of a rectangle, one Python range per dimension, of a row-major array of this shape."""
+        shape, ranges = tuple(shape), tuple(ranges)
+        if len(shape) != len(ranges):
+            raise ValueError(f"lapwing: Layout.patch: {len(ranges)} ranges for a shape of {len(shape)} numbers; there must be one for each dimension")
         ranges = ffi.new("lapwing_range[]", [(one.start, len(one), one.step) for one in ranges])
-        return cls._make("create_patch", len(shape), ranges, ffi.new("int64_t[]", list(shape)), itemsize)
+        return cls._make("create_patch", len(shape), ranges, ffi.new("int64_t[]", integers(shape, "Layout.patch: shape")), itemsize)
 
     @classmethod
     def of(cls, array):
@@ -106,7 +119,7 @@ class Layout:
 
     def repeat_at(self, offsets):
         """At each of these offsets."""
-        offsets = np.ascontiguousarray(offsets, np.int64).reshape(-1)
+        offsets = integer_list(offsets, np.int64, "the offsets")
         return self._make("repeat_at", self._cell[0], offsets.size, ffi.cast("int64_t*", address(offsets)))
 
     def intersect(self, lower, upper):

@@ -6,6 +6,7 @@ import importlib.machinery
 import importlib.util
 import os
 import sys
+import types
 
 _FAMILIES = {"openmpi": "Open MPI", "mpich": "MPICH"}
 
@@ -74,7 +75,65 @@ def _load():
     return family, core.ffi, core.lib, elements.Elements
 
 
+def _wanted(kind):
+    """What a parameter of C takes."""
+    if kind.cname in ("double", "float"):
+        return "a number"
+    bits, signed = 8 * ffi.sizeof(kind), int(ffi.cast(kind, -1)) < 0
+    return f"an integer from {f'-2^{bits - 1}' if signed else 0} to 2^{bits - signed} - 1"
+
+
+def _refused(kind, value):
+    """The class of the error for a value that C cannot take; None: it can."""
+    if value is None:  # for ffi.new() no value
+        return _errors.UsageError
+    try:
+        ffi.new(f"{kind.cname}*", value)
+    except OverflowError:
+        return _errors.RangeError
+    except TypeError:
+        return _errors.UsageError
+    return None
+
+
+def _explained(function, arguments, error):
+    """The error for an argument that C cannot take, with the names that the program knows; `error`, what cffi raised, if none is found."""
+    frames, frame = [], sys._getframe(2)
+    while frame is not None and frame.f_globals.get("__name__", "").startswith("lapwing."):
+        frames.append(frame)
+        frame = frame.f_back
+    local = frames[-1].f_locals
+    owner = type(local["self"]).__name__ if "self" in local else local["cls"].__name__ if "cls" in local else "lapwing"
+    for argument, kind in zip(arguments, ffi.typeof(function).args):
+        refused = kind.kind == "primitive" and _refused(kind, argument)
+        if refused:
+            name = next((name for one in frames for name, value in one.f_locals.items() if value is argument and not name.startswith("_")), "an argument")
+            return refused(f"lapwing: {owner}.{frames[-1].f_code.co_name}: {name} is {argument!r}; it must be {_wanted(kind)}")
+    return error
+
+
+class _Calls:
+    """The functions of C. Their arguments may be what a program passed: wrong ones are errors of this package."""
+
+    def __init__(self, core):
+        self._core = core
+
+    def __getattr__(self, name):
+        found = function = getattr(self._core, name)
+        if isinstance(found, types.BuiltinFunctionType):
+
+            def found(*arguments):
+                try:
+                    return function(*arguments)
+                except (TypeError, OverflowError) as error:
+                    raise _explained(function, arguments, error) from None
+
+        setattr(self, name, found)
+        return found
+
+
 family, ffi, lib, Elements = _load()
+lib = _Calls(lib)
 version = ffi.string(lib.lapwing_version_text()).decode()
 
 
@@ -106,6 +165,24 @@ def number_of(kind, function, *arguments):
     number = ffi.new(kind)
     check(function(*arguments, number))
     return number[0]
+
+
+def members(structure, who, **values):
+    """Sets members of a structure of C from what the program passed."""
+    kind = ffi.typeof(structure)
+    kinds = dict((kind.item if kind.kind == "pointer" else kind).fields)
+    for name, value in values.items():
+        refused = _refused(kinds[name].type, value)
+        if refused:
+            raise refused(f"lapwing: {who}: {name} is {value!r}; it must be {_wanted(kinds[name].type)}")
+        setattr(structure, name, value)
+
+
+def choice(table, value, what):
+    """What stands for a name in a table, or at its place in a list."""
+    if isinstance(value, str) and value in table:
+        return table[value] if isinstance(table, dict) else table.index(value)
+    raise _errors.UsageError(f"lapwing: {what} is {value!r}; it must be one of {', '.join(map(repr, table))}")
 
 
 def create(kind, function, *arguments):

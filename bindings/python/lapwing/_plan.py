@@ -3,7 +3,7 @@
 import numpy as np
 
 from . import _errors
-from ._library import Callback, check, create, ffi, lib, text_of
+from ._library import Callback, check, choice, create, ffi, lib, members, text_of
 from ._runtime import refuse_pickling
 from ._types import address
 from ._window import _memory, check_inside
@@ -32,7 +32,7 @@ class _OfWindow:
     @property
     def _handle(self):
         if self._cell[0] == ffi.NULL:
-            raise _errors.UsageError(f"{type(self).__name__}: it is closed")
+            raise _errors.UsageError(f"{type(self).__name__}: it is closed; window.plan_put(), plan_get() and recording() make others")
         self._window._handle
         return self._cell[0]
 
@@ -44,9 +44,8 @@ class Plan(_OfWindow):
     _kind = "plan"
 
     def __init__(self, window, direction, rank, offset, there, here, strategy="automatic", first_chunk=0, growth=0.0, largest_chunk=0):
-        if strategy not in _STRATEGIES:
-            raise ValueError(f"lapwing.Plan: strategy is '{strategy}'; it must be one of {', '.join(_STRATEGIES)}")
-        options = ffi.new("lapwing_plan_options*", [_STRATEGIES.index(strategy), first_chunk, growth, largest_chunk])
+        options = ffi.new("lapwing_plan_options*", [choice(_STRATEGIES, strategy, "Plan: strategy")])
+        members(options, "Plan", first_chunk=first_chunk, growth=growth, largest_chunk=largest_chunk)
         function = lib.lapwing_plan_create_put if direction == "put" else lib.lapwing_plan_create_get
         self._window, self._here, self._direction = window, here, direction
         self._cell = create("plan", function, window._handle, rank, offset, there._cell[0], here._cell[0], options)

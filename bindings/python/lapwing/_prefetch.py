@@ -3,7 +3,9 @@
 import numpy as np
 
 from . import _errors
-from ._library import Callback, check, create, ffi, lib, number_of
+from ._distribution import distribution_of
+from ._halo import flags_of
+from ._library import Callback, check, choice, create, ffi, lib, members, number_of
 from ._runtime import refuse_pickling
 from ._types import address, type_of
 
@@ -39,8 +41,9 @@ class Stencil(Pattern):
 
     def _parameters(self, array):
         structure, _ = super()._parameters(array)
-        flags = ffi.new("int[]", np.broadcast_to(np.asarray(self.periodic, np.int32), (array.ndim,)).tolist())
-        structure.depth, structure.corners, structure.periodic = self.depth, self.corners, flags
+        flags = flags_of(self.periodic, array.ndim, "Stencil")
+        members(structure, "Stencil", depth=self.depth)
+        structure.corners, structure.periodic = bool(self.corners), flags
         return structure, (flags,)
 
 
@@ -75,6 +78,9 @@ class Domains(Pattern):
 
     def __init__(self, domains):
         self.domains = [tuple(domain) for domain in domains]
+        for k, domain in enumerate(self.domains):
+            if not all(isinstance(one, range) for one in domain):
+                raise TypeError(f"lapwing.Domains: domain {k} is {domain!r}; it must be one Python range per dimension")
 
     def __repr__(self):
         return f"lapwing.Domains({self.domains})"
@@ -130,9 +136,7 @@ class Function(Pattern):
 
 
 def _options(consistent, static, storage):
-    if storage not in STORAGES:
-        raise ValueError(f"storage is {storage!r}; it must be one of {', '.join(STORAGES)}")
-    return ffi.new("lapwing_prefetch_options*", (bool(consistent), bool(static), STORAGES[storage]))
+    return ffi.new("lapwing_prefetch_options*", (bool(consistent), bool(static), choice(STORAGES, storage, "Array.prefetch_pattern: storage")))
 
 
 class Prefetched:
@@ -236,7 +240,7 @@ class Prefetch:
     @property
     def _handle(self):
         if not self._open:
-            raise _errors.UsageError("Prefetch: it is closed")
+            raise _errors.UsageError("Prefetch: it is closed; make another")
         return self._cell[0]
 
     def request(self, rank, offset=0, layout=None):
@@ -309,7 +313,7 @@ class Relabelling:
     __reduce_ex__ = refuse_pickling
 
     def __init__(self, array, distribution):
-        structure, kept, callback = distribution._parameters(array.ndim)
+        structure, kept, callback = distribution_of(distribution, "Array.relabelling")._parameters(array.ndim)
         self._cell = create("relabelling", lib.lapwing_relabelling_create, array._handle, structure)
         self._kept = kept, callback
         info = ffi.new("lapwing_relabelling_info*")
@@ -320,7 +324,7 @@ class Relabelling:
     @property
     def _handle(self):
         if self._cell[0] == ffi.NULL:
-            raise _errors.UsageError("Relabelling: it is closed")
+            raise _errors.UsageError("Relabelling: it is closed; a.relabelling(distribution) makes another")
         return self._cell[0]
 
     def close(self):

@@ -1,10 +1,9 @@
 """Reductions along one dimension of an array, into another array."""
 
-import operator
-
-from ._library import check, lib
+from ._library import check, choice, lib
 from ._runtime import Shared
 from ._slice import OPERATIONS, as_slice
+from ._types import integers
 
 
 def along(function, array, axis, out):
@@ -14,7 +13,7 @@ def along(function, array, axis, out):
 
 
 def _dimension(array, axis):
-    axis = operator.index(axis)
+    (axis,) = integers((axis,), "the axis")
     return axis + array.ndim if axis < 0 else axis
 
 
@@ -33,7 +32,7 @@ class Reduction(Shared):
     def __init__(self, array, axis, out, operation="add"):
         self._kept = array, as_slice(out)
         self._open(
-            array.runtime, "reduction", lib.lapwing_reduction_create, array._handle, _dimension(array, axis), self._kept[1]._handle, OPERATIONS[operation]
+            array.runtime, "reduction", lib.lapwing_reduction_create, array._handle, _dimension(array, axis), self._kept[1]._handle, choice(OPERATIONS, operation, "Array.reduction: the operation")
         )
 
     def execute(self):

@@ -9,7 +9,7 @@ import numpy as np
 
 from . import _errors
 from ._library import Callback, check, create, family, ffi, lib, mpi_version, number_of, text_of, _family_of, _FAMILIES
-from ._types import Views, address, type_of
+from ._types import Views, address, dtype_of, integer_list, present, type_of
 
 _PATHS = ("self", "direct", "rma", "service")
 
@@ -19,6 +19,32 @@ def refuse_pickling(self, protocol=None):
         f"a lapwing.{type(self).__name__} cannot be pickled: it is memory of all ranks of a running program, which means nothing in another. "
         f"Write an array to a file with save(), or pickle the elements: numpy.asarray(a)"
     )
+
+
+class Fixed:
+    """Base of what has attributes that cannot be replaced: `_remedies` says for some what to do instead."""
+
+    _remedies = {}
+
+    def __setattr__(self, name, value):
+        member = getattr(type(self), name, None)
+        known = name in self._remedies or (isinstance(member, property) and member.fset is None)
+        if known:
+            remedy = self._remedies.get(name, "it is read alone")
+            raise AttributeError(f"lapwing.{type(self).__name__}: {name} cannot be set: {remedy}")
+        super().__setattr__(name, value)
+
+    def _have(self, **attributes):
+        """Sets what programs cannot."""
+        vars(self).update(attributes)
+
+
+def same_memory(view, value, what):
+    """What `view += 1` leaves to a property's setter: the values have changed in place. Another array is an error."""
+    if isinstance(value, np.ndarray) and value.shape == view.shape and value.dtype == view.dtype:
+        if not view.size or (address(value) == address(view) and value.strides == view.strides):
+            return
+    raise AttributeError(f"lapwing: {what} is memory of the array, which cannot be replaced; {what}[...] = values writes to it")
 
 
 class Cell:
@@ -42,15 +68,16 @@ class Cell:
             check(function(self.handle))
 
 
-class Shared:
+class Shared(Fixed):
     """Base of arrays, windows and locks: they are closed by all ranks together, or with the runtime."""
 
     __reduce_ex__ = refuse_pickling
+    _remedies = {"runtime": "an object is made with its runtime"}
 
     def _open(self, runtime, kind, function, *arguments):
         runtime._handle  # not of a runtime that is closed
         runtime._collect()
-        self.runtime = runtime
+        self._have(runtime=runtime)
         self._views = Views()
         self._cell = Cell(runtime, kind, create(kind, function, *arguments))
         runtime._cells.append(self._cell)
@@ -131,14 +158,14 @@ class Settings:
             lib.lapwing_settings_free(self._cell)
 
     def __setitem__(self, name, value):
-        check(lib.lapwing_settings_set(self._cell[0], name.encode(), str(value).encode()))
+        check(lib.lapwing_settings_set(self._cell[0], str(name).encode(), str(value).encode()))
 
     def __getitem__(self, name):
-        return text_of(lib.lapwing_settings_text, self._cell[0], name.encode())
+        return text_of(lib.lapwing_settings_text, self._cell[0], str(name).encode())
 
     def origin(self, name):
         """Where a value comes from: "program", "environment" or "default"."""
-        return text_of(lib.lapwing_settings_origin, self._cell[0], name.encode())
+        return text_of(lib.lapwing_settings_origin, self._cell[0], str(name).encode())
 
     @staticmethod
     def all():
@@ -201,13 +228,14 @@ _default = None
 _failed = False
 
 
-class Runtime:
+class Runtime(Fixed):
     """The ranks of a communicator of mpi4py; None: all ranks, and MPI is started if it is not yet. Collective.
 
     `settings` are a lapwing.Settings, or names and values: Runtime(LAPWING_CACHE="epoch"). Most programs take lapwing.runtime() instead.
     """
 
     __reduce_ex__ = refuse_pickling
+    _remedies = dict.fromkeys(("rank", "size"), "a lapwing.Runtime of another communicator has other ranks")
 
     def __init__(self, comm=None, settings=None, **values):
         if settings is None:
@@ -218,8 +246,7 @@ class Runtime:
         self._cell = create("runtime", lib.lapwing_runtime_create, communicator, settings._cell[0])
         self._cells = []
         self._comm = comm
-        self.rank = number_of("int*", lib.lapwing_runtime_rank, self._cell[0])
-        self.size = number_of("int*", lib.lapwing_runtime_size, self._cell[0])
+        self._have(rank=number_of("int*", lib.lapwing_runtime_rank, self._cell[0]), size=number_of("int*", lib.lapwing_runtime_size, self._cell[0]))
         _runtimes.append(self)
 
     @property
@@ -353,28 +380,33 @@ class Runtime:
 
     def _in_place(self, values):
         if not isinstance(values, np.ndarray) or not values.flags.c_contiguous or not values.flags.writeable:
-            raise TypeError("lapwing: values must be a numpy.ndarray, contiguous and writable: the result takes its place")
+            kind = f"of shape {values.shape}, with gaps or read-only" if isinstance(values, np.ndarray) else f"of type {type(values).__name__}"
+            raise TypeError(f"lapwing: values are {kind}; they must be a numpy.ndarray, contiguous and writable: the result takes its place")
+        dtype_of(values.dtype)
         return type_of(values.dtype), address(values), values.size
 
     def sum(self, values):
-        """Collective: the sum of all ranks' values, element by element, in place of a NumPy array, which is returned; a number: returned."""
-        return self._numbers(lib.lapwing_runtime_sum, values)
+        """Collective: the sum of all ranks' values, element by element, in place of a NumPy array, which is returned; a number: returned. The sum of
+        bool and of integers of fewer than 64 bits is, as in NumPy, int64 or uint64: a new array, and the argument stays as it is."""
+        array = values if isinstance(values, np.ndarray) else np.array([values])
+        if array.dtype.kind in "biu":
+            wide = np.add.reduce(np.empty(0, array.dtype)).dtype
+            array = array if wide == array.dtype else array.astype(wide)
+        return self._numbers(lib.lapwing_runtime_sum, values, array)
 
     def min(self, values):
-        """Collective: the smallest of all ranks' values; as sum()."""
+        """Collective: the smallest of all ranks' values, element by element, in place of a NumPy array, which is returned; a number: returned."""
         return self._numbers(lib.lapwing_runtime_min, values)
 
     def max(self, values):
-        """Collective: the largest of all ranks' values; as sum()."""
+        """Collective: the largest of all ranks' values; as min()."""
         return self._numbers(lib.lapwing_runtime_max, values)
 
-    def _numbers(self, function, values):
-        if isinstance(values, np.ndarray):
-            check(function(self._handle, *self._in_place(values)))
-            return values
-        one = np.array([values])
-        check(function(self._handle, *self._in_place(one)))
-        return one[0]
+    def _numbers(self, function, values, array=None):
+        if array is None:
+            array = values if isinstance(values, np.ndarray) else np.array([values])
+        check(function(self._handle, *self._in_place(array)))
+        return array if isinstance(values, np.ndarray) else array[0]
 
     def all_reduce(self, values, datatype, operation):
         """Collective: MPI_Allreduce in place of a NumPy array, with a datatype and an operation of mpi4py."""
@@ -440,14 +472,14 @@ class Runtime:
     def all_gather(self, values):
         """Collective: an array with one more dimension, the first: the values of each rank."""
         values = np.ascontiguousarray(values)
-        result = np.empty((self.size, *values.shape), values.dtype)
+        result = np.empty((self.size, *values.shape), dtype_of(values.dtype))
         check(lib.lapwing_runtime_all_gather(self._handle, address(values), values.nbytes, address(result)))
         return result
 
     def require_same(self, values, what="values"):
         """Collective: MismatchError on every rank unless all pass the same integers."""
-        values = np.ascontiguousarray(values, np.int64).reshape(-1)
-        check(lib.lapwing_runtime_require_same(self._handle, ffi.cast("int64_t*", address(values)), values.size, what.encode()))
+        values = integer_list(values, np.int64, "values of require_same()")
+        check(lib.lapwing_runtime_require_same(self._handle, ffi.cast("int64_t*", address(values)), values.size, str(what).encode()))
 
     def statistics(self, total=False):
         """This rank's counters as a dictionary; `total`: collective, the sum over all ranks."""
@@ -463,7 +495,7 @@ class Runtime:
 
     def setting(self, name):
         """The value of a setting with which the runtime was made."""
-        return text_of(lib.lapwing_runtime_setting, self._handle, name.encode())
+        return text_of(lib.lapwing_runtime_setting, self._handle, str(name).encode())
 
 
 def runtime():

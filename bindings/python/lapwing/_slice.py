@@ -3,31 +3,44 @@
 import numpy as np
 
 from . import _errors, _index
-from ._library import Callback, check, create, ffi, lib, number_of, text_of
-from ._runtime import refuse_pickling
-from ._types import address, copied, source, target
+from ._library import Callback, check, choice, create, ffi, lib, number_of, text_of
+from ._runtime import Fixed, refuse_pickling
+from ._types import address, copied, integers, present, source, target
 
 REPLACE, ADD, MIN, MAX, SUBTRACT, MULTIPLY = 6, 0, 4, 5, 8, 9
 OPERATIONS = {"replace": REPLACE, "add": ADD, "min": MIN, "max": MAX, "subtract": SUBTRACT, "multiply": MULTIPLY}
+
+
+def _operation(name):
+    return choice(OPERATIONS, name, "Slice: the operation")
+
+
+def assigned(other, what):
+    """What `slice += other` leaves to a property's setter: the elements are assigned already."""
+    if not (isinstance(other, Slice) and other._assigned):
+        raise AttributeError(f"lapwing: {what} is part of an array, which cannot be replaced; {what}[...] = b assigns to it")
+    other._assigned = False
 
 
 class Assignments:
     """Base of arrays and slices: collective assignments from other arrays and slices."""
 
 
-class Slice(Assignments):
+class Slice(Fixed, Assignments):
     """Part of an array in any order, with positions from 0; made by a.slice[…], a.T and s[…], which read nothing. It is valid until the array is
     closed, resized or redistributed."""
 
     __reduce_ex__ = refuse_pickling
     __hash__ = object.__hash__
+    _remedies = dict.fromkeys(("shape", "array", "dtype", "ndim", "size"), "s[…], s.T and s.transpose() make another slice")
 
     def __init__(self, cell, array):
-        self._cell, self.array, self._assigned = cell, array, False
+        self._cell, self._assigned = cell, False
+        self._have(array=array)
         dimensions = number_of("int*", lambda cell: lib.lapwing_slice_shape(self._cell[0], cell, ffi.NULL))
         extents = ffi.new("int64_t[8]")
         check(lib.lapwing_slice_shape(self._cell[0], ffi.NULL, extents))
-        self.shape = tuple(extents[0:dimensions])
+        self._have(shape=tuple(extents[0:dimensions]))
 
     def __del__(self):
         if hasattr(self, "_cell"):
@@ -79,12 +92,16 @@ class Slice(Assignments):
         """The dimensions in reverse."""
         return self.transpose()
 
+    @T.setter
+    def T(self, other):
+        assigned(other, "s.T")
+
     def transpose(self, *order):
         """Dimension d of the result is dimension order[d]; without any: in reverse."""
         order = order[0] if len(order) == 1 and not isinstance(order[0], int) else order
         if order and len(order) != self.ndim:
             raise _errors.RangeError(f"Slice.transpose(): {len(order)} numbers for {self.ndim} dimensions")
-        pointer = ffi.new("int[]", [int(d) for d in order]) if order else ffi.NULL
+        pointer = ffi.new("int[]", integers(order, "Slice.transpose: order")) if order else ffi.NULL
         return Slice(create("slice", lib.lapwing_slice_permute, self._handle, pointer), self.array)
 
     # --- one-sided ---
@@ -102,7 +119,7 @@ class Slice(Assignments):
 
     def put(self, values):
         """Writes a NumPy array, which is broadcast. Local."""
-        values = source(values, self.dtype, self.shape)
+        values = source(present(values, self.dtype, "Slice.put: the value"), self.dtype, self.shape)
         if values.size:
             check(lib.lapwing_slice_put(self._handle, address(values), ffi.NULL))
 
@@ -119,6 +136,7 @@ class Slice(Assignments):
         """As put(), without waiting: contiguous values of the dtype must stay as they are until .wait(). Local."""
         from ._array import Transfer
 
+        values = present(values, self.dtype, "Slice.start_put: the value")
         values, cell = source(values, self.dtype, self.shape), ffi.new("lapwing_completion**")
         if values.size:
             check(lib.lapwing_slice_start_put(self._handle, address(values), ffi.NULL, cell))
@@ -136,7 +154,7 @@ class Slice(Assignments):
         are combined with them. As if the source had been copied first. Collective: a barrier before and after."""
         if isinstance(other, Assignments):
             other = as_slice(other)
-            check(lib.lapwing_slice_assign(self._handle, other._handle, OPERATIONS[operation]))
+            check(lib.lapwing_slice_assign(self._handle, other._handle, _operation(operation)))
         elif np.ndim(other) == 0 and operation == "replace":
             self.fill(other)
         else:
@@ -159,7 +177,7 @@ class Slice(Assignments):
 
     def fill(self, value):
         """Each element becomes `value`. Collective."""
-        value = np.asarray(value, self.dtype).reshape(1)
+        value = present(value, self.dtype, "Slice.fill: the value").reshape(1)
         check(lib.lapwing_slice_fill(self._handle, address(value)))
 
     def _in_place(self, other, operation):
@@ -215,9 +233,9 @@ class Assignment:
         target = as_slice(target)
         if isinstance(other, Assignments):
             other = as_slice(other)
-            check(lib.lapwing_assignment_add(self._cell[0], target._handle, other._handle, OPERATIONS[operation]))
+            check(lib.lapwing_assignment_add(self._cell[0], target._handle, other._handle, _operation(operation)))
         else:
-            value = np.asarray(other, target.dtype).reshape(1)
+            value = present(other, target.dtype, "Assignment.add: the value").reshape(1)
             check(lib.lapwing_assignment_add_fill(self._cell[0], target._handle, address(value)))
         self._kept.append((target, other))
         return self

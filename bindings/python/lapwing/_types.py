@@ -1,7 +1,10 @@
 """NumPy's types, and those of the C interface; memory of NumPy arrays as arguments."""
 
+import operator
+
 import numpy as np
 
+from . import _errors
 from ._library import ffi
 
 _KINDS = {"i": 1, "u": 2, "b": 2, "f": 3, "c": 4}
@@ -27,6 +30,62 @@ def type_of(dtype):
     if kind != BYTES and (dtype.itemsize not in _SIZES[kind] or not dtype.isnative):
         kind = BYTES
     return kind << 48 | dtype.itemsize
+
+
+def _integer(value, what, whole):
+    try:
+        value = operator.index(value)
+    except TypeError:
+        of = "" if whole is value else f" of {whole!r}"
+        raise _errors.UsageError(f"lapwing: {what} {value!r}{of} is of type {type(value).__name__}; it must be an integer") from None
+    if not -(1 << 63) <= value < 1 << 63:
+        raise _errors.RangeError(f"lapwing: {what} is {value}; it must be from -2^63 to 2^63 - 1")
+    return value
+
+
+def integers(values, what):
+    """The integers of a sequence, or one, as a tuple."""
+    if np.ndim(values) == 0:
+        return (_integer(values, what, values),)
+    return tuple(_integer(one, what, values) for one in values)
+
+
+def integer_list(values, dtype, what):
+    """Many integers as an array of one dimension, for C."""
+    given = np.asarray(values).reshape(-1)
+    if not given.size:
+        return np.empty(0, dtype)
+    limits = np.iinfo(dtype)
+    if given.dtype.kind not in "iu":
+        k = next((k for k, one in enumerate(given) if not isinstance(one, (int, np.integer))), 0)
+        raise _errors.UsageError(f"lapwing: {what} are of type {given.dtype}, as number {k}, {given[k]!r}; they must be integers")
+    if int(given.min()) < limits.min or int(given.max()) > limits.max:
+        k = int(given.argmin() if int(given.min()) < limits.min else given.argmax())
+        raise _errors.RangeError(f"lapwing: number {k} of {what} is {given[k]}; it must be from {limits.min} to {limits.max}")
+    return np.ascontiguousarray(given, dtype)
+
+
+def present(value, dtype, what):
+    """A value that the program passes to a call, or several, as elements of a dtype, converted as NumPy does; one that was forgotten is an error."""
+    given = np.asarray(value)
+    if given.dtype.hasobject and any(one is None for one in given.flat):
+        raise _errors.UsageError(f"lapwing: {what} is {value!r}; it must be a value of {dtype}")
+    try:
+        return np.asarray(value, dtype)
+    except (TypeError, ValueError, OverflowError):
+        raise _errors.UsageError(f"lapwing: {what} is {value!r}, which is no value of {dtype}") from None
+
+
+def operand(value, dtype, what):
+    """The same for operations, which compute with the value itself: a number that the dtype does not have is an error."""
+    given = np.asarray(value)
+    if dtype.kind in "biufc" and given.dtype.kind in "biufc":
+        with np.errstate(all="ignore"):
+            elements = (given if dtype.kind == "c" else given.real).astype(dtype)
+        if not (elements != given).any() if dtype.kind in "biu" else given.dtype.kind != "c" or dtype.kind == "c":
+            return elements
+        raise _errors.UsageError(f"lapwing: {what} is {value!r}, which is no value of {dtype}; pass one that is")
+    return present(value, dtype, what)
 
 
 def address(array):

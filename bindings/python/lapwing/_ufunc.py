@@ -1,16 +1,21 @@
 """NumPy's functions on whole arrays: each rank computes its own part."""
 
+import inspect
+
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from . import _errors
 from ._slice import Slice
+from ._types import integers
 
 _ASSIGNED = {np.add: "add", np.subtract: "subtract", np.multiply: "multiply", np.minimum: "min", np.maximum: "max"}
 
 
 def _identity(ufunc, dtype):
     """The neutral element, for ranks that own no elements."""
+    if ufunc in (np.fmax, np.fmin) and dtype.kind in "fc":
+        return np.nan
     if ufunc in (np.maximum, np.fmax, np.minimum, np.fmin):
         lowest = ufunc in (np.maximum, np.fmax)
         if dtype.kind == "f":
@@ -189,36 +194,51 @@ class Arithmetic(NDArrayOperatorsMixin):
 
     # --- reductions ---
 
-    def _reduce(self, ufunc, axis=None, dtype=None, keepdims=False):
-        axes = tuple(range(self.ndim)) if axis is None else (axis,) if isinstance(axis, (int, np.integer)) else tuple(axis)
+    def _axes(self, axis, call):
+        """The dimensions that a reduction removes, as a tuple; None: all."""
+        if axis is None:
+            return tuple(range(self.ndim))
+        axes = integers(axis, f"Array.{call}: axis")
         if any(not -self.ndim <= one < self.ndim for one in axes):
-            raise _errors.RangeError(f"Array.{ufunc.__name__}: axis {axis} is outside [{-self.ndim}, {self.ndim})")
+            raise _errors.RangeError(f"Array.{call}: axis {axis} is outside [{-self.ndim}, {self.ndim})")
         axes = tuple(one % self.ndim for one in axes)
         if len(set(axes)) != len(axes):
-            raise ValueError(f"Array.{ufunc.__name__}: axis {axis} has a dimension twice")
+            raise ValueError(f"Array.{call}: axis {axis} has a dimension twice")
+        return axes
+
+    def _places(self, indices, axes):
+        """Where the reduction of own elements goes in the result, which keeps all dimensions."""
+        return np.ix_(*(np.zeros(1, int) if d in axes else own for d, own in enumerate(self._positions(indices))))
+
+    def _shaped(self, result, axes, keepdims):
+        if not keepdims:
+            result = result.reshape(tuple(n for d, n in enumerate(self.shape) if d not in axes))
+        return result if result.ndim else result[()]
+
+    def _reduce(self, ufunc, axis=None, dtype=None, keepdims=False, of=None):
+        """`of`: a function whose values are reduced instead of the elements'."""
+        axes = self._axes(axis, ufunc.__name__)
+        of = of or (lambda values: values)
         if ufunc in (np.minimum, np.maximum, np.fmin, np.fmax) and any(self.shape[one] == 0 for one in axes):
-            raise _errors.UsageError(f"Array.{ufunc.__name__}: there are no elements, and no neutral one")
-        kind = ufunc.reduce(np.empty((1,) * self.ndim, self.dtype), axis=axes, dtype=dtype).dtype
-        shape = tuple(1 if d in axes else n for d, n in enumerate(self.shape))
-        result = np.full(shape, _identity(ufunc, kind), kind)
+            raise _errors.UsageError(f"Array.{ufunc.__name__}: the shape is {self.shape}: there are no elements along axis {axis}, and no neutral one")
+        kind = ufunc.reduce(of(np.zeros((1,) * self.ndim, self.dtype)), axis=axes, dtype=dtype).dtype
+        result = np.full(tuple(1 if d in axes else n for d, n in enumerate(self.shape)), _identity(ufunc, kind), kind)
         self.runtime.barrier()
         for indices, values in self._own_blocks():
-            mesh = np.ix_(*(np.zeros(1, int) if d in axes else own for d, own in enumerate(self._positions(indices))))
-            result[mesh] = ufunc(result[mesh], ufunc.reduce(values, axis=axes, dtype=dtype, keepdims=True))
+            mesh = self._places(indices, axes)
+            result[mesh] = ufunc(result[mesh], ufunc.reduce(of(values), axis=axes, dtype=dtype, keepdims=True))
             del values
         if not self.distribution.replicated:
-            if ufunc is np.add and kind.kind != "b" and kind.itemsize <= 16 and kind.kind in "iufc" and kind != np.float16:
+            if ufunc is np.add and kind.kind in "iufc" and kind.itemsize <= 16 and kind != np.float16:
                 self.runtime.sum(result)
             else:
                 self.runtime.combine(result, ufunc)
         else:
             self.runtime.barrier()
-        if not keepdims:
-            result = result.reshape(tuple(n for d, n in enumerate(self.shape) if d not in axes))
-        return result if result.ndim else result[()]
+        return self._shaped(result, axes, keepdims)
 
     def sum(self, axis=None, dtype=None, keepdims=False):
-        """The sum of all elements, or along dimensions: a NumPy array, the same on every rank. Collective."""
+        """The sum of all elements, or along dimensions: a NumPy array, the same on every rank, of the type that NumPy gives it. Collective."""
         return self._reduce(np.add, axis, dtype, keepdims)
 
     def prod(self, axis=None, dtype=None, keepdims=False):
@@ -237,41 +257,143 @@ class Arithmetic(NDArrayOperatorsMixin):
     def all(self, axis=None, keepdims=False):
         return self._reduce(np.logical_and, axis, None, keepdims)
 
-    def mean(self, axis=None, keepdims=False):
-        total = self._reduce(np.add, axis, None if self.dtype.kind in "fc" else float, keepdims)
-        return total / (self.size / max(1, np.size(total)))
+    def _float(self, dtype, call):
+        """The types in which a mean is computed, and given: as in NumPy."""
+        wanted = np.dtype(dtype or (self.dtype if self.dtype.kind in "fc" else float))
+        if wanted.kind not in "fc":
+            raise TypeError(f"lapwing: Array.{call}: dtype is {wanted}; it must be a floating-point or complex type")
+        return np.dtype(np.float32) if wanted == np.float16 else wanted, wanted
 
-    def argmin(self):
-        """The index of the first of the smallest elements, ignoring NaN: a tuple, for a[a.argmin()]. Collective."""
-        return self._extreme("min")[1]
+    def _mean(self, axis, dtype, keepdims, call, of=None, counted=None):
+        """The mean of the elements, or of the values of a function of them; `counted`: how many of them count."""
+        computed, wanted = self._float(dtype, call)
+        total = self._reduce(np.add, axis, computed, keepdims, of)
+        if counted is None:
+            counted = self.size // np.size(total) if np.size(total) else 0
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.true_divide(total, counted).astype(wanted)
 
-    def argmax(self):
-        return self._extreme("max")[1]
+    def mean(self, axis=None, dtype=None, keepdims=False):
+        return self._mean(axis, dtype, keepdims, "mean")
 
-    def nanmin(self):
-        """The smallest element, ignoring NaN. Collective."""
-        return self._extreme("min")[0]
+    def var(self, axis=None, dtype=None, ddof=0, keepdims=False):
+        """The mean squared distance from the mean; `ddof` is subtracted from the number of elements. Collective."""
+        return self._variance(axis, dtype, ddof, keepdims, self._mean(axis, dtype, True, "var"), None)
 
-    def nanmax(self):
-        return self._extreme("max")[0]
+    def std(self, axis=None, dtype=None, ddof=0, keepdims=False):
+        return np.sqrt(self.var(axis, dtype, ddof, keepdims))
 
-    def _extreme(self, name):
-        from ._library import check, ffi, lib
-        from ._types import address
+    def _variance(self, axis, dtype, ddof, keepdims, mean, counted):
+        """`counted`: how many elements are numbers, where NaN is to be ignored; else None."""
+        computed, wanted = self._float(dtype, "var")
+        axes = self._axes(axis, "var")
+        result = np.zeros(tuple(1 if d in axes else n for d, n in enumerate(self.shape)), computed.type(0).real.dtype)
+        self.runtime.barrier()
+        for indices, values in self._own_blocks():
+            mesh = self._places(indices, axes)
+            distance = np.abs(values - np.asarray(mean, computed)[mesh])
+            if counted is not None:
+                distance[np.isnan(values)] = 0
+            result[mesh] += np.add.reduce(distance * distance, axis=axes, keepdims=True)
+            del values
+        self.runtime.barrier() if self.distribution.replicated else self.runtime.sum(result)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            number = self.size // max(1, result.size) if counted is None else counted
+            result = np.true_divide(result, np.maximum(np.subtract(number, ddof), 0)).astype(wanted.type(0).real.dtype)
+        return self._shaped(result, axes, keepdims)
 
-        value, index = np.empty(1, self.dtype), ffi.new("int64_t[8]")
-        check(getattr(lib, f"lapwing_array_{name}")(self._handle, address(value), index))
-        return value[0], tuple(index[0 : self.ndim])
+    # --- without NaN ---
 
-    def nansum(self):
-        """The library's own sum of all elements, ignoring NaN: a double, int64 or uint64. Collective."""
-        from ._library import check, ffi, lib
-        from ._types import address
+    def _without_nan(self, value):
+        """For _reduce(): NaN becomes `value`; None for types that have none."""
+        return (lambda values: np.where(np.isnan(values), self.dtype.type(value), values)) if self.dtype.kind in "fc" else None
 
-        kind = {"i": np.int64, "u": np.uint64, "b": np.uint64}.get(self.dtype.kind, np.float64)
-        total = np.empty(1, kind)
-        check(lib.lapwing_array_sum(self._handle, address(total)))
-        return total[0]
+    def nansum(self, axis=None, dtype=None, keepdims=False):
+        """The sum of all elements, or along dimensions, ignoring NaN; as sum(). Collective."""
+        return self._reduce(np.add, axis, dtype, keepdims, self._without_nan(0))
+
+    def nanprod(self, axis=None, dtype=None, keepdims=False):
+        return self._reduce(np.multiply, axis, dtype, keepdims, self._without_nan(1))
+
+    def nanmin(self, axis=None, keepdims=False):
+        """The smallest element, ignoring NaN; NaN where all elements are. Collective."""
+        return self._reduce(np.fmin, axis, None, keepdims)
+
+    def nanmax(self, axis=None, keepdims=False):
+        return self._reduce(np.fmax, axis, None, keepdims)
+
+    def _count_numbers(self, axis):
+        """How many elements are not NaN; keeps all dimensions."""
+        return self._reduce(np.add, axis, np.int64, True, lambda values: ~np.isnan(values))
+
+    def nanmean(self, axis=None, dtype=None, keepdims=False):
+        """The mean of the elements that are not NaN; NaN where none is. Collective."""
+        if self.dtype.kind not in "fc":
+            return self.mean(axis, dtype, keepdims)
+        result = self._mean(axis, dtype, True, "nanmean", self._without_nan(0), self._count_numbers(axis))
+        return self._shaped(np.asarray(result), self._axes(axis, "nanmean"), keepdims)
+
+    def nanvar(self, axis=None, dtype=None, ddof=0, keepdims=False):
+        if self.dtype.kind not in "fc":
+            return self.var(axis, dtype, ddof, keepdims)
+        counted = self._count_numbers(axis)
+        mean = self._mean(axis, dtype, True, "nanvar", self._without_nan(0), counted)
+        result = np.asarray(self._variance(axis, dtype, ddof, True, mean, counted))
+        result[counted <= ddof] = np.nan
+        return self._shaped(result, self._axes(axis, "nanvar"), keepdims)
+
+    def nanstd(self, axis=None, dtype=None, ddof=0, keepdims=False):
+        return np.sqrt(self.nanvar(axis, dtype, ddof, keepdims))
+
+    # --- where ---
+
+    def _first(self, extreme, axis, keepdims, call):
+        """The position of the first element that equals `extreme`, which keeps all dimensions: along `axis`, or of all, as NumPy counts them."""
+        axes = self._axes(axis, call)
+        limit = self.size if axis is None else self.shape[axes[0]]
+        result = np.full(extreme.shape, limit, np.int64)
+        for indices, values in self._own_blocks():
+            mesh, positions = self._places(indices, axes), np.ix_(*self._positions(indices))
+            number = np.ravel_multi_index(positions, self.shape) if axis is None else positions[axes[0]]
+            wanted = extreme[mesh]
+            with np.errstate(invalid="ignore"):
+                hit = (values == wanted) | ((values != values) & (wanted != wanted))
+            result[mesh] = np.minimum(result[mesh], np.where(hit, number, limit).min(axis=axes, keepdims=True))
+            del values
+        self.runtime.barrier() if self.distribution.replicated else self.runtime.min(result)
+        return self._shaped(result, axes, keepdims)
+
+    def _flat_place(self, name, axis=None, keepdims=False):
+        """numpy.argmin() and its like: positions from 0."""
+        if axis is not None and np.ndim(axis):
+            raise _errors.UsageError(f"lapwing: Array.arg{name}: axis is {axis}; it must be one dimension, or None for all elements")
+        extreme = getattr(self, name)(axis, keepdims=True)
+        if name.startswith("nan") and (extreme != extreme).any():
+            raise ValueError(f"lapwing: Array.nanarg{name[3:]}: all elements along axis {axis} are NaN, so that there is no place")
+        return self._first(np.asarray(extreme), axis, keepdims, f"arg{name}")
+
+    def _place(self, name, axis, keepdims):
+        """The same as indices of the array."""
+        place = self._flat_place(name, axis, keepdims if axis is not None else False)
+        if axis is not None:
+            return self.lower[axis] + self.step[axis] * place
+        return tuple(int(low + step * one) for low, step, one in zip(self.lower, self.step, np.unravel_index(place, self.shape)))
+
+    def argmin(self, axis=None, keepdims=False):
+        """The index of the first of the smallest elements, of the first NaN if there is one: a tuple, for a[a.argmin()]; along a dimension: a NumPy array
+        of indices. numpy.argmin(a) counts all elements from 0, as NumPy does. Collective."""
+        return self._place("min", axis, keepdims)
+
+    def argmax(self, axis=None, keepdims=False):
+        """The index of the first of the largest elements, as argmin()."""
+        return self._place("max", axis, keepdims)
+
+    def nanargmin(self, axis=None, keepdims=False):
+        """As argmin(), ignoring NaN; ValueError where all elements are NaN."""
+        return self._place("nanmin", axis, keepdims)
+
+    def nanargmax(self, axis=None, keepdims=False):
+        return self._place("nanmax", axis, keepdims)
 
     def dot(self, other):
         """The sum of the products of all elements with those of another array of the same shape. Collective."""
@@ -286,20 +408,61 @@ class Arithmetic(NDArrayOperatorsMixin):
                 f"lapwing: numpy.{function.__name__} is not there for arrays of several ranks; numpy.asarray(a) reads all elements to this rank, "
                 f"and a.local is its own part"
             )
+        try:
+            inspect.signature(implementation).bind(*arguments, **options)
+        except TypeError as error:
+            raise TypeError(f"lapwing: numpy.{function.__name__} of an Array takes {inspect.signature(implementation)}: {error}") from None
         return implementation(*arguments, **options)
 
 
-def _implement(*names):
-    return {getattr(np, name): (lambda name: lambda a, *rest, **options: getattr(a, name)(*rest, **options))(name) for name in names}
+def _method(name, *parameters):
+    """A function of NumPy as a method of the array; `parameters`: NumPy's, in its order, of which the method takes those that it has."""
+    method = getattr(Arithmetic, name)
+    taken = set(inspect.signature(method).parameters) - {"self"}
+
+    def function(a, *rest, **options):
+        if len(rest) > len(parameters):
+            raise TypeError(f"lapwing: numpy.{name}: {1 + len(rest)} arguments; there are at most {1 + len(parameters)} by position")
+        given = {**dict(zip(parameters, rest)), **options}
+        for other in sorted(set(given) - taken):
+            if given[other] is not None:
+                raise TypeError(f"lapwing: numpy.{name} of an Array does not take {other}, but {', '.join(one for one in parameters if one in taken)}")
+            del given[other]
+        return getattr(a, name)(**given)
+
+    return function
+
+
+def _methods():
+    few = ("axis", "out", "keepdims")
+    functions = {name: _method(name, *few) for name in ("any", "all", "min", "max", "nanmin", "nanmax")}
+    functions |= {name: _method(name, "axis", "dtype", "out", "keepdims") for name in ("sum", "prod", "mean", "nansum", "nanprod", "nanmean")}
+    functions |= {name: _method(name, "axis", "dtype", "out", "ddof", "keepdims") for name in ("var", "std", "nanvar", "nanstd")}
+    # In NumPy 2 amin and amax are functions of their own, in NumPy 1 other names of min and max.
+    functions |= {"amin": functions["min"], "amax": functions["max"]}
+    return {getattr(np, name): function for name, function in functions.items()}
+
+
+def _argument(name):
+    def function(a, axis=None, out=None, keepdims=False):
+        if out is not None:
+            raise TypeError(f"lapwing: numpy.arg{name} of an Array takes axis and keepdims, and no out")
+        return a._flat_place(name, axis, keepdims)
+
+    return function
 
 
 def _norm(a, ord=None, axis=None, keepdims=False):
-    if ord is not None or axis is not None:
-        raise TypeError("lapwing: numpy.linalg.norm of an Array is that of all elements; ord and axis must be None")
-    return np.sqrt(np.real((a * np.conj(a)).sum()))
+    if ord is not None or axis is not None or keepdims:
+        raise TypeError("lapwing: numpy.linalg.norm of an Array is that of all elements; ord and axis must be None, and keepdims False")
+    wide = np.promote_types(a.dtype, np.float32) if a.dtype.kind in "fc" else float  # that the squares fit in
+    return np.sqrt(a._reduce(np.add, of=lambda values: np.real(values.astype(wide) * np.conj(values.astype(wide)))))
 
 
 def _copyto(into, values):
+    if not isinstance(into, Arithmetic):
+        into[...] = np.asarray(values)
+        return
     into.slice[...].assign(values)
 
 
@@ -355,34 +518,24 @@ def _where(condition, *values):
     return _elementwise(np.where, 3)(condition, *values)
 
 
-def _variance(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False):
-    if dtype is not None or out is not None:
-        raise TypeError("lapwing: numpy.var and numpy.std of an Array take axis, ddof and keepdims")
-    distance = np.abs(a - a.mean(axis, keepdims=True))
-    total = (distance * distance).sum(axis, keepdims=keepdims)
-    return total / (a.size / max(1, np.size(total)) - ddof)
-
-
-def _flat(a, index):
-    """An index as NumPy counts the elements."""
-    return int(np.ravel_multi_index([int(i) for i in a._positions(index)], a.shape))
+def _copy(a, order="K", subok=False):
+    return a.copy()
 
 
 _FUNCTIONS = {
-    **_implement("sum", "prod", "any", "all", "mean", "transpose", "copy", "nanmin", "nanmax", "nansum"),
-    # In NumPy 2 they are functions of their own, in NumPy 1 other names of amin and amax.
-    **dict.fromkeys((np.min, np.amin), lambda a, axis=None, out=None, keepdims=False: a.min(axis, keepdims)),
-    **dict.fromkeys((np.max, np.amax), lambda a, axis=None, out=None, keepdims=False: a.max(axis, keepdims)),
+    **_methods(),
+    np.transpose: lambda a, axes=None: a.transpose(*(() if axes is None else axes)),
+    np.copy: _copy,
     np.shape: lambda a: a.shape,
     np.ndim: lambda a: a.ndim,
     np.size: lambda a, axis=None: a.size if axis is None else a.shape[axis],
     np.zeros_like: _like(lambda a, dtype: a._like(a.dtype if dtype is None else np.dtype(dtype))),
     np.empty_like: _like(lambda a, dtype: a._like(a.dtype if dtype is None else np.dtype(dtype))),
     np.ones_like: _like(lambda a, dtype: _full_like(a, 1, dtype)),
-    np.full_like: _full_like,
+    np.full_like: lambda a, fill_value, dtype=None: _full_like(a, fill_value, dtype),
     np.copyto: _copyto,
     np.array_equal: _array_equal,
-    np.allclose: lambda a, b, rtol=1e-5, atol=1e-8: bool((np.abs(a - b) <= atol + rtol * np.abs(b)).all()),
+    np.allclose: lambda a, b, rtol=1e-5, atol=1e-8, equal_nan=False: bool(np.isclose(a, b, rtol, atol, equal_nan).all()),
     np.vdot: lambda a, b: (np.conj(a) * b).sum(),
     np.dot: lambda a, b: a.dot(b) if a.ndim == 1 else _no_matrices(),
     np.linalg.norm: _norm,
@@ -396,12 +549,14 @@ _FUNCTIONS = {
     np.imag: _elementwise(np.imag, 1),
     np.angle: _elementwise(np.angle, 1),
     np.count_nonzero: lambda a, axis=None, keepdims=False: (a != 0).sum(axis, keepdims=keepdims),
-    np.var: _variance,
-    np.std: lambda a, *rest, **options: np.sqrt(_variance(a, *rest, **options)),
-    np.ptp: lambda a, axis=None: a.max(axis) - a.min(axis),
-    np.argmin: lambda a: _flat(a, a.argmin()),
-    np.argmax: lambda a: _flat(a, a.argmax()),
+    np.ptp: lambda a, axis=None, out=None, keepdims=False: _no_out(out, "ptp") or a.max(axis, keepdims) - a.min(axis, keepdims),
+    **{getattr(np, name): _argument(name.replace("arg", "")) for name in ("argmin", "argmax", "nanargmin", "nanargmax")},
 }
+
+
+def _no_out(out, name):
+    if out is not None:
+        raise TypeError(f"lapwing: numpy.{name} of an Array returns its result, and takes no out")
 
 
 def _no_matrices():

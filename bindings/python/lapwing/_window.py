@@ -4,9 +4,9 @@ import numpy as np
 
 from . import _errors
 from ._layout import Layout
-from ._library import check, create, ffi, lib, number_of, text_of
-from ._runtime import Shared, mpi_object, read_statistics, refuse_pickling, runtime as default_runtime
-from ._types import Views, address, dtype_of, type_of
+from ._library import check, choice, create, ffi, lib, members, number_of, text_of
+from ._runtime import Shared, mpi_object, read_statistics, runtime as default_runtime, same_memory
+from ._types import address, dtype_of, integer_list, operand, type_of
 
 OPERATIONS = {"add": 0, "and": 1, "or": 2, "xor": 3, "min": 4, "max": 5, "replace": 6, "read": 7}
 ORDERS = {"relaxed": 0, "acquire": 1, "release": 2, "acq_rel": 3, "seq_cst": 4}
@@ -18,19 +18,19 @@ def operation_of(operation, dtype):
     """The number of an atomic's operation; for C a bool is an integer of 1 byte."""
     if dtype.kind == "b" and operation in ("add", "min", "max"):
         raise TypeError(f'lapwing: "{operation}" is not an atomic for bool; there are "and", "or", "xor", "replace" and "read"')
-    return OPERATIONS[operation]
+    return choice(OPERATIONS, operation, "the operation of an atomic")
 
 
 def cache_options(structure, cache):
     """Fills lapwing_cache_options from a mode, or a dictionary of its members."""
+    if cache is not None and not isinstance(cache, (str, dict)):
+        raise TypeError(f"lapwing: cache is {cache!r}; it must be a mode, as 'epoch', or a dictionary of options")
     for name, value in ({} if cache is None else {"mode": cache} if isinstance(cache, str) else cache).items():
         if not hasattr(structure, name):
             raise ValueError(f"lapwing: cache has no option '{name}'; there are {', '.join(dir(structure))}")
-        if name == "mode" and isinstance(value, str):
-            if value not in _MODES:
-                raise ValueError(f"lapwing: cache mode is '{value}'; it must be one of {', '.join(_MODES)}")
-            value = _MODES[value]
-        setattr(structure, name, value)
+        if name == "mode":
+            value = choice(_MODES, value, "the mode of a cache")
+        members(structure, "cache", **{name: value})
 
 
 def _memory(values, writable):
@@ -68,14 +68,9 @@ class Window(Shared):
     def _options(name=None, counters=0, alignment=None, zeroed=None, cache=None, identity=None):
         options, kept = ffi.new("lapwing_window_options*", lib.lapwing_window_options_default()), None
         if name:
-            options.name = kept = ffi.new("char[]", name.encode())
-        options.notification_counters = counters
-        if alignment is not None:
-            options.alignment = alignment
-        if zeroed is not None:
-            options.zeroed_bytes = zeroed
-        if identity is not None:
-            options.identity = identity
+            options.name = kept = ffi.new("char[]", str(name).encode())
+        values = {"notification_counters": counters, "alignment": alignment, "zeroed_bytes": zeroed, "identity": identity}
+        members(options, "Window", **{name: value for name, value in values.items() if value is not None})
         cache_options(options.cache, cache)
         return options, kept
 
@@ -91,7 +86,8 @@ class Window(Shared):
     @classmethod
     def _of_array(cls, array):
         self = cls.__new__(cls)
-        self.runtime, self._views, self._array = array.runtime, array._views, array
+        self._have(runtime=array.runtime)
+        self._views, self._array = array._views, array
         self._cell = array._cell
         self._raw = create("window", lib.lapwing_array_window, array._handle)
         return self
@@ -139,6 +135,10 @@ class Window(Shared):
         memory, size = ffi.new("void**"), ffi.new("uint64_t*")
         check(lib.lapwing_window_local(self._handle, memory, size))
         return self._shown(memory[0], size[0], np.uint8)
+
+    @local.setter
+    def local(self, values):
+        same_memory(self.local, values, "window.local")
 
     # --- puts and gets ---
 
@@ -241,17 +241,20 @@ class Window(Shared):
     # --- atomics ---
 
     @staticmethod
-    def _value(value, dtype):
-        return np.asarray(value, dtype).reshape(1)
+    def _value(value, dtype, call):
+        value = operand(value, dtype, f"Window.{call}")
+        if value.size != 1:
+            raise _errors.UsageError(f"lapwing: Window.{call} has {value.size} values; it must be one. fetch_list() and compare_swap_list() are for many")
+        return value.reshape(1)
 
     def fetch(self, operation, rank, offset, operand=None, dtype=np.int64, order="relaxed"):
         """An atomic on the value at `offset`: "add", "and", "or", "xor", "min", "max", "replace" or "read". Returns the previous value. Numbers of 1 to 8
         bytes; complex numbers "add", "replace" and "read"; bool and other types of 1, 2, 4, 8 or 16 bytes the last two. Local."""
         dtype = np.dtype(dtype)
-        before, value = np.empty(1, dtype), self._value(0 if operand is None and operation == "read" else operand, dtype)
+        before, value = np.empty(1, dtype), self._value(0 if operand is None and operation == "read" else operand, dtype, "fetch: the operand")
         check(
             lib.lapwing_window_fetch(
-                self._handle, operation_of(operation, dtype), type_of(dtype), rank, offset, address(value), address(before), ORDERS[order]
+                self._handle, operation_of(operation, dtype), type_of(dtype), rank, offset, address(value), address(before), choice(ORDERS, order, "Window: the order")
             )
         )
         return before[0]
@@ -259,10 +262,10 @@ class Window(Shared):
     def compare_swap(self, rank, offset, expected, desired, dtype=np.int64, order="relaxed"):
         """Writes `desired` if the value equals `expected` bit by bit. Returns the previous value. Local."""
         dtype = np.dtype(dtype)
-        before, old, new = np.empty(1, dtype), self._value(expected, dtype), self._value(desired, dtype)
+        before, old, new = np.empty(1, dtype), self._value(expected, dtype, "compare_swap: expected"), self._value(desired, dtype, "compare_swap: desired")
         check(
             lib.lapwing_window_compare_swap(
-                self._handle, type_of(dtype), rank, offset, address(old), address(new), address(before), ORDERS[order]
+                self._handle, type_of(dtype), rank, offset, address(old), address(new), address(before), choice(ORDERS, order, "Window: the order")
             )
         )
         return before[0]
@@ -270,32 +273,32 @@ class Window(Shared):
     def update(self, operation, rank, offset, operand, dtype=np.int64):
         """An atomic without a result, complete at the next release or flush. Local."""
         dtype = np.dtype(dtype)
-        value = self._value(operand, dtype)
+        value = self._value(operand, dtype, "update: the operand")
         check(lib.lapwing_window_update(self._handle, operation_of(operation, dtype), type_of(dtype), rank, offset, address(value)))
 
     @staticmethod
-    def _list(values, dtype, count):
-        values = np.ascontiguousarray(values, dtype)
+    def _list(values, dtype, count, call):
+        values = np.ascontiguousarray(operand(values, dtype, f"Window.{call}"))
         if values.size not in (1, count):
             raise ValueError(f"lapwing: {values.size} operands for {count} offsets; there must be one, or one for each")
         return values, int(values.size == 1 and count != 1)
 
-    def fetch_list(self, operation, rank, offsets, operands=0, dtype=np.int64):
+    def fetch_list(self, operation, rank, offsets, operands=None, dtype=np.int64):
         """Many atomics at one rank, in the order of the list: numbers of 4 and 8 bytes. Returns the previous values. Local."""
         return self._fetch_list(operation, rank, offsets, operands, dtype, False)
 
-    def start_fetch_list(self, operation, rank, offsets, operands=0, dtype=np.int64):
+    def start_fetch_list(self, operation, rank, offsets, operands=None, dtype=np.int64):
         """The same without waiting: a Transfer."""
         return self._fetch_list(operation, rank, offsets, operands, dtype, True)
 
     def _fetch_list(self, operation, rank, offsets, operands, dtype, start):
         from ._array import Transfer
 
-        dtype, offsets = np.dtype(dtype), np.ascontiguousarray(offsets, np.uint64).reshape(-1)
-        values, one = self._list(operands, dtype, offsets.size)
+        dtype, offsets = np.dtype(dtype), integer_list(offsets, np.uint64, "the offsets")
+        values, one = self._list(0 if operands is None and operation == "read" else operands, dtype, offsets.size, "fetch_list: the operands")
         before = np.empty(offsets.size, dtype)
         arguments = (
-            self._handle, OPERATIONS[operation], type_of(dtype), rank, offsets.size, ffi.cast("uint64_t*", address(offsets)),
+            self._handle, choice(OPERATIONS, operation, "Window: the operation"), type_of(dtype), rank, offsets.size, ffi.cast("uint64_t*", address(offsets)),
             address(values), one, address(before),
         )  # fmt: skip
         if not start:
@@ -316,8 +319,9 @@ class Window(Shared):
     def _compare_swap_list(self, rank, offsets, expected, desired, dtype, start):
         from ._array import Transfer
 
-        dtype, offsets = np.dtype(dtype), np.ascontiguousarray(offsets, np.uint64).reshape(-1)
-        (old, one_old), (new, one_new) = self._list(expected, dtype, offsets.size), self._list(desired, dtype, offsets.size)
+        dtype, offsets = np.dtype(dtype), integer_list(offsets, np.uint64, "the offsets")
+        old, one_old = self._list(expected, dtype, offsets.size, "compare_swap_list: expected")
+        new, one_new = self._list(desired, dtype, offsets.size, "compare_swap_list: desired")
         before = np.empty(offsets.size, dtype)
         arguments = (
             self._handle, type_of(dtype), rank, offsets.size, ffi.cast("uint64_t*", address(offsets)),

@@ -8,6 +8,7 @@ import re
 import sys
 from pathlib import Path
 
+REDUCED = "NumPy reduces own parts, with its types and its meaning of NaN, and Runtime.combine() or Runtime.sum() their results"
 TYPED = "Python knows types at run time alone: lapwing_array_get_element() and its like"
 INLINE = "an inline function, or its inside: elements.c has lapwing_array_address_N"
 MISSING = {
@@ -16,6 +17,7 @@ MISSING = {
     "type_from_mpi": "types are NumPy's", "type_name": "types are NumPy's", "type_size": "types are NumPy's", "type_kind": "types are NumPy's",
     "version_numbers": "lapwing.__version__ is the same",
     "statistics_add": "counters are dictionaries: add_statistics()",
+    "array_sum": REDUCED, "array_min": REDUCED, "array_max": REDUCED,
     "array_get_typed": TYPED, "array_put_typed": TYPED, "array_get_far_": INLINE, "array_put_far_": INLINE,
     "cache_options_default": "lapwing_window_options_default() and lapwing_array_options_default() have it inside",
     "array_reduce": "a function for each element is slow in Python: a.local, and Runtime.combine()",
@@ -31,7 +33,7 @@ MISSING = {
 # getattr(lib, f"lapwing_{kind}_free") and its like.
 MADE = [
     *(f"{kind}_{verb}" for kind in ("array", "window", "lock", "reduction") for verb in ("free", "leave")),
-    "lock_leave", "plan_free", "recording_free", "array_min", "array_max",
+    "lock_leave", "plan_free", "recording_free",
     *(f"layout_{name}" for name in ("slice", "shift", "repeat", "repeat_at", "intersect")),
     *(f"layout_create_{name}" for name in ("contiguous", "strided", "nested", "indexed", "list", "concatenated", "patch", "mpi")),
 ]  # fmt: skip

@@ -340,7 +340,7 @@ def test_atomics(rt):
             f.fetch("and", 0, 1)
         with pytest.raises(lapwing.RangeError):
             a.fetch_add((9, 9), 1)
-        with pytest.raises(KeyError):
+        with pytest.raises(lapwing.UsageError):
             a.fetch("nand", (0, 0), 1)
         rt.barrier()
 
@@ -484,7 +484,7 @@ def test_reductions_along_one_dimension(rt, distribution):
             a += 1
             largest.execute()
             np.testing.assert_array_equal(rows[...], n.max(axis=1) + 1)
-            with pytest.raises(KeyError):
+            with pytest.raises(lapwing.UsageError, match="must be one of"):
                 a.reduction(1, rows, "mean")
             with pytest.raises(lapwing.RangeError, match="operation"):
                 a.reduction(1, rows, "subtract")
@@ -527,7 +527,7 @@ def test_more_functions_of_numpy(rt):
         np.testing.assert_allclose(np.std(a, axis=0, ddof=1), np.std(n, axis=0, ddof=1))
         assert np.count_nonzero(a > 0) == (n > 0).sum() and np.count_nonzero(a > 0, axis=1).tolist() == (n > 0).sum(axis=1).tolist()
         assert np.ptp(a) == 5 and np.argmax(a) == 11 and np.argmin(a) == 0 and np.argmin(column) == 0
-        for wrong in (lambda: np.where(a), lambda: np.var(a, dtype=float), lambda: np.median(a)):
+        for wrong in (lambda: np.where(a), lambda: np.var(a, out=np.zeros(())), lambda: np.median(a)):
             with pytest.raises(TypeError, match="lapwing"):
                 wrong()
         rt.barrier()
