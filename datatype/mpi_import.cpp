@@ -1,3 +1,5 @@
+#include "datatype/mpi_envelope.hpp"
+
 #include <lapwing/layout.hpp>
 
 #include <lapwing/detail/layout_cursor.hpp>
@@ -22,6 +24,8 @@ namespace lapwing {
 
 namespace {
 
+using detail::datatype::Count;
+using detail::datatype::Envelope;
 using detail::support::check_mpi;
 
 __extension__ typedef __int128 int128;
@@ -125,36 +129,6 @@ std::int64_t plus(std::int64_t a, std::int64_t b) {
             fmt::format("Layout::from_mpi: the displacement {} plus {} bytes does not fit into 64 bits", a, b)};
     return sum;
 }
-
-// With MPI 4 a type may have been made with large counts, and only the calls with large counts can then look inside.
-#if MPI_VERSION >= 4
-using Count = MPI_Count;
-#else
-using Count = int;
-#endif
-
-struct Envelope {
-    Count integers = 0;
-    Count addresses = 0;
-    Count large = 0;
-    Count types = 0;
-    int combiner = MPI_COMBINER_NAMED;
-
-    explicit Envelope(MPI_Datatype type) {
-#if MPI_VERSION >= 4
-        check_mpi(MPI_Type_get_envelope_c(type, &integers, &addresses, &large, &types, &combiner),
-                  "MPI_Type_get_envelope_c");
-#else
-        check_mpi(MPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner), "MPI_Type_get_envelope");
-#endif
-    }
-
-    /// The unnamed types of Fortran are predefined too, and not ours to free (MPI 3.1, section 4.1.13).
-    [[nodiscard]] bool is_predefined() const noexcept {
-        return combiner == MPI_COMBINER_NAMED || combiner == MPI_COMBINER_F90_REAL ||
-               combiner == MPI_COMBINER_F90_COMPLEX || combiner == MPI_COMBINER_F90_INTEGER;
-    }
-};
 
 /// The arguments of a constructor. Owns the inner datatypes that MPI_Type_get_contents hands out.
 class Contents {

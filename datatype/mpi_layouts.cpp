@@ -1,5 +1,6 @@
 #include "datatype/mpi_layouts.hpp"
 
+#include "datatype/mpi_envelope.hpp"
 #include "src/support/mpi_error.hpp"
 #include "src/support/mutex.hpp"
 
@@ -77,15 +78,6 @@ std::int64_t extent_of(MPI_Datatype type) {
     return extent;
 }
 
-bool is_predefined(MPI_Datatype type) {
-    int integers = 0;
-    int addresses = 0;
-    int types = 0;
-    int combiner = 0;
-    check_mpi(MPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner), "MPI_Type_get_envelope");
-    return combiner == MPI_COMBINER_NAMED;
-}
-
 } // namespace
 
 Layout layout_of(MPI_Datatype type, std::uint64_t count) {
@@ -93,7 +85,7 @@ Layout layout_of(MPI_Datatype type, std::uint64_t count) {
     if (known == nullptr) {
         Layout one = Layout::from_mpi(type); // checks the handle before anything else is asked about it
         known = std::make_shared<const Known>(Known{std::move(one), extent_of(type)});
-        KnownTypes::instance().add(type, known, is_predefined(type));
+        KnownTypes::instance().add(type, known, Envelope{type}.is_predefined());
     }
     return known->one.repeat(count, known->extent);
 }

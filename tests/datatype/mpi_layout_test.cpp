@@ -1,3 +1,4 @@
+#include "datatype/mpi_layouts.hpp"
 #include "datatype/random_layout.hpp"
 #include "datatype/type_program.hpp"
 
@@ -111,34 +112,40 @@ TEST_CASE("counts above 2^31 are exact") {
 
 #if MPI_VERSION >= 4
 TEST_CASE("datatypes made with large counts") {
+    // As every call of a window does, which looks at the datatype once more than Layout::from_mpi().
+    const auto layout_of = [](const MpiDatatype& type, std::uint64_t count = 1) {
+        const Layout layout = lapwing::detail::datatype::layout_of(type.get(), count);
+        CHECK(layout == Layout::from_mpi(type.get(), count));
+        return layout;
+    };
     const MPI_Count large = (MPI_Count{1} << 33) + 5;
     MPI_Datatype type = MPI_DATATYPE_NULL;
     MPI_Type_vector_c(large, 1, 3, MPI_INT, &type);
-    CHECK(Layout::from_mpi(committed(type).get()) == Layout::strided(static_cast<std::uint64_t>(large), 4, 12));
+    CHECK(layout_of(committed(type)) == Layout::strided(static_cast<std::uint64_t>(large), 4, 12));
     const MPI_Count lengths[2] = {2, 3};
     const MPI_Count places[2] = {100, 0};
     const MPI_Datatype types[2] = {MPI_CHAR, MPI_INT};
     MPI_Type_create_struct_c(2, lengths, places, types, &type);
-    CHECK(Layout::from_mpi(committed(type).get()) == Layout::list(std::vector<ByteBlock>{{100, 2}, {0, 12}}));
+    CHECK(layout_of(committed(type)) == Layout::list(std::vector<ByteBlock>{{100, 2}, {0, 12}}));
     MPI_Type_create_hindexed_c(2, lengths, places, MPI_INT, &type);
-    CHECK(Layout::from_mpi(committed(type).get()) == Layout::list(std::vector<ByteBlock>{{100, 8}, {0, 12}}));
+    CHECK(layout_of(committed(type)) == Layout::list(std::vector<ByteBlock>{{100, 8}, {0, 12}}));
     MPI_Type_create_hindexed_block_c(2, 3, places, MPI_INT, &type);
-    CHECK(Layout::from_mpi(committed(type).get()) == Layout::list(std::vector<ByteBlock>{{100, 12}, {0, 12}}));
+    CHECK(layout_of(committed(type)) == Layout::list(std::vector<ByteBlock>{{100, 12}, {0, 12}}));
     MPI_Type_create_resized_c(MPI_INT, -4, 100, &type);
-    CHECK(Layout::from_mpi(committed(type).get(), 3) == Layout::strided(3, 4, 100));
+    CHECK(layout_of(committed(type), 3) == Layout::strided(3, 4, 100));
     const MPI_Count sizes[2] = {large, 6};
     const MPI_Count subsizes[2] = {3, 2};
     const MPI_Count starts[2] = {1, 2};
     MPI_Type_create_subarray_c(2, sizes, subsizes, starts, MPI_ORDER_C, MPI_INT, &type);
-    CHECK(Layout::from_mpi(committed(type).get()) == Layout::strided(3, 8, 24, 32));
+    CHECK(layout_of(committed(type)) == Layout::strided(3, 8, 24, 32));
     MPI_Type_create_subarray_c(2, sizes, subsizes, starts, MPI_ORDER_FORTRAN, MPI_INT, &type);
-    CHECK(Layout::from_mpi(committed(type).get()) == Layout::strided(2, 12, 4 * large, 4 * (2 * large + 1)));
+    CHECK(layout_of(committed(type)) == Layout::strided(2, 12, 4 * large, 4 * (2 * large + 1)));
     const int kinds[2] = {MPI_DISTRIBUTE_BLOCK, MPI_DISTRIBUTE_CYCLIC};
     const int arguments[2] = {MPI_DISTRIBUTE_DFLT_DARG, 2};
     const int processes[2] = {2, 2};
     const MPI_Count global[2] = {4, 6};
     MPI_Type_create_darray_c(4, 3, 2, global, kinds, arguments, processes, MPI_ORDER_C, MPI_INT, &type);
-    CHECK(Layout::from_mpi(committed(type).get()) == Layout::strided(2, 8, 24, 56));
+    CHECK(layout_of(committed(type)) == Layout::strided(2, 8, 24, 56));
 }
 #endif
 
