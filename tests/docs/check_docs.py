@@ -4,6 +4,9 @@
   check_docs.py settings PROGRAM     the table in docs/settings.md is what `PROGRAM --markdown` prints
   check_docs.py scale PROGRAM        the tables of docs/architecture.md on scale are what `PROGRAM --markdown` prints
   check_docs.py scale FILE.md        ... are what is in the file, but for the rows of ten thousand ranks
+  check_docs.py options DIRECTORY    commands have the options that the pages name, the defaults that docs/commands.md has in brackets, and exit
+                                     with 0 after --help and with 2 after an option that they do not know. The directory has lapwing-info
+                                     and the others that are built
   check_docs.py example              the program in README.md is examples/hello.cpp, that in docs/python.md examples/python/hello.py,
                                      that in docs/fortran.md examples/fortran/hello.f90, and the first page is short
   check_docs.py litmus               every row of the table in docs/consistency.md has its test case, and the other way round
@@ -14,11 +17,13 @@
                                      // [end], and every such part is shown
   check_docs.py counters             the table in docs/troubleshooting.md has the counters of all rooms, in the order in which
                                      they are printed
-  check_docs.py bars                 the table of docs/bars.md is what `scripts/bench bars` prints, and the page names every benchmark
+  check_docs.py bars                 the tables of docs/bars.md and README.md are what `scripts/bench bars`, `missed` and `first-page` make of
+                                     benchmarks/bars.json and measured.json, and docs/bars.md names every benchmark
   check_docs.py docstrings           no line of a program in a docstring was broken in the middle, as a formatter does with text
   check_docs.py pictures             docs/pictures/*.svg show the words of the texts that they are made from
-  check_docs.py claims               programs that the pages name are built, what they say is formatted is checked, and numbers of
-                                     counters, litmus tests and settings are right
+  check_docs.py claims               programs that the pages name are built, what they say is formatted is checked, numbers of
+                                     counters, litmus tests and settings are right, names LAPWING_… exist, and docs/building.md has CMake's
+                                     defaults and the variants of Spack's recipe
   check_docs.py self-test            each of these checks, but for those with a program, finds a fault that is put into a copy
 
 Exit code 1 and a difference when something does not agree. An option --root DIRECTORY reads another copy of the project.
@@ -27,6 +32,7 @@ Exit code 1 and a difference when something does not agree. An option --root DIR
 import argparse
 import difflib
 import html
+import json
 import re
 import shutil
 import subprocess
@@ -261,13 +267,28 @@ def counters(root):
 
 def bars(root):
     page = (root / "docs" / "bars.md").read_text()
-    registered = {name for source in (root / "benchmarks").rglob("*.cpp")
-                  for one in re.findall(r"\bRegistration\b[^;]*;", source.read_text()) for name in re.findall(r'\.name = "([^"]+)"', one)}
-    missing = sorted(name for name in registered if f"`{name}`" not in page)
+
+    def made(what):
+        return subprocess.run([sys.executable, root / "scripts" / "bench", what], check=True, stdout=subprocess.PIPE, text=True).stdout
+
+    registered = {line.split()[0] for line in made("list").splitlines()}
+    named = set(re.findall(r"`([^`]+)`", page))
+    families = tuple(name[:-1] for name in named if name.endswith("…"))
+    missing = sorted(name for name in registered if name not in named and not name.startswith(families))
     for name in missing:
         print(f"docs/bars.md does not name the benchmark {name}")
-    printed = subprocess.run([sys.executable, root / "scripts" / "bench", "bars"], check=True, stdout=subprocess.PIPE, text=True).stdout
-    return same(part(page, "bars", "docs/bars.md"), printed, "docs/bars.md", "scripts/bench bars") and bool(registered) and not missing
+    right = bool(registered) and not missing
+    first_page = (root / "README.md").read_text()
+    for file, text, what in (("docs/bars.md", page, "bars"), ("docs/bars.md", page, "missed"), ("README.md", first_page, "first-page")):
+        right &= same(part(text, what, file), made(what), file, f"scripts/bench {what}")
+    # What has a stored row needs no line that was written by hand.
+    stored = {row["bench"] for row in json.loads((root / "benchmarks" / "measured.json").read_text())["rows"]}
+    by_hand = re.search(r"^### Not stored yet$(.*?)^##", page, re.MULTILINE | re.DOTALL)
+    cells = re.findall(r"^\| ([^|]*) \|", by_hand[1] if by_hand else "", re.MULTILINE)
+    for name in sorted(stored & {name.split()[0] for cell in cells for name in re.findall(r"`([^`]+)`", cell)}):
+        print(f"docs/bars.md: {name} has stored rows: its line below 'Not stored yet' goes")
+        right = False
+    return right
 
 
 def docstrings(root):
@@ -321,6 +342,11 @@ def claims(root):
         "settings": (root / "docs" / "settings.md").read_text().count("\n| `LAPWING_"),
     }
     checked = (root / "scripts" / "test").read_text()
+    known_variables = set(re.findall(r"\bLAPWING_\w+", built + (root / "docs" / "settings.md").read_text()))
+    for folder in ("include", "src", "runtime", "window", "upc", "bindings", "model", "tests", "benchmarks", "scripts", "examples", "tools", "packaging"):
+        for file in (root / folder).rglob("*"):
+            if file.is_file() and file.suffix not in (".md", ".svg", ".png", ".pyc"):
+                known_variables |= set(re.findall(r"\bLAPWING_\w+", file.read_text(errors="replace")))
     for document in documents(root):
         name = document.relative_to(root)
         text = " ".join(re.sub(r"^```.*?^```", "", document.read_text(), flags=re.MULTILINE | re.DOTALL).split())
@@ -330,13 +356,107 @@ def claims(root):
         for what in re.findall(r"formatted by `([^`]*)`", text):
             if not (root / what).is_file() or "check-format" not in checked:
                 false(name, f"formatted by {what}: there is no such file, or scripts/test does not check it")
+        for variable in sorted(set(re.findall(r"\bLAPWING_[A-Z0-9_]+[A-Z0-9]\b(?!…|_|\*)", document.read_text())) - known_variables):
+            false(name, f"{variable}: neither CMake, nor a source or a script knows it")
         for number, what in re.findall(r"\b(\d+) (" + "|".join(counts) + r")\b", text):
             if int(number) != counts[what]:
                 false(name, f"{number} {what}: there are {counts[what]}")
+    page = (root / "docs" / "building.md").read_text()
+    for option, default in re.findall(r"^\| `(\w+)` \| `(\w+)` \|", page, re.MULTILINE):
+        declared = re.search(rf'(?:option\({option} "[^"]*" |set\({option} |set\(\s*{option}\s+)"?(\w*)', built)
+        if not option.startswith("CMAKE_") and (not declared or declared[1] != default):
+            false("docs/building.md", f"{option}: {declared[1] if declared else 'there is no such option'}, not {default}, is the default")
+    recipe = set(re.findall(r'^    variant\("(\w+)"', (root / "packaging" / "spack" / "package.py").read_text(), re.MULTILINE))
+    variants = set(re.findall(r"`(\w+)`", re.search(r"package\.py` is a recipe with the variants([^;]*);", page)[1]))
+    if recipe != variants:
+        false("docs/building.md", f"the recipe for Spack differs in the variants {', '.join(sorted(recipe ^ variants))}")
     return right
 
 
-OF_PROGRAM = {"settings": settings, "scale": scale}
+COMMAND = r"(?<![\w/.-])(lapwing-(?:info|tune|advise|launch|upcc|upcrun)|(?:scripts|benchmarks)/[\w-]+(?:\.py)?)(?![\w/.-])"
+LONG_OPTION = r"(?<![\w-])--[a-z][\w-]*"
+
+
+def named_options(root):
+    """Each option that a page names after a command, in the same line of code, or in a table about the command."""
+    for document in documents(root):
+        text = document.read_text()
+        for line in "\n".join(re.findall(r"```.*?```|`[^`\n]+`", text, re.DOTALL)).splitlines():
+            for piece in re.split(r"&&|\||;|#|…", line):
+                names = list(re.finditer(COMMAND, piece))
+                for name, following in zip(names, [*names[1:], None]):
+                    rest = piece[name.end():following.start() if following else None]
+                    # What a program is given that scripts/launch starts is its own.
+                    rest = re.sub(r"\s(?:build/|PROGRAM)\S*.*", "", rest)
+                    for option in re.findall(LONG_OPTION, rest):
+                        yield document.name, name[1], option
+    # docs/commands.md: a row is about the commands that it begins with, or that its section has in the heading.
+    section = []
+    for line in (root / "docs" / "commands.md").read_text().splitlines():
+        if line.startswith("#"):
+            section = re.findall(COMMAND, line)
+        cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+        commands = section or (re.findall(COMMAND, cells[0]) if cells else [])
+        for command in commands:
+            for code in re.findall(r"`([^`]*)`", " ".join(cells)):
+                if not re.match(COMMAND, code) and not code.startswith("mpirun"):
+                    yield from (("commands.md", command, option) for option in re.findall(LONG_OPTION, code))
+
+
+def options(root, tools):
+    right = True
+    helps = {}
+
+    def false(what):
+        nonlocal right
+        print(what)
+        right = False
+
+    def run(command, *arguments):
+        program = root / "scripts" / "launch" if command == "lapwing-launch" else root / command
+        if command.startswith("lapwing-") and command != "lapwing-launch":
+            program = next((one for one in Path(tools).rglob(command) if one.is_file()), None)
+        return program and subprocess.run([program, *arguments], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+
+    named = sorted(set(named_options(root)))
+    for command in sorted({command for _, command, _ in named}):
+        if not command.startswith("lapwing-") and not (root / command).is_file():
+            continue # the check of links names it
+        done = run(command, "--help")
+        if done is None:
+            continue # a command that is not built here
+        helps[command] = done.stdout
+        if done.returncode != 0:
+            false(f"{command} --help exits with {done.returncode}, not 0")
+        code = run(command, "--no-such-option").returncode
+        if code != 2:
+            false(f"{command} --no-such-option exits with {code}, not 2, as docs/commands.md says of wrong options")
+    for page, command, option in named:
+        if command in helps and not re.search(rf"(?<![\w-]){option}(?![\w-])", helps[command]):
+            false(f"{page}: {command} {option}: its --help has no such option")
+    checked = 0
+    for command, option, number in default_values(root):
+        if command not in helps:
+            continue
+        described = re.findall(rf"^ *(?:-\w\b.*)?{option}(?![\w-]).*(?:\n(?!\s*-).*)*", helps[command], re.MULTILINE)
+        checked += 1
+        if not re.search(rf"(?<![\w.]){re.escape(number)}(?![\w.]*\d)", "\n".join(described)):
+            false(f"commands.md: {command} {option}: its --help does not have the default {number}")
+    return right and bool(helps) and checked > 0
+
+
+def default_values(root):
+    """Of docs/commands.md: an option, and the number in the brackets that follow it."""
+    section = []
+    for line in (root / "docs" / "commands.md").read_text().splitlines():
+        if line.startswith("#"):
+            section = re.findall(COMMAND, line)
+        commands = section or re.findall(COMMAND, line.split("|")[1] if line.startswith("|") else "")
+        for option, number, unit in re.findall(rf"`({LONG_OPTION})[^`]*`[^`|]*?(?:\|[^`|]*?)?\((\d[\d.]*)( MiB)?[^)]*\)", line):
+            yield from ((command, option, str(int(number) << 20) if unit else number) for command in commands)
+
+
+OF_PROGRAM = {"settings": settings, "scale": scale, "options": options}
 CHECKS = {"example": example, "litmus": litmus, "links": links, "walks": walks, "snippets": snippets, "counters": counters,
           "bars": bars, "docstrings": docstrings, "pictures": pictures, "claims": claims}
 
@@ -355,10 +475,16 @@ FAULTS = [
     ("snippets", "docs/prefetch.md", r"(?m)^(<!-- examples/.*#.*: begin.*\n```\w+\n)", r"\1 "),
     ("counters", "docs/troubleshooting.md", r"`cache_misses` \| reads", "`cache_missed` | reads"),
     ("bars", "docs/bars.md", r"(?m)^\| `cache/hit8` .*\n", ""),
+    ("bars", "docs/bars.md", r"(?m)^\| `latency/get8` \| openmpi, tcp, service \| .*\n", ""),
+    ("bars", "docs/bars.md", r"(?m)^\| `checkpoint` \|", "| `breadth-first` | 0.5, 0.6 | |\n| `checkpoint` |"),
+    ("bars", "README.md", r"(?m)^(\| read 8 bytes .* \|) [0-9.]+ us \|", r"\1 12.1 us |"),
     ("docstrings", "include/lapwing/rank.hpp", r"\Z", "/// ```\n/// window.put(target,\n/// offset\n/// ```\n"),
     ("pictures", "docs/pictures/superpipeline.dot", r'label="superpipeline"', 'label="pipeline"'),
     ("claims", "README.md", r"\Z", "There are 3 settings.\n"),
     ("claims", "README.md", r"\Z", "`lapwing-nothing`\n"),
+    ("claims", "README.md", r"\Z", "`LAPWING_NO" + "THING=on`\n"),
+    ("claims", "docs/building.md", r"\| `LAPWING_WERROR` \| `OFF`", "| `LAPWING_WERROR` | `ON`"),
+    ("claims", "docs/building.md", "`otf2` and `checks`;", "`checks`;"),
 ]
 
 
@@ -396,11 +522,11 @@ CHECKS["self-test"] = self_test
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("check", choices=(*OF_PROGRAM, *CHECKS))
-    parser.add_argument("program", nargs="?", help="lapwing-info; scale_test, or the file that it has written")
+    parser.add_argument("program", nargs="?", help="lapwing-info; scale_test, or the file that it has written; where the commands are")
     parser.add_argument("--root", type=Path, default=Path(__file__).resolve().parent.parent.parent)
     arguments = parser.parse_args()
     if (arguments.check in OF_PROGRAM) != (arguments.program is not None):
-        parser.error(f"{' and '.join(OF_PROGRAM)} take a program, the others none")
+        parser.error(f"{', '.join(OF_PROGRAM)} take a program, the others none")
     if arguments.check in OF_PROGRAM:
         right = OF_PROGRAM[arguments.check](arguments.root, arguments.program)
     else:
