@@ -33,10 +33,15 @@ void lapwing_python_world(MPI_Comm* communicator);
 int lapwing_python_mpi_state(void);
 int lapwing_python_mpi_version(char* text);
 int lapwing_python_mpi_abort(int code);
+int lapwing_python_watch_end(void);
 """
 
 SOURCE = """
 #include <lapwing/lapwing.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 static void lapwing_python_world(MPI_Comm* communicator) { *communicator = MPI_COMM_WORLD; }
 /* 0: not initialised, 1: in use, 2: finalized. */
@@ -52,6 +57,18 @@ static int lapwing_python_mpi_version(char* text) {
     return length;
 }
 static int lapwing_python_mpi_abort(int code) { return MPI_Abort(MPI_COMM_WORLD, code); }
+/* A process that ends without MPI_Finalize is ended with its job: by MPICH 4.0 with the status of that process, which must say that
+ * something failed, since the rank that failed may be killed before it has ended with a status of its own. */
+static pid_t lapwing_python_process;
+static void lapwing_python_end(void) {
+    if (getpid() != lapwing_python_process || lapwing_python_mpi_state() != 1) return;
+    fflush(NULL);
+    _exit(1);
+}
+static int lapwing_python_watch_end(void) {
+    lapwing_python_process = getpid();
+    return atexit(lapwing_python_end);
+}
 """
 
 

@@ -542,6 +542,10 @@ def _note_failure(kind, value, trace):
 sys.excepthook = _note_failure
 
 
+# After all functions of atexit, mpi4py's among them: a process that has not ended MPI by then ends with status 1.
+lib.lapwing_python_watch_end()
+
+
 @atexit.register
 def _end():
     """Before mpi4py ends MPI, which it does after all functions of atexit."""
@@ -552,3 +556,4 @@ def _end():
             one.leave() if _failed else one.close()
         except _errors.Error as error:
             print(f"lapwing, at exit: {error}", file=sys.stderr)
+            one.leave()  # the others must not wait for what this rank does not do any more
