@@ -4,7 +4,6 @@
 #include "upc/program.hpp"
 #include "window/window_memory.hpp"
 
-#include <lapwing/detail/config.hpp>
 #include <lapwing/error.hpp>
 #include <lapwing/settings.hpp>
 #include <lapwing/team.hpp>
@@ -84,17 +83,23 @@ constexpr std::uint64_t small_local_heap = std::uint64_t{16} << 20;
     return (bytes + 63) / 64 * 64;
 }
 
+/// Beside the sizes of the settings.
+std::uint64_t added_to_heap = 0;
+
 } // namespace
+
+void add_to_heap(std::uint64_t bytes) noexcept { added_to_heap = (bytes + 63) / 64 * 64; }
 
 HeapRegions heap_regions(const ProgramOptions& options, Team& team) {
     // Half of a node's memory, for all its threads. If the network allocates a window's memory as a whole, no more
     // than is certain to be used.
     const std::uint64_t node = lapwing::detail::window::memory_limit(team.node_size() > 1).bytes /
                                static_cast<std::uint64_t>(2 * team.node_size());
-    const std::uint64_t room = team.network_path() == Path::rma && team.nodes() > 1 ? 0 : team.min(node);
+    const std::uint64_t room =
+        team.network_path() == Path::rma && team.nodes() > 1 ? 0 : team.min(node - std::min(node, added_to_heap));
     const std::uint64_t begin = sizeof(PartHeader) + granule - block_header_bytes;
     const std::uint64_t middle =
-        begin + heap_bytes(options.heap_bytes, heap_setting, team.settings(), room / 5 * 4, small_heap);
+        begin + heap_bytes(options.heap_bytes, heap_setting, team.settings(), room / 5 * 4, small_heap) + added_to_heap;
     HeapRegions regions;
     regions.blocks = {begin, middle};
     regions.small = {middle, middle};
@@ -251,9 +256,27 @@ std::optional<HeapPlace> Allocation::place_of(const lapwing_upc_pointer& pointer
     return HeapPlace{HeapPlace::Kind::small, static_cast<int>(share) * regions.group};
 }
 
+Region Allocation::part_of(const Region& object, std::uint32_t thread) const {
+    const auto noted = noted_.find(object.begin);
+    if (noted == noted_.end()) return object;
+    return {object.begin,
+            object.begin + lapwing_upc_affinitysize(noted->second.bytes, noted->second.block_bytes, thread)};
+}
+
+std::string Allocation::name_of(const Region& object) const {
+    const auto noted = noted_.find(object.begin);
+    return noted == noted_.end() ? "the object" : fmt::format("'{}'", noted->second.name);
+}
+
 Region Allocation::object_at(const char* call, const lapwing_upc_pointer& pointer) {
     const std::optional<HeapPlace> place = place_of(pointer);
     if (!place) return {};
+    if (const auto next = noted_.upper_bound(pointer.address);
+        place->kind == HeapPlace::Kind::blocks && next != noted_.begin()) {
+        const NotedObject& last = std::prev(next)->second;
+        if (pointer.address < std::prev(next)->first + last.room)
+            return part_of({std::prev(next)->first, 0}, pointer.thread);
+    }
     // Blocks seen before may have been freed since, and others allocated there.
     if (auto next = known_.upper_bound({*place, pointer.address}); next != known_.begin()) {
         const auto known = std::prev(next);
@@ -276,19 +299,19 @@ Region Allocation::require_object(const char* call, const lapwing_upc_pointer& p
     if (object.end == 0)
         throw RangeError{fmt::format("{}: {} bytes at {}, where nothing is allocated; it was freed, or never was",
                                      program_.who(call), bytes, text(pointer))};
-    if (bytes > object.end - pointer.address)
-        throw RangeError{
-            fmt::format("{}: {} bytes at {} leave the object, whose part at the thread goes from {:#x} to {:#x}",
-                        program_.who(call), bytes, text(pointer), object.begin, object.end)};
+    if (pointer.address > object.end || bytes > object.end - pointer.address)
+        throw RangeError{fmt::format("{}: {} bytes at {} leave {}, whose part at the thread goes from {:#x} to {:#x}",
+                                     program_.who(call), bytes, text(pointer), name_of(object), object.begin,
+                                     object.end)};
     return object;
 }
 
 void Allocation::require_same_object(const char* call, const lapwing_upc_pointer& from, const lapwing_upc_pointer& to) {
-    const Region object = require_object(call, from, 0);
+    const Region object = part_of(require_object(call, from, 0), to.thread);
     if (to.address < object.begin || to.address > object.end)
-        throw RangeError{
-            fmt::format("{}: from {} to {} leaves the object, whose parts at the threads go from {:#x} to {:#x}",
-                        program_.who(call), text(from), text(to), object.begin, object.end)};
+        throw RangeError{fmt::format("{}: from {} to {} leaves {}, whose part at thread {} goes from {:#x} to {:#x}",
+                                     program_.who(call), text(from), text(to), name_of(object), to.thread, object.begin,
+                                     object.end)};
 }
 
 } // namespace lapwing::upc

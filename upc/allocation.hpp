@@ -24,6 +24,17 @@ namespace lapwing::upc {
 
 class ProgramState;
 
+/// A part of an allocated block of all threads that is an object of its own.
+struct NotedObject {
+    std::uint64_t bytes = 0;
+    std::uint64_t block_bytes = 0; ///< 0: indefinite
+    std::uint64_t room = 0;        ///< in each part, up to the next object
+    const char* name = "";
+};
+
+/// Memory of each part, beside the heap's size, for what the start of a compiled program allocates. Before the start.
+void add_to_heap(std::uint64_t bytes) noexcept;
+
 /// Collective. From the program's start, or the settings; if neither sets them, less than the default if a node does
 /// not have that much memory. Throws RangeError for sizes that are not allowed.
 [[nodiscard]] HeapRegions heap_regions(const ProgramOptions& options, Team& team);
@@ -78,6 +89,8 @@ public:
         return agree(call, asked, result, std::move(problem));
     }
 
+    /// From here on a part of an allocated block of all threads is an object of its own. `name` must stay.
+    void note_object(const lapwing_upc_pointer& begin, const NotedObject& object) { noted_[begin.address] = object; }
     /// Throws RangeError unless the bytes are in one allocated object, whose part it returns. Cost: reads the
     /// metadata of a heap, from its beginning for an object that has not been seen before.
     Region require_object(const char* call, const lapwing_upc_pointer& pointer, std::size_t bytes);
@@ -107,6 +120,10 @@ private:
     [[nodiscard]] std::optional<HeapPlace> place_of(const lapwing_upc_pointer& pointer) const noexcept;
     /// The allocated block that contains an address, its end included; empty if there is none.
     [[nodiscard]] Region object_at(const char* call, const lapwing_upc_pointer& pointer);
+    /// The part that a thread has of what object_at() found at another one.
+    [[nodiscard]] Region part_of(const Region& object, std::uint32_t thread) const;
+    /// "the object", or its name in quotes.
+    [[nodiscard]] std::string name_of(const Region& object) const;
     [[noreturn]] void throw_exhausted(const char* call, std::uint64_t bytes, const char* each, const Allocated& found,
                                       const Region& region, const char* setting) const;
 
@@ -114,7 +131,8 @@ private:
     std::optional<Heaps> heaps_;
     int share_is_full_ = 0; ///< the next so many small allocations skip the share
     std::map<std::pair<HeapPlace, std::uint64_t>, std::uint64_t>
-        known_; ///< blocks seen so far: by their heap and begin, their end
+        known_;                                  ///< blocks seen so far: by their heap and begin, their end
+    std::map<std::uint64_t, NotedObject> noted_; ///< by their addresses, which are the same on all threads
 };
 
 } // namespace lapwing::upc

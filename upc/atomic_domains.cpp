@@ -5,7 +5,6 @@
 #include "upc/guarded.hpp"
 #include "upc/program.hpp"
 
-#include <lapwing/detail/config.hpp>
 #include <lapwing/error.hpp>
 #include <lapwing/team.hpp>
 #include <lapwing/upc/atomic.hpp>

@@ -6,8 +6,8 @@
 #include "upc/program.hpp"
 #include "upc/transfers.hpp"
 
-#include <lapwing/detail/config.hpp>
 #include <lapwing/error.hpp>
+#include <lapwing/upc/inline.h>
 #include <lapwing/upc/pointer.hpp>
 #include <lapwing/upc/reference.hpp>
 
@@ -33,11 +33,9 @@ using lapwing::upc::Transfers;
 
 lapwing_upc_error_handler error_handler = nullptr;
 
-/// Calls `access(T{})` with the unsigned type of that size, or returns false. The objects of a program that is checked
-/// thoroughly take the long way, which finds out whether they exist.
+/// Calls `access(T{})` with the unsigned type of that size, or returns false.
 template <class Access>
 [[gnu::always_inline]] inline bool as_word(size_t bytes, Access access) {
-    if constexpr (lapwing::assertion_level >= 2) return false;
     switch (bytes) {
     case 1: return access(std::uint8_t{});
     case 2: return access(std::uint16_t{});
@@ -49,18 +47,18 @@ template <class Access>
 /// Cache hits of relaxed accesses, as Reference has them inline.
 [[gnu::always_inline]] inline bool read_cached(void* destination, const lapwing_upc_pointer& source,
                                                size_t bytes) noexcept {
-    return as_word(bytes, [&]<class T>(T) {
-        const T* const value = lapwing::upc::detail::find_cached<T>(source);
-        if (value != nullptr) std::memcpy(destination, value, sizeof(T));
-        return value != nullptr;
-    });
+    return destination != nullptr && as_word(bytes, [&]<class T>(T) {
+               const T* const value = lapwing::upc::detail::find_cached<T>(source);
+               if (value != nullptr) std::memcpy(destination, value, sizeof(T));
+               return value != nullptr;
+           });
 }
 [[gnu::always_inline]] inline bool write_cached(const lapwing_upc_pointer& destination, const void* source,
                                                 size_t bytes) noexcept {
-    return as_word(bytes, [&]<class T>(T value) {
-        std::memcpy(&value, source, sizeof(T));
-        return lapwing::upc::detail::write_cached(destination, value);
-    });
+    return source != nullptr && as_word(bytes, [&]<class T>(T value) {
+               std::memcpy(&value, source, sizeof(T));
+               return lapwing::upc::detail::write_cached(destination, value);
+           });
 }
 
 } // namespace
@@ -126,7 +124,7 @@ lapwing_upc_error_handler lapwing_upc_set_error_handler(lapwing_upc_error_handle
 
 lapwing_upc_pointer lapwing_upc_add(lapwing_upc_pointer p, size_t element_bytes, size_t block_size,
                                     ptrdiff_t elements) {
-    if constexpr (lapwing::assertion_level >= 2)
+    if (lapwing::upc::detail::heap_access.checked)
         return lapwing::upc::detail::checked_add(p, element_bytes, block_size, elements);
     if (lapwing::upc::detail::heap_access.own == nullptr)
         guarded([] { static_cast<void>(program("upc_add")); }); // an error
@@ -192,13 +190,16 @@ void lapwing_upc_get_elements(void* destination, lapwing_upc_pointer base, size_
     if (count == 0 || element_bytes == 0) return;
     call_site = __builtin_return_address(0);
     guarded([&] {
+        for (const void* const memory : {static_cast<const void*>(destination), static_cast<const void*>(indices)})
+            program("get").require_private("get", memory,
+                                           count * (memory == indices ? sizeof *indices : element_bytes));
         program("get").lists().get(static_cast<std::byte*>(destination),
                                    {base, element_bytes, block_size, {indices, count}});
     });
 }
 int lapwing_upc_find_copies(lapwing_upc_copies* copies, lapwing_upc_pointer base, size_t element_bytes,
                             size_t block_size, size_t reads) {
-    if (lapwing::upc::detail::heap_access.near_count == 0 || lapwing::assertion_level >= 2) return 0;
+    if (lapwing::upc::detail::heap_access.near_count == 0) return 0;
     return guarded([&] {
         return program("get").lists().find_copies(*copies, {base, element_bytes, block_size, {}}, reads) ? 1 : 0;
     });
@@ -300,6 +301,15 @@ void lapwing_upc_prefetch(lapwing_upc_pointer source, size_t bytes) {
     });
 }
 
+void lapwing_upc_require_private(const char* call, const void* address, size_t bytes) {
+    if (address != nullptr || bytes == 0) return;
+    guarded([&] { program(call).require_private(call, address, bytes); });
+}
+void lapwing_upc_add_to_heap(size_t bytes) { lapwing::upc::add_to_heap(bytes); }
+void lapwing_upc_note_object(lapwing_upc_pointer begin, size_t bytes, size_t block_bytes, size_t room,
+                             const char* name) {
+    guarded([&] { program("the start of UPC").allocation().note_object(begin, {bytes, block_bytes, room, name}); });
+}
 lapwing_upc_pointer lapwing_upc_all_alloc(size_t blocks, size_t block_bytes) {
     return guarded([&] {
         return program("upc_all_alloc").allocation().allocate_blocks_together("upc_all_alloc", blocks, block_bytes);

@@ -69,7 +69,7 @@ void put(lapwing_upc_pointer destination, const void* source, std::size_t bytes,
 
 void require_object(lapwing_upc_pointer place, std::size_t bytes) {
     call_site = __builtin_return_address(0);
-    if constexpr (assertion_level >= 2) return; // the access itself checks
+    if (heap_access.checked) return; // the access itself checks
     guarded([&] {
         ProgramState& here = program("an access");
         here.require_in_part("an access", place, bytes);
@@ -79,6 +79,7 @@ void require_object(lapwing_upc_pointer place, std::size_t bytes) {
 
 lapwing_upc_pointer checked_add(const lapwing_upc_pointer& p, std::size_t element_bytes, std::size_t block_size,
                                 std::ptrdiff_t elements) {
+    if (elements == 0) return p; // also of the null pointer
     return guarded([&] {
         ProgramState& here = program("pointer arithmetic");
         if (block_size > 1 && p.phase >= block_size)

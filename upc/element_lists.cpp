@@ -5,7 +5,6 @@
 #include "window/window_state.hpp"
 
 #include <lapwing/completion.hpp>
-#include <lapwing/detail/config.hpp>
 #include <lapwing/detail/direction.hpp>
 #include <lapwing/detail/hot_pages.hpp>
 #include <lapwing/detail/index_list.hpp>
@@ -284,7 +283,7 @@ bool ElementLists::find_copies(lapwing_upc_copies& copies, const ElementList& ob
 void ElementLists::get(std::byte* destination, const ElementList& list) {
     constexpr std::uint64_t first_calls = 64; // whose indices are looked at; later every eighth's
     const std::size_t bytes = list.element_bytes;
-    const bool each = detail::heap_access.near_count == 0 || assertion_level >= 2; // recorded, strict, or checked
+    const bool each = detail::heap_access.near_count == 0; // recorded, strict, or checked
     if (list.base.thread >= static_cast<std::uint32_t>(program_.threads().threads()))
         program_.require_in_part("get", list.base, bytes); // says so: arithmetic would find a thread
     const bool cached = program_.heap().hot_pages() != nullptr;

@@ -6,7 +6,6 @@
 #include "upc/guarded.hpp"
 #include "window/repeated_looks.hpp"
 
-#include <lapwing/detail/config.hpp>
 #include <lapwing/error.hpp>
 #include <lapwing/settings.hpp>
 #include <lapwing/team.hpp>
@@ -85,6 +84,7 @@ ProgramState::ProgramState(const ProgramOptions& options, Team* runtime)
                            .own = window_.map().own,
                            .threads = threads_,
                            .own_thread = own_thread_,
+                           .checked = team().state().synchronisation().checks() >= 2,
                            .consistency = options.consistency};
     const Record recorded = record_setting.get(team().settings());
     record(recorded != Record::off, recorded == Record::lines);
@@ -119,7 +119,7 @@ void ProgramState::record(bool on, bool by_line) {
 
 void ProgramState::choose_inline_access() {
     const bool all = detail::heap_access.consistency == Consistency::relaxed && !memory_.recording() &&
-                     !lapwing::detail::trace::on();
+                     !lapwing::detail::trace::on() && !detail::heap_access.checked;
     const lapwing::detail::transport::MemoryMap& map = window_.map();
     // If the threads of the node are not consecutive, only the local part.
     const bool in_a_row = map.node_index == nullptr;
@@ -156,7 +156,14 @@ void ProgramState::require_in_part(const char* call, const lapwing_upc_pointer& 
 
 void ProgramState::require_within(const char* call, const lapwing_upc_pointer& pointer, std::size_t bytes) {
     require_in_part(call, pointer, bytes);
-    if constexpr (assertion_level >= 2) static_cast<void>(allocation_.require_object(call, pointer, bytes));
+    if (detail::heap_access.checked) static_cast<void>(allocation_.require_object(call, pointer, bytes));
+}
+
+void ProgramState::require_private(const char* call, const void* address, std::size_t bytes) const {
+    if (address == nullptr)
+        throw UsageError{fmt::format("{}: the pointer-to-private is null, and the call needs {} bytes there; pass "
+                                     "the address of an object of so many",
+                                     who(call), bytes)};
 }
 
 std::byte* ProgramState::reachable(const lapwing_upc_pointer& pointer) const {

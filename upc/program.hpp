@@ -49,11 +49,13 @@ public:
 
     /// "thread 2 of 4: upc_memput".
     [[nodiscard]] std::string who(const char* call) const;
-    /// Throws RangeError unless all bytes are in the heap of the pointer's thread; at assertion level 2, unless they
+    /// Throws RangeError unless all bytes are in the heap of the pointer's thread; with LAPWING_CHECKS=2, unless they
     /// are in one object of it.
     void require_within(const char* call, const lapwing_upc_pointer& pointer, std::size_t bytes);
     /// Only the first of these checks.
     void require_in_part(const char* call, const lapwing_upc_pointer& pointer, std::size_t bytes) const;
+    /// Throws UsageError if the address of the caller's own memory, of so many bytes, is null.
+    void require_private(const char* call, const void* address, std::size_t bytes) const;
     /// Null if this process cannot load and store the part.
     [[nodiscard]] std::byte* reachable(const lapwing_upc_pointer& pointer) const;
     [[nodiscard]] lapwing_upc_pointer own_pointer(const void* address) const;

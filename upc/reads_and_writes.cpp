@@ -40,6 +40,7 @@ void note_access(ProgramState& program, const lapwing_upc_pointer& place, std::s
 void Memory::get(const char* call, void* destination, const lapwing_upc_pointer& source, std::size_t bytes) {
     if (bytes == 0) return;
     program_.require_within(call, source, bytes);
+    program_.require_private(call, destination, bytes);
     noted(source, bytes, false, [&] {
         program_.heap().get_bytes(rank_of(source), offset_of(source), {static_cast<std::byte*>(destination), bytes});
     });
@@ -48,6 +49,7 @@ void Memory::get(const char* call, void* destination, const lapwing_upc_pointer&
 void Memory::put(const char* call, const lapwing_upc_pointer& destination, const void* source, std::size_t bytes) {
     if (bytes == 0) return;
     program_.require_within(call, destination, bytes);
+    program_.require_private(call, source, bytes);
     noted(destination, bytes, true, [&] {
         program_.heap().put_bytes(rank_of(destination), offset_of(destination),
                                   {static_cast<const std::byte*>(source), bytes});

@@ -11,6 +11,7 @@ Completion Transfers::start_get(const char* call, void* destination, const lapwi
                                 std::size_t bytes) {
     if (bytes == 0) return {};
     program_.require_within(call, source, bytes);
+    program_.require_private(call, destination, bytes);
     return program_.memory().noted(source, bytes, false, [&] {
         return program_.heap().start_get_bytes(rank_of(source), offset_of(source),
                                                {static_cast<std::byte*>(destination), bytes});
@@ -21,6 +22,7 @@ Completion Transfers::start_put(const char* call, const lapwing_upc_pointer& des
                                 std::size_t bytes) {
     if (bytes == 0) return {};
     program_.require_within(call, destination, bytes);
+    program_.require_private(call, source, bytes);
     return program_.memory().noted(destination, bytes, true, [&] {
         return program_.heap().start_put_bytes(rank_of(destination), offset_of(destination),
                                                {static_cast<const std::byte*>(source), bytes});

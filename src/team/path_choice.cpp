@@ -78,8 +78,9 @@ using support::check_mpi;
      .default_value = "build",
      .unit = "",
      .help = "checks inside the library; 1: ranks compare the slices, options and files of collective calls in their "
-             "barriers, 2: also costly ones (blocks of a target that overlap), 3: also those that "
-             "communicate (extents and distributions); build: LAPWING_ASSERTION_LEVEL of the library's build",
+             "barriers, 2: also costly ones (blocks of a target that overlap, accesses of UPC that leave "
+             "their object), 3: also those that communicate (extents and distributions); build: "
+             "LAPWING_ASSERTION_LEVEL of the library's build",
      .collective = true},
     {{"build", assertion_level}, {"0", 0}, {"1", 1}, {"2", 2}, {"3", 3}}};
 

@@ -179,6 +179,18 @@ std::string Driver::temporary(const std::string& source, const std::string& suff
     return options_.save_temporaries ? name : (directory_ / (std::to_string(files_) + name)).string();
 }
 
+int Driver::assertion_level() const {
+    int level = 0;
+    std::string before;
+    for (const std::string& word : options_.preprocessor) {
+        const std::string name = before == "-D" || before == "-U" ? before + word : word;
+        if (name.starts_with("-DLAPWING_ASSERTION_LEVEL=")) level = std::atoi(name.c_str() + name.find('=') + 1);
+        if (name == "-ULAPWING_ASSERTION_LEVEL") level = 0;
+        before = word;
+    }
+    return level;
+}
+
 /// The declarations of the translator's header, without its macros: the program's headers then follow as if it were not
 /// there.
 std::string Driver::prelude() {
@@ -187,6 +199,7 @@ std::string Driver::prelude() {
     std::vector<std::string> words{configuration_.value("clang"), "-E", "-P", "-x", "c", "-std=gnu99", "-w"};
     words.push_back("-I" + fs::path{configuration_.value("prelude")}.parent_path().string() + "/prelude");
     for (const std::string& word : includes()) words.push_back(word);
+    words.push_back("-DLAPWING_ASSERTION_LEVEL=" + std::to_string(assertion_level()));
     words.push_back(configuration_.value("prelude"));
     if (!run_preprocessor(words, file)) return {};
     prelude_ = "# 1 \"/lapwing/upc/compiled.h\" 3\n" + contents(file);
@@ -296,6 +309,8 @@ bool Driver::translate_file(const std::string& source, const std::string& prepro
     translation.parser_options.insert(translation.parser_options.begin(), "-std=" + options_.standard);
     translation.parser_options.insert(translation.parser_options.end(), not_of_library_.begin(), not_of_library_.end());
     translation.optimisations = options_.optimisations;
+    // Checked accesses and arithmetic are those of the source, one by one.
+    if (assertion_level() >= 2) translation.optimisations = {.explain = options_.optimisations.explain};
     if (translation.prelude.empty()) return false;
     const std::optional<std::string> text = translate(translation);
     if (!text) return false;

@@ -54,6 +54,8 @@ private:
     /// calls the library's. False after an error.
     [[nodiscard]] bool keep_apart_from_c_library(std::vector<std::string>& objects);
     [[nodiscard]] std::string prelude();
+    /// LAPWING_ASSERTION_LEVEL among the options; 0 without it.
+    [[nodiscard]] int assertion_level() const;
     [[nodiscard]] std::string temporary(const std::string& source, const std::string& suffix);
     [[nodiscard]] std::vector<std::string> includes() const;
     /// Standard input as a file, whose messages name <stdin>.

@@ -24,6 +24,17 @@ extern lapwing_upc_near_parts lapwing_upc_near;
 extern int lapwing_upc_thread_count;
 extern int lapwing_upc_own_thread;
 
+/* An error of `call` if the address of the calling thread's own memory, of so many bytes, is null. Local. */
+void lapwing_upc_require_private(const char* call, const void* address, size_t bytes);
+
+/* Before the start of a compiled program: each part has so many bytes beside those of LAPWING_UPC_HEAP. Local. */
+void lapwing_upc_add_to_heap(size_t bytes);
+/* At the start of a compiled program: an object with static storage in what lapwing_upc_all_alloc() has returned, of
+ * `bytes` bytes in blocks of `block_bytes` (0: indefinite), for which `room` bytes are left in each part. Accesses and
+ * arithmetic must stay in it where they are checked (LAPWING_CHECKS=2). The name must remain. Local. */
+void lapwing_upc_note_object(lapwing_upc_pointer begin, size_t bytes, size_t block_bytes, size_t room,
+                             const char* name);
+
 /* With Clang their instructions have the line of the call: errors and debuggers name that. */
 #ifdef __clang__
 #define LAPWING_UPC_INLINE static inline __attribute__((always_inline, unused, nodebug))
@@ -72,6 +83,9 @@ LAPWING_UPC_INLINE void lapwing_upc_store(lapwing_upc_pointer destination, const
 /* p + elements. If block_size is a constant, the compiler removes unused cases. */
 LAPWING_UPC_INLINE lapwing_upc_pointer lapwing_upc_plus(lapwing_upc_pointer p, size_t element_bytes, size_t block_size,
                                                         ptrdiff_t elements) {
+#if defined(LAPWING_ASSERTION_LEVEL) && LAPWING_ASSERTION_LEVEL >= 2
+    return lapwing_upc_add(p, element_bytes, block_size, elements);
+#else
     const ptrdiff_t threads = lapwing_upc_thread_count;
     const ptrdiff_t block = (ptrdiff_t)block_size;
     const ptrdiff_t position = (ptrdiff_t)p.phase + elements;
@@ -106,6 +120,7 @@ LAPWING_UPC_INLINE lapwing_upc_pointer lapwing_upc_plus(lapwing_upc_pointer p, s
     p.thread = (uint32_t)thread;
     p.phase = (uint32_t)phase;
     return p;
+#endif
 }
 /* Number of elements from `from` to `to`, in one object. */
 LAPWING_UPC_INLINE ptrdiff_t lapwing_upc_minus(lapwing_upc_pointer to, lapwing_upc_pointer from, size_t element_bytes,

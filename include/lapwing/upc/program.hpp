@@ -32,7 +32,7 @@ namespace detail {
 struct HeapAccess {
     /// The threads whose parts this one can load and store, if they are consecutive; otherwise only itself: the part of
     /// thread near_first + k is at bases[k]. None while every access must go through the runtime (strict ones, recorded
-    /// ones).
+    /// ones, checked ones).
     std::uint32_t near_first = 0;
     std::uint32_t near_count = 0;
     std::uint32_t parts = 0; ///< how many there are at `bases`, whatever must go through the runtime
@@ -46,6 +46,7 @@ struct HeapAccess {
     std::byte* own = nullptr;                       ///< this thread's part
     ThreadCount threads;                            ///< THREADS
     int own_thread = 0;                             ///< MYTHREAD
+    bool checked = false;                           ///< accesses and arithmetic must stay in an allocated object
     int forall_depth = 0;                           ///< nesting depth of loops that divide their iterations
     Consistency consistency = Consistency::relaxed; ///< default for accesses
 };

@@ -51,19 +51,23 @@ extern void lapwing_upcc_atomic(int type, int operation, int is_strict, void* be
     }
 #define LAPWING_UPCC_ATOMIC_PRIVATE_VALUES(code, type)                                                           \
     static inline type bupc_atomic##code##_read_private(void* target) {                                          \
+        lapwing_upc_require_private(__func__, target, sizeof(type));                                             \
         type value;                                                                                              \
         __atomic_load((type*)target, &value, __ATOMIC_SEQ_CST);                                                  \
         return value;                                                                                            \
     }                                                                                                            \
     static inline void bupc_atomic##code##_set_private(void* target, type value) {                               \
+        lapwing_upc_require_private(__func__, target, sizeof(type));                                             \
         __atomic_store((type*)target, &value, __ATOMIC_SEQ_CST);                                                 \
     }                                                                                                            \
     static inline type bupc_atomic##code##_swap_private(void* target, type value) {                              \
+        lapwing_upc_require_private(__func__, target, sizeof(type));                                             \
         type before;                                                                                             \
         __atomic_exchange((type*)target, &value, &before, __ATOMIC_SEQ_CST);                                     \
         return before;                                                                                           \
     }                                                                                                            \
     static inline type bupc_atomic##code##_cswap_private(void* target, type old_value, type new_value) {         \
+        lapwing_upc_require_private(__func__, target, sizeof(type));                                             \
         __atomic_compare_exchange((type*)target, &old_value, &new_value, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST); \
         return old_value;                                                                                        \
     }                                                                                                            \
@@ -76,12 +80,15 @@ extern void lapwing_upcc_atomic(int type, int operation, int is_strict, void* be
 #define LAPWING_UPCC_ATOMIC_PRIVATE_BITS(code, type)                                                               \
     LAPWING_UPCC_ATOMIC_PRIVATE_VALUES(code, type)                                                                 \
     static inline type bupc_atomic##code##_fetchand_private(void* target, type value) {                            \
+        lapwing_upc_require_private(__func__, target, sizeof(type));                                               \
         return __atomic_fetch_and((type*)target, value, __ATOMIC_SEQ_CST);                                         \
     }                                                                                                              \
     static inline type bupc_atomic##code##_fetchor_private(void* target, type value) {                             \
+        lapwing_upc_require_private(__func__, target, sizeof(type));                                               \
         return __atomic_fetch_or((type*)target, value, __ATOMIC_SEQ_CST);                                          \
     }                                                                                                              \
     static inline type bupc_atomic##code##_fetchxor_private(void* target, type value) {                            \
+        lapwing_upc_require_private(__func__, target, sizeof(type));                                               \
         return __atomic_fetch_xor((type*)target, value, __ATOMIC_SEQ_CST);                                         \
     }                                                                                                              \
     static inline type bupc_atomic##code##_fetchnot_private(void* target) {                                        \

@@ -26,6 +26,7 @@ static inline void lapwing_allv_leave(shared struct lapwing_upcc_value* room) {
 }
 static inline void lapwing_upcc_give(shared struct lapwing_upcc_value* room, int thread, const void* value,
                                      size_t bytes) {
+    lapwing_upc_require_private("bupc_allv_scatter", value, bytes);
     upc_memput(&room[thread], value, bytes);
 }
 static inline void lapwing_upcc_take(shared struct lapwing_upcc_value* room, int thread, void* value, size_t bytes) {
@@ -43,6 +44,7 @@ static inline void lapwing_upcc_take(shared struct lapwing_upcc_value* room, int
         lapwing_allv_leave(lapwing_at);                                                                \
         lapwing_x;                                                                                     \
     })
+/* A thread whose array is null gets nothing. */
 #define LAPWING_UPCC_GATHER(TYPE, value, array, receives)                                       \
     ({                                                                                          \
         TYPE lapwing_x = (value);                                                               \

@@ -48,7 +48,7 @@ extern void bupc_init(int* argc, char*** argv);
 extern void bupc_init_reentrant(int* argc, char*** argv, int (*program)(int, char**));
 extern void bupc_exit(int status) __attribute__((noreturn));
 
-extern char* bupc_getenv(const char* name) __asm__("getenv");
+extern char* bupc_getenv(const char* name) __asm__("bupc_extern_getenv");
 
 /* Sees what others have written, and lets them go on. */
 #define bupc_poll() upc_poll()
@@ -94,6 +94,7 @@ extern shared void* bupc_ptradd(shared void* ptr, size_t elem_bytes, size_t bloc
 #define UPC_DUMP_MIN_LENGTH BUPC_DUMP_MIN_LENGTH
 #define upc_dump_shared(ptr, text, bytes) bupc_dump_shared(ptr, text, bytes)
 static inline int bupc_dump_shared(shared const void* ptr, char* text, int bytes) {
+    lapwing_upc_require_private("bupc_dump_shared", text, (size_t)bytes);
     const int written =
         __builtin_snprintf(text, (size_t)bytes, "<address=0x%lx thread=%d phase=%d>", (unsigned long)upc_addrfield(ptr),
                            (int)upc_threadof(ptr), (int)upc_phaseof(ptr));
@@ -113,6 +114,7 @@ typedef upc_handle_t bupc_handle_t;
 /* Of several: all of them, or at least one; handles that are complete become BUPC_COMPLETE_HANDLE. */
 static inline int lapwing_upcc_trysync(upc_handle_t* handles, size_t count, int all) {
     size_t under_way = 0, complete = 0;
+    lapwing_upc_require_private(all ? "bupc_trysync_all" : "bupc_trysync_some", handles, count * sizeof *handles);
     for (size_t k = 0; k < count; ++k) {
         if (handles[k] == UPC_COMPLETE_HANDLE) continue;
         if (upc_sync_attempt(handles[k])) {
@@ -127,12 +129,14 @@ static inline int lapwing_upcc_trysync(upc_handle_t* handles, size_t count, int 
 #define bupc_trysync_all(handles, count) lapwing_upcc_trysync(handles, count, 1)
 #define bupc_trysync_some(handles, count) lapwing_upcc_trysync(handles, count, 0)
 static inline void bupc_waitsync_all(upc_handle_t* handles, size_t count) {
+    lapwing_upc_require_private("bupc_waitsync_all", handles, count * sizeof *handles);
     for (size_t k = 0; k < count; ++k) {
         upc_sync(handles[k]);
         handles[k] = UPC_COMPLETE_HANDLE;
     }
 }
 static inline void bupc_waitsync_some(upc_handle_t* handles, size_t count) {
+    lapwing_upc_require_private("bupc_waitsync_some", handles, count * sizeof *handles);
     while (!lapwing_upcc_trysync(handles, count, 0)) upc_poll();
 }
 #define bupc_begin_accessregion() ((void)0)

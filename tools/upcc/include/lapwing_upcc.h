@@ -33,6 +33,12 @@ struct lapwing_upcc_source {
     void (*initialise)(void); /* null: nothing to do */
 };
 
+#if defined(LAPWING_ASSERTION_LEVEL) && LAPWING_ASSERTION_LEVEL >= 2
+/* The start of the program sets LAPWING_CHECKS to it, unless that is set. */
+extern const int lapwing_upcc_checked;
+const int lapwing_upcc_checked __attribute__((weak, visibility("default"))) = LAPWING_ASSERTION_LEVEL;
+#endif
+
 /* MYTHREAD; THREADS is declared by the translator, which knows whether it is a constant. */
 extern const int MYTHREAD __asm__("lapwing_upc_own_thread");
 
@@ -58,6 +64,9 @@ LAPWING_UPC_INLINE int lapwing_upcc_owns_place(lapwing_upc_pointer p) {
 LAPWING_UPC_INLINE lapwing_upc_pointer lapwing_upcc_in_round(lapwing_upc_pointer p, size_t element_bytes,
                                                              ptrdiff_t round, ptrdiff_t thread) {
     const ptrdiff_t at = (ptrdiff_t)p.thread + thread;
+#if defined(LAPWING_ASSERTION_LEVEL) && LAPWING_ASSERTION_LEVEL >= 2
+    return lapwing_upc_plus(p, element_bytes, 1, round * lapwing_upc_thread_count + thread);
+#endif
     if ((size_t)at >= (size_t)lapwing_upc_thread_count)
         return lapwing_upc_plus(p, element_bytes, 1, round * lapwing_upc_thread_count + thread);
     p.address += (uint64_t)round * element_bytes;

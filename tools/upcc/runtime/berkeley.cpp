@@ -5,6 +5,7 @@
 #include <lapwing/upc/inline.h>
 #include <lapwing/upc/program.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstdlib>
@@ -34,23 +35,28 @@ using PieceAt = std::conditional_t<std::is_pointer_v<Address>, LocalPiece, Share
 }
 
 template <class Piece>
-[[nodiscard]] Memory memory(const std::vector<Piece>& pieces) {
+[[nodiscard]] Memory memory(const char* call, const std::vector<Piece>& pieces) {
+    if constexpr (std::is_same_v<Piece, LocalPiece>)
+        for (const LocalPiece& piece : pieces) lapwing_upc_require_private(call, piece.address, piece.bytes);
     return Memory{pieces.data(), pieces.size()};
 }
 
 /// Addresses of equally long pieces.
 template <class Address>
-[[nodiscard]] Memory indexed(std::size_t count, const Address* addresses, std::size_t bytes) {
+[[nodiscard]] Memory indexed(const char* call, std::size_t count, const Address* addresses, std::size_t bytes) {
+    lapwing_upc_require_private(call, addresses, count * sizeof *addresses);
     std::vector<PieceAt<Address>> pieces;
     for (std::size_t k = 0; k < count; ++k) pieces.push_back(piece(addresses[k], bytes));
-    return memory(pieces);
+    return memory(call, pieces);
 }
 
 template <class Address>
-[[nodiscard]] Memory regular(const Address& first, std::size_t bytes, std::size_t stride, std::size_t count) {
+[[nodiscard]] Memory regular(const char* call, const Address& first, std::size_t bytes, std::size_t stride,
+                             std::size_t count) {
     std::vector<PieceAt<Address>> pieces;
+    if constexpr (std::is_pointer_v<Address>) lapwing_upc_require_private(call, first, bytes * count);
     for (std::size_t k = 0; k < count; ++k) pieces.push_back(piece(behind(first, k * stride), bytes));
-    return memory(pieces);
+    return memory(call, pieces);
 }
 
 /// counts[0] bytes, counts[1] times with a stride of strides[0] bytes, and so on.
@@ -62,11 +68,16 @@ void add_strided(const Address& first, const std::size_t* strides, const std::si
         add_strided(behind(first, k * strides[levels - 1]), strides, counts, levels - 1, pieces);
 }
 template <class Address>
-[[nodiscard]] Memory strided(const Address& first, const std::size_t* strides, const std::size_t* counts,
-                             std::size_t levels) {
+[[nodiscard]] Memory strided(const char* call, const Address& first, const std::size_t* strides,
+                             const std::size_t* counts, std::size_t levels) {
     std::vector<PieceAt<Address>> pieces;
+    lapwing_upc_require_private(call, counts, (levels + 1) * sizeof *counts);
+    lapwing_upc_require_private(call, strides, levels * sizeof *strides);
+    if constexpr (std::is_pointer_v<Address>)
+        if (std::find(counts, counts + levels + 1, std::size_t{0}) == counts + levels + 1)
+            lapwing_upc_require_private(call, first, counts[0]);
     add_strided(first, strides, counts, levels, pieces);
-    return memory(pieces);
+    return memory(call, pieces);
 }
 
 struct SharedRange { // bupc_smemvec_t
@@ -78,10 +89,11 @@ struct LocalRange { // bupc_pmemvec_t
     std::size_t bytes;
 };
 template <class Range>
-[[nodiscard]] Memory listed(std::size_t count, const Range* ranges) {
+[[nodiscard]] Memory listed(const char* call, std::size_t count, const Range* ranges) {
+    lapwing_upc_require_private(call, ranges, count * sizeof *ranges);
     std::vector<PieceAt<decltype(Range::address)>> pieces;
     for (std::size_t k = 0; k < count; ++k) pieces.push_back(piece(ranges[k].address, ranges[k].bytes));
-    return memory(pieces);
+    return memory(call, pieces);
 }
 
 /// A domain for each numeric type with atomics, made at the start, in which all threads take part.
@@ -109,7 +121,12 @@ lapwing_upc_pointer lapwing_upcc_local_to_shared(const void* address, int thread
 } // extern "C"
 
 void bupc_init(int*, char***) {}
-void bupc_init_reentrant(int* argc, char*** argv, int (*program)(int, char**)) { bupc_exit(program(*argc, *argv)); }
+void bupc_init_reentrant(int* argc, char*** argv, int (*program)(int, char**)) {
+    lapwing_upc_require_private("bupc_init_reentrant", argc, sizeof *argc);
+    lapwing_upc_require_private("bupc_init_reentrant", argv, sizeof *argv);
+    lapwing_upc_require_private("bupc_init_reentrant", reinterpret_cast<const void*>(program), 1);
+    bupc_exit(program(*argc, *argv));
+}
 void bupc_exit(int status) { std::exit(status); }
 
 namespace {
@@ -126,7 +143,10 @@ lapwing_upc_pointer allocated_at(const void* address, int thread) {
 // Of bupc_extern.h, for callers in C and C++.
 int bupc_extern_mythread() { return lapwing_upc_mythread(); }
 int bupc_extern_threads() { return lapwing_upc_threads(); }
-char* bupc_extern_getenv(const char* name) { return std::getenv(name); }
+char* bupc_extern_getenv(const char* name) {
+    lapwing_upc_require_private("bupc_getenv", name, 1);
+    return std::getenv(name);
+}
 void bupc_extern_notify(int name) { lapwing_upc_notify(&name); }
 void bupc_extern_wait(int name) { lapwing_upc_wait(&name); }
 void bupc_extern_barrier(int name) { lapwing_upc_barrier(&name); }
@@ -186,21 +206,24 @@ lapwing_upc_pointer lapwing_upcc_local_to_shared(const void* address, int thread
 #define LAPWING_UPCC_COPIES(kind, Destination, Source, DestinationRange, SourceRange)                               \
     void lapwing_upcc_##kind##_vlist(std::size_t to_count, const DestinationRange* to, std::size_t from_count,      \
                                      const SourceRange* from) {                                                     \
-        upcc::copy(listed(to_count, to), listed(from_count, from));                                                 \
+        upcc::copy(listed("bupc_" #kind "_vlist", to_count, to), listed("bupc_" #kind "_vlist", from_count, from)); \
     }                                                                                                               \
     void lapwing_upcc_##kind##_ilist(std::size_t to_count, const Destination* to, std::size_t to_bytes,             \
                                      std::size_t from_count, const Source* from, std::size_t from_bytes) {          \
-        upcc::copy(indexed(to_count, to, to_bytes), indexed(from_count, from, from_bytes));                         \
+        upcc::copy(indexed("bupc_" #kind "_ilist", to_count, to, to_bytes),                                         \
+                   indexed("bupc_" #kind "_ilist", from_count, from, from_bytes));                                  \
     }                                                                                                               \
     void lapwing_upcc_##kind##_fstrided(Destination to, std::size_t to_bytes, std::size_t to_stride,                \
                                         std::size_t to_count, Source from, std::size_t from_bytes,                  \
                                         std::size_t from_stride, std::size_t from_count) {                          \
-        upcc::copy(regular(to, to_bytes, to_stride, to_count), regular(from, from_bytes, from_stride, from_count)); \
+        upcc::copy(regular("bupc_" #kind "_fstrided", to, to_bytes, to_stride, to_count),                           \
+                   regular("bupc_" #kind "_fstrided", from, from_bytes, from_stride, from_count));                  \
     }                                                                                                               \
     void lapwing_upcc_##kind##_strided(Destination to, const std::size_t* to_strides, Source from,                  \
                                        const std::size_t* from_strides, const std::size_t* counts,                  \
                                        std::size_t levels) {                                                        \
-        upcc::copy(strided(to, to_strides, counts, levels), strided(from, from_strides, counts, levels));           \
+        upcc::copy(strided("bupc_" #kind "_strided", to, to_strides, counts, levels),                               \
+                   strided("bupc_" #kind "_strided", from, from_strides, counts, levels));                          \
     }
 LAPWING_UPCC_COPIES(memcpy, lapwing_upc_pointer, lapwing_upc_pointer, SharedRange, SharedRange)
 LAPWING_UPCC_COPIES(memput, lapwing_upc_pointer, void*, SharedRange, LocalRange)

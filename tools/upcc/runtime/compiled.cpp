@@ -32,6 +32,8 @@ extern const lapwing_upcc_source* const __start_lapwing_upcc_sources[] __attribu
 extern const lapwing_upcc_source* const __stop_lapwing_upcc_sources[] __attribute__((weak));
 // -shared-heap of the link.
 extern const char lapwing_upcc_heap[] __attribute__((weak));
+// The assertion level of a source that is compiled at 2 or more.
+extern const int lapwing_upcc_checked __attribute__((weak));
 // Present if the program uses anything of runtime/berkeley.cpp, or of runtime/teams.cpp.
 void lapwing_upcc_start_berkeley() __attribute__((weak));
 void lapwing_upcc_start_teams() __attribute__((weak));
@@ -80,15 +82,15 @@ struct Object {
 }
 
 constexpr std::size_t line = 64;
-constexpr std::size_t small = std::size_t{16} << 20;
 
 /// Assigns each object its address; returns the bytes of all of them on each thread.
 std::size_t place(std::vector<Object>& all, std::size_t threads) {
-    // After an unused line: the allocation begins with no object, so that upc_free() refuses each of them.
+    // After an unused line: the allocation begins with no object, so that upc_free() refuses each of them. The end of
+    // one is not the begin of the next: a pointer there is to the former.
     std::size_t bytes = all.empty() ? 0 : line;
     for (Object& object : all) {
         object.address = bytes;
-        bytes += (object.bytes_of_each(threads) + line - 1) / line * line;
+        bytes += (object.bytes_of_each(threads) + line) / line * line;
     }
     return bytes;
 }
@@ -101,26 +103,6 @@ std::size_t place(std::vector<Object>& all, std::size_t threads) {
         if (const char* const value = std::getenv(name))
             return static_cast<std::size_t>(std::max(1L, std::strtol(value, nullptr, 10)));
     return 1;
-}
-
-/// The setting of the heap plus the program's static objects, which therefore need no setting.
-void make_room(std::size_t bytes) {
-    if (bytes <= small) return;
-    std::size_t heap = std::size_t{1} << 30;
-    if (const char* const set = std::getenv("LAPWING_UPC_HEAP")) {
-        char* end = nullptr;
-        heap = std::strtoull(set, &end, 10);
-        switch (*end) {
-        case 'g':
-        case 'G': heap <<= 30; break;
-        case 'm':
-        case 'M': heap <<= 20; break;
-        case 'k':
-        case 'K': heap <<= 10; break;
-        default: break;
-        }
-    }
-    setenv("LAPWING_UPC_HEAP", std::to_string(heap + bytes).c_str(), 1);
 }
 
 [[noreturn]] void end_before_main() {
@@ -193,7 +175,15 @@ void make(const std::vector<Object>& all, std::size_t bytes) {
         std::memset(lapwing_upc_cast({base.address, static_cast<std::uint32_t>(lapwing_upc_own_thread), 0}), 0, bytes);
     }
     for (const Object& object : all) check_values(object, threads);
-    for (const Object& object : all) *object.largest->pointer = {base.address + object.address, 0, 0};
+    // Before the first object is none.
+    if (bytes > 0) lapwing_upc_note_object(base, 0, 0, line, "no object");
+    for (const Object& object : all) {
+        const lapwing_upc_pointer begin{base.address + object.address, 0, 0};
+        *object.largest->pointer = begin;
+        const std::size_t element = object.largest->element_bytes;
+        lapwing_upc_note_object(begin, object.elements(threads) * element, object.block(threads) * element,
+                                (object.bytes_of_each(threads) + line) / line * line, object.largest->name);
+    }
     lapwing_upc_barrier(nullptr);
     if (lapwing_upc_own_thread == 0) {
         for (const Object& object : all) {
@@ -237,8 +227,9 @@ int __wrap_main(int argc, char** argv, char** environment) {
     if (lapwing_upcc_heap != nullptr)
         for (const char* const heap : {"LAPWING_UPC_HEAP", "LAPWING_UPC_LOCAL_HEAP"})
             setenv(heap, lapwing_upcc_heap, 0);
+    if (&lapwing_upcc_checked != nullptr) setenv("LAPWING_CHECKS", std::to_string(lapwing_upcc_checked).c_str(), 0);
     std::vector<Object> all = objects();
-    make_room(place(all, threads_to_come()));
+    lapwing_upc_add_to_heap(place(all, threads_to_come()));
     lapwing_upc_start(&argc, &argv);
     lapwing_upc_set_error_handler(note_error);
     lapwing_upc_thread_count = lapwing_upc_threads();

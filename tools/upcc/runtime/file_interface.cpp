@@ -2,6 +2,8 @@
 // on all threads; each thread uses it to find its own part of the file.
 #include "parallel_files.hpp"
 
+#include <lapwing/upc/inline.h>
+
 #include <cerrno>
 #include <cstdint>
 #include <cstdio>
@@ -115,6 +117,7 @@ void begin_list(const char* call, const Handle& handle, Direction direction, con
 extern "C" {
 
 Handle lapwing_upcc_fopen(const char* name, int flags, std::size_t hint_count, const Hint* hints) {
+    lapwing_upc_require_private("upc_all_fopen", hints, hint_count * sizeof *hints);
     auto file = std::make_unique<ParallelFile>(threads(), name == nullptr ? "" : name, flags, hints, hint_count);
     if (const int error = file->open(); error != 0) {
         errno = error;
@@ -202,12 +205,13 @@ void lapwing_upcc_fwrite_shared_async(Handle handle, Handle buffer, std::size_t 
 #define LAPWING_UPCC_LIST_IO(direction, memory, Piece)                                                                \
     Offset lapwing_upcc_f##direction##_list_##memory(Handle handle, std::size_t count, const Piece* pieces,           \
                                                      std::size_t in_file, const FilePiece* places, int flags) {       \
-        return transfer_list(handle, Direction::direction, Memory{pieces, count}, in_file, places, flags);            \
+        return transfer_list(handle, Direction::direction, Memory{pieces, pieces == nullptr ? 0 : count}, in_file,    \
+                             places, flags);                                                                          \
     }                                                                                                                 \
     void lapwing_upcc_f##direction##_list_##memory##_async(Handle handle, std::size_t count, const Piece* pieces,     \
                                                            std::size_t in_file, const FilePiece* places, int flags) { \
         begin_list("upc_all_f" #direction "_list_" #memory "_async", handle, Direction::direction,                    \
-                   Memory{pieces, count}, in_file, places, flags);                                                    \
+                   Memory{pieces, pieces == nullptr ? 0 : count}, in_file, places, flags);                            \
     }
 LAPWING_UPCC_LIST_IO(read, local, LocalPiece)
 LAPWING_UPCC_LIST_IO(write, local, LocalPiece)
@@ -223,6 +227,7 @@ Offset lapwing_upcc_fwait_async(Handle handle) {
     });
 }
 Offset lapwing_upcc_ftest_async(Handle handle, int* flag) {
+    lapwing_upc_require_private("upc_all_ftest_async", flag, sizeof *flag);
     *flag = 1;
     return with(handle, [&](ParallelFile& file) {
         Offset bytes = 0;

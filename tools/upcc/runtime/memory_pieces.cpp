@@ -12,6 +12,11 @@ std::size_t Memory::bytes() const {
     return all;
 }
 
+bool Memory::has_null() const {
+    return std::any_of(local_.begin(), local_.end(),
+                       [](const LocalPiece& piece) { return piece.address == nullptr && piece.bytes > 0; });
+}
+
 /// Calls `local` or `shared` with the address, the position in the range, and the size of each run of memory
 /// that belongs to one thread.
 template <class Local, class Shared>

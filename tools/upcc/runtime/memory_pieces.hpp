@@ -28,6 +28,8 @@ public:
     Memory(const SharedPiece* pieces, std::size_t count) : shared_{pieces, pieces + count} {}
 
     [[nodiscard]] std::size_t bytes() const;
+    /// Whether bytes of it are at a null pointer-to-private.
+    [[nodiscard]] bool has_null() const;
     /// Copies `bytes` bytes from `from` to the memory, from its byte `begin` on; or from the memory to `to`.
     void fill(std::size_t begin, const char* from, std::size_t bytes) const;
     void read(std::size_t begin, char* to, std::size_t bytes) const;

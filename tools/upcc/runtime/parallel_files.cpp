@@ -218,6 +218,14 @@ int ParallelFile::preallocate(Offset wanted) {
     return error;
 }
 
+/// How many there are.
+int ParallelFile::show_hints(const Hint*& shown) {
+    shown_hints_.clear();
+    for (const auto& [key, value] : hints_) shown_hints_.push_back({key.c_str(), value.c_str()});
+    shown = shown_hints_.data();
+    return static_cast<int>(shown_hints_.size());
+}
+
 int ParallelFile::control(int command, void* argument, int& result) {
     result = 0;
     if (command == io::is_outstanding) {
@@ -238,12 +246,11 @@ int ParallelFile::control(int command, void* argument, int& result) {
     case io::set_common: position_ = 0; return change(io::common, io::individual);
     case io::set_individual: position_ = 0; return change(io::individual, io::common);
     case io::get_flags: result = flags_; return 0;
-    case io::get_name: *static_cast<const char**>(argument) = name_.c_str(); return 0;
+    case io::get_name:
     case io::get_hints:
-        shown_hints_.clear();
-        for (const auto& [key, value] : hints_) shown_hints_.push_back({key.c_str(), value.c_str()});
-        *static_cast<const Hint**>(argument) = shown_hints_.data();
-        result = static_cast<int>(shown_hints_.size());
+        if (argument == nullptr) return EINVAL;
+        if (command == io::get_name) *static_cast<const char**>(argument) = name_.c_str();
+        else result = show_hints(*static_cast<const Hint**>(argument));
         return 0;
     case io::set_hint: {
         const auto* const hint = static_cast<const Hint*>(argument);
@@ -330,7 +337,7 @@ int ParallelFile::in_own_share(Direction direction, const Memory& memory, Offset
 int ParallelFile::transfer(Direction direction, const Memory& memory, bool is_local, int flags, Offset& bytes) {
     bytes = 0;
     enter(flags);
-    int error = refused(direction, is_local);
+    int error = memory.has_null() ? EINVAL : refused(direction, is_local);
     if (error == 0) {
         const bool strong = (flags_ & io::strong) != 0;
         if ((flags_ & io::common) != 0) {
@@ -350,8 +357,8 @@ int ParallelFile::transfer_list(Direction direction, const Memory& memory, const
                                 int flags, Offset& bytes) {
     bytes = 0;
     std::size_t in_file = 0;
-    int error = refused(direction, false);
-    for (std::size_t k = 0; k < count; ++k) {
+    int error = memory.has_null() || (pieces == nullptr && count > 0) ? EINVAL : refused(direction, false);
+    for (std::size_t k = 0; pieces != nullptr && k < count; ++k) {
         in_file += pieces[k].bytes;
         if (pieces[k].offset < 0) error = EINVAL;
     }
@@ -383,7 +390,7 @@ void ParallelFile::begin(Direction direction, void* memory, std::size_t bytes, i
         return set_outstanding(error, done, flags);
     }
     enter(flags);
-    const int error = refused(direction, true);
+    const int error = memory == nullptr && bytes > 0 ? EINVAL : refused(direction, true);
     set_outstanding(error, 0, flags);
     if (error != 0 || bytes == 0) return;
     // A blocking call of MPI in another thread, or by wait(): requests of Open MPI's files are not safe where two

@@ -93,6 +93,7 @@ public:
     [[nodiscard]] int test(bool& done, Offset& bytes);
 
 private:
+    [[nodiscard]] int show_hints(const Hint*& shown);
     [[nodiscard]] int refused(Direction direction, bool is_local) const;
     [[nodiscard]] int precheck() const;
     [[nodiscard]] int allocate(Offset bytes) const;

@@ -16,6 +16,7 @@ void lapwing_upcc_all_sort(lapwing_upc_pointer array, std::size_t element_bytes,
                            std::size_t block_size, int (*compare)(lapwing_upc_pointer, lapwing_upc_pointer), int flags);
 void lapwing_upcc_all_sort(lapwing_upc_pointer array, std::size_t element_bytes, std::size_t elements,
                            std::size_t block_size, int (*compare)(lapwing_upc_pointer, lapwing_upc_pointer), int) {
+    lapwing_upc_require_private("upc_all_sort", reinterpret_cast<const void*>(compare), 1);
     lapwing_upc_barrier(nullptr);
     if (lapwing_upc_mythread() == 0 && elements > 1) {
         const lapwing_upc_pointer copies = lapwing_upc_alloc(elements * element_bytes);
