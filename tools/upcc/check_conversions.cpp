@@ -70,6 +70,7 @@ constexpr const char* null_alone = ": of numbers, only the null pointer constant
 } // namespace
 
 void Checks::conversion(QualType to, const Expr* from, const std::string& what) {
+    if (from->containsErrors()) return;
     from = from->IgnoreParenImpCasts();
     if (const auto* const list = dyn_cast<InitListExpr>(from)) return conversions(to, list, what);
     if (const auto* const choice = dyn_cast<ConditionalOperator>(from);

@@ -26,6 +26,8 @@ void Checks::layouts() {
     } values;
     values.TraverseDecl(context_.getTranslationUnitDecl());
     for (const EnumConstantDecl* const value : values.found) {
+        if (value->isInvalidDecl() || value->getInitExpr() == nullptr || value->getInitExpr()->containsErrors())
+            continue;
         const llvm::APSInt& block = value->getInitVal();
         const std::size_t source = prepared_.layouts[*Types::layout_of_constant(value)].source;
         const auto problem = [&](const std::string& text) { report_.add_at_source(Report::Kind::error, source, text); };
@@ -69,6 +71,7 @@ bool Checks::measures_threads(const Expr* expression) const {
 }
 
 void Checks::constant(const Expr* expression, const std::string& what) {
+    if (expression->containsErrors()) return;
     if (names_threads(expression) || measures_threads(expression))
         error(expression->getExprLoc(), "THREADS is not a constant here, but " + what +
                                             " must be one; compile for a fixed number of threads (-T)");
@@ -93,6 +96,24 @@ int Checks::multiples(QualType type) const {
     return found;
 }
 
+/// Whether THREADS is alone, or multiplied by constants, also by a shift.
+bool Checks::multiplies_threads(const Expr* size) const {
+    size = size->IgnoreParenImpCasts();
+    if (isa<DeclRefExpr>(size)) return true;
+    const auto* const product = dyn_cast<BinaryOperator>(size);
+    if (product == nullptr) return false;
+    if (product->getOpcode() == BO_Shl) return multiplies_threads(product->getLHS());
+    if (product->getOpcode() != BO_Mul) return false;
+    return names_threads(product->getLHS()) ? multiplies_threads(product->getLHS())
+                                            : multiplies_threads(product->getRHS());
+}
+
+void Checks::factor(ArrayTypeLoc array) {
+    if (times_threads_named(array.getSizeExpr()) == 1 && !multiplies_threads(array.getSizeExpr()))
+        error(array.getLBracketLoc(),
+              "in the size of a shared array THREADS can only be alone, or multiplied by a constant");
+}
+
 /// One dimension of a type.
 void Checks::dimension(ArrayTypeLoc array) {
     const QualType inner = context_.getAsArrayType(array.getType())->getElementType();
@@ -100,6 +121,14 @@ void Checks::dimension(ArrayTypeLoc array) {
     if (named == 0 || !Types::is_shared(array.getType())) return;
     if (types_.layout(array.getType()).is_indefinite()) error(array.getLBracketLoc(), threads_with_indefinite);
     else if (named > 1 || multiples(inner) > 0) error(array.getLBracketLoc(), threads_twice);
+    else factor(array);
+}
+
+void Checks::private_rows(TypedefTypeLoc type) {
+    if (threads_ != 0 || Types::is_shared(type.getType()) || multiples(type.getType()) == 0) return;
+    error(type.getBeginLoc(), "THREADS is not a constant here, but '" + type.getType().getAsString() +
+                                  "' has it in its size: only shared arrays can be of that type; write the size of a "
+                                  "private one in a function itself, or compile for a fixed number of threads (-T)");
 }
 
 /// Layouts and qualifiers anywhere in a type, and dimensions but those of an object.
@@ -156,9 +185,13 @@ void Checks::dimensions(const VarDecl* variable) {
     }
     if (threads_ != 0) return;
     int named = 0;
+    ArrayTypeLoc of_threads;
     if (const TypeSourceInfo* const written = variable->getTypeSourceInfo())
         for (TypeLoc here = written->getTypeLoc(); !here.isNull(); here = here.getNextTypeLoc())
-            if (const auto array = here.getAs<ArrayTypeLoc>()) named += times_threads_named(array.getSizeExpr());
+            if (const auto array = here.getAs<ArrayTypeLoc>(); array && names_threads(array.getSizeExpr())) {
+                named += times_threads_named(array.getSizeExpr());
+                of_threads = array;
+            }
     const int found = multiples(t);
     if (types_.layout(t).is_indefinite()) {
         if (found > 0) error(variable->getLocation(), threads_with_indefinite);
@@ -166,6 +199,7 @@ void Checks::dimensions(const VarDecl* variable) {
     else if (found == 0 && !t->isIncompleteArrayType())
         error(variable->getLocation(), "with any number of threads, one dimension of a shared array must be a multiple "
                                        "of THREADS; or make its block size [], or compile for a fixed number (-T)");
+    else if (named == 1) factor(of_threads);
 }
 
 void Checks::sizes(TypeLoc type) {

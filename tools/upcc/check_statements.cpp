@@ -14,7 +14,7 @@ namespace upcc {
 
 void Checks::forall(const ForStmt* loop) {
     const Expr* const affinity = forall_affinity(loop);
-    if (affinity == nullptr) return;
+    if (affinity == nullptr || affinity->containsErrors()) return;
     const QualType t = affinity->getType();
     if (Types::points_to_shared(t) || t->isIntegerType() || (t->isArrayType() && Types::is_shared(t))) return;
     error(affinity->getBeginLoc(),
@@ -89,8 +89,8 @@ void Checks::jumps(const FunctionDecl* function) {
         bool leaves = label->second == nullptr;
         for (const ForStmt* outer = from; outer != nullptr; outer = found.around[outer])
             leaves = leaves || outer == label->second;
-        error(jump->getBeginLoc(), leaves ? "goto leaves upc_forall: all threads must complete it"
-                                          : "goto enters upc_forall: all threads must enter it together");
+        // Which is undefined where it happens, as with break and return, and no constraint.
+        if (!leaves) error(jump->getBeginLoc(), "goto enters upc_forall: all threads must enter it together");
     }
 }
 

@@ -49,6 +49,16 @@ class Walk : public RecursiveASTVisitor<Walk> {
 public:
     explicit Walk(Checks& checks) : checks_{checks} {}
 
+    // What Clang has found an error in has been reported.
+    bool TraverseDecl(Decl* declaration) {
+        return (declaration != nullptr && declaration->isInvalidDecl() && !isa<FunctionDecl>(declaration)) ||
+               RecursiveASTVisitor::TraverseDecl(declaration);
+    }
+    bool TraverseStmt(Stmt* statement) {
+        const auto* const expression = dyn_cast_or_null<Expr>(statement);
+        return (expression != nullptr && expression->containsErrors()) || RecursiveASTVisitor::TraverseStmt(statement);
+    }
+
     bool VisitVarDecl(VarDecl* variable) {
         checks_.variable(variable);
         return true;
@@ -59,11 +69,31 @@ public:
     }
     bool VisitTypedefDecl(TypedefDecl* definition) {
         checks_.type_definition(definition);
-        if (function_ == nullptr) checks_.sizes(definition->getTypeSourceInfo()->getTypeLoc());
+        // One of arrays is for shared ones: other uses are refused.
+        if (function_ == nullptr && !definition->getUnderlyingType()->isArrayType())
+            checks_.sizes(definition->getTypeSourceInfo()->getTypeLoc());
+        return true;
+    }
+    bool TraverseTypedefDecl(TypedefDecl* definition) {
+        const bool of_arrays = function_ == nullptr && definition->getUnderlyingType()->isArrayType();
+        for_shared_ += of_arrays ? 1 : 0;
+        const bool go_on = RecursiveASTVisitor::TraverseTypedefDecl(definition);
+        for_shared_ -= of_arrays ? 1 : 0;
+        return go_on;
+    }
+    /// The pre-pass puts the type of a shared array's rows there.
+    bool TraverseTypeOfTypeLoc(TypeOfTypeLoc type) {
+        ++for_shared_;
+        const bool go_on = RecursiveASTVisitor::TraverseTypeOfTypeLoc(type);
+        --for_shared_;
+        return go_on;
+    }
+    bool VisitTypedefTypeLoc(TypedefTypeLoc type) {
+        if (for_shared_ == 0) checks_.private_rows(type);
         return true;
     }
     bool VisitFunctionDecl(FunctionDecl* function) {
-        checks_.function(function);
+        if (!function->isInvalidDecl()) checks_.function(function);
         if (!function->doesThisDeclarationHaveABody()) return true;
         checks_.jumps(function);
         checks_.barriers(function);
@@ -163,6 +193,7 @@ public:
 private:
     Checks& checks_;
     FunctionDecl* function_ = nullptr;
+    int for_shared_ = 0;                ///< in a type that may have THREADS in its size
     std::set<const TagDecl*> in_types_; ///< that have been walked through
 };
 

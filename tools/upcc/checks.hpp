@@ -29,6 +29,10 @@ public:
     void sizes(clang::TypeLoc type);
     void type(clang::TypeLoc type, bool of_object = false);
     void dimension(clang::ArrayTypeLoc array);
+    /// The dimension that names THREADS.
+    void factor(clang::ArrayTypeLoc array);
+    /// A name that a typedef at file scope gives to a type, where no shared array is declared.
+    void private_rows(clang::TypedefTypeLoc type);
     void qualifiers(clang::QualType type, clang::SourceLocation location);
     void name(const clang::NamedDecl* declaration);
     void function(const clang::FunctionDecl* function);
@@ -63,6 +67,7 @@ private:
     [[nodiscard]] bool names_threads(const clang::Stmt* expression) const {
         return times_threads_named(expression) > 0;
     }
+    [[nodiscard]] bool multiplies_threads(const clang::Expr* size) const;
     [[nodiscard]] bool measures_threads(const clang::Expr* expression) const;
     /// Block sizes as programs write them.
     [[nodiscard]] static std::string layout_text(const Layout& layout);

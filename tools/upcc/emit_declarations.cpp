@@ -31,7 +31,8 @@ bool Emitter::must_be_written(const Decl* declaration) const {
     }
     if (const auto* const value = dyn_cast<ValueDecl>(declaration)) return types_.mentions_shared(value->getType());
     if (const auto* const definition = dyn_cast<TypedefNameDecl>(declaration))
-        return types_.mentions_shared(definition->getUnderlyingType());
+        return types_.mentions_shared(definition->getUnderlyingType()) ||
+               types_.has_threads(definition->getUnderlyingType());
     return false;
 }
 
@@ -150,7 +151,8 @@ void Emitter::record_pieces(const RecordDecl* record, Pieces& pieces) {
 
 std::string Emitter::type_definition(const TypedefNameDecl* definition) {
     const QualType type = definition->getUnderlyingType();
-    if (types_.is_shared(type)) return {}; // objects of it are declared through its parts
+    // Objects of it are declared through its parts.
+    if (types_.is_shared(type) || types_.has_threads(type)) return {};
     return "typedef " + declare(type, definition->getName().str()) + ";";
 }
 
@@ -352,6 +354,26 @@ std::string Emitter::end_of_file() {
            "section(\"lapwing_upcc_sources\"))) = &lapwing_upcc_this;\n";
 }
 
+namespace {
+
+/// Without the flags of line markers that say where an included file begins and ends: an include within a declaration
+/// that is written anew has lost one of its two.
+[[nodiscard]] std::string without_nesting(const std::string& text) {
+    std::string out;
+    for (std::size_t at = 0; at < text.size();) {
+        const std::size_t end = std::min(text.find('\n', at), text.size() - 1) + 1;
+        const std::string_view line{text.data() + at, end - at};
+        LineMarker marker;
+        if (line.starts_with("# ") && read_line_marker(line, marker))
+            out.append(line.substr(0, line.rfind('"') + 1)).append(marker.system ? " 3\n" : "\n");
+        else out += line;
+        at = end;
+    }
+    return out;
+}
+
+} // namespace
+
 std::string Emitter::translation_unit() {
     Group all;
     for (const Decl* const one : context_.getTranslationUnitDecl()->decls()) {
@@ -382,8 +404,8 @@ std::string Emitter::translation_unit() {
                                               : "enum { THREADS = " + std::to_string(threads_) + " };\n";
     const std::size_t prelude_end = prepared_.text.rfind("# 1 \"<THREADS>\"", prepared_.program_begin);
     // The first line names the file for debuggers.
-    return "# 1 \"" + quoted(file_) + "\"\n" + source(0, prelude_end) + threads +
-           splice(prepared_.program_begin, prepared_.program_end, pieces) + end_of_file();
+    return without_nesting("# 1 \"" + quoted(file_) + "\"\n" + source(0, prelude_end) + threads +
+                           splice(prepared_.program_begin, prepared_.program_end, pieces) + end_of_file());
 }
 
 } // namespace upcc

@@ -49,11 +49,34 @@ namespace {
            " and" + name(1);
 }
 
+/// Whether a sign is a part of a string, or of a character, of its line.
+[[nodiscard]] bool is_quoted(std::string_view text, std::size_t at) {
+    char quote = '\0';
+    for (std::size_t k = text.rfind('\n', at) + 1; k < at; ++k) {
+        if (quote != '\0' && text[k] == '\\') ++k;
+        else if (quote == text[k]) quote = '\0';
+        else if (quote == '\0' && (text[k] == '"' || text[k] == '\'')) quote = text[k];
+    }
+    return quote != '\0';
+}
+
+/// Around the offset.
+[[nodiscard]] std::string_view statement(std::string_view text, std::size_t offset) {
+    constexpr const char* ends = ";{}";
+    std::size_t before = offset == 0 ? text.npos : text.find_last_of(ends, offset - 1);
+    while (before != text.npos && is_quoted(text, before))
+        before = before == 0 ? text.npos : text.find_last_of(ends, before - 1);
+    std::size_t end = text.find_first_of(ends, offset);
+    while (end != text.npos && is_quoted(text, end)) end = text.find_first_of(ends, end + 1);
+    const std::size_t begin = before == text.npos ? 0 : before + 1;
+    return text.substr(begin, end - begin);
+}
+
 /// Whether the place is in the expression of upc_barrier and the like, which the pre-pass puts in brackets.
 [[nodiscard]] bool in_barrier(std::string_view text, std::size_t offset) {
-    const std::size_t before = text.find_last_of(";{}", offset == 0 ? 0 : offset - 1);
-    const std::size_t begin = before == text.npos ? 0 : before;
-    return text.substr(begin, offset - begin).find("lapwing_upcc_") != text.npos;
+    const std::string_view around = statement(text, offset);
+    return around.substr(0, offset - static_cast<std::size_t>(around.data() - text.data())).find("lapwing_upcc_") !=
+           text.npos;
 }
 
 /// Not as a part of another name, such as MAX_THREADS, nor in a text.
@@ -64,11 +87,37 @@ namespace {
     });
 }
 
-/// Around the offset.
-[[nodiscard]] std::string_view statement(std::string_view text, std::size_t offset) {
-    const std::size_t before = text.find_last_of(";{}", offset == 0 ? 0 : offset - 1);
-    const std::size_t begin = before == text.npos ? 0 : before + 1;
-    return text.substr(begin, text.find_first_of(";{}", offset) - begin);
+/// THREADS or MYTHREAD beside an operator that changes its operand; else empty.
+[[nodiscard]] std::string_view keyword_at(std::string_view text, std::size_t offset) {
+    const std::string_view around = statement(text, offset);
+    const std::size_t begin = static_cast<std::size_t>(around.data() - text.data());
+    const std::vector<Token> tokens = tokens_of(around);
+    const auto word = [&](const Token& token) { return around.substr(token.begin, token.end - token.begin); };
+    const auto is_bracket = [&](const Token& token) { return word(token) == "(" || word(token) == ")"; };
+    const auto keyword = [&](const Token& token) -> std::string_view {
+        if (word(token) == "THREADS" || word(token) == "lapwing_upcc_threads") return "THREADS";
+        return word(token) == "MYTHREAD" ? "MYTHREAD" : std::string_view{};
+    };
+    auto after =
+        std::find_if(tokens.begin(), tokens.end(), [&](const Token& token) { return begin + token.begin >= offset; });
+    auto before = after;
+    while (before != tokens.begin() && is_bracket(*std::prev(before))) --before;
+    if (before != tokens.begin() && !keyword(*std::prev(before)).empty()) return keyword(*std::prev(before));
+    while (after != tokens.end() && (is_bracket(*after) || word(*after) == "+" || word(*after) == "-")) ++after;
+    return after == tokens.end() ? std::string_view{} : keyword(*after);
+}
+
+/// The operator of UPC of whose operand it is; empty for those of C.
+[[nodiscard]] std::string_view size_operator_at(const Prepared& prepared, std::size_t offset) {
+    const auto after = prepared.size_operators.upper_bound(offset);
+    if (after == prepared.size_operators.begin()) return {};
+    const auto& [begin, use] = *std::prev(after);
+    constexpr std::size_t length = 6; // of sizeof
+    const std::string_view between = std::string_view{prepared.text}.substr(begin + length, offset - begin - length);
+    if (between.find("sizeof") != between.npos || between.find("lignof") != between.npos) return {};
+    return use.kind == SizeOperator::local   ? "upc_localsizeof"
+           : use.kind == SizeOperator::block ? "upc_blocksizeof"
+                                             : "upc_elemsizeof";
 }
 
 /// Warnings about constants: THREADS has another value and type during parsing than in the running program.
@@ -120,6 +169,15 @@ std::string Messages::text(const Diagnostic& info) const {
                    (info.getID() == diag::err_alignment_not_power_of_two ? "an alignment"
                                                                          : "the width of a bit-field") +
                    " must be one; compile for a fixed number of threads (-T)";
+        break;
+    case diag::err_typecheck_expression_not_modifiable_lvalue:
+    case diag::err_typecheck_assign_const:
+        if (const std::string_view name = keyword_at(prepared_.text, offset_of(info)); !name.empty())
+            return std::string{name} + " is an expression, and cannot be changed";
+        break;
+    case diag::err_sizeof_alignof_typeof_bitfield:
+        if (const std::string_view name = size_operator_at(prepared_, offset_of(info)); !name.empty())
+            return "a bit-field has no size of its own, and cannot be the operand of " + std::string{name};
         break;
     case diag::err_typecheck_invalid_lvalue_addrof: {
         // It points to the operator, or to the name.

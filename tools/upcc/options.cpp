@@ -367,11 +367,8 @@ private:
 
     [[nodiscard]] bool of_warnings() {
         const std::string& word = arguments_[at_];
-        // The translated source is not standard C: as errors, the warnings of -pedantic would be about that.
-        if (word == "-pedantic-errors") options_.warnings.emplace_back("-pedantic");
-        else if ((begins(word, "-W") && !begins(word, "-Wc,")) || word == "-w" || word == "-pedantic")
-            options_.warnings.push_back(word);
-        else return false;
+        if ((!begins(word, "-W") || begins(word, "-Wc,")) && word != "-w" && !begins(word, "-pedantic")) return false;
+        options_.warnings.push_back(word);
         return true;
     }
 

@@ -155,7 +155,9 @@ private:
     /// Replaces a qualifier by an attribute. After the members of a structure it would apply to the structure: there it
     /// is put in front of that.
     void qualify(const std::string& attribute, const std::string& lines) {
-        const std::size_t before = before_qualifiers();
+        std::size_t before = before_qualifiers();
+        while (tokens_.is_sign(before, ')') && is_attribute(tokens_.word(tokens_.previous(tokens_.opening(before)))))
+            before = tokens_.previous(tokens_.previous(tokens_.opening(before)));
         const std::size_t structure = tokens_.is_sign(before, '}') ? structure_of(before) : at_;
         if (structure != at_) rewrites_.before(structure) += attribute + " ";
         replace(at_, structure != at_ ? lines : attribute + lines);
@@ -174,20 +176,18 @@ private:
         }
         return 0;
     }
-    /// The word struct, union or enum of what ends at a bracket; the token read now where the bracket is another's.
+    /// The word struct, union or enum of what ends at a bracket; the token read now where the bracket is another's,
+    /// such as that of a function's body, whose last parameter may be a structure.
     [[nodiscard]] std::size_t structure_of(std::size_t bracket) const {
-        int depth = 0;
-        std::size_t k = bracket;
-        for (;; k = tokens_.previous(k)) {
-            if (tokens_.is_sign(k, '}')) ++depth;
-            if (tokens_.is_sign(k, '{') && --depth == 0) break;
-            if (k == 0) return at_;
-        }
-        while (k > 0) {
+        for (std::size_t k = tokens_.opening(bracket); k > 0;) {
             k = tokens_.previous(k);
             if (tokens_.word(k) == "struct" || tokens_.word(k) == "union" || tokens_.word(k) == "enum") return k;
-            const bool attribute = tokens_.is_sign(k, ')') || tokens_.is_sign(k, '(');
-            if (!attribute && tokens_[k].kind != TokenKind::name && tokens_[k].kind != TokenKind::number) return at_;
+            if (tokens_.is_sign(k, ')')) {
+                k = tokens_.opening(k);
+                if (k == 0 || !is_attribute(tokens_.word(tokens_.previous(k)))) return at_;
+            } else if (!tokens_.is_name(k)) {
+                return at_;
+            }
         }
         return at_;
     }
@@ -209,8 +209,14 @@ private:
             const std::string_view whole = source_.substr(tokens_[at_].begin, tokens_[last].end - tokens_[at_].begin);
             lines.assign(static_cast<std::size_t>(std::count(whole.begin(), whole.end(), '\n')), '\n');
             number = layout(text, open + 1, last);
-            for (std::size_t k = at_ + 1; k <= last; ++k) replace(k, "");
+            for (std::size_t k = at_ + 1; k <= last; ++k)
+                if (tokens_[k].kind != TokenKind::directive) replace(k, "");
         }
+        // Else a parameter without a name: `int f(int shared [2] [3])`.
+        if (const std::size_t again = tokens_.next(last); last != at_ && tokens_.is_sign(again, '['))
+            if (const std::size_t after = tokens_.next(tokens_.closing(again));
+                tokens_.is_name(after) || tokens_.is_sign(after, '*'))
+                return problem(again, "a shared type has one block size, and this is a second one");
         const std::string tag =
             "__attribute__((address_space(1),btf_type_tag(\"upc " + std::to_string(number) + "\")))";
         const std::string front = opens_old_parameters() ? "register " : "";

@@ -125,6 +125,16 @@ private:
     const Visit& visit_;
 };
 
+/// -Werror, unless it is taken back, or -pedantic-errors.
+[[nodiscard]] bool wants_errors(const std::vector<std::string>& options) {
+    bool errors = false, pedantic = false;
+    for (const std::string& option : options) {
+        if (option == "-Werror" || option == "-Wno-error") errors = option == "-Werror";
+        pedantic = pedantic || option == "-pedantic-errors";
+    }
+    return errors || pedantic;
+}
+
 [[nodiscard]] std::vector<std::string> parser_options(const Translation& translation) {
     std::vector<std::string> options{"-triple",       llvm::sys::getDefaultTargetTriple(),
                                      "-fsyntax-only", "-x",
@@ -134,10 +144,13 @@ private:
     // differ.
     options.emplace_back("-fno-spell-checking");
     // C before 1999, which some programs still use: warned about, not refused.
-    for (const char* const old : {"implicit-function-declaration", "implicit-int", "int-conversion",
-                                  "incompatible-function-pointer-types", "return-type"})
-        options.push_back(std::string{"-Wno-error="} + old);
-    options.insert(options.end(), translation.parser_options.begin(), translation.parser_options.end());
+    if (!wants_errors(translation.parser_options))
+        for (const char* const old :
+             {"implicit-function-declaration", "implicit-int", "int-conversion", "incompatible-function-pointer-types"})
+            options.push_back(std::string{"-Wno-error="} + old);
+    // The translated source is not standard C: as errors, the warnings of -pedantic would be about that.
+    for (const std::string& option : translation.parser_options)
+        options.push_back(option == "-pedantic-errors" ? "-pedantic" : option);
     // Caused by the translator itself, also with -Wall.
     for (const char* const ours :
          {"ignored-attributes", "unknown-pragmas", "unused-value", "unused-comparison", "comma",
@@ -208,9 +221,16 @@ void check_and_emit(ASTContext& context, const Prepared& prepared, Report& repor
                     Outcome& outcome) {
     Types types{context, prepared};
     types.find_blocks();
+    const auto check_all = [&] { check(context, prepared, types, report, translation.threads); };
+    if (context.getDiagnostics().hasUncompilableErrorOccurred()) {
+        // UPC's errors as well, of what is right for Clang; its tree of the rest may be anything.
+        llvm::CrashRecoveryContext guard;
+        static_cast<void>(guard.RunSafely(check_all));
+        return;
+    }
     outcome.other_prime = has_multiple_of_prime(context, prepared);
-    if (outcome.other_prime || context.getDiagnostics().hasUncompilableErrorOccurred() || report.errors() > 0) return;
-    check(context, prepared, types, report, translation.threads);
+    if (outcome.other_prime || report.errors() > 0) return;
+    check_all();
     if (report.errors() > 0) return;
     Emitter emitter{context, prepared, types, report, translation.threads, translation.file, translation.optimisations};
     outcome.text = emitter.translation_unit();

@@ -45,6 +45,11 @@ public:
     }
     /// Whether C cannot express the type: something in it is shared.
     [[nodiscard]] bool mentions_shared(clang::QualType type) const;
+    /// Whether it is an array with THREADS, which is no constant, in its size.
+    [[nodiscard]] bool has_threads(clang::QualType type) const {
+        const auto count = type->isArrayType() ? elements(type) : std::nullopt;
+        return count && prepared_.times_threads(*count);
+    }
     /// Whether an object of the type contains a pointer-to-shared.
     [[nodiscard]] bool holds_pointer_to_shared(clang::QualType type) const;
     /// The type of the object's value.
