@@ -1,7 +1,7 @@
 // random-access: the random updates of the HPC Challenge (GUPS), on a table in blocks over the ranks: atomics without a
 // result through elements, compared with messages in buckets as the benchmark's MPI version has them, and beside one
-// atomic at a time; and the same buckets by notified puts. As an update is its own inverse, doing all of them twice
-// must leave the table as it was: a table that is not ends the run.
+// atomic at a time; and the same buckets by notified puts, also beside one message to each rank. As an update is its
+// own inverse, doing all of them twice must leave the table as it was: a table that is not ends the run.
 #include "cached_array.hpp"
 
 #include <lapwing/window.hpp>
@@ -178,6 +178,103 @@ private:
     std::vector<int> next_;
 };
 
+/// A rank's part of the table, and what it has for each rank in a turn: the updates after their number.
+class BucketTable {
+public:
+    BucketTable(int rank, int ranks)
+        : rank_{static_cast<std::size_t>(rank)}, outgoing_(static_cast<std::size_t>(ranks)) {
+        table_.resize(static_cast<std::size_t>(words_each));
+        first_ = static_cast<std::uint64_t>(words_each) * rank_;
+        for (std::size_t i = 0; i < table_.size(); ++i) table_[i] = first_ + i;
+    }
+
+    [[nodiscard]] std::size_t rank() const { return rank_; }
+    [[nodiscard]] std::size_t ranks() const { return outgoing_.size(); }
+    [[nodiscard]] std::span<const std::uint64_t> outgoing(std::size_t target) const { return outgoing_[target]; }
+
+    /// All updates of some rounds; `exchange` moves what each turn has.
+    template <class Exchange>
+    void all_updates(std::uint64_t iterations, Exchange&& exchange) {
+        rounds_ += iterations;
+        for (std::uint64_t round = 0; round < iterations; ++round) {
+            RandomStream random{static_cast<int>(rank_)};
+            for (std::uint64_t done = 0; done < updates_each; done += bucket) {
+                for (std::vector<std::uint64_t>& values : outgoing_) values.assign(1, 0);
+                for (std::size_t k = 0; k < bucket; ++k) {
+                    const std::uint64_t value = random.next();
+                    outgoing_[owner_of(value, ranks())].push_back(value);
+                }
+                for (std::vector<std::uint64_t>& values : outgoing_) values.front() = values.size() - 1;
+                exchange();
+            }
+        }
+    }
+    /// Carries out what one rank has sent, in the form of `outgoing()`.
+    void update(std::span<const std::uint64_t> sent) {
+        const std::uint64_t size = static_cast<std::uint64_t>(words_each) * ranks();
+        for (const std::uint64_t value : sent.subspan(1, static_cast<std::size_t>(sent.front())))
+            table_[static_cast<std::size_t>(value % size - first_)] ^= value;
+    }
+    [[nodiscard]] bool is_done_twice() const { return rounds_ % 2 == 0; }
+    [[nodiscard]] std::int64_t wrong() const {
+        std::int64_t wrong = 0;
+        for (std::size_t i = 0; i < table_.size(); ++i) wrong += table_[i] != first_ + i ? 1 : 0;
+        return wrong;
+    }
+
+private:
+    std::size_t rank_;
+    std::uint64_t first_ = 0;
+    std::uint64_t rounds_ = 0;
+    std::vector<std::uint64_t> table_;
+    std::vector<std::vector<std::uint64_t>> outgoing_; ///< by owner
+};
+
+constexpr std::size_t place_words = 1 + bucket; ///< how many updates follow, and these
+
+/// Buckets by one message to each rank, with receives that were posted before: without the exchange of counts that
+/// MPI_Alltoallv needs, as programs that are tuned have them.
+class MessageBuckets {
+public:
+    MessageBuckets(MPI_Comm world, int rank, int ranks)
+        : world_{world}, table_{rank, ranks}, incoming_(static_cast<std::size_t>(ranks) * place_words) {}
+
+    double run(std::uint64_t iterations) {
+        return together(world_, [&] { table_.all_updates(iterations, [this] { exchange(); }); });
+    }
+    void check_table() {
+        if (!table_.is_done_twice()) (void)run(1);
+        std::int64_t wrong = table_.wrong();
+        MPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPI_INT64_T, MPI_SUM, world_);
+        check(wrong == 0, "messages");
+    }
+
+private:
+    void exchange() {
+        requests_.clear();
+        for (std::size_t step = 1; step < table_.ranks(); ++step) {
+            const std::size_t origin = (table_.rank() + table_.ranks() - step) % table_.ranks();
+            MPI_Irecv(&incoming_[origin * place_words], static_cast<int>(place_words), MPI_UINT64_T,
+                      static_cast<int>(origin), 0, world_, &requests_.emplace_back());
+        }
+        for (std::size_t step = 1; step < table_.ranks(); ++step) {
+            const std::size_t target = (table_.rank() + step) % table_.ranks();
+            const std::span<const std::uint64_t> values = table_.outgoing(target);
+            MPI_Isend(values.data(), static_cast<int>(values.size()), MPI_UINT64_T, static_cast<int>(target), 0, world_,
+                      &requests_.emplace_back());
+        }
+        table_.update(table_.outgoing(table_.rank()));
+        MPI_Waitall(static_cast<int>(requests_.size()), requests_.data(), MPI_STATUSES_IGNORE);
+        for (std::size_t origin = 0; origin < table_.ranks(); ++origin)
+            if (origin != table_.rank()) table_.update(std::span{incoming_}.subspan(origin * place_words, place_words));
+    }
+
+    MPI_Comm world_;
+    BucketTable table_;
+    std::vector<std::uint64_t> incoming_;
+    std::vector<MPI_Request> requests_;
+};
+
 /// The same buckets by notified puts: what a rank has for another goes to a place there that no other rank writes to.
 /// There are two of these places, in turns: who begins a round has heard from all ranks in the one before, so that they
 /// are done with that before it.
@@ -185,71 +282,40 @@ class NotifiedBuckets {
 public:
     explicit NotifiedBuckets(Runtime& runtime)
         : runtime_{runtime},
-          rank_{static_cast<std::size_t>(runtime.rank().value)},
-          outgoing_(static_cast<std::size_t>(runtime.size())),
-          window_{runtime, 2 * outgoing_.size() * place_words * sizeof(std::uint64_t)} {
-        table_.resize(static_cast<std::size_t>(words_each));
-        first_ = static_cast<std::uint64_t>(words_each) * rank_;
-        for (std::size_t i = 0; i < table_.size(); ++i) table_[i] = first_ + i;
-    }
+          table_{runtime.rank().value, runtime.size()},
+          window_{runtime, 2 * table_.ranks() * place_words * sizeof(std::uint64_t)} {}
 
     double run(std::uint64_t iterations) {
-        rounds_ += iterations;
-        return together(runtime_, [&] {
-            for (std::uint64_t round = 0; round < iterations; ++round) {
-                RandomStream random{runtime_.rank().value};
-                for (std::uint64_t done = 0; done < updates_each; done += bucket) exchange(random);
-            }
-        });
+        return together(runtime_, [&] { table_.all_updates(iterations, [this] { exchange(); }); });
     }
     void check_table() {
-        if (rounds_ % 2 != 0) (void)run(1);
-        std::int64_t wrong = 0;
-        for (std::size_t i = 0; i < table_.size(); ++i) wrong += table_[i] != first_ + i ? 1 : 0;
-        check(runtime_.sum(wrong) == 0, "notified puts");
+        if (!table_.is_done_twice()) (void)run(1);
+        check(runtime_.sum(table_.wrong()) == 0, "notified puts");
         window_.close();
     }
 
 private:
-    static constexpr std::size_t place_words = 1 + bucket; ///< how many updates follow, and these
-
     [[nodiscard]] std::size_t place(std::size_t origin) const {
-        return (turn_ * outgoing_.size() + origin) * place_words;
+        return (turn_ * table_.ranks() + origin) * place_words;
     }
-    void update(std::span<const std::uint64_t> values) {
-        const std::uint64_t size = static_cast<std::uint64_t>(words_each) * outgoing_.size();
-        for (const std::uint64_t value : values) table_[static_cast<std::size_t>(value % size - first_)] ^= value;
-    }
-    void exchange(RandomStream& random) {
-        const std::size_t ranks = outgoing_.size();
-        for (std::vector<std::uint64_t>& values : outgoing_) values.assign(1, 0);
-        for (std::size_t k = 0; k < bucket; ++k) {
-            const std::uint64_t value = random.next();
-            outgoing_[owner_of(value, ranks)].push_back(value);
-        }
+    void exchange() {
+        const std::size_t ranks = table_.ranks();
         for (std::size_t step = 1; step < ranks; ++step) {
-            const std::size_t target = (rank_ + step) % ranks;
-            std::vector<std::uint64_t>& values = outgoing_[target];
-            values.front() = values.size() - 1;
-            window_.put_notify(Rank{static_cast<int>(target)}, Offset{place(rank_) * sizeof(std::uint64_t)},
-                               std::span<const std::uint64_t>{values}, turn_);
+            const std::size_t target = (table_.rank() + step) % ranks;
+            window_.put_notify(Rank{static_cast<int>(target)}, Offset{place(table_.rank()) * sizeof(std::uint64_t)},
+                               table_.outgoing(target), turn_);
         }
-        update(std::span{outgoing_[rank_]}.subspan(1));
+        table_.update(table_.outgoing(table_.rank()));
         if (ranks > 1) window_.wait_notified(turn_, ranks - 1);
         const std::span<const std::uint64_t> incoming = window_.local_as<std::uint64_t>();
         for (std::size_t origin = 0; origin < ranks; ++origin)
-            if (origin != rank_)
-                update(incoming.subspan(place(origin) + 1, static_cast<std::size_t>(incoming[place(origin)])));
+            if (origin != table_.rank()) table_.update(incoming.subspan(place(origin), place_words));
         turn_ = 1 - turn_;
     }
 
     Runtime& runtime_;
-    std::size_t rank_;
-    std::uint64_t first_ = 0;
-    std::uint64_t rounds_ = 0;
+    BucketTable table_;
     unsigned turn_ = 0;
-    std::vector<std::uint64_t> table_;
-    std::vector<std::vector<std::uint64_t>> outgoing_; ///< by owner, each after their number
     Window window_;
 };
 
@@ -262,6 +328,7 @@ void random_access(Context& context) {
         Updates one_by_one{runtime, "fetch_xor", updates_each / one_by_one_share,
                            [](const auto& element, std::uint64_t value) { (void)element.fetch_xor(value); }};
         Buckets buckets{context.world()};
+        MessageBuckets tuned{context.world(), runtime.rank().value, runtime.size()};
         NotifiedBuckets notified{runtime};
         const auto all = static_cast<double>(updates_each) * runtime.size();
         const Subject value{.name = "bit_xor",
@@ -272,15 +339,19 @@ void random_access(Context& context) {
                            return static_cast<double>(one_by_one_share) * one_by_one.run(iterations);
                        }};
         single.case_suffix = ", one by one";
+        Subject posted{.name = "buckets of 1024 by MPI_Irecv and MPI_Isend",
+                       .run = [&](std::uint64_t iterations) { return tuned.run(iterations); }};
+        posted.case_suffix = ", beside one message each";
         const Quantity rate{.metric = "updates", .unit = "GUP/s", .scale = all * 1e-9, .rate = true};
         context.compare(fmt::format("{} words a rank", words_each), rate, value, {messages, std::move(single)});
         context.compare(
             fmt::format("{} words a rank, buckets by notified puts", words_each), rate,
             {.name = "put_notify", .run = [&](std::uint64_t iterations) { return notified.run(iterations); }},
-            {std::move(messages)});
+            {std::move(messages), std::move(posted)});
         gathered.check_table();
         one_by_one.check_table();
         buckets.check_table();
+        tuned.check_table();
         notified.check_table();
     }
     runtime.close();
