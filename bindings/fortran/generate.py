@@ -622,6 +622,37 @@ def pointer_code(thing, name, rank, own, where):
 """
 
 
+def address_code(thing, name, where):
+    """local_address() of an array or a halo, or halo_view_address(): for elements that are structures."""
+    full = f"{thing}_{name}_address"
+    what = {"local": "the local part", "halo_view": "the local part with the copies around it"}[name] if thing == "array" else "the block with its halo"
+    return full, f"""    !> Where {what} is, null if this rank has none of it; its extents, those of the memory that it lies in, and its first index, each
+    !> with one number for each dimension: for elements that are structures, which c_f_pointer() makes a pointer to. The type of such a
+    !> pointer cannot be checked. Local.
+    subroutine {full}(self, memory, extents, allocated, lower, stat, errmsg)
+        class(lapwing_{thing}), intent(in) :: self
+        type(c_ptr), intent(inout) :: memory
+        integer(int64), intent(inout) :: extents(:)
+        integer(int64), intent(inout), optional :: allocated(:), lower(:)
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        integer(c_int64_t) :: extents_c({MOST}), allocated_c({MOST}), lower_c({MOST})
+        integer(c_int) :: code
+        integer :: n
+
+        n = size(extents)
+        memory = c_null_ptr
+        code = {where}0_c_int64_t, int(n, c_int), memory, extents_c, allocated_c, lower_c)
+        if (code == LAPWING_SUCCESS) then
+            extents = extents_c(1:n)
+            if (present(allocated)) allocated = allocated_c(1:n)
+            if (present(lower)) lower = lower_c(1:n)
+        end if
+        call finish(code, stat, errmsg)
+    end subroutine
+"""
+
+
 def window_pointer_code(own):
     kind, declaration, code = own
     full = f"window_memory_{kind}"
@@ -705,15 +736,18 @@ def module(root, headers, things, endings):
             bodies.append(ending_code(thing, ending))
         if thing in ("array", "halo"):
             where = {"array": "lapwing_fortran_array_local(self%handle, ", "halo": "lapwing_fortran_halo_local(self%handle, self%dimensions, self%type, "}[thing]
-            for own in POINTERS:
-                for rank in range(1, MOST + 1):
-                    names = {"local": where}
-                    if thing == "array":
-                        names["halo_view"] = where.replace("_local(", "_halo_view(")
-                    for name, call in names.items():
+            names = {"local": where}
+            if thing == "array":
+                names["halo_view"] = where.replace("_local(", "_halo_view(")
+            for name, call in names.items():
+                for own in POINTERS:
+                    for rank in range(1, MOST + 1):
                         full, text = pointer_code(thing, name, rank, own, call)
                         generics.setdefault(name, []).append(full)
                         bodies.append(text)
+                full, text = address_code(thing, name, call)
+                generics[f"{name}_address"] = [full]
+                bodies.append(text)
         if thing == "window":
             for own in POINTERS:
                 full, text = window_pointer_code(own)
@@ -766,7 +800,7 @@ def module(root, headers, things, endings):
 
 # Procedures that lapwing.f90.in has.
 HAND = {"runtime": {"checkpoint_extents": "runtime_checkpoint_extents"}, "halo": {"bounds": "halo_bounds"},
-        "array": {"local_address": "array_local_address"}, "window": {"memory_address": "window_memory_address"}}
+        "window": {"memory_address": "window_memory_address"}}
 
 
 def main():

@@ -5,8 +5,10 @@
 #include <lapwing/error.hpp>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <span>
 #include <vector>

@@ -1,5 +1,6 @@
 !> Global arrays: own parts by global indices, elements, patches to sections, lists, slices, halos, reductions.
 program fortran_array_test
+    use, intrinsic :: iso_c_binding, only: c_associated, c_f_pointer, c_ptr
     use, intrinsic :: iso_fortran_env, only: int32, int64, real32, real64
     use lapwing
     use check
@@ -16,6 +17,7 @@ program fortran_array_test
     call lists()
     call slices()
     call halos()
+    call halos_of_structures()
     call kinds()
     call wrong_arguments()
     call runtime%free()
@@ -208,6 +210,63 @@ contains
             end do
         end do
         call halo%store()
+        call a%barrier()
+    end subroutine
+
+    subroutine halos_of_structures()
+        type :: field
+            real(real64) :: r1 = 0, r2 = 0, i1 = 0, i2 = 0
+        end type
+        type(lapwing_array) :: a
+        type(lapwing_halo) :: halo
+        type(field) :: zero, one
+        type(field), pointer :: all(:, :), u(:, :)
+        type(c_ptr) :: memory
+        integer(int64) :: extents(2), allocated(2), lower(2), wrong(3)
+        integer :: i, j, stat
+        character(400) :: errmsg
+
+        call a%create(runtime, lapwing_type_of(zero), [6, 8], lower=[0, 1], halo=1)
+        call a%local_address(memory, extents, allocated, lower)
+        if (c_associated(memory)) then
+            call c_f_pointer(memory, all, allocated)
+            u(lower(1):, lower(2):) => all(1:extents(1), 1:extents(2))
+            do j = lbound(u, 2), ubound(u, 2)
+                do i = lbound(u, 1), ubound(u, 1)
+                    u(i, j) = field(value_at(i, j), -value_at(i, j), i, j)
+                end do
+            end do
+        end if
+        call halo%create(a, 1, periodic=[.true., .false.])
+        call halo%exchange()
+        call halo%local_address(memory, extents, allocated, lower)
+        if (c_associated(memory)) then
+            call c_f_pointer(memory, all, allocated)
+            u(lower(1):, lower(2):) => all(1:extents(1), 1:extents(2))
+            do j = max(1, lbound(u, 2)), min(8, ubound(u, 2))
+                do i = lbound(u, 1), ubound(u, 1)
+                    one = u(i, j)
+                    call expect(nint(one%r1) == nint(value_at(modulo(i, 6), j)) .and. nint(one%r2) == -nint(one%r1), 'a halo')
+                    call expect(nint(one%i1) == modulo(i, 6) .and. nint(one%i2) == j, 'a halo of structures')
+                end do
+            end do
+        else
+            call expect(any(extents == 0), 'no part')
+        end if
+        call halo%local_address(memory, wrong, stat=stat, errmsg=errmsg)
+        call fails(stat, LAPWING_ERR_RANGE, errmsg, '3 dimensions, and the array 2')
+        call halo%free()
+        call a%prefetch_pattern(LAPWING_PATTERN_STENCIL, consistent=.false., storage=LAPWING_STORE_IN_HALO)
+        call a%halo_view_address(memory, extents, allocated, lower)
+        if (c_associated(memory)) then
+            call c_f_pointer(memory, all, allocated)
+            u(lower(1):, lower(2):) => all(1:extents(1), 1:extents(2))
+            do j = lbound(u, 2), ubound(u, 2)
+                do i = lbound(u, 1), ubound(u, 1)
+                    call expect(nint(u(i, j)%r1) == nint(value_at(i, j)), 'structures around the own part')
+                end do
+            end do
+        end if
         call a%barrier()
     end subroutine
 
