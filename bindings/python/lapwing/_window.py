@@ -41,7 +41,7 @@ def _memory(values, writable):
     array = np.asarray(array)
     dtype_of(array.dtype)
     if writable and not array.flags.writeable:
-        raise ValueError("lapwing: the memory to read into is not writable")
+        raise ValueError(f"lapwing: the memory to read into, {array.dtype} of shape {array.shape}, is not writable; pass a copy")
     return array
 
 
@@ -59,13 +59,13 @@ class Window(Shared):
     ([0.0, 1.0, 2.0], 0, 64)
     """
 
-    def __init__(self, nbytes, *, name=None, counters=0, alignment=None, zeroed=None, cache=None, identity=None, runtime=None):
+    def __init__(self, nbytes, *, name=None, counters=None, alignment=None, zeroed=None, cache=None, identity=None, runtime=None):
         runtime = runtime or default_runtime()
         options, kept = self._options(name, counters, alignment, zeroed, cache, identity)
         self._open(runtime, "window", lib.lapwing_window_create, runtime._handle, nbytes, options)
 
     @staticmethod
-    def _options(name=None, counters=0, alignment=None, zeroed=None, cache=None, identity=None):
+    def _options(name=None, counters=None, alignment=None, zeroed=None, cache=None, identity=None):
         options, kept = ffi.new("lapwing_window_options*", lib.lapwing_window_options_default()), None
         if name:
             options.name = kept = ffi.new("char[]", str(name).encode())
@@ -209,7 +209,7 @@ class Window(Shared):
         if lower < 0 or needed > values.nbytes:
             raise _errors.RangeError(f"Window: {count} of the datatype reach over bytes [{lower}, {needed}), and the array has {values.nbytes}")
         if not values.flags.c_contiguous:
-            raise ValueError("lapwing: with a datatype of mpi4py the array must be contiguous")
+            raise ValueError(f"lapwing: the array of shape {values.shape} has strides {values.strides}; with a datatype of mpi4py it must be contiguous")
         kind = mpi_object("Datatype", datatype)
         target_kind = kind if target_datatype is None else mpi_object("Datatype", target_datatype)
         target_count = count if target_count is None else target_count

@@ -360,7 +360,7 @@ contains
         real(real64) :: seconds
         character(400) :: errmsg
 
-        call window%create(runtime, 1024, notification_counters=1)
+        call window%create(runtime, 1024)
         call gaps%create_nested([2, 3], [8, 32], 4)
         call expect(index(gaps%text(), '6 blocks') > 0, 'nested: the innermost first')
         call dense%create_contiguous(24)

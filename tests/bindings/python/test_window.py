@@ -162,6 +162,12 @@ def test_notified_puts(rt):
         w.put_notify(next_, 16, np.full((2, 2), 3.0)[:, 0], counter=1)
         w.wait_notified(1, count=2)
         assert w.local.view(float)[:4].tolist() == [1.0 + (rt.rank - 1) % rt.size] * 2 + [3.0] * 2 and w.notified(1) == 0
+        with lapwing.Window(8) as plain:  # as many as in C++
+            plain.put_notify(next_, 0, np.ones(1), counter=15)
+            plain.wait_notified(15)
+            with pytest.raises(lapwing.RangeError):
+                plain.notified(16)
+            rt.barrier()
         for bad in (lambda: w.put_notify(0, 0, np.ones(1), counter=2), lambda: w.wait_notified(2), lambda: w.notified(5)):
             with pytest.raises(lapwing.RangeError):
                 bad()
