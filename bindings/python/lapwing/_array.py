@@ -131,7 +131,7 @@ class Array(Arithmetic, Shared, Assignments, Elements):
     def __bool__(self):
         if self.size == 1:
             return bool(self[tuple(self.lower)])
-        raise ValueError("the truth of an array with more than one element is ambiguous: use a.any() or a.all()")
+        raise ValueError(f"lapwing: the truth of an array of shape {self.shape} is ambiguous, since it has {self.size} elements: use a.any() or a.all()")
 
     def __iter__(self):
         for i in range(self.shape[0]):
@@ -242,7 +242,7 @@ class Array(Arithmetic, Shared, Assignments, Elements):
             return read
         found = _index.basic(key, self.shape, self.lower, self.step, "Array.get()")
         if found is None:
-            raise TypeError("lapwing.Array.get(): lists and masks are read by a[key]")
+            raise TypeError(f"lapwing.Array.get(): the key is {key!r}; lists and masks are read by a[key]")
         return self._read(found, out)
 
     def _set(self, key, value):
@@ -610,7 +610,7 @@ class _Slicer:
         array = self._array
         found = _index.basic(key, array.shape, array.lower, array.step, "Array.slice")
         if found is None or len(found.shape) != sum(not isinstance(part, int) for part in found.parts):
-            raise TypeError("lapwing: slices are made of integers, slices and one ellipsis; lists are read and written by a[rows, columns]")
+            raise TypeError(f"lapwing: {key!r} makes no slice: integers, slices and one ellipsis do; lists are read and written by a[rows, columns]")
         return Slice(create("slice", lib.lapwing_slice_create, array._handle, found.c_parts()), array)
 
     def __setitem__(self, key, value):

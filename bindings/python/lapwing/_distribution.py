@@ -166,7 +166,7 @@ class Aligned(Distribution):
         self.distribution = distribution_of(Block() if distribution is None else distribution, "Aligned")
         self.replicated = self.distribution.replicated
         if isinstance(self.distribution, Aligned):
-            raise ValueError("lapwing.Aligned: the distribution of the space is Aligned itself; pass lapwing.Block(), for example")
+            raise ValueError(f"lapwing.Aligned: the distribution of the space is {distribution!r}, Aligned itself; pass lapwing.Block(), for example")
         for one in self.space:
             if not isinstance(one, range):
                 raise TypeError(f"lapwing.Aligned: {one!r} is no range; the space is one Python range per dimension")

@@ -55,7 +55,7 @@ def _range(one, extent, lower, step, who):
         return range(*one.indices(extent))
     stride = step if one.step is None else operator.index(one.step)
     if stride == 0:
-        raise ValueError("slice step cannot be zero")
+        raise ValueError(f"{who}: the slice {one} has a step of 0; pass another, as 1 or -1")
     if stride % step:
         raise _errors.RangeError(f"{who}: slices of indices that are {step} apart have steps that are multiples of it, and not {stride}")
     stride //= step

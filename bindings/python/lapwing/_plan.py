@@ -146,7 +146,7 @@ class Recording(_OfWindow):
         """Records a put of a contiguous NumPy array, whose values are read by run()."""
         array = _memory(values, False)
         if not array.flags.c_contiguous:
-            raise ValueError("lapwing.Recording.put(): the array must be contiguous, since its values are read by run()")
+            raise ValueError(f"lapwing.Recording.put(): the array of shape {array.shape} has strides {array.strides}; it must be contiguous, since its values are read by run(): pass a copy")
         check(lib.lapwing_recording_put(self._handle, rank, offset, address(array), array.nbytes))
         self._kept.append(array)
 

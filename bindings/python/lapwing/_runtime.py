@@ -241,7 +241,7 @@ class Runtime(Fixed):
         if settings is None:
             settings = Settings(**values)
         elif values:
-            raise TypeError("lapwing.Runtime: either settings, or names and values")
+            raise TypeError(f"lapwing.Runtime: settings are passed, and {', '.join(values)} beside them; pass either settings, or names and values")
         communicator = _communicator(comm)
         self._cell = create("runtime", lib.lapwing_runtime_create, communicator, settings._cell[0])
         self._cells = []

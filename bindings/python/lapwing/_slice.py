@@ -78,7 +78,7 @@ class Slice(Fixed, Assignments):
     def __getitem__(self, key):
         found = _index.basic(key, self.shape, (0,) * self.ndim, (1,) * self.ndim, "Slice")
         if found is None or len(found.shape) != sum(not isinstance(part, int) for part in found.parts):
-            raise TypeError("lapwing: slices are made of integers, slices and one ellipsis; lists are read and written by a[rows, columns]")
+            raise TypeError(f"lapwing: {key!r} makes no slice: integers, slices and one ellipsis do; lists are read and written by a[rows, columns]")
         return Slice(create("slice", lib.lapwing_slice_cut, self._handle, found.c_parts()), self.array)
 
     def __setitem__(self, key, value):

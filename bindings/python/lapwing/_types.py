@@ -112,7 +112,7 @@ def target(out, dtype, shape):
         kind = f"{out.dtype} of shape {out.shape}" if isinstance(out, np.ndarray) else type(out).__name__
         raise ValueError(f"lapwing: out is {kind}; it must be a numpy.ndarray of {dtype} and shape {shape}")
     if not out.flags.c_contiguous or not out.flags.writeable:
-        raise ValueError("lapwing: out must be C-contiguous and writable")
+        raise ValueError(f"lapwing: out, of shape {out.shape}, has strides {out.strides} and is {'' if out.flags.writeable else 'not '}writable; it must be C-contiguous and writable")
     return out
 
 

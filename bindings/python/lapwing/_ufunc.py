@@ -151,7 +151,7 @@ class Arithmetic(NDArrayOperatorsMixin):
         outputs = list(out) if out else []
         for one in outputs:
             if one._alignment() != leader._alignment():
-                raise ValueError("lapwing: the arrays of out must have the same shape and distribution")
+                raise ValueError(f"lapwing: out has {one!r} beside {leader!r}; the arrays of out must have the same shape, lower bounds and distribution")
         # Others may still read what is to be overwritten, and must have written what is read.
         leader.runtime.barrier()
         if not leader.distribution._has_local:
