@@ -5,6 +5,7 @@
 #include <lapwing/detail/layout_cursor.hpp>
 #include <lapwing/error.hpp>
 
+#include "datatype/mpi_sizes.hpp"
 #include "src/support/mpi_error.hpp"
 #include "src/support/mpi_state.hpp"
 #include "src/support/mutex.hpp"
@@ -26,6 +27,7 @@ namespace {
 
 using detail::datatype::Count;
 using detail::datatype::Envelope;
+using detail::datatype::mpi_extent;
 using detail::support::check_mpi;
 
 __extension__ typedef __int128 int128;
@@ -106,13 +108,6 @@ void check_usable(MPI_Datatype type) {
                     who(), std::string_view{text.data(), static_cast<std::size_t>(length)})};
 }
 
-std::int64_t extent_of(MPI_Datatype type) {
-    MPI_Count lower = 0;
-    MPI_Count extent = 0;
-    check_mpi(MPI_Type_get_extent_x(type, &lower, &extent), "MPI_Type_get_extent_x");
-    return extent;
-}
-
 /// a * b as an offset.
 std::int64_t times(std::int64_t a, std::int64_t b) {
     std::int64_t product = 0;
@@ -182,11 +177,8 @@ private:
 
 /// A predefined type: one block, or a pair with a gap inside or after it.
 Layout predefined(MPI_Datatype type) {
-    MPI_Count bytes = 0;
-    MPI_Count lower = 0;
-    MPI_Count extent = 0;
-    check_mpi(MPI_Type_size_x(type, &bytes), "MPI_Type_size_x");
-    check_mpi(MPI_Type_get_true_extent_x(type, &lower, &extent), "MPI_Type_get_true_extent_x");
+    const MPI_Count bytes = detail::datatype::mpi_size(type);
+    const auto [lower, extent] = detail::datatype::mpi_true_extent(type);
     if (bytes == 0) return {};
     if (bytes == extent) return Layout::contiguous(static_cast<std::uint64_t>(bytes), lower);
 
@@ -258,7 +250,7 @@ Layout structure(const Contents& contents) {
     parts.reserve(std::min<std::uint64_t>(count, 64));
     for (std::size_t i = 0; i < count; ++i) {
         const MPI_Datatype inner = contents.type(i);
-        const Layout part = convert(inner).repeat(contents.count(1 + i), extent_of(inner));
+        const Layout part = convert(inner).repeat(contents.count(1 + i), mpi_extent(inner).extent);
         if (!part.empty()) parts.push_back(part.shift(contents.number(1 + count + i)));
         // A layout is a kilobyte: of many parts only the sequence so far is kept.
         if (parts.size() == 64) parts = {Layout::concatenate(parts)};
@@ -274,7 +266,7 @@ Layout subarray(const Contents& contents) {
     const std::size_t values = contents.large() ? 2 : 1;
     const bool row_major = is_row_major(contents.number(contents.large() ? 1 : 1 + 3 * dimensions));
     Layout layout = convert(contents.type());
-    std::int64_t row = extent_of(contents.type());
+    std::int64_t row = mpi_extent(contents.type()).extent;
     for (std::size_t k = 0; k < dimensions; ++k) {
         const std::size_t d = row_major ? dimensions - 1 - k : k;
         const std::int64_t start = contents.number(values + 2 * dimensions + d);
@@ -321,7 +313,7 @@ Layout distributed_array(const Contents& contents) {
         rank /= places;
     }
     Layout layout = convert(contents.type());
-    std::int64_t row = extent_of(contents.type());
+    std::int64_t row = mpi_extent(contents.type()).extent;
     for (std::size_t k = 0; k < dimensions; ++k) {
         const std::size_t d = row_major ? dimensions - 1 - k : k;
         const std::int64_t size = contents.number(sizes + d);
@@ -348,18 +340,18 @@ Layout convert(MPI_Datatype type) {
     const auto number = [&](std::size_t i) { return contents.number(i); };
     const auto convert_inner = [&] { return convert(contents.type()); };
     switch (contents.combiner()) {
-    case MPI_COMBINER_CONTIGUOUS: return convert_inner().repeat(count, extent_of(contents.type()));
+    case MPI_COMBINER_CONTIGUOUS: return convert_inner().repeat(count, mpi_extent(contents.type()).extent);
     case MPI_COMBINER_VECTOR: {
-        const std::int64_t extent = extent_of(contents.type());
+        const std::int64_t extent = mpi_extent(contents.type()).extent;
         const Layout block = convert_inner().repeat(contents.count(1), extent);
         // The stride of a single block may be anything.
         return count == 1 ? block : block.repeat(count, times(number(2), extent));
     }
     case MPI_COMBINER_HVECTOR:
-        return convert_inner().repeat(contents.count(1), extent_of(contents.type())).repeat(count, number(2));
+        return convert_inner().repeat(contents.count(1), mpi_extent(contents.type()).extent).repeat(count, number(2));
     case MPI_COMBINER_INDEXED:
     case MPI_COMBINER_HINDEXED: {
-        const std::int64_t extent = extent_of(contents.type());
+        const std::int64_t extent = mpi_extent(contents.type()).extent;
         const std::int64_t unit = contents.combiner() == MPI_COMBINER_INDEXED ? extent : 1;
         return indexed(
             convert_inner(), extent, count, [&](std::size_t i) { return contents.count(1 + i); },
@@ -367,7 +359,7 @@ Layout convert(MPI_Datatype type) {
     }
     case MPI_COMBINER_INDEXED_BLOCK:
     case MPI_COMBINER_HINDEXED_BLOCK: {
-        const std::int64_t extent = extent_of(contents.type());
+        const std::int64_t extent = mpi_extent(contents.type()).extent;
         const std::int64_t unit = contents.combiner() == MPI_COMBINER_INDEXED_BLOCK ? extent : 1;
         return indexed(
             convert_inner(), extent, count, [&](std::size_t) { return contents.count(1); },
@@ -385,7 +377,7 @@ Layout convert(MPI_Datatype type) {
 
 Layout Layout::from_mpi(MPI_Datatype type, std::uint64_t count) {
     check_usable(type);
-    return count == 0 ? Layout{} : convert(type).repeat(count, extent_of(type));
+    return count == 0 ? Layout{} : convert(type).repeat(count, mpi_extent(type).extent);
 }
 
 } // namespace lapwing

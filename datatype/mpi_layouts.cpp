@@ -1,6 +1,7 @@
 #include "datatype/mpi_layouts.hpp"
 
 #include "datatype/mpi_envelope.hpp"
+#include "datatype/mpi_sizes.hpp"
 #include "src/support/mpi_error.hpp"
 #include "src/support/mutex.hpp"
 
@@ -71,20 +72,13 @@ private:
     std::unordered_map<MPI_Datatype, std::shared_ptr<const Known>> known_;
 };
 
-std::int64_t extent_of(MPI_Datatype type) {
-    MPI_Count lower = 0;
-    MPI_Count extent = 0;
-    check_mpi(MPI_Type_get_extent_x(type, &lower, &extent), "MPI_Type_get_extent_x");
-    return extent;
-}
-
 } // namespace
 
 Layout layout_of(MPI_Datatype type, std::uint64_t count) {
     std::shared_ptr<const Known> known = KnownTypes::instance().find(type);
     if (known == nullptr) {
         Layout one = Layout::from_mpi(type); // checks the handle before anything else is asked about it
-        known = std::make_shared<const Known>(Known{std::move(one), extent_of(type)});
+        known = std::make_shared<const Known>(Known{std::move(one), mpi_extent(type).extent});
         KnownTypes::instance().add(type, known, Envelope{type}.is_predefined());
     }
     return known->one.repeat(count, known->extent);

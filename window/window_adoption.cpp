@@ -3,6 +3,7 @@
 
 #include "src/mpi/agreement.hpp"
 #include "src/mpi/shared_parts.hpp"
+#include "src/mpi/window_info.hpp"
 #include "src/support/device_memory.hpp"
 #include "src/support/log.hpp"
 #include "src/support/mpi_error.hpp"
@@ -55,21 +56,9 @@ private:
     MPI_Errhandler handler_ = MPI_ERRHANDLER_NULL;
 };
 
-/// What the program has set for its window under this key; empty: nothing that MPI reports.
-[[nodiscard]] std::string info_of(MPI_Win window, const char* key) {
-    MPI_Info info = MPI_INFO_NULL;
-    check_mpi(MPI_Win_get_info(window, &info), "MPI_Win_get_info");
-    std::array<char, 64> value{};
-    int found = 0;
-    const int code = MPI_Info_get(info, key, static_cast<int>(value.size()) - 1, value.data(), &found);
-    MPI_Info_free(&info);
-    check_mpi(code, "MPI_Info_get");
-    return found != 0 ? value.data() : "";
-}
-
 /// Where atomics are MPI's: lists of them rely on the order that MPI keeps by default.
 [[nodiscard]] std::string ordering_problem(MPI_Win window) {
-    const std::string ordering = info_of(window, "accumulate_ordering");
+    const std::string ordering = mpi::info_of(window, "accumulate_ordering");
     bool orders_all = true;
     for (const char* const order : {"rar", "raw", "war", "waw"})
         orders_all = orders_all && ordering.find(order) != std::string::npos;
@@ -84,7 +73,7 @@ private:
 /// MPI_Win_post; Open MPI 4.1.4 does not report MPI_Win_lock of one rank, and reports less in shared windows; Open MPI
 /// 5.0.7 reports only locks between ranks of one machine. Nothing depends on it there: memory is shared.
 [[nodiscard]] std::string begin_epoch(MPI_Win window, bool locked, int own_rank) {
-    if (info_of(window, "no_locks") == "true")
+    if (mpi::info_of(window, "no_locks") == "true")
         return "it was made with the info key no_locks=true, and Lapwing's accesses need a lock; make it without that "
                "key";
     const ReturningErrors errors{window};

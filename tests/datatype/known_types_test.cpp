@@ -73,10 +73,17 @@ int MPI_Type_free(MPI_Datatype* type) {
     const std::lock_guard lock{attributes};
     return PMPI_Type_free(type);
 }
+#if MPI_VERSION >= 4
+int MPI_Type_get_extent_c(MPI_Datatype type, MPI_Count* lower, MPI_Count* extent) {
+    asked.add("MPI_Type_get_extent_c");
+    return PMPI_Type_get_extent_c(type, lower, extent);
+}
+#else
 int MPI_Type_get_extent_x(MPI_Datatype type, MPI_Count* lower, MPI_Count* extent) {
     asked.add("MPI_Type_get_extent_x");
     return PMPI_Type_get_extent_x(type, lower, extent);
 }
+#endif
 
 TEST_CASE("MPI is asked about a datatype once") {
     for (const bool predefined : {false, true}) {

@@ -1,4 +1,5 @@
 #include "datatype/mpi_layouts.hpp"
+#include "datatype/mpi_sizes.hpp"
 #include "datatype/random_layout.hpp"
 #include "datatype/type_program.hpp"
 
@@ -98,13 +99,8 @@ TEST_CASE("counts above 2^31 are exact") {
     CHECK(Layout::from_mpi(Layout::contiguous(8 * large, -3).to_mpi().get()) == Layout::contiguous(8 * large, -3));
     const Layout strided = Layout::strided(large, 4, 12);
     const MpiDatatype type = strided.to_mpi();
-    MPI_Count bytes = 0;
-    MPI_Type_size_x(type.get(), &bytes);
-    CHECK(static_cast<std::uint64_t>(bytes) == 4 * large);
-    MPI_Count lower = 0;
-    MPI_Count extent = 0;
-    MPI_Type_get_extent_x(type.get(), &lower, &extent);
-    CHECK(static_cast<std::uint64_t>(extent) == strided.span());
+    CHECK(static_cast<std::uint64_t>(lapwing::detail::datatype::mpi_size(type.get())) == 4 * large);
+    CHECK(static_cast<std::uint64_t>(lapwing::detail::datatype::mpi_extent(type.get()).extent) == strided.span());
     CHECK_THROWS_AS(Layout::from_mpi(MPI_DOUBLE, std::uint64_t{1} << 61), lapwing::RangeError);
     const MpiDatatype wide = committed(vector(2, 1, 1 << 30, MPI_DOUBLE));
     CHECK_THROWS_AS(Layout::from_mpi(wide.get(), std::uint64_t{1} << 40), lapwing::RangeError);

@@ -1,5 +1,6 @@
 #include "datatype/type_program.hpp"
 
+#include "datatype/mpi_sizes.hpp"
 #include "datatype/random_layout.hpp"
 
 #include <lapwing/layout.hpp>
@@ -20,21 +21,21 @@ constexpr MPI_Count unusable_stride = -1;
 
 using lapwing::Layout;
 using lapwing::MpiDatatype;
+using lapwing::detail::datatype::mpi_extent;
+using lapwing::detail::datatype::mpi_size;
+using lapwing::detail::datatype::mpi_true_extent;
+using lapwing::detail::datatype::MpiRange;
 
 struct Extents {
     MPI_Count bytes = 0;
-    MPI_Count lower = 0;
     MPI_Count extent = 0;
     MPI_Count true_lower = 0;
     MPI_Count true_extent = 0;
 };
 
 Extents extents_of(MPI_Datatype type) {
-    Extents result;
-    MPI_Type_size_x(type, &result.bytes);
-    MPI_Type_get_extent_x(type, &result.lower, &result.extent);
-    MPI_Type_get_true_extent_x(type, &result.true_lower, &result.true_extent);
-    return result;
+    const MpiRange data = mpi_true_extent(type);
+    return {mpi_size(type), mpi_extent(type).extent, data.lower, data.extent};
 }
 
 /// Open MPI 5.0.7 packs other bytes of complex numbers than those of the standard where their distances are no
@@ -292,7 +293,7 @@ MpiDatatype TypeProgram::type(int depth) {
         const MPI_Datatype raw = construct(depth);
         MpiDatatype built{raw};
         // Open MPI 4.1 refuses some distributed arrays.
-        const Extents extents = raw == MPI_DATATYPE_NULL ? Extents{most_bytes + 1, 0, 0, 0, 0} : extents_of(raw);
+        const Extents extents = raw == MPI_DATATYPE_NULL ? Extents{most_bytes + 1, 0, 0, 0} : extents_of(raw);
         if (extents.bytes <= most_bytes && std::abs(extents.extent) <= most_span && extents.true_extent <= most_span)
             return built;
         text_.resize(before);

@@ -18,6 +18,7 @@ RECORDED = ["apt-get", "dnf", "zypper", "pacman", "crb"]
 COMMANDS = {
     "sudo": 'exec "$@"',
     "rpm": 'grep -qxF -- "${!#}" "$FAKE/installed"',
+    "apt-cache": 'cat "$FAKE/offered"',
     "dpkg-query": 'grep -qxF -- "${!#}" "$FAKE/installed" && echo -n installed',
 }
 DEPTEST = 'if [[ $1 == --deptest ]]; then grep -qxF -- "$2" "$FAKE/installed"; exit; fi\n'
@@ -55,12 +56,13 @@ APT = ["apt-get update --quiet", "apt-get install --yes --quiet --no-install-rec
 failures = 0
 
 
-def run(script, system, options, installed):
+def run(script, system, options, installed, offered=()):
     """Exit code, output, and the commands that were run."""
     with tempfile.TemporaryDirectory() as directory:
         fake = Path(directory)
         (fake / "os-release").write_text(SYSTEMS[system])
         (fake / "installed").write_text("".join(f"{package}\n" for package in installed))
+        (fake / "offered").write_text("".join(f"{package}\n" for package in offered))
         (fake / "log").touch()
         programs = fake / "bin"
         programs.mkdir()
@@ -139,6 +141,13 @@ def main():
     for system, clang in {"debian": 19, "ubuntu": 16, "jammy": 15}.items():
         code, output, commands = run(script, system, ["--upc", "--list"], [])
         expect_text(f"{system} --upc", output, f"clang-{clang}\nlibclang-{clang}-dev\nllvm-{clang}-dev\n")
+    for offered, clang in ({"clang-19", "clang-21", "clang-22"}, 21), ({"clang-14", "clang-19"}, 19):
+        code, output, commands = run(script, "debian", ["--upc", "--list"], [], offered)
+        expect_text(f"debian with {offered}", output, f"clang-{clang}\nlibclang-{clang}-dev\nllvm-{clang}-dev\n")
+    # An option's package that the distribution has no more.
+    code, output, commands = run(script, "debian", ["--style"], DEBIAN[1:], ["clang-format-21"])
+    expect("no clang-format-19", (code, commands), (0, [APT[0], APT[1] + "g++"]))
+    expect_text("no clang-format-19", output, "left out", "clang-format-19")
     code, output, commands = run(script, "fedora", ["--compare"], [])
     expect("fedora --compare", (code, commands), (2, []))
 

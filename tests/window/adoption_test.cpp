@@ -2,6 +2,7 @@
 #include "src/mpi/components.hpp"
 #include "src/mpi/probe.hpp"
 #include "src/mpi/shared_parts.hpp"
+#include "src/mpi/window_info.hpp"
 #include "src/team/team_state.hpp"
 #include "support/catch.hpp"
 #include "support/mpi_test.hpp"
@@ -378,13 +379,9 @@ TEST_CASE("windows that must not be locked are refused, and stay usable by the h
     MPI_Win_allocate(64, 1, info, MPI_COMM_WORLD, &memory, &host);
     MPI_Info_free(&info);
     // Open MPI 5's component for one machine does not heed the key, and has locks all the same.
-    MPI_Win_get_info(host, &info);
-    std::array<char, 8> no_locks{};
-    int heeded = 0;
-    MPI_Info_get(info, "no_locks", static_cast<int>(no_locks.size()) - 1, no_locks.data(), &heeded);
-    MPI_Info_free(&info);
+    const bool heeded = !lapwing::detail::mpi::info_of(host, "no_locks").empty();
     for (const bool locked : {false, true})
-        if (heeded != 0)
+        if (heeded)
             CHECK_THAT(message_of<UsageError>([&] { (void)Window::adopt(runtime, host, locked, {.name = "fenced"}); }),
                        says({runtime.who(), "Window::adopt(\"fenced\")", "no_locks=true", "make it without"}));
     MPI_Win_fence(0, host);
@@ -405,15 +402,11 @@ TEST_CASE("windows whose atomics MPI need not order are refused where Lapwing's 
     MPI_Win_create(memory.data(), sizeof memory, 1, info, MPI_COMM_WORLD, &host);
     MPI_Info_free(&info);
     // Not every MPI tells of the key, and with some no atomics are MPI's.
-    MPI_Win_get_info(host, &info);
-    std::array<char, 32> ordering{};
-    int told = 0;
-    MPI_Info_get(info, "accumulate_ordering", static_cast<int>(ordering.size()) - 1, ordering.data(), &told);
-    MPI_Info_free(&info);
+    const std::string ordering = lapwing::detail::mpi::info_of(host, "accumulate_ordering");
     const bool by_mpi = runtime.settings().text("LAPWING_PATH") != "service" &&
                         runtime.state().try_windows(lapwing::detail::mpi::WindowKind::created, true).atomics.suffice();
     const auto adopt = [&] { Window::adopt(runtime, host, false, {.name = "in any order"}).close(); };
-    if (told != 0 && by_mpi)
+    if (!ordering.empty() && by_mpi)
         CHECK_THAT(message_of<UsageError>(adopt), says({runtime.who(), "Window::adopt(\"in any order\")",
                                                         "accumulate_ordering=none", "make it without"}));
     else CHECK_NOTHROW(adopt());
