@@ -1,5 +1,6 @@
 #include "messages.hpp"
 
+#include "clang_versions.hpp"
 #include "lexer.hpp"
 #include "types.hpp"
 
@@ -208,7 +209,7 @@ bool Messages::made_by_translation(const Diagnostic& info, std::size_t offset) c
     const std::string_view line =
         std::string_view{prepared_.text}.substr(begin, prepared_.text.find('\n', offset) - begin);
     // A function of UPC's headers, shown with its name in the library.
-    return DiagnosticIDs::isBuiltinNote(id) && line.find("__asm__(\"lapwing") != line.npos;
+    return upcc::is_note(info) && line.find("__asm__(\"lapwing") != line.npos;
 }
 
 void Messages::HandleDiagnostic(DiagnosticsEngine::Level level, const Diagnostic& info) {
@@ -217,7 +218,7 @@ void Messages::HandleDiagnostic(DiagnosticsEngine::Level level, const Diagnostic
     const std::size_t offset = offset_of(info);
     const bool is_note = level == DiagnosticsEngine::Note;
     const bool is_error = level >= DiagnosticsEngine::Error;
-    const bool is_warning = !is_note && !DiagnosticIDs::isDefaultMappingAsError(info.getID()); // also with -Werror
+    const bool is_warning = !is_note && !is_error_by_default(info); // also with -Werror
     if (made_by_translation(info, offset)) {
         if (!is_note) shown_ = false;
         return;

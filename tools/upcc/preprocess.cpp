@@ -1,6 +1,6 @@
 #include "preprocess.hpp"
 
-#include "clang.hpp"
+#include "clang_versions.hpp"
 
 #include <clang/Frontend/FrontendActions.h>
 #include <clang/Frontend/Utils.h>
@@ -70,17 +70,16 @@ private:
     words.push_back("-Qunused-arguments"); // such as the -fsyntax-only of createInvocation
     IgnoringDiagConsumer ignoring;
     DiagnosticConsumer* const shown = threads == nullptr ? nullptr : &ignoring; // null: one that the engine owns
-    CompilerInstance compiler;
     CreateInvocationOptions options;
-    options.Diags = CompilerInstance::createDiagnostics(new DiagnosticOptions, shown, shown == nullptr);
+    options.Diags = diagnostics_engine(shown, shown == nullptr);
     std::shared_ptr<CompilerInvocation> invocation = createInvocation(words, options);
     if (invocation == nullptr || options.Diags->hasErrorOccurred()) return false;
     invocation->getFrontendOpts().OutputFile = to;
     invocation->getFrontendOpts().DisableFree = false; // more sources may follow
-    compiler.setInvocation(std::move(invocation));
-    compiler.createDiagnostics(shown, shown == nullptr);
+    const std::unique_ptr<CompilerInstance> compiler = compiler_of(std::move(invocation));
+    create_diagnostics(*compiler, shown, shown == nullptr);
     Printing action{threads};
-    return compiler.ExecuteAction(action) && !compiler.getDiagnostics().hasErrorOccurred();
+    return compiler->ExecuteAction(action) && !compiler->getDiagnostics().hasErrorOccurred();
 }
 
 } // namespace

@@ -28,7 +28,10 @@ public:
     void getTargetDefines(const LangOptions& options, MacroBuilder& builder) const override {
         real_->getTargetDefines(options, builder);
     }
-    ArrayRef<Builtin::Info> getTargetBuiltins() const override { return real_->getTargetBuiltins(); }
+    // A vector of shards from Clang 20 on.
+    decltype(std::declval<const TargetInfo&>().getTargetBuiltins()) getTargetBuiltins() const override {
+        return real_->getTargetBuiltins();
+    }
     BuiltinVaListKind getBuiltinVaListKind() const override { return real_->getBuiltinVaListKind(); }
     bool validateAsmConstraint(const char*& name, ConstraintInfo& info) const override {
         return real_->validateAsmConstraint(name, info);

@@ -1,7 +1,7 @@
 #include "translate.hpp"
 
 #include "checks.hpp"
-#include "clang.hpp"
+#include "clang_versions.hpp"
 #include "emit.hpp"
 #include "messages.hpp"
 #include "prepass.hpp"
@@ -11,7 +11,11 @@
 
 #include <llvm/ADT/ScopeExit.h>
 #include <llvm/Support/CrashRecoveryContext.h>
+#if __has_include(<llvm/TargetParser/Host.h>)
 #include <llvm/TargetParser/Host.h>
+#else
+#include <llvm/Support/Host.h> // Clang 15
+#endif
 
 #include <algorithm>
 #include <exception>
@@ -168,10 +172,10 @@ private:
     arguments.reserve(options.size());
     for (const std::string& option : options) arguments.push_back(option.c_str());
     CompilerInstance compiler;
-    DiagnosticsEngine of_options{new DiagnosticIDs, new DiagnosticOptions, &messages, false};
-    if (!CompilerInvocation::CreateFromArgs(compiler.getInvocation(), arguments, of_options)) return false;
+    const auto of_options = diagnostics_engine(&messages, false);
+    if (!CompilerInvocation::CreateFromArgs(compiler.getInvocation(), arguments, *of_options)) return false;
     compiler.getDiagnosticOpts().ShowCarets = false; // no count of errors at the end
-    compiler.createDiagnostics(&messages, false);
+    create_diagnostics(compiler, &messages, false);
     compiler.getPreprocessorOpts().addRemappedFile(
         "program.i", llvm::MemoryBuffer::getMemBuffer(prepared.text, "program.i").release());
     Action action{visit};
