@@ -301,6 +301,9 @@ void lapwing_upc_prefetch(lapwing_upc_pointer source, size_t bytes) {
     });
 }
 
+void lapwing_upc_let_others_run(void) {
+    guarded([] { program("a loop that waits").let_others_run("a loop that waits"); });
+}
 void lapwing_upc_require_private(const char* call, const void* address, size_t bytes) {
     if (address != nullptr || bytes == 0) return;
     guarded([&] { program(call).require_private(call, address, bytes); });

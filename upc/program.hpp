@@ -72,6 +72,9 @@ public:
     void get_strict(const char* call, void* destination, const lapwing_upc_pointer& source, std::size_t bytes);
     void put_strict(const char* call, const lapwing_upc_pointer& destination, const void* source, std::size_t bytes);
 
+    /// In a loop that waits for another thread.
+    void let_others_run(const char* call);
+
     /// The consistency of accesses that do not specify one, from now on.
     void set_consistency(Consistency consistency);
     /// Whether accesses are recorded, and for each place in the program.
@@ -80,9 +83,6 @@ public:
 private:
     /// Lets accesses go inline if nothing else is to be done for them.
     void choose_inline_access();
-    /// In a loop that waits for another thread.
-    void let_others_run(const char* call);
-
     std::unique_ptr<Session> session_;
     ThreadCount threads_;
     int own_thread_;

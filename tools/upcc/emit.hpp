@@ -123,6 +123,7 @@ private:
     [[nodiscard]] std::string statement(const clang::Stmt* statement);
     void add_statement(const clang::Stmt* statement, Pieces& pieces);
     void add_expression(const clang::Expr* expression, Pieces& pieces, bool as_condition = false);
+    void add_loop_condition(const clang::Stmt* loop, const clang::Expr* condition, Pieces& pieces);
     /// The pragma of OpenMP in the lines before a loop, which must be followed by it as it is; or empty.
     [[nodiscard]] std::string_view loop_pragma(const clang::ForStmt* loop) const;
     [[nodiscard]] std::string hinted_loop(const clang::AttributedStmt* hinted, const clang::ForStmt* loop);

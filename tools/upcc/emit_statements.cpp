@@ -1,5 +1,6 @@
 #include "emit.hpp"
 #include "forall.hpp"
+#include "loop_parts.hpp"
 #include "nested_functions.hpp"
 
 #include <algorithm>
@@ -14,6 +15,13 @@ namespace upcc {
 void Emitter::add_statement(const Stmt* s, Pieces& pieces) {
     if (s == nullptr || s->getBeginLoc().isInvalid()) return;
     pieces.push_back({offset(s->getBeginLoc()), statement_end(s), statement(s)});
+}
+
+/// Of a loop that waits for another thread, which may need this processor.
+void Emitter::add_loop_condition(const Stmt* loop, const Expr* condition, Pieces& pieces) {
+    add_expression(condition, pieces, true);
+    if (waits_for_others(context_, loop, condition))
+        pieces.back().text = "(lapwing_upcc_look_again(), (" + pieces.back().text + "))";
 }
 
 /// Whether it calls another function, which may contain a upc_forall.
@@ -114,7 +122,7 @@ std::string Emitter::for_loop(const ForStmt* loop, bool plain) {
     const std::string hint = std::exchange(loop_hint_, {});
     LoopStart start = loop_start(loop, plain);
     Pieces pieces;
-    add_expression(loop->getCond(), pieces, true);
+    add_loop_condition(loop, loop->getCond(), pieces);
     const Expr* affinity = nullptr;
     if (!is_forall(loop)) {
         add_expression(loop->getInc(), pieces);
@@ -181,11 +189,11 @@ std::string Emitter::statement(const Stmt* s) {
         add_statement(one->getThen(), pieces);
         add_statement(one->getElse(), pieces);
     } else if (const auto* const one = dyn_cast<WhileStmt>(s)) {
-        add_expression(one->getCond(), pieces, true);
+        add_loop_condition(one, one->getCond(), pieces);
         add_statement(one->getBody(), pieces);
     } else if (const auto* const one = dyn_cast<DoStmt>(s)) {
         add_statement(one->getBody(), pieces);
-        add_expression(one->getCond(), pieces, true);
+        add_loop_condition(one, one->getCond(), pieces);
     } else if (const auto* const one = dyn_cast<SwitchStmt>(s)) {
         add_expression(one->getCond(), pieces);
         add_statement(one->getBody(), pieces);

@@ -311,4 +311,66 @@ bool is_index(const VarDecl* index, const Changes& in_body, const Changes& in_fu
     return in_body.changed.count(index) == 0 && in_function.addressed.count(index) == 0;
 }
 
+namespace {
+
+/// What a condition reads.
+class Looks : public EvaluatedVisitor<Looks> {
+public:
+    explicit Looks(const Changes& changes) : changes_{changes} {}
+
+    [[nodiscard]] bool at_others() const { return memory_ && !changed_; }
+
+    bool VisitDeclRefExpr(DeclRefExpr* name) {
+        const VarDecl* const one = variable(name);
+        changed_ = changed_ || (one != nullptr && changes_.changed.contains(one));
+        memory_ = memory_ || Types::is_shared(name->getType());
+        return true;
+    }
+    bool VisitUnaryOperator(UnaryOperator* operation) {
+        memory_ = memory_ || operation->getOpcode() == UO_Deref;
+        return true;
+    }
+    bool VisitMemberExpr(MemberExpr* member) {
+        memory_ = memory_ || member->isArrow();
+        return true;
+    }
+    bool VisitArraySubscriptExpr(ArraySubscriptExpr*) { return memory_ = true; }
+
+private:
+    const Changes& changes_;
+    bool memory_ = false, changed_ = false;
+};
+
+[[nodiscard]] bool looks_at_others(const Changes& changes, const Expr* condition) {
+    Looks looks{changes};
+    looks.TraverseStmt(const_cast<Expr*>(condition));
+    return looks.at_others();
+}
+
+class Choices : public RecursiveASTVisitor<Choices> {
+public:
+    std::vector<const Expr*> conditions;
+    bool VisitIfStmt(IfStmt* choice) {
+        conditions.push_back(choice->getCond());
+        return true;
+    }
+};
+
+} // namespace
+
+bool waits_for_others(const ASTContext& context, const Stmt* loop, const Expr* condition) {
+    if (condition == nullptr) return false;
+    Changes changes;
+    changes.TraverseStmt(const_cast<Stmt*>(loop));
+    const auto in_variable = [](const Expr* store) {
+        return variable(store) != nullptr && !Types::is_shared(store->getType());
+    };
+    if (changes.calls || !std::all_of(changes.stores.begin(), changes.stores.end(), in_variable)) return false;
+    if (!condition->isIntegerConstantExpr(context)) return looks_at_others(changes, condition);
+    Choices choices;
+    choices.TraverseStmt(const_cast<Stmt*>(loop));
+    return std::any_of(choices.conditions.begin(), choices.conditions.end(),
+                       [&](const Expr* choice) { return looks_at_others(changes, choice); });
+}
+
 } // namespace upcc

@@ -22,6 +22,11 @@ namespace upcc {
     return llvm::isa<clang::TagDecl>(declaration) && !ours;
 }
 
+/// Whether only another thread can end the loop: it calls nothing, and stores to no memory and to no variable that its
+/// condition reads, which is of memory; or, where that is a constant, an `if` in it.
+[[nodiscard]] bool waits_for_others(const clang::ASTContext& context, const clang::Stmt* loop,
+                                    const clang::Expr* condition);
+
 /// A call to a function of numbers alone.
 [[nodiscard]] bool is_arithmetic(const clang::CallExpr* call);
 

@@ -24,6 +24,10 @@ extern lapwing_upc_near_parts lapwing_upc_near;
 extern int lapwing_upc_thread_count;
 extern int lapwing_upc_own_thread;
 
+/* In a loop that waits for another thread: answers what others ask of the calling thread, or yields its processor. An
+ * error where another thread has left. Local. */
+void lapwing_upc_let_others_run(void);
+
 /* An error of `call` if the address of the calling thread's own memory, of so many bytes, is null. Local. */
 void lapwing_upc_require_private(const char* call, const void* address, size_t bytes);
 
