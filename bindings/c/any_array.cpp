@@ -82,6 +82,12 @@ public:
         for (std::size_t d = front_; d < padded; ++d) ranges[d - front_] = domain.range(d);
     }
     std::uint64_t identity() const override { return map_->identity(); }
+    bool copy_local_extents(Rank rank, std::int64_t* extents) const override {
+        PaddedIndex all{};
+        if (!map_->copy_local_extents(rank, all.data())) return false;
+        std::copy(all.begin() + static_cast<std::ptrdiff_t>(front_), all.end(), extents);
+        return true;
+    }
 
 private:
     std::unique_ptr<distribution::UserMap<padded>> map_;
@@ -148,15 +154,28 @@ BlockCyclicMap<padded> padded_map(std::span<const std::int64_t> extents, const K
     return {name, Extents<padded>{all}, replicated ? 1 : ranks, grid, block, dealing};
 }
 
+std::shared_ptr<const distribution::UserPlaces> padded_blocks(std::span<const std::int64_t> extents,
+                                                              const KeptDistribution& distribution, int ranks) {
+    const std::size_t front = padded - extents.size();
+    PaddedIndex all;
+    all.fill(1);
+    std::ranges::copy(extents, all.begin() + static_cast<std::ptrdiff_t>(front));
+    using Map = distribution::BlocksMap<padded>;
+    return std::make_shared<PaddedPlaces>(std::make_unique<distribution::UserMapOf<padded, Map>>(
+                                              Map{distribution.blocks, Extents<padded>{all}, ranks, front}),
+                                          extents.size());
+}
+
 } // namespace
 
 KeptDistribution KeptDistribution::of(const lapwing_distribution* distribution, std::span<const Range> indices) {
     const std::size_t dimensions = indices.size();
     KeptDistribution kept;
     if (distribution == nullptr) return kept;
-    require_constant(distribution->kind, 7, "distribution.kind", "LAPWING_BLOCK to LAPWING_ON_RANKS");
+    require_constant(distribution->kind, 8, "distribution.kind", "LAPWING_BLOCK to LAPWING_BLOCKS");
     kept.kind = distribution->kind;
     if (distribution->grid != nullptr) kept.grid.assign(distribution->grid, distribution->grid + dimensions);
+    if (kept.kind == LAPWING_BLOCKS) kept.keep_blocks(*distribution);
     if (kept.kind == LAPWING_BLOCK_CYCLIC) {
         require_pointer(distribution->block, "distribution.block");
         kept.block.assign(distribution->block, distribution->block + dimensions);
@@ -176,13 +195,39 @@ KeptDistribution KeptDistribution::of(const lapwing_distribution* distribution, 
     return kept;
 }
 
+void KeptDistribution::keep_blocks(const lapwing_distribution& distribution) {
+    if (distribution.block_count < 0)
+        throw RangeError{fmt::format("'distribution.block_count' is {}; pass how many lengths 'block' has",
+                                     distribution.block_count)};
+    const std::span given{distribution.block, static_cast<std::size_t>(distribution.block_count)};
+    require_pointer(given.data(), "distribution.block");
+    std::vector<std::vector<std::int64_t>> lengths;
+    if (grid.empty()) lengths.emplace_back(given.begin(), given.end());
+    std::size_t used = 0;
+    for (const int count : grid) {
+        if (count < 0 || static_cast<std::size_t>(count) > given.size() - used)
+            throw RangeError{fmt::format("'distribution.grid' is {{{}}}, and 'block' has {} lengths: pass for each "
+                                         "dimension how many of them are its, 0 where it is not divided",
+                                         fmt::join(grid, ", "), given.size())};
+        const auto own = given.subspan(used, static_cast<std::size_t>(count));
+        lengths.emplace_back(own.begin(), own.end());
+        used += own.size();
+    }
+    if (!grid.empty() && used != given.size())
+        throw RangeError{fmt::format("'distribution.grid' is {{{}}}, which are {} blocks, and 'block' has {} lengths; "
+                                     "pass one for each",
+                                     fmt::join(grid, ", "), used, given.size())};
+    blocks = std::make_shared<const distribution::BlockTable>(lengths);
+}
+
 void KeptDistribution::keep_ranks(const lapwing_distribution& distribution, std::span<const Range> indices) {
     if (distribution.whole != nullptr &&
         (distribution.whole->kind == LAPWING_ALIGNED || distribution.whole->kind == LAPWING_ON_RANKS))
-        throw UsageError{fmt::format(
-            "'distribution.whole' is {}; over some of the ranks there is LAPWING_BLOCK, _CYCLIC, _BLOCK_CYCLIC or "
-            "_OWN_DISTRIBUTION",
-            distribution.whole->kind == LAPWING_ALIGNED ? "LAPWING_ALIGNED" : "LAPWING_ON_RANKS itself")};
+        throw UsageError{
+            fmt::format("'distribution.whole' is {}; over some of the ranks there is LAPWING_BLOCK, _BLOCKS, _CYCLIC, "
+                        "_BLOCK_CYCLIC or "
+                        "_OWN_DISTRIBUTION",
+                        distribution.whole->kind == LAPWING_ALIGNED ? "LAPWING_ALIGNED" : "LAPWING_ON_RANKS itself")};
     if (distribution.grid != nullptr || distribution.block != nullptr)
         throw UsageError{"'distribution.grid' and 'distribution.block' are not for LAPWING_ON_RANKS; set them in "
                          "'distribution.whole'"};
@@ -194,7 +239,7 @@ void KeptDistribution::keep_ranks(const lapwing_distribution& distribution, std:
     whole = std::make_shared<const KeptDistribution>(of(distribution.whole, indices));
     if (whole->kind == LAPWING_REPLICATED || whole->functions.replicated != 0)
         throw UsageError{"'distribution.whole' is replicated, which stores everything on every rank; over some of the "
-                         "ranks there is LAPWING_BLOCK, _CYCLIC, _BLOCK_CYCLIC or _OWN_DISTRIBUTION"};
+                         "ranks there is LAPWING_BLOCK, _BLOCKS, _CYCLIC, _BLOCK_CYCLIC or _OWN_DISTRIBUTION"};
 }
 
 void KeptDistribution::keep_space(const lapwing_distribution& distribution, std::span<const Range> indices) {
@@ -237,7 +282,9 @@ AnyMap AnyMap::make(Team& team, std::string_view name, std::span<const std::int6
 AnyMap AnyMap::plain(std::span<const std::int64_t> extents, const KeptDistribution& distribution, int ranks) {
     if (distribution.kind == LAPWING_ON_RANKS) return on_ranks(extents, distribution, ranks);
     AnyMap map;
-    if (distribution.kind == LAPWING_OWN_DISTRIBUTION) {
+    if (distribution.kind == LAPWING_BLOCKS) {
+        map.user_map = padded_blocks(extents, distribution, ranks);
+    } else if (distribution.kind == LAPWING_OWN_DISTRIBUTION) {
         map.user_map = std::make_shared<OwnPlaces>(distribution, extents, ranks);
         map.replicated = distribution.functions.replicated != 0;
     } else {
@@ -424,7 +471,12 @@ Location AnyArray::checked_location(const char* call, const PaddedIndex& index) 
 }
 
 arrays::PlacedBox<padded> AnyArray::near() const {
-    if (map_.user_map != nullptr) return {};
+    if (map_.user_map != nullptr) {
+        std::array<std::int64_t, max_dimensions> own{};
+        if (!map_.user_map->copy_local_extents(own_place(), own.data()) || domain_count(own_place()) != 1) return {};
+        const PaddedDomain block = domain(own_place(), 0);
+        return {{block, distribution::BufferShape<padded>::row_major(block).strides}, segment()};
+    }
     // Elements of the node that have copies are read from those.
     if (node_.serves() && (prefetched_ == nullptr || !prefetched_->of_node)) {
         const auto [box, first] = node_.dense(element_bytes());
@@ -456,8 +508,14 @@ PaddedDomain AnyArray::domain(Rank rank, std::uint64_t k) const {
 
 AnyArray::LocalPart AnyArray::local_part(const char* call) const {
     require_open(call);
-    if (map_.user_map != nullptr) arrays::throw_no_view(title_, call);
     LocalPart part;
+    if (map_.user_map != nullptr) {
+        if (!map_.user_map->copy_local_extents(own_place(), part.extents.data())) arrays::throw_no_view(title_, call);
+        part.first = segment();
+        std::int64_t stride = 1;
+        for (std::size_t d = dimensions_; d-- > 0; stride *= part.extents[d]) part.strides[d] = stride;
+        return part;
+    }
     part.first = segment() + map_.block_cyclic.origin() * element_bytes();
     const auto strides = map_.block_cyclic.strides(own_place());
     for (std::size_t d = 0; d < dimensions_; ++d) {

@@ -3,6 +3,7 @@
 #include "bindings/c/type.hpp"
 
 #include <lapwing/array_base.hpp>
+#include <lapwing/blocks.hpp>
 #include <lapwing/c/array.h>
 #include <lapwing/detail/array_geometry.hpp>
 #include <lapwing/detail/block_cyclic_map.hpp>
@@ -39,6 +40,7 @@ struct KeptDistribution {
     std::vector<std::int64_t> block;
     lapwing_distribution_functions functions{};
     void* context = nullptr;
+    std::shared_ptr<const distribution::BlockTable> blocks = {}; ///< of LAPWING_BLOCKS
     /// Of LAPWING_ON_RANKS: the ranks that have elements, and how these share them.
     std::vector<Rank> ranks = {};
     /// Of LAPWING_ALIGNED: the distribution of the space, its extents, and the positions in it that the array has.
@@ -52,6 +54,7 @@ struct KeptDistribution {
 
 private:
     void keep_space(const lapwing_distribution& distribution, std::span<const Range> indices);
+    void keep_blocks(const lapwing_distribution& distribution);
     void keep_ranks(const lapwing_distribution& distribution, std::span<const Range> indices);
 };
 

@@ -51,10 +51,29 @@ struct Distribution {
             for (const std::int64_t value : reversed(grid_values, grid_count)) grid.push_back(static_cast<int>(value));
             given.grid = grid.data();
         }
-        if (block_values != nullptr) {
+        if (block_values == nullptr) return;
+        if (kind == LAPWING_BLOCKS) {
+            take_lengths({block_values, static_cast<std::size_t>(block_count)}, {grid_values, grid.size()});
+        } else {
             require_dimensions(block_count, dimensions, "block");
             block = reversed(block_values, block_count);
-            given.block = block.data();
+        }
+        given.block = block.data();
+        given.block_count = static_cast<std::int64_t>(block.size());
+    }
+
+private:
+    /// The lengths of a dimension stay in their order; the dimensions are reversed. A grid that has another number of
+    /// lengths is refused by C.
+    void take_lengths(std::span<const std::int64_t> lengths, std::span<const std::int64_t> counts) {
+        block.assign(lengths.begin(), lengths.end());
+        auto end = block.end();
+        for (const std::int64_t count : counts) {
+            if (count < 0 || static_cast<std::size_t>(count) > lengths.size()) return;
+            if (count > end - block.begin()) return;
+            std::copy_n(lengths.begin(), count, end - count);
+            lengths = lengths.subspan(static_cast<std::size_t>(count));
+            end -= count;
         }
     }
 };

@@ -24,6 +24,9 @@ namespace lapwing {
 ///
 /// Every index in a domain of some rank must be located at that rank, each at a different place below local_capacity().
 /// Maps are copied; they should not hold anything that grows with the number of ranks.
+///
+/// A map may also have `local_extents(rank)`, an Extents<N>, if every part is one domain without strides whose elements
+/// are at places 0, 1, … in row-major order: local_view() then works, and own elements are found without a call.
 template <class M, std::size_t N>
 concept DistributionMap =
     std::copy_constructible<M> && requires(const M& map, const Index<N>& index, Rank rank, std::uint64_t k) {
@@ -36,7 +39,7 @@ concept DistributionMap =
 /// Says where the elements of an N-dimensional array go: anything with `map(extents, ranks)`, which returns a
 /// DistributionMap. It is called on every rank with the same arguments and must return the same map on all. An array
 /// keeps a copy of its distribution, and calls it again when its extents change. Block, Cyclic, BlockCyclic and
-/// Replicated are in this header; examples/triangular.cpp defines another.
+/// Replicated are in this header, Blocks in lapwing/blocks.hpp; examples/triangular.cpp defines another.
 template <class D, std::size_t N>
 concept Distribution =
     std::copy_constructible<D> && requires(const D& distribution, const Extents<N>& extents, int ranks) {

@@ -5,6 +5,7 @@
 #include <lapwing/array_slice.hpp>
 #include <lapwing/assignment.hpp>
 #include <lapwing/block_list.hpp>
+#include <lapwing/blocks.hpp>
 #include <lapwing/cache.hpp>
 #include <lapwing/cache_options.hpp>
 #include <lapwing/checkpoint.hpp>

@@ -5,12 +5,14 @@
 #include "tests/distribution/random_maps.hpp"
 #include "tests/team/team_test.hpp"
 
+#include <lapwing/blocks.hpp>
 #include <lapwing/domain.hpp>
 #include <lapwing/global_array.hpp>
 #include <lapwing/runtime.hpp>
 
 #include "support/catch.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -102,13 +104,26 @@ struct Maker {
     bool replicated = false;
     bool lower_triangle = false; ///< square extents only, and nothing is stored above the diagonal
     bool user_defined = false;   ///< a user-defined distribution
-    std::int64_t halo = 0;       ///< of the array's options
+    bool blocks = false;   ///< Blocks: reached as such a one, but with a local view, and of extents that are given
+    std::int64_t halo = 0; ///< of the array's options
 };
 
 template <std::size_t N>
 [[nodiscard]] bool stored(bool lower_triangle, const lapwing::Index<N>& index) {
     if constexpr (N == 2) return !lower_triangle || index[1] <= index[0];
     return true;
+}
+
+/// Lengths for so many blocks that make up an extent: long and short ones in turn, and none for every third rank.
+[[nodiscard]] inline std::vector<std::int64_t> uneven_lengths(std::int64_t extent, int ranks) {
+    std::vector<std::int64_t> lengths(static_cast<std::size_t>(ranks));
+    std::int64_t left = extent;
+    for (std::size_t rank = 1; rank < lengths.size(); ++rank) {
+        lengths[rank] = rank % 3 == 2 ? 0 : std::min<std::int64_t>(left, rank % 3 == 0 ? extent / 2 : 1);
+        left -= lengths[rank];
+    }
+    lengths.front() = left;
+    return lengths;
 }
 
 /// Every distribution that the library has, with grids chosen and given, and one of a program's own for matrices.
@@ -140,6 +155,21 @@ template <class T, std::size_t N>
     add("BlockCyclic", lapwing::BlockCyclic{.block = blocks});
     add("Replicated", lapwing::Replicated{});
     add("Reversed", Reversed{blocks});
+    // Needs the extents, which the lengths make up.
+    const auto add_uneven = [&](std::string name, std::size_t dimension) {
+        makers.push_back({.name = std::move(name),
+                          .make =
+                              [dimension](lapwing::Team& team, const lapwing::Extents<N>& extents) {
+                                  std::vector<std::vector<std::int64_t>> lengths(dimension + 1);
+                                  lengths[dimension] = uneven_lengths(extents[dimension], team.size());
+                                  return lapwing::GlobalArray<T, N>{
+                                      team, extents, lapwing::Blocks{lengths}, {.name = "tested"}};
+                              },
+                          .user_defined = true,
+                          .blocks = true});
+    };
+    add_uneven("Blocks", 0);
+    if constexpr (N > 1) add_uneven("Blocks in the last dimension", N - 1);
     if constexpr (N > 1) {
         add("Block with all ranks in the first dimension", lapwing::Block{.grid = first});
         add("Block with all ranks in the last dimension", lapwing::Block{.grid = last});

@@ -1,3 +1,4 @@
+#include "check_map.hpp"
 #include "random_maps.hpp"
 
 #include "examples/triangular.hpp"
@@ -9,57 +10,17 @@
 
 #include <cstdint>
 #include <map>
-#include <set>
 #include <utility>
 
 using namespace lapwing;
 
 namespace {
 
-/// What every map must do, whatever the distribution. Returns the owner and place of each stored element.
-template <std::size_t N, DistributionMap<N> Map>
-std::map<Index<N>, std::pair<int, std::uint64_t>> check_map(const Map& map, const Extents<N>& extents, int ranks) {
-    std::map<Index<N>, std::pair<int, std::uint64_t>> places;
-    std::set<std::pair<int, std::uint64_t>> taken;
-    for (const Index<N>& index : Domain<N>{extents}) {
-        const Location location = map.locate(index);
-        if (location.owner.value < 0) continue;
-        INFO("index " << to_string(index) << " of " << to_string(extents.values()) << " over " << ranks);
-        REQUIRE(location.owner.value < ranks);
-        REQUIRE(location.offset < map.local_capacity());
-        REQUIRE(taken.insert({location.owner.value, location.offset}).second);
-        places[index] = {location.owner.value, location.offset};
-        // What is said to be contiguous is.
-        REQUIRE(location.contiguous >= 1);
-        Index<N> next = index;
-        for (std::uint64_t k = 1; k < location.contiguous; ++k) {
-            ++next[N - 1];
-            REQUIRE(next[N - 1] < extents[N - 1]);
-            REQUIRE(map.locate(next).owner == location.owner);
-            REQUIRE(map.locate(next).offset == location.offset + k);
-        }
-    }
-    // The domains of the ranks hold exactly the elements that are located there.
-    std::size_t held = 0;
-    for (int rank = 0; rank < ranks; ++rank)
-        for (std::uint64_t k = 0; k < map.domain_count(Rank{rank}); ++k) {
-            const Domain<N> domain = map.domain(Rank{rank}, k);
-            REQUIRE_FALSE(domain.empty());
-            for (const Index<N>& index : domain) {
-                ++held;
-                REQUIRE(places.contains(index));
-                REQUIRE(places[index].first == rank);
-            }
-        }
-    REQUIRE(held == places.size());
-    return places;
-}
-
 template <std::size_t N>
 void check_against_definition(const char* name, const BlockCyclicMap<N>& map, const Extents<N>& extents, int ranks,
                               const Index<N>& blocks) {
     INFO(name);
-    const auto places = check_map<N>(map, extents, ranks);
+    const auto places = test::check_map<N>(map, extents, ranks);
     REQUIRE(places.size() == Domain<N>{extents}.size());
     for (const auto& [index, place] : places) {
         int owner = 0;
@@ -118,7 +79,7 @@ TEST_CASE("maps of four dimensions agree with the definition") { check_random_ma
 TEST_CASE("a replicated map is whole at rank 0") {
     const Extents extents{3, 5};
     const auto map = Replicated{}.map(extents, 7);
-    CHECK(check_map<2>(map, extents, 1).size() == 15);
+    CHECK(test::check_map<2>(map, extents, 1).size() == 15);
     CHECK(map.local_capacity() == 15);
     CHECK(map.domain(Rank{0}, 0) == Domain{extents});
 }
@@ -128,7 +89,7 @@ TEST_CASE("a user-defined distribution: a triangle") {
         for (const int n : {0, 1, 2, 5, 16}) {
             const Extents extents{n, n};
             const auto map = example::Triangular{}.map(extents, ranks);
-            const auto places = check_map<2>(map, extents, ranks);
+            const auto places = test::check_map<2>(map, extents, ranks);
             REQUIRE(places.size() == static_cast<std::size_t>(n * (n + 1) / 2));
             for (const auto& place : places) REQUIRE(place.first[0] >= place.first[1]);
         }

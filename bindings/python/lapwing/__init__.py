@@ -26,7 +26,7 @@ from ._errors import (
 )
 from ._library import family as mpi, mpi_version, version as _built
 from ._runtime import Runtime, Settings, add_statistics, barrier, rank, runtime, size, use
-from ._distribution import Aligned, Block, BlockCyclic, Cyclic, Distribution, OnRanks, Replicated
+from ._distribution import Aligned, Block, BlockCyclic, Blocks, Cyclic, Distribution, OnRanks, Replicated
 from ._layout import Layout
 from ._slice import Assignment, Slice
 from ._reduction import Reduction

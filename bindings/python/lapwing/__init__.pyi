@@ -133,6 +133,10 @@ class Cyclic(_Regular):
 class BlockCyclic(_Regular):
     def __init__(self, block: Any, grid: Any = ...) -> None: ...
 
+class Blocks(_Regular):
+    lengths: Tuple[Tuple[int, ...], ...]
+    def __init__(self, lengths: Any) -> None: ...
+
 class Replicated(_Regular):
     def __init__(self) -> None: ...
 

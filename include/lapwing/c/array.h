@@ -37,7 +37,8 @@ enum {
     LAPWING_REPLICATED = 3,       ///< every rank has all elements; writes go to every copy
     LAPWING_OWN_DISTRIBUTION = 4, ///< user-defined, by functions
     LAPWING_ALIGNED = 5,          ///< as part of an index space that is distributed as a whole
-    LAPWING_ON_RANKS = 6          ///< by another distribution, over some of the ranks
+    LAPWING_ON_RANKS = 6,         ///< by another distribution, over some of the ranks
+    LAPWING_BLOCKS = 7            ///< one block per process in each dimension, each of a length of its own
 };
 /// What a user-defined distribution is asked about: the array, and the number of ranks.
 typedef struct lapwing_shape {
@@ -68,9 +69,13 @@ typedef struct lapwing_distribution_functions {
 /// `context`.
 typedef struct lapwing_distribution {
     int kind; ///< LAPWING_BLOCK and so on
-    const int*
-        grid; ///< processes in each dimension, 0: choose, so that the product is the number of ranks; null: choose all
-    const int64_t* block;                            ///< of LAPWING_BLOCK_CYCLIC: one size per dimension
+    /// Processes in each dimension, 0: choose, so that the product is the number of ranks; null: choose all. Of
+    /// LAPWING_BLOCKS: how many of the lengths are those of each dimension, 0: it is not divided; null: all are those
+    /// of the first one, and the others are not divided.
+    const int* grid;
+    /// Of LAPWING_BLOCK_CYCLIC: one size per dimension. Of LAPWING_BLOCKS: `block_count` lengths, which may be 0, those
+    /// of the first dimension first. There is a block for each rank, and the lengths of a dimension make up its extent.
+    const int64_t* block;
     const lapwing_distribution_functions* functions; ///< of LAPWING_OWN_DISTRIBUTION
     void* context;                                   ///< passed to the functions
     /// Of LAPWING_ALIGNED: the index space, one range for each dimension, which has all indices of the array; elements
@@ -78,13 +83,15 @@ typedef struct lapwing_distribution {
     /// own elements only, and keeps its extents.
     const lapwing_range* space;
     /// Of LAPWING_ALIGNED: how the space is distributed, by any other kind. Of LAPWING_ON_RANKS: how the array is, over
-    /// `rank_count` processes, by LAPWING_BLOCK, _CYCLIC, _BLOCK_CYCLIC or _OWN_DISTRIBUTION. Null: LAPWING_BLOCK.
+    /// `rank_count` processes, by LAPWING_BLOCK, _CYCLIC, _BLOCK_CYCLIC, _BLOCKS or _OWN_DISTRIBUTION. Null:
+    /// LAPWING_BLOCK.
     const struct lapwing_distribution* whole;
     /// Of LAPWING_ON_RANKS: the ranks that have elements, in any order, each once; process p is ranks[p]. The others
     /// have none, allocate as much, and take part in collective calls. Such arrays are treated as those with
     /// user-defined distributions.
     const int* ranks;
-    int rank_count; ///< of LAPWING_ON_RANKS: how many there are, at least 1
+    int rank_count;      ///< of LAPWING_ON_RANKS: how many there are, at least 1
+    int64_t block_count; ///< of LAPWING_BLOCKS: how many lengths `block` has; 8 bytes each at every rank
 } lapwing_distribution;
 
 /// Options of an array besides its extents: start with lapwing_array_options_default().

@@ -85,9 +85,15 @@ GlobalArray<T, N>::GlobalArray(Team& team, const Extents<N>& extents, detail::ar
                             ? std::span<const detail::distribution::DimensionMap>{state_.map.dimensions()}
                             : std::span<const detail::distribution::DimensionMap>{},
                         state_.map.origin(), state_.user_map, state_.replicated, sizeof(T));
-    if (state_.user_map != nullptr) return;
-    if (state_.map.one_round() && state_.map.domain_count(own_place()) == 1)
+    if (state_.user_map != nullptr) {
+        Index<N> own{};
+        if (state_.user_map->copy_local_extents(own_place(), own.data()) && std::ranges::find(own, 0) == own.end()) {
+            const Domain<N> domain = state_.user_map->domain(own_place(), 0);
+            state_.box = {domain, detail::distribution::BufferShape<N>::row_major(domain).strides};
+        }
+    } else if (state_.map.one_round() && state_.map.domain_count(own_place()) == 1) {
         state_.box = {state_.map.domain(own_place(), 0), state_.map.strides(own_place())};
+    }
     bind_near(true);
 }
 
@@ -98,8 +104,7 @@ void GlobalArray<T, N>::bind_near(bool node) {
         state_.node = {};
         return;
     }
-    if (state_.user_map != nullptr) return;
-    if (!state_.replicated) {
+    if (state_.user_map == nullptr && !state_.replicated) {
         detail::transport::MemoryMap near = window_.map();
         if (!node && near.node_index == nullptr) { // as if the node were this rank
             near.bases += near.own_rank - near.node_first;
@@ -319,7 +324,12 @@ Domain<N> GlobalArray<T, N>::domain_of(Rank rank, std::uint64_t k) const {
 template <TriviallyCopyable T, std::size_t N>
 LocalView<T, N> GlobalArray<T, N>::view(const char* call) const {
     this->require_open(call);
-    if (state_.user_map != nullptr) detail::arrays::throw_no_view(this->title_, call);
+    if (state_.user_map != nullptr) {
+        Index<N> own{};
+        if (!state_.user_map->copy_local_extents(own_place(), own.data()))
+            detail::arrays::throw_no_view(this->title_, call);
+        return {state_.own, Extents<N>{own}};
+    }
     const std::array<std::uint64_t, N> places = state_.map.strides(own_place());
     Index<N> extents{};
     std::array<std::int64_t, N> strides{};

@@ -521,6 +521,8 @@ detail::arrays::PlacedBox<N> GlobalArray<T, N>::box_around(const Index<N>& index
     if (memory == nullptr) detail::arrays::throw_not_in_view(this->title_, index);
     // Among elements of the node that have copies a box would hide those.
     const bool copied = state_.prefetched != nullptr && state_.prefetched->of_node;
+    if (state_.user_map != nullptr && state_.box.holds(index))
+        return {state_.box, reinterpret_cast<std::byte*>(state_.own)};
     if (copied || state_.user_map != nullptr || state_.replicated || !state_.map.one_round())
         return one(reinterpret_cast<T*>(memory) + location.offset);
     return {{state_.map.domain(location.owner, 0), state_.map.strides(location.owner)},

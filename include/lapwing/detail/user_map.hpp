@@ -3,6 +3,7 @@
 
 #include <lapwing/distribution.hpp>
 #include <lapwing/domain.hpp>
+#include <lapwing/extents.hpp>
 #include <lapwing/location.hpp>
 
 #include <algorithm>
@@ -26,6 +27,8 @@ public:
     virtual void copy_domain(Rank rank, std::uint64_t k, Range* ranges) const = 0;
     /// A number made of the map's parameters, the same on all ranks; 0 where the map has none.
     [[nodiscard]] virtual std::uint64_t identity() const { return 0; }
+    /// Whether every part is one dense row-major block; then what its extents are at `rank`.
+    virtual bool copy_local_extents(Rank /*rank*/, std::int64_t* /*extents*/) const { return false; }
 };
 
 /// The same behind an interface that knows it, so that GlobalArray<T, N> is one type whatever the distribution.
@@ -59,6 +62,14 @@ public:
     std::uint64_t identity() const override {
         if constexpr (requires { std::uint64_t{map_.identity()}; }) return map_.identity();
         else return 0;
+    }
+    bool copy_local_extents(Rank rank, std::int64_t* extents) const override {
+        if constexpr (requires { Extents<N>{map_.local_extents(rank)}; }) {
+            std::ranges::copy(map_.local_extents(rank).values(), extents);
+            return true;
+        } else {
+            return false;
+        }
     }
 
 private:

@@ -73,8 +73,8 @@ static void collectives(lapwing_array* a) {
     FAILS(LAPWING_ERR_USAGE, "8 bytes", lapwing_array_max(bytes, &value, NULL));
     NULL_ARGUMENT("value", lapwing_array_min(a, NULL, NULL));
     NULL_ARGUMENT("value", lapwing_array_max(a, NULL, NULL));
-    distribution.kind = 7;
-    FAILS(LAPWING_ERR_RANGE, "'distribution.kind' is 7", lapwing_array_redistribute(a, &distribution));
+    distribution.kind = 8;
+    FAILS(LAPWING_ERR_RANGE, "'distribution.kind' is 8", lapwing_array_redistribute(a, &distribution));
     distribution.kind = LAPWING_BLOCK_CYCLIC;
     NULL_ARGUMENT("distribution.block", lapwing_array_redistribute(a, &distribution));
     NULL_HANDLE(lapwing_array_redistribute_ordered(a, NULL, order));

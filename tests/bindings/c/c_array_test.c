@@ -474,8 +474,8 @@ static void bad_arguments(void) {
     options.lower = NULL;
     options.halo = -1;
     FAILS(LAPWING_ERR_RANGE, "halo", lapwing_array_create(runtime, LAPWING_DOUBLE, 2, extents, NULL, &options, &a));
-    distribution.kind = 7;
-    FAILS(LAPWING_ERR_RANGE, "'distribution.kind' is 7",
+    distribution.kind = 8;
+    FAILS(LAPWING_ERR_RANGE, "'distribution.kind' is 8",
           lapwing_array_create(runtime, LAPWING_DOUBLE, 2, extents, &distribution, NULL, &a));
     distribution.kind = LAPWING_BLOCK_CYCLIC;
     FAILS(LAPWING_ERR_USAGE, "'distribution.block'",

@@ -200,7 +200,7 @@ static void test_aligned_errors(void) {
     aligned.whole = &aligned;
     FAILS(LAPWING_ERR_USAGE, "distribution.whole",
           lapwing_array_create(runtime, LAPWING_INT32, 2, extents, &aligned, NULL, &array));
-    aligned.kind = 7;
+    aligned.kind = 8;
     FAILS(LAPWING_ERR_RANGE, "distribution.kind",
           lapwing_array_create(runtime, LAPWING_INT32, 2, extents, &aligned, NULL, &array));
 }
@@ -213,6 +213,84 @@ static int is_among(const int* ranks, int count, int one) {
 }
 
 /* All ranks but rank 0, the last one first; a single rank has them all. */
+/* Row k of the grid has 0, 2, 1, 2, 1, ... indices, the last one the rest; so have the columns of the last case. */
+static void test_blocks(int in_columns) {
+    int64_t lengths[8] = {0}, extents[] = {13, 6}, own[2] = {-1, -1}, strides[2], lower[] = {-5, 1}, count = 0;
+    int grid[] = {0, 0}, owner = -1, process;
+    const int64_t last[] = {7, 6};
+    lapwing_distribution distribution = {.kind = LAPWING_BLOCKS, .block = lengths};
+    lapwing_array_options options = lapwing_array_options_default();
+    lapwing_array *array = NULL, *copy = NULL;
+    double* memory = NULL;
+    int64_t i, j, begin = 0;
+    double x = 0;
+    if (in_columns) extents[0] = 6, extents[1] = 13;
+    for (process = 0; process < size; ++process) {
+        lengths[process] = process + 1 == size ? 13 - count : process == 0 ? 0 : 1 + process % 2;
+        if (process == rank) begin = count;
+        count += lengths[process];
+    }
+    grid[in_columns] = size;
+    if (in_columns) distribution.grid = grid;
+    distribution.block_count = size;
+    options.lower = lower;
+    OK(lapwing_array_create(runtime, LAPWING_DOUBLE, 2, extents, &distribution, &options, &array));
+    write_own(array);
+    OK(lapwing_array_local(array, (void**)&memory, own, strides));
+    CHECK(own[in_columns] == lengths[rank] && own[1 - in_columns] == 6 && strides[1] == 1 && strides[0] == own[1]);
+    for (i = 0; i < own[0]; ++i)
+        for (j = 0; j < own[1]; ++j)
+            CHECK(memory[i * strides[0] + j] ==
+                  value_of(lower[0] + i + (in_columns ? 0 : begin), lower[1] + j + (in_columns ? begin : 0)));
+    OK(lapwing_array_create(runtime, LAPWING_DOUBLE, 2, extents, NULL, &options, &copy));
+    OK(lapwing_array_copy(copy, array));
+    for (i = lower[0]; i < lower[0] + extents[0]; ++i)
+        for (j = lower[1]; j < lower[1] + extents[1]; ++j) {
+            OK(lapwing_array_get_double_2(array, i, j, &x));
+            CHECK(x == value_of(i, j));
+            OK(lapwing_array_get_double_2(copy, i, j, &x));
+            CHECK(x == value_of(i, j));
+        }
+    if (!in_columns) {
+        OK(lapwing_array_owner(array, last, &owner));
+        CHECK(owner == size - 1);
+    }
+    OK(lapwing_array_redistribute(copy, &distribution));
+    OK(lapwing_array_get_double_2(copy, lower[0], lower[1] + 5, &x));
+    CHECK(x == value_of(lower[0], lower[1] + 5));
+    ++extents[in_columns];
+    FAILS(LAPWING_ERR_RANGE, "make up the extent", lapwing_array_resize(array, extents));
+    OK(lapwing_array_free(&array));
+    OK(lapwing_array_free(&copy));
+}
+
+static void test_wrong_blocks(void) {
+    const int64_t lengths[] = {4, -1, 7}, extents[] = {10};
+    int grid[] = {2};
+    lapwing_distribution distribution = {.kind = LAPWING_BLOCKS, .block = lengths, .block_count = 3};
+    lapwing_array* array = NULL;
+    distribution.block_count = -1;
+    FAILS(LAPWING_ERR_RANGE, "'distribution.block_count' is -1",
+          lapwing_array_create(runtime, LAPWING_DOUBLE, 1, extents, &distribution, NULL, &array));
+    distribution.block_count = 3;
+    distribution.grid = grid;
+    FAILS(LAPWING_ERR_RANGE, "'block' has 3 lengths",
+          lapwing_array_create(runtime, LAPWING_DOUBLE, 1, extents, &distribution, NULL, &array));
+    grid[0] = 4;
+    FAILS(LAPWING_ERR_RANGE, "'block' has 3 lengths",
+          lapwing_array_create(runtime, LAPWING_DOUBLE, 1, extents, &distribution, NULL, &array));
+    distribution.grid = NULL;
+    if (size == 3)
+        FAILS(LAPWING_ERR_RANGE, "length -1",
+              lapwing_array_create(runtime, LAPWING_DOUBLE, 1, extents, &distribution, NULL, &array));
+    else
+        FAILS(LAPWING_ERR_RANGE, "3 blocks for",
+              lapwing_array_create(runtime, LAPWING_DOUBLE, 1, extents, &distribution, NULL, &array));
+    distribution.block = NULL;
+    FAILS(LAPWING_ERR_USAGE, "'distribution.block'",
+          lapwing_array_create(runtime, LAPWING_DOUBLE, 1, extents, &distribution, NULL, &array));
+}
+
 static void test_on_ranks(int kind) {
     const lapwing_distribution_functions functions = {locate, capacity, domain_count, domain, 0};
     const int64_t block[] = {2, 3}, extents[] = {11, 7}, larger[] = {13, 7};
@@ -343,6 +421,9 @@ int main(void) {
     test_on_ranks(LAPWING_BLOCK_CYCLIC);
     test_on_ranks(LAPWING_OWN_DISTRIBUTION);
     test_on_wrong_ranks();
+    test_blocks(0);
+    test_blocks(1);
+    test_wrong_blocks();
     OK(lapwing_runtime_free(&runtime));
     return 0;
 }

@@ -27,7 +27,7 @@ OBJECTS = {
 
 # Functions, and types that are values: what C has in their place, a name of its headers.
 VALUES = {
-    "Aligned": "LAPWING_ALIGNED", "Block": "LAPWING_BLOCK", "BlockCyclic": "LAPWING_BLOCK_CYCLIC", "Cyclic": "LAPWING_CYCLIC", "OnRanks": "LAPWING_ON_RANKS", "Replicated": "LAPWING_REPLICATED",
+    "Aligned": "LAPWING_ALIGNED", "Block": "LAPWING_BLOCK", "BlockCyclic": "LAPWING_BLOCK_CYCLIC", "Blocks": "LAPWING_BLOCKS", "Cyclic": "LAPWING_CYCLIC", "OnRanks": "LAPWING_ON_RANKS", "Replicated": "LAPWING_REPLICATED",
     "Distribution": "lapwing_distribution_functions", "DistributionMap": "lapwing_distribution_functions", "Location": "lapwing_place",
     "GlobalArrayOptions": "lapwing_array_options", "WindowOptions": "lapwing_window_options", "CacheOptions": "lapwing_cache_options",
     "PlanOptions": "lapwing_plan_options", "PrefetchOptions": "lapwing_prefetch_options", "CheckpointOptions": "lapwing_progress_function",

@@ -12,6 +12,7 @@ program fortran_domain_test
     call strided()
     call aligned()
     call on_ranks()
+    call blocks()
     call on_wrong_ranks()
     call procedure_patterns()
     call in_halo()
@@ -137,6 +138,42 @@ contains
         call part%create(runtime, LAPWING_REAL64, [5, 9], space_lower=[0, 0], space_upper=[6, 12], ranks=chosen)
         call expect(any(chosen == part%owner([5, 9])), 'part of a space')
         call part%barrier()
+    end subroutine
+
+    !> Columns in blocks of their own lengths, and rows likewise.
+    subroutine blocks()
+        type(lapwing_array) :: a, b, c, wrong
+        real(real64), pointer :: own(:, :)
+        integer :: lengths(ranks), i, j, owner, stat
+        real(real64) :: x
+        character(400) :: errmsg
+
+        lengths = [(merge(0, 1 + mod(i, 2), i == 0), i=0, ranks - 1)]
+        lengths(ranks) = 13 - sum(lengths(:ranks - 1))
+        call a%create(runtime, LAPWING_REAL64, [7, 13], distribution=LAPWING_BLOCKS, block=lengths)
+        call b%create(runtime, LAPWING_REAL64, [13, 7], distribution=LAPWING_BLOCKS, block=lengths, grid=[ranks, 0])
+        call c%create(runtime, LAPWING_REAL64, [13, 7], distribution=LAPWING_BLOCKS, block=[lengths, 7], grid=[ranks, 1])
+        call fill_own(a)
+        call fill_own(b)
+        call fill_own(c)
+        do j = 1, 13
+            do i = 1, 7
+                owner = a%owner([i, j])
+                call expect(j > sum(lengths(:owner)) .and. j <= sum(lengths(:owner + 1)), 'owners')
+                call expect(b%owner([j, i]) == owner .and. c%owner([j, i]) == owner, 'owners of rows')
+                call a%get_element([i, j], x)
+                call expect(abs(x - value_at(i, j)) < 0.1_real64, 'elements')
+                call c%get_element([j, i], x)
+                call expect(abs(x - value_at(j, i)) < 0.1_real64, 'elements in rows')
+            end do
+        end do
+        call a%local(own)
+        call expect(size(own) == 7 * lengths(rank + 1), 'own part')
+        x = value_at(2, sum(lengths(:rank + 1)))
+        if (size(own) > 0) call expect(abs(own(2, ubound(own, 2)) - x) < 0.1_real64, 'own elements')
+        call wrong%create(runtime, LAPWING_REAL64, [12], distribution=LAPWING_BLOCKS, block=lengths, stat=stat, errmsg=errmsg)
+        call fails(stat, LAPWING_ERR_RANGE, errmsg, 'have 13 indices in all, and its extent is 12')
+        call a%barrier()
     end subroutine
 
     subroutine on_wrong_ranks()

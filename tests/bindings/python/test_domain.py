@@ -121,6 +121,58 @@ def test_on_ranks(rt, within):
     rt.barrier()
 
 
+def uneven(extent, ranks):
+    lengths = [0 if k == 0 else 1 + k % 2 for k in range(ranks)]
+    lengths[-1] = extent - sum(lengths[:-1])
+    return lengths
+
+
+def test_blocks(rt):
+    lengths = uneven(13, rt.size)
+    blocks = lapwing.Blocks(rt.all_gather(lengths[rt.rank]))
+    assert blocks == lapwing.Blocks(lengths) == lapwing.Blocks([lengths]) and eval(repr(blocks)) == blocks
+    assert blocks != lapwing.Blocks([None, lengths])
+    values = np.arange(13 * 5).reshape(13, 5)
+    rows, columns = lapwing.from_numpy(values, blocks), lapwing.from_numpy(values.T, lapwing.Blocks([None, lengths]))
+    begin = sum(lengths[: rt.rank])
+    own = slice(begin, begin + lengths[rt.rank])
+    mine = rows.local
+    assert mine.tolist() == values[own].tolist()
+    mine += 1
+    del mine  # no array shows the memory when it is redistributed
+    mine = columns.local
+    assert mine.tolist() == values.T[:, own].tolist()
+    del mine
+    rt.barrier()
+    assert rows[...].tolist() == (values + 1).tolist() and (rows * 2).sum() == (values + 1).sum() * 2
+    with rows.halo(1) as h:
+        h.exchange()
+    del h  # nor a halo
+    with rows.prefetch_pattern(lapwing.Stencil(1)) as p:
+        p.update()
+        assert all(rows[i, 0] == 5 * i + 1 for i in range(max(0, begin - 1), min(13, own.stop + 1)))
+    rt.barrier()
+    rows.redistribute(lapwing.Cyclic())
+    rows.redistribute(blocks)
+    assert rows[...].tolist() == (values + 1).tolist() and rows.local.shape == (lengths[rt.rank], 5)
+    with pytest.raises(lapwing.RangeError, match="make up the extent"):
+        rows.resize((14, 5))
+    few = lapwing.zeros(13, distribution=lapwing.OnRanks(range(rt.size - 1, -1, -1), blocks))
+    assert few.owner(12) == 0
+    rt.barrier()
+
+
+def test_wrong_blocks(rt):
+    for lengths, words in (([5] * rt.size, "extent is 4"), ([4] + [0] * rt.size, f"blocks for {rt.size} ranks"), ([5, -1] + [0] * (rt.size - 2), "-1" if rt.size > 1 else "2 blocks for 1")):
+        with pytest.raises(lapwing.RangeError, match=words):
+            lapwing.zeros(4, distribution=lapwing.Blocks(lengths))
+    with pytest.raises(ValueError, match="2 dimensions"):
+        lapwing.zeros(4, distribution=lapwing.Blocks([[1], [1]]))
+    with pytest.raises(lapwing.UsageError, match="1.5"):
+        lapwing.Blocks([1.5])
+    rt.barrier()
+
+
 def test_on_wrong_ranks(rt):
     for ranks, words in (([], "at least one"), ([0, rt.size], f"rank {rt.size} is outside"), ([-1], "rank -1"), ([0, 0], "twice")):
         with pytest.raises(lapwing.RangeError, match=words):
