@@ -209,19 +209,23 @@ void ArrayBase::check_bulk(const char* call, std::span<const Range> domain, std:
                         title_.start(call), text(domain), buffer_size, size)};
 }
 
-void ArrayBase::check_halo(std::span<const Range> own, std::int64_t depth, std::span<const Range> whole,
-                           std::span<const bool> periodic) const {
+void ArrayBase::check_halo(std::span<const Range> own, std::int64_t depth) const {
     require_open(" (halo)");
     if (depth < 0)
         throw RangeError{
             fmt::format("{}: the depth {} of a halo is below 0; pass how many elements around the local block are read",
                         title_.start(""), depth)};
-    for (std::size_t d = 0; d < whole.size(); ++d)
-        if (periodic[d] && std::cmp_greater(depth, whole[d].size()))
-            throw RangeError{fmt::format(
-                "{}: the depth {} of a halo is larger than the extent {} of dimension {}, which is periodic: it would "
-                "go around the array more than once; use a depth of at most {}, or leave that dimension open",
-                title_.start(""), depth, whole[d].size(), d, whole[d].size())};
+    if (std::ranges::any_of(own, &Range::empty)) return;
+    constexpr std::uint64_t most = std::uint64_t{1} << 62; // within which no index leaves 64 bits, either
+    std::uint64_t bytes = geometry_->element_bytes;
+    for (const Range& range : own) {
+        std::uint64_t side = 0;
+        if (__builtin_add_overflow(range.size(), 2 * static_cast<std::uint64_t>(depth), &side) ||
+            __builtin_mul_overflow(bytes, side, &bytes) || bytes > most)
+            throw RangeError{fmt::format("{}: the local block with a halo of depth {} needs more than 2^62 bytes; "
+                                         "ask for a smaller depth",
+                                         title_.start(""), depth)};
+    }
     for (const Range& range : own)
         if (range.stride() != 1)
             throw UsageError{fmt::format("{}: a halo is around a block of neighbours, and this rank owns {}; use Block",

@@ -62,14 +62,17 @@ lapwing_halo::lapwing_halo(lapwing_array* of, std::int64_t depth, const int* per
         whole[front + d] = lapwing::Range{std::int64_t{0}, one.extents()[d]};
         goes_on[front + d] = periodic != nullptr && periodic[d] != 0;
     }
-    one.check_halo(std::span{own.ranges()}.subspan(front), depth, std::span{whole}.subspan(front),
-                   std::span{goes_on}.subspan(front));
+    one.check_halo(std::span{own.ranges()}.subspan(front), depth);
     if (own.empty()) return;
     std::array<lapwing::Range, padded> wide = own.ranges();
     for (std::size_t d = front; d < padded; ++d) wide[d] = wide[d].expand(depth);
     domain = PaddedDomain{wide};
-    PaddedIndex turns{}; // around the array, for each dimension
-    for (std::size_t d = 0; d < padded; ++d) turns[d] = goes_on[d] ? -1 : 0;
+    PaddedIndex most{}; // turns around the array, for each dimension
+    PaddedIndex turns{};
+    for (std::size_t d = 0; d < padded; ++d) {
+        if (goes_on[d]) most[d] = lapwing::detail::arrays::turns(depth, whole[d]);
+        turns[d] = -most[d];
+    }
     for (bool more = true; more;) {
         PaddedIndex there{};
         PaddedIndex back{};
@@ -81,8 +84,8 @@ lapwing_halo::lapwing_halo(lapwing_array* of, std::int64_t depth, const int* per
             sections.push_back({place.shift(back), place});
         more = false;
         for (std::size_t d = padded; d-- > 0 && !more;) {
-            more = goes_on[d] && ++turns[d] <= 1;
-            if (!more) turns[d] = goes_on[d] ? -1 : 0;
+            more = ++turns[d] <= most[d];
+            if (!more) turns[d] = -most[d];
         }
     }
     memory.resize(domain.size() * one.element_bytes());

@@ -121,9 +121,8 @@ public:
     Completion update_async();
 
     /// Internal, for halos. Throws UsageError if the ranges of a local domain have strides, RangeError for a negative
-    /// depth and for one that exceeds the array's extent in a periodic dimension.
-    void check_halo(std::span<const Range> own, std::int64_t depth, std::span<const Range> whole,
-                    std::span<const bool> periodic) const;
+    /// depth and for one with which the block needs more than 2^62 bytes.
+    void check_halo(std::span<const Range> own, std::int64_t depth) const;
     /// A completion that is complete when all of these are.
     [[nodiscard]] static Completion all_of(std::vector<Completion> completions);
 
@@ -245,6 +244,11 @@ protected:
 private:
     [[nodiscard]] bool same_ranks(const ArrayBase& other) const;
 };
+
+/// Times around the array until `depth` indices beyond its edge are reached. The array is not empty.
+[[nodiscard]] constexpr std::int64_t turns(std::int64_t depth, const Range& whole) noexcept {
+    return depth == 0 ? 0 : (depth - 1) / static_cast<std::int64_t>(whole.size()) + 1;
+}
 
 /// Of a constructor, before there is an array; `name` is the array's. Throws RangeError when an extent is negative or
 /// the number of elements above 2^64 - 1.

@@ -40,15 +40,15 @@ template <TriviallyCopyable T, std::size_t N>
 class Halo {
 public:
     /// Local call. Memory: that of the local block with its margin. Throws UsageError if the calling rank owns several
-    /// separate domains or one with strides (Cyclic, most of BlockCyclic), RangeError for a negative depth, and on
-    /// every rank for a depth larger than the array's extent in a periodic dimension, since elements would occur more
-    /// than once.
+    /// separate domains or one with strides (Cyclic, most of BlockCyclic), RangeError for a negative depth and one that
+    /// needs more than 2^62 bytes. A depth larger than the array's extent in a periodic dimension goes around several
+    /// times, and the same elements occur again.
     Halo(GlobalArray<T, N>& array, std::int64_t depth, const std::array<bool, N>& periodic = {})
         : array_{&array}, own_{array.local_domain()} {
-        array_->check_halo(own_.ranges(), depth, array.domain().ranges(), periodic);
+        array_->check_halo(own_.ranges(), depth);
         if (own_.empty()) return;
         domain_ = own_.expand(depth);
-        find_sections(periodic);
+        find_sections(depth, periodic);
         Index<N> extents{};
         for (std::size_t d = 0; d < N; ++d) extents[d] = static_cast<std::int64_t>(domain_.range(d).size());
         memory_.resize(domain_.size());
@@ -113,10 +113,12 @@ private:
         Domain<N> place;  ///< of domain_
     };
 
-    void find_sections(const std::array<bool, N>& periodic) {
+    void find_sections(std::int64_t depth, const std::array<bool, N>& periodic) {
         const Domain<N>& whole = array_->domain();
-        Index<N> turns{}; // around the array, for each dimension
-        for (std::size_t d = 0; d < N; ++d) turns[d] = periodic[d] ? -1 : 0;
+        Index<N> most{}; // turns around the array, for each dimension
+        for (std::size_t d = 0; d < N; ++d) most[d] = periodic[d] ? detail::arrays::turns(depth, whole.range(d)) : 0;
+        Index<N> turns{};
+        for (std::size_t d = 0; d < N; ++d) turns[d] = -most[d];
         for (;;) {
             Index<N> there{};
             Index<N> back{};
@@ -128,8 +130,8 @@ private:
                 sections_.push_back({place.shift(back), place});
             std::size_t d = N;
             while (d-- > 0) {
-                if (periodic[d] && ++turns[d] <= 1) break;
-                turns[d] = periodic[d] ? -1 : 0;
+                if (++turns[d] <= most[d]) break;
+                turns[d] = -most[d];
                 if (d == 0) return;
             }
         }

@@ -2,6 +2,7 @@
 #include "support/mpi_test.hpp"
 #include "tests/arrays/array_test.hpp"
 
+#include <lapwing/blocks.hpp>
 #include <lapwing/error.hpp>
 #include <lapwing/halo.hpp>
 
@@ -10,7 +11,7 @@ using namespace lapwing;
 namespace {
 
 template <std::size_t N>
-void check_halos(const Extents<N>& extents, const Block& distribution) {
+void check_halos(const Extents<N>& extents, const auto& distribution) {
     Runtime runtime;
     GlobalArray<std::int64_t, N> array{runtime, extents, distribution, {.name = "plate"}};
     for (const std::int64_t depth : {0, 1, 3, 20}) { // the last one reaches over whole parts
@@ -80,7 +81,7 @@ void check_periodic_halos(const Extents<N>& extents, const Block& distribution, 
 
 TEST_CASE("in periodic dimensions a halo goes on at the other side") {
     const int ranks = test::world_size();
-    for (const std::int64_t depth : {0, 1, 3, 9}) {
+    for (const std::int64_t depth : {0, 1, 3, 9, 29}) { // the last one goes around several times
         INFO("depth " << depth);
         check_periodic_halos<1>({61}, {}, {true}, depth);
         check_periodic_halos<1>({9}, {}, {true}, depth); // all of it on every side; some ranks may have nothing
@@ -92,17 +93,15 @@ TEST_CASE("in periodic dimensions a halo goes on at the other side") {
     }
 }
 
-TEST_CASE("a periodic dimension that is smaller than the depth is refused on all ranks, an open one is not") {
+TEST_CASE("a halo that no memory holds is refused, and one around nothing is empty") {
     Runtime runtime;
-    GlobalArray<double, 2> a{runtime, {40, 3}, Block{}, {.name = "narrow"}};
-    CHECK_THAT(test::message_of<RangeError>([&] { Halo(a, 4, {true, true}); }),
-               test::says({runtime.who(), "narrow", "depth 4", "extent 3 of dimension 1", "periodic", "at most 3"}));
-    Halo open{a, 4, {true, false}};
-    Halo whole{a, 3, {true, true}};
+    GlobalArray<double, 2> a{runtime, {40, 3 * runtime.size()}, Block{.grid = {1, 0}}, {.name = "narrow"}};
+    for (const std::int64_t depth : {INT64_MAX, INT64_MAX / 2, std::int64_t{1} << 60, std::int64_t{1} << 31})
+        CHECK_THAT(test::message_of<RangeError>([&] { Halo(a, depth, {true, true}); }),
+                   test::says({runtime.who(), "narrow", "depth " + std::to_string(depth), "2^62 bytes"}));
     GlobalArray<double, 1> empty{runtime, {0}, Block{}, {.name = "empty"}};
-    CHECK_THAT(test::message_of<RangeError>([&] { Halo(empty, 1, {true}); }),
-               test::says({"empty", "extent 0 of dimension 0"}));
-    Halo nothing{empty, 0, {true}};
+    Halo nothing{empty, 7, {true}};
+    CHECK(nothing.domain().empty());
     nothing.exchange();
 }
 
@@ -111,11 +110,13 @@ TEST_CASE("a halo is what the array has around the local block, and the program'
         const Runtime runtime;
         return runtime.size();
     }();
-    check_halos<1>({61}, {});
-    check_halos<1>({2}, {}); // some ranks have nothing
-    check_halos<2>({11, 13}, {});
-    check_halos<2>({11, 13}, {.grid = {1, ranks}});
-    check_halos<3>({5, 4, 7}, {});
+    check_halos<1>({61}, Block{});
+    check_halos<1>({2}, Block{}); // some ranks have nothing
+    check_halos<2>({11, 13}, Block{});
+    check_halos<2>({11, 13}, Block{.grid = {1, ranks}});
+    check_halos<3>({5, 4, 7}, Block{});
+    check_halos<1>({61}, Blocks{test::uneven_lengths(61, ranks)});
+    check_halos<2>({11, 13}, Blocks{{}, test::uneven_lengths(13, ranks)});
 }
 
 TEST_CASE("halos around what is no block are refused") {

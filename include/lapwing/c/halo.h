@@ -21,7 +21,8 @@ typedef struct lapwing_halo lapwing_halo;
 
 /// Local, one thread. `periodic`: one number for each dimension, nonzero if it wraps around; null: none does.
 /// LAPWING_ERR_USAGE if the calling rank owns several domains, or one with strides; LAPWING_ERR_RANGE for a depth below
-/// 0, or above the extent of a periodic dimension.
+/// 0, or one that needs more than 2^62 bytes. A depth above the extent of a periodic dimension goes around several
+/// times.
 int lapwing_halo_create(lapwing_array* array, int64_t depth, const int* periodic, lapwing_halo** halo);
 /// Local, one thread. Sets `*halo` to null.
 int lapwing_halo_free(lapwing_halo** halo);
