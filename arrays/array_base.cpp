@@ -7,6 +7,7 @@
 #include "src/mpi/agreement.hpp"
 #include "src/support/hash.hpp"
 #include "src/support/mpi_error.hpp"
+#include "src/support/type_text.hpp"
 #include "src/team/team_state.hpp"
 #include "window/window_state.hpp"
 
@@ -125,15 +126,37 @@ void refuse_creation(Team& team) {
     std::rethrow_exception(failure);
 }
 
+WindowOptions::Identity creation_identity(std::span<const std::int64_t> extents,
+                                          std::span<const distribution::DimensionMap> dimensions, bool replicated,
+                                          std::uint64_t user_map, const char* type, std::uint64_t element_bytes) {
+    std::string dealt =
+        replicated ? "replicated" : fmt::format("with a distribution of the program's, {:#x}", user_map);
+    if (!replicated && !dimensions.empty()) {
+        std::vector<std::uint64_t> blocks;
+        std::vector<int> processes;
+        std::uint64_t halo = 0;
+        for (const distribution::DimensionMap& dimension : dimensions) {
+            blocks.push_back(dimension.block());
+            processes.push_back(dimension.processes());
+            halo = std::max<std::uint64_t>(halo, dimension.margin);
+        }
+        dealt = fmt::format("in blocks of {} on {} processes, halo {}", fmt::join(blocks, " x "),
+                            fmt::join(processes, " x "), halo);
+    }
+    return {.value = support::hash_of(
+                {identity_of(extents, dimensions, replicated, user_map), element_bytes, support::checksum_of(type)}),
+            .text = fmt::format("extents {}, elements of {} ({} bytes each), {}", fmt::join(extents, " x "),
+                                support::type_text(type), element_bytes, dealt)};
+}
+
 ArrayBase::ArrayBase(Team& team, std::uint64_t capacity, std::uint64_t element_bytes, unsigned element_alignment,
-                     std::uint64_t identity, GlobalArrayOptions options)
+                     WindowOptions::Identity identity, GlobalArrayOptions options)
     : window_{team,
               before_creation(team, [&] { return segment_bytes(team, options.name, capacity, element_bytes); }),
               {.name = options.name,
                .alignment = std::max(least_alignment, element_alignment),
                .cache = options.cache,
-               .identity = {.value = identity ^ element_bytes * 0x9e3779b97f4a7c15,
-                            .what = "the extents, the distribution, the halo or the elements' size"}}},
+               .identity = std::move(identity)}},
       team_{&team},
       title_{std::move(options.name), team.who(), window_.state().number()},
       capacity_{capacity},

@@ -71,13 +71,14 @@ ProgramState::ProgramState(const ProgramOptions& options, Team* runtime)
       own_thread_{session_->team().rank().value},
       regions_{heap_regions(options, session_->team())},
       one_node_{session_->team().nodes() == 1},
-      window_{
-          session_->team(),
-          regions_.local.end,
-          {.name = "UPC's shared heap",
-           .cache = options.cache,
-           .zeroed_bytes = sizeof(PartHeader),
-           .identity = {.value = regions_.local.begin ^ regions_.local.end << 20, .what = "the sizes of the heaps"}}} {
+      window_{session_->team(),
+              regions_.local.end,
+              {.name = "UPC's shared heap",
+               .cache = options.cache,
+               .zeroed_bytes = sizeof(PartHeader),
+               .identity = {.value = regions_.local.begin ^ regions_.local.end << 20,
+                            .text = fmt::format("a heap of {} bytes for each thread, whose local part begins at {}",
+                                                regions_.local.end, regions_.local.begin)}}} {
     allocation_.open();
     detail::heap_access = {.heap_begin = regions_.blocks.begin,
                            .heap_bytes = regions_.local.end - regions_.blocks.begin,

@@ -141,17 +141,15 @@ bool agree_on_memory(const transport::WindowFacts& facts, const PartBytes& bytes
     const auto choices = upper_rooms().caches.chosen(facts.state.settings(), options.cache);
     auto worst = with_cache_choices(numbers, choices);
     facts.team.min(std::span{worst});
-    if (worst[1] != -worst[2])
-        throw MismatchError{
-            fmt::format("{}: {} notification counters here and another number on another rank; pass the same on "
-                        "all ranks",
-                        what, counters)};
-    if (worst[3] != -worst[4])
-        throw MismatchError{fmt::format(
-            "{}: alignment {} here and another one on another rank; pass the same on all ranks", what, alignment)};
-    if (worst[7] != ~worst[8])
-        throw MismatchError{fmt::format("{}: {} here and on another rank differ; pass the same on all ranks", what,
-                                        options.identity.what)};
+    const auto require_same = [&](std::int64_t own, std::int64_t lowest, std::int64_t highest,
+                                  const std::string& text) {
+        if (lowest != highest)
+            facts.state.synchronisation().throw_arguments_differ(what, {.number = own, .text = [&] { return text; }},
+                                                                 lowest, highest);
+    };
+    require_same(counters, worst[1], -worst[2], fmt::format("{} notification counters", counters));
+    require_same(alignment, worst[3], -worst[4], fmt::format("alignment {}", alignment));
+    require_same(identity, worst[7], ~worst[8], options.identity.text);
     check_cache_choices(facts.team, what, choices, std::span{worst}.last<2 * cache_choices>());
     check_demands(facts, what, bytes, demand, worst[0]);
     return worst[5] == -worst[6];

@@ -264,6 +264,18 @@ int lapwing_runtime_all_gather(lapwing_runtime* runtime, const void* value, uint
     });
 }
 
+int lapwing_runtime_all_gather_varying(lapwing_runtime* runtime, const void* value, uint64_t bytes, void* all,
+                                       uint64_t room, uint64_t* bytes_of) {
+    return guarded("lapwing_runtime_all_gather_varying", [&] {
+        Team& team = team_of(runtime);
+        require_memory(value, bytes, "value");
+        require_memory(all, room, "all");
+        require_pointer(bytes_of, "bytes_of");
+        team.all_gather_varying(bytes_at(value, bytes), {bytes_of, static_cast<std::size_t>(team.size())},
+                                [&](std::uint64_t) { return bytes_at(all, room); });
+    });
+}
+
 int lapwing_runtime_require_same(lapwing_runtime* runtime, const int64_t* values, size_t count, const char* what) {
     return guarded("lapwing_runtime_require_same", [&] {
         Team& team = team_of(runtime);

@@ -125,6 +125,11 @@ MPI_Datatype mpi_type_of(lapwing_type type) noexcept {
     }
 }
 
+const char* name_of(lapwing_type type) noexcept {
+    if (kind_of(type) == LAPWING_KIND_BYTES) return "";
+    return with_any_number(type, []<class T>(T) { return values::type_name<T>(); });
+}
+
 void throw_no_number(lapwing_type type, const char* needed) {
     require_type(type);
     throw UsageError{fmt::format("values of type {} have no such operation; it is for {}", text_of(type), needed)};

@@ -27,6 +27,8 @@ void require_type(lapwing_type type);
 [[nodiscard]] ElementKind element_kind_of(lapwing_type type) noexcept;
 /// MPI's own datatype; MPI_DATATYPE_NULL for LAPWING_BYTES.
 [[nodiscard]] MPI_Datatype mpi_type_of(lapwing_type type) noexcept;
+/// As detail::values::type_name() has it: the same as of C++ for numbers, empty for others.
+[[nodiscard]] const char* name_of(lapwing_type type) noexcept;
 /// What lists of atomics work on. Throws UsageError for types of other sizes than 4 and 8 bytes, or that are not real
 /// numbers.
 [[nodiscard]] mpi::AtomicType atomic_type_of(lapwing_type type);

@@ -60,7 +60,8 @@ WindowOptions window_options_of(const lapwing_window_options* given) {
     result.cache = cache_options_of(options.cache);
     result.zeroed_bytes = options.zeroed_bytes;
     result.identity.value = options.identity;
-    if (options.identity_name != nullptr) result.identity.what = options.identity_name;
+    result.identity.text = fmt::format(
+        "{} {}", options.identity_name != nullptr ? options.identity_name : "the identity", options.identity);
     return result;
 }
 

@@ -131,7 +131,7 @@ protected:
     /// Collective. `capacity` elements at every rank. `identity` is a hash of everything else that all ranks must pass
     /// alike. Throws RangeError, MpiError, MismatchError.
     ArrayBase(Team& team, std::uint64_t capacity, std::uint64_t element_bytes, unsigned element_alignment,
-              std::uint64_t identity, GlobalArrayOptions options);
+              WindowOptions::Identity identity, GlobalArrayOptions options);
 
     void close_window() {
         geometry_.reset();
@@ -258,6 +258,11 @@ void check_extents(const Team& team, std::string_view name, std::span<const std:
 [[nodiscard]] std::uint64_t identity_of(std::span<const std::int64_t> extents,
                                         std::span<const distribution::DimensionMap> dimensions, bool replicated,
                                         std::uint64_t user_map) noexcept;
+/// What ranks compare when they make an array: that, and the elements' type, as detail::values::type_name() has it.
+[[nodiscard]] WindowOptions::Identity creation_identity(std::span<const std::int64_t> extents,
+                                                        std::span<const distribution::DimensionMap> dimensions,
+                                                        bool replicated, std::uint64_t user_map, const char* type,
+                                                        std::uint64_t element_bytes);
 /// A hash of a user-defined distribution: its own identity, and where it places some elements and what it gives to some
 /// ranks. Distributions that differ only elsewhere have the same hash.
 [[nodiscard]] std::uint64_t identity_of(const distribution::UserPlaces& map, std::span<const std::int64_t> extents,

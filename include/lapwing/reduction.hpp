@@ -112,30 +112,18 @@ template <class S>
     }
 }
 
-/// Order-preserving map to the 64-bit values that a Team can compare: unsigned ones are shifted down by 2^63.
-template <class S>
-[[nodiscard]] constexpr auto to_ordered(S value) noexcept {
-    if constexpr (std::is_same_v<S, std::uint64_t>) return static_cast<std::int64_t>(value ^ (1ULL << 63));
-    else return value;
-}
-template <class S, class Ordered>
-[[nodiscard]] constexpr S from_ordered(Ordered value) noexcept {
-    if constexpr (std::is_same_v<S, std::uint64_t>) return static_cast<std::uint64_t>(value) ^ (1ULL << 63);
-    else return value;
-}
-
 /// Smallest and largest of the ranks' values. Collective.
 template <class S>
 [[nodiscard]] S min_over_ranks(Team& team, S value) {
-    auto ordered = to_ordered(value);
-    team.min(std::span<decltype(ordered)>{&ordered, 1});
-    return from_ordered<S>(ordered);
+    if constexpr (std::is_same_v<S, std::uint64_t>) team.all_reduce(&value, 1, MPI_UINT64_T, MPI_MIN);
+    else team.min(std::span<S>{&value, 1});
+    return value;
 }
 template <class S>
 [[nodiscard]] S max_over_ranks(Team& team, S value) {
-    auto ordered = to_ordered(value);
-    team.max(std::span<decltype(ordered)>{&ordered, 1});
-    return from_ordered<S>(ordered);
+    if constexpr (std::is_same_v<S, std::uint64_t>) team.all_reduce(&value, 1, MPI_UINT64_T, MPI_MAX);
+    else team.max(std::span<S>{&value, 1});
+    return value;
 }
 
 } // namespace lapwing::detail::arrays

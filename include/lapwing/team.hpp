@@ -13,18 +13,32 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <type_traits>
+#include <vector>
 
 namespace lapwing {
 
 namespace detail::team {
 class TeamState;
 } // namespace detail::team
+
+/// Values of all ranks, those of a rank behind those of the ranks before it.
+template <class T>
+struct GatheredFromRanks {
+    std::vector<T> values;
+    std::vector<std::uint64_t> begins{0}; ///< where each rank's begin, and the end of all: one more than ranks
+
+    [[nodiscard]] std::span<const T> of(Rank rank) const {
+        const auto at = static_cast<std::size_t>(rank.value);
+        return std::span{values}.subspan(begins.at(at), begins.at(at + 1) - begins.at(at));
+    }
+};
 
 /// The ranks of an intracommunicator, the path from this rank to each of them, and the engine that makes progress on
 /// their one-sided operations. Programs make a Runtime, which is a Team; windows and arrays take either.
@@ -98,14 +112,20 @@ public:
     /// rank has left; `request` is then still the program's. Cost: that of polling it.
     void wait_request(MPI_Request& request, MPI_Status* status = MPI_STATUS_IGNORE);
 
-    /// Collective. Reductions of `values` and a broadcast, in place; other ranks' requests are served meanwhile.
+    /// Collective. Reductions of `values` and a broadcast, in place; other ranks' requests are served meanwhile. As
+    /// every call below they compare what the ranks pass, which travels with the values: the call, type, number and
+    /// operation, or root. Where these differ all ranks throw MismatchError, with what two of them have passed; values
+    /// are as before, and all ranks can go on. Throw PeerLeftError. Cost: as many rounds of messages as the logarithm
+    /// of the ranks (recursive doubling), and above 32 KiB MPI's collective after them. No rank returns before all
+    /// call.
     void sum(std::span<double> values);
     void sum(std::span<std::int64_t> values);
     void min(std::span<double> values);
     void min(std::span<std::int64_t> values);
     void max(std::span<double> values);
     void max(std::span<std::int64_t> values);
-    void broadcast(std::span<std::byte> bytes, Rank root);
+    /// `type`: a name of the elements' type, which ranks compare too; as detail::values::type_name() makes it.
+    void broadcast(std::span<std::byte> bytes, Rank root, const char* type = "");
 
     /// The same for one value on every rank: returns the sum, the smallest, or the largest on all of them. 64-bit
     /// integers wrap around; if a narrower type cannot hold the sum, every rank throws RangeError. For bool, min() is
@@ -140,16 +160,28 @@ public:
     template <class T>
         requires(!detail::values::Range<const T&>)
     [[nodiscard]] T min(T value) {
-        if constexpr (Number<T>) return from_ordered<T>(reduced(to_ordered(value), &Team::min));
-        else if constexpr (check_ordered<T>())
+        if constexpr (std::is_floating_point_v<T> && Number<T>)
+            return static_cast<T>(reduced(static_cast<double>(value), &Team::min));
+        else if constexpr (Number<T> && (sizeof(T) < 8 || std::is_signed_v<T>))
+            return static_cast<T>(reduced(static_cast<std::int64_t>(value), &Team::min));
+        else if constexpr (Number<T>) {
+            all_reduce(&value, 1, MPI_UINT64_T, MPI_MIN);
+            return value;
+        } else if constexpr (check_ordered<T>())
             return reduce(value, [](const T& a, const T& b) { return b < a ? b : a; });
         else return value;
     }
     template <class T>
         requires(!detail::values::Range<const T&>)
     [[nodiscard]] T max(T value) {
-        if constexpr (Number<T>) return from_ordered<T>(reduced(to_ordered(value), &Team::max));
-        else if constexpr (check_ordered<T>())
+        if constexpr (std::is_floating_point_v<T> && Number<T>)
+            return static_cast<T>(reduced(static_cast<double>(value), &Team::max));
+        else if constexpr (Number<T> && (sizeof(T) < 8 || std::is_signed_v<T>))
+            return static_cast<T>(reduced(static_cast<std::int64_t>(value), &Team::max));
+        else if constexpr (Number<T>) {
+            all_reduce(&value, 1, MPI_UINT64_T, MPI_MAX);
+            return value;
+        } else if constexpr (check_ordered<T>())
             return reduce(value, [](const T& a, const T& b) { return a < b ? b : a; });
         else return value;
     }
@@ -167,7 +199,7 @@ public:
                 std::memcpy(&other, right, sizeof other);
                 sum = static_cast<T>((*static_cast<Operation*>(context))(sum, other));
             };
-            combine(detail::values::bytes_of(value), combine_values, &operation);
+            combine(detail::values::bytes_of(value), combine_values, &operation, detail::values::type_name<T>());
         }
         return value;
     }
@@ -177,14 +209,17 @@ public:
         requires(!detail::values::Range<const T&>)
     [[nodiscard]] T broadcast(const T& value, Rank root) {
         T result = value;
-        if constexpr (detail::values::check_value<T>()) broadcast(detail::values::bytes_of(result), root);
+        if constexpr (detail::values::check_value<T>())
+            broadcast(detail::values::bytes_of(result), root, detail::values::type_name<T>());
         return result;
     }
     /// Collective. Any contiguous range becomes a copy of rank `root`'s, in place; its size must be the same on all
     /// ranks.
     template <detail::values::Range V>
     void broadcast(V&& values, Rank root) {
-        if constexpr (detail::values::check_destination<V>()) broadcast(detail::values::bytes_of(values), root);
+        if constexpr (detail::values::check_destination<V>())
+            broadcast(detail::values::bytes_of(values), root,
+                      detail::values::type_name<std::ranges::range_value_t<V>>());
     }
     /// Collective, in general form: MPI_Allreduce in place over `count` values of `type`.
     void all_reduce(void* values, std::uint64_t count, MPI_Datatype type, MPI_Op operation);
@@ -192,9 +227,10 @@ public:
     /// Collective. Combines one value of every rank, in the order of the ranks, into `value` on every rank.
     /// `combine(context, left, right)` stores its result in `left`, and must be associative. If it throws on a rank,
     /// `value` is unchanged everywhere, and that rank gets what it has thrown, the others a UsageError. `value` has the
-    /// same size on all ranks, at most 4 MiB. Cost: a binomial tree of messages, and a broadcast.
+    /// same size on all ranks, at most 4 MiB; `type` as in broadcast(). Cost: a binomial tree of messages, and a
+    /// broadcast.
     using CombineValues = void (*)(void* context, void* left, const void* right);
-    void combine(std::span<std::byte> value, CombineValues combine, void* context);
+    void combine(std::span<std::byte> value, CombineValues combine, void* context, const char* type = "");
     /// Collective. Combines the values of the ranks before this one, in their order, into `before`; returns false on
     /// rank 0, which has none. `value` and `combine` as above; `before` has the size of `value`. Where `combine`
     /// throws, ranks whose result contains that value get the error. Cost: a binomial tree of messages, up and down
@@ -202,12 +238,40 @@ public:
     [[nodiscard]] bool combine_before(std::span<const std::byte> value, std::span<std::byte> before,
                                       CombineValues combine, void* context);
     /// Collective. Gathers the values of all ranks, of the same size on each, into `all`, in the order of the ranks;
-    /// `all` has the size of all values together. Throws RangeError, PeerLeftError. Cost: that of MPI_Allgather, in
-    /// pieces of 4 MiB, through a buffer of that size.
+    /// `all` has the size of all values together. Throws RangeError, MismatchError, PeerLeftError. Cost: up to 32 KiB
+    /// for all ranks that of a reduction, above that also MPI_Allgather, in pieces of 4 MiB, through a buffer of that
+    /// size.
     void all_gather(std::span<const std::byte> value, std::span<std::byte> all);
 
+    /// Collective. The values of all ranks, of which each passes as many as it likes, in the order of the ranks:
+    /// `runtime.all_gather_varying(found).of(Rank{2})`. Throws MismatchError if the ranks' types differ, PeerLeftError;
+    /// if a rank has no memory for all values, std::bad_alloc there and UsageError elsewhere. Cost: an all_gather() of
+    /// the numbers, and one of the values (above 32 KiB for all ranks MPI_Allgatherv, in pieces of 4 MiB).
+    template <detail::values::Range V>
+    [[nodiscard]] auto all_gather_varying(const V& values) {
+        using Value = std::ranges::range_value_t<const V&>;
+        GatheredFromRanks<Value> all;
+        if constexpr (detail::values::check_argument<const V&>()) {
+            std::vector<std::uint64_t> bytes_of(static_cast<std::size_t>(size_));
+            const auto room = [&](std::uint64_t bytes) {
+                all.values.resize(static_cast<std::size_t>(bytes) / sizeof(Value));
+                return std::as_writable_bytes(std::span{all.values});
+            };
+            all_gather_varying(detail::values::bytes_of(values), bytes_of, room, detail::values::type_name<Value>());
+            all.begins.reserve(bytes_of.size() + 1);
+            for (const std::uint64_t bytes : bytes_of) all.begins.push_back(all.begins.back() + bytes / sizeof(Value));
+        }
+        return all;
+    }
+    /// The general form: `bytes_of` gets the number of bytes of each rank, one for each. Then `room(bytes)` is called,
+    /// which returns memory for as many, those of all ranks; if it returns less, that is RangeError. `type` as in
+    /// broadcast().
+    using GatherRoom = std::function<std::span<std::byte>(std::uint64_t bytes)>;
+    void all_gather_varying(std::span<const std::byte> value, std::span<std::uint64_t> bytes_of, const GatherRoom& room,
+                            const char* type = "");
+
     /// Collective. Throws MismatchError on every rank if `value` is not the same on all; `call` and `what` go into the
-    /// message. Costs one reduction: for assertion level 3.
+    /// message, with the values of two ranks. Costs one reduction.
     void require_same(std::span<const std::int64_t> value, const char* call, const char* what);
 
     /// This rank's counters of the team: messages, and the counters of its closed windows. Open windows have their own.
@@ -240,19 +304,6 @@ private:
     [[nodiscard]] S reduced(S value, void (Team::*reduce)(std::span<S>)) {
         (this->*reduce)(std::span<S>{&value, 1});
         return value;
-    }
-    /// Maps a number to a 64-bit value that ranks can compare, keeping the order: unsigned 64-bit numbers are shifted
-    /// down by 2^63.
-    template <Number T>
-    [[nodiscard]] static constexpr auto to_ordered(T value) noexcept {
-        if constexpr (std::is_floating_point_v<T>) return static_cast<double>(value);
-        else if constexpr (sizeof(T) < 8 || std::is_signed_v<T>) return static_cast<std::int64_t>(value);
-        else return static_cast<std::int64_t>(static_cast<std::uint64_t>(value) ^ std::uint64_t{1} << 63);
-    }
-    template <Number T, class Ordered>
-    [[nodiscard]] static constexpr T from_ordered(Ordered value) noexcept {
-        if constexpr (std::is_floating_point_v<T> || sizeof(T) < 8 || std::is_signed_v<T>) return static_cast<T>(value);
-        else return static_cast<T>(static_cast<std::uint64_t>(value) ^ std::uint64_t{1} << 63);
     }
     [[noreturn]] void throw_sum_too_large(std::int64_t sum, std::size_t bits, bool is_signed) const;
 

@@ -1,6 +1,8 @@
 // Room: support
 #pragma once
 
+#include <array>
+#include <bit>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -9,6 +11,7 @@
 #include <ranges>
 #include <span>
 #include <type_traits>
+#include <typeinfo>
 
 /// What a program may pass to a transfer: one value, or any range whose values are contiguous in memory. Values travel
 /// as bytes, and a pointer, span or view among them would arrive as an address that is meaningless there: such types
@@ -53,6 +56,28 @@ consteval bool check_value() {
     static_assert(elsewhere || TriviallyCopyable<T>,
                   "lapwing: values travel as bytes, so their type must be trivially copyable");
     return !elsewhere && TriviallyCopyable<T>;
+}
+
+/// A name of a type, by which ranks compare the types of what they pass: the same for numbers of one representation,
+/// such as int and std::int32_t, and otherwise as the compiler encodes it.
+template <class T>
+[[nodiscard]] const char* type_name() noexcept {
+    using Value = std::remove_cv_t<T>;
+    if constexpr (std::is_same_v<Value, std::byte>) return "";
+    else if constexpr (std::is_same_v<Value, double>) return "double";
+    else if constexpr (std::is_same_v<Value, float>) return "float";
+    else if constexpr (std::is_integral_v<Value> && !std::is_same_v<Value, bool>) {
+        constexpr std::array signed_names{"int8", "int16", "int32", "int64", "int128"};
+        constexpr std::array unsigned_names{"uint8", "uint16", "uint32", "uint64", "uint128"};
+        constexpr auto width = static_cast<std::size_t>(std::countr_zero(sizeof(Value)));
+        return std::is_signed_v<Value> ? signed_names[width] : unsigned_names[width];
+    } else {
+#if defined(__cpp_rtti)
+        return typeid(Value).name();
+#else
+        return __PRETTY_FUNCTION__;
+#endif
+    }
 }
 
 template <class V>

@@ -106,11 +106,11 @@ struct WindowOptions {
     /// How many bytes of each part are set to zero at the start. The rest is not touched, so that the system can
     /// provide memory for it on first use.
     std::uint64_t zeroed_bytes = std::numeric_limits<std::uint64_t>::max();
-    /// A number that must be the same on all ranks, for objects built on a window, and its name for the message: every
-    /// rank throws MismatchError if the numbers differ.
+    /// A number that must be the same on all ranks, for objects built on a window: every rank throws MismatchError if
+    /// the numbers differ.
     struct Identity {
-        std::uint64_t value = 0;           ///< compared over all ranks
-        std::string what = "the identity"; ///< for the message
+        std::uint64_t value = 0;            ///< compared over all ranks
+        std::string text = "other options"; ///< what it stands for on this rank, for the message
     };
     /// See Identity.
     Identity identity = {};

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <span>
 #include <string_view>
 
@@ -39,6 +40,16 @@ template <class Byte>
     std::uint64_t hash = fnv1a(bytes);
     hash = (hash ^ hash >> 32) * 0x9e3779b97f4a7c15;
     return hash ^ hash >> 29;
+}
+
+/// The same for a few numbers, at the cost of a multiplication each.
+[[nodiscard]] constexpr std::uint64_t hash_of(std::initializer_list<std::uint64_t> numbers) noexcept {
+    std::uint64_t hash = 0xcbf29ce484222325;
+    for (const std::uint64_t number : numbers) {
+        hash = (hash ^ number) * 0x9e3779b97f4a7c15;
+        hash ^= hash >> 32;
+    }
+    return hash;
 }
 
 } // namespace lapwing::detail::support

@@ -8,7 +8,7 @@ using support::check_mpi;
 
 void Communicators::open(MPI_Comm communicator) {
     MPI_Comm from = communicator;
-    for (MPI_Comm* const own : {&collectives_, &broadcasts_, &engine_}) {
+    for (MPI_Comm* const own : {&collectives_, &engine_}) {
         check_mpi(MPI_Comm_dup(from, own), "MPI_Comm_dup");
         check_mpi(MPI_Comm_set_errhandler(*own, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
         from = collectives_; // whose errors return, unlike the program's
@@ -16,8 +16,7 @@ void Communicators::open(MPI_Comm communicator) {
 }
 
 void Communicators::close_others() noexcept {
-    for (MPI_Comm* const own : {&engine_, &broadcasts_})
-        if (*own != MPI_COMM_NULL) MPI_Comm_free(own);
+    if (engine_ != MPI_COMM_NULL) MPI_Comm_free(&engine_);
 }
 
 void Communicators::close() noexcept {

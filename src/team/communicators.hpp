@@ -19,14 +19,11 @@ public:
 
     /// For collective calls and windows.
     [[nodiscard]] MPI_Comm collectives() const noexcept { return collectives_; }
-    /// For broadcasts, so that they cannot match a reduction of a rank that is in another call.
-    [[nodiscard]] MPI_Comm broadcasts() const noexcept { return broadcasts_; }
     /// For the engine's messages alone.
     [[nodiscard]] MPI_Comm engine() const noexcept { return engine_; }
 
 private:
     MPI_Comm collectives_ = MPI_COMM_NULL;
-    MPI_Comm broadcasts_ = MPI_COMM_NULL;
     MPI_Comm engine_ = MPI_COMM_NULL;
 };
 

@@ -202,18 +202,22 @@ void Synchronisation::check_calls(CollectiveCall call, const Attendance& all) {
 void Synchronisation::check_arguments(CollectiveCall call, const CallArguments& arguments, const Attendance& all) {
     if (all.lowest_arguments >= all.highest_arguments) return;
     mismatch_ = LeaveReason::of_mismatch(call, call);
-    // All ranks have passed the barrier, so nobody waits for this one.
-    const std::string own = arguments.text ? arguments.text() : std::string{"other arguments"};
+    throw_arguments_differ(arguments.start ? arguments.start() : fmt::format("{}: {}", team_.who(), name(call)),
+                           arguments, all.lowest_arguments, all.highest_arguments);
+}
+
+void Synchronisation::throw_arguments_differ(const std::string& start, const CallArguments& own, std::int64_t lowest,
+                                             std::int64_t highest) {
+    // All ranks know of it, so nobody waits for this one.
+    const std::string text = own.text ? own.text() : std::string{"other arguments"};
     const auto first_with = [&](std::int64_t number) {
-        return mpi::first_problem(team_.communicator(), arguments.number == number ? own : std::string{});
+        return mpi::first_problem(team_.communicator(), own.number == number ? text : std::string{});
     };
-    const mpi::Problem low = first_with(all.lowest_arguments);
-    const mpi::Problem high = first_with(all.highest_arguments);
+    const mpi::Problem low = first_with(lowest);
+    const mpi::Problem high = first_with(highest);
     const auto& [first, second] = low.rank < high.rank ? std::tie(low, high) : std::tie(high, low);
-    throw MismatchError{
-        fmt::format("{}: rank {} {} {}, and rank {} {}; {}",
-                    arguments.start ? arguments.start() : fmt::format("{}: {}", team_.who(), name(call)), first.rank,
-                    arguments.verb, first.text, second.rank, second.text, arguments.remedy)};
+    throw MismatchError{fmt::format("{}: rank {} {} {}, and rank {} {}; {}", start, first.rank, own.verb, first.text,
+                                    second.rank, second.text, own.remedy)};
 }
 
 void Synchronisation::check_attendance(CollectiveCall call, std::optional<std::int64_t> identity) {

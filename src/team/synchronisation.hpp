@@ -79,6 +79,11 @@ public:
     /// are closing it.
     void check_notifiers(std::uint64_t window, const char* call);
 
+    /// Collective, where ranks have passed different arguments to a call: throws MismatchError with the texts of two
+    /// ranks, those with the lowest and the highest number.
+    [[noreturn]] void throw_arguments_differ(const std::string& start, const CallArguments& own, std::int64_t lowest,
+                                             std::int64_t highest);
+
     /// A wait for all ranks takes long: throws MismatchError when they are found to be in different calls.
     void look_for_mismatch(const char* call);
     /// Whom this rank waits for, in words, as far as it is known.

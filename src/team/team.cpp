@@ -9,7 +9,6 @@
 #include <lapwing/error.hpp>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -92,24 +91,6 @@ void Team::wait_request(MPI_Request& request, MPI_Status* status) {
             return done != 0;
         },
         "Team::wait_request");
-}
-
-void Team::require_same(std::span<const std::int64_t> value, const char* call, const char* what) {
-    // Lengths may differ too: compare them first, or the reduction itself would be mismatched. Minimum and maximum
-    // of each value, the maximum as the minimum of its complement (which cannot overflow).
-    const auto agree = [&](std::span<const std::int64_t> own) {
-        std::vector<std::int64_t> extremes(own.begin(), own.end());
-        for (const std::int64_t v : own) extremes.push_back(~v);
-        min(std::span<std::int64_t>{extremes});
-        for (std::size_t i = 0; i < own.size(); ++i)
-            if (extremes[i] != ~extremes[i + own.size()]) return false;
-        return true;
-    };
-    const auto length = static_cast<std::int64_t>(value.size());
-    if (!agree({&length, 1}) || !agree(value))
-        throw MismatchError{
-            fmt::format("{}: {}: {} is {} here and something else on another rank; pass the same on all ranks", who(),
-                        call, what, fmt::join(value, " x "))};
 }
 
 StatisticsValues Team::statistics() const { return state_->statistics().read(); }

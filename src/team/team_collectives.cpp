@@ -1,12 +1,20 @@
-// Team's reductions and broadcasts. They serve other ranks while they wait, and work on memory of their own: when a
-// wait is given up, because a rank left, MPI may still write there.
+// Team's reductions, gathers and broadcasts. They serve other ranks while they wait, and work on memory of their own:
+// when a wait is given up, because a rank left, MPI may still write there. What the ranks pass is compared by what
+// travels with their values.
+#include "src/mpi/agreement.hpp"
+#include "src/support/hash.hpp"
 #include "src/support/mpi_error.hpp"
+#include "src/support/type_text.hpp"
+#include "src/team/reduction_kinds.hpp"
+#include "src/team/shared_values.hpp"
 #include "src/team/team_state.hpp"
+#include "src/team/value_messages.hpp"
 
 #include <lapwing/error.hpp>
 #include <lapwing/team.hpp>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -14,19 +22,58 @@
 #include <cstring>
 #include <exception>
 #include <memory>
+#include <numeric>
+#include <string>
 #include <vector>
 
 namespace lapwing {
 namespace {
 
 using detail::support::check_mpi;
+using detail::support::hash_of;
+using detail::team::Agreement;
+using detail::team::GatheredValues;
+using detail::team::largest_shared;
+using detail::team::NoValues;
+using detail::team::ReductionKind;
+using detail::team::RootsValues;
+using detail::team::TeamState;
+using detail::team::ValueMessages;
 
 /// Bytes that one MPI call works on.
 constexpr std::uint64_t piece_bytes = std::uint64_t{4} << 20;
-/// Of messages on the team's communicator that carry values to be combined.
-constexpr int combine_tag = 0;
 
-using Memory = detail::team::TeamState::Memory;
+using Memory = TeamState::Memory;
+
+/// The first of the numbers that ranks compare, so that different calls differ.
+enum class Call : std::uint64_t { all_reduce, broadcast, combine, combine_before, all_gather, varying, require_same };
+
+template <class... Numbers>
+[[nodiscard]] std::int64_t number_of(Call call, Numbers... numbers) {
+    return static_cast<std::int64_t>(
+        hash_of({static_cast<std::uint64_t>(call), static_cast<std::uint64_t>(numbers)...}));
+}
+[[nodiscard]] std::uint64_t number_of(const char* type) { return detail::support::checksum_of(type); }
+
+/// All ranks come here where one does: throws MismatchError unless they have passed the same. `text` makes this rank's
+/// call in words.
+template <class Text>
+void check(TeamState& team, const char* call, std::int64_t own, const Agreement& agreement, Text&& text) {
+    if (agreement.holds()) return;
+    team.synchronisation().throw_arguments_differ(
+        fmt::format("{}: {}", team.who(), call),
+        {.number = own,
+         .text = [&] { return text(); },
+         .verb = "calls",
+         .remedy = "all ranks must make the same collective calls, with the same arguments"},
+        agreement.lowest, agreement.highest);
+}
+
+/// "8 bytes", or "24 bytes of int64".
+[[nodiscard]] std::string text_of_values(std::uint64_t bytes, const char* type) {
+    if (*type == '\0') return fmt::format("{} bytes", bytes);
+    return fmt::format("{} bytes of {}", bytes, detail::support::type_text(type));
+}
 
 /// A value on its way through a tree of ranks that combine it by a function of the program's, followed by the rank on
 /// which that function has thrown: the others go on as if it had not, so that nobody hangs. It begins at a multiple of
@@ -89,79 +136,203 @@ private:
     std::exception_ptr failure_;
 };
 
-/// The messages of such a tree, one at a time.
-class CombineMessages {
-public:
-    CombineMessages(detail::team::TeamState& team, const char* call, std::size_t bytes)
-        : team_{team}, call_{call}, bytes_{bytes}, memory_{std::make_unique_for_overwrite<std::byte[]>(bytes)} {}
-
-    void send(std::int64_t target, const CombinedValue& value) {
-        std::memcpy(memory_.get(), value.all().data(), bytes_);
-        complete([&](std::byte* place, MPI_Request* request) {
-            check_mpi(MPI_Isend(place, static_cast<int>(bytes_), MPI_BYTE, static_cast<int>(target), combine_tag,
-                                team_.communicator(), request),
-                      "MPI_Isend", team_.who());
-        });
+/// A broadcast of any size, compared as `own` with the other ranks' calls.
+[[nodiscard]] Agreement broadcast_from(TeamState& team, const char* call, std::int64_t own, std::span<std::byte> bytes,
+                                       int root) {
+    const bool here = team.rank() == root;
+    if (bytes.size() <= largest_shared) {
+        RootsValues values{bytes, here};
+        return share(team, call, own, values);
     }
-    /// Valid until the next call.
-    [[nodiscard]] const std::byte* receive(std::int64_t source) {
-        complete([&](std::byte* place, MPI_Request* request) {
-            check_mpi(MPI_Irecv(place, static_cast<int>(bytes_), MPI_BYTE, static_cast<int>(source), combine_tag,
-                                team_.communicator(), request),
-                      "MPI_Irecv", team_.who());
-        });
-        return memory_.get();
-    }
-
-private:
-    template <class Start>
-    void complete(Start&& start) {
-        team_.complete(memory_, call_, [&](std::byte* place) {
+    NoValues none;
+    const Agreement agreement = share(team, call, own, none);
+    if (!agreement.holds()) return agreement;
+    Memory memory = std::make_unique_for_overwrite<std::byte[]>(std::min<std::uint64_t>(piece_bytes, bytes.size()));
+    for (std::uint64_t at = 0; at < bytes.size(); at += piece_bytes) {
+        const std::uint64_t now = std::min<std::uint64_t>(piece_bytes, bytes.size() - at);
+        if (here) std::memcpy(memory.get(), bytes.data() + at, now);
+        team.complete(memory, call, [&](std::byte* place) {
             MPI_Request request = MPI_REQUEST_NULL;
-            start(place, &request);
+            check_mpi(MPI_Ibcast(place, static_cast<int>(now), MPI_BYTE, root, team.communicator(), &request),
+                      "MPI_Ibcast", team.who());
             return request;
         });
+        team.synchronisation().count(call);
+        if (!here) std::memcpy(bytes.data() + at, memory.get(), now);
+    }
+    return agreement;
+}
+
+/// The values of ranks that combine them on the way, in memory of the call's own.
+class ReducedValues final : public detail::team::SharedValues {
+public:
+    ReducedValues(const TeamState& team, std::span<std::byte> values, int count, MPI_Datatype type, MPI_Op operation)
+        : team_{team}, values_{values}, count_{count}, type_{type}, operation_{operation} {}
+    [[nodiscard]] std::span<const std::byte> own() const override { return values_; }
+    // In the order of the ranks everywhere, so that all get the same value: that of a NaN depends on it.
+    void take(std::span<std::byte> others, bool before) override {
+        combine(before ? others : values_, before ? values_ : others);
+        if (!before) take_all(others);
+    }
+    void take_all(std::span<const std::byte> all) override { std::memcpy(values_.data(), all.data(), all.size()); }
+
+private:
+    void combine(std::span<const std::byte> left, std::span<std::byte> right_and_result) const {
+        check_mpi(MPI_Reduce_local(left.data(), right_and_result.data(), count_, type_, operation_), "MPI_Reduce_local",
+                  team_.who());
     }
 
-    detail::team::TeamState& team_;
-    const char* call_;
-    std::size_t bytes_;
-    Memory memory_;
+    const TeamState& team_;
+    std::span<std::byte> values_;
+    int count_;
+    MPI_Datatype type_;
+    MPI_Op operation_;
 };
+
+/// A reduction by MPI, in pieces, for ranks that have agreed on it.
+void reduce_by_mpi(TeamState& team, std::byte* values, std::uint64_t count, std::uint64_t element, MPI_Datatype type,
+                   MPI_Op operation) {
+    const std::uint64_t most = std::max<std::uint64_t>(1, piece_bytes / element);
+    Memory memory = std::make_unique_for_overwrite<std::byte[]>(std::min(most, count) * element);
+    for (std::uint64_t at = 0; at < count; at += most) {
+        const std::uint64_t now = std::min(most, count - at);
+        std::byte* const piece = values + at * element;
+        std::memcpy(memory.get(), piece, now * element);
+        team.complete(memory, "Team::all_reduce", [&](std::byte* place) {
+            MPI_Request request = MPI_REQUEST_NULL;
+            check_mpi(MPI_Iallreduce(MPI_IN_PLACE, place, static_cast<int>(now), type, operation, team.communicator(),
+                                     &request),
+                      "MPI_Iallreduce", team.who());
+            return request;
+        });
+        team.synchronisation().count("Team::all_reduce");
+        std::memcpy(piece, memory.get(), now * element);
+    }
+}
+
+/// Collective: values of the same size on all ranks, compared as `own` with the other ranks' calls.
+[[nodiscard]] Agreement gather_alike(TeamState& team, const char* call, std::int64_t own,
+                                     std::span<const std::byte> value, std::span<std::byte> all) {
+    const auto ranks = static_cast<std::uint64_t>(team.size());
+    if (all.size() <= largest_shared) {
+        // In memory of the call's own: the program's stays as it is when the call fails.
+        std::vector<std::byte> memory(all.size());
+        const std::size_t at = static_cast<std::size_t>(team.rank()) * value.size();
+        std::ranges::copy(value, memory.begin() + static_cast<std::ptrdiff_t>(at));
+        GatheredValues shared{memory, at, at + value.size()};
+        const Agreement agreement = share(team, call, own, shared);
+        if (agreement.holds()) std::ranges::copy(memory, all.begin());
+        return agreement;
+    }
+    NoValues none;
+    const Agreement agreement = share(team, call, own, none);
+    if (!agreement.holds()) return agreement;
+    // A piece is as many bytes of each value as all ranks' have room for.
+    const std::uint64_t most = std::clamp<std::uint64_t>(piece_bytes / ranks, 1, value.size());
+    Memory memory = std::make_unique_for_overwrite<std::byte[]>(most * (ranks + 1));
+    for (std::uint64_t at = 0; at < value.size(); at += most) {
+        const std::uint64_t now = std::min(most, value.size() - at);
+        std::memcpy(memory.get(), value.data() + at, now);
+        team.complete(memory, call, [&](std::byte* place) {
+            MPI_Request request = MPI_REQUEST_NULL;
+            const auto bytes = static_cast<int>(now);
+            check_mpi(
+                MPI_Iallgather(place, bytes, MPI_BYTE, place + now, bytes, MPI_BYTE, team.communicator(), &request),
+                "MPI_Iallgather", team.who());
+            return request;
+        });
+        team.synchronisation().count(call);
+        for (std::uint64_t rank = 0; rank < ranks; ++rank)
+            std::memcpy(all.data() + rank * value.size() + at, memory.get() + now + rank * now, now);
+    }
+    return agreement;
+}
+
+/// Collective: values of any sizes, `total` together, compared as `own` with the other ranks' calls. `all` is empty on
+/// a rank that has no room.
+[[nodiscard]] Agreement gather_all(TeamState& team, const char* call, std::int64_t own,
+                                   std::span<const std::byte> value, std::span<const std::uint64_t> bytes_of,
+                                   std::span<std::byte> all, std::uint64_t total) {
+    const auto mine = static_cast<std::size_t>(team.rank());
+    const std::uint64_t begin = std::accumulate(bytes_of.begin(), bytes_of.begin() + team.rank(), std::uint64_t{0});
+    const bool has_room = all.size() == total;
+    if (has_room && total <= largest_shared) {
+        std::ranges::copy(value, all.begin() + static_cast<std::ptrdiff_t>(begin));
+        GatheredValues shared{all, begin, begin + bytes_of[mine]};
+        return share(team, call, own, shared);
+    }
+    NoValues none;
+    const Agreement agreement = share(team, call, own, none);
+    if (!agreement.holds() || !has_room) return agreement;
+    // A piece is a part of the whole, to which some of the ranks contribute.
+    Memory memory = std::make_unique_for_overwrite<std::byte[]>(2 * std::min(piece_bytes, total));
+    const auto ranks = bytes_of.size();
+    std::vector<int> counts(ranks);
+    std::vector<int> places(ranks);
+    for (std::uint64_t at = 0; at < total; at += piece_bytes) {
+        const std::uint64_t end = std::min(at + piece_bytes, total);
+        std::uint64_t first = 0;
+        for (std::size_t rank = 0; rank < ranks; first += bytes_of[rank++]) {
+            const std::uint64_t from = std::clamp(first, at, end);
+            const std::uint64_t to = std::clamp(first + bytes_of[rank], at, end);
+            counts[rank] = static_cast<int>(to - from);
+            places[rank] = static_cast<int>(from - at);
+        }
+        if (counts[mine] != 0)
+            std::memcpy(memory.get(), value.data() + (at + static_cast<std::uint64_t>(places[mine]) - begin),
+                        static_cast<std::size_t>(counts[mine]));
+        team.complete(memory, call, [&](std::byte* place) {
+            MPI_Request request = MPI_REQUEST_NULL;
+            check_mpi(MPI_Iallgatherv(place, counts[mine], MPI_BYTE, place + (end - at), counts.data(), places.data(),
+                                      MPI_BYTE, team.communicator(), &request),
+                      "MPI_Iallgatherv", team.who());
+            return request;
+        });
+        team.synchronisation().count(call);
+        std::memcpy(all.data() + at, memory.get() + (end - at), end - at);
+    }
+    return agreement;
+}
 
 } // namespace
 
 void Team::all_reduce(void* values, std::uint64_t count, MPI_Datatype type, MPI_Op operation) {
-    state_->require_open("Team::all_reduce");
+    constexpr const char* call = "Team::all_reduce";
+    state_->require_open(call);
     MPI_Aint lower = 0;
     MPI_Aint true_extent = 0;
     check_mpi(MPI_Type_get_true_extent(type, &lower, &true_extent), "MPI_Type_get_true_extent", state_->who());
     MPI_Aint zero = 0;
     MPI_Aint extent = 0;
     check_mpi(MPI_Type_get_extent(type, &zero, &extent), "MPI_Type_get_extent", state_->who());
-    if (count == 0) return;
-    if (lower < 0 || true_extent + lower > extent || extent <= 0)
+    if (count != 0 && (lower < 0 || true_extent + lower > extent || extent <= 0))
         throw UsageError{fmt::format(
             "{}: Team::all_reduce: the elements of the datatype overlap or lie before their start (extent {}, "
             "true extent {} from {}); use one whose elements follow each other",
             state_->who(), extent, true_extent, lower)};
     const auto element = static_cast<std::uint64_t>(extent);
-    const std::uint64_t most = std::max<std::uint64_t>(1, piece_bytes / element);
-    Memory memory = std::make_unique_for_overwrite<std::byte[]>(std::min(most, count) * element);
-    for (std::uint64_t at = 0; at < count; at += most) {
-        const std::uint64_t now = std::min(most, count - at);
-        std::byte* const piece = static_cast<std::byte*>(values) + at * element;
-        std::memcpy(memory.get(), piece, now * element);
-        state_->complete(memory, "Team::all_reduce", [&](std::byte* place) {
-            MPI_Request request = MPI_REQUEST_NULL;
-            check_mpi(MPI_Iallreduce(MPI_IN_PLACE, place, static_cast<int>(now), type, operation,
-                                     state_->communicator(), &request),
-                      "MPI_Iallreduce", state_->who());
-            return request;
+    const ReductionKind kind = ReductionKind::of(type, operation, extent);
+    const std::int64_t own = number_of(Call::all_reduce, kind.type, kind.operation, count);
+    const auto compare = [&](detail::team::SharedValues& shared) {
+        check(*state_, call, own, share(*state_, call, own, shared), [&] {
+            return fmt::format("{} of {} of {} with {}", call, count, detail::team::text_of_type(type),
+                               detail::team::text_of_operation(operation));
         });
-        state_->synchronisation().count("Team::all_reduce");
-        std::memcpy(piece, memory.get(), now * element);
+    };
+    if (kind.combines_locally && count > 0 && count <= largest_shared / element) {
+        std::array<std::byte, 64> few;
+        const std::uint64_t bytes = count * element;
+        const Memory many = bytes > few.size() ? std::make_unique_for_overwrite<std::byte[]>(bytes) : nullptr;
+        const std::span<std::byte> result{many != nullptr ? many.get() : few.data(), bytes};
+        std::memcpy(result.data(), values, bytes);
+        ReducedValues shared{*state_, result, static_cast<int>(count), type, operation};
+        compare(shared);
+        std::memcpy(values, result.data(), bytes);
+        return;
     }
+    NoValues none;
+    compare(none);
+    reduce_by_mpi(*state_, static_cast<std::byte*>(values), count, element, type, operation);
 }
 
 void Team::sum(std::span<double> values) { all_reduce(values.data(), values.size(), MPI_DOUBLE, MPI_SUM); }
@@ -171,69 +342,68 @@ void Team::min(std::span<std::int64_t> values) { all_reduce(values.data(), value
 void Team::max(std::span<double> values) { all_reduce(values.data(), values.size(), MPI_DOUBLE, MPI_MAX); }
 void Team::max(std::span<std::int64_t> values) { all_reduce(values.data(), values.size(), MPI_INT64_T, MPI_MAX); }
 
-void Team::broadcast(std::span<std::byte> bytes, Rank root) {
-    state_->require_open("Team::broadcast");
+void Team::broadcast(std::span<std::byte> bytes, Rank root, const char* type) {
+    constexpr const char* call = "Team::broadcast";
+    state_->require_open(call);
     if (root.value < 0 || root.value >= size_)
         throw RangeError{fmt::format("{}: Team::broadcast: root {} is outside [0, {}); pass a rank of the team", who(),
                                      root.value, size_)};
-    if (state_->synchronisation().checks() >= 3)
-        require_same(std::array<std::int64_t, 2>{static_cast<std::int64_t>(bytes.size()), root.value},
-                     "Team::broadcast", "the number of bytes, and the root,");
-    Memory memory = std::make_unique_for_overwrite<std::byte[]>(std::min<std::uint64_t>(piece_bytes, bytes.size()));
-    for (std::uint64_t at = 0; at < bytes.size(); at += piece_bytes) {
-        const std::uint64_t now = std::min<std::uint64_t>(piece_bytes, bytes.size() - at);
-        if (root == rank_) std::memcpy(memory.get(), bytes.data() + at, now);
-        state_->complete(memory, "Team::broadcast", [&](std::byte* place) {
-            MPI_Request request = MPI_REQUEST_NULL;
-            // On a communicator of their own, so that a broadcast cannot match a reduction of a rank that is in another
-            // call.
-            check_mpi(MPI_Ibcast(place, static_cast<int>(now), MPI_BYTE, root.value,
-                                 state_->communicators().broadcasts(), &request),
-                      "MPI_Ibcast", state_->who());
-            return request;
-        });
-        state_->synchronisation().count("Team::broadcast");
-        if (root != rank_) std::memcpy(bytes.data() + at, memory.get(), now);
-    }
+    const std::int64_t own = number_of(Call::broadcast, bytes.size(), number_of(type), root.value);
+    check(*state_, call, own, broadcast_from(*state_, call, own, bytes, root.value),
+          [&] { return fmt::format("{} of {} from rank {}", call, text_of_values(bytes.size(), type), root.value); });
 }
 
-void Team::combine(std::span<std::byte> value, CombineValues combine, void* context) {
-    state_->require_open("Team::combine");
+void Team::combine(std::span<std::byte> value, CombineValues combine, void* context, const char* type) {
+    constexpr const char* call = "Team::combine";
+    state_->require_open(call);
     if (value.size() > piece_bytes)
         throw RangeError{
             fmt::format("{}: Team::combine: a value of {} bytes is above the limit of {} bytes; combine its parts",
                         who(), value.size(), piece_bytes)};
+    const std::int64_t passed = number_of(Call::combine, value.size(), number_of(type));
+    Agreement agreement{passed, passed};
     CombinedValue sum{value};
-    CombineMessages messages{*state_, "Team::combine", sum.all().size()};
+    ValueMessages messages{*state_, call, ValueMessages::Tag::combine};
     // A binomial tree: in the round of `distance`, ranks that are multiples of twice the distance combine their value
     // with that of the rank `distance` after them, which represents as many ranks.
     const int own = rank_.value;
     for (std::int64_t distance = 1; distance < size_; distance *= 2) {
         if (own % (2 * distance) != 0) {
-            messages.send(own - distance, sum);
+            messages.send(static_cast<int>(own - distance), agreement, sum.all());
             break;
         }
         if (own + distance >= size_) continue;
-        const std::byte* const other = messages.receive(own + distance);
-        sum.take(own, other, [&](std::byte* values) { combine(context, values, other); });
+        const ValueMessages::Received other = messages.receive(static_cast<int>(own + distance));
+        agreement.merge(other.agreement);
+        if (!agreement.holds()) continue;
+        sum.take(own, other.values.data(), [&](std::byte* values) { combine(context, values, other.values.data()); });
     }
     state_->synchronisation().count(
-        "Team::combine"); // on every rank, whatever its part in the tree: the broadcast is another call
-    broadcast(sum.all(), Rank{0});
+        call); // on every rank, whatever its part in the tree: the broadcast is another call
+    check(*state_, call, passed, broadcast_from(*state_, call, passed, sum.all(), 0),
+          [&] { return fmt::format("{} of {}", call, text_of_values(value.size(), type)); });
     sum.rethrow(sum.failure(), *state_, "combine");
     std::memcpy(value.data(), sum.all().data(), value.size());
 }
 
 bool Team::combine_before(std::span<const std::byte> value, std::span<std::byte> before, CombineValues combine,
                           void* context) {
-    state_->require_open("Team::combine_before");
+    constexpr const char* call = "Team::combine_before";
+    state_->require_open(call);
     if (value.size() > piece_bytes || before.size() != value.size())
         throw RangeError{fmt::format(
             "{}: Team::combine_before: a value of {} bytes, and {} for the result; both are the same, and at most {}",
             who(), value.size(), before.size(), piece_bytes)};
     const int own = rank_.value;
+    const std::int64_t passed = number_of(Call::combine_before, value.size());
+    Agreement agreement{passed, passed};
     CombinedValue sum{value};
-    CombineMessages messages{*state_, "Team::combine_before", sum.all().size()};
+    ValueMessages messages{*state_, call, ValueMessages::Tag::combine};
+    const auto receive = [&](std::int64_t source) {
+        const ValueMessages::Received other = messages.receive(static_cast<int>(source));
+        agreement.merge(other.agreement);
+        return other.values;
+    };
     // Up: in the round of `distance` a rank that is a multiple of twice the distance adds the sum of the rank
     // `distance` after it, and keeps its own sum from before: that of the ranks [own, own + distance).
     std::vector<CombinedValue> stood_for;
@@ -242,14 +412,17 @@ bool Team::combine_before(std::span<const std::byte> value, std::span<std::byte>
     for (; distance < size_ && own % (2 * distance) == 0; distance *= 2) {
         stood_for.push_back(sum);
         if (own + distance >= size_) continue;
-        const std::byte* const other = messages.receive(own + distance);
-        sum.take(own, other, [&](std::byte* values) { combine(context, values, other); });
+        const std::span<std::byte> other = receive(own + distance);
+        if (agreement.holds())
+            sum.take(own, other.data(), [&](std::byte* values) { combine(context, values, other.data()); });
     }
     const bool any = distance < size_;
     if (any) {
-        messages.send(own - distance, sum);
-        // Down: the sum before the rank that it was sent to, and before the ranks which that one represented.
-        std::memcpy(from_before.all().data(), messages.receive(own - distance), from_before.all().size());
+        messages.send(static_cast<int>(own - distance), agreement, sum.all());
+        // Down: the sum before the rank that it was sent to, and before the ranks which that one represented; and what
+        // all ranks have passed.
+        const std::span<std::byte> other = receive(own - distance);
+        if (agreement.holds()) std::memcpy(from_before.all().data(), other.data(), from_before.all().size());
     }
     std::exception_ptr failure = sum.failure();
     while (distance > 1) {
@@ -257,51 +430,82 @@ bool Team::combine_before(std::span<const std::byte> value, std::span<std::byte>
         const CombinedValue& left = stood_for.back();
         if (own + distance < size_) {
             sum = left;
-            if (any) {
+            if (any && agreement.holds()) {
                 sum = from_before;
                 sum.take(own, left.all().data(),
                          [&](std::byte* values) { combine(context, values, left.all().data()); });
             }
             if (failure == nullptr) failure = sum.failure();
-            messages.send(own + distance, sum);
+            messages.send(static_cast<int>(own + distance), agreement, sum.all());
         }
         stood_for.pop_back();
     }
-    state_->synchronisation().count("Team::combine_before");
+    state_->synchronisation().count(call);
+    check(*state_, call, passed, agreement, [&] { return fmt::format("{} of {} bytes", call, value.size()); });
     from_before.rethrow(failure, *state_, "combine_before");
     if (any) std::memcpy(before.data(), from_before.all().data(), before.size());
     return any;
 }
 
 void Team::all_gather(std::span<const std::byte> value, std::span<std::byte> all) {
-    state_->require_open("Team::all_gather");
+    constexpr const char* call = "Team::all_gather";
+    state_->require_open(call);
     const auto ranks = static_cast<std::uint64_t>(size_);
     if (all.size() / ranks != value.size() || all.size() % ranks != 0)
         throw RangeError{
             fmt::format("{}: Team::all_gather: values of {} bytes of {} ranks into {} bytes; pass room for {} bytes",
                         who(), value.size(), size_, all.size(), value.size() * ranks)};
-    if (state_->synchronisation().checks() >= 3)
-        require_same(std::array<std::int64_t, 1>{static_cast<std::int64_t>(value.size())}, "Team::all_gather",
-                     "the number of bytes");
-    if (value.empty()) return;
-    // A piece is as many bytes of each value as all ranks' have room for.
-    const std::uint64_t most = std::clamp<std::uint64_t>(piece_bytes / ranks, 1, value.size());
-    Memory memory = std::make_unique_for_overwrite<std::byte[]>(most * (ranks + 1));
-    for (std::uint64_t at = 0; at < value.size(); at += most) {
-        const std::uint64_t now = std::min(most, value.size() - at);
-        std::memcpy(memory.get(), value.data() + at, now);
-        state_->complete(memory, "Team::all_gather", [&](std::byte* place) {
-            MPI_Request request = MPI_REQUEST_NULL;
-            const auto bytes = static_cast<int>(now);
-            check_mpi(
-                MPI_Iallgather(place, bytes, MPI_BYTE, place + now, bytes, MPI_BYTE, state_->communicator(), &request),
-                "MPI_Iallgather", state_->who());
-            return request;
-        });
-        state_->synchronisation().count("Team::all_gather");
-        for (std::uint64_t rank = 0; rank < ranks; ++rank)
-            std::memcpy(all.data() + rank * value.size() + at, memory.get() + now + rank * now, now);
+    const std::int64_t own = number_of(Call::all_gather, value.size());
+    check(*state_, call, own, gather_alike(*state_, call, own, value, all), [&] {
+        return fmt::format("{} of {} bytes of each rank (all_gather_varying takes different numbers)", call,
+                           value.size());
+    });
+}
+
+void Team::all_gather_varying(std::span<const std::byte> value, std::span<std::uint64_t> bytes_of,
+                              const GatherRoom& room, const char* type) {
+    constexpr const char* call = "Team::all_gather_varying";
+    state_->require_open(call);
+    if (bytes_of.size() != static_cast<std::size_t>(size_))
+        throw RangeError{fmt::format("{}: {}: room for {} lengths; pass room for one of each of {} ranks", who(), call,
+                                     bytes_of.size(), size_)};
+    const std::int64_t own = number_of(Call::varying, number_of(type));
+    const std::uint64_t length = value.size();
+    check(*state_, call, own,
+          gather_alike(*state_, call, own, std::as_bytes(std::span{&length, 1}), std::as_writable_bytes(bytes_of)),
+          [&] { return fmt::format("{} of {}", call, text_of_values(length, type)); });
+    std::exception_ptr failure;
+    std::span<std::byte> all;
+    std::uint64_t total = 0;
+    try {
+        for (const std::uint64_t bytes : bytes_of)
+            if (__builtin_add_overflow(total, bytes, &total))
+                throw RangeError{fmt::format("{}: {}: the ranks' values are more than 2^64 bytes", who(), call)};
+        all = room(total);
+        if (all.size() < total)
+            throw RangeError{fmt::format("{}: {}: room for {} bytes, and the ranks' values are {} bytes; pass as much",
+                                         who(), call, all.size(), total)};
+        all = all.first(total);
+    } catch (...) {
+        failure = std::current_exception();
     }
+    // A rank without room differs from the others, which it would keep waiting.
+    const std::int64_t well = number_of(Call::varying, total, failure != nullptr);
+    if (!gather_all(*state_, call, well, value, bytes_of, all, total).holds() || failure != nullptr)
+        detail::mpi::throw_failure(state_->communicator(), failure,
+                                   fmt::format("{}: {}: nothing was gathered", who(), call));
+}
+
+void Team::require_same(std::span<const std::int64_t> value, const char* call, const char* what) {
+    state_->require_open("Team::require_same");
+    const std::int64_t own = number_of(Call::require_same, hash_of(std::as_bytes(value)), value.size());
+    NoValues none;
+    const Agreement agreement = share(*state_, call, own, none);
+    if (agreement.holds()) return;
+    state_->synchronisation().throw_arguments_differ(
+        fmt::format("{}: {}", who(), call),
+        {.number = own, .text = [&] { return fmt::format("{} {}", what, fmt::join(value, " x ")); }}, agreement.lowest,
+        agreement.highest);
 }
 
 } // namespace lapwing

@@ -202,11 +202,12 @@ bool TeamState::progress() noexcept {
     return moved;
 }
 
-void TeamState::wait(MPI_Request& request, const char* call) {
+void TeamState::wait(std::span<MPI_Request> requests, const char* call) {
     wait_until(
         [&] {
             int done = 0;
-            check_mpi(MPI_Test(&request, &done, MPI_STATUS_IGNORE), call, who_);
+            check_mpi(MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done, MPI_STATUSES_IGNORE), call,
+                      who_);
             return done != 0;
         },
         call, Membership::next_collective);

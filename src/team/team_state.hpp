@@ -28,6 +28,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <type_traits>
 #include <typeindex>
@@ -138,13 +139,15 @@ public:
     bool progress() noexcept;
 
     using Memory = std::unique_ptr<std::byte[]>;
-    /// Waits for the request that `start(memory)` returns, of a collective call or of a message that is part of one,
-    /// serving other ranks meanwhile. The memory is kept when the wait ends by an exception: MPI may still write there.
+    /// Waits for the request that `start(memory)` returns, or an array of them, of a collective call or of messages
+    /// that are part of one, serving other ranks meanwhile. The memory is kept when the wait ends by an exception: MPI
+    /// may still write there.
     template <class Start>
     void complete(Memory& memory, const char* call, Start start) {
-        MPI_Request request = start(memory.get());
+        auto requests = start(memory.get());
         try {
-            wait(request, call);
+            if constexpr (std::is_same_v<decltype(requests), MPI_Request>) wait({&requests, 1}, call);
+            else wait(requests, call);
         } catch (...) {
             give_up(std::move(memory));
             throw;
@@ -167,7 +170,7 @@ private:
     /// A wait takes long: looks for mismatches, and says once what it waits for.
     void look_after(support::WaitTimer& timer, const char* call, Rank target);
     void report_wait(const support::WaitTimer& timer, const char* call, Rank target);
-    void wait(MPI_Request& request, const char* call);
+    void wait(std::span<MPI_Request> requests, const char* call);
     void give_up(Memory memory) noexcept;
 
     Settings settings_;

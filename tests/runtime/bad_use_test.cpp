@@ -136,7 +136,7 @@ TEST_CASE("a team that is closed refuses every call that needs it") {
     check("Team::wait", [&] { closed.wait(); });
     check("Team::all_reduce", [&] { closed.sum(values); });
     check("Team::all_reduce", [&] { closed.min(values); });
-    check("Team::all_reduce", [&] { closed.require_same(values, "test", "value"); });
+    check("Team::require_same", [&] { closed.require_same(values, "test", "value"); });
     check("Team::broadcast", [&] { closed.broadcast(std::as_writable_bytes(std::span{values}), Rank{0}); });
     check("window", [&] { Window{closed, 80}; });
     check("lock", [&] { Lock{closed}; });

@@ -92,8 +92,10 @@ int lapwing_runtime_progress(lapwing_runtime* runtime, int* moved);
 int lapwing_runtime_wait_request(lapwing_runtime* runtime, MPI_Request* request, MPI_Status* status);
 
 /// Collective, one thread: sum, smallest and largest of all ranks' values, element by element, in place. `type` must be
-/// a type of numbers (sum: also complex ones), otherwise LAPWING_ERR_USAGE. Cost: an MPI_Allreduce; other ranks'
-/// requests are served meanwhile.
+/// a type of numbers (sum: also complex ones), otherwise LAPWING_ERR_USAGE. LAPWING_ERR_MISMATCH on all ranks, which
+/// can go on, unless all pass the same type and number and make the same call: as all calls below compare what they are
+/// given. Cost: as many rounds of messages as the logarithm of the ranks, and above 32 KiB an MPI_Allreduce after them;
+/// other ranks' requests are served meanwhile.
 int lapwing_runtime_sum(lapwing_runtime* runtime, lapwing_type type, void* values, uint64_t count);
 int lapwing_runtime_min(lapwing_runtime* runtime, lapwing_type type, void* values, uint64_t count);
 int lapwing_runtime_max(lapwing_runtime* runtime, lapwing_type type, void* values, uint64_t count);
@@ -114,8 +116,14 @@ int lapwing_runtime_combine_before(lapwing_runtime* runtime, const void* value, 
                                    lapwing_combine_function combine, void* context, int* has_before);
 /// Collective, one thread: gathers the values of all ranks, in their order, into `all`, which has size() * bytes bytes.
 int lapwing_runtime_all_gather(lapwing_runtime* runtime, const void* value, uint64_t bytes, void* all);
+/// Collective, one thread: the same for values of different lengths, `bytes` on this rank. `bytes_of` has size()
+/// numbers, and gets the length of each rank's; the values follow each other in `all`, which has room for `room` bytes.
+/// If that is too little on any rank, LAPWING_ERR_RANGE there and LAPWING_ERR_USAGE elsewhere: `bytes_of` is set all
+/// the same, and `all` is not, so that the call can be made again with as much room. Cost: two gathers.
+int lapwing_runtime_all_gather_varying(lapwing_runtime* runtime, const void* value, uint64_t bytes, void* all,
+                                       uint64_t room, uint64_t* bytes_of);
 /// Collective, one thread: LAPWING_ERR_MISMATCH on every rank unless all pass the same values; `what` names them in the
-/// text.
+/// text, which has those of two ranks.
 int lapwing_runtime_require_same(lapwing_runtime* runtime, const int64_t* values, size_t count, const char* what);
 
 /// This rank's counters of the runtime and of its closed windows. Local, any thread.

@@ -246,7 +246,8 @@ R GlobalArray<T, N>::transform_reduce(R identity, Combine combine, Transform tra
     };
     Partial own{value, failure != nullptr};
     Context context{combine, failure};
-    team_->combine(std::as_writable_bytes(std::span{&own, 1}), combine_values, &context);
+    team_->combine(std::as_writable_bytes(std::span{&own, 1}), combine_values, &context,
+                   detail::values::type_name<R>());
     if (own.failed) this->throw_failure(".reduce", failure, outcome);
     return own.value;
 }

@@ -68,10 +68,11 @@ GlobalArray<T, N>::GlobalArray(Team& team, const Extents<N>& extents, detail::ar
                 maps.user_map ? maps.user_map->local_capacity() : maps.block_cyclic.local_capacity(),
                 sizeof(T),
                 alignof(T),
-                detail::arrays::identity_of(extents.values(),
-                                            maps.user_map ? std::span<const detail::distribution::DimensionMap>{}
-                                                          : maps.block_cyclic.dimensions(),
-                                            maps.replicated, maps.identity),
+                detail::arrays::creation_identity(extents.values(),
+                                                  maps.user_map ? std::span<const detail::distribution::DimensionMap>{}
+                                                                : maps.block_cyclic.dimensions(),
+                                                  maps.replicated, maps.identity, detail::values::type_name<T>(),
+                                                  sizeof(T)),
                 std::move(options)} {
     state_.map = std::move(maps.block_cyclic);
     state_.user_map = std::move(maps.user_map);

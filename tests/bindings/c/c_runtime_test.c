@@ -190,6 +190,62 @@ static void values(lapwing_runtime* runtime, int rank, int size) {
     free(all);
 }
 
+/* Each rank passes as many numbers as its rank. */
+static void gather_different_numbers(lapwing_runtime* runtime, int rank, int size) {
+    const uint64_t total = (uint64_t)size * (uint64_t)(size - 1) / 2 * sizeof(int64_t);
+    int64_t* own = calloc((size_t)size, sizeof *own);
+    int64_t* all = calloc((size_t)(size * size), sizeof *all);
+    uint64_t* bytes_of = calloc((size_t)size, sizeof *bytes_of);
+    int r;
+    int k;
+    int at = 0;
+    for (k = 0; k < rank; ++k) own[k] = 10 * rank + k;
+    OK(lapwing_runtime_all_gather_varying(runtime, own, (uint64_t)rank * sizeof *own, all, total, bytes_of));
+    for (r = 0; r < size; ++r) {
+        CHECK(bytes_of[r] == (uint64_t)r * sizeof *own);
+        for (k = 0; k < r; ++k) CHECK(all[at++] == 10 * r + k);
+    }
+    if (size > 1) {
+        memset(bytes_of, 0, (size_t)size * sizeof *bytes_of);
+        if (rank == 0)
+            FAILS(LAPWING_ERR_RANGE, "room for 1 bytes",
+                  lapwing_runtime_all_gather_varying(runtime, own, 0, all, 1, bytes_of));
+        else
+            FAILS(LAPWING_ERR_USAGE, "rank 0 could not",
+                  lapwing_runtime_all_gather_varying(runtime, own, (uint64_t)rank * sizeof *own, all, total, bytes_of));
+        for (r = 0; r < size; ++r) CHECK(bytes_of[r] == (uint64_t)r * sizeof *own);
+    }
+    FAILS(LAPWING_ERR_USAGE, "'bytes_of'", lapwing_runtime_all_gather_varying(runtime, own, 0, all, total, NULL));
+    free(own);
+    free(all);
+    free(bytes_of);
+}
+
+/* Ranks that pass different types, numbers, roots or arrays are told what two of them pass, and go on. */
+static void arguments_that_differ(lapwing_runtime* runtime, int rank, int size) {
+    double values[3] = {1, 1, 1};
+    int64_t numbers[3] = {1, 1, 1};
+    int64_t* all = calloc((size_t)(3 * size), sizeof *all);
+    const int64_t extent = 4;
+    lapwing_array* array = NULL;
+    const int last = rank == size - 1;
+    if (size > 1) {
+        FAILS(LAPWING_ERR_MISMATCH, "3 of double with MPI_SUM",
+              lapwing_runtime_sum(runtime, LAPWING_DOUBLE, values, last ? 2 : 3));
+        FAILS(LAPWING_ERR_MISMATCH, "1 of int64 with MPI_SUM",
+              lapwing_runtime_sum(runtime, last ? LAPWING_INT64 : LAPWING_DOUBLE, last ? (void*)numbers : (void*)values,
+                                  1));
+        FAILS(LAPWING_ERR_MISMATCH, "24 bytes", lapwing_runtime_all_gather(runtime, numbers, last ? 8 : 24, all));
+        FAILS(LAPWING_ERR_MISMATCH, "from rank 0", lapwing_runtime_broadcast(runtime, numbers, 24, last ? rank : 0));
+        FAILS(LAPWING_ERR_MISMATCH, "elements of double",
+              lapwing_array_create(runtime, last ? LAPWING_DOUBLE : LAPWING_INT64, 1, &extent, NULL, NULL, &array));
+        CHECK(array == NULL && values[0] == 1 && numbers[0] == 1);
+    }
+    OK(lapwing_runtime_sum(runtime, LAPWING_INT64, numbers, 3));
+    CHECK(numbers[0] == size && numbers[2] == size);
+    free(all);
+}
+
 static void synchronisation(lapwing_runtime* runtime, int rank, int size) {
     int moved = -1;
     MPI_Request request = MPI_REQUEST_NULL;
@@ -281,6 +337,8 @@ int main(void) {
     FAILS(LAPWING_ERR_USAGE, "the runtime is a null pointer", lapwing_runtime_size(NULL, &size));
     facts(runtime, rank, size);
     values(runtime, rank, size);
+    gather_different_numbers(runtime, rank, size);
+    arguments_that_differ(runtime, rank, size);
     synchronisation(runtime, rank, size);
     OK(lapwing_runtime_create(MPI_COMM_SELF, NULL, &copy));
     OK(lapwing_runtime_leave(&copy));

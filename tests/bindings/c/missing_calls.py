@@ -31,6 +31,7 @@ VALUES = {
     "Distribution": "lapwing_distribution_functions", "DistributionMap": "lapwing_distribution_functions", "Location": "lapwing_place",
     "GlobalArrayOptions": "lapwing_array_options", "WindowOptions": "lapwing_window_options", "CacheOptions": "lapwing_cache_options",
     "PlanOptions": "lapwing_plan_options", "PrefetchOptions": "lapwing_prefetch_options", "CheckpointOptions": "lapwing_progress_function",
+    "GatheredFromRanks": "lapwing_runtime_all_gather_varying",
     "CacheMode": "LAPWING_CACHE_EPOCH", "CachePolicy": "LAPWING_CACHE_TWO_QUEUES", "CacheAcquire": "LAPWING_CACHE_ACQUIRE_RANK", "Strategy": "LAPWING_STRATEGY_AUTOMATIC",
     "PrefetchStorage": "LAPWING_STORE_BY_INDEX", "Path": "LAPWING_PATH_SELF", "ProgressMode": "LAPWING_PROGRESS_THREAD", "ElementKind": "LAPWING_KIND_SIGNED",
     "Domain": "lapwing_range", "Range": "lapwing_range", "Triplet": "lapwing_part", "reversed": "lapwing_part", "ByteBlock": "lapwing_block", "Extents": "LAPWING_MAX_DIMENSIONS",
