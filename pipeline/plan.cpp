@@ -132,7 +132,8 @@ PlanState::PlanState(window::WindowState& window_, Direction direction_, const L
       pool{window.team_state().part<ChunkPool>()},
       decisions{window.team_state().part<RememberedDecisions>()},
       costs{model::TeamCosts::of(window.facts().team).model()},
-      memory_limit{memory_setting.get(window.team_state().settings())} {
+      memory_limit{memory_setting.get(window.team_state().settings())},
+      life_{window.life()} {
     check();
     shape = {.direction = direction,
              .path = path,
@@ -202,7 +203,16 @@ Decision PlanState::produced() const {
     return decisions.decide(costs, produced, options);
 }
 
+void PlanState::require_open(const char* call) const {
+    if (is_closed())
+        throw UsageError{
+            fmt::format("Plan::{}: the window of the plan ({} bytes, {} rank {}) is closed; make a plan for "
+                        "one that is open, and execute it before the window is closed",
+                        call, shape.bytes, direction == Direction::put ? "to" : "from", rank.value)};
+}
+
 std::string PlanState::explain() const {
+    require_open("explain");
     const auto time = [](double seconds) {
         return seconds < 1e-3 ? fmt::format("{:.1f} us", 1e6 * seconds) : fmt::format("{:.2f} ms", 1e3 * seconds);
     };
@@ -286,7 +296,8 @@ void copy_directly(PlanState& plan, std::byte* memory) {
     plan.window.statistics().add(put ? Counter::direct_put_bytes : Counter::direct_get_bytes, plan.shape.bytes);
 }
 
-void require_target(const PlanState& plan) {
+void require_target(const PlanState& plan, const char* call) {
+    plan.require_open(call);
     if (plan.direction == Direction::get)
         throw UsageError{fmt::format("{}: a get needs memory that it may write; pass memory that is not const",
                                      plan.window.who("get"))};
@@ -294,6 +305,7 @@ void require_target(const PlanState& plan) {
 
 template <class Byte>
 void require_within(const PlanState& plan, std::span<Byte> memory) {
+    plan.require_open("execute");
     if (plan.local.empty() ||
         (plan.local.lower() >= 0 && static_cast<std::uint64_t>(plan.local.upper()) <= memory.size()))
         return;
@@ -335,6 +347,7 @@ void require_host_memory(const PlanState& plan, const void* memory) {
 }
 
 void run(const std::shared_ptr<PlanState>& plan, std::byte* memory) {
+    plan->require_open("execute");
     if (plan->shape.bytes == 0) return;
     require_host_memory(*plan, memory);
     carry_out(plan, memory);
@@ -363,7 +376,7 @@ Completion detail::pipeline::start_plan(const std::shared_ptr<PlanState>& plan, 
 }
 
 void Plan::execute(const void* memory) {
-    require_target(*state_);
+    require_target(*state_, "execute");
     run(state_, static_cast<std::byte*>(const_cast<void*>(memory))); // a put only reads it
 }
 
@@ -380,6 +393,7 @@ void Plan::execute(std::span<std::byte> memory) {
 }
 
 void Plan::execute_notify(const void* memory, unsigned counter) {
+    state_->require_open("execute_notify");
     detail::window::WindowState& window = state_->window;
     window.notifications().check(counter, "put_notify");
     if (state_->direction == Direction::get)
@@ -393,21 +407,26 @@ void Plan::execute_notify(const void* memory, unsigned counter) {
 }
 
 Production Plan::produce(const void* memory) {
+    state_->require_open("produce");
     require_host_memory(*state_, memory);
     return Production{
         std::make_unique<detail::pipeline::ProductionState>(state_, static_cast<const std::byte*>(memory))};
 }
 
 void Plan::execute_filled(std::uint64_t granule, const FillBytes& fill) {
+    state_->require_open("execute_filled");
     detail::pipeline::execute_filled(state_, granule, fill);
 }
 
 Completion Plan::start(const void* memory) {
-    require_target(*state_);
+    require_target(*state_, "start");
     return start(const_cast<void*>(memory)); // a put only reads it
 }
 
-Completion Plan::start(void* memory) { return detail::pipeline::start_plan(state_, static_cast<std::byte*>(memory)); }
+Completion Plan::start(void* memory) {
+    state_->require_open("start");
+    return detail::pipeline::start_plan(state_, static_cast<std::byte*>(memory));
+}
 
 Strategy Plan::strategy() const noexcept { return state_->decision.strategy; }
 std::uint64_t Plan::bytes() const noexcept { return state_->shape.bytes; }

@@ -89,7 +89,13 @@ auto PlannedTransfer::while_locked(Function&& function) {
 }
 
 PlannedTransfer::~PlannedTransfer() {
-    if (!done_) while_locked([this] { end(false); });
+    if (done_) return;
+    if (!plan_->is_closed()) {
+        while_locked([this] { end(false); });
+        return;
+    }
+    (void)buffers_.release(); // something under way may still read them, and there is no pool that keeps them
+    (void)own_memory_.release();
 }
 
 void PlannedTransfer::end(bool intact) noexcept {
@@ -308,9 +314,10 @@ bool PlannedTransfer::go_on(bool block) {
     if (done_) return true;
     try {
         if (buffers_ == nullptr && !take_buffers(false)) {
-            if (!block) return false;
             // Whoever started transfers of this window, no thread may be left that would continue them.
-            plan_->window.order().chunked_transfers().free_memory();
+            window::ChunkedTransfers& transfers = plan_->window.order().chunked_transfers();
+            if (block) transfers.free_memory();
+            else if (!transfers.try_to_free_memory()) return false;
             (void)take_buffers(true);
         }
         if (!step(block)) return false;
@@ -323,8 +330,17 @@ bool PlannedTransfer::go_on(bool block) {
     return true;
 }
 
+bool PlannedTransfer::advance() noexcept {
+    try {
+        return go_on(false);
+    } catch (...) { // kept for its wait
+        return true;
+    }
+}
+
 bool PlannedTransfer::start() {
-    if (go_on(false)) return true;
+    // Nothing else is moved on here: a start takes no longer where many have been started before.
+    if (take_buffers(false) && go_on(false)) return true;
     entered_.store(true, std::memory_order_relaxed);
     plan_->window.order().chunked_transfers().add(*this);
     return false;

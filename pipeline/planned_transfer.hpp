@@ -35,6 +35,10 @@ public:
     /// How it is carried out while the bytes are still being computed.
     [[nodiscard]] Decision produced() const;
     [[nodiscard]] std::string explain() const;
+    /// Before anything else of a call of the program's: throws UsageError if the window is closed. What is said then
+    /// names no team, which may be gone, too.
+    void require_open(const char* call) const;
+    [[nodiscard]] bool is_closed() const noexcept { return life_.expired(); }
 
     // Notifies copies of the rank's part of a put: of what it has written there, or started to, from `memory`, or from
     // bytes that are not known.
@@ -62,6 +66,8 @@ public:
 
 private:
     void check() const;
+
+    std::weak_ptr<const void> life_; ///< of the window
 };
 
 /// Whether a rank can pack and unpack for others. Without a progress thread it would have to call Lapwing, which it has
@@ -108,6 +114,7 @@ public:
     void wait() override;
 
     void finish() override { (void)go_on(true); }
+    bool advance() noexcept override;
     void discard() noexcept override;
     [[nodiscard]] bool holds_memory() const noexcept override { return buffers_ != nullptr && buffers_->bytes > 0; }
 
@@ -115,9 +122,10 @@ public:
     [[nodiscard]] bool as_planned() const noexcept { return as_planned_; }
 
 private:
-    /// Takes buffers. False if others hold them, unless it must manage with what is left.
+    /// Takes buffers: fewer bytes than it wants only if it must. False if it would have to wait for others.
     [[nodiscard]] bool take_buffers(bool must);
-    /// Advances as far as there is memory and data has arrived, or to the end if it may block. Whether it is complete.
+    /// Advances as far as there is memory and data has arrived, or to the end if it may block. Without buffers it first
+    /// moves on the transfers that hold them. Whether it is complete.
     [[nodiscard]] bool go_on(bool block);
     /// Calls `function()`, under the lock of chunked transfers if the window knows the transfer.
     template <class Function>

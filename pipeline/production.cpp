@@ -75,7 +75,7 @@ void finish_earlier(PlanState& plan) {
 }
 
 UnknownWrite::~UnknownWrite() {
-    if (!begun_) return;
+    if (!begun_ || plan_.is_closed()) return;
     try {
         plan_.notify_invalidated();
     } catch (const std::exception& error) {
@@ -99,6 +99,7 @@ ProductionState::ProductionState(std::shared_ptr<PlanState> plan, const std::byt
 }
 
 void ProductionState::ready(std::uint64_t bytes) {
+    plan_->require_open("produce");
     if (bytes > plan_->shape.bytes)
         throw RangeError{fmt::format("{}: {} bytes are ready of a plan of {}", plan_->window.who("Production::ready"),
                                      bytes, plan_->shape.bytes)};
@@ -123,6 +124,7 @@ void ProductionState::copy_until(std::uint64_t end) {
 }
 
 void ProductionState::finish() {
+    plan_->require_open("produce");
     write_.begin();
     ready_ = plan_->shape.bytes;
     if (transfer_) {

@@ -2,6 +2,8 @@
 
 #include "src/support/first_problem.hpp"
 
+#include <optional>
+
 namespace lapwing::detail::window {
 
 void ChunkedTransfers::add(ChunkedTransfer& transfer) {
@@ -51,11 +53,23 @@ void ChunkedTransfers::finish() {
     finish_if([](const ChunkedTransfer&) { return true; });
 }
 
+namespace {
+bool with_memory(const ChunkedTransfer& transfer) { return transfer.holds_memory(); }
+} // namespace
+
 void ChunkedTransfers::free_memory() {
-    const auto wanted = [](const ChunkedTransfer& transfer) { return transfer.holds_memory(); };
-    if (locked_by_caller()) return finish_if(wanted);
+    if (locked_by_caller()) return finish_if(with_memory);
     const Lock lock{*this};
-    finish_if(wanted);
+    finish_if(with_memory);
+}
+
+bool ChunkedTransfers::try_to_free_memory() {
+    if (find(with_memory) == nullptr) return true;
+    std::optional<Lock> lock;
+    if (!locked_by_caller()) lock.emplace(*this);
+    while (ChunkedTransfer* const transfer = find(with_memory))
+        if (!transfer->advance()) return false;
+    return true;
 }
 
 void ChunkedTransfers::discard() noexcept {

@@ -25,11 +25,13 @@ public:
     ChunkedTransfer(const ChunkedTransfer&) = delete;
     ChunkedTransfer& operator=(const ChunkedTransfer&) = delete;
 
-    // By a thread that holds ChunkedTransfers::Lock. Both take the transfer out of its window's list.
+    // By a thread that holds ChunkedTransfers::Lock. A transfer that is complete is no longer in its window's list.
 
     /// Starts the rest, and returns when all is complete at this end. Throws its failure, as the wait for the transfer
     /// will.
     virtual void finish() = 0;
+    /// As far as that goes without waiting. Whether it is complete at this end, or has failed: its wait throws why.
+    [[nodiscard]] virtual bool advance() noexcept = 0;
     /// Nothing can complete it any more.
     virtual void discard() noexcept = 0;
     /// Whether it has memory that others wait for.
@@ -82,6 +84,8 @@ public:
     void finish();
     /// Finishes those with memory that others wait for.
     void free_memory();
+    /// Moves them on without waiting. Whether none is left.
+    [[nodiscard]] bool try_to_free_memory();
     void discard() noexcept;
 
 private:

@@ -11,8 +11,10 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -267,4 +269,75 @@ TEST_CASE("small transfers leave large chunk buffers to large ones") {
     CHECK(pool.take(2000, 1, limit)->bytes == limit / 2);
     CHECK(pool.bytes() <= limit);
     CHECK(pool.take(5, 5, 5)->bytes == 0);
+}
+
+TEST_CASE("tests of the last of many transfers complete it, however little memory there is for chunks") {
+    constexpr std::uint64_t rows = 4000;
+    const Layout there = Layout::strided(rows, 8, 24);
+    const Layout here = Layout::strided(rows, 8, 16);
+    for (const char* const memory : {"4k", "64k"}) {
+        Runtime runtime{MPI_COMM_WORLD, Settings{{"LAPWING_CHUNK_MEMORY", memory}}};
+        Window window{runtime, rows * 24};
+        const Rank next = test::next(runtime);
+        for (std::uint64_t i = 0; i < rows; ++i) window.local_as<double>()[3 * i] = static_cast<double>(i);
+        for (const Strategy strategy : strategies) {
+            runtime.barrier();
+            const PlanOptions options = forced(strategy, window.path(next));
+            std::vector<std::vector<double>> results(20, std::vector<double>(2 * rows));
+            std::vector<Plan> plans;
+            std::vector<Completion> transfers;
+            for (std::vector<double>& result : results) {
+                plans.push_back(Plan::get(window, next, Offset{0}, there, here, options));
+                transfers.push_back(plans.back().start(result.data()));
+            }
+            const auto end = std::chrono::steady_clock::now() + std::chrono::seconds{10};
+            bool done = false;
+            while (!done && std::chrono::steady_clock::now() < end) done = transfers.back().test();
+            INFO(memory << ", " << plans.back().explain());
+            CHECK(done);
+            for (Completion& transfer : transfers) transfer.wait();
+            bool right = true;
+            for (const std::vector<double>& result : results)
+                for (std::uint64_t i = 0; i < rows; ++i) right = right && result[2 * i] == static_cast<double>(i);
+            CHECK(right);
+        }
+        runtime.barrier();
+        window.close();
+        runtime.close();
+    }
+}
+
+TEST_CASE("a plan whose window is closed says so, and touches neither window nor team") {
+    std::optional<Plan> get;
+    std::optional<Plan> put;
+    std::optional<Production> production;
+    Bytes memory(800);
+    {
+        Runtime runtime;
+        Window window{runtime, 1 << 12};
+        const Rank next = test::next(runtime);
+        get.emplace(Plan::get(window, next, Offset{0}, Layout::strided(100, 8, 16), Layout::contiguous(800)));
+        put.emplace(Plan::put(window, Layout::contiguous(800), next, Offset{0}, Layout::strided(100, 8, 16)));
+        production.emplace(put->produce(memory.data()));
+        CHECK_THAT(get->explain(), Catch::StartsWith("get of 800 bytes"));
+        window.close();
+        runtime.close();
+    }
+    const auto refused = [&](auto&& call) {
+        CHECK_THAT(test::message_of<UsageError>(call),
+                   test::says({"the window of the plan", "800 bytes", "is closed"}));
+    };
+    std::byte* const target = memory.data();
+    refused([&] { (void)get->explain(); });
+    refused([&] { get->execute(target); });
+    refused([&] { get->execute(std::span{memory}); });
+    refused([&] { (void)get->start(target); });
+    refused([&] { (void)put->start(static_cast<const void*>(target)); });
+    refused([&] { put->execute(static_cast<const void*>(target)); });
+    refused([&] { put->execute_notify(target, 0); });
+    refused([&] { (void)put->produce(target); });
+    refused([&] { put->execute_filled(8, [](std::uint64_t, std::span<std::byte>) {}); });
+    refused([&] { production->ready(8); });
+    refused([&] { production->finish(); });
+    CHECK(get->bytes() == 800);
 }
