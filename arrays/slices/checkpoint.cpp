@@ -39,6 +39,7 @@
 #include <exception>
 #include <memory>
 #include <optional>
+#include <random>
 #include <span>
 #include <string>
 #include <utility>
@@ -74,6 +75,7 @@ struct Header {
     std::array<std::uint64_t, max_dimensions> extents{};
     std::uint64_t block_elements = 0; ///< that a checksum is of
     std::uint64_t checksum = 0;       ///< of all before it
+    std::uint64_t save = 0;           ///< differs from that of every other save; 0 in files of older libraries
 
     [[nodiscard]] std::uint64_t expected_checksum() const noexcept {
         return XXH3_64bits(this, offsetof(Header, checksum));
@@ -256,6 +258,8 @@ Header header_of(const ArrayGeometry& array, const SliceShape& shape, ElementKin
     for (std::size_t d = 0; d < shape.count; ++d) header.extents[d] = shape.dimensions[d].indices.size();
     header.block_elements = plan.block_elements;
     header.checksum = header.expected_checksum();
+    std::random_device random;
+    header.save = (std::uint64_t{random()} << 32 | random()) | 1;
     return header;
 }
 
@@ -309,6 +313,37 @@ Header read_header(Team& team, SharedFile& file, const std::string& path, Elemen
     team.broadcast(std::as_writable_bytes(std::span{&header, 1}), Rank{0});
     return header;
 }
+
+/// Collective. A file that all ranks load, and its header. A save of another job may give its file the path while the
+/// ranks open it one by one; ranks that have different saves then open it again, a few times.
+struct LoadedFile {
+    std::optional<SharedFile> file;
+    Header header;
+
+    LoadedFile(Team& team, const std::string& path, ElementKind kind, std::uint64_t element_bytes,
+               std::size_t dimensions) {
+        constexpr int most_tries = 8;
+        for (int tries = 0; tries < most_tries; ++tries) {
+            file.emplace(team, path, MPI_MODE_RDONLY);
+            header = read_header(team, *file, path, kind, element_bytes, dimensions);
+            std::exception_ptr problem;
+            bool same = false;
+            try {
+                Header own;
+                file->read(0, std::as_writable_bytes(std::span{&own, 1}));
+                same = std::memcmp(&own, &header, sizeof(header)) == 0;
+            } catch (...) {
+                problem = std::current_exception();
+            }
+            agree(team, path, problem, "nothing was loaded");
+            if (team.min(same ? 1 : 0) != 0) return;
+        }
+        throw FileError{
+            fmt::format("{}: {}: ranks have opened different saves {} times in a row, since another job goes "
+                        "on saving to it; nothing was loaded; load when it has saved, or a copy of the file",
+                        team.who(), path, most_tries)};
+    }
+};
 
 /// The file, and its entry in the directory, are on the disk.
 void sync_path(const std::string& path) noexcept {
@@ -547,8 +582,9 @@ void load(const SliceBase& slice, ElementKind kind, const std::string& path, con
     const int rank = team.rank().value;
     begin_collective(team, "load", array.get(), &shape, path, kind, array->element_bytes, shape.count);
     require_file(team, path);
-    SharedFile file{team, path, MPI_MODE_RDONLY};
-    const Header header = read_header(team, file, path, kind, array->element_bytes, shape.count);
+    LoadedFile loaded{team, path, kind, array->element_bytes, shape.count};
+    SharedFile& file = *loaded.file;
+    const Header& header = loaded.header;
     for (std::size_t d = 0; d < shape.count; ++d)
         if (header.extents[d] != shape.dimensions[d].indices.size()) {
             std::vector<std::uint64_t> extents;
