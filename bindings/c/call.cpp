@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <exception>
 #include <new>
+#include <stdexcept>
 #include <string>
 #include <utility>
 
@@ -50,6 +51,9 @@ std::pair<int, int> classify(std::string& text) {
         return keep(error, LAPWING_ERR_MPI, error.code());
     } catch (const std::bad_alloc&) {
         text += "this process can allocate no more memory; use smaller objects, or more ranks";
+        return {LAPWING_ERR_MEMORY, 0};
+    } catch (const std::length_error&) {
+        text += "a number that was passed is of more bytes than memory can hold; pass how many there are";
         return {LAPWING_ERR_MEMORY, 0};
     } catch (const std::exception& error) {
         return keep(error, LAPWING_ERR_INTERNAL);

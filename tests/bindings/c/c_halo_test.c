@@ -29,7 +29,8 @@ int main(void) {
     const int periodic[2] = {1, 0};
     lapwing_array_options options = lapwing_array_options_default();
     lapwing_distribution cyclic;
-    lapwing_array *a = NULL, *c = NULL;
+    const int64_t depths[3] = {((int64_t)1 << 60) - 2, (int64_t)1 << 60, INT64_MAX / 2 - 100};
+    lapwing_array *a = NULL, *c = NULL, *line = NULL;
     lapwing_halo *halo = NULL, *copy;
     lapwing_completion* completion = NULL;
     lapwing_range own[2], has[2];
@@ -80,6 +81,12 @@ int main(void) {
         FAILS(LAPWING_ERR_RANGE, "2^62 bytes", lapwing_halo_create(a, INT64_MAX, periodic, &copy));
         FAILS(LAPWING_ERR_RANGE, "2^62 bytes", lapwing_halo_create(a, (int64_t)1 << 58, periodic, &copy));
     }
+    /* Products with the size of an element that wrap around. */
+    OK(lapwing_array_create(runtime, LAPWING_DOUBLE, 1, extents + 1, NULL, NULL, &line));
+    if (domains > 0)
+        for (turn = 0; turn < 3; ++turn)
+            FAILS(LAPWING_ERR_RANGE, "2^62 bytes", lapwing_halo_create(line, depths[turn], NULL, &copy));
+    OK(lapwing_array_free(&line));
     if (size == 4) FAILS(LAPWING_ERR_USAGE, "halo", lapwing_halo_create(c, 1, NULL, &copy));
     FAILS(LAPWING_ERR_USAGE, "the array is a null pointer", lapwing_halo_create(NULL, 1, NULL, &copy));
     FAILS(LAPWING_ERR_USAGE, "'halo'", lapwing_halo_create(a, 1, NULL, NULL));
