@@ -133,7 +133,7 @@ PlanState::PlanState(window::WindowState& window_, Direction direction_, const L
       decisions{window.team_state().part<RememberedDecisions>()},
       costs{model::TeamCosts::of(window.facts().team).model()},
       memory_limit{memory_setting.get(window.team_state().settings())},
-      life_{window.life()} {
+      life_{window.facts().life} {
     check();
     shape = {.direction = direction,
              .path = path,

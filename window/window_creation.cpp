@@ -293,7 +293,7 @@ void WindowState::close() {
 }
 
 void WindowState::close_behind_barrier() {
-    life_.reset();
+    facts_.life.reset();
     order_.detach_transfers(); // complete, though nobody has waited for them
     facts_.state.epoch().remove(*this);
     HostCall::remove(*this);

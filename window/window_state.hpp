@@ -68,8 +68,6 @@ public:
 
     /// Throws UsageError when the program has freed its window.
     void require_memory(const char* call) const;
-    /// For objects that refer to it and may be used later: expires when it is closed.
-    [[nodiscard]] std::weak_ptr<const void> life() const noexcept { return life_; }
     /// The program frees its window, on all ranks: called in its MPI_Win_free. `gone`: MPI has freed it already.
     void on_host_free(bool gone) noexcept;
     /// Of an adopted window: the epoch on it is Lapwing's, not the program's.
@@ -102,7 +100,6 @@ private:
     // CopiesObserver
     void copies_changed() override;
 
-    std::shared_ptr<const void> life_ = std::make_shared<char>();
     transport::WindowFacts facts_;
     transport::AccessLedger ledger_{facts_};
     transport::Transports transports_{ledger_};

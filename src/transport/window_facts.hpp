@@ -13,6 +13,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,6 +32,8 @@ struct WindowFacts {
     std::uint64_t number = 0; ///< that all ranks know it by
     bool adopted = false;
     std::atomic<bool> freed{false}; ///< by the program: there is no memory any more
+    /// For objects that refer to the window and may be used later: their weak_ptr expires when it is closed.
+    std::shared_ptr<const void> life = std::make_shared<char>();
 
     Path network = Path::service;
     bool plain_rma = false; ///< the path is rma, and all ranks' displacements count bytes
