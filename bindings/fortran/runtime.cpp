@@ -8,6 +8,9 @@
 
 #include <mpi.h>
 
+#include <algorithm>
+#include <vector>
+
 using lapwing::detail::bindings::guarded;
 namespace fortran = lapwing::detail::bindings::fortran;
 using fortran::Contiguous;
@@ -134,6 +137,32 @@ int lapwing_fortran_runtime_all_gather(lapwing_runtime* runtime, const CFI_cdesc
     Contiguous to{all, true};
     const int code = lapwing_runtime_all_gather(runtime, from.data(), bytes_of(*value), to.data());
     if (code == LAPWING_SUCCESS) to.copy_back();
+    return code;
+}
+
+int lapwing_fortran_runtime_all_gather_varying(lapwing_runtime* runtime, const CFI_cdesc_t* value, CFI_cdesc_t* all,
+                                               CFI_cdesc_t* counts) {
+    int ranks = 0;
+    if (const int code = lapwing_runtime_size(runtime, &ranks)) return code;
+    std::vector<std::uint64_t> lengths(static_cast<std::size_t>(ranks));
+    if (const int code = guarded("lapwing_runtime_all_gather_varying", [&] {
+            fortran::require_type(*all, LAPWING_BYTES(value->elem_len), "all");
+            fortran::require_type(*counts, LAPWING_INT64, "counts");
+            fortran::require_elements(*counts, lengths.size(), "counts");
+        }))
+        return code;
+    Contiguous from{value};
+    Contiguous to{all, true};
+    Contiguous numbers{counts, true};
+    const int code = lapwing_runtime_all_gather_varying(runtime, from.data(), bytes_of(*value), to.data(),
+                                                        bytes_of(*all), lengths.data());
+    if (code != LAPWING_SUCCESS) return code;
+    to.copy_back();
+    const std::uint64_t element = std::max<std::uint64_t>(value->elem_len, 1);
+    auto* const places = static_cast<std::int64_t*>(numbers.data());
+    for (std::size_t rank = 0; rank < lengths.size(); ++rank)
+        places[rank] = static_cast<std::int64_t>(lengths[rank] / element);
+    numbers.copy_back();
     return code;
 }
 

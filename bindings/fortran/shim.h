@@ -55,6 +55,8 @@ int lapwing_fortran_runtime_combine(lapwing_runtime* runtime, CFI_cdesc_t* value
 int lapwing_fortran_runtime_combine_before(lapwing_runtime* runtime, const CFI_cdesc_t* value, CFI_cdesc_t* before,
                                            lapwing_combine_function combine, void* context, int* has_before);
 int lapwing_fortran_runtime_all_gather(lapwing_runtime* runtime, const CFI_cdesc_t* value, CFI_cdesc_t* all);
+int lapwing_fortran_runtime_all_gather_varying(lapwing_runtime* runtime, const CFI_cdesc_t* value, CFI_cdesc_t* all,
+                                               CFI_cdesc_t* counts);
 int lapwing_fortran_runtime_require_same(lapwing_runtime* runtime, const int64_t* values, int64_t count, void* what);
 
 int lapwing_fortran_layout_create_nested(int64_t levels, const int64_t* counts, int64_t stride_count,

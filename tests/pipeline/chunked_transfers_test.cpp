@@ -36,7 +36,7 @@ Bytes patterned(int who) {
 Settings little_memory() { return Settings{{"LAPWING_CHUNK_MEMORY", "64k"}}; }
 
 /// Blocks of 12 bytes with gaps.
-struct Blocks {
+struct SomeBlocks {
     bool irregular = false;
 
     [[nodiscard]] std::uint64_t start(std::uint64_t i) const { return i * 24 + (irregular ? i % 3 * 4 : 0); }
@@ -49,7 +49,7 @@ struct Blocks {
 };
 
 /// What is in memory full of 0xEE after the blocks of `from` have come to `to`.
-Bytes moved(const Bytes& source, Blocks from, Blocks to) {
+Bytes moved(const Bytes& source, SomeBlocks from, SomeBlocks to) {
     Bytes result(extent, std::byte{0xEE});
     for (std::uint64_t i = 0; i < blocks; ++i) std::copy_n(&source[from.start(i)], 12, &result[to.start(i)]);
     return result;
@@ -73,8 +73,8 @@ TEST_CASE("all ranks put and get large layouts at one owner") {
     const int me = runtime.rank().value;
     const Offset mine{extent * static_cast<std::uint64_t>(me)};
     const Bytes memory = patterned(me);
-    const Blocks here{.irregular = true};
-    for (const Blocks there : {Blocks{false}, Blocks{true}})
+    const SomeBlocks here{.irregular = true};
+    for (const SomeBlocks there : {SomeBlocks{false}, SomeBlocks{true}})
         for (const Strategy strategy : strategies) {
             const PlanOptions options = forced(strategy, window.path(Rank{0}));
             if (me == 0) std::ranges::fill(window.local(), std::byte{0xEE});
@@ -104,8 +104,8 @@ TEST_CASE("a flush or a barrier completes transfers that have been started, whol
     const Rank next = test::next(runtime);
     const Bytes memory = patterned(runtime.rank().value);
     const Bytes from_before = patterned(test::previous(runtime).value);
-    const Blocks here{.irregular = true};
-    const Blocks there{};
+    const SomeBlocks here{.irregular = true};
+    const SomeBlocks there{};
     for (const Strategy strategy : strategies) {
         const PlanOptions options = forced(strategy, window.path(next));
         std::ranges::fill(window.local(), std::byte{0xEE});
@@ -136,7 +136,7 @@ TEST_CASE("accesses after the start of a transfer come after the transfer") {
     const Rank next = test::next(runtime);
     const Bytes memory = patterned(runtime.rank().value);
     const Bytes other = patterned(runtime.rank().value + 100);
-    const Blocks blocks_there{};
+    const SomeBlocks blocks_there{};
     for (const Strategy strategy : strategies) {
         const PlanOptions options = forced(strategy, window.path(next));
         Plan put = Plan::put(window, blocks_there.layout(), next, Offset{0}, blocks_there.layout(), options);
@@ -177,7 +177,7 @@ TEST_CASE("adds that come after a put are sent while a long transfer is under wa
     Window window{runtime, extent + 8};
     const Rank next = test::next(runtime);
     const Bytes memory = patterned(runtime.rank().value);
-    const Blocks everywhere{};
+    const SomeBlocks everywhere{};
     for (const Strategy strategy : strategies) {
         Plan put = Plan::put(window, everywhere.layout(), next, Offset{0}, everywhere.layout(),
                              forced(strategy, window.path(next)));
@@ -198,8 +198,8 @@ TEST_CASE("adds that come after a put are sent while a long transfer is under wa
 TEST_CASE("the completion of a transfer may outlive its window and its team") {
     const Bytes memory = patterned(7);
     Bytes back(extent, std::byte{0xEE});
-    const Blocks here{.irregular = true};
-    const Blocks there{};
+    const SomeBlocks here{.irregular = true};
+    const SomeBlocks there{};
     Completion put;
     Completion get;
     {
@@ -225,7 +225,7 @@ TEST_CASE("transfers that find no memory for their chunks wait for those that ha
     const Rank next = test::next(runtime);
     const Bytes memory = patterned(runtime.rank().value);
     const Bytes from_before = patterned(test::previous(runtime).value);
-    const Blocks here{.irregular = true};
+    const SomeBlocks here{.irregular = true};
     for (const Strategy strategy : strategies) {
         const PlanOptions options = forced(strategy, window.path(next));
         std::vector<Plan> plans;

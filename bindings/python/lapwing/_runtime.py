@@ -4,6 +4,7 @@ import atexit
 import json
 import sys
 import weakref
+import zlib
 
 import numpy as np
 
@@ -475,6 +476,29 @@ class Runtime(Fixed):
         result = np.empty((self.size, *values.shape), dtype_of(values.dtype))
         check(lib.lapwing_runtime_all_gather(self._handle, address(values), values.nbytes, address(result)))
         return result
+
+    def all_gather_varying(self, values):
+        """Collective: a list with the values of each rank, of which every rank passes as many as it has: arrays of one dtype whose shapes differ in the
+        first dimension alone. MismatchError on every rank where dtypes or the other extents differ. Cost: three gathers."""
+        values = np.ascontiguousarray(np.atleast_1d(values))
+        dtype_of(values.dtype)
+        kind = f"{values.dtype} of shape ({', '.join(map(str, ('n', *values.shape[1:])))})"
+        heads = self.all_gather(np.array([len(values), values.nbytes, zlib.crc32(kind.encode())], np.int64))
+        if (heads[:, 2] != heads[0, 2]).any():
+            self._refuse_kinds(kind, heads[:, 2])
+        result = np.empty((heads[:, 0].sum(), *values.shape[1:]), values.dtype)
+        lengths = ffi.new("uint64_t[]", self.size)
+        check(lib.lapwing_runtime_all_gather_varying(self._handle, address(values), values.nbytes, address(result), result.nbytes, lengths))
+        return np.split(result, np.cumsum(heads[:-1, 0]))
+
+    def _refuse_kinds(self, kind, numbers):
+        """Collective: MismatchError with what rank 0 and the first rank that differs from it have passed."""
+        other = int(np.flatnonzero(numbers != numbers[0])[0])
+        texts = self.all_gather(np.frombuffer(kind.encode()[:200].ljust(200), np.uint8))
+        first, second = (texts[rank].tobytes().decode(errors="replace").strip() for rank in (0, other))
+        raise _errors.MismatchError(
+            f"lapwing: Runtime.all_gather_varying: rank 0 passes {first}, rank {other} {second}; all ranks must pass the same dtype and the same extents but the first"
+        )
 
     def require_same(self, values, what="values"):
         """Collective: MismatchError on every rank unless all pass the same integers."""

@@ -73,6 +73,7 @@ contains
         call expect(all(ranks) == ranks - 1, 'all_gather')
         call runtime%all_gather(1.0_real64, all, stat, errmsg)
         call fails(stat, LAPWING_ERR_USAGE, errmsg, "'all'")
+        call gather_varying()
         call runtime%require_same([1, 2], 'the numbers')
         call runtime%sum(flag, stat, errmsg)
         call fails(stat, LAPWING_ERR_USAGE, errmsg, 'bytes')
@@ -85,6 +86,38 @@ contains
         call runtime%fence()
         call expect(runtime%nodes() >= 1 .and. runtime%node_size() >= 1, 'nodes')
     end subroutine
+
+    ! Each rank passes its number, as often as it says.
+    subroutine gather_varying()
+        integer, allocatable :: mine(:), all(:)
+        integer(int64), allocatable :: counts(:)
+        integer :: stat, i, at
+        character(400) :: errmsg
+
+        allocate(mine(rank), all(2 * (ranks * (ranks - 1) / 2)), counts(ranks))
+        mine = rank
+        all = -1
+        call runtime%all_gather_varying(mine, all(1::2), counts)
+        at = 0
+        do i = 0, ranks - 1
+            call expect(counts(i + 1) == i, 'how many a rank has passed')
+            call expect(count(all(1::2) == i) == i, 'the values of a rank')
+            at = at + i
+        end do
+        call expect(size(all(1::2)) == at .and. all_equal(all(2::2), -1), 'what is between stays')
+        call runtime%all_gather_varying(mine, all(1:0), counts, stat, errmsg)
+        if (ranks > 1) call fails(stat, LAPWING_ERR_RANGE, errmsg, 'room for 0 bytes')
+        call runtime%all_gather_varying(mine, all, counts(1:0), stat, errmsg)
+        call fails(stat, LAPWING_ERR_RANGE, errmsg, "'counts'")
+        call runtime%all_gather_varying(mine, all, all, stat, errmsg)
+        call fails(stat, LAPWING_ERR_USAGE, errmsg, "'counts'")
+    end subroutine
+
+    logical function all_equal(values, expected)
+        integer, intent(in) :: values(:), expected
+
+        all_equal = all(values == expected)
+    end function
 
     logical function all_are(values, expected)
         real(real64), intent(in) :: values(:, :)

@@ -12,7 +12,6 @@ from pathlib import Path
 
 TYPED = "the module finds the type of a variable by itself"
 MISSING = {
-    "lapwing_runtime_all_gather_varying": "all_gather() of the lengths, then of values as long as the longest",
     "lapwing_array_get_typed": TYPED, "lapwing_array_put_typed": TYPED,
     "lapwing_error_set_handler": "stat and errmsg take errors, and without them the program ends",
     "lapwing_cache_options_default": "the type's own values are those",

@@ -12,7 +12,6 @@ REDUCED = "NumPy reduces own parts, with its types and its meaning of NaN, and R
 TYPED = "Python knows types at run time alone: lapwing_array_get_element() and its like"
 INLINE = "an inline function, or its inside: elements.c has lapwing_array_address_N"
 MISSING = {
-    "runtime_all_gather_varying": "all_gather() of the lengths, then of values as long as the longest",
     "error_code": "every error is an exception", "error_name": "Error.code has it", "error_set_handler": "every error is an exception",
     "error_abort": "an exception that nobody catches ends the program, and leaves the runtime",
     "type_from_mpi": "types are NumPy's", "type_name": "types are NumPy's", "type_size": "types are NumPy's", "type_kind": "types are NumPy's",

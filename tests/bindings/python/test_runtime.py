@@ -81,10 +81,22 @@ def test_values_of_all_ranks(rt):
     before = rt.combine_before(np.array([rt.rank + 1]), np.add)
     assert before is None if rt.rank == 0 else before[0] == rt.rank * (rt.rank + 1) // 2
     assert rt.all_gather(np.array([rt.rank, -rt.rank])).tolist() == [[k, -k] for k in range(p)]
+    varying = rt.all_gather_varying(np.arange(2.0 * rt.rank).reshape(-1, 2))
+    assert [one.shape for one in varying] == [(k, 2) for k in range(p)] and all(one.tolist() == np.arange(2.0 * k).reshape(-1, 2).tolist() for k, one in enumerate(varying))
+    assert [one.tolist() for one in rt.all_gather_varying([] if rt.rank else [1.5])] == [[1.5]] + [[]] * last
     rt.require_same([1, 2, 3])
     if p > 1:
         with pytest.raises(lapwing.MismatchError, match="colours"):
             rt.require_same([rt.rank], "colours")
+        # A rank that has no elements gives the sum of nothing, which is an int.
+        mine = [0.5] * rt.rank
+        with pytest.raises(lapwing.MismatchError, match="int64.*double|double.*int64"):
+            rt.sum(sum(mine))
+        with pytest.raises(lapwing.MismatchError, match="int64.*double|double.*int64"):
+            rt.max(max(mine, default=0))
+        with pytest.raises(lapwing.MismatchError, match=r"rank 0 passes int64 of shape \(n\), rank 1 float64 of shape \(n, 3\)"):
+            rt.all_gather_varying(np.ones((1, 3)) if rt.rank else np.ones(1, int))
+        assert rt.sum(1) == p
     if p > 1:
         for call in (rt.combine, rt.combine_before):
             # Rank 0 is the one that always combines.
