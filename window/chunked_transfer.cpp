@@ -64,7 +64,7 @@ void ChunkedTransfers::free_memory() {
 }
 
 bool ChunkedTransfers::try_to_free_memory() {
-    if (find(with_memory) == nullptr) return true;
+    if (empty()) return true;
     std::optional<Lock> lock;
     if (!locked_by_caller()) lock.emplace(*this);
     while (ChunkedTransfer* const transfer = find(with_memory))

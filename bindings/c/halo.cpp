@@ -67,7 +67,8 @@ lapwing_halo::lapwing_halo(lapwing_array* of, std::int64_t depth, const int* per
     std::array<lapwing::Range, padded> wide = own.ranges();
     for (std::size_t d = front; d < padded; ++d) wide[d] = wide[d].expand(depth);
     domain = PaddedDomain{wide};
-    PaddedIndex most{}; // turns around the array, for each dimension
+    memory.resize(domain.size() * one.element_bytes()); // first: what fits into memory has not too many sections
+    PaddedIndex most{};                                 // turns around the array, for each dimension
     PaddedIndex turns{};
     for (std::size_t d = 0; d < padded; ++d) {
         if (goes_on[d]) most[d] = lapwing::detail::arrays::turns(depth, whole[d]);
@@ -88,7 +89,6 @@ lapwing_halo::lapwing_halo(lapwing_array* of, std::int64_t depth, const int* per
             if (!more) turns[d] = -most[d];
         }
     }
-    memory.resize(domain.size() * one.element_bytes());
 }
 
 lapwing::detail::distribution::BufferShape<padded> lapwing_halo::shape_of(const PaddedDomain& place) const {

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <optional>
@@ -62,6 +63,16 @@ int reduce(const char* call, lapwing_runtime* runtime, lapwing_type type, void* 
         else with_number(type, [](auto) {});
         team.all_reduce(values, count, mpi_type_of(type), operation);
     });
+}
+
+/// Throws UsageError for no type, RangeError for more bytes than there can be.
+std::uint64_t bytes_of(lapwing_type type, std::uint64_t count, const char* name) {
+    require_type(type);
+    std::uint64_t bytes = 0;
+    if (__builtin_mul_overflow(size_of(type), count, &bytes))
+        throw RangeError{fmt::format("'{}' is {} values of {} bytes, more than 2^64 bytes; pass how many there are",
+                                     name, count, size_of(type))};
+    return bytes;
 }
 
 } // namespace
@@ -264,15 +275,33 @@ int lapwing_runtime_all_gather(lapwing_runtime* runtime, const void* value, uint
     });
 }
 
-int lapwing_runtime_all_gather_varying(lapwing_runtime* runtime, const void* value, uint64_t bytes, void* all,
-                                       uint64_t room, uint64_t* bytes_of) {
+int lapwing_runtime_all_gather_varying(lapwing_runtime* runtime, lapwing_type type, const void* values, uint64_t count,
+                                       void* all, uint64_t room, uint64_t* counts) {
     return guarded("lapwing_runtime_all_gather_varying", [&] {
         Team& team = team_of(runtime);
-        require_memory(value, bytes, "value");
-        require_memory(all, room, "all");
-        require_pointer(bytes_of, "bytes_of");
-        team.all_gather_varying(bytes_at(value, bytes), {bytes_of, static_cast<std::size_t>(team.size())},
-                                [&](std::uint64_t) { return bytes_at(all, room); });
+        const std::uint64_t bytes = bytes_of(type, count, "count");
+        const std::uint64_t place = bytes_of(type, room, "room");
+        require_memory(values, bytes, "values");
+        require_memory(all, place, "all");
+        require_pointer(counts, "counts");
+        const std::span<std::uint64_t> each{counts, static_cast<std::size_t>(team.size())};
+        const std::string number = name_of(type);
+        std::ranges::fill(each, 0);
+        const auto gather = [&] {
+            team.all_gather_varying(
+                bytes_at(values, bytes), each, [&](std::uint64_t) { return bytes_at(all, place); },
+                number.empty() ? text_of(type).c_str() : number.c_str());
+        };
+        const auto count_values = [&] {
+            for (std::uint64_t& one : each) one /= size_of(type);
+        };
+        try {
+            gather();
+        } catch (...) {
+            count_values();
+            throw;
+        }
+        count_values();
     });
 }
 

@@ -8,9 +8,6 @@
 
 #include <mpi.h>
 
-#include <algorithm>
-#include <vector>
-
 using lapwing::detail::bindings::guarded;
 namespace fortran = lapwing::detail::bindings::fortran;
 using fortran::Contiguous;
@@ -144,25 +141,22 @@ int lapwing_fortran_runtime_all_gather_varying(lapwing_runtime* runtime, const C
                                                CFI_cdesc_t* counts) {
     int ranks = 0;
     if (const int code = lapwing_runtime_size(runtime, &ranks)) return code;
-    std::vector<std::uint64_t> lengths(static_cast<std::size_t>(ranks));
+    lapwing_type type = 0;
     if (const int code = guarded("lapwing_runtime_all_gather_varying", [&] {
-            fortran::require_type(*all, LAPWING_BYTES(value->elem_len), "all");
+            type = fortran::type_of(*value, "value");
+            fortran::require_type(*all, type, "all");
             fortran::require_type(*counts, LAPWING_INT64, "counts");
-            fortran::require_elements(*counts, lengths.size(), "counts");
+            fortran::require_elements(*counts, static_cast<std::uint64_t>(ranks), "counts");
         }))
         return code;
     Contiguous from{value};
     Contiguous to{all, true};
     Contiguous numbers{counts, true};
-    const int code = lapwing_runtime_all_gather_varying(runtime, from.data(), bytes_of(*value), to.data(),
-                                                        bytes_of(*all), lengths.data());
-    if (code != LAPWING_SUCCESS) return code;
-    to.copy_back();
-    const std::uint64_t element = std::max<std::uint64_t>(value->elem_len, 1);
-    auto* const places = static_cast<std::int64_t*>(numbers.data());
-    for (std::size_t rank = 0; rank < lengths.size(); ++rank)
-        places[rank] = static_cast<std::int64_t>(lengths[rank] / element);
-    numbers.copy_back();
+    const int code =
+        lapwing_runtime_all_gather_varying(runtime, type, from.data(), fortran::count_of(*value), to.data(),
+                                           fortran::count_of(*all), static_cast<std::uint64_t*>(numbers.data()));
+    numbers.copy_back(); // where there is too little room, too
+    if (code == LAPWING_SUCCESS) to.copy_back();
     return code;
 }
 

@@ -48,10 +48,10 @@ public:
         array_->check_halo(own_.ranges(), depth);
         if (own_.empty()) return;
         domain_ = own_.expand(depth);
-        find_sections(depth, periodic);
         Index<N> extents{};
         for (std::size_t d = 0; d < N; ++d) extents[d] = static_cast<std::int64_t>(domain_.range(d).size());
-        memory_.resize(domain_.size());
+        memory_.resize(domain_.size()); // first: what fits into memory has not too many sections
+        find_sections(depth, periodic);
         view_ = {memory_.data(), Extents<N>{extents}};
         first_ = domain_.first();
         for (std::size_t d = 0; d < N; ++d) origin_ += first_[d] * view_.stride(d);

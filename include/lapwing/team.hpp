@@ -28,12 +28,13 @@ namespace detail::team {
 class TeamState;
 } // namespace detail::team
 
-/// Values of all ranks, those of a rank behind those of the ranks before it.
+/// Values of all ranks, in the order of the ranks: what Team::all_gather_varying() returns.
 template <class T>
 struct GatheredFromRanks {
-    std::vector<T> values;
+    std::vector<T> values;                ///< of all ranks
     std::vector<std::uint64_t> begins{0}; ///< where each rank's begin, and the end of all: one more than ranks
 
+    /// Those of one rank. Throws std::out_of_range where there is no such rank.
     [[nodiscard]] std::span<const T> of(Rank rank) const {
         const auto at = static_cast<std::size_t>(rank.value);
         return std::span{values}.subspan(begins.at(at), begins.at(at + 1) - begins.at(at));

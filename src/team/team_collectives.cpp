@@ -141,8 +141,12 @@ private:
                                        int root) {
     const bool here = team.rank() == root;
     if (bytes.size() <= largest_shared) {
-        RootsValues values{bytes, here};
-        return share(team, call, own, values);
+        // In memory of the call's own: the program's stays as it is when the call fails.
+        std::vector<std::byte> memory(bytes.begin(), bytes.end());
+        RootsValues values{memory, here};
+        const Agreement agreement = share(team, call, own, values);
+        if (agreement.holds() && !here) std::ranges::copy(memory, bytes.begin());
+        return agreement;
     }
     NoValues none;
     const Agreement agreement = share(team, call, own, none);
@@ -249,17 +253,20 @@ void reduce_by_mpi(TeamState& team, std::byte* values, std::uint64_t count, std:
 }
 
 /// Collective: values of any sizes, `total` together, compared as `own` with the other ranks' calls. `all` is empty on
-/// a rank that has no room.
+/// a rank that has no room, and that passes another `own` than ranks which have.
 [[nodiscard]] Agreement gather_all(TeamState& team, const char* call, std::int64_t own,
                                    std::span<const std::byte> value, std::span<const std::uint64_t> bytes_of,
-                                   std::span<std::byte> all, std::uint64_t total) {
+                                   std::span<std::byte> all, bool has_room) {
+    const std::uint64_t total = all.size();
     const auto mine = static_cast<std::size_t>(team.rank());
     const std::uint64_t begin = std::accumulate(bytes_of.begin(), bytes_of.begin() + team.rank(), std::uint64_t{0});
-    const bool has_room = all.size() == total;
     if (has_room && total <= largest_shared) {
-        std::ranges::copy(value, all.begin() + static_cast<std::ptrdiff_t>(begin));
-        GatheredValues shared{all, begin, begin + bytes_of[mine]};
-        return share(team, call, own, shared);
+        std::vector<std::byte> memory(total); // as in gather_alike()
+        std::ranges::copy(value, memory.begin() + static_cast<std::ptrdiff_t>(begin));
+        GatheredValues shared{memory, begin, begin + bytes_of[mine]};
+        const Agreement agreement = share(team, call, own, shared);
+        if (agreement.holds()) std::ranges::copy(memory, all.begin());
+        return agreement;
     }
     NoValues none;
     const Agreement agreement = share(team, call, own, none);
@@ -320,7 +327,7 @@ void Team::all_reduce(void* values, std::uint64_t count, MPI_Datatype type, MPI_
         });
     };
     if (kind.combines_locally && count > 0 && count <= largest_shared / element) {
-        std::array<std::byte, 64> few;
+        alignas(std::max_align_t) std::array<std::byte, 64> few;
         const std::uint64_t bytes = count * element;
         const Memory many = bytes > few.size() ? std::make_unique_for_overwrite<std::byte[]>(bytes) : nullptr;
         const std::span<std::byte> result{many != nullptr ? many.get() : few.data(), bytes};
@@ -332,6 +339,7 @@ void Team::all_reduce(void* values, std::uint64_t count, MPI_Datatype type, MPI_
     }
     NoValues none;
     compare(none);
+    if (count == 0) return;
     reduce_by_mpi(*state_, static_cast<std::byte*>(values), count, element, type, operation);
 }
 
@@ -345,12 +353,16 @@ void Team::max(std::span<std::int64_t> values) { all_reduce(values.data(), value
 void Team::broadcast(std::span<std::byte> bytes, Rank root, const char* type) {
     constexpr const char* call = "Team::broadcast";
     state_->require_open(call);
-    if (root.value < 0 || root.value >= size_)
+    // With a root that is none of the ranks the call is compared all the same: others may have passed the right one.
+    const bool is_rank = root.value >= 0 && root.value < size_;
+    const std::int64_t own = number_of(Call::broadcast, bytes.size(), number_of(type), root.value);
+    NoValues none;
+    check(*state_, call, own,
+          is_rank ? broadcast_from(*state_, call, own, bytes, root.value) : share(*state_, call, own, none),
+          [&] { return fmt::format("{} of {} from rank {}", call, text_of_values(bytes.size(), type), root.value); });
+    if (!is_rank)
         throw RangeError{fmt::format("{}: Team::broadcast: root {} is outside [0, {}); pass a rank of the team", who(),
                                      root.value, size_)};
-    const std::int64_t own = number_of(Call::broadcast, bytes.size(), number_of(type), root.value);
-    check(*state_, call, own, broadcast_from(*state_, call, own, bytes, root.value),
-          [&] { return fmt::format("{} of {} from rank {}", call, text_of_values(bytes.size(), type), root.value); });
 }
 
 void Team::combine(std::span<std::byte> value, CombineValues combine, void* context, const char* type) {
@@ -361,7 +373,13 @@ void Team::combine(std::span<std::byte> value, CombineValues combine, void* cont
             fmt::format("{}: Team::combine: a value of {} bytes is above the limit of {} bytes; combine its parts",
                         who(), value.size(), piece_bytes)};
     const std::int64_t passed = number_of(Call::combine, value.size(), number_of(type));
-    Agreement agreement{passed, passed};
+    const auto agreed = [&](const Agreement& agreement) {
+        check(*state_, call, passed, agreement,
+              [&] { return fmt::format("{} of {}", call, text_of_values(value.size(), type)); });
+    };
+    // First, so that nothing is under way where a rank has made another call.
+    NoValues none;
+    agreed(share(*state_, call, passed, none));
     CombinedValue sum{value};
     ValueMessages messages{*state_, call, ValueMessages::Tag::combine};
     // A binomial tree: in the round of `distance`, ranks that are multiples of twice the distance combine their value
@@ -369,19 +387,16 @@ void Team::combine(std::span<std::byte> value, CombineValues combine, void* cont
     const int own = rank_.value;
     for (std::int64_t distance = 1; distance < size_; distance *= 2) {
         if (own % (2 * distance) != 0) {
-            messages.send(static_cast<int>(own - distance), agreement, sum.all());
+            messages.send(static_cast<int>(own - distance), {passed, passed}, sum.all());
             break;
         }
         if (own + distance >= size_) continue;
-        const ValueMessages::Received other = messages.receive(static_cast<int>(own + distance));
-        agreement.merge(other.agreement);
-        if (!agreement.holds()) continue;
-        sum.take(own, other.values.data(), [&](std::byte* values) { combine(context, values, other.values.data()); });
+        const std::span<std::byte> other = messages.receive(static_cast<int>(own + distance)).values;
+        sum.take(own, other.data(), [&](std::byte* values) { combine(context, values, other.data()); });
     }
     state_->synchronisation().count(
         call); // on every rank, whatever its part in the tree: the broadcast is another call
-    check(*state_, call, passed, broadcast_from(*state_, call, passed, sum.all(), 0),
-          [&] { return fmt::format("{} of {}", call, text_of_values(value.size(), type)); });
+    agreed(broadcast_from(*state_, call, passed, sum.all(), 0));
     sum.rethrow(sum.failure(), *state_, "combine");
     std::memcpy(value.data(), sum.all().data(), value.size());
 }
@@ -396,14 +411,15 @@ bool Team::combine_before(std::span<const std::byte> value, std::span<std::byte>
             who(), value.size(), before.size(), piece_bytes)};
     const int own = rank_.value;
     const std::int64_t passed = number_of(Call::combine_before, value.size());
-    Agreement agreement{passed, passed};
+    NoValues none;
+    check(*state_, call, passed, share(*state_, call, passed, none),
+          [&] { return fmt::format("{} of {} bytes", call, value.size()); });
     CombinedValue sum{value};
     ValueMessages messages{*state_, call, ValueMessages::Tag::combine};
-    const auto receive = [&](std::int64_t source) {
-        const ValueMessages::Received other = messages.receive(static_cast<int>(source));
-        agreement.merge(other.agreement);
-        return other.values;
+    const auto send = [&](std::int64_t target, const CombinedValue& what) {
+        messages.send(static_cast<int>(target), {passed, passed}, what.all());
     };
+    const auto receive = [&](std::int64_t source) { return messages.receive(static_cast<int>(source)).values; };
     // Up: in the round of `distance` a rank that is a multiple of twice the distance adds the sum of the rank
     // `distance` after it, and keeps its own sum from before: that of the ranks [own, own + distance).
     std::vector<CombinedValue> stood_for;
@@ -413,16 +429,14 @@ bool Team::combine_before(std::span<const std::byte> value, std::span<std::byte>
         stood_for.push_back(sum);
         if (own + distance >= size_) continue;
         const std::span<std::byte> other = receive(own + distance);
-        if (agreement.holds())
-            sum.take(own, other.data(), [&](std::byte* values) { combine(context, values, other.data()); });
+        sum.take(own, other.data(), [&](std::byte* values) { combine(context, values, other.data()); });
     }
     const bool any = distance < size_;
     if (any) {
-        messages.send(static_cast<int>(own - distance), agreement, sum.all());
-        // Down: the sum before the rank that it was sent to, and before the ranks which that one represented; and what
-        // all ranks have passed.
+        send(own - distance, sum);
+        // Down: the sum before the rank that it was sent to, and before the ranks which that one represented.
         const std::span<std::byte> other = receive(own - distance);
-        if (agreement.holds()) std::memcpy(from_before.all().data(), other.data(), from_before.all().size());
+        std::memcpy(from_before.all().data(), other.data(), from_before.all().size());
     }
     std::exception_ptr failure = sum.failure();
     while (distance > 1) {
@@ -430,18 +444,17 @@ bool Team::combine_before(std::span<const std::byte> value, std::span<std::byte>
         const CombinedValue& left = stood_for.back();
         if (own + distance < size_) {
             sum = left;
-            if (any && agreement.holds()) {
+            if (any) {
                 sum = from_before;
                 sum.take(own, left.all().data(),
                          [&](std::byte* values) { combine(context, values, left.all().data()); });
             }
             if (failure == nullptr) failure = sum.failure();
-            messages.send(static_cast<int>(own + distance), agreement, sum.all());
+            send(own + distance, sum);
         }
         stood_for.pop_back();
     }
     state_->synchronisation().count(call);
-    check(*state_, call, passed, agreement, [&] { return fmt::format("{} of {} bytes", call, value.size()); });
     from_before.rethrow(failure, *state_, "combine_before");
     if (any) std::memcpy(before.data(), from_before.all().data(), before.size());
     return any;
@@ -491,7 +504,7 @@ void Team::all_gather_varying(std::span<const std::byte> value, std::span<std::u
     }
     // A rank without room differs from the others, which it would keep waiting.
     const std::int64_t well = number_of(Call::varying, total, failure != nullptr);
-    if (!gather_all(*state_, call, well, value, bytes_of, all, total).holds() || failure != nullptr)
+    if (!gather_all(*state_, call, well, value, bytes_of, all, failure == nullptr).holds() || failure != nullptr)
         detail::mpi::throw_failure(state_->communicator(), failure,
                                    fmt::format("{}: {}: nothing was gathered", who(), call));
 }

@@ -491,7 +491,7 @@ TEST_CASE("the level of checks inside the library is that of the run") {
         with_level("3", [&](Team& team) {
             const auto make = [&] { GlobalArray<double, 1>{team, {odd ? 21 : 20}, Block{}, {.name = "uneven"}}; };
             CHECK_THAT(test::message_of<MismatchError>(make),
-                       test::says({"uneven", "the extents is " + std::string{odd ? "21" : "20"}}));
+                       test::says({"uneven", "rank 0 passes the extents 20", "rank 1 the extents 21"}));
         });
         CHECK_THROWS_AS(with_level(odd ? "1" : "2", [](Team&) {}), MismatchError);
     }

@@ -317,7 +317,7 @@ TEST_CASE("what can be cast, and what heaps of different sizes say") {
     if (ranks > 1)
         CHECK_THAT(
             test::upc_error_of([&] { const upc::Program program{{.heap_bytes = rank == 0 ? 1U << 20 : 1U << 21}}; }),
-            test::says({"sizes of the heaps"}));
+            test::says({"thread 0 passes a heap of", "thread 1 a heap of", "pass the same on all threads"}));
 }
 
 TEST_CASE("records of accesses count reads, writes, hits and places") {

@@ -912,6 +912,17 @@ int MPI_Test(MPI_Request* request, int* done, MPI_Status* status) {
     if (*done != 0 && *request != MPI_REQUEST_NULL) finish(*request, status);
     return MPI_SUCCESS;
 }
+int MPI_Testall(int count, MPI_Request requests[], int* done, MPI_Status*) {
+    const Outside outside;
+    const std::span<MPI_Request> all{requests, static_cast<std::size_t>(count)};
+    *done = std::ranges::all_of(all, [](MPI_Request request) {
+        return request == MPI_REQUEST_NULL || complete(job->self().requests[number_of(request)]);
+    });
+    MPI_Status status;
+    for (MPI_Request& request : all)
+        if (*done != 0 && request != MPI_REQUEST_NULL) finish(request, &status);
+    return MPI_SUCCESS;
+}
 int MPI_Sendrecv(const void* out, int out_count, MPI_Datatype out_type, int to, int out_tag, void* in, int in_count,
                  MPI_Datatype in_type, int from, int in_tag, MPI_Comm on, MPI_Status*) {
     MPI_Request sent = MPI_REQUEST_NULL;

@@ -4,7 +4,6 @@ import atexit
 import json
 import sys
 import weakref
-import zlib
 
 import numpy as np
 
@@ -478,27 +477,17 @@ class Runtime(Fixed):
         return result
 
     def all_gather_varying(self, values):
-        """Collective: a list with the values of each rank, of which every rank passes as many as it has: arrays of one dtype whose shapes differ in the
-        first dimension alone. MismatchError on every rank where dtypes or the other extents differ. Cost: three gathers."""
+        """Collective: a list with the values of each rank, of which every rank passes as many as it has: arrays of one dimension and the same dtype.
+        MismatchError on every rank where the types differ. Cost: three gathers."""
         values = np.ascontiguousarray(np.atleast_1d(values))
-        dtype_of(values.dtype)
-        kind = f"{values.dtype} of shape ({', '.join(map(str, ('n', *values.shape[1:])))})"
-        heads = self.all_gather(np.array([len(values), values.nbytes, zlib.crc32(kind.encode())], np.int64))
-        if (heads[:, 2] != heads[0, 2]).any():
-            self._refuse_kinds(kind, heads[:, 2])
-        result = np.empty((heads[:, 0].sum(), *values.shape[1:]), values.dtype)
-        lengths = ffi.new("uint64_t[]", self.size)
-        check(lib.lapwing_runtime_all_gather_varying(self._handle, address(values), values.nbytes, address(result), result.nbytes, lengths))
-        return np.split(result, np.cumsum(heads[:-1, 0]))
-
-    def _refuse_kinds(self, kind, numbers):
-        """Collective: MismatchError with what rank 0 and the first rank that differs from it have passed."""
-        other = int(np.flatnonzero(numbers != numbers[0])[0])
-        texts = self.all_gather(np.frombuffer(kind.encode()[:200].ljust(200), np.uint8))
-        first, second = (texts[rank].tobytes().decode(errors="replace").strip() for rank in (0, other))
-        raise _errors.MismatchError(
-            f"lapwing: Runtime.all_gather_varying: rank 0 passes {first}, rank {other} {second}; all ranks must pass the same dtype and the same extents but the first"
-        )
+        if values.ndim != 1:
+            raise _errors.UsageError(f"lapwing: Runtime.all_gather_varying: the values have shape {values.shape}; pass one dimension, values.reshape(-1)")
+        dtype = dtype_of(values.dtype)
+        ends = np.cumsum(self.all_gather(np.int64(values.size)))
+        result, counts = np.empty(ends[-1], dtype), ffi.new("uint64_t[]", self.size)
+        call = lib.lapwing_runtime_all_gather_varying
+        check(call(self._handle, type_of(dtype), address(values), values.size, address(result), result.size, counts))
+        return np.split(result, ends[:-1])
 
     def require_same(self, values, what="values"):
         """Collective: MismatchError on every rank unless all pass the same integers."""

@@ -116,12 +116,12 @@ int lapwing_runtime_combine_before(lapwing_runtime* runtime, const void* value, 
                                    lapwing_combine_function combine, void* context, int* has_before);
 /// Collective, one thread: gathers the values of all ranks, in their order, into `all`, which has size() * bytes bytes.
 int lapwing_runtime_all_gather(lapwing_runtime* runtime, const void* value, uint64_t bytes, void* all);
-/// Collective, one thread: the same for values of different lengths, `bytes` on this rank. `bytes_of` has size()
-/// numbers, and gets the length of each rank's; the values follow each other in `all`, which has room for `room` bytes.
-/// If that is too little on any rank, LAPWING_ERR_RANGE there and LAPWING_ERR_USAGE elsewhere: `bytes_of` is set all
-/// the same, and `all` is not, so that the call can be made again with as much room. Cost: two gathers.
-int lapwing_runtime_all_gather_varying(lapwing_runtime* runtime, const void* value, uint64_t bytes, void* all,
-                                       uint64_t room, uint64_t* bytes_of);
+/// Collective, one thread: gathers as many values of `type` as each rank has, `count` on this one. `counts` has size()
+/// numbers, and gets how many each rank has passed; the values follow each other in `all`, which has room for `room` of
+/// them. If that is too little on any rank, LAPWING_ERR_RANGE there and LAPWING_ERR_USAGE elsewhere: `counts` is set
+/// all the same, and `all` is not, so that the call can be made again with as much room. Cost: two gathers.
+int lapwing_runtime_all_gather_varying(lapwing_runtime* runtime, lapwing_type type, const void* values, uint64_t count,
+                                       void* all, uint64_t room, uint64_t* counts);
 /// Collective, one thread: LAPWING_ERR_MISMATCH on every rank unless all pass the same values; `what` names them in the
 /// text, which has those of two ranks.
 int lapwing_runtime_require_same(lapwing_runtime* runtime, const int64_t* values, size_t count, const char* what);

@@ -192,33 +192,41 @@ static void values(lapwing_runtime* runtime, int rank, int size) {
 
 /* Each rank passes as many numbers as its rank. */
 static void gather_different_numbers(lapwing_runtime* runtime, int rank, int size) {
-    const uint64_t total = (uint64_t)size * (uint64_t)(size - 1) / 2 * sizeof(int64_t);
+    const uint64_t total = (uint64_t)size * (uint64_t)(size - 1) / 2;
     int64_t* own = calloc((size_t)size, sizeof *own);
     int64_t* all = calloc((size_t)(size * size), sizeof *all);
-    uint64_t* bytes_of = calloc((size_t)size, sizeof *bytes_of);
+    uint64_t* counts = calloc((size_t)size, sizeof *counts);
     int r;
     int k;
     int at = 0;
     for (k = 0; k < rank; ++k) own[k] = 10 * rank + k;
-    OK(lapwing_runtime_all_gather_varying(runtime, own, (uint64_t)rank * sizeof *own, all, total, bytes_of));
+    OK(lapwing_runtime_all_gather_varying(runtime, LAPWING_INT64, own, (uint64_t)rank, all, total, counts));
     for (r = 0; r < size; ++r) {
-        CHECK(bytes_of[r] == (uint64_t)r * sizeof *own);
+        CHECK(counts[r] == (uint64_t)r);
         for (k = 0; k < r; ++k) CHECK(all[at++] == 10 * r + k);
     }
     if (size > 1) {
-        memset(bytes_of, 0, (size_t)size * sizeof *bytes_of);
+        memset(counts, 0, (size_t)size * sizeof *counts);
+        all[0] = -1;
         if (rank == 0)
-            FAILS(LAPWING_ERR_RANGE, "room for 1 bytes",
-                  lapwing_runtime_all_gather_varying(runtime, own, 0, all, 1, bytes_of));
+            FAILS(LAPWING_ERR_RANGE, "room for 0 bytes",
+                  lapwing_runtime_all_gather_varying(runtime, LAPWING_INT64, own, 0, all, 0, counts));
         else
             FAILS(LAPWING_ERR_USAGE, "rank 0 could not",
-                  lapwing_runtime_all_gather_varying(runtime, own, (uint64_t)rank * sizeof *own, all, total, bytes_of));
-        for (r = 0; r < size; ++r) CHECK(bytes_of[r] == (uint64_t)r * sizeof *own);
+                  lapwing_runtime_all_gather_varying(runtime, LAPWING_INT64, own, (uint64_t)rank, all, total, counts));
+        for (r = 0; r < size; ++r) CHECK(counts[r] == (uint64_t)r);
+        CHECK(all[0] == -1);
+        FAILS(LAPWING_ERR_MISMATCH, rank == 0 ? "int64" : "double",
+              lapwing_runtime_all_gather_varying(runtime, rank == 0 ? LAPWING_INT64 : LAPWING_DOUBLE, own, 1, all,
+                                                 total, counts));
     }
-    FAILS(LAPWING_ERR_USAGE, "'bytes_of'", lapwing_runtime_all_gather_varying(runtime, own, 0, all, total, NULL));
+    FAILS(LAPWING_ERR_USAGE, "'counts'",
+          lapwing_runtime_all_gather_varying(runtime, LAPWING_INT64, own, 0, all, total, NULL));
+    FAILS(LAPWING_ERR_RANGE, "'count'",
+          lapwing_runtime_all_gather_varying(runtime, LAPWING_INT64, own, UINT64_MAX / 2, all, total, counts));
     free(own);
     free(all);
-    free(bytes_of);
+    free(counts);
 }
 
 /* Ranks that pass different types, numbers, roots or arrays are told what two of them pass, and go on. */

@@ -107,6 +107,7 @@ contains
         call expect(size(all(1::2)) == at .and. all_equal(all(2::2), -1), 'what is between stays')
         call runtime%all_gather_varying(mine, all(1:0), counts, stat, errmsg)
         if (ranks > 1) call fails(stat, LAPWING_ERR_RANGE, errmsg, 'room for 0 bytes')
+        call expect(sum(counts) == ranks * (ranks - 1) / 2, 'how much room is needed')
         call runtime%all_gather_varying(mine, all, counts(1:0), stat, errmsg)
         call fails(stat, LAPWING_ERR_RANGE, errmsg, "'counts'")
         call runtime%all_gather_varying(mine, all, all, stat, errmsg)

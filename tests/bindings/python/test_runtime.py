@@ -81,8 +81,7 @@ def test_values_of_all_ranks(rt):
     before = rt.combine_before(np.array([rt.rank + 1]), np.add)
     assert before is None if rt.rank == 0 else before[0] == rt.rank * (rt.rank + 1) // 2
     assert rt.all_gather(np.array([rt.rank, -rt.rank])).tolist() == [[k, -k] for k in range(p)]
-    varying = rt.all_gather_varying(np.arange(2.0 * rt.rank).reshape(-1, 2))
-    assert [one.shape for one in varying] == [(k, 2) for k in range(p)] and all(one.tolist() == np.arange(2.0 * k).reshape(-1, 2).tolist() for k, one in enumerate(varying))
+    assert [one.tolist() for one in rt.all_gather_varying(np.full(rt.rank, rt.rank))] == [[k] * k for k in range(p)]
     assert [one.tolist() for one in rt.all_gather_varying([] if rt.rank else [1.5])] == [[1.5]] + [[]] * last
     rt.require_same([1, 2, 3])
     if p > 1:
@@ -94,8 +93,8 @@ def test_values_of_all_ranks(rt):
             rt.sum(sum(mine))
         with pytest.raises(lapwing.MismatchError, match="int64.*double|double.*int64"):
             rt.max(max(mine, default=0))
-        with pytest.raises(lapwing.MismatchError, match=r"rank 0 passes int64 of shape \(n\), rank 1 float64 of shape \(n, 3\)"):
-            rt.all_gather_varying(np.ones((1, 3)) if rt.rank else np.ones(1, int))
+        with pytest.raises(lapwing.MismatchError, match="int64.*double"):
+            rt.all_gather_varying(np.ones(3) if rt.rank else np.ones(1, int))
         assert rt.sum(1) == p
     if p > 1:
         for call in (rt.combine, rt.combine_before):
@@ -104,7 +103,7 @@ def test_values_of_all_ranks(rt):
                 call(np.ones(1), lambda a, b: 1 // (rt.rank != 0))
             assert raised.type is (ZeroDivisionError if rt.rank == 0 else lapwing.UsageError)
     for bad in (lambda: rt.broadcast([1]), lambda: rt.broadcast(np.ones((2, 4))[:, ::2]), lambda: rt.broadcast(np.ones(1), root=p),
-                lambda: rt.max(np.ones(1, complex)), lambda: rt.sum(np.zeros(1, "S3"))):  # fmt: skip
+                lambda: rt.max(np.ones(1, complex)), lambda: rt.all_gather_varying(np.ones((1, 1))), lambda: rt.sum(np.zeros(1, "S3"))):  # fmt: skip
         with pytest.raises((TypeError, ValueError)):
             bad()
     rt.barrier()
