@@ -93,7 +93,7 @@ void add_to_heap(std::uint64_t bytes) noexcept { added_to_heap = (bytes + 63) / 
 HeapRegions heap_regions(const ProgramOptions& options, Team& team) {
     // Half of a node's memory, for all its threads. If the network allocates a window's memory as a whole, no more
     // than is certain to be used.
-    const std::uint64_t node = lapwing::detail::window::memory_limit(team.node_size() > 1).bytes /
+    const std::uint64_t node = lapwing::detail::window::memory_limit(team.state().topology()).bytes /
                                static_cast<std::uint64_t>(2 * team.node_size());
     const std::uint64_t room =
         team.network_path() == Path::rma && team.nodes() > 1 ? 0 : team.min(node - std::min(node, added_to_heap));

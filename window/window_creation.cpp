@@ -122,7 +122,7 @@ void check_demands(const transport::WindowFacts& facts, const std::string& what,
 /// bytes.
 bool agree_on_memory(const transport::WindowFacts& facts, const PartBytes& bytes, const WindowOptions& options) {
     const std::string what = fmt::format("{}: {}", facts.state.who(), facts.label());
-    const MemoryLimit limit = memory_limit(facts.state.topology().largest_node() > 1);
+    const MemoryLimit limit = memory_limit(facts.state.topology());
     const Demand demand{bytes.taken, bytes_of_node(facts.state, bytes.taken), limit};
     const std::int64_t counters = options.notification_counters;
     const std::int64_t alignment = options.alignment;

@@ -59,14 +59,15 @@ std::string system_problem(std::uint64_t bytes) {
 
 } // namespace
 
-MemoryLimit memory_limit(bool shared) noexcept {
+MemoryLimit memory_limit(const mpi::Topology& topology) noexcept {
     MemoryLimit limit{static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) *
                           static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE)),
                       "the memory of the machine; ask for less, or spread the data over more machines"};
     // Both MPIs put shared memory in files there, and MPICH does not reserve the space: a write beyond it would be a
     // SIGBUS.
     struct statvfs file_system{};
-    if (shared && statvfs("/dev/shm", &file_system) == 0 && file_system.f_blocks != 0) {
+    const bool in_files = topology.node_size() > 1 && topology.node_source() == mpi::NodeSource::mpi;
+    if (in_files && statvfs("/dev/shm", &file_system) == 0 && file_system.f_blocks != 0) {
         const std::uint64_t available = static_cast<std::uint64_t>(file_system.f_bavail) * file_system.f_frsize;
         if (available < limit.bytes)
             limit = {available,
@@ -175,26 +176,20 @@ void WindowMemory::free_remote() {
 }
 
 void WindowMemory::share_parts(const std::string& who, std::uint64_t bytes) {
-    // MPI puts the parts one after another (MPI 3.1, section 11.2.3). The first one has the node's counters in
-    // front.
+    // The first part has the node's counters in front.
     const mpi::Topology& topology = team_.topology();
-    const auto size = static_cast<MPI_Aint>(total_bytes_);
     const auto ranks = static_cast<std::size_t>(topology.node_size());
     const std::uint64_t front = round_up(ranks * counter_stride_ * sizeof(std::uint64_t), page) + cache_line;
     const bool first = topology.node_rank() == 0;
-    std::byte* start = nullptr;
-    const int code = MPI_Win_allocate_shared(first ? static_cast<MPI_Aint>(front) + size : size, 1, MPI_INFO_NULL,
-                                             topology.node_communicator(), &start, &shared_);
-    agree(who, mpi_problem(code, "MPI_Win_allocate_shared"), bytes);
-    return_errors(shared_, who);
-    open_epoch(shared_, who);
-    bases_.resize(ranks);
-    for (std::size_t i = 0; i < ranks; ++i) {
-        MPI_Aint part_size = 0;
-        int unit = 0;
-        check_mpi(MPI_Win_shared_query(shared_, static_cast<int>(i), &part_size, &unit, &bases_[i]),
-                  "MPI_Win_shared_query", who);
+    agree(
+        who,
+        shared_.make(topology.node_communicator(), topology.node_source(), first ? front + total_bytes_ : total_bytes_),
+        bytes);
+    if (shared_window() != MPI_WIN_NULL) {
+        return_errors(shared_window(), who);
+        open_epoch(shared_window(), who);
     }
+    bases_ = shared_.bases();
     counters_ = reinterpret_cast<std::atomic<std::uint64_t>*>(bases_[0]);
     bases_[0] += front;
     // Open MPI 4.1.4 begins its memory 8 bytes after a multiple of 64. All parts are moved forward by the same amount,
@@ -219,10 +214,9 @@ void WindowMemory::close() {
         check_mpi(MPI_Win_unlock_all(remote_), "MPI_Win_unlock_all", team_.who());
         free_remote();
     }
-    if (shared_ != MPI_WIN_NULL) {
-        check_mpi(MPI_Win_unlock_all(shared_), "MPI_Win_unlock_all", team_.who());
-        check_mpi(MPI_Win_free(&shared_), "MPI_Win_free", team_.who());
-    }
+    if (shared_window() != MPI_WIN_NULL)
+        check_mpi(MPI_Win_unlock_all(shared_window()), "MPI_Win_unlock_all", team_.who());
+    check_mpi(shared_.close(), "MPI_Win_free", team_.who());
     if (mapped_) munmap(own_, total_bytes_);
     mapped_ = false;
     own_ = nullptr;

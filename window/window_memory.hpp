@@ -1,5 +1,6 @@
 #pragma once
 
+#include "src/mpi/node_memory.hpp"
 #include "src/mpi/probe.hpp"
 
 #include <mpi.h>
@@ -50,8 +51,8 @@ public:
     /// The kind of remote_window(). Not the kind that was tried if MPI has allocated this part with less
     /// alignment.
     [[nodiscard]] mpi::WindowKind kind() const noexcept { return kind_; }
-    /// Window that shares the node's memory, or MPI_WIN_NULL.
-    [[nodiscard]] MPI_Win shared_window() const noexcept { return shared_; }
+    /// MPI's window that shares the node's memory, or MPI_WIN_NULL.
+    [[nodiscard]] MPI_Win shared_window() const noexcept { return shared_.window(); }
 
 private:
     /// Collective. Makes remote_ by `call`, whose name in MPI is `name`.
@@ -75,7 +76,7 @@ private:
     std::byte* own_ = nullptr;
     std::uint64_t total_bytes_ = 0;
     std::vector<std::byte*> bases_;
-    MPI_Win shared_ = MPI_WIN_NULL;
+    mpi::NodeMemory shared_;
     MPI_Win remote_ = MPI_WIN_NULL;
     bool mapped_ = false; ///< own_ is a private mapping
     mpi::WindowKind kind_ = mpi::WindowKind::created;
@@ -90,8 +91,8 @@ struct MemoryLimit {
     const char* what = "";
 };
 
-/// `shared`: of memory that MPI shares among the ranks of a node, which it takes from /dev/shm.
-[[nodiscard]] MemoryLimit memory_limit(bool shared) noexcept;
+/// Memory that MPI shares among the ranks of a node is taken from /dev/shm.
+[[nodiscard]] MemoryLimit memory_limit(const mpi::Topology& topology) noexcept;
 
 /// Why so many bytes cannot be mapped here (a limit of this rank alone); empty if they can. Asked before the MPI call,
 /// since MPI's creation of a window may fail on one rank and wait on the others.

@@ -129,35 +129,6 @@ ProbeResult probe_reported(const ProbeRequest& request) {
     return probe(request);
 }
 
-/// Collective over the ranks of a node, which have a word each: MPI might have given each rank memory of its own, or
-/// that of another job.
-bool sees_stores_of_others(MPI_Comm node, MPI_Win window) {
-    int ranks = 0;
-    int rank = 0;
-    MPI_Comm_size(node, &ranks);
-    MPI_Comm_rank(node, &rank);
-    auto first = static_cast<std::uint64_t>(Clock::now().time_since_epoch().count());
-    check_mpi(MPI_Bcast(&first, 1, MPI_UINT64_T, 0, node), "MPI_Bcast");
-    const auto word_of = [&](int of) -> std::uint64_t* {
-        MPI_Aint bytes = 0;
-        int unit = 0;
-        void* memory = nullptr;
-        const int code = MPI_Win_shared_query(window, of, &bytes, &unit, &memory);
-        return code == MPI_SUCCESS && bytes >= static_cast<MPI_Aint>(sizeof(std::uint64_t))
-                   ? static_cast<std::uint64_t*>(memory)
-                   : nullptr;
-    };
-    std::uint64_t* const own = word_of(rank);
-    if (own != nullptr) std::atomic_ref{*own}.store(first + static_cast<std::uint64_t>(rank));
-    check_mpi(MPI_Barrier(node), "MPI_Barrier");
-    bool right = own != nullptr;
-    for (int of = 0; of < ranks && right; ++of) {
-        std::uint64_t* const word = word_of(of);
-        right = word != nullptr && std::atomic_ref{*word}.load() == first + static_cast<std::uint64_t>(of);
-    }
-    return right;
-}
-
 } // namespace
 
 ProbeResult probe_windows(const ProbeRequest& request) {
@@ -179,16 +150,6 @@ ProbeResult probe_windows(const ProbeRequest& request) {
     }
     result.taken = std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - begin);
     return result;
-}
-
-bool probe_shared_windows(MPI_Comm node) {
-    MPI_Win window = MPI_WIN_NULL;
-    void* memory = nullptr;
-    const int code = MPI_Win_allocate_shared(64, 1, MPI_INFO_NULL, node, &memory, &window);
-    if (!all_agree(node, code == MPI_SUCCESS)) return false;
-    const bool shares = all_agree(node, sees_stores_of_others(node, window));
-    MPI_Win_free(&window);
-    return shares;
 }
 
 } // namespace lapwing::detail::mpi

@@ -16,7 +16,7 @@ namespace lapwing::detail::mpi {
 enum class WindowKind : std::uint8_t {
     allocated,
     created,             ///< over memory of this process alone
-    created_over_shared, ///< over memory of MPI_Win_allocate_shared
+    created_over_shared, ///< over memory that the ranks of a node share (NodeMemory)
     shared
 };
 
@@ -71,8 +71,5 @@ struct ProbeRequest {
 /// Under MPI_THREAD_MULTIPLE a trial that has not ended after ten seconds, and 20 more for 100,000 ranks, is abandoned,
 /// together with its thread; with a lower level it is reported.
 [[nodiscard]] ProbeResult probe_windows(const ProbeRequest& request);
-
-/// Collective over the ranks of a node. Whether they can share memory through MPI.
-[[nodiscard]] bool probe_shared_windows(MPI_Comm node);
 
 } // namespace lapwing::detail::mpi

@@ -1,10 +1,40 @@
 #include "src/mpi/topology.hpp"
 
+#include "src/mpi/agreement.hpp"
 #include "src/support/mpi_error.hpp"
 
 #include <fmt/format.h>
 
+#include <array>
+#include <fstream>
+#include <functional>
+#include <utility>
+
+#include <unistd.h>
+
 namespace lapwing::detail::mpi {
+namespace {
+
+/// The same for all processes on a host: of a boot of the machine, and of the name, which containers have of their own.
+/// 0 where the system does not say which boot it is.
+std::uint64_t host_number() {
+    std::string identity;
+    std::ifstream boot{"/proc/sys/kernel/random/boot_id"};
+    if (!std::getline(boot, identity) || identity.empty()) return 0;
+    std::array<char, 256> name{};
+    if (gethostname(name.data(), name.size() - 1) == 0) identity += name.data();
+    return std::hash<std::string>{}(identity);
+}
+
+/// Collective.
+bool all_equal(MPI_Comm communicator, std::uint64_t number) {
+    std::array<std::uint64_t, 2> least{number, ~number};
+    support::check_mpi(MPI_Allreduce(MPI_IN_PLACE, least.data(), 2, MPI_UINT64_T, MPI_MIN, communicator),
+                       "MPI_Allreduce");
+    return least[0] == ~least[1];
+}
+
+} // namespace
 
 struct Topology::Whole {
     MPI_Comm communicator = MPI_COMM_NULL;
@@ -26,15 +56,45 @@ Topology::Topology(MPI_Comm communicator, NodeMode mode) {
     gather_members(all);
     find_leaders(all);
     const int is_first = node_rank_ == 0 ? 1 : 0;
-    const int own_size = node_size();
     all.check_mpi(MPI_Allreduce(&is_first, &nodes_, 1, MPI_INT, MPI_SUM, communicator), "MPI_Allreduce");
-    all.check_mpi(MPI_Allreduce(&own_size, &largest_node_, 1, MPI_INT, MPI_MAX, communicator), "MPI_Allreduce");
+    std::array<int, 2> largest{node_size(), static_cast<int>(machine_split_)};
+    all.check_mpi(MPI_Allreduce(MPI_IN_PLACE, largest.data(), 2, MPI_INT, MPI_MAX, communicator), "MPI_Allreduce");
+    largest_node_ = largest[0];
+    machine_split_ = static_cast<MachineSplit>(largest[1]);
+}
+
+// MPI may know less of the machine than the system does.
+MPI_Comm Topology::join_machine(const Whole& all, MPI_Comm shared) {
+    int ranks = 0;
+    all.check_mpi(MPI_Comm_size(shared, &ranks), "MPI_Comm_size");
+    if (ranks == all.size) return shared;
+    const std::uint64_t number = host_number();
+    MPI_Comm host = MPI_COMM_NULL;
+    all.check_mpi(MPI_Comm_split(all.communicator, static_cast<int>(number % (1U << 31)), all.rank, &host),
+                  "MPI_Comm_split");
+    int found = 0;
+    all.check_mpi(MPI_Comm_size(host, &found), "MPI_Comm_size");
+    // Two hosts may have numbers that end alike, and MPI may share memory between hosts of different names
+    // (containers).
+    const bool whole = all_equal(shared, number);
+    const bool one_host = all_equal(host, number);
+    if (all_agree(host, number != 0 && one_host && whole && found > ranks)) {
+        machine_problem_ = problem_of_sharing(host, NodeSource::own);
+        machine_split_ = machine_problem_.empty() ? MachineSplit::joined : MachineSplit::apart;
+        if (machine_split_ == MachineSplit::joined) {
+            node_source_ = NodeSource::own;
+            std::swap(shared, host);
+        }
+    }
+    MPI_Comm_free(&host);
+    return shared;
 }
 
 void Topology::split(const Whole& all, NodeMode mode) {
     MPI_Comm shared = MPI_COMM_NULL;
     all.check_mpi(MPI_Comm_split_type(all.communicator, MPI_COMM_TYPE_SHARED, all.rank, MPI_INFO_NULL, &shared),
                   "MPI_Comm_split_type");
+    if (mode != NodeMode::each) shared = join_machine(all, shared);
     int shared_rank = 0;
     all.check_mpi(MPI_Comm_rank(shared, &shared_rank), "MPI_Comm_rank");
     all.check_mpi(MPI_Comm_size(shared, &ranks_of_machine_), "MPI_Comm_size");

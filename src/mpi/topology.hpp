@@ -1,5 +1,6 @@
 #pragma once
 
+#include "src/mpi/node_memory.hpp"
 #include "src/mpi/processors.hpp"
 
 #include <lapwing/rank.hpp>
@@ -20,6 +21,14 @@ enum class NodeMode : std::uint8_t {
     pairs,     ///< two ranks of a node at a time, for tests of several nodes on one machine
 };
 
+/// Whether MPI takes ranks of one machine for ranks of several, as MPICH 5.0.2 does where it is not told who shares
+/// one.
+enum class MachineSplit : std::uint8_t {
+    none,   ///< it does not
+    joined, ///< it does on some machine, and all such ranks share memory of Lapwing's own
+    apart   ///< it does on some machine, and there they cannot
+};
+
 /// The nodes of a communicator as this rank sees them: which ranks share its node, and which nodes are next to it.
 class Topology {
 public:
@@ -29,6 +38,12 @@ public:
     Topology(const Topology&) = delete;
     Topology& operator=(const Topology&) = delete;
 
+    /// Where the ranks of this node have their shared memory from.
+    [[nodiscard]] NodeSource node_source() const noexcept { return node_source_; }
+    /// Alike on all ranks.
+    [[nodiscard]] MachineSplit machine_split() const noexcept { return machine_split_; }
+    /// Why the ranks of this machine are apart; empty where they are not.
+    [[nodiscard]] const std::string& machine_problem() const noexcept { return machine_problem_; }
     [[nodiscard]] MPI_Comm node_communicator() const noexcept { return node_; }
     [[nodiscard]] int node_size() const noexcept { return static_cast<int>(members_.size()); }
     [[nodiscard]] int node_rank() const noexcept { return node_rank_; }
@@ -72,12 +87,17 @@ private:
     // Steps of the constructor, collective like it.
     /// Gathers the ranks of this machine into nodes.
     void split(const Whole& all, NodeMode mode);
+    /// Finds the ranks of this machine that can share memory: those of `shared`, which is freed where there are more.
+    MPI_Comm join_machine(const Whole& all, MPI_Comm shared);
     /// Finds who else is on this node.
     void gather_members(const Whole& all);
     /// Finds the first ranks of the nodes around this one.
     void find_leaders(const Whole& all);
 
     MPI_Comm node_ = MPI_COMM_NULL;
+    NodeSource node_source_ = NodeSource::mpi;
+    MachineSplit machine_split_ = MachineSplit::none;
+    std::string machine_problem_;
     std::vector<int> members_;
     std::vector<std::int32_t> index_;
     std::vector<int> next_leaders_;

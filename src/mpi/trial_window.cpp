@@ -77,20 +77,21 @@ bool TrialWindow::make(MPI_Info info) {
 }
 
 bool TrialWindow::share_memory() {
-    std::byte* start = nullptr;
     WindowTrial::call_under_way() = "MPI_Win_allocate_shared";
-    const int code = MPI_Win_allocate_shared(static_cast<MPI_Aint>(WindowTrial::memory_bytes + alignment), 1,
-                                             MPI_INFO_NULL, request_.node_communicator, &start, &shared_);
-    if (code == MPI_SUCCESS)
-        memory_ = start + (alignment - reinterpret_cast<std::uintptr_t>(start) % alignment) % alignment;
-    return has_shared_ = agrees(failure(code, "MPI_Win_allocate_shared"));
+    const std::string problem = shared_.make(request_.node_communicator, request_.topology->node_source(),
+                                             WindowTrial::memory_bytes + alignment);
+    has_shared_ = agrees(problem);
+    if (!has_shared_) return false;
+    std::byte* const start = shared_.bases()[static_cast<std::size_t>(request_.topology->node_rank())];
+    memory_ = start + (alignment - reinterpret_cast<std::uintptr_t>(start) % alignment) % alignment;
+    return true;
 }
 
 /// Both MPIs put memory that ranks of a machine share in files of /dev/shm. MPICH does not reserve it, and a write to
 /// what is not there is a SIGBUS; see memory_limit() of window/window_memory.cpp.
 std::string TrialWindow::lack_of_memory() const {
     const auto ranks = static_cast<std::uint64_t>(request_.topology->ranks_of_machine());
-    if (ranks == 1) return {};
+    if (ranks == 1 || request_.topology->node_source() == NodeSource::own) return {};
     const std::uint64_t needed = ranks * (WindowTrial::memory_bytes + alignment);
     struct statvfs file_system{};
     if (statvfs("/dev/shm", &file_system) != 0 || file_system.f_blocks == 0) return {};
@@ -156,7 +157,7 @@ std::string TrialWindow::end() {
     if (window_ != MPI_WIN_NULL) unfreed_.fetch_add(1);
     // Freeing is collective: a window that some ranks alone have stays, and its memory with it.
     if (!all_agree(request_.communicator, window_ == MPI_WIN_NULL)) return "";
-    if (has_shared_) MPI_Win_free(&shared_);
+    if (has_shared_) shared_.close();
     if (mapped_) munmap(memory_, WindowTrial::memory_bytes);
     return unlocked ? "" : problem_;
 }

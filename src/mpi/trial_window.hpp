@@ -1,5 +1,6 @@
 #pragma once
 
+#include "src/mpi/node_memory.hpp"
 #include "src/mpi/probe.hpp"
 
 #include <mpi.h>
@@ -47,7 +48,7 @@ private:
     const ProbeRequest& request_;
     WindowKind kind_;
     MPI_Win window_ = MPI_WIN_NULL;
-    MPI_Win shared_ = MPI_WIN_NULL; ///< that the memory is of
+    NodeMemory shared_; ///< of which the memory is a part
     std::byte* memory_ = nullptr;
     bool has_shared_ = false; ///< on all ranks of all nodes
     bool mapped_ = false;

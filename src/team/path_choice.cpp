@@ -4,6 +4,7 @@
 #include "src/mpi/agreement.hpp"
 #include "src/mpi/thread_level.hpp"
 #include "src/mpi/trial_window.hpp"
+#include "src/support/log.hpp"
 #include "src/support/mpi_error.hpp"
 #include "src/team/team_registry.hpp"
 
@@ -197,6 +198,36 @@ Network network_of(const PathFacts& facts) {
     return {Path::rma, "windows work between the nodes"};
 }
 
+/// What is unusual about the nodes.
+std::string of_nodes(const PathFacts& facts) {
+    if (!facts.shares_memory)
+        return "MPI_Win_allocate_shared does not share memory, so every rank is a node of its own; ";
+    if (facts.split == mpi::MachineSplit::joined)
+        return "MPI puts ranks of one machine on several nodes, and Lapwing shares their memory by itself; ";
+    if (facts.split == mpi::MachineSplit::apart)
+        return "MPI puts ranks of one machine on several nodes, and their memory cannot be shared; ";
+    return {};
+}
+
+/// Collective. A program does not see by itself why it is slow.
+void say_split(MPI_Comm communicator, const mpi::Topology& topology, const std::string& who) {
+    const bool joined = topology.machine_split() == mpi::MachineSplit::joined;
+    const mpi::Problem first = joined ? mpi::Problem{} : mpi::first_problem(communicator, topology.machine_problem());
+    static std::atomic<bool> said{false};
+    int rank = 0;
+    check_mpi(MPI_Comm_rank(communicator, &rank), "MPI_Comm_rank");
+    if (rank != 0 || said.exchange(true)) return;
+    const std::string outcome =
+        joined ? "Lapwing shares their memory by itself; MPI's own messages between them go as between machines"
+               : fmt::format("their memory cannot be shared (rank {}: {}), so that they reach each other as ranks of "
+                             "different machines do",
+                             first.rank, first.text);
+    support::log_line(fmt::format("{}: MPI puts ranks of one machine on several nodes (MPI_COMM_TYPE_SHARED): {}. "
+                                  "Another launcher or build of MPI may know better; LAPWING_NODE=each takes every "
+                                  "rank for a node of its own",
+                                  who, outcome));
+}
+
 } // namespace
 
 int checks_asked(const Settings& settings) { return checks_setting.get(settings); }
@@ -211,10 +242,7 @@ PathChoice choose(const PathFacts& facts) {
                       .thread_level = facts.thread_level,
                       .small_by_messages = small_by_messages(facts),
                       .packet_bytes = facts.asked.packet_bytes,
-                      .reason =
-                          facts.shares_memory
-                              ? ""
-                              : "MPI_Win_allocate_shared does not share memory, so every rank is a node of its own; "};
+                      .reason = of_nodes(facts)};
     if (facts.nodes == 1) {
         choice.reason += "all ranks are on one node";
         return choice;
@@ -243,8 +271,13 @@ ChosenPaths choose_paths(MPI_Comm communicator, const Settings& settings, const 
     facts.thread_level = agreed.thread_level;
 
     auto topology = std::make_shared<mpi::Topology>(communicator, facts.asked.node);
+    facts.split = topology->machine_split();
+    if (facts.split != mpi::MachineSplit::none) say_split(communicator, *topology, who);
     if (topology->largest_node() > 1) {
-        facts.shares_memory = mpi::all_agree(communicator, mpi::probe_shared_windows(topology->node_communicator()));
+        const bool tried = topology->node_source() == mpi::NodeSource::own; // to find it
+        const std::string problem =
+            tried ? std::string{} : mpi::problem_of_sharing(topology->node_communicator(), mpi::NodeSource::mpi);
+        facts.shares_memory = mpi::all_agree(communicator, problem.empty());
         if (!facts.shares_memory) topology = std::make_shared<mpi::Topology>(communicator, mpi::NodeMode::each);
     }
     facts.nodes = topology->nodes();

@@ -37,7 +37,8 @@ struct PathFacts {
     PathRequest asked = {};
     int thread_level = MPI_THREAD_SINGLE; ///< the lowest of all ranks
     int nodes = 1;
-    bool shares_memory = true;                  ///< MPI_Win_allocate_shared works where ranks are on one node
+    bool shares_memory = true; ///< MPI_Win_allocate_shared works where ranks are on one node
+    mpi::MachineSplit split = mpi::MachineSplit::none;
     std::optional<mpi::ProbeResult> probe = {}; ///< of windows between the nodes, where needs_probe()
 };
 

@@ -33,19 +33,21 @@ Synchronisation::Synchronisation(TeamState& team)
 
 void Synchronisation::open() {
     const mpi::Topology& topology = team_.topology();
-    if (topology.node_size() == 1) return;
-    void* own = nullptr;
+    if (topology.largest_node() == 1) return;
+    const bool alone = topology.node_size() == 1;
     const MPI_Comm node = topology.node_communicator();
     const bool first = topology.node_rank() == 0;
     const auto ranks = static_cast<std::size_t>(topology.node_size());
-    const MPI_Aint bytes = first ? static_cast<MPI_Aint>(sizeof(NodeBarrier) + ranks) : 0;
-    check_mpi(MPI_Win_allocate_shared(bytes, 1, MPI_INFO_NULL, node, &own, &node_window_), "MPI_Win_allocate_shared",
-              team_.who());
-    MPI_Aint size = 0;
-    int unit = 0;
-    void* shared = nullptr;
-    check_mpi(MPI_Win_shared_query(node_window_, 0, &size, &unit, &shared), "MPI_Win_shared_query", team_.who());
-    auto* const barrier = static_cast<NodeBarrier*>(shared);
+    const std::uint64_t bytes = first ? sizeof(NodeBarrier) + ranks : 0;
+    const mpi::Problem problem = mpi::first_problem(
+        team_.communicator(), alone ? std::string{} : node_memory_.make(node, topology.node_source(), bytes));
+    if (!problem.text.empty())
+        throw Error{
+            fmt::format("{}: no memory for the barriers of a node ({} bytes): rank {}: {}; allow it more, or set "
+                        "LAPWING_NODE=each",
+                        team_.who(), sizeof(NodeBarrier) + ranks, problem.rank, problem.text)};
+    if (alone) return;
+    auto* const barrier = reinterpret_cast<NodeBarrier*>(node_memory_.bases()[0]);
     if (first) {
         new (barrier) NodeBarrier{};
         barrier->reset();
@@ -55,9 +57,7 @@ void Synchronisation::open() {
     barrier_.use_node(barrier);
 }
 
-void Synchronisation::close_node_window() noexcept {
-    if (node_window_ != MPI_WIN_NULL) MPI_Win_free(&node_window_);
-}
+void Synchronisation::close_node_memory() noexcept { node_memory_.close(); }
 
 // ---- barriers -------------------------------------------------------------------------------------------------------
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "src/mpi/node_memory.hpp"
 #include "src/team/barrier.hpp"
 #include "src/team/collective_watch.hpp"
 #include "src/team/membership.hpp"
@@ -38,7 +39,7 @@ public:
     /// Collective: makes the memory that the ranks of a node share.
     void open();
     /// Collective: frees it.
-    void close_node_window() noexcept;
+    void close_node_memory() noexcept;
 
     /// The level of checks inside the library, the same on all ranks; a program's inline code has a level of its own.
     [[nodiscard]] int checks() const noexcept { return checks_; }
@@ -117,7 +118,7 @@ private:
     Barrier barrier_;
     CollectiveWatch watch_;
     int checks_;
-    MPI_Win node_window_ = MPI_WIN_NULL; ///< holds the node's part of the barrier
+    mpi::NodeMemory node_memory_; ///< holds the node's part of the barrier
     /// Calls that this rank has completed: every rank counts the same calls in the same order.
     std::atomic<std::uint64_t> collectives_{0};
     std::uint64_t closing_window_ = 0;           ///< the window whose close this rank waits in, or 0

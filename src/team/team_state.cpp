@@ -157,7 +157,7 @@ void TeamState::start_progress() {
 }
 
 void TeamState::free_mpi() noexcept {
-    if (synchronisation_) synchronisation_->close_node_window();
+    if (synchronisation_) synchronisation_->close_node_memory();
     if (topology_ != nullptr) topology_->close();
     communicators_.close_others();
 }

@@ -186,6 +186,9 @@ TEST_CASE("progress is made by a thread where MPI permits and nobody asks for ca
 TEST_CASE("what was found on the way is passed on and said") {
     PathFacts facts = facts_of(any_path, Windows::native);
     CHECK(choose(facts).atomics.suffice());
+    facts.split = detail::mpi::MachineSplit::joined;
+    CHECK(choose(facts).reason ==
+          "MPI puts ranks of one machine on several nodes, and Lapwing shares their memory by itself; " + works);
     facts.shares_memory = false;
     CHECK(choose(facts).reason ==
           "MPI_Win_allocate_shared does not share memory, so every rank is a node of its own; " + works);

@@ -527,6 +527,13 @@ std::shared_ptr<Collective> broadcast(void* memory, int count, MPI_Datatype type
     return collective;
 }
 
+/// Of the rank that runs.
+int current_machine() {
+    const test::SimulatedMachines& all = job->machines;
+    const int machines = (all.ranks + all.ranks_of_machine - 1) / all.ranks_of_machine;
+    return all.dealt ? job->current % machines : job->current / all.ranks_of_machine;
+}
+
 /// MPI_COMM_NULL for the color MPI_UNDEFINED.
 MPI_Comm split(MPI_Comm from, int color, int key) {
     Communicator& communicator = ::communicator(from);
@@ -790,10 +797,13 @@ int MPI_Comm_split(MPI_Comm from, int color, int key, MPI_Comm* made) {
 }
 int MPI_Comm_split_type(MPI_Comm from, int, int key, MPI_Info, MPI_Comm* made) {
     const Outside outside;
-    const test::SimulatedMachines& all = job->machines;
-    const int machines = (all.ranks + all.ranks_of_machine - 1) / all.ranks_of_machine;
-    *made = split(from, all.dealt ? job->current % machines : job->current / all.ranks_of_machine, key);
+    *made = split(from, current_machine(), key);
     return MPI_SUCCESS;
+}
+/// Machines have names of their own.
+extern "C" int gethostname(char* name, std::size_t bytes) noexcept {
+    std::snprintf(name, bytes, "machine-%d", job == nullptr ? 0 : current_machine());
+    return 0;
 }
 int MPI_Comm_free(MPI_Comm* handle) {
     *handle = MPI_COMM_NULL;

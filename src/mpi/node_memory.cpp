@@ -1,0 +1,157 @@
+#include "src/mpi/node_memory.hpp"
+
+#include "src/mpi/agreement.hpp"
+#include "src/support/mpi_error.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace lapwing::detail::mpi {
+namespace {
+
+using support::check_mpi;
+
+std::string system_problem(const char* what) { return fmt::format("{} failed ({})", what, std::strerror(errno)); }
+
+/// A file of this size without a name; -1 if it cannot be had.
+int unnamed_file(std::uint64_t bytes) {
+    const int file = memfd_create("lapwing", MFD_CLOEXEC);
+    if (file >= 0 && ftruncate(file, static_cast<off_t>(bytes)) != 0) {
+        const int error = errno;
+        close(file);
+        errno = error;
+        return -1;
+    }
+    return file;
+}
+
+/// By which processes under one kernel know a file.
+struct FileIdentity {
+    std::uint64_t device = 0;
+    std::uint64_t number = 0;
+    friend bool operator==(const FileIdentity&, const FileIdentity&) = default;
+};
+FileIdentity identity_of(int file) {
+    struct stat facts{};
+    if (file < 0 || fstat(file, &facts) != 0) return {};
+    return {facts.st_dev, facts.st_ino};
+}
+
+} // namespace
+
+std::string NodeMemory::make(MPI_Comm node, NodeSource source, std::uint64_t bytes) {
+    return source == NodeSource::mpi ? allocate(node, bytes) : map_own(node, bytes);
+}
+
+std::string NodeMemory::allocate(MPI_Comm node, std::uint64_t bytes) {
+    // MPI puts the parts one after another (MPI 3.1, section 11.2.3).
+    std::byte* start = nullptr;
+    const int code = MPI_Win_allocate_shared(static_cast<MPI_Aint>(bytes), 1, MPI_INFO_NULL, node, &start, &window_);
+    if (code != MPI_SUCCESS) return fmt::format("MPI_Win_allocate_shared failed: {}", support::mpi_error_text(code));
+    int ranks = 0;
+    check_mpi(MPI_Comm_size(node, &ranks), "MPI_Comm_size");
+    bases_.resize(static_cast<std::size_t>(ranks));
+    for (int i = 0; i < ranks; ++i) {
+        MPI_Aint size = 0;
+        int unit = 0;
+        const int found = MPI_Win_shared_query(window_, i, &size, &unit, &bases_[static_cast<std::size_t>(i)]);
+        if (found != MPI_SUCCESS) return fmt::format("MPI_Win_shared_query failed: {}", support::mpi_error_text(found));
+    }
+    return {};
+}
+
+std::string NodeMemory::map_own(MPI_Comm node, std::uint64_t bytes) {
+    int ranks = 0;
+    int rank = 0;
+    check_mpi(MPI_Comm_size(node, &ranks), "MPI_Comm_size");
+    check_mpi(MPI_Comm_rank(node, &rank), "MPI_Comm_rank");
+    std::vector<std::uint64_t> sizes(static_cast<std::size_t>(ranks));
+    check_mpi(MPI_Allgather(&bytes, 1, MPI_UINT64_T, sizes.data(), 1, MPI_UINT64_T, node), "MPI_Allgather");
+    mapped_bytes_ = 0;
+    for (const std::uint64_t size : sizes) mapped_bytes_ += size;
+    mapped_bytes_ = std::max<std::uint64_t>(mapped_bytes_, 1);
+
+    // The node's first rank makes the file, and keeps it open until the others have opened it, too, by its number.
+    std::string problem;
+    int file = -1;
+    if (rank == 0 && (file = unnamed_file(mapped_bytes_)) < 0)
+        problem = system_problem(fmt::format("a file of {} bytes by memfd_create", mapped_bytes_).c_str());
+    const FileIdentity own = identity_of(file);
+    std::array<std::uint64_t, 4> place{static_cast<std::uint64_t>(getpid()), static_cast<std::uint64_t>(file),
+                                       own.device, own.number};
+    check_mpi(MPI_Bcast(place.data(), 4, MPI_UINT64_T, 0, node), "MPI_Bcast");
+    if (rank != 0 && static_cast<int>(place[1]) >= 0) {
+        const std::string path = fmt::format("/proc/{}/fd/{}", place[0], static_cast<int>(place[1]));
+        file = open(path.c_str(), O_RDWR | O_CLOEXEC);
+        if (file < 0) {
+            problem = system_problem(("open of " + path).c_str());
+        } else if (identity_of(file) != FileIdentity{place[2], place[3]}) { // nobody may write to another one
+            problem = fmt::format("{} is another file: the ranks see different processes", path);
+            ::close(file);
+            file = -1;
+        }
+    }
+    if (file >= 0) {
+        void* const mapping = mmap(nullptr, mapped_bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+        if (mapping != MAP_FAILED) mapping_ = static_cast<std::byte*>(mapping);
+        else problem = system_problem(fmt::format("mmap of {} bytes", mapped_bytes_).c_str());
+    }
+    const Problem first = first_problem(node, problem);
+    if (file >= 0) ::close(file);
+    if (!first.text.empty()) {
+        unmap();
+        return fmt::format("on rank {} of its node {}", first.rank, first.text);
+    }
+    std::byte* start = mapping_;
+    for (const std::uint64_t size : sizes) {
+        bases_.push_back(start);
+        start += size;
+    }
+    return {};
+}
+
+void NodeMemory::unmap() noexcept {
+    if (mapping_ != nullptr) munmap(mapping_, mapped_bytes_);
+    mapping_ = nullptr;
+}
+
+int NodeMemory::close() noexcept {
+    unmap();
+    bases_.clear();
+    return window_ != MPI_WIN_NULL ? MPI_Win_free(&window_) : MPI_SUCCESS;
+}
+
+std::string problem_of_sharing(MPI_Comm node, NodeSource source) {
+    NodeMemory memory;
+    std::string problem = memory.make(node, source, 64);
+    if (Problem first = first_problem(node, problem); !first.text.empty()) return first.text;
+    int rank = 0;
+    check_mpi(MPI_Comm_rank(node, &rank), "MPI_Comm_rank");
+    // It might be each rank's own, or another job's.
+    auto token = static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
+    check_mpi(MPI_Bcast(&token, 1, MPI_UINT64_T, 0, node), "MPI_Bcast");
+    const auto word = [&](std::size_t of) {
+        return std::atomic_ref{*reinterpret_cast<std::uint64_t*>(memory.bases()[of])};
+    };
+    const auto own = static_cast<std::size_t>(rank);
+    word(own).store(token + own);
+    check_mpi(MPI_Barrier(node), "MPI_Barrier");
+    bool right = true;
+    for (std::size_t i = 0; i < memory.bases().size() && right; ++i) right = word(i).load() == token + i;
+    right = all_agree(node, right); // before any of it is given back
+    memory.close();
+    return right ? "" : "not all ranks see what others store";
+}
+
+} // namespace lapwing::detail::mpi

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <mpi.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace lapwing::detail::mpi {
+
+/// Where the memory that the ranks of a node share comes from.
+enum class NodeSource : std::uint8_t {
+    mpi, ///< MPI_Win_allocate_shared: files in /dev/shm
+    own  ///< a file without a name (memfd_create), which needs no room in /dev/shm
+};
+
+/// Memory that the ranks of a node share, each rank's part after that of the rank before.
+class NodeMemory {
+public:
+    NodeMemory() = default;
+    ~NodeMemory() = default; // freeing is collective, and others may still use it: close() does it
+    NodeMemory(const NodeMemory&) = delete;
+    NodeMemory& operator=(const NodeMemory&) = delete;
+
+    /// Collective over `node`, once. `bytes` is the size of this rank's part, which may be 0. Returns why the memory
+    /// cannot be had, empty if it can: MPI's on this rank, Lapwing's own on all ranks of the node. Where any rank has
+    /// such a problem, MPI's window stays until the process ends, since freeing it is collective.
+    [[nodiscard]] std::string make(MPI_Comm node, NodeSource source, std::uint64_t bytes);
+
+    /// Where the parts begin here, in the order of the node's ranks.
+    [[nodiscard]] const std::vector<std::byte*>& bases() const noexcept { return bases_; }
+    /// The window that has the memory; MPI_WIN_NULL where it is Lapwing's own.
+    [[nodiscard]] MPI_Win window() const noexcept { return window_; }
+
+    /// Collective over the node, after make() on all ranks. Frees it; returns what MPI says.
+    int close() noexcept;
+
+private:
+    std::string allocate(MPI_Comm node, std::uint64_t bytes);
+    std::string map_own(MPI_Comm node, std::uint64_t bytes);
+    void unmap() noexcept;
+
+    std::vector<std::byte*> bases_;
+    MPI_Win window_ = MPI_WIN_NULL;
+    std::byte* mapping_ = nullptr;
+    std::uint64_t mapped_bytes_ = 0;
+};
+
+/// Collective over the ranks of a node. Whether they can share memory of this source: each must see what all others
+/// store. Empty if they can, else why not, alike on all.
+[[nodiscard]] std::string problem_of_sharing(MPI_Comm node, NodeSource source);
+
+} // namespace lapwing::detail::mpi
