@@ -92,6 +92,11 @@ namespace {
            input.name == "-";
 }
 
+[[nodiscard]] std::string directory_of(const Input& source) {
+    const fs::path directory = fs::path{source.name}.parent_path();
+    return directory.empty() ? "." : directory.string();
+}
+
 } // namespace
 
 Configuration Configuration::of(const fs::path& program) {
@@ -159,13 +164,18 @@ void Driver::add_macros(std::vector<std::string>& words) const {
     words.emplace_back(options_.threads > 0 ? "-D__UPC_STATIC_THREADS__=1" : "-D__UPC_DYNAMIC_THREADS__=1");
 }
 
-/// A command of Clang's preprocessor.
-bool Driver::run_preprocessor(const std::vector<std::string>& words, const std::string& to) {
+/// A command of Clang's preprocessor. `own`, if not empty, is where it looks for headers last, as other UPC compilers
+/// do: `#include <own.h>`.
+bool Driver::run_preprocessor(const std::vector<std::string>& words, const std::string& to, const std::string& own) {
     // With what else it is to write it runs by itself.
     const auto writes_more = [](const std::string& word) { return word.starts_with("-M") || word.starts_with("-d"); };
-    if (to.empty() || std::any_of(words.begin(), words.end(), writes_more)) return command(words, to) == 0;
+    if (to.empty() || std::any_of(words.begin(), words.end(), writes_more)) {
+        std::vector<std::string> all = words;
+        if (!own.empty()) all.insert(all.end(), {"-idirafter", own});
+        return command(all, to) == 0;
+    }
     if (options_.verbose) std::cerr << in_one_line(words) << " > " << to << "\n";
-    return upcc::preprocess(words, to);
+    return upcc::preprocess(words, to, own);
 }
 
 std::vector<std::string> Driver::includes() const {
@@ -201,7 +211,7 @@ std::string Driver::prelude() {
     for (const std::string& word : includes()) words.push_back(word);
     words.push_back("-DLAPWING_ASSERTION_LEVEL=" + std::to_string(assertion_level()));
     words.push_back(configuration_.value("prelude"));
-    if (!run_preprocessor(words, file)) return {};
+    if (!run_preprocessor(words, file, {})) return {};
     prelude_ = "# 1 \"/lapwing/upc/compiled.h\" 3\n" + contents(file);
     return prelude_;
 }
@@ -252,7 +262,11 @@ bool Driver::preprocess(const Input& source, const std::string& to) {
     if (options_.until == Options::Until::preprocess)
         words.insert(words.end(), options_.preprocesses_alone.begin(), options_.preprocesses_alone.end());
     words.push_back(source.name);
-    return run_preprocessor(words, to);
+    if (!run_preprocessor(words, to, is_of_clang(source) ? "" : directory_of(source))) return false;
+    if (options_.until == Options::Until::preprocess || is_of_clang(source) || !options_.old_keywords) return true;
+    const std::string text = with_old_keywords(contents(to));
+    std::ofstream{to, std::ios::binary} << text;
+    return true;
 }
 
 bool Driver::preprocess_with_missed_headers(const Input& source, const std::string& to) {
@@ -292,6 +306,7 @@ bool Driver::compile(const Input& source, bool translated, const std::string& to
         words.insert(words.end(), options_.warnings.begin(), options_.warnings.end());
         if (!of_clang) words.emplace_back("-Wno-unknown-pragmas"); // #pragma upc c_code
         for (const std::string& word : includes()) words.push_back(word);
+        if (!of_clang) words.insert(words.end(), {"-idirafter", directory_of(source)});
         if (of_clang)
             for (const std::string& word : dependencies(source.name)) words.push_back(word);
         if (!of_clang || !source.clang_name.empty())
@@ -351,7 +366,7 @@ bool Driver::uses_upc(const Input& input, const std::string& preprocessed) {
     const auto quietly = [&](ThreadsMacro& threads) {
         std::vector<std::string> words = preprocessor_command(input);
         words.push_back(input.name);
-        return preprocess_quietly(words, other, threads);
+        return preprocess_quietly(words, other, directory_of(input), threads);
     };
     ThreadsMacro with_number, without;
     const int threads = std::exchange(options_.threads, 0);

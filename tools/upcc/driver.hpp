@@ -37,7 +37,8 @@ private:
     /// The object of a source, or the input itself if it is none; empty after an error.
     [[nodiscard]] std::string object_of(Input input);
     void add_macros(std::vector<std::string>& words) const;
-    [[nodiscard]] bool run_preprocessor(const std::vector<std::string>& words, const std::string& to);
+    [[nodiscard]] bool run_preprocessor(const std::vector<std::string>& words, const std::string& to,
+                                        const std::string& own);
     /// Without the source's name, and what else the preprocessor is to write.
     [[nodiscard]] std::vector<std::string> preprocessor_command(const Input& source) const;
     [[nodiscard]] bool preprocess(const Input& source, const std::string& to);

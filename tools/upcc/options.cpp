@@ -41,6 +41,7 @@ UPC), .cc and the like, .s, .o, .a, .so.
   -Wc,… -Wp,…            more options for the C compiler, the preprocessor
   -shared-heap=SIZE      the default of LAPWING_UPC_HEAP and LAPWING_UPC_LOCAL_HEAP: of each thread, with k, m or g;
                          without a unit in megabytes
+  --upc-1.0              forall, barrier, notify, wait and fence are keywords, too, as in UPC 1.0
   -x LANGUAGE            the files that follow are upc, c, c++, assembler, …; -x none: by their names
   -progress=SECONDS      names the source that is being worked on, each time so many seconds have passed; 5 by default,
                          0: never
@@ -235,6 +236,7 @@ private:
         if (word == "-h" && at_ + 1 < arguments_.size() && arguments_[at_ + 1].find_first_of("-./") == word.npos)
             return ++at_, true;
         if (of_questions() || of_optimisations() || of_threads()) return true;
+        if (is("-upc-1.0")) return options_.old_keywords = true;
         if (has_value("-progress")) return progress(value("-progress")), true;
         if (has_value("-save-temps") || has_value("--save-temps") || is("-save-all-temps"))
             return options_.save_temporaries = true;

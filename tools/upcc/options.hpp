@@ -33,6 +33,7 @@ struct Options {
     std::string standard = "gnu11";   ///< -std=
     Optimisations optimisations = {}; ///< -O1 and above, or -opt; -fno-upc-…
     double progress = 5;              ///< seconds after which a step that is under way is named; 0: never
+    bool old_keywords = false;        ///< --upc-1.0
     bool save_temporaries = false;
     bool verbose = false;
     bool assembly = false;    ///< -S

@@ -121,6 +121,9 @@ class TokenList;
 /// semicolons.
 [[nodiscard]] std::vector<std::pair<std::size_t, std::size_t>> types_redefined(const TokenList& tokens);
 
+/// With the keywords of UPC 1.0, `forall` and the like, as those of today.
+[[nodiscard]] std::string with_old_keywords(const std::string& preprocessed);
+
 /// Whether it is UPC: uses a keyword or a header of UPC.
 [[nodiscard]] bool is_upc(std::string_view preprocessed);
 

@@ -4,6 +4,8 @@
 
 #include <clang/Frontend/FrontendActions.h>
 #include <clang/Frontend/Utils.h>
+#include <clang/Lex/DirectoryLookup.h>
+#include <clang/Lex/HeaderSearch.h>
 #include <clang/Lex/PPCallbacks.h>
 #include <clang/Lex/Preprocessor.h>
 
@@ -49,21 +51,28 @@ private:
 
 class Printing : public PrintPreprocessedAction {
 public:
-    explicit Printing(ThreadsMacro* threads) : threads_{threads} {}
+    Printing(std::string own, ThreadsMacro* threads) : own_{std::move(own)}, threads_{threads} {}
 
 protected:
     bool BeginSourceFileAction(CompilerInstance& compiler) override {
         Preprocessor& preprocessor = compiler.getPreprocessor();
+        // Not by -idirafter: headers that are found there would be the system's, which the translator does not change.
+        if (!own_.empty())
+            if (const auto directory = compiler.getFileManager().getOptionalDirectoryRef(own_))
+                preprocessor.getHeaderSearchInfo().AddSystemSearchPath(
+                    DirectoryLookup{*directory, SrcMgr::C_User, false});
         if (threads_ != nullptr)
             preprocessor.addPPCallbacks(std::make_unique<ThreadsCallbacks>(preprocessor, *threads_));
         return PrintPreprocessedAction::BeginSourceFileAction(compiler);
     }
 
 private:
+    std::string own_;
     ThreadsMacro* threads_;
 };
 
-[[nodiscard]] bool print(const std::vector<std::string>& command, const std::string& to, ThreadsMacro* threads) {
+[[nodiscard]] bool print(const std::vector<std::string>& command, const std::string& to, const std::string& own,
+                         ThreadsMacro* threads) {
     std::vector<const char*> words;
     words.reserve(command.size() + 1);
     for (const std::string& word : command) words.push_back(word.c_str());
@@ -78,16 +87,19 @@ private:
     invocation->getFrontendOpts().DisableFree = false; // more sources may follow
     const std::unique_ptr<CompilerInstance> compiler = compiler_of(std::move(invocation));
     create_diagnostics(*compiler, shown, shown == nullptr);
-    Printing action{threads};
+    Printing action{own, threads};
     return compiler->ExecuteAction(action) && !compiler->getDiagnostics().hasErrorOccurred();
 }
 
 } // namespace
 
-bool preprocess(const std::vector<std::string>& command, const std::string& to) { return print(command, to, nullptr); }
+bool preprocess(const std::vector<std::string>& command, const std::string& to, const std::string& own) {
+    return print(command, to, own, nullptr);
+}
 
-bool preprocess_quietly(const std::vector<std::string>& command, const std::string& to, ThreadsMacro& threads) {
-    return print(command, to, &threads);
+bool preprocess_quietly(const std::vector<std::string>& command, const std::string& to, const std::string& own,
+                        ThreadsMacro& threads) {
+    return print(command, to, own, &threads);
 }
 
 } // namespace upcc

@@ -281,6 +281,21 @@ private:
 
 } // namespace
 
+std::string with_old_keywords(const std::string& preprocessed) {
+    static const std::set<std::string_view> old{"forall", "barrier", "notify", "wait", "fence"};
+    const TokenList tokens{preprocessed};
+    std::string out;
+    std::size_t done = 0;
+    for (std::size_t k = 0; k < tokens.size(); ++k) {
+        const std::size_t before = k == 0 ? tokens.size() : tokens.previous(k);
+        const bool member = tokens.is_sign(before, '.') || tokens.is_sign(before, '>');
+        if (!tokens.is_name(k) || tokens[k].system || member || !old.contains(tokens.word(k))) continue;
+        out.append(preprocessed, done, tokens[k].begin - done).append("upc_");
+        done = tokens[k].begin;
+    }
+    return out.append(preprocessed, done, preprocessed.npos);
+}
+
 bool is_upc(std::string_view preprocessed) {
     static const std::set<std::string_view> words{"upc_forall", "upc_barrier",     "upc_notify",      "upc_wait",
                                                   "upc_fence",  "upc_localsizeof", "upc_blocksizeof", "upc_elemsizeof",
