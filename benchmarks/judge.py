@@ -2,6 +2,7 @@
 benchmarks/measured.json."""
 
 import fnmatch
+import functools
 import json
 import re
 from pathlib import Path
@@ -93,6 +94,7 @@ def is_judged(bar, row):
     return "first_is_best" in bar or row.get("predicted") is not None
 
 
+@functools.cache
 def read_bars():
     return json.loads((FOLDER / "bars.json").read_text())
 
@@ -176,13 +178,23 @@ def as_text(machine, rows):
     return f'{{"machine": {json.dumps(machine)},\n "rows": [\n{lines}\n]}}\n'
 
 
+def without_row(bars, rows):
+    """How many benchmarks bars are about, how many of those have no row, and their names, those before a slash once: upc/nas, vector."""
+    named = {name for bar in bars for name in names_of(bar)}
+    missing = sorted(named - {row["bench"] for row in rows})
+    families = {}
+    for name in missing:
+        family, slash, member = name.partition("/")
+        families.setdefault(family + slash, []).append(member)
+    return len(named), len(missing), "; ".join(family + ", ".join(members) for family, members in families.items())
+
+
 def print_missed():
     """The bars that the stored rows miss: for each bar, MPI, network and path the row that is furthest from it."""
     stored = read_stored()
-    groups, met, without, machines = {}, 0, [], []
+    groups, met, unmeasured, machines = {}, 0, 0, []
     for bar, verdicts in judge(stored["rows"], stored["machine"].get("cores", 0)):
-        if not verdicts:
-            without += [name for name in names_of(bar) if name not in without]
+        unmeasured += not verdicts
         for verdict in verdicts:
             met += bool(verdict.met)
             row = verdict.rows[0]
@@ -205,8 +217,10 @@ def print_missed():
     print(f"\nThe stored rows meet a bar {met} times and miss one {missed} times. Machines:")
     for count, machine in enumerate(machines, 1):
         print(f"{count}. {machine}")
-    if without:
-        print(f"\nBars of these have no stored row, or one not everywhere: {', '.join(f'`{name}`' for name in without)}.")
+    bars = read_bars()["bars"]
+    benchmarks, missing, names = without_row(bars, stored["rows"])
+    print(f"\n{len(bars) - unmeasured} of {len(bars)} bars have stored rows. {missing} of {benchmarks} benchmarks have none"
+          f"{f': {names}' if names else ''}.")
 
 
 def one_stored(rows, wanted):

@@ -2,10 +2,19 @@
 
 #include <CLI/CLI.hpp>
 
+#include <optional>
+
 namespace lapwing::tools {
 
-/// Ends a command whose options say so: prints the help that was asked for, or what is wrong with the options, and
-/// returns the exit code that all commands have for that: 0, or 2, where CLI11 has one of its own for each error.
-inline int exit_code(const CLI::App& app, const CLI::ParseError& error) { return app.exit(error) == 0 ? 0 : 2; }
+/// Reads a command's options. Returns the exit code of a command that ends here: 0 after printing the help that was
+/// asked for, and 2 after printing what is wrong with the options, where CLI11 has a code of its own for each error.
+[[nodiscard]] inline std::optional<int> parse(CLI::App& app, int argument_count, char** arguments) {
+    try {
+        app.parse(argument_count, arguments);
+        return std::nullopt;
+    } catch (const CLI::ParseError& error) {
+        return app.exit(error) == 0 ? 0 : 2;
+    }
+}
 
 } // namespace lapwing::tools

@@ -221,11 +221,7 @@ int main(int argument_count, char** arguments) {
         app.add_flag("--markdown", as_markdown, "the settings alone, as the table in docs/settings.md");
     app.add_flag("--json", json, "everything, as JSON")->excludes(markdown_flag);
     app.add_flag("--with-mpi", with_mpi, "start MPI although no launcher is detected");
-    try {
-        app.parse(argument_count, arguments);
-    } catch (const CLI::ParseError& error) {
-        return tools::exit_code(app, error);
-    }
+    if (const std::optional<int> code = tools::parse(app, argument_count, arguments)) return *code;
     try {
         if (as_markdown) print(markdown()); // nothing about this process: the text is the same everywhere
         else run(json, with_mpi || started_by_launcher());

@@ -251,11 +251,7 @@ int main(int argument_count, char** arguments) {
     app.add_flag("--print-only", options.print_only, "store nothing");
     app.add_flag("--verdict", options.verdict, "for tests: all is measured and stored, whatever MPI_Finalize does")
         ->group(""); // not in --help
-    try {
-        app.parse(argument_count, arguments);
-    } catch (const CLI::ParseError& error) {
-        return tools::exit_code(app, error);
-    }
+    if (const std::optional<int> code = tools::parse(app, argument_count, arguments)) return *code;
     try {
         run(options);
         return 0;

@@ -190,11 +190,10 @@ void lapwing_upc_get_elements(void* destination, lapwing_upc_pointer base, size_
     if (count == 0 || element_bytes == 0) return;
     call_site = __builtin_return_address(0);
     guarded([&] {
-        for (const void* const memory : {static_cast<const void*>(destination), static_cast<const void*>(indices)})
-            program("get").require_private("get", memory,
-                                           count * (memory == indices ? sizeof *indices : element_bytes));
-        program("get").lists().get(static_cast<std::byte*>(destination),
-                                   {base, element_bytes, block_size, {indices, count}});
+        lapwing::upc::ProgramState& here = program("get");
+        here.require_private("get", destination, count * element_bytes);
+        here.require_private("get", indices, count * sizeof *indices);
+        here.lists().get(static_cast<std::byte*>(destination), {base, element_bytes, block_size, {indices, count}});
     });
 }
 int lapwing_upc_find_copies(lapwing_upc_copies* copies, lapwing_upc_pointer base, size_t element_bytes,

@@ -210,11 +210,7 @@ int main(int argument_count, char** arguments) {
     app.add_flag("--progress", options.progress,
                  "say how much of the trace has been read; by itself on a terminal, for large ones");
     app.add_flag("--all", options.all, "print everything, not the first ten");
-    try {
-        app.parse(argument_count, arguments);
-    } catch (const CLI::ParseError& error) {
-        return lapwing::tools::exit_code(app, error);
-    }
+    if (const std::optional<int> code = lapwing::tools::parse(app, argument_count, arguments)) return *code;
     if (options.trace.empty() && options.prediction.describe.empty() && options.prediction.platforms.empty()) {
         fmt::print(stderr, "lapwing-advise: name the file of a trace, or --help\n");
         return 2;
