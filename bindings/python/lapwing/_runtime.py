@@ -100,7 +100,7 @@ class Shared(Fixed):
         counts = np.array([self._views.count, 0], np.int64)
         counts[1] = counts[0] > 0
         own = int(counts[0])
-        self.runtime.sum(counts)
+        self.runtime._sum_in_place(counts)
         if counts[0]:
             raise _errors.ViewError(
                 f"{type(self).__name__}.{call}(): {self.runtime.who()} has {own} NumPy arrays that show this object's memory, all ranks "
@@ -393,6 +393,10 @@ class Runtime(Fixed):
             wide = np.add.reduce(np.empty(0, array.dtype)).dtype
             array = array if wide == array.dtype else array.astype(wide)
         return self._numbers(lib.lapwing_runtime_sum, values, array)
+
+    def _sum_in_place(self, array):
+        """Collective: the sum of all ranks' NumPy arrays in their own type, small integers too, in their place."""
+        self._numbers(lib.lapwing_runtime_sum, array)
 
     def min(self, values):
         """Collective: the smallest of all ranks' values, element by element, in place of a NumPy array, which is returned; a number: returned."""

@@ -230,7 +230,7 @@ class Arithmetic(NDArrayOperatorsMixin):
             del values
         if not self.distribution.replicated:
             if ufunc is np.add and kind.kind in "iufc" and kind.itemsize <= 16 and kind != np.float16:
-                self.runtime.sum(result)
+                self.runtime._sum_in_place(result)
             else:
                 self.runtime.combine(result, ufunc)
         else:
@@ -265,19 +265,21 @@ class Arithmetic(NDArrayOperatorsMixin):
         return np.dtype(np.float32) if wanted == np.float16 else wanted, wanted
 
     def _mean(self, axis, dtype, keepdims, call, of=None, counted=None):
-        """The mean of the elements, or of the values of a function of them; `counted`: how many of them count."""
-        computed, wanted = self._float(dtype, call)
+        """The mean of the elements, or of the values of a function of them, in the type in which it is computed; `counted`: how many of them count."""
+        computed, _ = self._float(dtype, call)
         total = self._reduce(np.add, axis, computed, keepdims, of)
         if counted is None:
             counted = self.size // np.size(total) if np.size(total) else 0
         with np.errstate(invalid="ignore", divide="ignore"):
-            return np.true_divide(total, counted).astype(wanted)
+            return np.true_divide(total, counted).astype(computed)
 
     def mean(self, axis=None, dtype=None, keepdims=False):
-        return self._mean(axis, dtype, keepdims, "mean")
+        """The mean of all elements, or along dimensions; of float16 it is computed in float32. Collective."""
+        return self._mean(axis, dtype, keepdims, "mean").astype(self._float(dtype, "mean")[1])
 
     def var(self, axis=None, dtype=None, ddof=0, keepdims=False):
-        """The mean squared distance from the mean; `ddof` is subtracted from the number of elements. Collective."""
+        """The mean squared distance from the mean; `ddof` is subtracted from the number of elements. Of float16 both are computed
+        in float32, so that the variance is more exact than NumPy's. Collective."""
         return self._variance(axis, dtype, ddof, keepdims, self._mean(axis, dtype, True, "var"), None)
 
     def std(self, axis=None, dtype=None, ddof=0, keepdims=False):
@@ -296,7 +298,7 @@ class Arithmetic(NDArrayOperatorsMixin):
                 distance[np.isnan(values)] = 0
             result[mesh] += np.add.reduce(distance * distance, axis=axes, keepdims=True)
             del values
-        self.runtime.barrier() if self.distribution.replicated else self.runtime.sum(result)
+        self.runtime.barrier() if self.distribution.replicated else self.runtime._sum_in_place(result)
         with np.errstate(invalid="ignore", divide="ignore"):
             number = self.size // max(1, result.size) if counted is None else counted
             result = np.true_divide(result, np.maximum(np.subtract(number, ddof), 0)).astype(wanted.type(0).real.dtype)
@@ -331,7 +333,8 @@ class Arithmetic(NDArrayOperatorsMixin):
         if self.dtype.kind not in "fc":
             return self.mean(axis, dtype, keepdims)
         result = self._mean(axis, dtype, True, "nanmean", self._without_nan(0), self._count_numbers(axis))
-        return self._shaped(np.asarray(result), self._axes(axis, "nanmean"), keepdims)
+        result = np.asarray(result, self._float(dtype, "nanmean")[1])
+        return self._shaped(result, self._axes(axis, "nanmean"), keepdims)
 
     def nanvar(self, axis=None, dtype=None, ddof=0, keepdims=False):
         if self.dtype.kind not in "fc":
@@ -374,14 +377,16 @@ class Arithmetic(NDArrayOperatorsMixin):
 
     def _place(self, name, axis, keepdims):
         """The same as indices of the array."""
-        place = self._flat_place(name, axis, keepdims if axis is not None else False)
+        place = self._flat_place(name, axis, keepdims)
         if axis is not None:
             return self.lower[axis] + self.step[axis] * place
-        return tuple(int(low + step * one) for low, step, one in zip(self.lower, self.step, np.unravel_index(place, self.shape)))
+        indices = tuple(low + step * one for low, step, one in zip(self.lower, self.step, np.unravel_index(place, self.shape)))
+        return indices if keepdims else tuple(map(int, indices))
 
     def argmin(self, axis=None, keepdims=False):
         """The index of the first of the smallest elements, of the first NaN if there is one: a tuple, for a[a.argmin()]; along a dimension: a NumPy array
-        of indices. numpy.argmin(a) counts all elements from 0, as NumPy does. Collective."""
+        of indices. `keepdims` without a dimension: a tuple of arrays whose extents are 1, as are those of a[a.argmin(keepdims=True)].
+        numpy.argmin(a) counts all elements from 0, as NumPy does. Collective."""
         return self._place("min", axis, keepdims)
 
     def argmax(self, axis=None, keepdims=False):

@@ -43,6 +43,10 @@ def test_places(rt, distribution):
                     np.testing.assert_array_equal(getattr(np, name)(array, axis=axis), wanted)
                     np.testing.assert_array_equal(getattr(array, name)(axis), wanted + array.lower[axis])
                     assert getattr(np, name)(array, axis, keepdims=True).shape == ((1, 4) if axis == 0 else (2, 1))
+                kept = getattr(array, name)(keepdims=True)
+                assert [one.shape for one in kept] == [(1, 1)] * 2 and tuple(int(one.item()) for one in kept) == place
+                np.testing.assert_equal(array[kept], values.flat[[[flat]]])
+                np.testing.assert_array_equal(getattr(np, name)(array, keepdims=True), [[flat]])
         rt.barrier()
     with lapwing.full(3, np.nan) as nothing:
         assert np.isnan(nothing.nanmin()) and np.isnan(nothing.nanmean()) and nothing.nansum() == 0
@@ -79,6 +83,34 @@ def test_sums_are_as_wide_as_numpys(rt):
         assert np.allclose(a, b, atol=2) and not np.allclose(a, b)
     with lapwing.full(2, np.inf) as a:
         assert np.allclose(a, a) and not np.allclose(a * 0, a * 0) and np.allclose(a * 0, a * 0, equal_nan=True)
+
+
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS, ids=repr)
+@pytest.mark.parametrize("dtype", ["i1", "i2", "i4", "u1", "u2", "u4"])
+def test_sums_in_small_types(rt, distribution, dtype):
+    """Of all ranks' elements, with NumPy's overflow."""
+    n = np.arange(1.0, 24).reshape(23, 1) * [[1, 5]]
+    with lapwing.from_numpy(n, distribution) as a, lapwing.from_numpy(n.astype("i4"), distribution) as b:
+        for array, values in ((a, n), (b, n.astype("i4"))):
+            for call in (np.sum, np.nansum, np.add.reduce):
+                for axis in (None, 0, 1):
+                    found, wanted = call(array, axis=axis, dtype=dtype), call(values.astype(dtype), axis=axis, dtype=dtype)
+                    np.testing.assert_array_equal(found, wanted, f"{call} {axis}")
+                    assert found.dtype == wanted.dtype
+        rt.barrier()
+
+
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS, ids=repr)
+def test_variance_of_half_precision(rt, distribution):
+    """The mean is not rounded to float16, whose neighbours of 1000 are 0.5 away, before the distances are taken."""
+    n = (1000 + np.array([0, 0.5, 1, 1.5, 2, 2.5, 3, 3])).astype(np.float16)
+    exact = n.astype(np.float64)
+    with lapwing.from_numpy(n, distribution) as a, lapwing.from_numpy(np.append(n, np.float16(np.nan)), distribution) as b:
+        for array, names in ((a, ("mean", "var", "std", "nanmean", "nanvar", "nanstd")), (b, ("nanmean", "nanvar", "nanstd"))):
+            for name in names:
+                found, wanted = getattr(array, name)(), getattr(np, name)(exact)
+                assert found.dtype == np.float16 and abs(found - wanted) <= np.spacing(np.float16(wanted)), (name, found, wanted)
+        rt.barrier()
 
 
 def test_numpys_parameters(rt):
