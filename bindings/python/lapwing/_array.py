@@ -8,9 +8,9 @@ from ._library import Callback, Elements, check, choice, create, ffi, lib, membe
 from ._reduction import Reduction, along
 from ._runtime import Shared, read_statistics, runtime as default_runtime, same_memory
 from ._slice import Assignments, Slice, assigned
-from ._types import address, copied, dtype_of, integers, operand, present, source, target, type_of
+from ._types import address, copied, dtype_of, integers, one_value, operand, present, source, target, type_of
 from ._ufunc import Arithmetic
-from ._window import OPERATIONS, ORDERS, Window, cache_options, operation_of
+from ._window import MANY, OPERATIONS, ORDERS, Window, cache_options, operation_of
 
 
 class Array(Arithmetic, Shared, Assignments, Elements):
@@ -256,12 +256,12 @@ class Array(Arithmetic, Shared, Assignments, Elements):
         found = _index.basic(key, self.shape, self.lower, self.step, "Array")
         if found is None:
             indices, shape = _index.listed(key, self.shape, self.lower, self.step, "Array")
-            values = source(value, self.dtype, shape)
+            values = source(value, self.dtype, shape, "Array: the value")
             if len(indices):
                 self._raise(lib.lapwing_array_scatter(self._handle, len(indices), ffi.cast("int64_t*", address(indices)), address(values)))
             return
         ranges, flips = found.ranges()
-        values = source(value, self.dtype, found.shape)
+        values = source(value, self.dtype, found.shape, "Array: the value")
         if flips is not None:
             values = np.ascontiguousarray(values.reshape(found.full)[flips])
         if values.size:
@@ -297,11 +297,10 @@ class Array(Arithmetic, Shared, Assignments, Elements):
         """a[key] = value without waiting. Values that are not a contiguous array of the dtype are copied first; others must not change until
         .wait(). Local."""
         self._handle
-        value = present(value, self.dtype, "Array.start_put: the value")
         found, cell = _index.basic(key, self.shape, self.lower, self.step, "Array"), ffi.new("lapwing_completion**")
         if found is None:
             indices, shape = _index.listed(key, self.shape, self.lower, self.step, "Array")
-            values = source(value, self.dtype, shape)
+            values = source(value, self.dtype, shape, "Array.start_put: the value")
             check(
                 lib.lapwing_array_start_scatter(
                     self._handle, len(indices), ffi.cast("int64_t*", address(indices)), address(values), cell
@@ -309,7 +308,7 @@ class Array(Arithmetic, Shared, Assignments, Elements):
             )
             return Transfer(cell, values, (indices, self))
         ranges, flips = found.ranges()
-        values = source(value, self.dtype, found.shape)
+        values = source(value, self.dtype, found.shape, "Array.start_put: the value")
         if flips is not None:
             values = np.ascontiguousarray(values.reshape(found.full)[flips])
         if values.size:
@@ -323,10 +322,8 @@ class Array(Arithmetic, Shared, Assignments, Elements):
     # --- atomics ---
 
     def _operand(self, value, call):
-        value = operand(value, self.dtype, f"Array.{call}")
-        if value.size != 1:
-            raise _errors.UsageError(f"lapwing: Array.{call} has {value.size} values; it must be one. fetch_list() and compare_swap_list() are for many")
-        return value.reshape(1)
+        what = f"Array.{call}"
+        return one_value(operand(value, self.dtype, what), what, MANY)
 
     def fetch(self, operation, index, operand=None, order="relaxed"):
         """An atomic on an element: "add", "and", "or", "xor", "min", "max", "replace" or "read". Returns the previous value. `order`: "relaxed", "acquire",
@@ -360,8 +357,9 @@ class Array(Arithmetic, Shared, Assignments, Elements):
         return indices, ffi.cast("int64_t*", address(indices)), shape
 
     def _operands(self, values, shape, call):
-        values = operand(values, self.dtype, f"Array.{call}")
-        return (source(values, self.dtype, shape), 0) if values.ndim else (values.reshape(1), 1)
+        what = f"Array.{call}"
+        values = operand(values, self.dtype, what)
+        return (source(values, self.dtype, shape, what), 0) if values.ndim else (values.reshape(1), 1)
 
     def fetch_list(self, operation, key, operands=None):
         """Atomics on the elements a[key], in the order of the list. Returns the previous values. `operands`: one, or one for each. Local."""
@@ -444,7 +442,7 @@ class Array(Arithmetic, Shared, Assignments, Elements):
 
     def fill(self, value):
         """Every element becomes `value`. Collective."""
-        value = present(value, self.dtype, "Array.fill: the value").reshape(1)
+        value = one_value(present(value, self.dtype, "Array.fill: the value"), "Array.fill: the value", "a[...] = values writes several")
         check(lib.lapwing_array_fill(self._handle, address(value)))
 
     def copy_from(self, other):
@@ -668,8 +666,9 @@ def zeros(shape, dtype=float, distribution=None, **options):
 
 def full(shape, value, dtype=None, distribution=None, **options):
     """An array whose elements are `value`. Collective."""
-    present(value, np.asarray(value).dtype if dtype is None else dtype_of(dtype), "full: the value")
-    array = Array(shape, np.asarray(value).dtype if dtype is None else dtype, distribution, **options)
+    dtype = np.asarray(value).dtype if dtype is None else dtype_of(dtype)
+    one_value(present(value, dtype, "full: the value"), "full: the value", "lapwing.from_numpy() takes an array of values")
+    array = Array(shape, dtype, distribution, **options)
     array.fill(value)
     return array
 

@@ -5,7 +5,7 @@ import numpy as np
 from . import _errors, _index
 from ._library import Callback, check, choice, create, ffi, lib, number_of, text_of
 from ._runtime import Fixed, refuse_pickling
-from ._types import address, copied, integers, present, source, target
+from ._types import address, copied, integers, one_value, present, source, target
 
 REPLACE, ADD, MIN, MAX, SUBTRACT, MULTIPLY = 6, 0, 4, 5, 8, 9
 OPERATIONS = {"replace": REPLACE, "add": ADD, "min": MIN, "max": MAX, "subtract": SUBTRACT, "multiply": MULTIPLY}
@@ -119,7 +119,7 @@ class Slice(Fixed, Assignments):
 
     def put(self, values):
         """Writes a NumPy array, which is broadcast. Local."""
-        values = source(present(values, self.dtype, "Slice.put: the value"), self.dtype, self.shape)
+        values = source(values, self.dtype, self.shape, "Slice.put: the value")
         if values.size:
             check(lib.lapwing_slice_put(self._handle, address(values), ffi.NULL))
 
@@ -136,8 +136,7 @@ class Slice(Fixed, Assignments):
         """As put(), without waiting: contiguous values of the dtype must stay as they are until .wait(). Local."""
         from ._array import Transfer
 
-        values = present(values, self.dtype, "Slice.start_put: the value")
-        values, cell = source(values, self.dtype, self.shape), ffi.new("lapwing_completion**")
+        values, cell = source(values, self.dtype, self.shape, "Slice.start_put: the value"), ffi.new("lapwing_completion**")
         if values.size:
             check(lib.lapwing_slice_start_put(self._handle, address(values), ffi.NULL, cell))
         return Transfer(cell, values, (self,))
@@ -177,7 +176,7 @@ class Slice(Fixed, Assignments):
 
     def fill(self, value):
         """Each element becomes `value`. Collective."""
-        value = present(value, self.dtype, "Slice.fill: the value").reshape(1)
+        value = one_value(present(value, self.dtype, "Slice.fill: the value"), "Slice.fill: the value", "put() writes several")
         check(lib.lapwing_slice_fill(self._handle, address(value)))
 
     def _in_place(self, other, operation):
@@ -235,7 +234,8 @@ class Assignment:
             other = as_slice(other)
             check(lib.lapwing_assignment_add(self._cell[0], target._handle, other._handle, _operation(operation)))
         else:
-            value = present(other, target.dtype, "Assignment.add: the value").reshape(1)
+            value = present(other, target.dtype, "Assignment.add: the value")
+            value = one_value(value, "Assignment.add: the value", "An Array or a Slice has several")
             check(lib.lapwing_assignment_add_fill(self._cell[0], target._handle, address(value)))
         self._kept.append((target, other))
         return self

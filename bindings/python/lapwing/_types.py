@@ -1,6 +1,7 @@
 """NumPy's types, and those of the C interface; memory of NumPy arrays as arguments."""
 
 import operator
+import reprlib
 
 import numpy as np
 
@@ -65,15 +66,27 @@ def integer_list(values, dtype, what):
     return np.ascontiguousarray(given, dtype)
 
 
+def _forgotten(value):
+    """Whether None is a value, or among several: NumPy makes NaN or False of it."""
+    try:
+        given = np.asarray(value)
+    except ValueError:
+        if not isinstance(value, (list, tuple)):
+            raise
+        return any(_forgotten(one) for one in value)  # a record within a record, as (1, (2, 3))
+    return given.dtype.hasobject and any(one is None for one in given.flat)
+
+
 def present(value, dtype, what):
     """A value that the program passes to a call, or several, as elements of a dtype, converted as NumPy does; one that was forgotten is an error."""
-    given = np.asarray(value)
-    if given.dtype.hasobject and any(one is None for one in given.flat):
-        raise _errors.UsageError(f"lapwing: {what} is {value!r}; it must be a value of {dtype}")
+    if hasattr(value, "__array__"):  # its elements are read once
+        value = np.asarray(value)
+    if _forgotten(value):
+        raise _errors.UsageError(f"lapwing: {what} is {reprlib.repr(value)}; it must be a value of {dtype}")
     try:
         return np.asarray(value, dtype)
     except (TypeError, ValueError, OverflowError):
-        raise _errors.UsageError(f"lapwing: {what} is {value!r}, which is no value of {dtype}") from None
+        raise _errors.UsageError(f"lapwing: {what} is {reprlib.repr(value)}, which is no value of {dtype}") from None
 
 
 def operand(value, dtype, what):
@@ -82,10 +95,21 @@ def operand(value, dtype, what):
     if dtype.kind in "biufc" and given.dtype.kind in "biufc":
         with np.errstate(all="ignore"):
             elements = (given if dtype.kind == "c" else given.real).astype(dtype)
-        if not (elements != given).any() if dtype.kind in "biu" else given.dtype.kind != "c" or dtype.kind == "c":
+        if dtype.kind in "biu":
+            exact = not (elements != given).any()
+        else:
+            exact = given.dtype.kind != "c" or dtype.kind == "c"
+        if exact:
             return elements
         raise _errors.UsageError(f"lapwing: {what} is {value!r}, which is no value of {dtype}; pass one that is")
     return present(value, dtype, what)
+
+
+def one_value(elements, what, remedy):
+    """What present() or operand() gave, which must be one element: an array of one dimension, for C. `remedy`: what takes several."""
+    if elements.size != 1:
+        raise _errors.UsageError(f"lapwing: {what} has {elements.size} values; it must be one. {remedy}")
+    return elements.reshape(1)
 
 
 def address(array):
@@ -93,10 +117,10 @@ def address(array):
     return ffi.cast("void*", array.__array_interface__["data"][0])
 
 
-def source(values, dtype, shape=None):
-    """Values of the program's as a C-contiguous NumPy array, broadcast to a shape."""
-    array = np.asarray(values, dtype)
-    if shape is not None and array.shape != shape:
+def source(values, dtype, shape, what):
+    """Values of the program's, which must be present(), as a C-contiguous NumPy array, broadcast to a shape."""
+    array = present(values, dtype, what)
+    if array.shape != shape:
         try:
             array = np.broadcast_to(array, shape)
         except ValueError:

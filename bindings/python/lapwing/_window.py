@@ -6,10 +6,11 @@ from . import _errors
 from ._layout import Layout
 from ._library import check, choice, create, ffi, lib, members, number_of, text_of
 from ._runtime import Shared, mpi_object, read_statistics, runtime as default_runtime, same_memory
-from ._types import address, dtype_of, integer_list, operand, type_of
+from ._types import address, dtype_of, integer_list, one_value, operand, type_of
 
 OPERATIONS = {"add": 0, "and": 1, "or": 2, "xor": 3, "min": 4, "max": 5, "replace": 6, "read": 7}
 ORDERS = {"relaxed": 0, "acquire": 1, "release": 2, "acq_rel": 3, "seq_cst": 4}
+MANY = "fetch_list() and compare_swap_list() are for several"
 _MODES = {"off": 0, "epoch": 1, "read-only": 2, "transparent": 3}
 _PATHS = ("self", "direct", "rma", "service")
 
@@ -242,10 +243,8 @@ class Window(Shared):
 
     @staticmethod
     def _value(value, dtype, call):
-        value = operand(value, dtype, f"Window.{call}")
-        if value.size != 1:
-            raise _errors.UsageError(f"lapwing: Window.{call} has {value.size} values; it must be one. fetch_list() and compare_swap_list() are for many")
-        return value.reshape(1)
+        what = f"Window.{call}"
+        return one_value(operand(value, dtype, what), what, MANY)
 
     def fetch(self, operation, rank, offset, operand=None, dtype=np.int64, order="relaxed"):
         """An atomic on the value at `offset`: "add", "and", "or", "xor", "min", "max", "replace" or "read". Returns the previous value. Numbers of 1 to 8

@@ -113,6 +113,19 @@ def test_variance_of_half_precision(rt, distribution):
         rt.barrier()
 
 
+def test_values_of_records(rt):
+    """A record within a record is written as a tuple; None in it is an error."""
+    with lapwing.zeros(4, [("a", "f8"), ("b", [("c", "i4"), ("d", "f8")])]) as a:
+        if rt.rank == 0:
+            a[1], a[2:4] = (1, (2, 3)), [(4, (5, 6)), (7, (8, 9))]
+            for key, value in ((0, None), (1, (1, (2, None))), (slice(2), [(1, (2, 3)), (None, (2, 3))])):
+                with pytest.raises(lapwing.UsageError, match="the value"):
+                    a[key] = value
+        a.barrier()
+        assert a[...].tolist() == [(0, (0, 0)), (1, (2, 3)), (4, (5, 6)), (7, (8, 9))]
+        rt.barrier()
+
+
 def test_numpys_parameters(rt):
     n = np.arange(12.0).reshape(3, 4)
     with lapwing.from_numpy(n) as a:
@@ -144,7 +157,11 @@ def test_forgotten_operands(rt, dtype):
             lambda: a.slice[0].fill(None), lambda: a.slice[0].assign(None), lambda: a.slice[0].put(None), lambda: a.slice[0].start_put([1, None, 2]),
             lambda: lapwing.full(3, None, dtype), lambda: w.fetch(single, 0, 0, dtype=dtype), lambda: w.update(single, 0, 0, None, dtype),
             lambda: w.compare_swap(0, 0, None, 1, dtype), lambda: w.compare_swap(0, 0, 1, None, dtype), lambda: np.full_like(a, None),
-            lambda: a.fetch(single, (0, 0), [1, 1]), lambda: w.update(single, 0, 0, [1, 1], dtype),
+            lambda: a.fetch(single, (0, 0), [1, 1]), lambda: w.update(single, 0, 0, [1, 1], dtype), lambda: a.__setitem__((0, 0), None),
+            lambda: a.__setitem__(slice(0, 2), None), lambda: a.__setitem__(([0, 1], [1, 1]), [None, 1]), lambda: a.__setitem__((0, slice(None, None, -1)), [1, None, 1]),
+            lambda: a.__setitem__(..., np.array([1, None, 1])), lambda: a.start_put(([0, 1], [1, 1]), [None, 1]),
+            lambda: a.fill([1, 2]), lambda: a.slice[0].fill([1, 2]), lambda: lapwing.Assignment().add(a.slice[0], [1, 2]), lambda: lapwing.Assignment().add(a, None),
+            lambda: lapwing.full(3, [1, 2], dtype), lambda: np.full_like(a, [1, 2]),
         ]  # fmt: skip
         if lists:
             calls += [
@@ -155,6 +172,8 @@ def test_forgotten_operands(rt, dtype):
             ]  # fmt: skip
         if dtype.kind in "iu":
             calls += [lambda: a.fetch_add((0, 0), 1.5), lambda: a.update("max", (0, 0), 2**70), lambda: a.fetch_add((0, 0), 2j), lambda: a.fetch_add((0, 0), np.nan)]
+        if dtype.kind != "b":
+            calls += [lambda: a.__setitem__((0, 0), "seven")]
         if dtype.kind == "f":
             calls += [lambda: a.fetch_add((0, 0), 2j), lambda: a.fetch_add((0, 0), "seven")]
         for call in calls:
