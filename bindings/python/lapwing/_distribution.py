@@ -1,7 +1,10 @@
 """How elements are spread over the ranks."""
 
+import reprlib
+
 import numpy as np
 
+from . import _errors
 from ._library import Callback, ffi, lib
 from ._types import integers
 
@@ -157,6 +160,11 @@ class Blocks(_Regular):
 
     def __init__(self, lengths):
         super().__init__()
+        if not hasattr(lengths, "__iter__"):
+            raise _errors.UsageError(
+                f"lapwing: Blocks: lengths is {lengths!r}; it must be a list with one length for each rank, as lapwing.runtime().all_gather(length) makes "
+                f"of each rank's own, or a list of such lists, one for each dimension"
+            )
         lists = [[] if one is None else one for one in ([np.ravel(lengths)] if isinstance(lengths, np.ndarray) else lengths)]
         if not any(np.ndim(one) for one in lists):
             lists = [lists]
@@ -171,7 +179,9 @@ class Blocks(_Regular):
     def _parameters(self, dimensions):
         structure, kept, callback = super()._parameters(dimensions)
         if len(self.lengths) > dimensions:
-            raise ValueError(f"lapwing.Blocks: lengths for {len(self.lengths)} dimensions, and the array has {dimensions}")
+            flat = all(len(one) == 1 for one in self.lengths)
+            remedy = "; a length for each rank is passed as one list or NumPy array: numpy.concatenate(lengths)" if flat else ""
+            raise ValueError(f"lapwing.Blocks: lengths {reprlib.repr(self.lengths)} are for {len(self.lengths)} dimensions, and the array has {dimensions}{remedy}")
         counts = [len(one) for one in self.lengths] + [0] * (dimensions - len(self.lengths))
         every = [length for one in self.lengths for length in one]
         kept += [ffi.new("int[]", counts), ffi.new("int64_t[]", every)]

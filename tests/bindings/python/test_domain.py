@@ -170,6 +170,11 @@ def test_wrong_blocks(rt):
         lapwing.zeros(4, distribution=lapwing.Blocks([[1], [1]]))
     with pytest.raises(lapwing.UsageError, match="1.5"):
         lapwing.Blocks([1.5])
+    for lengths in (5, np.int64(5), None):
+        with pytest.raises(lapwing.UsageError, match=r"Blocks: lengths is .*one length for each rank"):
+            lapwing.Blocks(lengths)
+    with pytest.raises(ValueError, match=r"numpy\.concatenate\(lengths\)"):
+        lapwing.zeros(4, distribution=lapwing.Blocks([np.array([2]), np.array([2])]))
     rt.barrier()
 
 

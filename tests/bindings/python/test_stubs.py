@@ -24,6 +24,20 @@ def test_names(rt):
             assert there <= of(name), (name, there - of(name))
 
 
+def test_fixed_attributes(rt):
+    """What cannot be set is a property without a setter."""
+    stub = ast.parse(Path(lapwing.__file__).with_name("__init__.pyi").read_text())
+    members = {node.name: node.body for node in stub.body if isinstance(node, ast.ClassDef)}
+    fixed = 0
+    for name in sorted(set(lapwing.__all__) & set(members)):
+        for remedy in vars(getattr(lapwing, name)).get("_remedies", ()):
+            owners = [base.__name__ for base in getattr(lapwing, name).__mro__ if base.__name__ in members]
+            found = [one for owner in owners for one in members[owner] if remedy in (getattr(one, "name", None), getattr(getattr(one, "target", None), "id", None))]
+            assert found and all([ast.unparse(each) for each in getattr(one, "decorator_list", [])] == ["property"] for one in found), (name, remedy)
+            fixed += 1
+    assert fixed > 15
+
+
 def arguments_of(node):
     given = node.args
     stars = [f"*{one.arg}" for one in (given.vararg,) if one] + [f"**{one.arg}" for one in (given.kwarg,) if one]
