@@ -228,14 +228,14 @@ public:
     /// Collective. Combines one value of every rank, in the order of the ranks, into `value` on every rank.
     /// `combine(context, left, right)` stores its result in `left`, and must be associative. If it throws on a rank,
     /// `value` is unchanged everywhere, and that rank gets what it has thrown, the others a UsageError. `value` has the
-    /// same size on all ranks, at most 4 MiB; `type` as in broadcast(). Cost: a binomial tree of messages, and a
-    /// broadcast.
+    /// same size on all ranks, at most 4 MiB; `type` as in broadcast(). Cost: a reduction that compares what the ranks
+    /// pass, a binomial tree of messages, and a broadcast.
     using CombineValues = void (*)(void* context, void* left, const void* right);
     void combine(std::span<std::byte> value, CombineValues combine, void* context, const char* type = "");
     /// Collective. Combines the values of the ranks before this one, in their order, into `before`; returns false on
     /// rank 0, which has none. `value` and `combine` as above; `before` has the size of `value`. Where `combine`
-    /// throws, ranks whose result contains that value get the error. Cost: a binomial tree of messages, up and down
-    /// (Blelloch, "Prefix Sums and Their Applications", 1990).
+    /// throws, ranks whose result contains that value get the error. Cost: a reduction that compares what the ranks
+    /// pass, and a binomial tree of messages, up and down (Blelloch, "Prefix Sums and Their Applications", 1990).
     [[nodiscard]] bool combine_before(std::span<const std::byte> value, std::span<std::byte> before,
                                       CombineValues combine, void* context);
     /// Collective. Gathers the values of all ranks, of the same size on each, into `all`, in the order of the ranks;
