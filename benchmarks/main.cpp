@@ -130,15 +130,13 @@ int main(int argument_count, char** arguments) {
     run_command->add_flag("--weak", options.weak, "for prefetch/…: sizes grow with the number of ranks");
     run_command->add_flag("--value-only", options.value_only, "without the baselines");
 
+    if (const std::optional<int> code = lapwing::tools::parse(app, argument_count, arguments)) return *code;
     try {
-        app.parse(argument_count, arguments);
         if (list_command->parsed()) {
             list(as_json);
             return 0;
         }
         return run(chosen(names), options, json_file, thread_level);
-    } catch (const CLI::ParseError& error) {
-        return lapwing::tools::exit_code(app, error);
     } catch (const std::exception& error) { // a setting that does not exist, before MPI has started
         fmt::print(stderr, "lapwing-bench: {}\n", error.what());
         return 2;

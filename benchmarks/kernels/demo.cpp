@@ -423,11 +423,7 @@ int main(int argument_count, char** arguments) {
     app.add_option("--cube", options.cube, "points along each side of the heat cube")
         ->check(CLI::Range(3, 2048))
         ->capture_default_str();
-    try {
-        app.parse(argument_count, arguments);
-    } catch (const CLI::ParseError& error) {
-        return tools::exit_code(app, error);
-    }
+    if (const std::optional<int> code = tools::parse(app, argument_count, arguments)) return *code;
     try {
         return run(options) ? 0 : 1;
     } catch (const std::exception& error) {

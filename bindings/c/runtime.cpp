@@ -70,8 +70,9 @@ std::uint64_t bytes_of(lapwing_type type, std::uint64_t count, const char* name)
     require_type(type);
     std::uint64_t bytes = 0;
     if (__builtin_mul_overflow(size_of(type), count, &bytes))
-        throw RangeError{fmt::format("'{}' is {} values of {} bytes, more than 2^64 bytes; pass how many there are",
-                                     name, count, size_of(type))};
+        throw lapwing::RangeError{
+            fmt::format("'{}' is {} values of {} bytes, more than 2^64 bytes; pass how many there are", name, count,
+                        size_of(type))};
     return bytes;
 }
 

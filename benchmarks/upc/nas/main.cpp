@@ -92,11 +92,7 @@ int main(int argument_count, char** arguments) {
            "in plain MPI, or in plain MPI that computes while messages travel")
         ->transform(CLI::CheckedTransformer(variants, CLI::ignore_case));
     app.add_flag("--cache", options.cache, "with the cache of other nodes' memory; for UPC");
-    try {
-        app.parse(argument_count, arguments);
-    } catch (const CLI::ParseError& error) {
-        return tools::exit_code(app, error);
-    }
+    if (const std::optional<int> code = tools::parse(app, argument_count, arguments)) return *code;
     options.benchmark = find(benchmark);
     if (options.cache && is_mpi(options.variant)) {
         fmt::print(stderr, "lapwing-nas: --cache is for UPC, not for --variant mpi\n");
