@@ -839,6 +839,10 @@ int MPI_Ibarrier(MPI_Comm on, MPI_Request* request) {
     *request = start(std::move(collective), nullptr);
     return MPI_SUCCESS;
 }
+int MPI_Reduce_local(const void* from, void* to, int count, MPI_Datatype type, MPI_Op operation) {
+    combine(static_cast<std::byte*>(to), from, count, type, operation);
+    return MPI_SUCCESS;
+}
 int MPI_Allreduce(const void* from, void* to, int count, MPI_Datatype type, MPI_Op operation, MPI_Comm on) {
     const Outside outside;
     const auto collective = reduce(from, to, count, type, operation, on, "MPI_Allreduce");
