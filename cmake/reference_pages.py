@@ -197,8 +197,11 @@ def by_hand(text, names, public):
 
 MADE_BY_MACRO = {
     "array": [("local", "own elements as a pointer with the array's indices as its bounds, of any type and 1 to 8 dimensions"),
-              ("halo_view", "the rank's own part with the copies around it, of an array that prefetches with LAPWING_STORE_IN_HALO")],
-    "halo": [("local", "the local block with the elements around it as a pointer")],
+              ("halo_view", "the rank's own part with the copies around it, of an array that prefetches with LAPWING_STORE_IN_HALO"),
+              ("local_address", "where the own elements are, for elements that are structures"),
+              ("halo_view_address", "where halo_view is, for elements that are structures")],
+    "halo": [("local", "the local block with the elements around it as a pointer"),
+             ("local_address", "where that block is, for elements that are structures")],
     "window": [("memory", "a rank's part of the window as a pointer to numbers of its type, null if this rank cannot load it")],
 }
 
@@ -303,28 +306,32 @@ def signature(node, method):
     return f"({arguments})"
 
 
-def python_class(name, classes, known):
-    node = classes[known]
+def python_class(name, classes, known, fixed):
+    """`fixed`: the attributes that cannot be replaced, of which the sources have no definitions."""
+    node, seen = classes[known], set()
     init = next((one for one in node.body if isinstance(one, ast.FunctionDef) and one.name == "__init__"), None)
     bases = [ast.unparse(base) for base in node.bases if not ast.unparse(base).startswith("_")]
     is_error = bool(bases) and any(base.endswith(("Error", "Exception")) for base in bases)
     head = f"class lapwing.{name}" + (signature(init, True) if init and not is_error else f"({', '.join(bases)})" if is_error else "")
     parts = [f'<h2 id="{name}"><code>lapwing.{name}</code></h2>{code(head)}{docstring_html(node)}']
-    for one in members_of(known, classes, set()):
+    for one in members_of(known, classes, seen):
         call = f"{name}.{one.name}" + ("" if is_property(one) else signature(one, True))
         parts.append(f'<section class="entry" id="{name}.{one.name}"><h3><code>{one.name}</code></h3>{code(call)}{docstring_html(one)}</section>')
+    parts += [f'<section class="entry" id="{name}.{one}"><h3><code>{one}</code></h3>{code(f"{name}.{one}")}<p>Cannot be replaced.</p></section>' for one in fixed if one not in seen]
     return "\n".join(parts)
 
 
 def python_page(root):
     modules = python_modules(root)
+    stubs = {node.name: node for node in ast.parse((root / "bindings/python/lapwing/__init__.pyi").read_text()).body if isinstance(node, ast.ClassDef)}
+    fixed = {name: [one.name for one in node.body if isinstance(one, ast.FunctionDef) and is_property(one)] for name, node in stubs.items()}
     classes = {node.name: node for tree in modules.values() for node in tree.body if isinstance(node, ast.ClassDef)}
     functions = {(module, node.name): node for module, tree in modules.items() for node in tree.body if isinstance(node, ast.FunctionDef)}
     contents, of_classes, of_functions = [], [], []
     for name, module, known in python_public(modules):
         if known in classes:
             contents.append((name, name))
-            of_classes.append(python_class(name, classes, known))
+            of_classes.append(python_class(name, classes, known, fixed.get(name, [])))
         elif (module, known) in functions:
             node = functions[module, known]
             of_functions.append(f'<section class="entry" id="{name}"><h3><code>lapwing.{name}</code></h3>{code(f"lapwing.{name}{signature(node, False)}")}{docstring_html(node)}</section>')
