@@ -5,6 +5,7 @@
 #include "src/support/mpi_error.hpp"
 
 #include <lapwing/error.hpp>
+#include <lapwing/values.hpp>
 
 #include <fmt/format.h>
 
