@@ -209,6 +209,7 @@ void PlanState::require_open(const char* call) const {
             fmt::format("Plan::{}: the window of the plan ({} bytes, {} rank {}) is closed; make a plan for "
                         "one that is open, and execute it before the window is closed",
                         call, shape.bytes, direction == Direction::put ? "to" : "from", rank.value)};
+    window.require_memory(call);
 }
 
 std::string PlanState::explain() const {

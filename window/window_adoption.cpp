@@ -354,6 +354,7 @@ WindowState::WindowState(Team& team, MPI_Win window, bool locked, WindowOptions 
 
 void WindowState::on_host_free(bool gone) noexcept {
     bool closed = false;
+    const std::shared_ptr<const void> life = facts_.life; // what refers to the window says that it is freed
     if (!gone) {
         try {
             close(); // all ranks come
@@ -365,6 +366,7 @@ void WindowState::on_host_free(bool gone) noexcept {
     // An epoch keeps MPICH from freeing the window.
     if (std::exchange(own_epoch_, false) && !gone) MPI_Win_unlock_all(facts_.remote);
     facts_.freed.store(true, std::memory_order_release);
+    facts_.life = life;
     if (map_of_window_ != nullptr) *map_of_window_ = {};
     if (!closed) lose_memory();
     facts_.remote = MPI_WIN_NULL;

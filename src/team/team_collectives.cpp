@@ -18,6 +18,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <exception>
@@ -193,23 +194,53 @@ private:
     MPI_Op operation_;
 };
 
+/// MPI_MIN and MPI_MAX compare unsigned integers as if signed (MPICH 4.0.2 all of them, Open MPI 4.1.4 unsigned long):
+/// they are compared as signed ones, with the highest bit of each flipped.
+class UnsignedOrder {
+public:
+    UnsignedOrder(MPI_Datatype type, MPI_Op operation, std::uint64_t element) : element_{element} {
+        const std::array unsigned_types{MPI_UINT8_T,  MPI_UINT16_T,      MPI_UINT32_T,
+                                        MPI_UINT64_T, MPI_UNSIGNED_CHAR, MPI_UNSIGNED_SHORT,
+                                        MPI_UNSIGNED, MPI_UNSIGNED_LONG, MPI_UNSIGNED_LONG_LONG};
+        flips_ = (operation == MPI_MIN || operation == MPI_MAX) && std::ranges::count(unsigned_types, type) != 0;
+    }
+    /// What MPI is to combine values as.
+    [[nodiscard]] MPI_Datatype type(MPI_Datatype type) const {
+        if (!flips_) return type;
+        return element_ == 1 ? MPI_INT8_T : element_ == 2 ? MPI_INT16_T : element_ == 4 ? MPI_INT32_T : MPI_INT64_T;
+    }
+    /// Before MPI combines them, and afterwards.
+    void flip(std::span<std::byte> values) const noexcept {
+        if (!flips_) return;
+        const std::uint64_t highest = std::endian::native == std::endian::little ? element_ - 1 : 0;
+        for (std::uint64_t at = highest; at < values.size(); at += element_) values[at] ^= std::byte{0x80};
+    }
+
+private:
+    std::uint64_t element_;
+    bool flips_ = false;
+};
+
 /// A reduction by MPI, in pieces, for ranks that have agreed on it.
 void reduce_by_mpi(TeamState& team, std::byte* values, std::uint64_t count, std::uint64_t element, MPI_Datatype type,
                    MPI_Op operation) {
+    const UnsignedOrder order{type, operation, element};
     const std::uint64_t most = std::max<std::uint64_t>(1, piece_bytes / element);
     Memory memory = std::make_unique_for_overwrite<std::byte[]>(std::min(most, count) * element);
     for (std::uint64_t at = 0; at < count; at += most) {
         const std::uint64_t now = std::min(most, count - at);
         std::byte* const piece = values + at * element;
         std::memcpy(memory.get(), piece, now * element);
+        order.flip({memory.get(), now * element});
         team.complete(memory, "Team::all_reduce", [&](std::byte* place) {
             MPI_Request request = MPI_REQUEST_NULL;
-            check_mpi(MPI_Iallreduce(MPI_IN_PLACE, place, static_cast<int>(now), type, operation, team.communicator(),
-                                     &request),
+            check_mpi(MPI_Iallreduce(MPI_IN_PLACE, place, static_cast<int>(now), order.type(type), operation,
+                                     team.communicator(), &request),
                       "MPI_Iallreduce", team.who());
             return request;
         });
         team.synchronisation().count("Team::all_reduce");
+        order.flip({memory.get(), now * element});
         std::memcpy(piece, memory.get(), now * element);
     }
 }
@@ -332,8 +363,11 @@ void Team::all_reduce(void* values, std::uint64_t count, MPI_Datatype type, MPI_
         const Memory many = bytes > few.size() ? std::make_unique_for_overwrite<std::byte[]>(bytes) : nullptr;
         const std::span<std::byte> result{many != nullptr ? many.get() : few.data(), bytes};
         std::memcpy(result.data(), values, bytes);
-        ReducedValues shared{*state_, result, static_cast<int>(count), type, operation};
+        const UnsignedOrder order{type, operation, element};
+        order.flip(result);
+        ReducedValues shared{*state_, result, static_cast<int>(count), order.type(type), operation};
         compare(shared);
+        order.flip(result);
         std::memcpy(values, result.data(), bytes);
         return;
     }

@@ -134,6 +134,8 @@ static void first_and_last(void* context, void* left, const void* right) {
 static void values(lapwing_runtime* runtime, int rank, int size) {
     double sums[2];
     int32_t least = rank + 5;
+    uint32_t wide = rank == 0 ? UINT32_C(0x80000000) : 1;
+    uint8_t narrow = rank == 0 ? 0x80 : 1;
     uint64_t most = (uint64_t)rank + ((uint64_t)1 << 63);
     float complex_sum[2];
     unsigned char pair[2];
@@ -152,6 +154,9 @@ static void values(lapwing_runtime* runtime, int rank, int size) {
     CHECK(least == 5);
     OK(lapwing_runtime_max(runtime, LAPWING_UINT64, &most, 1));
     CHECK(most == (uint64_t)(size - 1) + ((uint64_t)1 << 63));
+    OK(lapwing_runtime_max(runtime, LAPWING_UINT32, &wide, 1));
+    OK(lapwing_runtime_min(runtime, LAPWING_UINT8, &narrow, 1));
+    CHECK(wide == UINT32_C(0x80000000) && narrow == (size > 1 ? 1 : 0x80));
     complex_sum[0] = 1;
     complex_sum[1] = -2;
     OK(lapwing_runtime_sum(runtime, LAPWING_FLOAT_COMPLEX, complex_sum, 1));
