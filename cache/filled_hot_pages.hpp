@@ -63,7 +63,10 @@ public:
     void validate(const CachedPages& pages) const;
 
     [[nodiscard]] std::uint64_t read_hits() const noexcept { return hits_; }
-    [[nodiscard]] std::uint64_t write_hits() const noexcept { return write_hits_; }
+    /// For any thread.
+    [[nodiscard]] std::uint64_t write_hits() noexcept {
+        return std::atomic_ref{write_hits_}.load(std::memory_order_relaxed);
+    }
     /// Adds the hits of both since the last call to the statistics.
     void collect_hits(support::Statistics& statistics) noexcept;
 

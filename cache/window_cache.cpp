@@ -1,6 +1,7 @@
 #include "cache/window_cache.hpp"
 
 #include "src/support/ended_threads.hpp"
+#include "src/support/first_problem.hpp"
 #include "src/support/log.hpp"
 #include "src/team/team_registry.hpp"
 
@@ -166,7 +167,7 @@ bool WindowCache::drop_ended() {
                 continue;
             }
             hot_pages_.drop(thread);
-            found->pages.reset();
+            found->use_pages(nullptr);
         }
         found->share.give_up();
     }
@@ -189,13 +190,13 @@ void WindowCache::fit(OfThread& own) {
     configuration.bytes = granted == wanted ? configuration_.bytes : PageCache::bytes_within(configuration_, granted);
     if (granted < before) { // others may take what this one gives back
         hot_pages_.drop_mine();
-        own.pages.reset();
+        own.use_pages(nullptr);
     }
     if (granted == 0) return;
     try {
-        own.pages =
-            std::make_unique<PageCache>(configuration, own.backend, scope_ == CacheAcquire::rank ? epoch_ : own.epoch,
-                                        own.dirty_pages, window_.statistics());
+        own.use_pages(std::make_unique<PageCache>(configuration, own.backend,
+                                                  scope_ == CacheAcquire::rank ? epoch_ : own.epoch, own.dirty_pages,
+                                                  window_.statistics()));
     } catch (const std::bad_alloc&) {
         own.share.keep(own.pages != nullptr ? before : 0);
         if (before != 0) return; // a release: this thread continues with the cache that it has, or without
@@ -334,6 +335,27 @@ void WindowCache::write_back_others(const OfThread* mine) {
         if (other.pages != nullptr)
             other.pages->write_back_for_another_thread(); // its thread may have returned it meanwhile
     });
+}
+
+team::HeldWrites::Age WindowCache::look_at_held_writes(team::HeldWrites::Clock::time_point now) noexcept {
+    auto oldest = team::HeldWrites::Age::none;
+    for_each_thread([&](OfThread& thread) {
+        const bool any = thread.dirty_pages.load(std::memory_order_acquire) != 0;
+        const std::lock_guard guard{thread.pages_mutex};
+        oldest = std::max(oldest, thread.held.look(now, any, thread.pages != nullptr ? thread.pages->writes() : 0));
+    });
+    return oldest;
+}
+
+void WindowCache::send_held_writes() {
+    support::FirstProblem problem;
+    for_each_thread([&](OfThread& thread) {
+        if (!thread.held.old()) return;
+        thread.held.sent();
+        const support::BiasedMutex::Guard guard{thread.mutex};
+        if (thread.pages != nullptr) problem.attempt([&] { thread.pages->write_back_for_another_thread(); });
+    });
+    problem.rethrow();
 }
 
 void WindowCache::validate_mine() {

@@ -4,6 +4,8 @@
 #include "cache/page_cache.hpp"
 #include "cache/window_backend.hpp"
 #include "src/support/biased_mutex.hpp"
+#include "src/support/mutex.hpp"
+#include "src/team/held_writes.hpp"
 #include "src/team/team_state.hpp"
 #include "window/advised_windows.hpp"
 #include "window/remote_cache.hpp"
@@ -18,6 +20,7 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace lapwing::detail::cache {
@@ -66,6 +69,8 @@ public:
     void start_write_back() override;
     void finish_write_back() override;
     void write_back(Rank target) override;
+    [[nodiscard]] team::HeldWrites::Age look_at_held_writes(team::HeldWrites::Clock::time_point now) noexcept override;
+    void send_held_writes() override;
     void drain() override;
     void acquire() override {
         if constexpr (support::internal_assertions) validate_mine();
@@ -99,6 +104,14 @@ private:
         unsigned in_vain = 0;    ///< times in a row that less than half of it was read
         /// Null while the budget has no room for it. Only the owner may read it without the mutex.
         std::unique_ptr<PageCache> pages;
+        team::HeldWrites held; ///< of the flusher
+        support::Mutex pages_mutex{
+            support::LockRank::leaf}; ///< held while `pages` changes, and while the flusher looks
+
+        void use_pages(std::unique_ptr<PageCache> fresh) {
+            const std::lock_guard guard{pages_mutex};
+            pages.swap(fresh); // the old ones end after that
+        }
     };
 
     static constexpr std::uint64_t no_epoch = ~std::uint64_t{0};

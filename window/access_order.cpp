@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <exception>
 #include <string>
 #include <vector>
 
@@ -46,6 +47,7 @@ transport::BegunAccess AccessOrder::begin(const transport::Access& whole, std::s
 void AccessOrder::add(const transport::Access& access, transport::AddKind kind, const void* operand) {
     enter(access);
     cache_before(access);
+    facts_.state.epoch().start_flusher();
     adds_.add(access.target, access.offset, kind, operand); // begins as send_adds()
 }
 
@@ -185,6 +187,29 @@ void AccessOrder::finish_release() {
             if (cache_ != nullptr) cache_->finish_write_back();
         },
         [&] { complete(); });
+}
+
+team::HeldWrites::Age AccessOrder::look_at_held_writes(team::HeldWrites::Clock::time_point now) noexcept {
+    const team::HeldWrites::Age adds = held_adds_.look(now, !adds_.empty(), adds_.added());
+    return cache_ == nullptr ? adds : std::max(adds, cache_->look_at_held_writes(now));
+}
+
+void AccessOrder::send_held_writes() noexcept {
+    try {
+        support::attempt_all(
+            [&] { // first, as in a release
+                if (!held_adds_.old()) return;
+                held_adds_.sent();
+                adds_.send();
+            },
+            [&] {
+                if (cache_ == nullptr) return;
+                cache_->send_held_writes();
+                // A put of MPI's may not start before a flush.
+                if (facts_.network == Path::rma) complete_started();
+            });
+    } catch (const std::exception&) { // the next release throws it
+    }
 }
 
 void AccessOrder::drop_copies() {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "src/mpi/atomics.hpp"
+#include "src/team/held_writes.hpp"
 #include "src/transport/access_ledger.hpp"
 #include "src/transport/transports.hpp"
 #include "window/chunked_transfer.hpp"
@@ -67,6 +68,8 @@ public:
     // The steps of a team's release and acquire: see EpochMember.
     [[nodiscard]] bool holds_back() const noexcept { return cache_ != nullptr || !adds_.empty(); }
     void start_release();
+    [[nodiscard]] team::HeldWrites::Age look_at_held_writes(team::HeldWrites::Clock::time_point now) noexcept;
+    void send_held_writes() noexcept;
     [[nodiscard]] bool under_way() const noexcept {
         return !ledger_.empty() || ledger_.messages_under_way() || !chunked_transfers_.empty() || adds_.any_lost() ||
                lost_.any();
@@ -138,6 +141,7 @@ private:
     transport::Transports& transports_;
     ChunkedTransfers chunked_transfers_;
     GatheredAdds adds_{*this};
+    team::HeldWrites held_adds_; ///< of the flusher
     LostWrites lost_;
     RemoteCache* cache_ = nullptr;
     CopyRegistry copies_;

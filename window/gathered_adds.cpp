@@ -188,6 +188,7 @@ void GatheredAdds::add(Rank target, Offset offset, transport::AddKind kind, cons
     }
     messages::AddPayload added{.offset = offset.bytes};
     std::memcpy(&added.operand, operand, mpi::size_of(kind.type));
+    added_.store(added_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     pool_->append(*batch, added, offset.bytes + mpi::size_of(kind.type));
     if (pool_->fills_message(*batch)) send(*batch);
 }

@@ -59,6 +59,9 @@ public:
     /// May be called without a lock: what a thread must wait for, it has seen before.
     [[nodiscard]] bool empty() const noexcept { return waiting_.load(std::memory_order_relaxed) == 0; }
 
+    /// How many there were, ever. For any thread.
+    [[nodiscard]] std::uint64_t added() const noexcept { return added_.load(std::memory_order_relaxed); }
+
     void add(Rank target, Offset offset, transport::AddKind kind, const void* operand);
     /// Before another access to [offset, offset + bytes): adds to these bytes come first.
     void before(Rank target, Offset offset, std::uint64_t bytes);
@@ -88,6 +91,7 @@ private:
     };
     std::vector<Lost> lost_;
     std::atomic<std::size_t> waiting_{0}; ///< ranks with adds; relaxed: written under the mutex
+    std::atomic<std::uint64_t> added_{0}; ///< and this
     std::atomic<bool> any_lost_{false};   ///< so is this
 };
 

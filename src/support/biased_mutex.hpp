@@ -10,11 +10,12 @@
 namespace lapwing::detail::support {
 
 /// A mutex for state that one and the same thread nearly always uses: the first thread that locks it owns the bias, and
-/// locks it with two plain stores and two loads (about 1 ns) instead of two atomic read-modify-writes. The first lock
-/// by any other thread revokes the bias for good; from then on it is a std::mutex.
+/// locks it with two plain stores and two loads (about 1 ns) instead of two atomic read-modify-writes. A lock by any
+/// other thread revokes the bias: from then on it is a std::mutex, until the owner has locked it many times in a row.
 ///
 /// To revoke the bias, the owner's store of `entered_` must be ordered before its load of `revoked_` without a fence in
 /// the owner: the other thread makes every processor that runs this process pass a fence, with Linux's membarrier().
+/// That costs some microseconds, as much as the bias saves in some hundred locks.
 class BiasedMutex {
 public:
     /// Holds the mutex for a scope, or from lock() to unlock().
@@ -28,6 +29,7 @@ public:
                 how_ = How::by_bias;
             } else if (mutex_.mutex_.try_lock()) {
                 how_ = How::by_mutex;
+                mutex_.revoke_or_restore();
             } else {
                 return;
             }
@@ -48,6 +50,7 @@ public:
             } else {
                 mutex_.mutex_.lock();
                 how_ = How::by_mutex;
+                mutex_.revoke_or_restore();
                 mutex_.wait_for_owner();
             }
             mutex_.taken();
@@ -96,19 +99,22 @@ private:
         entered_.store(false, std::memory_order_release);
         return false;
     }
-    /// For a thread without the bias: takes the bias, and the lock, if nobody has the bias; else revokes it.
+    /// For a thread without the bias: takes the bias, and the lock, if nobody has ever had the bias.
     bool claim();
+    /// With mutex_ held: takes the bias from another thread, or gives it back to this one, if that is its owner and has
+    /// locked the mutex often enough since.
+    void revoke_or_restore();
     /// With mutex_ held: the owner may have entered by its bias just before that was revoked.
     void wait_for_owner() noexcept;
     /// Different for all threads that exist at the same time.
     [[nodiscard]] static const void* this_thread() noexcept { return &thread_number_plus_one; }
-    void revoke();
 
     std::atomic<const void*> owner_{nullptr};
     std::atomic<bool> entered_{false};
-    std::atomic<bool> revoked_{false};
+    std::atomic<bool> revoked_{false}; ///< written with mutex_ held
     std::mutex mutex_;
-    LockRank rank_{}; ///< where internal_assertions are on
+    unsigned locks_of_owner_ = 0; ///< with mutex_, since another thread's last one
+    LockRank rank_{};             ///< where internal_assertions are on
 };
 
 } // namespace lapwing::detail::support

@@ -2,6 +2,7 @@
 
 #include "src/support/backoff.hpp"
 #include "src/support/first_problem.hpp"
+#include "src/support/log.hpp"
 #include "src/team/team_state.hpp"
 #include "src/trace/interval_times.hpp"
 #include "src/trace/recorder.hpp"
@@ -11,9 +12,28 @@
 
 #include <algorithm>
 #include <atomic>
+#include <mutex>
 #include <span>
+#include <system_error>
+
+namespace lapwing::detail::support::settings_in {
+void team_epoch() {} // see cmake/LapwingSettings.cmake
+} // namespace lapwing::detail::support::settings_in
 
 namespace lapwing::detail::team {
+namespace {
+
+[[gnu::init_priority(support::before_programs)]] const support::NumberSetting age_setting{
+    {.name = "LAPWING_HELD_WRITES",
+     .default_value = "1000",
+     .unit = "us",
+     .help = "how long cached writes and gathered adds wait for a release once a program adds no more to them; then "
+             "they are sent (with a progress thread); 0: they wait for the release",
+     .choices = {}},
+    0,
+    1'000'000'000};
+
+} // namespace
 
 /// Members that are used without the mutex, and must not go meanwhile.
 class Epoch::Pinned {
@@ -85,9 +105,34 @@ bool Epoch::only_memory() {
 }
 
 void Epoch::add(EpochMember& member) {
+    const std::lock_guard flusher{shared_->flusher_mutex};
     const support::BiasedMutex::Guard guard{shared_->mutex};
     shared_->members.push_back(&member);
     if (member.has_copies()) shared_->members_with_copies.push_back(&member);
+    if (shared_->flusher != nullptr) shared_->flusher->add(member);
+}
+
+void Epoch::make_flusher() {
+    const std::chrono::microseconds age{age_setting.get(team_.settings())};
+    const std::lock_guard flusher{shared_->flusher_mutex};
+    if (shared_->flusher_started.exchange(true, std::memory_order_relaxed)) return;
+    if (age.count() == 0 || !team_.progress_driver().has_thread()) return;
+    try {
+        shared_->flusher = std::make_unique<Flusher>(age, team_.topology().processors().for_progress());
+    } catch (const std::system_error& error) {
+        support::log_line(fmt::format("{}: no thread could be started to send writes that no release follows ({}); "
+                                      "they wait for the next release",
+                                      team_.who(), error.what()));
+        return;
+    }
+    const support::BiasedMutex::Guard guard{shared_->mutex};
+    for (EpochMember* const member : shared_->members) shared_->flusher->add(*member);
+}
+
+void Epoch::stop_flusher() noexcept {
+    const std::lock_guard flusher{shared_->flusher_mutex};
+    shared_->flusher_started.store(true, std::memory_order_relaxed);
+    if (shared_->flusher != nullptr) shared_->flusher->stop();
 }
 
 void Epoch::copies_changed(EpochMember& member) {
@@ -99,6 +144,8 @@ void Epoch::copies_changed(EpochMember& member) {
 
 void Epoch::remove(EpochMember& member) noexcept {
     {
+        const std::lock_guard flusher{shared_->flusher_mutex};
+        if (shared_->flusher != nullptr) shared_->flusher->remove(member);
         const support::BiasedMutex::Guard guard{shared_->mutex};
         std::erase(shared_->members, &member);
         std::erase(shared_->members_with_copies, &member);

@@ -1,8 +1,11 @@
 #pragma once
 
 #include "src/support/biased_mutex.hpp"
+#include "src/support/mutex.hpp"
 #include "src/team/epoch_member.hpp"
+#include "src/team/flusher.hpp"
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -31,6 +34,14 @@ public:
     [[nodiscard]] bool only_memory();
 
     void add(EpochMember& member);
+    /// A window holds back writes from now on, or may do so: starts the thread that sends them if no release follows,
+    /// where there is a progress thread. Costs a load once it runs.
+    void start_flusher() {
+        if (!shared_->flusher_started.load(std::memory_order_relaxed)) [[unlikely]]
+            make_flusher();
+    }
+    /// On return nothing is sent without a release any more.
+    void stop_flusher() noexcept;
     /// The member has copies now, or has none any more. Ignored for one that is not in the list.
     void copies_changed(EpochMember& member);
     /// Returns when no release or acquire of another thread uses it any more, making progress meanwhile.
@@ -46,7 +57,11 @@ private:
         support::BiasedMutex mutex{support::LockRank::epoch}; ///< for looks and entries; nothing is waited for under it
         std::vector<EpochMember*> members;
         std::vector<EpochMember*> members_with_copies;
+        support::Mutex flusher_mutex{support::LockRank::flusher_start};
+        std::atomic<bool> flusher_started{false}; ///< or cannot be
+        std::unique_ptr<Flusher> flusher;
     };
+    void make_flusher();
     /// With the mutex held: own accesses to memory of this node, in any window, are seen in order.
     void order_memory();
 

@@ -111,6 +111,7 @@ void Lifecycle::say_goodbye(LeaveReason reason) {
 void Lifecycle::leave(bool by_exception) noexcept {
     if (closed_ || left_) return;
     left_ = true;
+    team_.epoch().stop_flusher();
     if (TeamRegistry::mpi_ended()) return;
     try {
         LeaveReason reason;

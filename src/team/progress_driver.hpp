@@ -99,6 +99,9 @@ public:
         std::atomic<std::uint32_t>& waits_;
     };
 
+    /// Whether the progress thread drives this team.
+    [[nodiscard]] bool has_thread() const noexcept { return progressing_; }
+
     // Progressing
     Round progress_round(Clock::time_point now) noexcept override;
     [[nodiscard]] Waits waits() const noexcept override {

@@ -12,7 +12,8 @@
 namespace lapwing::detail::team {
 namespace {
 
-enum class Numbers : std::uint8_t { integers, real, complex };
+/// Each kind holds those before it.
+enum class Numbers : std::uint8_t { naturals, integers, real, complex };
 
 struct KnownType {
     MPI_Datatype type;
@@ -31,24 +32,24 @@ std::span<const KnownType> known_types() {
     static const std::array types{
         KnownType{MPI_DOUBLE, "double", real},
         KnownType{MPI_INT64_T, "int64", integers},
-        KnownType{MPI_UINT64_T, "uint64", integers},
+        KnownType{MPI_UINT64_T, "uint64", naturals},
         KnownType{MPI_INT, "int32", integers},
         KnownType{MPI_FLOAT, "float", real},
         KnownType{MPI_LONG, signed_name<long>, integers},
         KnownType{MPI_LONG_LONG, "int64", integers},
-        KnownType{MPI_UNSIGNED, "uint32", integers},
-        KnownType{MPI_UNSIGNED_LONG, unsigned_name<long>, integers},
-        KnownType{MPI_UNSIGNED_LONG_LONG, "uint64", integers},
+        KnownType{MPI_UNSIGNED, "uint32", naturals},
+        KnownType{MPI_UNSIGNED_LONG, unsigned_name<long>, naturals},
+        KnownType{MPI_UNSIGNED_LONG_LONG, "uint64", naturals},
         KnownType{MPI_INT32_T, "int32", integers},
-        KnownType{MPI_UINT32_T, "uint32", integers},
+        KnownType{MPI_UINT32_T, "uint32", naturals},
         KnownType{MPI_INT16_T, "int16", integers},
         KnownType{MPI_SHORT, "int16", integers},
-        KnownType{MPI_UINT16_T, "uint16", integers},
-        KnownType{MPI_UNSIGNED_SHORT, "uint16", integers},
+        KnownType{MPI_UINT16_T, "uint16", naturals},
+        KnownType{MPI_UNSIGNED_SHORT, "uint16", naturals},
         KnownType{MPI_INT8_T, "int8", integers},
         KnownType{MPI_SIGNED_CHAR, "int8", integers},
-        KnownType{MPI_UINT8_T, "uint8", integers},
-        KnownType{MPI_UNSIGNED_CHAR, "uint8", integers},
+        KnownType{MPI_UINT8_T, "uint8", naturals},
+        KnownType{MPI_UNSIGNED_CHAR, "uint8", naturals},
         KnownType{MPI_LONG_DOUBLE, "long double", real},
         KnownType{MPI_C_FLOAT_COMPLEX, "complex of float", complex},
         KnownType{MPI_C_DOUBLE_COMPLEX, "complex of double", complex},
@@ -106,7 +107,9 @@ ReductionKind ReductionKind::of(MPI_Datatype type, MPI_Op operation, MPI_Aint ex
                                       static_cast<std::uint64_t>(extent)}),
             .operation = number_of(known_operation != nullptr ? known_operation->name : text_of_operation(operation)),
             .combines_locally = known_type != nullptr && known_operation != nullptr && known_operation->any_number &&
-                                known_type->numbers <= known_operation->most};
+                                known_type->numbers <= known_operation->most,
+            .orders_naturals = known_type != nullptr && known_type->numbers == Numbers::naturals &&
+                               (operation == MPI_MIN || operation == MPI_MAX)};
 }
 
 std::string text_of_type(MPI_Datatype type) {

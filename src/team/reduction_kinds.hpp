@@ -13,6 +13,8 @@ struct ReductionKind {
     std::uint64_t operation = 0;
     /// Whether MPI_Reduce_local can combine such values: it has no communicator, so that an error in it ends the job.
     bool combines_locally = false;
+    /// A minimum or maximum of unsigned integers.
+    bool orders_naturals = false;
 
     /// Types of one representation, such as MPI_INT and MPI_INT32_T, are the same.
     [[nodiscard]] static ReductionKind of(MPI_Datatype type, MPI_Op operation, MPI_Aint extent);

@@ -198,12 +198,8 @@ private:
 /// they are compared as signed ones, with the highest bit of each flipped.
 class UnsignedOrder {
 public:
-    UnsignedOrder(MPI_Datatype type, MPI_Op operation, std::uint64_t element) : element_{element} {
-        const std::array unsigned_types{MPI_UINT8_T,  MPI_UINT16_T,      MPI_UINT32_T,
-                                        MPI_UINT64_T, MPI_UNSIGNED_CHAR, MPI_UNSIGNED_SHORT,
-                                        MPI_UNSIGNED, MPI_UNSIGNED_LONG, MPI_UNSIGNED_LONG_LONG};
-        flips_ = (operation == MPI_MIN || operation == MPI_MAX) && std::ranges::count(unsigned_types, type) != 0;
-    }
+    UnsignedOrder(const ReductionKind& kind, std::uint64_t element) noexcept
+        : element_{element}, flips_{kind.orders_naturals} {}
     /// What MPI is to combine values as.
     [[nodiscard]] MPI_Datatype type(MPI_Datatype type) const {
         if (!flips_) return type;
@@ -218,13 +214,12 @@ public:
 
 private:
     std::uint64_t element_;
-    bool flips_ = false;
+    bool flips_;
 };
 
 /// A reduction by MPI, in pieces, for ranks that have agreed on it.
 void reduce_by_mpi(TeamState& team, std::byte* values, std::uint64_t count, std::uint64_t element, MPI_Datatype type,
-                   MPI_Op operation) {
-    const UnsignedOrder order{type, operation, element};
+                   MPI_Op operation, const UnsignedOrder& order) {
     const std::uint64_t most = std::max<std::uint64_t>(1, piece_bytes / element);
     Memory memory = std::make_unique_for_overwrite<std::byte[]>(std::min(most, count) * element);
     for (std::uint64_t at = 0; at < count; at += most) {
@@ -350,6 +345,7 @@ void Team::all_reduce(void* values, std::uint64_t count, MPI_Datatype type, MPI_
             state_->who(), extent, true_extent, lower)};
     const auto element = static_cast<std::uint64_t>(extent);
     const ReductionKind kind = ReductionKind::of(type, operation, extent);
+    const UnsignedOrder order{kind, element};
     const std::int64_t own = number_of(Call::all_reduce, kind.type, kind.operation, count);
     const auto compare = [&](detail::team::SharedValues& shared) {
         check(*state_, call, own, share(*state_, call, own, shared), [&] {
@@ -363,7 +359,6 @@ void Team::all_reduce(void* values, std::uint64_t count, MPI_Datatype type, MPI_
         const Memory many = bytes > few.size() ? std::make_unique_for_overwrite<std::byte[]>(bytes) : nullptr;
         const std::span<std::byte> result{many != nullptr ? many.get() : few.data(), bytes};
         std::memcpy(result.data(), values, bytes);
-        const UnsignedOrder order{type, operation, element};
         order.flip(result);
         ReducedValues shared{*state_, result, static_cast<int>(count), order.type(type), operation};
         compare(shared);
@@ -374,7 +369,7 @@ void Team::all_reduce(void* values, std::uint64_t count, MPI_Datatype type, MPI_
     NoValues none;
     compare(none);
     if (count == 0) return;
-    reduce_by_mpi(*state_, static_cast<std::byte*>(values), count, element, type, operation);
+    reduce_by_mpi(*state_, static_cast<std::byte*>(values), count, element, type, operation, order);
 }
 
 void Team::sum(std::span<double> values) { all_reduce(values.data(), values.size(), MPI_DOUBLE, MPI_SUM); }

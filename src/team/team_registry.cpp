@@ -202,6 +202,7 @@ void TeamRegistry::free_left_windows(const TeamState& team, const LeftWindows& s
 int TeamRegistry::on_finalize() {
     finalize_begun.store(true, std::memory_order_release);
     // Before the first team frees its resources: MPICH 4.0.2 takes no lock any more.
+    Flusher::stop_all();
     messages::ProgressThread::instance().stop();
     if (mpi::abandoned_calls() > 0)
         support::log_line(

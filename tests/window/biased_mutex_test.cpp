@@ -10,33 +10,40 @@
 using lapwing::detail::support::BiasedMutex;
 using lapwing::detail::support::LockRank;
 
-TEST_CASE("a biased mutex keeps threads apart while its bias is taken away") {
-    constexpr int mutexes = 200;
-    constexpr int locks = 200;
+TEST_CASE("a biased mutex keeps threads apart while its bias is taken away, and when it comes back") {
+    constexpr int mutexes = 30;
+    constexpr int rounds = 5;
+    constexpr int locks = 50;
+    constexpr int between_rounds = 1500; // locks of the owner: enough to have the bias back
     for (int i = 0; i < mutexes; ++i) {
         BiasedMutex mutex{LockRank::leaf};
         long long plain = 0; // not atomic: two that are inside together lose steps
-        std::atomic<bool> begun{false};
+        std::atomic<long long> by_owner{0};
+        std::atomic<bool> done{false};
         std::thread owner{[&] {
-            for (int step = 0; step < 2 * locks; ++step) {
+            while (!done.load(std::memory_order_relaxed)) {
                 const BiasedMutex::Guard guard{mutex};
                 ++plain;
-                begun.store(true, std::memory_order_relaxed);
+                by_owner.fetch_add(1, std::memory_order_relaxed);
             }
         }};
         int taken = 0;
-        while (!begun.load(std::memory_order_relaxed)) std::this_thread::yield();
-        for (int step = 0; step < locks; ++step) {
-            if (step % 2 == 0) {
-                const BiasedMutex::Guard guard{mutex};
-                ++plain;
-                ++taken;
-            } else if (const BiasedMutex::Guard guard{mutex, std::try_to_lock}; guard.holds()) {
-                ++plain;
-                ++taken;
+        for (int round = 0; round < rounds; ++round) {
+            const long long before = by_owner.load(std::memory_order_relaxed);
+            while (by_owner.load(std::memory_order_relaxed) < before + between_rounds) std::this_thread::yield();
+            for (int step = 0; step < locks; ++step) {
+                if (step % 2 == 0) {
+                    const BiasedMutex::Guard guard{mutex};
+                    ++plain;
+                    ++taken;
+                } else if (const BiasedMutex::Guard guard{mutex, std::try_to_lock}; guard.holds()) {
+                    ++plain;
+                    ++taken;
+                }
             }
         }
+        done.store(true, std::memory_order_relaxed);
         owner.join();
-        REQUIRE(plain == 2 * locks + taken);
+        REQUIRE(plain == by_owner.load() + taken);
     }
 }

@@ -544,7 +544,8 @@ protected: // the cache fills it
                            std::memory_order_relaxed);
             else bits.fetch_or(mask, std::memory_order_release);
         }
-        write_hits_ += 1;
+        // Relaxed: the flusher looks at it now and then.
+        std::atomic_ref{write_hits_}.store(write_hits_ + 1, std::memory_order_relaxed);
     }
     /// The second half of a write to the stretch, in a window with copies; false: the write must be repeated in another
     /// way, which also waits for a fill that is under way.
