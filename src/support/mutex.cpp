@@ -12,12 +12,12 @@
 namespace lapwing::detail::support {
 namespace {
 
-constexpr std::array<std::string_view, static_cast<std::size_t>(LockRank::innermost) + 1> names{
-    "mpi_use",        "copy_registry",  "prefetch_buffer", "chunked_transfers",
-    "cache_registry", "cache",          "gathered_adds",   "access_ledger",
-    "team_registry",  "progress_start", "progress_teams",  "epoch",
-    "team_parts",     "engine",         "membership",      "leaf",
-    "innermost"};
+constexpr auto names = std::to_array<std::string_view>(
+    {"mpi_use",        "copy_registry",  "prefetch_buffer", "chunked_transfers", "cache_registry", "cache",
+     "gathered_adds",  "access_ledger",  "flusher_start",   "flusher_list",      "flusher",        "team_registry",
+     "progress_start", "progress_teams", "epoch",           "team_parts",        "engine",         "membership",
+     "leaf",           "innermost"});
+static_assert(names.size() == static_cast<std::size_t>(LockRank::innermost) + 1);
 
 [[nodiscard]] std::string_view name(LockRank rank) noexcept { return names[static_cast<std::size_t>(rank)]; }
 
