@@ -74,6 +74,7 @@ void EntryBuffer::window_closes() noexcept {
 void EntryBuffer::clear() noexcept {
     state_.expire();
     window_.order().copies().forget_places();
+    if (std::exchange(of_node_, false)) window_.order().copies().near_bindings().remove_copies();
     under_way_.clear();
     entries_.clear();
     by_owner_.clear();
@@ -114,6 +115,8 @@ std::byte* EntryBuffer::add(std::uint64_t bytes, std::vector<Slice> slices, std:
 
     std::uint64_t all_bytes = bytes + index_bytes;
     for (const Entry& entry : entries) all_bytes += entry.memory();
+    const bool of_node =
+        std::ranges::any_of(entries, [&](const Entry& entry) { return map.base(entry.owner()) != nullptr; });
 
     const support::BiasedMutex::Guard lock{mutex_};
     finish_under_way();
@@ -123,6 +126,7 @@ std::byte* EntryBuffer::add(std::uint64_t bytes, std::vector<Slice> slices, std:
     std::iota(by_owner_.begin(), by_owner_.end(), 0U);
     std::ranges::stable_sort(by_owner_, {}, [this](std::uint32_t entry) { return entries_[entry].owner(); });
     if (memory != nullptr) memory_.push_back(std::move(memory));
+    if (of_node && !std::exchange(of_node_, true)) window_.order().copies().near_bindings().add_copies();
     state_.expire();
     count_memory(static_cast<std::int64_t>(all_bytes));
     return place;

@@ -142,6 +142,7 @@ private:
     std::vector<Lost> lost_;
     std::uint64_t filled_at_ = 0;                ///< number (CopyRegistry::change) of the last begin, or end, of a fill
     std::array<std::uint64_t, 64> changed_at_{}; ///< of the last atomic on values that fall on one place
+    bool of_node_ = false; ///< whether the window counts it among those that have copies of the node's parts
     bool attached_ = true;
 };
 

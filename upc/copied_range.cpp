@@ -70,13 +70,12 @@ std::unique_ptr<CopiedRange> CopiedRange::make(ProgramState& program, const Elem
     if (threads > most_threads || static_cast<std::uint64_t>(end - begin) > most_bytes / object.element_bytes)
         return nullptr;
     auto range = std::make_unique<CopiedRange>(program, begin, end);
-    const detail::HeapAccess& here = detail::heap_access;
+    const lapwing::detail::transport::MemoryMap& map = program.heap().map();
     std::uint64_t all = 0;
     for (int t = 0; t < threads; ++t) {
         const std::byte*& place = range->places_[static_cast<std::size_t>(t)];
-        const std::uint32_t near = static_cast<std::uint32_t>(t) - here.near_first;
-        if (near < here.near_count) {
-            place = here.bases[near] + object.base.address;
+        if (const std::byte* const near = map.base(Rank{t})) {
+            place = near + object.base.address;
             continue;
         }
         const Bytes part = part_of(program, object, begin, end, t);

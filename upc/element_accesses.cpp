@@ -127,7 +127,7 @@ lapwing_upc_pointer allocate_array(const BlockCount& blocks, std::size_t size, s
 NearElements near_elements(const lapwing_upc_pointer& begin, std::size_t size, std::size_t block_size,
                            std::size_t element_bytes) {
     // From the window itself, since heap_access may be closed at the moment.
-    const lapwing::detail::transport::MemoryMap& map = program("a shared array").heap().map();
+    const lapwing::detail::transport::MemoryMap map = program("a shared array").near_map();
     if (begin.address == 0 || map.node_index != nullptr || map.node_count == 0) return {};
     const auto distance = static_cast<std::uint64_t>(map.node_count > 1 ? map.bases[1] - map.bases[0] : 0);
     for (int k = 1; k < map.node_count; ++k)

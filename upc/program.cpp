@@ -5,6 +5,7 @@
 #include "src/team/team_state.hpp"
 #include "upc/guarded.hpp"
 #include "window/repeated_looks.hpp"
+#include "window/window_state.hpp"
 
 #include <lapwing/error.hpp>
 #include <lapwing/settings.hpp>
@@ -87,6 +88,7 @@ ProgramState::ProgramState(const ProgramOptions& options, Team* runtime)
                            .own_thread = own_thread_,
                            .checked = team().state().synchronisation().checks() >= 2,
                            .consistency = options.consistency};
+    attach(window_, [](NearBinding& program) noexcept { static_cast<ProgramState&>(program).choose_inline_access(); });
     const Record recorded = record_setting.get(team().settings());
     record(recorded != Record::off, recorded == Record::lines);
     team().barrier();
@@ -121,12 +123,11 @@ void ProgramState::record(bool on, bool by_line) {
 void ProgramState::choose_inline_access() {
     const bool all = detail::heap_access.consistency == Consistency::relaxed && !memory_.recording() &&
                      !lapwing::detail::trace::on() && !detail::heap_access.checked;
-    const lapwing::detail::transport::MemoryMap& map = window_.map();
+    const lapwing::detail::transport::MemoryMap map = near_map();
     // If the threads of the node are not consecutive, only the local part.
     const bool in_a_row = map.node_index == nullptr;
     detail::heap_access.near_first = static_cast<std::uint32_t>(in_a_row ? map.node_first : own_thread_);
-    detail::heap_access.parts = in_a_row ? static_cast<std::uint32_t>(map.node_count) : 1;
-    detail::heap_access.near_count = all ? detail::heap_access.parts : 0;
+    detail::heap_access.near_count = !all ? 0 : in_a_row ? static_cast<std::uint32_t>(map.node_count) : 1;
     detail::heap_access.bases = in_a_row ? map.bases : &detail::heap_access.own;
     const lapwing::detail::window::HotPageTables* const cached = window_.hot_pages();
     detail::heap_access.hot_pages = all && cached != nullptr ? cached : &lapwing::detail::window::no_hot_pages;
@@ -173,6 +174,10 @@ std::byte* ProgramState::reachable(const lapwing_upc_pointer& pointer) const {
         return nullptr;
     const std::span<std::byte> part = window_.reachable(rank_of(pointer));
     return part.empty() ? nullptr : part.data() + pointer.address;
+}
+
+void ProgramState::note_store(const lapwing_upc_pointer& destination, std::span<const std::byte> bytes) {
+    window_.state().order().copies().written(rank_of(destination), offset_of(destination), bytes);
 }
 
 lapwing_upc_pointer ProgramState::own_pointer(const void* address) const {

@@ -9,6 +9,8 @@
 #include "upc/session.hpp"
 #include "upc/transfers.hpp"
 
+#include <lapwing/detail/memory_map.hpp>
+#include <lapwing/detail/near_binding.hpp>
 #include <lapwing/detail/upc_arithmetic.hpp>
 #include <lapwing/upc.h>
 #include <lapwing/upc/program.hpp>
@@ -18,6 +20,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 
 namespace lapwing::upc {
@@ -25,7 +28,7 @@ namespace lapwing::upc {
 /// The whole shared memory of a UPC program: one window of equally sized parts that contains both heaps, all locks and
 /// all objects, so that a fence is one release and acquire. There is one from lapwing_upc_start() to
 /// lapwing_upc_end(). Calls throw lapwing::Error.
-class ProgramState {
+class ProgramState : private lapwing::detail::window::NearBinding {
 public:
     /// Collective. On `runtime`, see open_session().
     ProgramState(const ProgramOptions& options, Team* runtime);
@@ -39,6 +42,8 @@ public:
     [[nodiscard]] Team& team() { return session_->team(); }
     [[nodiscard]] Window& heap() noexcept { return window_; }
     [[nodiscard]] const HeapRegions& regions() const noexcept { return regions_; }
+    /// The parts that accesses load and store without a call of the window.
+    using NearBinding::near_map;
 
     [[nodiscard]] Memory& memory() noexcept { return memory_; }
     [[nodiscard]] ElementLists& lists() noexcept { return lists_; }
@@ -59,6 +64,9 @@ public:
     /// Null if this process cannot load and store the part.
     [[nodiscard]] std::byte* reachable(const lapwing_upc_pointer& pointer) const;
     [[nodiscard]] lapwing_upc_pointer own_pointer(const void* address) const;
+    /// These bytes have been stored at `destination`, which is reachable, without a call of the window: copies of them
+    /// are notified.
+    void note_store(const lapwing_upc_pointer& destination, std::span<const std::byte> bytes);
 
     void barrier(const int* name);
     /// Collective: the barrier of a call to which all threads pass the same pointer. Throws MismatchError on all if

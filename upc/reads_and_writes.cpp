@@ -68,7 +68,8 @@ void Memory::copy(const char* call, const lapwing_upc_pointer& destination, cons
     }
     if (std::byte* const to = program_.reachable(destination)) {
         noted(destination, bytes, true, [] {});
-        return get(call, to, source, bytes);
+        get(call, to, source, bytes);
+        return program_.note_store(destination, {to, bytes});
     }
     noted(destination, bytes, true, [] {});
     // Between two other threads: in pieces, so that memory is bounded, and the next piece arrives while one is
@@ -98,7 +99,7 @@ void Memory::set(const char* call, const lapwing_upc_pointer& destination, int v
     noted(destination, bytes, true, [&] {
         if (std::byte* const to = program_.reachable(destination)) {
             std::memset(to, value, bytes);
-            return;
+            return program_.note_store(destination, {to, bytes});
         }
         std::array<std::byte, 16384> piece; // uninitialised: the used part is set
         std::memset(piece.data(), value, std::min(bytes, piece.size()));

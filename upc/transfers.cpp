@@ -1,6 +1,7 @@
 #include "upc/transfers.hpp"
 
 #include "upc/program.hpp"
+#include "window/window_state.hpp"
 
 #include <memory>
 #include <utility>
@@ -35,7 +36,9 @@ Completion Transfers::start_copy(const char* call, const lapwing_upc_pointer& de
     program_.require_within(call, destination, bytes);
     program_.require_within(call, source, bytes);
     if (const std::byte* const from = program_.reachable(source)) return start_put(call, destination, from, bytes);
-    if (std::byte* const to = program_.reachable(destination)) return start_get(call, to, source, bytes);
+    std::byte* const to = program_.reachable(destination);
+    if (to != nullptr && !program_.heap().state().order().copies().concerns(rank_of(destination)))
+        return start_get(call, to, source, bytes);
     program_.memory().copy(call, destination, source, bytes);
     return {};
 }

@@ -28,6 +28,7 @@ void CopyRegistry::remove(CoherentCopies& copies) {
 }
 
 void CopyRegistry::end() noexcept {
+    near_bindings_.end();
     std::vector<CoherentCopies*> list;
     {
         const support::BiasedMutex::Guard guard{mutex_};

@@ -3,6 +3,7 @@
 #include "src/support/biased_mutex.hpp"
 #include "src/transport/window_facts.hpp"
 #include "window/coherent_copies.hpp"
+#include "window/near_bindings.hpp"
 
 #include <lapwing/rank.hpp>
 
@@ -61,6 +62,8 @@ public:
     void forget_places_of_others() noexcept;
     /// The window closes: notifies all copies, and removes them.
     void end() noexcept;
+    /// Who stores to parts of the node without a call of the window, of which no copies are notified.
+    [[nodiscard]] NearBindings& near_bindings() noexcept { return near_bindings_; }
 
     /// The current number of changes to copies, and the next one. An atomic that takes a mark before it starts can tell
     /// whether copies were filled, or notified of another atomic, before they are notified of it.
@@ -116,6 +119,7 @@ private:
 
     const transport::WindowFacts& facts_;
     CopiesObserver& observer_;
+    NearBindings near_bindings_{facts_.map};
     support::BiasedMutex mutex_{support::LockRank::copy_registry};
     std::vector<CoherentCopies*> list_;
     std::atomic<std::size_t> count_{0}; ///< of the list; written with the mutex held

@@ -471,17 +471,12 @@ Location AnyArray::checked_location(const char* call, const PaddedIndex& index) 
     return location;
 }
 
-arrays::PlacedBox<padded> AnyArray::near() const {
+arrays::PlacedBox<padded> AnyArray::own_box() const {
     if (map_.user_map != nullptr) {
         std::array<std::int64_t, max_dimensions> own{};
         if (!map_.user_map->copy_local_extents(own_place(), own.data()) || domain_count(own_place()) != 1) return {};
         const PaddedDomain block = domain(own_place(), 0);
         return {{block, distribution::BufferShape<padded>::row_major(block).strides}, segment()};
-    }
-    // Elements of the node that have copies are read from those.
-    if (node_.serves() && (prefetched_ == nullptr || !prefetched_->of_node)) {
-        const auto [box, first] = node_.dense(element_bytes());
-        if (!box.empty()) return {box, first};
     }
     if (!map_.block_cyclic.one_round() || map_.block_cyclic.domain_count(own_place()) != 1) return {};
     return {{map_.block_cyclic.domain(own_place(), 0), map_.block_cyclic.strides(own_place())},

@@ -133,11 +133,10 @@ public:
     [[nodiscard]] Location locate(const PaddedIndex& index) const;
     /// Throws RangeError for an element that is not stored.
     [[nodiscard]] Location checked_location(const char* call, const PaddedIndex& index) const;
-    /// What can be loaded without asking the map: a box, and its first element.
-    [[nodiscard]] arrays::PlacedBox<padded> near() const;
-    [[nodiscard]] std::byte* find_on_node(const PaddedIndex& index) const noexcept {
-        return node_.find<std::byte>(index);
-    }
+    // What can be loaded without asking the map: elements of the node, and the local ones as a box, which is empty if
+    // they are not one.
+    [[nodiscard]] const arrays::NodeElements<padded>& node() const noexcept { return node_; }
+    [[nodiscard]] arrays::PlacedBox<padded> own_box() const;
     void put_to_copies(Offset offset, const void* value) const { put_to_all(offset, value, element_bytes()); }
     [[noreturn]] void refuse_atomic(const char* call, const PaddedIndex& index) const;
 

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <span>
 #include <string>
+#include <tuple>
 #include <utility>
 
 namespace lapwing::detail::bindings {
@@ -91,8 +92,12 @@ void copy_index(const ArrayInside& inside, const PaddedIndex& position, std::int
         index[d] = inside.numbering[d].index(position[front + d]);
 }
 
-void ArrayInside::number() {
+void ArrayInside::renew() {
     for (std::size_t d = 0; d < array.dimensions(); ++d) numbering[d] = arrays::Numbering{indices(d)};
+    own_box = array.own_box();
+    near.attach(array.window(), [](window::NearBinding& binding) noexcept {
+        if (lapwing_array* const handle = static_cast<HandleBinding&>(binding).handle) handle->bind();
+    });
 }
 
 lapwing_range ArrayInside::indices(std::size_t d, const Range& positions) const noexcept {
@@ -134,7 +139,7 @@ std::vector<Range> indices_of(const std::int64_t* lower, const std::int64_t* str
 } // namespace
 
 void bind_again(lapwing_array& array) {
-    array.inside->number();
+    array.inside->renew();
     if (array.inside->window != nullptr) Handles<lapwing_window>::end(std::exchange(array.inside->window, nullptr));
     array.bind();
 }
@@ -144,12 +149,15 @@ void bind_again(lapwing_array& array) {
 using lapwing::Rank;
 using namespace lapwing::detail::bindings; // NOLINT: the functions below are in the global namespace
 
-void lapwing_array::bind() {
+void lapwing_array::bind() noexcept {
     const AnyArray& array = inside->array;
     const std::size_t front = padded - array.dimensions();
-    // Accesses that are recorded all go through the window.
-    const lapwing::detail::arrays::PlacedBox<padded> near =
-        lapwing::detail::trace::on() ? lapwing::detail::arrays::PlacedBox<padded>{} : array.near();
+    // Accesses that are recorded all go through the window, and so do those to elements of the node that have copies.
+    lapwing::detail::arrays::PlacedBox<padded> near;
+    if (!lapwing::detail::trace::on()) {
+        if (inside->near.reaches_node()) std::tie(near.box, near.first) = array.node().dense(array.element_bytes());
+        if (near.box.empty()) near = inside->own_box;
+    }
     head.type = array.type();
     head.dimensions = static_cast<int>(array.dimensions());
     head.writable = array.replicated() ? 0 : 1;
@@ -211,7 +219,7 @@ int lapwing_array_create(lapwing_runtime* runtime, lapwing_type type, int dimens
             inside->lower[d] = given.lower != nullptr ? given.lower[d] : 0;
             inside->stride[d] = given.stride != nullptr ? given.stride[d] : 1;
         }
-        inside->number();
+        inside->renew();
         *array = Handles<lapwing_array>::make(std::move(inside));
     });
 }

@@ -6,6 +6,7 @@
 #include "bindings/c/window.hpp"
 
 #include <lapwing/c/array.h>
+#include <lapwing/detail/near_binding.hpp>
 #include <lapwing/detail/numbering.hpp>
 
 #include <array>
@@ -30,8 +31,8 @@ struct ArrayInside {
     std::array<std::int64_t, max_dimensions> stride{};            ///< between neighbouring indices
     std::array<arrays::Numbering, max_dimensions> numbering = {}; ///< of the array's extents by these
 
-    /// After the extents have changed, and at the start.
-    void number();
+    /// After the elements have moved, and at the start.
+    void renew();
     /// The array's indices in a dimension.
     [[nodiscard]] Range indices(std::size_t d) const noexcept {
         return Range::strided(lower[d], static_cast<std::uint64_t>(array.extents()[d]), stride[d]);
@@ -40,6 +41,13 @@ struct ArrayInside {
     [[nodiscard]] lapwing_range indices(std::size_t d, const Range& positions) const noexcept;
 
     lapwing_window* window = nullptr; ///< made when it is asked for
+    arrays::PlacedBox<padded> own_box;
+
+    /// Binds the inline functions of the handle again. It ends first, when the array still has all its parts.
+    struct HandleBinding final : window::NearBinding {
+        lapwing_array* handle = nullptr;
+    };
+    HandleBinding near = {};
 };
 
 } // namespace lapwing::detail::bindings
@@ -56,6 +64,7 @@ struct lapwing_array {
 
     explicit lapwing_array(std::unique_ptr<lapwing::detail::bindings::ArrayInside> made) : inside{made.release()} {
         head.mark = live_mark();
+        inside->near.handle = this;
         bind();
     }
     lapwing_array(const lapwing_array&) = delete;
@@ -67,8 +76,9 @@ struct lapwing_array {
         delete inside;
     }
 
-    /// For an array that is new, or whose elements have moved.
-    void bind();
+    /// For an array that is new, or whose elements have moved; and where elements of the node that could be reached
+    /// cannot be any more, or the reverse.
+    void bind() noexcept;
 
 private:
     /// The members of the head for one, two and three dimensions, and for single types.

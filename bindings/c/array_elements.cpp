@@ -28,7 +28,7 @@ void get_element(ArrayInside& inside, const PaddedIndex& position, void* value) 
     AnyArray& array = inside.array;
     if (AnyPrefetch{array}.read_copy(position, span_at(value, array.element_bytes()))) return;
     const trace::CallScope call{trace::Way::element};
-    if (const std::byte* const memory = trace::on() ? nullptr : array.find_on_node(position)) {
+    if (const std::byte* const memory = trace::on() ? nullptr : array.node().find<std::byte>(position)) {
         std::memcpy(value, memory, array.element_bytes());
         return;
     }

@@ -205,15 +205,11 @@ int lapwing_array_prefetch(lapwing_array* array, const lapwing_pattern* pattern,
     return guarded("lapwing_array_prefetch", [&] {
         ArrayInside& inside = inside_of(array);
         AnyPrefetch{inside.array}.prefetch(pattern_of(inside, pattern), options_of(options));
-        array->bind();
     });
 }
 
 int lapwing_array_evict(lapwing_array* array) {
-    return guarded("lapwing_array_evict", [&] {
-        AnyPrefetch{array_of(array)}.evict();
-        array->bind();
-    });
+    return guarded("lapwing_array_evict", [&] { AnyPrefetch{array_of(array)}.evict(); });
 }
 
 int lapwing_array_update_copies(lapwing_array* array) {

@@ -10,6 +10,7 @@
 #include <lapwing/detail/element_access.hpp>
 #include <lapwing/detail/hot_pages.hpp>
 #include <lapwing/detail/index_list.hpp>
+#include <lapwing/detail/near_binding.hpp>
 #include <lapwing/detail/prefetched_elements.hpp>
 #include <lapwing/detail/remote_elements.hpp>
 #include <lapwing/detail/seldom.hpp>
@@ -79,7 +80,7 @@ struct LocatedValue {
 /// Calls marked collective must be made by every rank of the team, in the same order. The others may come from several
 /// threads if MPI provides MPI_THREAD_MULTIPLE.
 template <TriviallyCopyable T, std::size_t N>
-class GlobalArray : public detail::arrays::ArrayBase {
+class GlobalArray : public detail::arrays::ArrayBase, private detail::window::NearBinding {
     static_assert(N >= 1 && N <= max_dimensions);
     static_assert(!std::is_const_v<T>);
     static_assert(std::default_initializable<T>,
@@ -118,9 +119,10 @@ public:
 
     /// Leaves the other one closed.
     GlobalArray(GlobalArray&& other) noexcept
-        : ArrayBase{std::move(other)}, state_{std::exchange(other.state_, State{})} {}
+        : ArrayBase{std::move(other)}, NearBinding{std::move(other)}, state_{std::exchange(other.state_, State{})} {}
     GlobalArray& operator=(GlobalArray&& other) noexcept {
         if (this == &other) return *this;
+        NearBinding::operator=(std::move(other)); // first: the window that closes here must not bind it again
         ArrayBase::operator=(std::move(other));
         state_ = std::exchange(other.state_, State{});
         return *this;
@@ -597,8 +599,9 @@ private:
     [[nodiscard]] Location locate(const Index<N>& index) const;
     [[nodiscard]] Location checked_location(const char* call, const Index<N>& index) const;
 
-    /// Binds what element accesses look at first: local elements, and the node's unless copies of those are to be read.
-    void bind_near(bool node);
+    /// Binds what element accesses look at first: local elements, and the node's unless there are copies of those,
+    /// which this rank's writes must go to, and which reads of this array may have to be served from.
+    void bind_near() noexcept;
     /// The domains that this rank reads according to a pattern.
     [[nodiscard]] std::vector<Domain<N>> needed_by(const detail::prefetching::KeptPattern<N>& pattern) const;
     /// Prefetches the part of these domains that has no copy yet.

@@ -49,9 +49,10 @@ private:
 /// }
 /// ```
 ///
-/// All calls are local. Writes of this rank to bytes that are prefetched, through any call on the window, go to the
-/// copies as well. The object may outlive the window: it is then empty, and its calls throw UsageError. Hits are added
-/// to the window's statistics when it is closed, or after evict().
+/// All calls are local. Writes of this rank to bytes that are prefetched, through any call on the window or an element
+/// of the array that it belongs to, go to the copies as well; stores to Window::reachable() do not. The object may
+/// outlive the window: it is then empty, and its calls throw UsageError. Hits are added to the window's statistics when
+/// it is closed, or after evict().
 class Prefetch {
 public:
     /// Nothing is requested yet. Other threads of this rank must not write to the window during the call, nor while the
@@ -67,6 +68,11 @@ public:
     /// holds them packed. Automatic copies are filled by the first read, manual ones by update(). Throws RangeError if
     /// the slice leaves the segment, UsageError if the window was closed. Cost: memory for the copy, and planning the
     /// transfer; no message.
+    ///
+    /// From the first request of a rank of this node until evict(), an array that the window belongs to reads and
+    /// writes the elements of the node's other ranks by calls of the window, in place of loads and stores. So no other
+    /// thread of this rank may access the array's elements during that request and the evict(), and references to
+    /// elements made before the request must not be written to after it.
     PrefetchedSlice request(Rank owner, Offset offset, const Layout& slice);
     /// The whole segment.
     PrefetchedSlice request(Rank owner);
@@ -90,7 +96,7 @@ public:
     void update();
     /// Starts a fill. Until it completes, this rank must neither read the copies nor write the elements they mirror.
     [[nodiscard]] Completion update_async();
-    /// Removes all slices, and frees the copies.
+    /// Removes all slices, and frees the copies. Other threads: see request().
     void evict();
 
     /// Bytes of all copies.

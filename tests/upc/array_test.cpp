@@ -141,6 +141,51 @@ struct Particle {
     std::int16_t tags[4];
 };
 
+/// Writes the elements of the thread after this one, in every way; each write is in the copies at once.
+template <std::size_t B>
+void check_writes_to_copies(const upc::SharedArray<std::int64_t, B>& a, std::int64_t n, bool consistent) {
+    const int next = (upc::mythread() + 1) % upc::threads();
+    const upc::SharedArray<std::int64_t> values{static_cast<std::size_t>(n)}; // element i is at other threads as well
+    upc::forall(0, n, values, [&](std::int64_t i) { values[i] = 9000 + i; });
+    upc::barrier();
+    std::vector<const std::int64_t*> places;
+    for (std::int64_t i = 0; i < n; ++i) places.push_back(a.near_element(i));
+    {
+        upc::Prefetched copies{a, 0, n, {.consistent = consistent}};
+        copies.update();
+        const auto v = upc::view(a);
+        upc::barrier();
+        int way = 0;
+        for (std::int64_t i = 0; i < n; ++i) {
+            if (a.threadof(i) != next) continue;
+            if (!consistent && next != upc::mythread()) REQUIRE(a.near_element(i) == nullptr);
+            std::int64_t value = 9000 + i;
+            INFO("element " << i << ", way " << way);
+            switch (way++ % 9) {
+            case 0: a[i] = value; break;
+            case 1: a[i] = 1, a[i] += value - 1; break;
+            case 2: *(a + i) = value; break;
+            case 3: v[i] = value; break;
+            case 4: lapwing_upc_memput((a + i).raw(), &value, sizeof value); break;
+            case 5: lapwing_upc_memset((a + i).raw(), 1, sizeof value), value = 0x0101010101010101; break;
+            case 6: lapwing_upc_memcpy((a + i).raw(), (values + i).raw(), sizeof value); break;
+            case 7: lapwing_upc_sync(lapwing_upc_memcpy_nb((a + i).raw(), (values + i).raw(), sizeof value)); break;
+            default: upc::walk(1, [&](auto&& element) { element = value; }, a + i); break;
+            }
+            REQUIRE(copies[i] == value);
+            REQUIRE(+a[i] == value);
+        }
+        upc::barrier();
+        // Own elements, as before.
+        upc::forall(0, n, a, [&](auto i) { a[i] = 3 * i; });
+        upc::barrier();
+        for (std::int64_t i = 0; i < n; ++i) REQUIRE(+a[i] == 3 * i);
+        upc::barrier();
+    }
+    for (std::int64_t i = 0; i < n; ++i) REQUIRE(a.near_element(i) == places[static_cast<std::size_t>(i)]);
+    upc::barrier();
+}
+
 } // namespace
 
 TEST_CASE("arrays whose block size is known when the program runs") {
@@ -421,6 +466,22 @@ TEST_CASE("prefetched ranges of arrays read as the arrays do, and manual copies 
     CHECK_THAT(test::upc_error_of([&] { const upc::Prefetched wrong{b, 5, 11}; }),
                test::says({"a prefetch", "5 to 11", "array of 10"}));
     upc::barrier();
+}
+
+TEST_CASE("a thread's writes to what it has prefetched go to the copies, on the node, too") {
+    const test::UpcProgram program;
+    const std::int64_t n = 60 * program.threads;
+    const upc::SharedArray<std::int64_t> single{static_cast<std::size_t>(n)};
+    const upc::SharedArray<std::int64_t, 4> blocks{static_cast<std::size_t>(n)};
+    const upc::SharedArray<std::int64_t, 60> one_block{static_cast<std::size_t>(n)};
+    const upc::SharedArray<std::int64_t, upc::dynamic_block> chosen{static_cast<std::size_t>(n), 5};
+    for (const bool consistent : {true, false}) {
+        INFO("consistent " << consistent);
+        check_writes_to_copies(single, n, consistent);
+        check_writes_to_copies(blocks, n, consistent);
+        check_writes_to_copies(one_block, n, consistent);
+        check_writes_to_copies(chosen, n, consistent);
+    }
 }
 
 TEST_CASE("a view for a constant number of threads is refused with another") {

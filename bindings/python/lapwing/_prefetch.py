@@ -223,7 +223,8 @@ def prefetch(array, pattern, consistent, static, storage):
 
 
 class Prefetch:
-    """Copies of parts of other ranks' segments of a window, for `with`. Local.
+    """Copies of parts of other ranks' segments of a window, for `with`. Local. What this rank writes to the window, or to elements of the
+    array that it belongs to, goes to the copies as well.
 
         with lapwing.Prefetch(window, consistent=False) as ahead:
             part = ahead.request(neighbour, 16, lapwing.Layout.contiguous(24))

@@ -100,8 +100,9 @@ int lapwing_array_block_at(lapwing_array* array, const int64_t* index, const voi
 /// are no such copies. Local, any thread.
 int lapwing_array_halo_view(lapwing_array* array, const void** memory, int64_t* strides, lapwing_range* ranges);
 
-/// Copies of parts of other ranks' segments of a window. All calls are local. This rank's writes to the window go to
-/// the copies too. It may outlive the window: it is then empty, and calls return LAPWING_ERR_USAGE.
+/// Copies of parts of other ranks' segments of a window. All calls are local. This rank's writes to the window, and to
+/// elements of the array that it belongs to, go to the copies too; stores to lapwing_window_memory() do not. It may
+/// outlive the window: it is then empty, and calls return LAPWING_ERR_USAGE.
 typedef struct lapwing_prefetch lapwing_prefetch;
 
 /// Nothing is requested yet. Other threads of this rank must not write to the window during the call. `options` may be
@@ -114,7 +115,11 @@ int lapwing_prefetch_free(lapwing_prefetch** prefetch);
 /// Prefetches the bytes that `part`, a layout that begins at `offset`, selects of the rank's segment; null: the whole
 /// segment from `offset` on. `*slice` is its number in the calls below, until lapwing_prefetch_evict(). Automatic
 /// copies are filled by the first read, manual ones by an update. LAPWING_ERR_RANGE, and LAPWING_ERR_USAGE for this
-/// rank, whose own part needs no copy. Local, one thread. Cost: memory for the copy, and planning the transfer.
+/// rank, whose own part needs no copy. From the first request of a rank of this node until lapwing_prefetch_evict(),
+/// an array that the window belongs to reads and writes the elements of the node's other ranks by calls in place of
+/// loads and stores: lapwing_array_address_1() and the like return null for them, and addresses from before must not be
+/// written to. Local, one thread, while no other accesses the array's elements. Cost: memory for the copy, and planning
+/// the transfer.
 int lapwing_prefetch_request(lapwing_prefetch* prefetch, int rank, uint64_t offset, const lapwing_layout* part,
                              uint64_t* slice);
 /// The copy, packed; `bytes` may be null. An automatic copy is filled first if it is stale; it stays unchanged until

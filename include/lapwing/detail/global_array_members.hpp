@@ -95,30 +95,25 @@ GlobalArray<T, N>::GlobalArray(Team& team, const Extents<N>& extents, detail::ar
     } else if (state_.map.one_round() && state_.map.domain_count(own_place()) == 1) {
         state_.box = {state_.map.domain(own_place(), 0), state_.map.strides(own_place())};
     }
-    bind_near(true);
+    this->attach(window_, [](NearBinding& array) noexcept { static_cast<GlobalArray&>(array).bind_near(); });
+    bind_near();
 }
 
 template <TriviallyCopyable T, std::size_t N>
-void GlobalArray<T, N>::bind_near(bool node) {
+void GlobalArray<T, N>::bind_near() noexcept {
     state_.near_box = {};
     if (detail::trace::on()) { // all elements go the way that records them
         state_.node = {};
         return;
     }
     if (state_.user_map == nullptr && !state_.replicated) {
-        detail::transport::MemoryMap near = window_.map();
-        if (!node && near.node_index == nullptr) { // as if the node were this rank
-            near.bases += near.own_rank - near.node_first;
-            near.node_first = near.own_rank;
-            near.node_count = 1;
-        }
-        state_.node = {state_.map, near, sizeof(T)};
+        state_.node = {state_.map, this->near_map(), sizeof(T)};
         const auto [box, first] = state_.node.dense(sizeof(T));
         state_.near_box = box;
         state_.near = reinterpret_cast<T*>(first);
         if (const detail::window::HotPageTables* const tables = window_.hot_pages()) {
             state_.hot_pages = tables;
-            state_.remote = {state_.map, window_.map(), node && state_.node.serves()};
+            state_.remote = {state_.map, window_.map(), this->reaches_node() && state_.node.serves()};
         }
     }
     if (state_.near_box.empty()) {
@@ -183,6 +178,7 @@ T* GlobalArray<T, N>::other_address(const char* call, Index<N> index) const {
     if (location.owner.value < 0) [[unlikely]]
         detail::arrays::throw_not_stored(this->title_, call, index);
     if (location.owner.value == state_.own_rank) return segment() + location.offset;
+    if (!this->reaches_node()) return nullptr;
     auto* const segment = reinterpret_cast<T*>(window_.map().base(location.owner.value));
     return segment == nullptr ? nullptr : segment + location.offset;
 }

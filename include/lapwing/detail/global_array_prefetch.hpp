@@ -85,7 +85,6 @@ void GlobalArray<T, N>::prefetch_domains(const std::vector<Domain<N>>& needed, c
     const std::vector<Domain<N>> rest = options.storage == PrefetchStorage::halo ? copy_into_halo(needed) : needed;
     if (const auto domains = domains_to_copy(rest, node)) copy_domains(*domains, options.storage);
     else copy_rows(rows_to_copy(rest, node));
-    if (state_.prefetched->of_node) bind_near(false);
     note_reach(options);
     if (state_.prefetched->indices.parts() == parts_before) return;
     state_.prefetched->tables.renew();
@@ -474,10 +473,7 @@ void GlobalArray<T, N>::evict() {
     this->require_open(".evict");
     this->copies_.drop();
     state_.patterns.clear();
-    if (state_.prefetched == nullptr) return;
-    const bool of_node = state_.prefetched->of_node;
     state_.prefetched.reset();
-    if (of_node) bind_near(true);
 }
 
 template <TriviallyCopyable T, std::size_t N>

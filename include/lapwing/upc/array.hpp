@@ -2,6 +2,7 @@
 #pragma once
 
 #include <lapwing/detail/config.hpp>
+#include <lapwing/detail/near_binding.hpp>
 #include <lapwing/detail/reciprocal.hpp>
 #include <lapwing/detail/seldom.hpp>
 #include <lapwing/upc/pointer.hpp>
@@ -45,6 +46,8 @@ struct NearElements {
 };
 [[nodiscard]] NearElements near_elements(const lapwing_upc_pointer& begin, std::size_t size, std::size_t block_size,
                                          std::size_t element_bytes);
+/// The heap's window.
+[[nodiscard]] Window& heap_window();
 /// A number that no other array of the process has had.
 [[nodiscard]] std::int64_t next_array_number() noexcept;
 /// An error: a view was compiled for another number of threads.
@@ -161,7 +164,7 @@ private:
 /// distributed as one array of n * m elements, the last index fastest, as in UPC: `SharedArray<T, B, 2> a{{n, m}}`,
 /// `a[i][j]`.
 template <Shareable T, std::size_t B = 1, std::size_t N = 1>
-class SharedArray {
+class SharedArray : private lapwing::detail::window::NearBinding {
     static_assert(B == dynamic_block || B <= UINT32_MAX, "a block has at most 2^32 - 1 elements (UPC_MAX_BLOCK_SIZE)");
 
 public:
@@ -335,10 +338,16 @@ private:
             has_blocks_ = blocks.block_size == indefinite || blocks.block_size >= least_in_sequence;
             if (blocks.block_size > 1) by_block_ = lapwing::detail::distribution::Reciprocal{blocks.block_size};
         }
-        near_ = detail::near_elements(begin_, size_, blocks.block_size, sizeof(value_type));
-        near_count_.store(near_.count, std::memory_order_relaxed);
+        this->attach(detail::heap_window(),
+                     [](NearBinding& array) noexcept { static_cast<SharedArray&>(array).bind_near(); });
+        bind_near();
         if (begin_.address != 0 && (blocks.block_size != indefinite || mythread() == 0))
             own_ = reinterpret_cast<value_type*>(detail::heap_access.own + begin_.address);
+    }
+    void bind_near() noexcept {
+        near_ = detail::near_elements(begin_, size_, block_.value, sizeof(value_type));
+        mixed_.store(not_mixed, std::memory_order_relaxed);
+        near_count_.store(near_.count, std::memory_order_relaxed);
     }
     [[nodiscard, gnu::always_inline]] Pointer<T, B> make(const lapwing_upc_pointer& pointer) const noexcept {
         if constexpr (B == dynamic_block) return Pointer<T, B>{pointer, block_.value};

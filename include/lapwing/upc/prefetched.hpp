@@ -19,8 +19,6 @@ namespace lapwing::upc {
 
 namespace detail {
 
-/// The heap's window.
-[[nodiscard]] Window& heap_window();
 /// An error for a range of indices that the array does not have.
 void require_range(std::int64_t begin, std::int64_t end, std::size_t size);
 
@@ -30,8 +28,10 @@ void require_range(std::int64_t begin, std::int64_t end, std::size_t size);
 /// (LAPPS: Kayraklioglu, Ferguson and El-Ghazawi, 2018) for UPC's arrays. `.consistent = true`, the default: elements
 /// that the thread can load are read in place; reads see what `a[i]` would, since the first one after a barrier, a lock
 /// or a fence fills the copies again. `.consistent = false`: all elements are copied, also those that could be loaded,
-/// and the copies are those of the last update(). This thread's writes to prefetched elements go to the copies, except
-/// to manual copies of what could be loaded.
+/// and the copies are those of the last update(). This thread's writes to prefetched elements go to the copies, also
+/// those through pointers and blocks, but not through what upc_cast() has returned. While there are manual copies of
+/// what could be loaded, accesses to other threads' elements on the node go through the runtime; no other thread of the
+/// process may access shared memory while they are made or destroyed, and views to write by are made after them.
 ///
 /// ```cpp
 /// upc::Prefetched rows{image, above, below};           // a local call, before the loop

@@ -30,12 +30,11 @@ namespace detail {
 
 /// What an access needs to know about the running program: set by the start, empty after the end.
 struct HeapAccess {
-    /// The threads whose parts this one can load and store, if they are consecutive; otherwise only itself: the part of
-    /// thread near_first + k is at bases[k]. None while every access must go through the runtime (strict ones, recorded
-    /// ones, checked ones).
+    /// The threads whose parts this one can load and store, if they are consecutive; otherwise, and while there are
+    /// copies of what others of them have, only itself: the part of thread near_first + k is at bases[k]. None while
+    /// every access must go through the runtime (strict ones, recorded ones, checked ones).
     std::uint32_t near_first = 0;
     std::uint32_t near_count = 0;
-    std::uint32_t parts = 0; ///< how many there are at `bases`, whatever must go through the runtime
     std::byte* const* bases = nullptr;
     /// In each thread's part, allocations are in [heap_begin, heap_begin + heap_bytes). Before that are the runtime's
     /// metadata, and the addresses of null pointers and their members.

@@ -337,6 +337,57 @@ static void test_window(void) {
     FAILS(LAPWING_ERR_USAGE, "prefetch", lapwing_prefetch_update(prefetch));
 }
 
+/* Elements that the next rank has, written through the array: stores where it is on this node. */
+static void test_elements_of_window(int consistent) {
+    const int64_t extents[] = {10 * (int64_t)size};
+    const int64_t own = 10 * rank, next = 10 * ((rank + 1) % size);
+    lapwing_array* array = NULL;
+    lapwing_window* window = NULL;
+    lapwing_prefetch* prefetch = NULL;
+    lapwing_prefetch_options options = lapwing_prefetch_options_default();
+    uint64_t slice = 0, k;
+    void* direct = NULL;
+    double value = 0;
+    if (size == 1) return;
+    OK(lapwing_array_create(runtime, LAPWING_DOUBLE, 1, extents, NULL, NULL, &array));
+    OK(lapwing_array_window(array, &window));
+    direct = lapwing_array_address_1(array, next);
+    options.consistent = consistent;
+    OK(lapwing_prefetch_create(window, &options, &prefetch));
+    CHECK(lapwing_array_address_1(array, next) == direct);
+    OK(lapwing_prefetch_request(prefetch, (rank + 1) % size, 0, NULL, &slice));
+    OK(lapwing_prefetch_update(prefetch));
+    CHECK(lapwing_array_address_1(array, next) == NULL);
+    CHECK(lapwing_array_address_1(array, own) != NULL);
+    for (k = 0; k < 3; ++k) {
+        const int64_t index[] = {next + (int64_t)k};
+        const double written = rank * 100 + (double)k;
+        if (k == 0) OK(lapwing_array_put_double_1(array, index[0], written));
+        if (k == 1) OK(lapwing_array_put_typed(array, LAPWING_DOUBLE, index, &written));
+        if (k == 2) OK(lapwing_array_put_element(array, index, &written));
+        OK(lapwing_prefetch_read(prefetch, slice, LAPWING_DOUBLE, k, &value));
+        CHECK(value == written);
+        OK(lapwing_array_get_double_1(array, index[0], &value));
+        CHECK(value == written);
+    }
+    OK(lapwing_prefetch_evict(prefetch));
+    CHECK(lapwing_array_address_1(array, next) == direct);
+    OK(lapwing_prefetch_request(prefetch, (rank + 1) % size, 0, NULL, &slice));
+    CHECK(lapwing_array_address_1(array, next) == NULL);
+    /* In another window there are no copies. */
+    OK(lapwing_array_resize(array, extents));
+    CHECK((lapwing_array_address_1(array, next) == NULL) == (direct == NULL));
+    OK(lapwing_prefetch_free(&prefetch));
+    OK(lapwing_array_window(array, &window));
+    OK(lapwing_prefetch_create(window, &options, &prefetch));
+    OK(lapwing_prefetch_request(prefetch, (rank + 1) % size, 0, NULL, &slice));
+    CHECK(lapwing_array_address_1(array, next) == NULL);
+    OK(lapwing_prefetch_free(&prefetch));
+    CHECK((lapwing_array_address_1(array, next) == NULL) == (direct == NULL));
+    OK(lapwing_array_barrier(array));
+    OK(lapwing_array_free(&array));
+}
+
 /* Blocks of columns become blocks of rows, in the order of ranks in which most stays; nothing of the values changes. */
 static void test_relabelling(void) {
     const int64_t extents[] = {16, 16};
@@ -401,6 +452,8 @@ int main(void) {
     test_function();
     test_array_errors();
     test_window();
+    test_elements_of_window(1);
+    test_elements_of_window(0);
     test_relabelling();
     OK(lapwing_runtime_free(&runtime));
     return 0;

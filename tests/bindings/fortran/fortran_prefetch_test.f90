@@ -12,6 +12,8 @@ program fortran_prefetch_test
     call start(runtime, rank, ranks)
     call patterns()
     call windows()
+    call elements_of_window(.true.)
+    call elements_of_window(.false.)
     call orders()
     call negative()
     call runtime%free()
@@ -147,6 +149,35 @@ contains
         call gaps%free()
         call runtime%barrier()
         call window%free()
+    end subroutine
+
+    !> Elements that the next rank has, written through the array.
+    subroutine elements_of_window(consistent)
+        logical, intent(in) :: consistent
+        type(lapwing_array) :: a
+        type(lapwing_window) :: window
+        type(lapwing_prefetch) :: ahead
+        integer(int64) :: part
+        integer :: other, first
+        real(real64) :: value
+
+        if (ranks == 1) return
+        other = mod(rank + 1, ranks)
+        first = 10 * other + 1
+        call a%create(runtime, LAPWING_REAL64, [10 * ranks])
+        call a%window(window)
+        call ahead%create(window, consistent=consistent)
+        part = ahead%request(other, 0)
+        call ahead%update()
+        call a%put_element([first], 1.5_real64)
+        call a%put([first + 1], [first + 2], [2.5_real64, 3.5_real64])
+        call ahead%read(part, 1_int64, value)
+        call expect(abs(value - 1.5) < 0.1_real64, 'an element is written to the copy')
+        call ahead%read(part, 3_int64, value)
+        call expect(abs(value - 3.5) < 0.1_real64, 'a patch is written to the copy')
+        call ahead%free()
+        call a%barrier()
+        call a%free()
     end subroutine
 
     subroutine orders()

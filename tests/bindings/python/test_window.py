@@ -300,3 +300,27 @@ def test_prefetch():
         ahead.update()
     lapwing.barrier()
     w.close()
+
+
+@pytest.mark.parametrize("consistent", [True, False])
+def test_prefetch_of_elements(consistent):
+    a = lapwing.zeros(10 * lapwing.size())
+    if lapwing.size() == 1:
+        return
+    other = (lapwing.rank() + 1) % lapwing.size()
+    with lapwing.Prefetch(a.window, consistent=consistent) as ahead:
+        part = ahead.request(other)
+        ahead.update()
+        a[10 * other + 3] = 3.5
+        a[10 * other + 4] = 4
+        a[10 * other + 4] += 0.25
+        a[10 * other + 5 : 10 * other + 7] = 5.5
+        assert ahead.access(part, float).tolist() == [0, 0, 0, 3.5, 4.25, 5.5, 5.5, 0, 0, 0]
+        ahead.evict()
+        a[10 * other + 3] = -1
+        part = ahead.request(other)
+        ahead.update()
+        assert ahead.read(part, float, 3) == -1
+    lapwing.barrier()
+    assert a[10 * other + 4] == 4.25
+    a.close()

@@ -1,9 +1,11 @@
 // Implements bupc_memory.h and bupc_atomics.h: Berkeley UPC's copies between memory in pieces, and its atomics.
 #include "memory_pieces.hpp"
 
+#include <lapwing/upc/array.hpp>
 #include <lapwing/upc/atomic.h>
 #include <lapwing/upc/inline.h>
 #include <lapwing/upc/program.hpp>
+#include <lapwing/window.hpp>
 
 #include <algorithm>
 #include <array>
@@ -187,9 +189,14 @@ void lapwing_upcc_atomic(int type, int operation, int strict, void* before, lapw
 lapwing_upc_pointer lapwing_upcc_inverse_cast(const void* address);
 lapwing_upc_pointer lapwing_upcc_inverse_cast(const void* address) {
     const auto& heap = lapwing::upc::detail::heap_access;
-    for (std::uint32_t k = 0; k < heap.parts; ++k) {
-        const auto offset = static_cast<std::uint64_t>(static_cast<const std::byte*>(address) - heap.bases[k]);
-        if (offset - heap.heap_begin < heap.heap_bytes) return {offset, heap.near_first + k, 0};
+    const auto& map = lapwing::upc::detail::heap_window().map();
+    // If the threads of the node are not consecutive, only the local part.
+    const bool in_a_row = map.node_index == nullptr;
+    std::byte* const* const bases = in_a_row ? map.bases : &map.own;
+    const int first = in_a_row ? map.node_first : map.own_rank;
+    for (int k = 0; k < (in_a_row ? map.node_count : 1); ++k) {
+        const auto offset = static_cast<std::uint64_t>(static_cast<const std::byte*>(address) - bases[k]);
+        if (offset - heap.heap_begin < heap.heap_bytes) return {offset, static_cast<std::uint32_t>(first + k), 0};
     }
     return {0, 0, 0};
 }
