@@ -340,6 +340,15 @@ int lapwing_lock_free(lapwing_lock** lock) {
     });
 }
 
+int lapwing_lock_leave(lapwing_lock** lock) {
+    return guarded("lapwing_lock_leave", [&] {
+        require_pointer(lock, "lock");
+        if (*lock == nullptr) return;
+        (void)use(*lock);
+        leave([&] { end_handle(lock); });
+    });
+}
+
 int lapwing_lock_lock(lapwing_lock* lock) {
     return guarded("lapwing_lock_lock", [&] { use(lock).lock.lock(); });
 }

@@ -224,6 +224,8 @@ typedef struct lapwing_lock lapwing_lock;
 int lapwing_lock_create(lapwing_runtime* runtime, int home, lapwing_lock** lock);
 /// Collective, one thread. LAPWING_ERR_USAGE if this rank holds it. Sets `*lock` to null.
 int lapwing_lock_free(lapwing_lock** lock);
+/// Local, one thread. Frees it without waiting for other ranks, before lapwing_runtime_leave().
+int lapwing_lock_leave(lapwing_lock** lock);
 /// Returns when this rank holds the lock. LAPWING_ERR_USAGE if the thread holds it already, LAPWING_ERR_PEER_LEFT.
 /// Local, any thread.
 int lapwing_lock_lock(lapwing_lock* lock);
