@@ -30,6 +30,7 @@ from ._distribution import Aligned, Block, BlockCyclic, Blocks, Cyclic, Distribu
 from ._layout import Layout
 from ._slice import Assignment, Slice
 from ._reduction import Reduction
+from ._types import located
 from ._window import Lock, Window
 from ._array import Array, Transfer, checkpoint_shape, from_numpy, fromfunction, full, load, ones, zeros
 from ._halo import Halo

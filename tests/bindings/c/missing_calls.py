@@ -35,7 +35,7 @@ VALUES = {
     "CacheMode": "LAPWING_CACHE_EPOCH", "CachePolicy": "LAPWING_CACHE_TWO_QUEUES", "CacheAcquire": "LAPWING_CACHE_ACQUIRE_RANK", "Strategy": "LAPWING_STRATEGY_AUTOMATIC",
     "PrefetchStorage": "LAPWING_STORE_BY_INDEX", "Path": "LAPWING_PATH_SELF", "ProgressMode": "LAPWING_PROGRESS_THREAD", "ElementKind": "LAPWING_KIND_SIGNED",
     "Domain": "lapwing_range", "Range": "lapwing_range", "Triplet": "lapwing_part", "reversed": "lapwing_part", "ByteBlock": "lapwing_block", "Extents": "LAPWING_MAX_DIMENSIONS",
-    "max_dimensions": "LAPWING_MAX_DIMENSIONS", "LocatedValue": "lapwing_array_min", "LocalView": "lapwing_array_local", "PrefetchedSlice": "lapwing_prefetch_access",
+    "max_dimensions": "LAPWING_MAX_DIMENSIONS", "LocatedValue": "LAPWING_LOCATED_DOUBLE", "LocalView": "lapwing_array_local", "PrefetchedSlice": "lapwing_prefetch_access",
     "Stencil": "LAPWING_PATTERN_STENCIL", "RowWise": "LAPWING_PATTERN_ROW_WISE", "ColumnWise": "LAPWING_PATTERN_COLUMN_WISE", "Transpose": "LAPWING_PATTERN_TRANSPOSE",
     "AllToAll": "LAPWING_PATTERN_ALL", "Custom": "LAPWING_PATTERN_DOMAINS",
     "Error": "lapwing_error_text", "MpiError": "lapwing_error_mpi_code", "RangeError": "LAPWING_ERR_RANGE", "UsageError": "LAPWING_ERR_USAGE", "SettingError": "LAPWING_ERR_SETTING",
