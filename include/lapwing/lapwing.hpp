@@ -39,4 +39,5 @@
 #include <lapwing/statistics.hpp>
 #include <lapwing/team.hpp>
 #include <lapwing/triplet.hpp>
+#include <lapwing/wait_hook.hpp>
 #include <lapwing/window.hpp>

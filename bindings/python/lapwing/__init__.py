@@ -15,6 +15,7 @@ from ._errors import (
     Error,
     FileError,
     InternalError,
+    InterruptedError,
     MemoryError,
     MismatchError,
     MpiError,
@@ -40,4 +41,4 @@ from ._prefetch import AllElements, ColumnWise, Domains, Function, Pattern, Pref
 __version__ = "0.1.0"
 if _built != __version__:
     raise ImportError(f"lapwing: the package is version {__version__}, and its module _core_{mpi} was built with version {_built}: install one of them anew")
-__all__ = [name for name in dir() if not name.startswith("_") and name != "MemoryError"]
+__all__ = [name for name in dir() if not name.startswith("_") and name not in ("InterruptedError", "MemoryError")]

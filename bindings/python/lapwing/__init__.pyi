@@ -37,6 +37,9 @@ class PeerLeftError(Error, RuntimeError):
 class MemoryError(Error):
     ...
 
+class InterruptedError(Error, OSError):
+    ...
+
 class InternalError(Error, RuntimeError):
     ...
 

@@ -40,6 +40,7 @@ VALUES = {
     "AllToAll": "LAPWING_PATTERN_ALL", "Custom": "LAPWING_PATTERN_DOMAINS",
     "Error": "lapwing_error_text", "MpiError": "lapwing_error_mpi_code", "RangeError": "LAPWING_ERR_RANGE", "UsageError": "LAPWING_ERR_USAGE", "SettingError": "LAPWING_ERR_SETTING",
     "MismatchError": "LAPWING_ERR_MISMATCH", "PeerLeftError": "LAPWING_ERR_PEER_LEFT", "FileError": "LAPWING_ERR_FILE",
+    "InterruptedError": "LAPWING_ERR_INTERRUPTED", "set_wait_hook": "lapwing_wait_set_hook",
     "SettingInfo": "lapwing_setting_info", "all_settings": "lapwing_settings_info", "Counter": "lapwing_statistics", "StatisticsValues": "lapwing_statistics",
     "prefetch": "lapwing_array_prefetch_element", "sum_along": "lapwing_array_sum_along", "min_along": "lapwing_array_min_along", "max_along": "lapwing_array_max_along",
     "reduce_along": "lapwing_array_reduce_along", "reduced_along": "lapwing_array_reduce_along",
@@ -114,6 +115,7 @@ MISSING = {
 # Functions that return a code, and whose arguments cannot be wrong.
 NEVER_FAIL = {
     "lapwing_error_code", "lapwing_error_mpi_code", "lapwing_error_set_handler", "lapwing_type_kind", "lapwing_version_numbers",
+    "lapwing_wait_set_hook",
 }  # fmt: skip
 # What C has for fewer types than C++, which names do not show: for the list.
 NARROWER = {
