@@ -7,6 +7,7 @@
 #include "window/window_state.hpp"
 
 #include <lapwing/error.hpp>
+#include <lapwing/wait_hook.hpp>
 
 #include <fmt/format.h>
 
@@ -90,6 +91,9 @@ auto LockState::at(Rank rank, const char* call, Step&& step) {
         throw MpiError{
             fmt::format("{}: {}: the queue of the lock at rank {}: {}", state_.who(), call, rank.value, error.what()),
             error.code()};
+    } catch (const InterruptedError& error) {
+        throw InterruptedError{
+            fmt::format("{}: {}: the queue of the lock at rank {}: {}", state_.who(), call, rank.value, error.what())};
     }
 }
 

@@ -123,14 +123,14 @@ void WindowAtomics::swap_untold(mpi::AtomicType type, Rank target, Offset offset
 
 WideValue WindowAtomics::wide(const WideAtomic& atomic, Rank target, Offset offset, const WideValue& operand,
                               const WideValue& expected, std::memory_order order) {
-    const bool reads = atomic.kind == WideAtomic::Kind::read;
-    const bool swaps = atomic.kind == WideAtomic::Kind::compare_swap;
+    const bool reads = atomic.operation == mpi::AtomicOperation::read;
     if (reads) facts_.state.progress_driver().serve_looks();
     else facts_.state.progress_driver().serve_now_and_then();
     if (releases(order)) order_.release();
     const messages::Request request{.kind = messages::RequestKind::wide_atomic,
-                                    .operation = reads ? mpi::AtomicOperation::read : mpi::AtomicOperation::replace,
-                                    .is_compare_swap = static_cast<std::uint8_t>(swaps ? 1 : 0),
+                                    .operation = atomic.operation,
+                                    .type = atomic.type,
+                                    .is_compare_swap = static_cast<std::uint8_t>(atomic.is_compare_swap ? 1 : 0),
                                     .window = facts_.number,
                                     .offset = offset.bytes,
                                     .size = atomic.compared};
@@ -141,7 +141,7 @@ WideValue WindowAtomics::wide(const WideAtomic& atomic, Rank target, Offset offs
     transports_.messages.atomic(
         order_.begin({target, offset, sizeof before, transport::Access::Kind::update, call.c_str()}), request,
         std::as_bytes(std::span{&payload, 1}), std::as_writable_bytes(std::span{before.bytes}));
-    const bool changed = !reads && (!swaps || std::memcmp(&before, &expected, atomic.compared) == 0);
+    const bool changed = messages::changes_wide(request, payload, before.bytes);
     if (!reads && order_.copies().concerns(target))
         order_.copies().atomic_result(target, offset, changed ? operand.bytes : before.bytes, mark);
     if (acquires(order)) order_.acquire();

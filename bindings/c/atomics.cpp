@@ -43,8 +43,9 @@ mpi::AtomicOperation atomic_operation_of(int operation, int count, lapwing_type 
     const bool of_bits = operation >= LAPWING_AND && operation <= LAPWING_XOR;
     const bool compares = operation == LAPWING_MIN || operation == LAPWING_MAX;
     if (of_bits && kind != LAPWING_KIND_SIGNED && kind != LAPWING_KIND_UNSIGNED) throw_no_number(type, "integers");
-    if (compares && kind > LAPWING_KIND_FLOAT) throw_no_number(type, "integers and floating point");
-    if (operation == LAPWING_ADD && kind == LAPWING_KIND_BYTES) throw_no_number(type, "numbers");
+    if (compares && kind > LAPWING_KIND_FLOAT && !is_located(type))
+        throw_no_number(type, "integers and floating point, also with their location (LAPWING_LOCATED_DOUBLE)");
+    if (operation == LAPWING_ADD && !is_number(type)) throw_no_number(type, "numbers");
     return static_cast<mpi::AtomicOperation>(operation);
 }
 
@@ -119,14 +120,19 @@ decltype(auto) with_other_atomic(lapwing_type type, Function&& function) {
     case LAPWING_BYTES(16): return function(SixteenBytes{});
     case LAPWING_FLOAT_COMPLEX: return function(std::complex<float>{});
     case LAPWING_DOUBLE_COMPLEX: return function(std::complex<double>{});
+    case LAPWING_LOCATED_INT64: return function(LocatedValue<std::int64_t, 1>{});
+    case LAPWING_LOCATED_UINT64: return function(LocatedValue<std::uint64_t, 1>{});
+    case LAPWING_LOCATED_DOUBLE: return function(LocatedValue<double, 1>{});
     default:
-        throw_no_number(type, kind_of(type) == LAPWING_KIND_BYTES ? "numbers, and bytes of 1, 2, 4, 8 and 16"
-                                                                  : "integers or floating point");
+        throw_no_number(type,
+                        is_number(type) ? "integers or floating point" : "numbers, and bytes of 1, 2, 4, 8 and 16");
     }
 }
 
 template <class T>
 constexpr bool is_complex = std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>;
+template <class T>
+constexpr bool has_extremes = std::is_arithmetic_v<T> || window::LocatedNumber<T>::value;
 
 // The operations that a type does not have have been refused.
 template <class T>
@@ -137,7 +143,7 @@ T fetch(Window& window, mpi::AtomicOperation operation, Rank rank, Offset offset
         if (operation == bit_or) return window.fetch_or(rank, offset, operand, order);
         if (operation == bit_xor) return window.fetch_xor(rank, offset, operand, order);
     }
-    if constexpr (std::is_arithmetic_v<T>) {
+    if constexpr (has_extremes<T>) {
         if (operation == min) return window.fetch_min(rank, offset, operand, order);
         if (operation == max) return window.fetch_max(rank, offset, operand, order);
     }
@@ -155,7 +161,7 @@ void update(Window& window, mpi::AtomicOperation operation, Rank rank, Offset of
         if (operation == bit_or) return window.bit_or(rank, offset, operand);
         if (operation == bit_xor) return window.bit_xor(rank, offset, operand);
     }
-    if constexpr (std::is_arithmetic_v<T>) {
+    if constexpr (has_extremes<T>) {
         if (operation == min) return window.min(rank, offset, operand);
         if (operation == max) return window.max(rank, offset, operand);
     }
@@ -337,6 +343,15 @@ int lapwing_lock_free(lapwing_lock** lock) {
         if (*lock == nullptr) return;
         use(*lock).lock.close();
         end_handle(lock);
+    });
+}
+
+int lapwing_lock_leave(lapwing_lock** lock) {
+    return guarded("lapwing_lock_leave", [&] {
+        require_pointer(lock, "lock");
+        if (*lock == nullptr) return;
+        (void)use(*lock);
+        leave([&] { end_handle(lock); });
     });
 }
 

@@ -2,6 +2,8 @@
 
 #include "bindings/c/handle.hpp"
 
+#include <lapwing/wait_hook.hpp>
+
 #include <mpi.h>
 
 #include <array>
@@ -45,6 +47,8 @@ std::pair<int, int> classify(std::string& text) {
         return keep(error, LAPWING_ERR_MISMATCH);
     } catch (const PeerLeftError& error) {
         return keep(error, LAPWING_ERR_PEER_LEFT);
+    } catch (const InterruptedError& error) {
+        return keep(error, LAPWING_ERR_INTERRUPTED);
     } catch (const FileError& error) {
         return keep(error, LAPWING_ERR_FILE);
     } catch (const MpiError& error) {
@@ -106,9 +110,10 @@ int lapwing_error_code(void) { return lapwing::detail::bindings::last_error.code
 int lapwing_error_mpi_code(void) { return lapwing::detail::bindings::last_error.mpi_code; }
 
 const char* lapwing_error_name(int code) {
-    static constexpr std::array names{
-        "LAPWING_SUCCESS", "LAPWING_ERR_RANGE", "LAPWING_ERR_USAGE",     "LAPWING_ERR_SETTING", "LAPWING_ERR_MISMATCH",
-        "LAPWING_ERR_MPI", "LAPWING_ERR_FILE",  "LAPWING_ERR_PEER_LEFT", "LAPWING_ERR_MEMORY",  "LAPWING_ERR_INTERNAL"};
+    static constexpr std::array names{"LAPWING_SUCCESS",      "LAPWING_ERR_RANGE",      "LAPWING_ERR_USAGE",
+                                      "LAPWING_ERR_SETTING",  "LAPWING_ERR_MISMATCH",   "LAPWING_ERR_MPI",
+                                      "LAPWING_ERR_FILE",     "LAPWING_ERR_PEER_LEFT",  "LAPWING_ERR_MEMORY",
+                                      "LAPWING_ERR_INTERNAL", "LAPWING_ERR_INTERRUPTED"};
     return code >= 0 && code < static_cast<int>(names.size()) ? names[static_cast<std::size_t>(code)] : "?";
 }
 
@@ -116,6 +121,13 @@ int lapwing_error_set_handler(lapwing_error_handler handler, void* context) {
     lapwing::detail::bindings::handler = handler;
     lapwing::detail::bindings::handler_context = context;
     return LAPWING_SUCCESS;
+}
+
+int lapwing_wait_set_hook(lapwing_wait_hook hook, void* context) {
+    return lapwing::detail::bindings::guarded("lapwing_wait_set_hook", [&] {
+        if (hook == nullptr) lapwing::set_wait_hook({});
+        else lapwing::set_wait_hook([hook, context] { return hook(context) != 0; });
+    });
 }
 
 void lapwing_error_abort(int /*code*/, const char* text, void* /*context*/) {

@@ -70,7 +70,7 @@ slices::ApplyValues conversion(lapwing_type target, lapwing_type source, int ope
     switch (operation) {
     case LAPWING_REPLACE:
         if (target == source) return {};
-        if (kind_of(target) == LAPWING_KIND_BYTES || kind_of(source) == LAPWING_KIND_BYTES)
+        if (!is_number(target) || !is_number(source))
             throw_no_conversion(target, source, "bytes are assigned to as many bytes, and numbers to numbers");
         return with_any_number(target, [&]<class T>(T) {
             return with_any_number(source, [&]<class U>(U) { return converted<T, U>(target, source); });

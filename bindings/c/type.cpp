@@ -17,14 +17,14 @@ namespace {
 
 constexpr std::uint64_t largest_element = 0x7fffffff;
 
-/// Sizes that the numbers of a kind have, as bits.
-constexpr std::array<std::uint64_t, 6> sizes_of_kind{0, 1 | 2 | 4 | 8, 1 | 2 | 4 | 8, 4 | 8, 8 | 16, 0};
+/// Sizes that the values of a kind have, as bits; LAPWING_KIND_BYTES has all.
+constexpr std::array<std::uint64_t, 9> sizes_of_kind{0, 1 | 2 | 4 | 8, 1 | 2 | 4 | 8, 4 | 8, 8 | 16, 0, 16, 16, 16};
 
 bool is_type(lapwing_type type) noexcept {
     const int kind = kind_of(type);
     const std::uint64_t bytes = size_of(type);
     if (kind == LAPWING_KIND_BYTES) return bytes >= 1 && bytes <= largest_element;
-    return kind >= LAPWING_KIND_SIGNED && kind < LAPWING_KIND_BYTES && (bytes & (bytes - 1)) == 0 &&
+    return kind >= LAPWING_KIND_SIGNED && kind <= LAPWING_KIND_LOCATED_FLOAT && (bytes & (bytes - 1)) == 0 &&
            (sizes_of_kind[static_cast<std::size_t>(kind)] & bytes) != 0;
 }
 
@@ -82,6 +82,9 @@ std::string text_of(lapwing_type type) {
     case LAPWING_KIND_UNSIGNED: return fmt::format("uint{}", bits);
     case LAPWING_KIND_FLOAT: return bits == 32 ? "float" : "double";
     case LAPWING_KIND_COMPLEX: return bits == 64 ? "float complex" : "double complex";
+    case LAPWING_KIND_LOCATED_SIGNED: return "located int64";
+    case LAPWING_KIND_LOCATED_UNSIGNED: return "located uint64";
+    case LAPWING_KIND_LOCATED_FLOAT: return "located double";
     default: return fmt::format("{} bytes", size_of(type));
     }
 }
@@ -89,8 +92,8 @@ std::string text_of(lapwing_type type) {
 void require_type(lapwing_type type) {
     if (is_type(type)) return;
     throw RangeError{fmt::format(
-        "{:#x} is not a type; pass LAPWING_INT8 to LAPWING_DOUBLE_COMPLEX, LAPWING_BYTES(n) with n from 1 to {}, or "
-        "what lapwing_type_from_mpi() gives",
+        "{:#x} is not a type; pass LAPWING_INT8 to LAPWING_DOUBLE_COMPLEX, LAPWING_BYTES(n) with n from 1 to {}, "
+        "LAPWING_LOCATED_INT64, _UINT64 or _DOUBLE, or what lapwing_type_from_mpi() gives",
         type, largest_element)};
 }
 
@@ -127,7 +130,7 @@ MPI_Datatype mpi_type_of(lapwing_type type) noexcept {
 }
 
 const char* name_of(lapwing_type type) noexcept {
-    if (kind_of(type) == LAPWING_KIND_BYTES) return "";
+    if (!is_number(type)) return "";
     return with_any_number(type, []<class T>(T) { return values::type_name<T>(); });
 }
 

@@ -22,10 +22,16 @@ namespace lapwing::detail::bindings {
 void require_type(lapwing_type type);
 [[nodiscard]] inline std::uint64_t size_of(lapwing_type type) noexcept { return type & 0xffffffffffffU; }
 [[nodiscard]] inline int kind_of(lapwing_type type) noexcept { return static_cast<int>(type >> 48); }
+/// Whether its values are real or complex numbers, and nothing beside them.
+[[nodiscard]] inline bool is_number(lapwing_type type) noexcept { return kind_of(type) <= LAPWING_KIND_COMPLEX; }
+/// Whether they are numbers with their locations.
+[[nodiscard]] inline bool is_located(lapwing_type type) noexcept {
+    return kind_of(type) >= LAPWING_KIND_LOCATED_SIGNED;
+}
 /// The largest power of two, up to 16, that divides the size: how elements are aligned.
 [[nodiscard]] unsigned alignment_of(lapwing_type type) noexcept;
 [[nodiscard]] ElementKind element_kind_of(lapwing_type type) noexcept;
-/// MPI's own datatype; MPI_DATATYPE_NULL for LAPWING_BYTES.
+/// MPI's own datatype; MPI_DATATYPE_NULL where is_number() is false.
 [[nodiscard]] MPI_Datatype mpi_type_of(lapwing_type type) noexcept;
 /// As detail::values::type_name() has it: the same as of C++ for numbers, empty for others.
 [[nodiscard]] const char* name_of(lapwing_type type) noexcept;

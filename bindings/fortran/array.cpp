@@ -282,12 +282,12 @@ int give(const Known& known, const PerDimension& values, std::int64_t* results, 
 }
 
 bool are_same_to_fortran(lapwing_type own, lapwing_type asked) {
+    using lapwing::detail::bindings::is_number;
     using lapwing::detail::bindings::kind_of;
     using lapwing::detail::bindings::size_of;
     if (asked == 0 || own == asked) return true; // 0: an address, whatever is there
     if (size_of(own) != size_of(asked)) return false;
-    return kind_of(own) == LAPWING_KIND_BYTES ||
-           (kind_of(own) == LAPWING_KIND_UNSIGNED && kind_of(asked) == LAPWING_KIND_SIGNED);
+    return !is_number(own) || (kind_of(own) == LAPWING_KIND_UNSIGNED && kind_of(asked) == LAPWING_KIND_SIGNED);
 }
 
 void require_pointer_fits(lapwing_type own, int dimensions, lapwing_type asked, int rank) {

@@ -387,7 +387,10 @@ class Body:
 
     def add_type(self, argument):
         self.dummy(argument, "integer(int64), intent(in)")
-        self.call.append(argument.name)
+        if argument.optional:
+            self.optional_value(argument.name, "integer(c_int64_t)", f"{argument.default}_c_int64_t", argument.name)
+        else:
+            self.call.append(argument.name)
 
     def add_wides(self, argument):
         self.add_numbers(argument, self.integer)

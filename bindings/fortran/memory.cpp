@@ -75,7 +75,7 @@ lapwing_type type_of(const CFI_cdesc_t& value, const char* name) {
 void require_type(const CFI_cdesc_t& value, lapwing_type expected, const char* name) {
     const int kind = kind_of(expected);
     if (value.elem_len == size_of(expected)) {
-        if (kind == LAPWING_KIND_BYTES) return;
+        if (!is_number(expected)) return;
         const int given = kind_of(type_of(value, name));
         if (given == kind || (given == LAPWING_KIND_SIGNED && kind == LAPWING_KIND_UNSIGNED)) return;
     }

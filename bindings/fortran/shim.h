@@ -110,12 +110,13 @@ int lapwing_fortran_window_start_get_mpi(lapwing_window* window, CFI_cdesc_t* bu
 int lapwing_fortran_window_start_put_mpi(lapwing_window* window, const CFI_cdesc_t* buffer, int64_t count, int datatype,
                                          int rank, int64_t displacement, int64_t target_count, int target_datatype,
                                          lapwing_completion** completion);
+/// `type`: of a structure, which its descriptor does not say; 0: what the operand is.
 int lapwing_fortran_window_fetch(lapwing_window* window, int operation, int rank, int64_t offset,
-                                 const CFI_cdesc_t* operand, CFI_cdesc_t* before, int order);
+                                 const CFI_cdesc_t* operand, CFI_cdesc_t* before, int order, lapwing_type type);
 int lapwing_fortran_window_compare_swap(lapwing_window* window, int rank, int64_t offset, const CFI_cdesc_t* expected,
                                         const CFI_cdesc_t* desired, CFI_cdesc_t* before, int order);
 int lapwing_fortran_window_update(lapwing_window* window, int operation, int rank, int64_t offset,
-                                  const CFI_cdesc_t* operand);
+                                  const CFI_cdesc_t* operand, lapwing_type type);
 int lapwing_fortran_window_fetch_list(lapwing_window* window, int operation, int rank, int64_t count,
                                       const int64_t* offsets, const CFI_cdesc_t* operands, CFI_cdesc_t* before);
 int lapwing_fortran_window_start_fetch_list(lapwing_window* window, int operation, int rank, int64_t count,

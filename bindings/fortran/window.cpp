@@ -48,7 +48,7 @@ int with_layout(const CFI_cdesc_t& buffer, const lapwing_layout* given, Call&& c
 
 /// Checks the operands of atomics: their type, and that they fit each other. `count` 1: scalars.
 struct Operands {
-    lapwing_type type = 0;
+    lapwing_type type = 0; ///< 0: that of the first
 
     void check(const CFI_cdesc_t& operand, std::uint64_t count, const char* name, bool scalar = true) {
         if (type == 0) type = fortran::type_of(operand, name);
@@ -222,8 +222,8 @@ int lapwing_fortran_window_start_put_mpi(lapwing_window* window, const CFI_cdesc
 }
 
 int lapwing_fortran_window_fetch(lapwing_window* window, int operation, int rank, int64_t offset,
-                                 const CFI_cdesc_t* operand, CFI_cdesc_t* before, int order) {
-    Operands operands;
+                                 const CFI_cdesc_t* operand, CFI_cdesc_t* before, int order, lapwing_type type) {
+    Operands operands{type};
     if (const int code = guarded("lapwing_window_fetch", [&] {
             operands.check(*operand, 1, "operand");
             operands.check_result(before, 1);
@@ -247,8 +247,8 @@ int lapwing_fortran_window_compare_swap(lapwing_window* window, int rank, int64_
 }
 
 int lapwing_fortran_window_update(lapwing_window* window, int operation, int rank, int64_t offset,
-                                  const CFI_cdesc_t* operand) {
-    Operands operands;
+                                  const CFI_cdesc_t* operand, lapwing_type type) {
+    Operands operands{type};
     if (const int code = guarded("lapwing_window_update", [&] { operands.check(*operand, 1, "operand"); })) return code;
     return lapwing_window_update(window, operation, operands.type, rank, offset_of(offset), operand->base_addr);
 }

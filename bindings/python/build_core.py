@@ -25,6 +25,7 @@ extern "Python" void lapwing_python_locate(void* context, const lapwing_shape* s
 extern "Python" uint64_t lapwing_python_capacity(void* context, const lapwing_shape* shape);
 extern "Python" uint64_t lapwing_python_domain_count(void* context, const lapwing_shape* shape, int rank);
 extern "Python" void lapwing_python_domain(void* context, const lapwing_shape* shape, int rank, uint64_t k, lapwing_range* ranges);
+extern "Python" int lapwing_python_signals(void* context);
 extern "Python" int lapwing_python_needed(void* context, const lapwing_range* own, lapwing_needed* needed);
 """
 
@@ -34,11 +35,13 @@ int lapwing_python_mpi_state(void);
 int lapwing_python_mpi_version(char* text);
 int lapwing_python_mpi_abort(int code);
 int lapwing_python_watch_end(void);
+int lapwing_python_watch_signals(uint64_t main_thread);
 """
 
 SOURCE = """
 #include <lapwing/lapwing.h>
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -68,6 +71,16 @@ static void lapwing_python_end(void) {
 static int lapwing_python_watch_end(void) {
     lapwing_python_process = getpid();
     return atexit(lapwing_python_end);
+}
+/* Python runs handlers of signals in its main thread alone: no other one that waits takes the GIL for them. */
+static int lapwing_python_signals(void* context);
+static pthread_t lapwing_python_main_thread;
+static int lapwing_python_ask(void* context) {
+    return pthread_equal(pthread_self(), lapwing_python_main_thread) ? lapwing_python_signals(context) : 0;
+}
+static int lapwing_python_watch_signals(uint64_t main_thread) {
+    lapwing_python_main_thread = (pthread_t)main_thread;
+    return lapwing_wait_set_hook(main_thread ? lapwing_python_ask : NULL, NULL);
 }
 """
 

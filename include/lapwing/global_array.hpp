@@ -21,6 +21,7 @@
 #include <lapwing/extents.hpp>
 #include <lapwing/halo_view.hpp>
 #include <lapwing/local_view.hpp>
+#include <lapwing/located_value.hpp>
 #include <lapwing/patch.hpp>
 #include <lapwing/patterns.hpp>
 #include <lapwing/prefetched_view.hpp>
@@ -49,15 +50,6 @@ namespace detail::arrays {
 template <class T, std::size_t N>
 class ViewTable;
 } // namespace detail::arrays
-
-/// An element and its index, as found by min_location() and max_location().
-template <class T, std::size_t N>
-struct LocatedValue {
-    T value;        ///< value of the element
-    Index<N> index; ///< its index
-
-    friend bool operator==(const LocatedValue&, const LocatedValue&) = default;
-};
 
 /// An N-dimensional array of T, spread over the ranks of a team by a distribution. Every rank can read and write every
 /// element. All bytes are zero at the start. What is complete when, and what other ranks see, is defined by the

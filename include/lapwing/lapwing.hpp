@@ -21,6 +21,7 @@
 #include <lapwing/halo.hpp>
 #include <lapwing/halo_view.hpp>
 #include <lapwing/layout.hpp>
+#include <lapwing/located_value.hpp>
 #include <lapwing/lock.hpp>
 #include <lapwing/mpi_datatype.hpp>
 #include <lapwing/on_ranks.hpp>
@@ -38,4 +39,5 @@
 #include <lapwing/statistics.hpp>
 #include <lapwing/team.hpp>
 #include <lapwing/triplet.hpp>
+#include <lapwing/wait_hook.hpp>
 #include <lapwing/window.hpp>

@@ -324,9 +324,10 @@ public:
     /// structure must have no padding. They have the operations for which the type has operators (+ for add, < for min
     /// and max, &, | and ^ for bits), carried out here: a read and a compare-and-swap, or more of them under
     /// contention. Those of 16 bytes are read and written by their owner, which takes a message and its answer also
-    /// within a node; they are atomic with respect to each other, but not to atomics on parts of the value. Throws
-    /// RangeError; PeerLeftError if the target has left. If any rank has left, atomics that change nothing, such as
-    /// atomic_read, also throw PeerLeftError when they return the same value to a thread a second time at one place,
+    /// within a node; they are atomic with respect to each other, but not to atomics on parts of the value. The owner
+    /// also carries out min and max of a LocatedValue<T, 1>, T a number of 8 bytes, in one message and its answer.
+    /// Throws RangeError; PeerLeftError if the target has left. If any rank has left, atomics that change nothing, such
+    /// as atomic_read, also throw PeerLeftError when they return the same value to a thread a second time at one place,
     /// since the thread may be polling for something that can no longer happen. (Use get to read the data of the
     /// remaining ranks.) Cost: in a team without the rma path a processor atomic (node-local) or one round trip; in a
     /// team with it an atomic of MPI and a flush, also on the rank's own part, since the two kinds are not atomic with

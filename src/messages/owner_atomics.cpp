@@ -103,7 +103,19 @@ Listed listed(const std::byte* entry, bool swaps) {
     return one;
 }
 
+/// Whether an atomic on 16 bytes is of a number with its location.
+bool is_located(const Request& request) {
+    return request.operation == mpi::AtomicOperation::min || request.operation == mpi::AtomicOperation::max;
+}
+
 } // namespace
+
+bool changes_wide(const Request& request, const WidePayload& values, std::span<const std::byte> before) {
+    if (is_located(request))
+        return mpi::replaces_located(request.operation, request.type, before.data(), values.operand.data());
+    if (request.is_compare_swap != 0) return std::memcmp(before.data(), values.expected.data(), request.size) == 0;
+    return request.operation == mpi::AtomicOperation::replace;
+}
 
 bool OwnerAtomics::makes_sense(const Peer& origin, const Request& request, std::uint64_t entry_bytes) {
     const bool floating = request.type == mpi::AtomicType::float32 || request.type == mpi::AtomicType::float64;
@@ -150,9 +162,10 @@ bool OwnerAtomics::fetch(Peer& origin, const Request& request, const AtomicPaylo
 
 bool OwnerAtomics::fetch_wide(Peer& origin, const Request& request, const WidePayload& values) {
     const bool swaps = request.is_compare_swap != 0;
-    const bool writes = request.operation == mpi::AtomicOperation::replace;
-    if (request.is_compare_swap > 1 || request.size > WidePayload::value_bytes ||
-        !(writes || (!swaps && request.operation == mpi::AtomicOperation::read))) {
+    const bool number = request.type <= mpi::AtomicType::float64 && mpi::size_of(request.type) == 8;
+    const bool known = request.operation == mpi::AtomicOperation::replace ||
+                       (!swaps && (request.operation == mpi::AtomicOperation::read || (is_located(request) && number)));
+    if (request.is_compare_swap > 1 || request.size > WidePayload::value_bytes || !known) {
         note_senseless(origin, request);
         return true;
     }
@@ -163,7 +176,7 @@ bool OwnerAtomics::fetch_wide(Peer& origin, const Request& request, const WidePa
         replies_.append(origin, {.kind = ReplyKind::data, .token = request.token, .size = WidePayload::value_bytes});
     if (answer == nullptr) return false;
     std::memcpy(answer, address, WidePayload::value_bytes);
-    if (writes && (!swaps || std::memcmp(answer, values.expected.data(), request.size) == 0))
+    if (changes_wide(request, values, {answer, WidePayload::value_bytes}))
         std::memcpy(address, values.operand.data(), WidePayload::value_bytes);
     return true;
 }

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 namespace lapwing::detail::messages {
 
@@ -30,7 +31,7 @@ enum class RequestKind : std::uint8_t {
     put_runs,     ///< payload: bytes for many places from `offset` on, and `tag` of RunEntry, `size` bytes in all
     atomic,       ///< payload: operand, expected; answer with the value from before
     wide_atomic,  ///< payload: WidePayload; answer with the 16 bytes from before. For compare_swap the first `size`
-                  ///< bytes are compared
+                  ///< bytes are compared; min and max are of a number of type `type` with its location
     atomics,      ///< payload: `size` bytes of AddPayload, of ListedSwap for compare_swap; answer with 8 bytes for each
     adds,         ///< atomics of one kind without an answer; payload: `size` bytes of AddPayload
     peer_left,    ///< rank `offset` left after `size` collective calls; `tag` says why
@@ -94,6 +95,8 @@ struct WidePayload {
     std::array<std::byte, value_bytes> operand{};
     std::array<std::byte, value_bytes> expected{};
 };
+/// Whether such an atomic, which finds the bytes `before`, replaces them by its operand.
+[[nodiscard]] bool changes_wide(const Request& request, const WidePayload& values, std::span<const std::byte> before);
 
 /// One add of many, or one atomic of a list.
 struct AddPayload {

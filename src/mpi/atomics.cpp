@@ -85,6 +85,21 @@ AtomicValueBytes value_after(AtomicOperation operation, AtomicType type, const v
     return after;
 }
 
+bool replaces_located(AtomicOperation operation, AtomicType type, const void* before, const void* operand) {
+    bool replaces = false;
+    with_type(type, [&](auto zero) {
+        using T = decltype(zero);
+        const auto index_of = [](const void* pair) {
+            return read_as<std::int64_t>(static_cast<const std::byte*>(pair) + sizeof(std::int64_t));
+        };
+        const T there = read_as<T>(before);
+        const T given = read_as<T>(operand);
+        if (there == given) replaces = index_of(operand) < index_of(before);
+        else replaces = operation == AtomicOperation::min ? given < there : given > there;
+    });
+    return replaces;
+}
+
 MPI_Op mpi_operation(AtomicOperation operation) {
     switch (operation) {
     case AtomicOperation::add: return MPI_SUM;

@@ -23,6 +23,11 @@ void processor_compare_swap(AtomicType type, std::byte* address, const void* exp
 [[nodiscard]] AtomicValueBytes value_after(AtomicOperation operation, AtomicType type, const void* before,
                                            const void* operand);
 
+/// Of min and max of numbers with their location, each a number of 8 bytes and its index: whether `operand` takes the
+/// place of `before`. Of equal numbers that with the lower index does; a NaN does not, and keeps its place.
+[[nodiscard]] bool replaces_located(AtomicOperation operation, AtomicType type, const void* before,
+                                    const void* operand);
+
 [[nodiscard]] MPI_Datatype mpi_type(AtomicType type);
 [[nodiscard]] MPI_Op mpi_operation(AtomicOperation operation);
 

@@ -66,6 +66,12 @@ public:
         if (told_ || elapsed_ < limit) return false;
         return told_ = true;
     }
+    /// Whether the wait has lasted `interval` longer than when this was last true.
+    [[nodiscard]] bool again_after(Clock::duration interval) noexcept {
+        if (elapsed_ - asked_ < interval) return false;
+        asked_ = elapsed_;
+        return true;
+    }
 
 private:
     static constexpr std::uint32_t looks_between = 32;
@@ -73,6 +79,7 @@ private:
     bool told_ = false;
     Clock::time_point begin_{};
     Clock::duration elapsed_{};
+    Clock::duration asked_{};
 };
 
 } // namespace lapwing::detail::support

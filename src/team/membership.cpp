@@ -16,6 +16,7 @@ std::string LeaveReason::text() const {
     if (cause == others) return fmt::format("after rank {} had", detail);
     if (cause == failure) return "when an MPI call of its own failed, or ranks were in different collective calls";
     if (cause == finalize) return "by MPI_Finalize";
+    if (cause == interrupt) return "when its program ended a wait (its wait hook did, as for a KeyboardInterrupt)";
     if (cause == memory) return "by an exception out of the scope of an adopted window, whose memory is gone";
     const auto call = static_cast<CollectiveCall>(detail & 0xFF);
     const auto other = static_cast<CollectiveCall>(detail >> 8);
@@ -68,7 +69,7 @@ void Membership::fail(const std::string& text, int code) noexcept {
 
 bool Membership::on_peer_left(int rank, std::uint64_t collectives, std::uint32_t reason) {
     const LeftPeer peer{rank, collectives, LeaveReason::unpacked(reason)};
-    if (rank < 0 || rank >= size_ || peer.reason.cause > LeaveReason::memory) return false;
+    if (rank < 0 || rank >= size_ || peer.reason.cause > LeaveReason::interrupt) return false;
     const std::lock_guard guard{mutex_};
     if (is_left(rank) || left_.size() >= most_left) return true;
     left_.push_back(peer);

@@ -18,7 +18,7 @@ namespace lapwing::detail::team {
 
 /// Why a rank leaves a team before its close, as it travels.
 struct LeaveReason {
-    enum Cause : std::uint8_t { exception, mismatch, others, failure, finalize, memory };
+    enum Cause : std::uint8_t { exception, mismatch, others, failure, finalize, memory, interrupt };
     Cause cause = exception;
     /// For a mismatch the CollectiveCall that the rank was in, plus 2^8 times what another was in: the same if only the
     /// arguments differ. For other reasons: the rank that had left, if it is below 2^24.

@@ -6,8 +6,10 @@
 #include "src/support/mpi_state.hpp"
 #include "src/team/host_waits.hpp"
 #include "src/team/team_registry.hpp"
+#include "src/team/wait_hook.hpp"
 
 #include <lapwing/error.hpp>
+#include <lapwing/wait_hook.hpp>
 
 #include <fmt/format.h>
 
@@ -89,6 +91,20 @@ void report_no_thread(const TeamState& state) {
     support::log_line(
         "no progress thread (MPI_THREAD_MULTIPLE is not provided, or LAPWING_PROGRESS=caller): other ranks wait while "
         "this one computes, or waits in MPI, without calling Lapwing");
+}
+
+/// The program's wait hook has ended the wait: this rank cannot go on in the team, and leaves it for the others.
+[[noreturn]] void end_wait(TeamState& team, const support::WaitTimer& timer, const char* call) {
+    const std::string text = fmt::format(
+        "{}: {}: the program's wait hook ended the wait after {:.1f} s; what it waited for is not done, so that this "
+        "rank cannot use the team any more: end the program, or leave the runtime",
+        team.who(), call, std::chrono::duration<double>{timer.elapsed()}.count());
+    {
+        const std::lock_guard guard{team.engine().mutex()};
+        team.membership().announce_own({LeaveReason::interrupt});
+        team.membership().fail(text, MPI_SUCCESS);
+    }
+    throw InterruptedError{text};
 }
 
 } // namespace
@@ -230,6 +246,7 @@ void TeamState::give_up(Memory memory) noexcept {
 void TeamState::look_after(support::WaitTimer& timer, const char* call, Rank target) {
     if (timer.elapsed() < support::WaitTimer::suspicious) return;
     if (target == Membership::next_collective) synchronisation_->look_for_mismatch(call);
+    if (timer.again_after(wait_hook_interval) && wait_hook_ends_wait()) end_wait(*this, timer, call);
     if (wait_report_.count() != 0 && timer.first_beyond(wait_report_)) report_wait(timer, call, target);
 }
 

@@ -104,9 +104,9 @@ public:
     void for_each_part(const std::function<void(TeamPart&)>& step);
 
     /// Waits until `done()` holds, making progress. Throws PeerLeftError when `target` (a rank, or Membership::any_rank
-    /// or next_collective) has left, the failure of progress, and MismatchError when ranks are found to wait in
-    /// different collective calls; `call` goes into the message. A wait of some seconds is reported on standard error,
-    /// once.
+    /// or next_collective) has left, the failure of progress, MismatchError when ranks are found to wait in different
+    /// collective calls, and InterruptedError when the program's wait hook ends the wait; `call` goes into the message.
+    /// A wait of some seconds is reported on standard error, once.
     template <class Done>
     void wait_until(Done&& done, const char* call, Rank target = Membership::any_rank) {
         if (done()) return;
@@ -167,7 +167,7 @@ public:
 private:
     /// Collective: nobody may send to an engine that does not listen yet, and all ranks get a team, or none.
     void start_progress();
-    /// A wait takes long: looks for mismatches, and says once what it waits for.
+    /// A wait takes long: looks for mismatches, asks the program's wait hook, and says once what it waits for.
     void look_after(support::WaitTimer& timer, const char* call, Rank target);
     void report_wait(const support::WaitTimer& timer, const char* call, Rank target);
     void wait(std::span<MPI_Request> requests, const char* call);

@@ -5,6 +5,8 @@
 #include "window/oracle.hpp"
 
 #include <lapwing/error.hpp>
+#include <lapwing/global_array.hpp>
+#include <lapwing/located_value.hpp>
 #include <lapwing/runtime.hpp>
 #include <lapwing/window.hpp>
 
@@ -302,6 +304,89 @@ TEMPLATE_TEST_CASE("no update by a type's own operators is lost", "", Half, std:
     }
     runtime.barrier();
     CHECK(window.atomic_read<T>(Rank{0}, place) == sum);
+    runtime.barrier();
+}
+
+TEMPLATE_TEST_CASE("the minimum and maximum of numbers with their location", "", double, std::int64_t, std::uint64_t) {
+    using Pair = lapwing::LocatedValue<TestType, 1>;
+    Runtime runtime;
+    const std::int64_t own = runtime.rank().value;
+    const std::int64_t last = runtime.size() - 1;
+    // 16 bytes at a multiple of 8 only; before and after it are others' bytes.
+    Window window{runtime, 8 + 2 * sizeof(Pair) + 8};
+    constexpr Offset least{8};
+    constexpr Offset most{8 + sizeof(Pair)};
+    const Rank home{runtime.size() - 1};
+    const auto number = [](std::int64_t value) { return static_cast<TestType>(value); };
+    if (runtime.rank() == home) {
+        window.put(home, least, Pair{number(1000), {-1}});
+        window.put(home, most, Pair{number(0), {-1}});
+    }
+    runtime.barrier();
+    // Each rank has values that repeat on the others, and better ones than before, in any order.
+    constexpr std::int64_t rounds = 20;
+    for (std::int64_t i = rounds; i-- > 0;) {
+        const Pair pair{number(500 + i), {100 * own + i}};
+        if (i % 2 == 0) window.min(home, least, pair);
+        else (void)window.fetch_min(home, least, pair);
+        if (i % 2 == 0) (void)window.fetch_max(home, most, pair, std::memory_order_acq_rel);
+        else window.max(home, most, pair);
+    }
+    runtime.barrier();
+    // Of equal values the lowest index, which is that of rank 0.
+    CHECK(window.atomic_read<Pair>(home, least) == Pair{number(500), {0}});
+    CHECK(window.atomic_read<Pair>(home, most) == Pair{number(500 + rounds - 1), {rounds - 1}});
+    CHECK(window.get<std::uint64_t>(home, Offset{0}) == 0);
+    CHECK(window.get<std::uint64_t>(home, Offset{8 + 2 * sizeof(Pair)}) == 0);
+    runtime.barrier();
+    if (own == 0) {
+        CHECK(window.fetch_min(home, least, Pair{number(500), {1}}) == Pair{number(500), {0}});
+        CHECK(window.fetch_min(home, least, Pair{number(500), {-7}}) == Pair{number(500), {0}});
+        CHECK(window.fetch_max(home, least, Pair{number(500), {-8}}) == Pair{number(500), {-7}});
+        CHECK(window.fetch_max(home, least, Pair{number(499), {-9}}) == Pair{number(500), {-8}});
+        CHECK(window.fetch_max(home, least, Pair{number(501), {last}}) == Pair{number(500), {-8}});
+        CHECK(window.get<Pair>(home, least) == Pair{number(501), {last}});
+    }
+    runtime.barrier();
+    if constexpr (std::is_signed_v<TestType>) {
+        if (own == 0) CHECK(window.fetch_min(home, least, Pair{number(-3), {9}}) == Pair{number(501), {last}});
+    } else if (own == 0) {
+        const auto high = static_cast<TestType>(std::uint64_t{1} << 63);
+        CHECK(window.fetch_max(home, least, Pair{high, {9}}) == Pair{number(501), {last}});
+        CHECK(window.fetch_min(home, least, Pair{number(501), {9}}) == Pair{high, {9}});
+    }
+    runtime.barrier();
+}
+
+TEST_CASE("a NaN is neither the minimum nor the maximum with location") {
+    using Pair = lapwing::LocatedValue<double, 1>;
+    Runtime runtime;
+    Window window{runtime, sizeof(Pair)};
+    const Rank next = test::next(runtime);
+    constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+    window.atomic_write(next, Offset{0}, Pair{2, {5}});
+    CHECK(window.fetch_min(next, Offset{0}, Pair{nan, {1}}) == Pair{2, {5}});
+    CHECK(window.fetch_max(next, Offset{0}, Pair{nan, {1}}) == Pair{2, {5}});
+    CHECK(window.atomic_read<Pair>(next, Offset{0}) == Pair{2, {5}});
+    window.atomic_write(next, Offset{0}, Pair{-0.0, {5}});
+    (void)window.fetch_max(next, Offset{0}, Pair{0.0, {6}}); // as large, with a higher index
+    CHECK(window.atomic_read<Pair>(next, Offset{0}).index[0] == 5);
+    runtime.barrier();
+}
+
+TEST_CASE("an array's elements are minima with their location") {
+    using Pair = lapwing::LocatedValue<double, 1>;
+    Runtime runtime;
+    lapwing::GlobalArray<Pair, 1> best{runtime, {2 * runtime.size()}, lapwing::Block{}};
+    lapwing::GlobalArray<double, 1> values{runtime, {10 * runtime.size()}};
+    for (auto [i] : values.local_domain()) values.local(i) = static_cast<double>((7 * i + 3) % 10);
+    best.fill({std::numeric_limits<double>::infinity(), {0}});
+    runtime.barrier();
+    for (auto [i] : values.local_domain()) best(i % 2).min({values.local(i), {i}});
+    runtime.barrier();
+    CHECK(best(1).atomic_read() == values.min_location());
+    CHECK(best(0).get() == Pair{1, {4}});
+    CHECK(best(2 * runtime.size() - 1).fetch_max({1, {0}}).value > 1);
     runtime.barrier();
 }
 

@@ -64,6 +64,7 @@ public:
             {"an atomic of double", &Writer::fetch<double>},
             {"compare_swap", &Writer::compare_swap},
             {"an atomic of 16 bytes", &Writer::wide_atomic},
+            {"an extreme with its location", &Writer::located_atomic},
             {"an atomic without a result", &Writer::update<std::int32_t>},
             {"an atomic without a result of double", &Writer::update<double>},
             {"a list of atomics", &Writer::fetch_list},
@@ -246,6 +247,16 @@ private:
         expected_.add(target_.value, offset, sizeof(Wide));
         if (random_.number(0, 1) == 0) (void)window_.swap(target_, Offset{offset}, operand, order());
         else (void)window_.compare_swap(target_, Offset{offset}, before, operand, order());
+    }
+    void located_atomic() {
+        using Pair = lapwing::LocatedValue<std::int64_t, 1>;
+        const std::uint64_t offset = place(sizeof(Pair));
+        Pair operand = window_.atomic_read<Pair>(target_, Offset{offset}, order());
+        operand.value += random_.number(-1, 1); // some change it, others do not
+        operand.index[0] += random_.number(-1, 1);
+        expected_.add(target_.value, offset, sizeof(Pair));
+        if (random_.number(0, 1) == 0) (void)window_.fetch_min(target_, Offset{offset}, operand, order());
+        else window_.max(target_, Offset{offset}, operand);
     }
     template <class T>
     void update() {

@@ -15,6 +15,7 @@ from ._errors import (
     Error,
     FileError,
     InternalError,
+    InterruptedError,
     MemoryError,
     MismatchError,
     MpiError,
@@ -30,6 +31,7 @@ from ._distribution import Aligned, Block, BlockCyclic, Blocks, Cyclic, Distribu
 from ._layout import Layout
 from ._slice import Assignment, Slice
 from ._reduction import Reduction
+from ._types import located
 from ._window import Lock, Window
 from ._array import Array, Transfer, checkpoint_shape, from_numpy, fromfunction, full, load, ones, zeros
 from ._halo import Halo
@@ -39,4 +41,4 @@ from ._prefetch import AllElements, ColumnWise, Domains, Function, Pattern, Pref
 __version__ = "0.1.0"
 if _built != __version__:
     raise ImportError(f"lapwing: the package is version {__version__}, and its module _core_{mpi} was built with version {_built}: install one of them anew")
-__all__ = [name for name in dir() if not name.startswith("_") and name != "MemoryError"]
+__all__ = [name for name in dir() if not name.startswith("_") and name not in ("InterruptedError", "MemoryError")]

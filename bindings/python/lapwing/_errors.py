@@ -57,6 +57,12 @@ class MemoryError(Error, MemoryError):
     code = "LAPWING_ERR_MEMORY"
 
 
+class InterruptedError(Error, InterruptedError):
+    """A signal's handler raised an exception, as KeyboardInterrupt, while a call waited: the cause of that exception, with the call's name."""
+
+    code = "LAPWING_ERR_INTERRUPTED"
+
+
 class InternalError(Error, RuntimeError):
     """None of the above: please report it."""
 
@@ -67,11 +73,23 @@ class ViewError(Error, BufferError):
     code = "LAPWING_ERR_USAGE"
 
 
-_CLASSES = (None, RangeError, UsageError, SettingError, MismatchError, MpiError, FileError, PeerLeftError, MemoryError, InternalError)
+_CLASSES = (None, RangeError, UsageError, SettingError, MismatchError, MpiError, FileError, PeerLeftError, MemoryError, InternalError, InterruptedError)
+_interruption = None
+
+
+def keep_interruption(error):
+    """What a signal's handler raised while the main thread waited in the library, which now ends the wait."""
+    global _interruption
+    _interruption = error
 
 
 def exception(code, text, mpi_code):
-    """The exception of a code of the C interface."""
+    """The exception of a code of the C interface; for a wait that a signal ended what its handler raised."""
+    global _interruption
     error = (_CLASSES[code] if 0 < code < len(_CLASSES) else InternalError)(text)
     error.mpi_code = mpi_code
+    if isinstance(error, InterruptedError) and _interruption is not None:
+        raised, _interruption = _interruption, None
+        raised.__cause__ = error
+        return raised
     return error

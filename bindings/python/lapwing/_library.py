@@ -1,11 +1,13 @@
 """Which of the modules lapwing._core_MPI is loaded, and what all others need of it: ffi, lib, Elements, check()."""
 
+import atexit
 import glob
 import importlib
 import importlib.machinery
 import importlib.util
 import os
 import sys
+import threading
 import types
 
 _FAMILIES = {"openmpi": "Open MPI", "mpich": "MPICH"}
@@ -218,6 +220,20 @@ class Callback:
 
 def _of(context):
     return ffi.from_handle(context)
+
+
+def _interrupted(kind, error, trace):
+    _errors.keep_interruption(error)
+
+
+@ffi.def_extern(error=1, onerror=_interrupted)
+def lapwing_python_signals(context):
+    """Called while the main thread waits: the interpreter runs the handlers of signals that have come, as that of Ctrl-C, which raises."""
+    return 0
+
+
+check(lib.lapwing_python_watch_signals(threading.main_thread().ident))
+atexit.register(lib.lapwing_python_watch_signals, 0)  # what still waits after the interpreter's end must not call it
 
 
 @ffi.def_extern()

@@ -11,6 +11,27 @@ from ._library import ffi
 _KINDS = {"i": 1, "u": 2, "b": 2, "f": 3, "c": 4}
 _SIZES = {1: (1, 2, 4, 8), 2: (1, 2, 4, 8), 3: (4, 8), 4: (8, 16)}
 BYTES = 5
+_LOCATED = {"i": 6, "u": 7, "f": 8}
+
+
+def located(number=np.float64):
+    """The dtype of a number of 8 bytes with the index of where it was found, for the atomics "min" and "max": the smaller (larger) value stays, of
+    equal ones that with the lower index. Elements and operands are (value, index).
+
+    >>> import lapwing, numpy as np
+    >>> best = lapwing.full(1, (np.inf, 0), lapwing.located())
+    >>> best.update("min", 0, (0.25, 7))
+    >>> lapwing.barrier()
+    >>> best[0]["value"].item(), best[0]["index"].item()
+    (0.25, 7)
+    """
+    number = np.dtype(number)
+    if number.kind not in _LOCATED or number.itemsize != 8 or not number.isnative:
+        raise _errors.UsageError(f"lapwing.located: {number} is none of int64, uint64 and float64, into which narrower numbers fit")
+    return np.dtype([("value", number), ("index", np.int64)])
+
+
+_LOCATED_TYPES = tuple(located(number) for number in (np.int64, np.uint64, np.float64))
 
 
 def dtype_of(dtype):
@@ -26,7 +47,9 @@ def dtype_of(dtype):
 
 
 def type_of(dtype):
-    """The lapwing_type of a dtype: numbers in this machine's byte order, bytes for all others."""
+    """The lapwing_type of a dtype: numbers in this machine's byte order, also with their location, bytes for all others."""
+    if dtype.names == ("value", "index") and dtype in _LOCATED_TYPES:
+        return _LOCATED[dtype["value"].kind] << 48 | dtype.itemsize
     kind = _KINDS.get(dtype.kind, BYTES)
     if kind != BYTES and (dtype.itemsize not in _SIZES[kind] or not dtype.isnative):
         kind = BYTES
@@ -91,6 +114,8 @@ def present(value, dtype, what):
 
 def operand(value, dtype, what):
     """The same for operations, which compute with the value itself: a number that the dtype does not have is an error."""
+    if dtype.names and isinstance(value, tuple) and len(value) == len(dtype.names):
+        value = tuple(operand(one, dtype[k], f"{what}: {dtype.names[k]}")[()] for k, one in enumerate(value))
     given = np.asarray(value)
     if dtype.kind in "biufc" and given.dtype.kind in "biufc":
         with np.errstate(all="ignore"):

@@ -248,7 +248,8 @@ class Window(Shared):
 
     def fetch(self, operation, rank, offset, operand=None, dtype=np.int64, order="relaxed"):
         """An atomic on the value at `offset`: "add", "and", "or", "xor", "min", "max", "replace" or "read". Returns the previous value. Numbers of 1 to 8
-        bytes; complex numbers "add", "replace" and "read"; bool and other types of 1, 2, 4, 8 or 16 bytes the last two. Local."""
+        bytes; complex numbers "add", "replace" and "read"; bool and other types of 1, 2, 4, 8 or 16 bytes the last two; lapwing.located() these, "min"
+        and "max". Local."""
         dtype = np.dtype(dtype)
         before, value = np.empty(1, dtype), self._value(0 if operand is None and operation == "read" else operand, dtype, "fetch: the operand")
         check(

@@ -19,10 +19,11 @@ enum {
     LAPWING_ERR_SETTING = 3,  ///< a setting that is unknown or has a value that is not allowed
     LAPWING_ERR_MISMATCH = 4, ///< ranks passed different arguments to a collective call
     LAPWING_ERR_MPI = 5, ///< an MPI call failed: the text includes MPI's own, lapwing_error_mpi_code() returns its code
-    LAPWING_ERR_FILE = 6,      ///< a file that cannot be read or written, or does not hold what it should
-    LAPWING_ERR_PEER_LEFT = 7, ///< another rank left early, so that a collective call or a wait cannot complete
-    LAPWING_ERR_MEMORY = 8,    ///< memory of this process could not be allocated
-    LAPWING_ERR_INTERNAL = 9   ///< none of the above: please report it
+    LAPWING_ERR_FILE = 6,        ///< a file that cannot be read or written, or does not hold what it should
+    LAPWING_ERR_PEER_LEFT = 7,   ///< another rank left early, so that a collective call or a wait cannot complete
+    LAPWING_ERR_MEMORY = 8,      ///< memory of this process could not be allocated
+    LAPWING_ERR_INTERNAL = 9,    ///< none of the others: please report it
+    LAPWING_ERR_INTERRUPTED = 10 ///< the program's wait hook ended a wait: see lapwing_wait_set_hook()
 };
 
 /// The text of this thread's last error: the call, the rank, the values, the limit and the remedy. Empty before the
@@ -41,6 +42,16 @@ typedef void (*lapwing_error_handler)(int code, const char* text, void* context)
 /// From now on `handler` is called with `context` for errors of all threads; null: none, the default. Local; must not
 /// be called while other threads are in calls.
 int lapwing_error_set_handler(lapwing_error_handler handler, void* context);
+/// Asked by a thread that waits in a call; another value than 0 ends the wait, and the call returns
+/// LAPWING_ERR_INTERRUPTED. It must not call Lapwing, nor leave by longjmp.
+typedef int (*lapwing_wait_hook)(void* context);
+/// From now on every thread that waits in a call asks `hook(context)`, first after 0.2 s and then about every 0.1 s,
+/// whether to go on; null: none, the default. What an interrupted call waited for is not done, and cannot be taken
+/// back, so this rank cannot use the runtime any more: its later calls that wait return an error, and other ranks that
+/// wait for it get LAPWING_ERR_PEER_LEFT. The program should end, or call lapwing_runtime_leave(). Waits inside MPI
+/// (flushes of the path rma, files, the creation and the end of a runtime) do not ask. Local; must not be called while
+/// other threads are in calls.
+int lapwing_wait_set_hook(lapwing_wait_hook hook, void* context);
 /// A handler for programs that should end at the first error: prints the text on standard error and calls MPI_Abort.
 /// Local, any thread.
 void lapwing_error_abort(int code, const char* text, void* context);

@@ -18,11 +18,14 @@ typedef uint64_t lapwing_type;
 
 /// The kind of a type's values.
 enum {
-    LAPWING_KIND_SIGNED = 1,   ///< signed integers
-    LAPWING_KIND_UNSIGNED = 2, ///< unsigned integers
-    LAPWING_KIND_FLOAT = 3,    ///< floating point
-    LAPWING_KIND_COMPLEX = 4,  ///< two floating-point numbers, the real part first
-    LAPWING_KIND_BYTES = 5     ///< bytes whose meaning only the program knows: structures, for example
+    LAPWING_KIND_SIGNED = 1,           ///< signed integers
+    LAPWING_KIND_UNSIGNED = 2,         ///< unsigned integers
+    LAPWING_KIND_FLOAT = 3,            ///< floating point
+    LAPWING_KIND_COMPLEX = 4,          ///< two floating-point numbers, the real part first
+    LAPWING_KIND_BYTES = 5,            ///< bytes whose meaning only the program knows: structures, for example
+    LAPWING_KIND_LOCATED_SIGNED = 6,   ///< a signed integer, and the index of where it was found
+    LAPWING_KIND_LOCATED_UNSIGNED = 7, ///< the same of an unsigned integer
+    LAPWING_KIND_LOCATED_FLOAT = 8     ///< the same of a floating-point number
 };
 
 #define LAPWING_TYPE_(kind, bytes) (((lapwing_type)(kind) << 48) | (lapwing_type)(bytes))
@@ -41,6 +44,26 @@ enum {
 /// A type of `bytes` bytes, from 1 to 2^31 - 1, whose meaning only the program knows: LAPWING_BYTES(sizeof(struct
 /// particle)).
 #define LAPWING_BYTES(bytes) LAPWING_TYPE_(5, bytes)
+
+/// A number, and the index of where it was found: for the atomics LAPWING_MIN and LAPWING_MAX, which keep the pair with
+/// the smaller (larger) value, and of equal values that with the lower index, as MPI_MINLOC and MPI_MAXLOC do. Narrower
+/// numbers fit into these without rounding.
+typedef struct lapwing_located_int64 {
+    int64_t value;
+    int64_t index;
+} lapwing_located_int64;
+typedef struct lapwing_located_uint64 {
+    uint64_t value;
+    int64_t index;
+} lapwing_located_uint64;
+typedef struct lapwing_located_double {
+    double value;
+    int64_t index;
+} lapwing_located_double;
+/// Their types, of elements or of values in windows.
+#define LAPWING_LOCATED_INT64 LAPWING_TYPE_(6, 16)
+#define LAPWING_LOCATED_UINT64 LAPWING_TYPE_(7, 16)
+#define LAPWING_LOCATED_DOUBLE LAPWING_TYPE_(8, 16)
 
 /// Size of a value in bytes; 0 if it is not a type. Returns no error code. Local, any thread.
 uint64_t lapwing_type_size(lapwing_type type);

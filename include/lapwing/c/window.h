@@ -165,12 +165,13 @@ enum {
 };
 
 /// Atomics on the value at `offset`, a multiple of its size: integers, and floating-point numbers without the bit
-/// operations; complex numbers have LAPWING_ADD, _REPLACE and _READ, LAPWING_BYTES of 1, 2, 4, 8 and 16 the last two.
-/// `before` receives the previous value, and may be null. Atomic with respect to all atomics on this window; those of
-/// 16 bytes, at any offset, with respect to each other alone. Those of 1 and 2 bytes work on the aligned 4 bytes around
-/// the value, which must be in the part. LAPWING_ERR_RANGE, LAPWING_ERR_USAGE for other types and operations. Local,
-/// any thread. Cost: a processor atomic on the node if MPI's are not in use, otherwise a round trip, and two or more
-/// for 1 and 2 bytes and complex numbers; 16 bytes are carried out by their owner.
+/// operations; complex numbers have LAPWING_ADD, _REPLACE and _READ, LAPWING_BYTES of 1, 2, 4, 8 and 16 the last two,
+/// LAPWING_LOCATED_DOUBLE and its like these, LAPWING_MIN and LAPWING_MAX. `before` receives the previous value, and
+/// may be null. Atomic with respect to all atomics on this window; those of 16 bytes, at any offset, with respect to
+/// each other alone. Those of 1 and 2 bytes work on the aligned 4 bytes around the value, which must be in the part.
+/// LAPWING_ERR_RANGE, LAPWING_ERR_USAGE for other types and operations. Local, any thread. Cost: a processor atomic on
+/// the node if MPI's are not in use, otherwise a round trip, and two or more for 1 and 2 bytes and complex numbers; 16
+/// bytes are carried out by their owner.
 int lapwing_window_fetch(lapwing_window* window, int operation, lapwing_type type, int rank, uint64_t offset,
                          const void* operand, void* before, int order);
 /// Writes `desired` if the value equals `expected` bit by bit: all these types; `before` as above.
@@ -224,6 +225,8 @@ typedef struct lapwing_lock lapwing_lock;
 int lapwing_lock_create(lapwing_runtime* runtime, int home, lapwing_lock** lock);
 /// Collective, one thread. LAPWING_ERR_USAGE if this rank holds it. Sets `*lock` to null.
 int lapwing_lock_free(lapwing_lock** lock);
+/// Local, one thread. Frees it without waiting for other ranks, before lapwing_runtime_leave().
+int lapwing_lock_leave(lapwing_lock** lock);
 /// Returns when this rank holds the lock. LAPWING_ERR_USAGE if the thread holds it already, LAPWING_ERR_PEER_LEFT.
 /// Local, any thread.
 int lapwing_lock_lock(lapwing_lock* lock);

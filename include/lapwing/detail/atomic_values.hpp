@@ -2,6 +2,7 @@
 #pragma once
 
 #include <lapwing/detail/atomic.hpp>
+#include <lapwing/located_value.hpp>
 #include <lapwing/rank.hpp>
 
 #include <array>
@@ -39,6 +40,15 @@ concept BitsAtomicValue = !NumberAtomicValue<T> && std::is_trivially_copyable_v<
                           std::is_default_constructible_v<T> && !std::is_pointer_v<T> && !std::is_array_v<T> &&
                           ((std::is_class_v<T> && (sizeof(T) == 4 || sizeof(T) == 8)) || sizeof(T) == 16);
 
+/// A number with its location: what its owner compares with another for min and max.
+template <class T>
+struct LocatedNumber : std::false_type {};
+template <AtomicValue T>
+    requires(sizeof(T) == 8)
+struct LocatedNumber<LocatedValue<T, 1>> : std::true_type {
+    static constexpr mpi::AtomicType type = mpi::atomic_type_of<T>();
+};
+
 /// What single atomics work on.
 template <class T>
 concept SingleAtomicValue = NumberAtomicValue<T> || BitsAtomicValue<T>;
@@ -55,7 +65,8 @@ enum class AtomicUse : std::uint8_t {
 template <class T, AtomicUse Use>
 consteval bool has_operators() {
     if constexpr (Use == AtomicUse::sum) return requires(const T& a) { static_cast<T>(a + a); };
-    else if constexpr (Use == AtomicUse::extremes) return requires(const T& a) { static_cast<bool>(a < a); };
+    else if constexpr (Use == AtomicUse::extremes)
+        return LocatedNumber<T>::value || requires(const T& a) { static_cast<bool>(a < a); };
     else if constexpr (Use == AtomicUse::logic)
         return requires(const T& a) {
             static_cast<T>(a & a);
@@ -85,8 +96,9 @@ consteval bool check_atomic() {
         "compare_swap, swap, atomic_read and atomic_write");
     constexpr bool operators = !BitsAtomicValue<T> || has_operators<T, Use>();
     static_assert(operators,
-                  "lapwing: add needs the type's operator +, min and max its <, and bit operations its &, | and ^; "
-                  "without them there are compare_swap, swap, atomic_read and atomic_write");
+                  "lapwing: add needs the type's operator +, min and max its < (or a lapwing::LocatedValue of a number "
+                  "of 8 bytes and one index), and bit operations its &, | and ^; without them there are compare_swap, "
+                  "swap, atomic_read and atomic_write");
     return value && number && logic && operators;
 }
 
@@ -129,10 +141,12 @@ struct WideValue {
     alignas(16) std::array<std::byte, 16> bytes{};
 };
 
-/// What is done with it: a read, a write, or a write if the first `compared` bytes are those expected.
+/// What is done with it: it is read, replaced, replaced if its first `compared` bytes are those expected, or, for min
+/// and max, replaced if the operand is to take its place; both are then a number of `type` with its location.
 struct WideAtomic {
-    enum class Kind : std::uint8_t { read, swap, compare_swap };
-    Kind kind = Kind::read;
+    mpi::AtomicOperation operation = mpi::AtomicOperation::read;
+    bool is_compare_swap = false;
+    mpi::AtomicType type{};
     std::uint32_t compared = sizeof(WideValue);
     const char* call = ""; ///< for messages
     bool looks = true;     ///< a loop that polls may be making it, which must learn of ranks that leave
@@ -151,12 +165,17 @@ public:
     [[nodiscard]] T read() { return value_of(bits_read("atomic_read", true)); }
     T swap(const T& value) {
         if constexpr (wide)
-            return value_of(window_.wide_atomic({WideAtomic::Kind::swap, compared, "swap"}, target_, offset_,
-                                                bits_of(value), {}, order_));
+            return value_of(window_.wide_atomic({.operation = mpi::AtomicOperation::replace, .call = "swap"}, target_,
+                                                offset_, bits_of(value), {}, order_));
         else return value_of(window_.swap(target_, offset_, bits_of(value), order_));
     }
     T compare_swap(const T& expected, const T& desired) {
         return value_of(bits_compare_swap(bits_of(expected), bits_of(desired), "compare_swap", true));
+    }
+    /// Replaces the value by `operand` if that is smaller or larger: min and max of numbers with their location.
+    T extreme(mpi::AtomicOperation operation, const T& operand, const char* call) {
+        return value_of(window_.wide_atomic({.operation = operation, .type = LocatedNumber<T>::type, .call = call},
+                                            target_, offset_, bits_of(operand), {}, order_));
     }
     /// Replaces the value by `change(value)`, again where another atomic came between.
     template <class Change>
@@ -191,8 +210,7 @@ private:
     [[nodiscard]] Bits bits_read(const char* call, bool looks) {
         Bits bits{};
         if constexpr (wide)
-            bits =
-                window_.wide_atomic({WideAtomic::Kind::read, compared, call, looks}, target_, offset_, {}, {}, order_);
+            bits = window_.wide_atomic({.call = call, .looks = looks}, target_, offset_, {}, {}, order_);
         else
             window_.atomic_fetch(mpi::AtomicOperation::read, mpi::atomic_type_of<Bits>(), target_, offset_, &bits,
                                  &bits, order_, looks);
@@ -201,8 +219,12 @@ private:
     [[nodiscard]] Bits bits_compare_swap(const Bits& expected, const Bits& desired, const char* call, bool looks) {
         Bits found{};
         if constexpr (wide)
-            found = window_.wide_atomic({WideAtomic::Kind::compare_swap, compared, call, looks}, target_, offset_,
-                                        desired, expected, order_);
+            found = window_.wide_atomic({.operation = mpi::AtomicOperation::replace,
+                                         .is_compare_swap = true,
+                                         .compared = compared,
+                                         .call = call,
+                                         .looks = looks},
+                                        target_, offset_, desired, expected, order_);
         else
             window_.atomic_compare_swap(mpi::atomic_type_of<Bits>(), target_, offset_, &expected, &desired, &found,
                                         order_, looks);
@@ -225,6 +247,8 @@ T fetch_bits(W& window, mpi::AtomicOperation operation, Rank target, Offset offs
         return operation == read ? value.read() : value.swap(operand);
     } else if constexpr (Use == AtomicUse::sum) {
         return value.change("fetch_add", [&](const T& before) { return before + operand; });
+    } else if constexpr (LocatedNumber<T>::value) {
+        return value.extreme(operation, operand, operation == min ? "fetch_min" : "fetch_max");
     } else if constexpr (Use == AtomicUse::extremes) {
         if (operation == min)
             return value.change("fetch_min", [&](const T& before) { return operand < before ? operand : before; });

@@ -273,6 +273,7 @@ static void runtimes(void) {
     NULL_HANDLE(lapwing_lock_try(NULL, &number));
     NULL_ARGUMENT("held", lapwing_lock_held(lock, NULL));
     NULL_ARGUMENT("lock", lapwing_lock_free(NULL));
+    NULL_ARGUMENT("lock", lapwing_lock_leave(NULL));
     OK(lapwing_lock_free(&lock));
 }
 

@@ -156,10 +156,63 @@ static void test_bytes(lapwing_window* window, uint64_t bytes) {
     OK(lapwing_runtime_barrier(runtime));
 }
 
+/* Each rank offers values that the others have too: of equal ones the lowest index stays. */
+static void test_located(lapwing_window* window) {
+    const int64_t length = 2, first = 0, last = 1;
+    const lapwing_located_double start = {1e300, -1}, low = {-2.5, 100 + rank}, lower = {-2.5, 7 + rank};
+    const lapwing_located_int64 own = {40 + rank, rank}, equal = {40 + size - 1, -5};
+    const lapwing_located_uint64 huge = {UINT64_C(1) << 63, rank}, none = {0, 0};
+    lapwing_located_double before = {0, 0};
+    lapwing_located_int64 found = {0, 0};
+    lapwing_located_uint64 largest = {0, 0};
+    const char* name = NULL;
+    lapwing_array* a = NULL;
+    if (rank == 0)
+        OK(lapwing_window_fetch(window, LAPWING_REPLACE, LAPWING_LOCATED_DOUBLE, 0, 8, &start, NULL, RELAXED));
+    OK(lapwing_runtime_barrier(runtime));
+    OK(lapwing_window_update(window, LAPWING_MIN, LAPWING_LOCATED_DOUBLE, 0, 8, &low));
+    OK(lapwing_window_fetch(window, LAPWING_MIN, LAPWING_LOCATED_DOUBLE, 0, 8, &lower, &before, RELAXED));
+    CHECK(before.value == -2.5 && before.index >= 7);
+    OK(lapwing_runtime_barrier(runtime));
+    OK(lapwing_window_fetch(window, LAPWING_READ, LAPWING_LOCATED_DOUBLE, 0, 8, NULL, &before, RELAXED));
+    CHECK(before.value == -2.5 && before.index == 7);
+    OK(lapwing_runtime_barrier(runtime));
+    OK(lapwing_window_update(window, LAPWING_MAX, LAPWING_LOCATED_UINT64, 0, 32, &huge));
+    OK(lapwing_runtime_barrier(runtime));
+    OK(lapwing_window_get(window, 0, 32, &largest, sizeof largest));
+    CHECK(largest.value == UINT64_C(1) << 63 && largest.index == 0);
+    OK(lapwing_runtime_barrier(runtime));
+    if (rank == 0) { /* for the tests after this one */
+        OK(lapwing_window_fetch(window, LAPWING_REPLACE, LAPWING_LOCATED_UINT64, 0, 8, &none, NULL, RELAXED));
+        OK(lapwing_window_fetch(window, LAPWING_REPLACE, LAPWING_LOCATED_UINT64, 0, 32, &none, NULL, RELAXED));
+    }
+    OK(lapwing_array_create(runtime, LAPWING_LOCATED_INT64, 1, &length, NULL, NULL, &a));
+    OK(lapwing_array_update(a, LAPWING_MAX, &last, &own));
+    OK(lapwing_array_barrier(a));
+    OK(lapwing_array_get_element(a, &last, &found));
+    CHECK(found.value == 40 + size - 1 && found.index == size - 1);
+    OK(lapwing_array_barrier(a));
+    OK(lapwing_array_fetch(a, LAPWING_MAX, &last, &equal, &found, RELAXED));
+    OK(lapwing_array_barrier(a));
+    OK(lapwing_array_get_element(a, &last, &found));
+    CHECK(found.index == -5);
+    FAILS(LAPWING_ERR_USAGE, "located int64", lapwing_array_update(a, LAPWING_ADD, &first, &own));
+    FAILS(LAPWING_ERR_USAGE, "located int64", lapwing_array_fetch(a, LAPWING_OR, &first, &own, NULL, RELAXED));
+    FAILS(LAPWING_ERR_USAGE, "located int64", lapwing_array_min(a, &found, NULL));
+    OK(lapwing_array_barrier(a));
+    OK(lapwing_array_free(&a));
+    OK(lapwing_type_name(LAPWING_LOCATED_DOUBLE, &name));
+    CHECK(strcmp(name, "located double") == 0 && lapwing_type_size(LAPWING_LOCATED_UINT64) == 16);
+    CHECK(lapwing_type_kind(LAPWING_LOCATED_DOUBLE) == LAPWING_KIND_LOCATED_FLOAT &&
+          lapwing_type_kind(LAPWING_TYPE_(LAPWING_KIND_LOCATED_SIGNED, 8)) == 0 &&
+          lapwing_type_kind(LAPWING_TYPE_(9, 16)) == 0);
+}
+
 static void test_wrong(lapwing_window* window) {
     const uint64_t places[2] = {0, 8};
-    const lapwing_type others[4] = {LAPWING_INT8, LAPWING_UINT16, LAPWING_FLOAT_COMPLEX, LAPWING_BYTES(16)};
-    const char* const names[4] = {"int8", "uint16", "float complex", "16 bytes"};
+    const lapwing_type others[5] = {LAPWING_INT8, LAPWING_UINT16, LAPWING_FLOAT_COMPLEX, LAPWING_BYTES(16),
+                                    LAPWING_LOCATED_DOUBLE};
+    const char* const names[5] = {"int8", "uint16", "float complex", "16 bytes", "located double"};
     unsigned char values[32] = {0}, before[32];
     lapwing_window* small = NULL;
     int k;
@@ -174,7 +227,7 @@ static void test_wrong(lapwing_window* window) {
     FAILS(LAPWING_ERR_RANGE, "64",
           lapwing_window_fetch(window, LAPWING_READ, LAPWING_BYTES(16), 0, 56, NULL, before, RELAXED));
     /* Lists are of fewer types. */
-    for (k = 0; k < 4; ++k) {
+    for (k = 0; k < 5; ++k) {
         FAILS(LAPWING_ERR_USAGE, "single values",
               lapwing_window_fetch_list(window, LAPWING_READ, others[k], 0, 2, places, NULL, 1, before));
         CHECK(strstr(lapwing_error_text(), names[k]) != NULL);
@@ -214,6 +267,7 @@ int main(void) {
     test_float(window);
     test_double(window);
     for (k = 0; k < 5; ++k) test_bytes(window, sizes[k]);
+    test_located(window);
     test_wrong(window);
     OK(lapwing_runtime_barrier(runtime));
     OK(lapwing_window_free(&window));

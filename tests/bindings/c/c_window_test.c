@@ -427,11 +427,35 @@ static void adopted(void) {
 static void left(void) {
     lapwing_runtime* own = NULL;
     lapwing_window* window = NULL;
+    lapwing_lock* lock = NULL;
     OK(lapwing_runtime_create(MPI_COMM_SELF, NULL, &own));
     OK(lapwing_window_create(own, 64, NULL, &window));
+    OK(lapwing_lock_create(own, 0, &lock));
     FAILS(LAPWING_ERR_USAGE, "leave them before it", lapwing_runtime_leave(&own));
     OK(lapwing_window_leave(&window));
     CHECK(window == NULL);
+    FAILS(LAPWING_ERR_USAGE, "1 windows, arrays or locks", lapwing_runtime_leave(&own));
+    OK(lapwing_lock_leave(&lock));
+    CHECK(lock == NULL);
+    OK(lapwing_lock_leave(&lock));
+    OK(lapwing_runtime_leave(&own));
+}
+
+static int ask(void* context) { return ++*(int*)context == 3; }
+
+/* A wait for what nobody will do. */
+static void interrupted(void) {
+    lapwing_runtime* own = NULL;
+    lapwing_window* window = NULL;
+    int asked = 0;
+    OK(lapwing_runtime_create(MPI_COMM_SELF, NULL, &own));
+    OK(lapwing_window_create(own, 64, NULL, &window));
+    OK(lapwing_wait_set_hook(ask, &asked));
+    FAILS(LAPWING_ERR_INTERRUPTED, "Window::wait_notified", lapwing_window_wait_notified(window, 0, 1));
+    CHECK(asked == 3 && strcmp(lapwing_error_name(lapwing_error_code()), "LAPWING_ERR_INTERRUPTED") == 0);
+    OK(lapwing_wait_set_hook(NULL, NULL));
+    CHECK(lapwing_runtime_barrier(own) != LAPWING_SUCCESS && strstr(lapwing_error_text(), "wait hook") != NULL);
+    OK(lapwing_window_leave(&window));
     OK(lapwing_runtime_leave(&own));
 }
 
@@ -453,6 +477,7 @@ int main(void) {
     FAILS(LAPWING_ERR_USAGE, "the window was freed", lapwing_window_flush_all(copy));
     adopted();
     left();
+    interrupted();
     OK(lapwing_runtime_free(&runtime));
     return 0;
 }

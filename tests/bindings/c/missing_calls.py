@@ -35,11 +35,12 @@ VALUES = {
     "CacheMode": "LAPWING_CACHE_EPOCH", "CachePolicy": "LAPWING_CACHE_TWO_QUEUES", "CacheAcquire": "LAPWING_CACHE_ACQUIRE_RANK", "Strategy": "LAPWING_STRATEGY_AUTOMATIC",
     "PrefetchStorage": "LAPWING_STORE_BY_INDEX", "Path": "LAPWING_PATH_SELF", "ProgressMode": "LAPWING_PROGRESS_THREAD", "ElementKind": "LAPWING_KIND_SIGNED",
     "Domain": "lapwing_range", "Range": "lapwing_range", "Triplet": "lapwing_part", "reversed": "lapwing_part", "ByteBlock": "lapwing_block", "Extents": "LAPWING_MAX_DIMENSIONS",
-    "max_dimensions": "LAPWING_MAX_DIMENSIONS", "LocatedValue": "lapwing_array_min", "LocalView": "lapwing_array_local", "PrefetchedSlice": "lapwing_prefetch_access",
+    "max_dimensions": "LAPWING_MAX_DIMENSIONS", "LocatedValue": "LAPWING_LOCATED_DOUBLE", "LocalView": "lapwing_array_local", "PrefetchedSlice": "lapwing_prefetch_access",
     "Stencil": "LAPWING_PATTERN_STENCIL", "RowWise": "LAPWING_PATTERN_ROW_WISE", "ColumnWise": "LAPWING_PATTERN_COLUMN_WISE", "Transpose": "LAPWING_PATTERN_TRANSPOSE",
     "AllToAll": "LAPWING_PATTERN_ALL", "Custom": "LAPWING_PATTERN_DOMAINS",
     "Error": "lapwing_error_text", "MpiError": "lapwing_error_mpi_code", "RangeError": "LAPWING_ERR_RANGE", "UsageError": "LAPWING_ERR_USAGE", "SettingError": "LAPWING_ERR_SETTING",
     "MismatchError": "LAPWING_ERR_MISMATCH", "PeerLeftError": "LAPWING_ERR_PEER_LEFT", "FileError": "LAPWING_ERR_FILE",
+    "InterruptedError": "LAPWING_ERR_INTERRUPTED", "set_wait_hook": "lapwing_wait_set_hook",
     "SettingInfo": "lapwing_setting_info", "all_settings": "lapwing_settings_info", "Counter": "lapwing_statistics", "StatisticsValues": "lapwing_statistics",
     "prefetch": "lapwing_array_prefetch_element", "sum_along": "lapwing_array_sum_along", "min_along": "lapwing_array_min_along", "max_along": "lapwing_array_max_along",
     "reduce_along": "lapwing_array_reduce_along", "reduced_along": "lapwing_array_reduce_along",
@@ -114,6 +115,7 @@ MISSING = {
 # Functions that return a code, and whose arguments cannot be wrong.
 NEVER_FAIL = {
     "lapwing_error_code", "lapwing_error_mpi_code", "lapwing_error_set_handler", "lapwing_type_kind", "lapwing_version_numbers",
+    "lapwing_wait_set_hook",
 }  # fmt: skip
 # What C has for fewer types than C++, which names do not show: for the list.
 NARROWER = {

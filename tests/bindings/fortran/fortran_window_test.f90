@@ -18,6 +18,7 @@ program fortran_window_test
     call sections()
     call atomics()
     call atomics_of_all_sizes()
+    call located_extremes()
     call locks()
     call layouts()
     call runtime%free()
@@ -315,6 +316,40 @@ contains
         call a%compare_swap([5], 0_int8, 0_int8, stat=stat, errmsg=errmsg)
         call fails(stat, LAPWING_ERR_USAGE, errmsg, 'int8')
         call a%barrier()
+    end subroutine
+
+    subroutine located_extremes()
+        type(lapwing_window) :: window
+        type(lapwing_array) :: a
+        type(lapwing_located_double) :: found
+        type(lapwing_located_int64) :: one
+        integer :: stat
+        character(400) :: errmsg
+
+        call window%create(runtime, 64)
+        call window%update(LAPWING_MIN, 0, 8, lapwing_located_double(-0.5_real64, rank), type=LAPWING_REAL64_LOCATED)
+        call runtime%barrier()
+        call window%fetch(LAPWING_MIN, 0, 8, lapwing_located_double(-0.5_real64, ranks), found, type=LAPWING_REAL64_LOCATED)
+        call expect(abs(found%value + 0.5_real64) < 1e-9_real64 .and. found%index == 0, 'the lowest index of equal values')
+        call window%fetch(LAPWING_READ, 0, 8, found, found)
+        call expect(found%index == 0, 'a structure of 16 bytes')
+        call window%fetch(LAPWING_MIN, 0, 8, found, stat=stat, errmsg=errmsg)
+        call fails(stat, LAPWING_ERR_USAGE, errmsg, '16 bytes')
+        call window%fetch(LAPWING_MIN, 0, 8, 1_int64, type=LAPWING_INT64_LOCATED, stat=stat, errmsg=errmsg)
+        call fails(stat, LAPWING_ERR_USAGE, errmsg, 'located int64')
+        call runtime%barrier()
+        call window%free()
+
+        call a%create(runtime, LAPWING_INT64_LOCATED, [2 * ranks])
+        call a%update(LAPWING_MAX, [2 * ranks], lapwing_located_int64(10 + rank, rank))
+        call a%barrier()
+        call a%get_element([2 * ranks], one)
+        call expect(one%value == 10 + ranks - 1 .and. one%index == ranks - 1, 'an element with its location')
+        call a%barrier()
+        call a%fetch(LAPWING_MAX, [2 * ranks], lapwing_located_int64(9, 0), one)
+        call expect(one%value == 10 + ranks - 1, 'a smaller one changes nothing')
+        call a%barrier()
+        call a%free()
     end subroutine
 
     subroutine locks()

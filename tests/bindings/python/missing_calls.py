@@ -15,6 +15,7 @@ MISSING = {
     "error_code": "every error is an exception", "error_name": "Error.code has it", "error_set_handler": "every error is an exception",
     "error_abort": "an exception that nobody catches ends the program, and leaves the runtime",
     "type_from_mpi": "types are NumPy's", "type_name": "types are NumPy's", "type_size": "types are NumPy's", "type_kind": "types are NumPy's",
+    "wait_set_hook": "build_core.py: lapwing_python_watch_signals()",
     "version_numbers": "lapwing.__version__ is the same",
     "statistics_add": "counters are dictionaries: add_statistics()",
     "array_sum": REDUCED, "array_min": REDUCED, "array_max": REDUCED,

@@ -15,7 +15,7 @@ import lapwing
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples/python"
 
 
-@pytest.mark.parametrize("name", ["", "._runtime", "._distribution", "._array", "._slice", "._window", "._layout", "._plan", "._halo", "._prefetch"])
+@pytest.mark.parametrize("name", ["", "._runtime", "._distribution", "._array", "._slice", "._window", "._layout", "._plan", "._halo", "._prefetch", "._types"])
 def test_docstrings(rt, name):
     result = doctest.testmod(importlib.import_module(f"lapwing{name}"))
     rt.barrier()

@@ -111,6 +111,34 @@ def test_atomics(rt):
         rt.barrier()
 
 
+@pytest.mark.parametrize("number", [np.float64, np.int64, np.uint64])
+def test_extremes_with_location(rt, number):
+    pair = lapwing.located(number)
+    with lapwing.Window(64) as w, lapwing.full(3, (50, 99), pair) as a:
+        if rt.rank == 0:
+            w.fetch("replace", 0, 8, (1000, 0), pair)
+        rt.barrier()
+        for i in range(10):
+            w.update("min", 0, 8, (20 - i, 10 * rt.rank + i), pair)
+            a.update("max", 2, (51 + i, 10 * rt.rank + i))
+        rt.barrier()
+        assert w.fetch("read", 0, 8, (0, 0), pair).item() == (11, 9) and a[2].item() == (60, 9)
+        rt.barrier()
+        before = w.fetch("min", 0, 8, (11, -1 - rt.rank), pair, order="acq_rel")
+        assert before["value"] == 11 and before["index"] in {9, *range(-rt.size, 0)}
+        assert a.fetch("max", 2, (60, 10))["index"] == 9
+        rt.barrier()
+        assert w.fetch("min", 0, 8, (12, -99), pair).item() == (11, -rt.size)
+        assert np.asarray(a)["index"].tolist() == [99, 99, 9]
+        for bad in (
+            lambda: a.fetch("add", 0, (1, 1)), lambda: a.fetch("or", 0, (1, 1)), lambda: a.fetch("min", 0, (1, 1.5)), lambda: a.fetch("min", 0, (1,)),
+            lambda: a.fetch_list("min", ([0],), [(1, 1)]), lambda: a.fetch("min", 0, (1, None)), lambda: lapwing.located(np.float32), lambda: lapwing.located("U4"),
+        ):  # fmt: skip
+            with pytest.raises((TypeError, ValueError)):
+                bad()
+        rt.barrier()
+
+
 def test_atomics_of_all_sizes(rt):
     pair = np.dtype([("a", "<i8"), ("b", "<i8")])
     with lapwing.Window(64) as w:

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <chrono>
+
+namespace lapwing::detail::team {
+
+/// How often a waiting thread asks the program's wait hook: soon enough for a person who presses a key, and seldom
+/// enough for an interpreter, which takes its lock for each answer.
+inline constexpr std::chrono::milliseconds wait_hook_interval{100};
+
+/// Whether there is a wait hook, and it wants the calling thread's wait to end.
+[[nodiscard]] bool wait_hook_ends_wait();
+
+} // namespace lapwing::detail::team

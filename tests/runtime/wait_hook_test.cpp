@@ -1,0 +1,172 @@
+// Waits that the program's wait hook ends: the rank that waits gets an error, and so do the others; none hangs.
+#include "support/catch.hpp"
+#include "support/mpi_test.hpp"
+#include "team/team_test.hpp"
+
+#include <lapwing/located_value.hpp>
+#include <lapwing/lock.hpp>
+#include <lapwing/runtime.hpp>
+#include <lapwing/wait_hook.hpp>
+#include <lapwing/window.hpp>
+
+#include <mpi.h>
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace {
+
+using lapwing::InterruptedError;
+using lapwing::Lock;
+using lapwing::Offset;
+using lapwing::Rank;
+using lapwing::Runtime;
+using lapwing::Window;
+using test::message_of;
+using test::says;
+using Clock = std::chrono::steady_clock;
+
+/// When it was asked; ends the wait, or sends a message to rank 0, when it is asked for the given time.
+struct Asked {
+    std::size_t limit = 1;
+    bool ends = true;
+    std::vector<Clock::time_point> times{};
+
+    bool operator()() {
+        times.push_back(Clock::now());
+        if (times.size() < limit) return false;
+        if (!ends && times.size() == limit) MPI_Send(nullptr, 0, MPI_BYTE, 0, 0, MPI_COMM_WORLD);
+        return ends;
+    }
+};
+/// For its scope.
+class Hook {
+public:
+    explicit Hook(Asked& asked) { lapwing::set_wait_hook(std::ref(asked)); }
+    ~Hook() { lapwing::set_wait_hook({}); }
+    Hook(const Hook&) = delete;
+    Hook& operator=(const Hook&) = delete;
+};
+
+struct Program {
+    Runtime runtime{};
+    Window window{runtime, 1U << 20};
+    Lock lock{runtime};
+    std::array<std::int64_t, 2> values{1, 2};
+    std::vector<std::byte> memory = std::vector<std::byte>(1U << 20);
+};
+
+/// What the last rank waits in, and what the others do before and after its hook ends that wait.
+struct Wait {
+    const char* name; ///< in messages
+    std::function<void(Program&)> call;
+    std::function<void(Program&)> before{}; ///< of the others, which then do not come until the wait has ended
+    bool collective = false;                ///< the others make the call, too, afterwards
+    std::function<bool(Program&)> possible = [](Program&) { return true; };
+};
+
+/// Collective over all processes.
+void check_interrupted(const Wait& wait) {
+    const char* const name = wait.name;
+    INFO(name);
+    const int last = test::world_size() - 1;
+    if (last == 0) return;
+    try {
+        Program program;
+        if (!wait.possible(program)) return;
+        if (wait.before && test::world_rank() != last) wait.before(program);
+        test::world_barrier();
+        if (test::world_rank() != last) {
+            MPI_Recv(nullptr, 0, MPI_BYTE, last, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            const auto left = Catch::Matches(program.runtime.who() + ".*left the team (when its program ended a wait" +
+                                             "|after rank " + std::to_string(last) + " had).*see that rank's error");
+            CHECK_THAT(message_of<lapwing::PeerLeftError>([&] {
+                           if (wait.collective) wait.call(program); // the last rank may have come to this one
+                           program.runtime.barrier();
+                       }),
+                       left);
+            program.runtime.barrier(); // throws the same out of the program's scope
+        } else {
+            Asked asked{.limit = 2};
+            const Hook hook{asked};
+            const std::string text = message_of<InterruptedError>([&] { wait.call(program); });
+            for (int rank = 0; rank < last; ++rank) MPI_Send(nullptr, 0, MPI_BYTE, rank, 1, MPI_COMM_WORLD);
+            CHECK_THAT(text, says({program.runtime.who(), name, "wait hook", "leave the runtime"}));
+            CHECK(asked.times.size() == 2);
+            CHECK_THAT(message_of<lapwing::Error>([&] { program.runtime.barrier(); }),
+                       says({"Team::barrier", "progress failed", "wait hook"}));
+            throw InterruptedError{text};
+        }
+    } catch (const InterruptedError&) {
+        CHECK(test::world_rank() == last);
+    } catch (const lapwing::PeerLeftError&) {
+        CHECK(test::world_rank() != last);
+    }
+    test::world_barrier();
+}
+
+} // namespace
+
+TEST_CASE("a wait hook ends the waits of collective calls") {
+    check_interrupted({.name = "Team::barrier", .call = [](Program& p) { p.runtime.barrier(); }, .collective = true});
+    check_interrupted({.name = "Team::barrier",
+                       .call =
+                           [](Program& p) {
+                               p.runtime.notify();
+                               p.runtime.wait();
+                           },
+                       .collective = true});
+    check_interrupted(
+        {.name = "Team::all_reduce", .call = [](Program& p) { p.runtime.sum(p.values); }, .collective = true});
+    check_interrupted({.name = "window", .call = [](Program& p) { (Window{p.runtime, 80}); }, .collective = true});
+}
+
+TEST_CASE("a wait hook ends the waits for locks and notifications") {
+    check_interrupted({.name = "Lock::lock",
+                       .call = [](Program& p) { p.lock.lock(); },
+                       .before =
+                           [](Program& p) {
+                               if (p.runtime.rank() == Rank{0}) p.lock.lock();
+                           }});
+    check_interrupted({.name = "Window::wait_notified", .call = [](Program& p) { p.window.wait_notified(0); }});
+}
+
+TEST_CASE("a wait hook ends waits for a rank that serves nobody") {
+    // Rank 0 waits in MPI, and has no progress thread.
+    const auto unserved = [](Program& p) {
+        const bool waits = p.runtime.progress_mode() == lapwing::ProgressMode::caller &&
+                           p.window.path(Rank{0}) == lapwing::Path::service;
+        return test::agree(p.runtime, p.runtime.rank().value != p.runtime.size() - 1 || waits);
+    };
+    const auto check = [&](const char* name, const std::function<void(Program&)>& call) {
+        check_interrupted({.name = name, .call = call, .possible = unserved});
+    };
+    check("Window::get", [](Program& p) { p.window.get(Rank{0}, Offset{0}, p.memory); });
+    check("Completion::wait", [](Program& p) { p.window.start_get(Rank{0}, Offset{0}, p.memory).wait(); });
+    check("Window::fetch", [](Program& p) { (void)p.window.fetch_add(Rank{0}, Offset{0}, 1); });
+    check("Window::fetch_min",
+          [](Program& p) { p.window.min(Rank{0}, Offset{0}, lapwing::LocatedValue<double, 1>{}); });
+}
+
+TEST_CASE("a wait goes on while its hook returns false, and the hook is asked about ten times a second") {
+    Runtime runtime;
+    const int last = runtime.size() - 1;
+    if (last == 0) return;
+    constexpr std::size_t asks = 4;
+    Asked asked{.limit = asks, .ends = false};
+    if (runtime.rank() == Rank{0}) MPI_Recv(nullptr, 0, MPI_BYTE, last, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    if (runtime.rank().value != last) {
+        runtime.barrier();
+    } else {
+        const Hook hook{asked};
+        runtime.barrier();
+        REQUIRE(asked.times.size() >= asks);
+        CHECK(asked.times[asks - 1] - asked.times[0] >= (asks - 1) * std::chrono::milliseconds{100});
+    }
+    runtime.barrier();
+    runtime.close();
+}
