@@ -125,9 +125,6 @@ decltype(auto) with_other_atomic(lapwing_type type, Function&& function) {
     }
 }
 
-template <class T>
-constexpr bool is_complex = std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>;
-
 // The operations that a type does not have have been refused.
 template <class T>
 T fetch(Window& window, mpi::AtomicOperation operation, Rank rank, Offset offset, T operand, std::memory_order order) {
