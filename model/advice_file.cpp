@@ -23,7 +23,7 @@ namespace {
 using trace::Words;
 
 constexpr std::string_view format_word = "lapwing advice ";
-constexpr std::string_view first_line = "lapwing advice 1";
+constexpr std::string_view advice_first_line = "lapwing advice 1";
 constexpr std::string_view last_line = "end";
 /// All of UPC's objects are in one window.
 constexpr std::string_view upc_window = "UPC's shared heap";
@@ -209,7 +209,8 @@ private:
 } // namespace
 
 std::string to_text(const AdviceFile& advice, std::string_view made_from) {
-    std::string text = fmt::format("{}\n# from {}\nranks {}\n", first_line, trace::escaped(made_from), advice.ranks);
+    std::string text =
+        fmt::format("{}\n# from {}\nranks {}\n", advice_first_line, trace::escaped(made_from), advice.ranks);
     for (const AdviceFile::Window& window : advice.windows) {
         text += fmt::format("window name={} number={}", trace::escaped(window.name), window.number);
         if (window.cached) text += " cache=epoch";
@@ -233,7 +234,7 @@ AdviceFile parse_advice(std::string_view text, std::string_view file) {
         text.remove_prefix(std::min(line.size() + 1, text.size()));
         ++number;
         if (number == 1) {
-            if (line == first_line) continue;
+            if (line == advice_first_line) continue;
             refuse(file, number,
                    line.starts_with(format_word) ? "it is advice of another version of Lapwing"
                                                  : "it is neither advice nor a trace of Lapwing");

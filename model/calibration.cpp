@@ -37,7 +37,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::size_t most_operations = 8;
 
 /// How the transfers of a batch are started and completed. Together they use at most `memory_bytes`.
-struct Batch {
+struct TransferBatch {
     std::function<void(std::uint64_t bytes, std::size_t operations)> start;
     std::function<void()> complete;
     std::uint64_t memory_bytes;
@@ -78,7 +78,7 @@ TransferModel fit(std::span<const TransferSample> samples, const Aggregation& ag
 }
 
 /// Samples of increasing transfer sizes, up to `largest` bytes, until time runs out.
-std::vector<TransferSample> measure(const Batch& batch, std::uint64_t largest, Clock::time_point deadline) {
+std::vector<TransferSample> measure(const TransferBatch& batch, std::uint64_t largest, Clock::time_point deadline) {
     // Denser where MPI changes protocol, so that a line can be fitted on either side.
     constexpr std::array<std::uint64_t, 11> sizes{8,         32,        128,       512,        2048,      8 * 1024,
                                                   16 * 1024, 32 * 1024, 64 * 1024, 128 * 1024, 256 * 1024};
@@ -112,7 +112,7 @@ std::vector<TransferSample> measure(const Batch& batch, std::uint64_t largest, C
 
 /// The overlap, from a few transfers of all the memory. If the model predicts that there is no time for them: the
 /// value of networks with progress threads.
-double overlap_of(const Batch& batch, const TransferModel& model, Path path, Clock::time_point deadline) {
+double overlap_of(const TransferBatch& batch, const TransferModel& model, Path path, Clock::time_point deadline) {
     constexpr std::size_t transfers = 5; // and as many during a computation, which may take as long
     const std::chrono::duration<double> left = deadline - Clock::now();
     if (model.empty() || 3 * transfers * model.time(batch.memory_bytes) > left.count())
@@ -165,33 +165,33 @@ void calibrate_service(team::TeamState& team, int target, CostModel& costs, Cloc
     messages::Engine& engine = team.engine();
     const support::AlignedMemory memory = support::allocate_zeroed(all);
     OwnOperations operations{team, target};
-    const Batch gets{.start =
-                         [&](std::uint64_t bytes, std::size_t count) {
-                             for (std::size_t i = 0; i < count; ++i) {
-                                 operations[i].destination = memory.get() + i * bytes;
-                                 operations.wait_until([&] {
-                                     return engine.try_get(operations[i], target, TeamState::calibration_window,
-                                                           i * bytes, bytes, false);
-                                 });
-                             }
-                         },
-                     .complete = [&] { operations.wait(); },
-                     .memory_bytes = all};
-    const Batch puts{.start =
-                         [&](std::uint64_t bytes, std::size_t count) {
-                             for (std::size_t i = 0; i < count; ++i)
-                                 operations.wait_until([&] {
-                                     return engine.try_put(operations[i], target, TeamState::calibration_window,
-                                                           i * bytes, memory.get(), bytes);
-                                 });
-                         },
-                     .complete =
-                         [&] {
-                             operations.wait();
-                             const auto ticket = engine.start_flush(target);
-                             operations.wait_until([&] { return engine.flushed(target, ticket); });
-                         },
-                     .memory_bytes = all};
+    const TransferBatch gets{.start =
+                                 [&](std::uint64_t bytes, std::size_t count) {
+                                     for (std::size_t i = 0; i < count; ++i) {
+                                         operations[i].destination = memory.get() + i * bytes;
+                                         operations.wait_until([&] {
+                                             return engine.try_get(operations[i], target, TeamState::calibration_window,
+                                                                   i * bytes, bytes, false);
+                                         });
+                                     }
+                                 },
+                             .complete = [&] { operations.wait(); },
+                             .memory_bytes = all};
+    const TransferBatch puts{.start =
+                                 [&](std::uint64_t bytes, std::size_t count) {
+                                     for (std::size_t i = 0; i < count; ++i)
+                                         operations.wait_until([&] {
+                                             return engine.try_put(operations[i], target, TeamState::calibration_window,
+                                                                   i * bytes, memory.get(), bytes);
+                                         });
+                                 },
+                             .complete =
+                                 [&] {
+                                     operations.wait();
+                                     const auto ticket = engine.start_flush(target);
+                                     operations.wait_until([&] { return engine.flushed(target, ticket); });
+                                 },
+                             .memory_bytes = all};
     const std::vector<TransferSample> got = measure(gets, all, begin + 3 * limit / 5);
     // MPI receives larger puts directly into the window, where those of two ranks must not overlap.
     std::vector<TransferSample> put = measure(puts, std::min(engine.inline_limit(), all), begin + 3 * limit / 4);
@@ -210,17 +210,17 @@ void calibrate_rma(window::WindowState& window, int target, CostModel& costs, Cl
     if (bytes < 8 * most_operations) return;
     const support::AlignedMemory memory = support::allocate_zeroed(bytes);
     std::array<Completion, most_operations> completions;
-    const Batch gets{.start =
-                         [&](std::uint64_t size, std::size_t count) {
-                             for (std::size_t i = 0; i < count; ++i)
-                                 completions[i] = window.puts_and_gets().start_get(target, i * size,
-                                                                                   {memory.get() + i * size, size});
-                         },
-                     .complete =
-                         [&] {
-                             for (Completion& completion : completions) completion.wait();
-                         },
-                     .memory_bytes = bytes};
+    const TransferBatch gets{.start =
+                                 [&](std::uint64_t size, std::size_t count) {
+                                     for (std::size_t i = 0; i < count; ++i)
+                                         completions[i] = window.puts_and_gets().start_get(
+                                             target, i * size, {memory.get() + i * size, size});
+                                 },
+                             .complete =
+                                 [&] {
+                                     for (Completion& completion : completions) completion.wait();
+                                 },
+                             .memory_bytes = bytes};
     const TransferModel got =
         fit(measure(gets, bytes, begin + 2 * limit / 3), aggregation_of(team, Path::rma, Direction::get));
     const double overlap = overlap_of(gets, got, Path::rma, begin + limit);

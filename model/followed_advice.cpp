@@ -14,7 +14,7 @@ namespace lapwing::detail::model {
 namespace {
 
 /// A rank's reads of others' parts of an object.
-struct OfRank {
+struct ReadsOfRank {
     double measured = 0; ///< seconds
     std::uint64_t accesses = 0;
     std::set<std::uint32_t> intervals = {};
@@ -23,7 +23,7 @@ struct OfRank {
     double ask_seconds = 0;
     std::uint64_t executions = 0; ///< of the intervals
 };
-using OfRanks = std::map<int, OfRank>;
+using ReadsOfRanks = std::map<int, ReadsOfRank>;
 
 [[nodiscard]] bool is_of(const AccessUse& use, const AdviceFile::Window& window) {
     return use.object_kind != "upc" && !use.object_of_other_team && use.object_name == window.name &&
@@ -41,9 +41,9 @@ using OfRanks = std::map<int, OfRank>;
 }
 
 /// Empty if something is accessed that is not asked for.
-[[nodiscard]] OfRanks ranks_of(const RecordedTrace& trace, const AdviceCosts& costs, const Advice& advice,
-                               const AdviceFile::Window& window, std::vector<std::size_t>& uses) {
-    OfRanks ranks;
+[[nodiscard]] ReadsOfRanks ranks_of(const RecordedTrace& trace, const AdviceCosts& costs, const Advice& advice,
+                                    const AdviceFile::Window& window, std::vector<std::size_t>& uses) {
+    ReadsOfRanks ranks;
     for (std::size_t u = 0; u < advice.uses.size(); ++u) {
         const AccessUse& use = advice.uses[u];
         if (!is_of(use, window) || use.far().calls == 0) continue;
@@ -53,7 +53,7 @@ using OfRanks = std::map<int, OfRank>;
             const trace::Record& record = trace.of_ranks[static_cast<std::size_t>(rank)].records[k].record;
             if (record.affinity != trace::Affinity::far) continue;
             if (!is_covered(record, rank, window)) return {};
-            OfRank& of = ranks[rank];
+            ReadsOfRank& of = ranks[rank];
             of.measured += record.timed_calls == 0 ? 0 : record.seconds();
             of.accesses += record.accesses;
             of.intervals.insert(record.interval);
@@ -78,14 +78,14 @@ void advise_to_follow(const RecordedTrace& trace, const AdviceCosts& costs, Advi
     for (const AdviceFile::Window& window : advice_file(trace, advice).windows) {
         if (window.prefetch.empty()) continue;
         AdvisedChange change{.kind = "follow"};
-        const OfRanks ranks = ranks_of(trace, costs, advice, window, change.uses);
+        const ReadsOfRanks ranks = ranks_of(trace, costs, advice, window, change.uses);
         if (ranks.empty()) continue;
-        const auto seconds_now = [&](const OfRank& of) {
+        const auto seconds_now = [&](const ReadsOfRank& of) {
             return of.measured > 0 ? of.measured
                                    : static_cast<double>(of.accesses) * costs.of_path("baseline.read", of.accesses);
         };
         // The first read after an acquire misses, and waits for what is asked for with it.
-        const auto seconds_then = [&](const OfRank& of) {
+        const auto seconds_then = [&](const ReadsOfRank& of) {
             constexpr std::uint64_t line = 64;
             return static_cast<double>(of.executions) * (costs.miss(line) + of.ask_seconds) +
                    static_cast<double>(of.accesses) * costs.of_path("cached.hit.read", of.accesses);
@@ -94,7 +94,7 @@ void advise_to_follow(const RecordedTrace& trace, const AdviceCosts& costs, Advi
             return std::pair{seconds_now(a.second), a.second.accesses} <
                    std::pair{seconds_now(b.second), b.second.accesses};
         });
-        const OfRank& of = heaviest->second;
+        const ReadsOfRank& of = heaviest->second;
         change.title = "fetch after each barrier what this run has read, all at once, without a change of the program";
         change.why =
             fmt::format("rank {} reads the same {:.0f} KiB of others' parts, in {} ranges, in each of {} intervals",

@@ -17,9 +17,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 /// Runs one batch at a time; has room for its completions.
-class Batch {
+class BatchRunner {
 public:
-    Batch(Window& window, Rank target, Direction direction, std::span<std::byte> memory)
+    BatchRunner(Window& window, Rank target, Direction direction, std::span<std::byte> memory)
         : window_{window}, target_{target}, direction_{direction}, memory_{memory} {}
 
     void start(const TransferCell& cell) {
@@ -73,7 +73,7 @@ std::vector<TransferSample> measure_transfers(Window& window, Rank target, Direc
                                               double seconds) {
     constexpr int rounds = 7;
     constexpr std::size_t most_a_round = 200;
-    Batch batch{window, target, direction, memory};
+    BatchRunner batch{window, target, direction, memory};
     std::vector<std::vector<double>> times(cells.size());
     std::vector<std::vector<double>> issue_times(cells.size());
     const auto all_begin = Clock::now();
@@ -111,7 +111,7 @@ Aggregation aggregation_of(team::TeamState& team, Path path, Direction direction
 
 void refine_changes(TransferModel& model, Window& window, Rank target, Direction direction, std::span<std::byte> memory,
                     double seconds) {
-    Batch batch{window, target, direction, memory};
+    BatchRunner batch{window, target, direction, memory};
     const auto begin = Clock::now();
     refine_changes(model, 2, [&](std::uint64_t bytes) {
         const TransferCell cell{std::min<std::uint64_t>(bytes, memory.size()), 1};

@@ -15,7 +15,7 @@ namespace lapwing::detail::model {
 namespace {
 
 /// What a rank accesses of an object, by calls of single elements.
-struct OfRank {
+struct AccessesOfRank {
     std::map<int, std::uint64_t> owners;                            ///< accesses to their parts
     std::map<int, std::pair<std::uint64_t, std::uint64_t>> between; ///< which offsets of these
     std::uint64_t all = 0;
@@ -39,7 +39,7 @@ struct OfRank {
 /// An object that is accessed one element at a time.
 struct SingleObject {
     std::vector<std::size_t> uses = {};
-    std::map<int, OfRank> ranks = {}; ///< those that access it
+    std::map<int, AccessesOfRank> ranks = {}; ///< those that access it
     std::uint64_t element_bytes = 0;
     std::uint64_t part_bytes = 0; ///< of the largest part
     bool atomics = false;         ///< nothing else
@@ -48,7 +48,7 @@ struct SingleObject {
 
 /// Of a record that does not name all owners, but is of all other ranks: its accesses are shared out evenly. Returns
 /// whether they may be: if none of those that are named has far more.
-bool add_evenly(OfRank& of, const trace::Record& record, int rank, int ranks) {
+bool add_evenly(AccessesOfRank& of, const trace::Record& record, int rank, int ranks) {
     const std::uint64_t share = record.accesses / static_cast<std::uint64_t>(ranks - 1);
     for (const trace::Record::OwnerCount& owner : record.owners)
         if (4 * owner.count > 5 * share + 8) return false; // what is counted of an owner is a lower bound
@@ -62,7 +62,7 @@ bool add_evenly(OfRank& of, const trace::Record& record, int rank, int ranks) {
     return true;
 }
 
-void add_owners(OfRank& of, const trace::Record& record) {
+void add_owners(AccessesOfRank& of, const trace::Record& record) {
     for (const trace::Record::OwnerCount& owner : record.owners)
         if (owner.count != 0) {
             const int number = static_cast<int>(owner.value);
@@ -74,7 +74,7 @@ void add_owners(OfRank& of, const trace::Record& record) {
 }
 
 /// Adds a record. Returns whether its owners are known.
-bool add(OfRank& of, const trace::Record& record, int rank, int ranks, const AdviceCosts& costs) {
+bool add(AccessesOfRank& of, const trace::Record& record, int rank, int ranks, const AdviceCosts& costs) {
     const bool of_all = accesses_all_others(record, ranks);
     if (record.other_owners != 0 && !(of_all && add_evenly(of, record, rank, ranks))) return false;
     if (!of_all) add_owners(of, record);
@@ -178,7 +178,7 @@ private:
         if (trace_.ranks < 3 || object.ranks.size() < 3) return false;
         std::set<int> taken;
         std::size_t others = 0;
-        const bool fits = all_ranks(object, [&](int rank, const OfRank& of) {
+        const bool fits = all_ranks(object, [&](int rank, const AccessesOfRank& of) {
             const int owner = of.dominant();
             if (owner < 0) return false; // a trace that names none
             others += owner != rank ? 1 : 0;
@@ -197,7 +197,7 @@ private:
         change.code = object.of_upc ? "upc_forall (i = 0; i < n; i++; &a[i]) …; // each thread its own elements"
                                     : "const auto mine = a.local_domain(); // or local_domain(rank) of what is now\n"
                                       "for (auto [i] : mine) …;             // accessed: work on this instead";
-        add_change(object, std::move(change), [&](const OfRank& now) {
+        add_change(object, std::move(change), [&](const AccessesOfRank& now) {
             // The dominant owner's elements become the rank's own, and its own ones those of another rank.
             const std::uint64_t away = now.all - now.of(now.dominant());
             const double each = now.remote == 0 ? 0 : now.seconds / static_cast<double>(now.remote);
@@ -208,7 +208,8 @@ private:
 
     /// All ranks access all parts alike.
     [[nodiscard]] bool evenly(const SingleObject& object) const {
-        return static_cast<int>(object.ranks.size()) == trace_.ranks && all_ranks(object, [&](int, const OfRank& of) {
+        return static_cast<int>(object.ranks.size()) == trace_.ranks &&
+               all_ranks(object, [&](int, const AccessesOfRank& of) {
                    return static_cast<int>(of.owners.size()) == trace_.ranks && [&] {
                        const auto share = static_cast<double>(of.all) / trace_.ranks;
                        return std::ranges::all_of(of.owners, [&](const auto& owner) {
@@ -231,7 +232,7 @@ private:
             // Neighbours may share an element's place, in different parts.
             apart = apart && sections[k - 1].second <= sections[k].first + object.element_bytes;
         const auto stride = static_cast<std::int64_t>(object.element_bytes) * trace_.ranks;
-        const bool dealt_work = all_ranks(object, [&](int, const OfRank& of) {
+        const bool dealt_work = all_ranks(object, [&](int, const AccessesOfRank& of) {
             const auto found = of.strides.find(stride);
             return found != of.strides.end() && 10 * found->second >= 8 * of.all;
         });
@@ -251,7 +252,7 @@ private:
             change.code = object.of_upc ? "shared [1] double a[n]; // one element after the other"
                                         : "lapwing::GlobalArray<double, 1> a{runtime, {n}, lapwing::Cyclic{}};";
         }
-        add_change(object, std::move(change), [&](const OfRank& of) { return own_seconds(of.all); });
+        add_change(object, std::move(change), [&](const AccessesOfRank& of) { return own_seconds(of.all); });
         return true;
     }
 
@@ -294,14 +295,14 @@ private:
                               ? "upc_atomic_relaxed(domain, &first, UPC_ADD, &next, &sixteen, NULL); /* then use 16 */"
                               : "const auto first = next(0).fetch_add(16); // then use 16, before the next one";
             change.messages_saved = calls - calls / chunk;
-            add_change(object, std::move(change), [](const OfRank& of) { return of.seconds / chunk; });
+            add_change(object, std::move(change), [](const AccessesOfRank& of) { return of.seconds / chunk; });
         } else if (highest - lowest >= static_cast<std::uint64_t>(trace_.ranks) * object.element_bytes) {
             change.title = "spread what all access over the ranks";
             change.code = object.of_upc
                               ? "shared [1] double a[n]; // one element after the other, in place of shared []"
                               : "lapwing::GlobalArray<double, 1> a{runtime, {n}, lapwing::Cyclic{}};";
             change.messages_saved = calls / static_cast<std::uint64_t>(trace_.ranks);
-            add_change(object, std::move(change), [&](const OfRank& of) {
+            add_change(object, std::move(change), [&](const AccessesOfRank& of) {
                 const auto own = of.remote / static_cast<std::uint64_t>(trace_.ranks);
                 const double others = 1 - 1.0 / trace_.ranks;
                 return of.seconds / contention * others + own_seconds(own);

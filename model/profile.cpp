@@ -54,7 +54,7 @@ namespace {
      .choices = {},
      .range = "any word"}};
 
-constexpr std::string_view first_line = "lapwing-profile 4\n";
+constexpr std::string_view profile_first_line = "lapwing-profile 4\n";
 constexpr std::size_t largest_file = 256 * 1024;
 constexpr std::uint64_t largest_message = std::uint64_t{1} << 30; ///< of aggregated operations
 
@@ -316,7 +316,7 @@ ProfileKey profile_key(const Team& team) {
 }
 
 std::string to_text(const ProfileKey& key, const CostTables& tables) {
-    std::string text{first_line};
+    std::string text{profile_first_line};
     text += fmt::format("machine = {}\nmpi = {}\nnetwork = {}\n", one_line(key.machine), one_line(key.mpi),
                         one_line(key.network));
     const CopyModel& copy = tables.copy;
@@ -388,7 +388,7 @@ std::optional<CostTables> parse_profile(std::string_view text, const ProfileKey&
         problem = std::move(why);
         return std::nullopt;
     };
-    if (!text.starts_with(first_line)) return refuse("it is not a profile of this version of Lapwing");
+    if (!text.starts_with(profile_first_line)) return refuse("it is not a profile of this version of Lapwing");
     constexpr std::string_view last_key = "checksum = ";
     const auto last_line = text.rfind(last_key);
     if (last_line == std::string_view::npos || text[last_line - 1] != '\n') return refuse("its end is missing");
@@ -399,7 +399,7 @@ std::optional<CostTables> parse_profile(std::string_view text, const ProfileKey&
     Reader reader;
     ProfileKey found;
     std::set<std::string_view> seen;
-    std::string_view rest = body.substr(first_line.size());
+    std::string_view rest = body.substr(profile_first_line.size());
     while (!rest.empty()) {
         const std::string_view line = rest.substr(0, rest.find('\n'));
         rest.remove_prefix(std::min(line.size() + 1, rest.size()));

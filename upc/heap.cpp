@@ -20,7 +20,7 @@ namespace lapwing::upc {
 
 namespace {
 
-constexpr lapwing::detail::messages::HandlerNumber handler{0x757068};
+constexpr lapwing::detail::messages::HandlerNumber question_handler{0x757068};
 /// Blocks that one request searches: others are served between two requests.
 constexpr std::uint64_t blocks_of_a_question = 1000;
 
@@ -121,7 +121,7 @@ Heaps::Heaps(Window& window, QueueLocks& locks, const HeapRegions& regions)
         HeapMetadata{part, root_of(kind), region({kind, own_thread_})}.make();
     }
     window_.team().state().engine().register_handler(
-        handler, [this](int, std::span<const std::byte> bytes, std::span<std::byte> answer) {
+        question_handler, [this](int, std::span<const std::byte> bytes, std::span<std::byte> answer) {
             return on_question(bytes, answer);
         });
     registered_ = true;
@@ -135,7 +135,7 @@ Heaps::~Heaps() {
 }
 
 void Heaps::withdraw() {
-    if (std::exchange(registered_, false)) window_.team().state().engine().withdraw_handler(handler);
+    if (std::exchange(registered_, false)) window_.team().state().engine().withdraw_handler(question_handler);
 }
 
 Region Heaps::region(const HeapPlace& place) const noexcept {
@@ -216,7 +216,7 @@ Heaps::Answer Heaps::ask(const char* call, int keeper, const Question& question)
     operation.destination = reinterpret_cast<std::byte*>(&answer);
     team.wait_until(
         [&] {
-            return team.engine().try_ask(operation, keeper, handler, std::as_bytes(std::span{&question, 1}),
+            return team.engine().try_ask(operation, keeper, question_handler, std::as_bytes(std::span{&question, 1}),
                                          sizeof answer);
         },
         call, keeper);

@@ -21,7 +21,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr lapwing::detail::messages::HandlerNumber handler{0x757063};
+constexpr lapwing::detail::messages::HandlerNumber word_handler{0x757063};
 constexpr std::chrono::seconds longest_wait{1};
 
 /// Whether a pipe's reader has read everything; for other files this process holds nothing back.
@@ -54,7 +54,7 @@ void flush_output() noexcept {
 
 LastWords::LastWords(Team& team) : team_{team}, states_(static_cast<std::size_t>(team.size())) {
     team.state().engine().register_handler(
-        handler, [this](int origin, std::span<const std::byte> bytes) { on_word(origin, bytes); });
+        word_handler, [this](int origin, std::span<const std::byte> bytes) { on_word(origin, bytes); });
     registered_ = true;
 }
 
@@ -66,7 +66,7 @@ LastWords::~LastWords() {
 }
 
 void LastWords::withdraw() {
-    if (std::exchange(registered_, false)) team_.state().engine().withdraw_handler(handler);
+    if (std::exchange(registered_, false)) team_.state().engine().withdraw_handler(word_handler);
 }
 
 void LastWords::on_word(int origin, std::span<const std::byte> bytes) {
@@ -80,7 +80,8 @@ void LastWords::on_word(int origin, std::span<const std::byte> bytes) {
     write_out();
     const Word answer = output_is_read() ? Word::written_out : Word::not_yet;
     // Without room for the reply the other thread ends without it, after its timeout.
-    static_cast<void>(team_.state().engine().try_call_locked(origin, handler, std::as_bytes(std::span{&answer, 1})));
+    static_cast<void>(
+        team_.state().engine().try_call_locked(origin, word_handler, std::as_bytes(std::span{&answer, 1})));
 }
 
 void LastWords::ask() noexcept {
@@ -99,7 +100,7 @@ void LastWords::ask() noexcept {
                 if (before != State::to_ask) continue;
                 state.store(State::asked,
                             std::memory_order_relaxed); // first: the reply may arrive before the call returns
-                if (!team.engine().try_call(t, handler, std::as_bytes(std::span{&question, 1}))) {
+                if (!team.engine().try_call(t, word_handler, std::as_bytes(std::span{&question, 1}))) {
                     state.store(State::to_ask, std::memory_order_relaxed);
                     break; // no room now
                 }

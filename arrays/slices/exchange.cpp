@@ -25,7 +25,7 @@ using transport::Direction;
 namespace {
 
 /// Each has its plan, of some KB, and its chunks.
-constexpr std::size_t most_under_way = 256;
+constexpr std::size_t most_transfers_under_way = 256;
 /// More partners are planned anew each time.
 constexpr std::size_t most_kept_plans = 1024;
 /// Values that are to be applied arrive in pieces, a few at a time.
@@ -135,7 +135,7 @@ void Exchange::restore() {
 
 void Exchange::start_transfer(int rank, const Pairing::Partner& partner) {
     if (options_.apply || options_.through_copy) return start_staged(rank, partner);
-    wait_for_room(most_under_way - 1);
+    wait_for_room(most_transfers_under_way - 1);
     const auto transfer = plan(rank, partner);
     under_way_.push_back(direction_ == Direction::get ? pipeline::start_past_cache(transfer, here_.memory())
                                                       : pipeline::start_plan(transfer, here_.memory()));

@@ -23,7 +23,7 @@ using transport::Direction;
 namespace {
 
 /// Of small boxes.
-constexpr std::size_t most_under_way = 64;
+constexpr std::size_t most_boxes_under_way = 64;
 /// Boxes whose plans are kept.
 constexpr std::size_t most_kept = 16;
 
@@ -298,7 +298,8 @@ bool Promotion::has_room() const {
     if (options_.through_copy || under_way_.empty()) return true;
     std::uint64_t bytes = piece_bytes_;
     for (const auto& piece : under_way_) bytes += piece->bytes;
-    return under_way_.size() < most_under_way && bytes <= ValueMemory::bytes_under_way(piece_bytes_, options_.serving);
+    return under_way_.size() < most_boxes_under_way &&
+           bytes <= ValueMemory::bytes_under_way(piece_bytes_, options_.serving);
 }
 
 void Promotion::start_more() {

@@ -13,6 +13,7 @@
 #include <lapwing/patch.hpp>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <exception>

@@ -130,8 +130,6 @@ decltype(auto) with_other_atomic(lapwing_type type, Function&& function) {
 }
 
 template <class T>
-constexpr bool is_complex = std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>;
-template <class T>
 constexpr bool has_extremes = std::is_arithmetic_v<T> || window::LocatedNumber<T>::value;
 
 // The operations that a type does not have have been refused.

@@ -13,11 +13,6 @@
 namespace lapwing::detail::bindings {
 namespace {
 
-template <class T>
-inline constexpr bool is_complex = false;
-template <class T>
-inline constexpr bool is_complex<std::complex<T>> = true;
-
 [[noreturn]] void throw_no_conversion(lapwing_type target, lapwing_type source, const char* remedy) {
     throw UsageError{fmt::format("the target has elements of type {}, and the source of type {}; {}", text_of(target),
                                  text_of(source), remedy)};

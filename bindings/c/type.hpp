@@ -17,6 +17,11 @@
 
 namespace lapwing::detail::bindings {
 
+template <class T>
+inline constexpr bool is_complex = false;
+template <class T>
+inline constexpr bool is_complex<std::complex<T>> = true;
+
 [[nodiscard]] std::string text_of(lapwing_type type);
 /// Throws RangeError for a number that is not a type.
 void require_type(lapwing_type type);

@@ -1,5 +1,7 @@
 #include <lapwing/aligned.hpp>
 
+#include "src/distribution/ceil_divide.hpp"
+
 #include <lapwing/error.hpp>
 
 #include <fmt/format.h>
@@ -10,10 +12,6 @@
 namespace lapwing::detail::distribution {
 
 namespace {
-
-constexpr std::uint64_t ceil_divide(std::uint64_t dividend, std::uint64_t divisor) noexcept {
-    return dividend / divisor + (dividend % divisor != 0);
-}
 
 /// The sum of floor((a * i + b) / m) for i below n, modulo 2^64, by Euclid's algorithm (Graham, Knuth and Patashnik,
 /// "Concrete Mathematics", section 3.5, has the exchange of a and m that each round makes). a * n + b is below 2^126.

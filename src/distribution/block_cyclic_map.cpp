@@ -1,5 +1,6 @@
 #include <lapwing/detail/block_cyclic_map.hpp>
 
+#include "src/distribution/ceil_divide.hpp"
 #include "src/distribution/process_grid.hpp"
 
 #include <lapwing/error.hpp>
@@ -13,10 +14,6 @@
 namespace lapwing::detail::distribution {
 
 namespace {
-
-constexpr std::uint64_t ceil_divide(std::uint64_t dividend, std::uint64_t divisor) noexcept {
-    return dividend / divisor + (dividend % divisor != 0);
-}
 
 /// Checks the grid that the program gives and fills in what it leaves open.
 std::array<int, max_dimensions> complete_grid(const char* name, std::span<const std::int64_t> extents, int ranks,

@@ -15,9 +15,9 @@ constexpr int nobody = -1;
 
 /// Columns up to `rows` are those of the problem. Column rows + i means that row i has no useful column; only row i can
 /// have it. The value that is missed is minimised.
-class Search {
+class AssignmentSearch {
 public:
-    explicit Search(std::span<const std::vector<Candidate>> rows)
+    explicit AssignmentSearch(std::span<const std::vector<Candidate>> rows)
         : rows_{rows},
           size_{static_cast<int>(rows.size())},
           column_of_(rows.size(), nobody),
@@ -148,7 +148,7 @@ private:
 } // namespace
 
 std::vector<int> best_assignment(std::span<const std::vector<Candidate>> rows) {
-    std::vector<int> columns = Search{rows}.columns();
+    std::vector<int> columns = AssignmentSearch{rows}.columns();
     std::vector<int> own(rows.size());
     std::iota(own.begin(), own.end(), 0);
     const auto value = [&](const std::vector<int>& assigned) {

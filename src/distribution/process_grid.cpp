@@ -21,9 +21,9 @@ struct Cost {
     friend auto operator<=>(const Cost&, const Cost&) = default;
 };
 
-class Search {
+class GridSearch {
 public:
-    Search(std::span<int> grid, std::span<const std::int64_t> extents) : fixed_{grid}, extents_{extents} {
+    GridSearch(std::span<int> grid, std::span<const std::int64_t> extents) : fixed_{grid}, extents_{extents} {
         std::copy(grid.begin(), grid.end(), current_.begin());
     }
 
@@ -97,7 +97,7 @@ private:
 } // namespace
 
 void choose_grid(std::span<int> grid, int ranks, std::span<const std::int64_t> extents) {
-    Search search{grid, extents};
+    GridSearch search{grid, extents};
     search.run(ranks);
     std::copy_n(search.best().begin(), grid.size(), grid.begin());
 }

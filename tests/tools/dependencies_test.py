@@ -55,7 +55,7 @@ def main():
     def configure(dependencies):
         return subprocess.run(
             [cmake, "-S", root, "-B", build, "-G", "Ninja", f"-DMPI_CXX_COMPILER={mpi}", f"-DLAPWING_DEPENDENCIES={dependencies}",
-             "-DLAPWING_PRECOMPILE_HEADERS=OFF", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON", "-DCMAKE_BUILD_TYPE=Debug", *switches],
+             "-DLAPWING_PRECOMPILE_HEADERS=OFF", "-DLAPWING_UNITY_BUILD=OFF", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON", "-DCMAKE_BUILD_TYPE=Debug", *switches],
             env=hidden, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         )  # fmt: skip
 
