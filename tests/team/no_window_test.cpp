@@ -10,6 +10,8 @@
 #include <cstdint>
 #include <cstdio>
 #include <numeric>
+#include <sstream>
+#include <string>
 #include <unistd.h>
 #include <vector>
 
@@ -52,13 +54,25 @@ private:
     int before_ = -1;
 };
 
+/// Open MPI 6.0.0rc2 says of this component in each creation of a window that it is not used, and adds an empty line.
+std::string without_osc_ucx(const std::string& text) {
+    std::istringstream lines{text};
+    std::string rest;
+    for (std::string line; std::getline(lines, line);) {
+        const bool empty = line.find_first_not_of(' ') == std::string::npos;
+        if (!empty && line.find("OSC UCX component priority set inside component query failed") == std::string::npos)
+            rest += line + '\n';
+    }
+    return rest;
+}
+
 } // namespace
 
 TEST_CASE("between hosts the path is found without configuration and without a word") {
     CapturedStderr captured;
     lapwing::Runtime runtime;
     lapwing::Window window{runtime, 1U << 20};
-    CHECK(captured.text() == "");
+    CHECK(without_osc_ucx(captured.text()) == "");
     REQUIRE(runtime.nodes() == runtime.size());
     // Open MPI has no windows there, and MPICH makes messages of them, which are slower than Lapwing's own.
     CHECK(runtime.network_path() == lapwing::Path::service);

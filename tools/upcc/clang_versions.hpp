@@ -22,6 +22,13 @@ template <class Ids>
     return info.getDiags()->getDiagnosticIDs()->isDefaultMappingAsError(info.getID());
 }
 
+/// A trait of types that is true or false, as those of C are; newer versions also know traits with other values.
+template <class Trait>
+[[nodiscard]] bool is_true(const Trait& trait) {
+    if constexpr (requires { trait.getBoolValue(); }) return trait.getBoolValue();
+    else return trait.getValue();
+}
+
 /// An engine of its own; null: a consumer that it owns.
 template <class Compiler = clang::CompilerInstance>
 [[nodiscard]] llvm::IntrusiveRefCntPtr<clang::DiagnosticsEngine> diagnostics_engine(clang::DiagnosticConsumer* consumer,

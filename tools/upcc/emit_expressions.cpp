@@ -1,5 +1,7 @@
 #include "emit.hpp"
 
+#include "clang_versions.hpp"
+
 using namespace clang;
 
 namespace upcc {
@@ -318,8 +320,7 @@ std::string Emitter::expression(const Expr* e) {
     if (const auto* const one = dyn_cast<CompoundLiteralExpr>(e)) return compound_literal(one);
     if (const auto* const one = dyn_cast<TypeTraitExpr>(e)) { // of types alone
         const bool compares = one->getTrait() == BTT_TypeCompatible;
-        return one->getValue() &&
-                       (!compares || types_.same_layouts(one->getArg(0)->getType(), one->getArg(1)->getType()))
+        return is_true(*one) && (!compares || types_.same_layouts(one->getArg(0)->getType(), one->getArg(1)->getType()))
                    ? "1"
                    : "0";
     }
