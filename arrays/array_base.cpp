@@ -93,6 +93,11 @@ std::uint64_t identity_of(const distribution::UserPlaces& map, std::span<const s
     return support::hash_of(std::as_bytes(std::span{numbers}));
 }
 
+void ArrayBase::throw_not_open(const char* call) const {
+    if (window_.closed()) throw_closed(title_, call);
+    team::throw_finalized(title_.start(call));
+}
+
 void ArrayBase::begin_collective(std::string_view call) const {
     team_->state().synchronisation().barrier(team::CollectiveCall::on_window,
                                              team::identity_on_window(call, title_.number));
@@ -202,6 +207,7 @@ bool ArrayBase::first_rank_with(bool here, std::span<std::int64_t> index) const 
 void ArrayBase::put_to_all(Offset offset, const void* value, std::uint64_t bytes) const {
     const std::span<const std::byte> source{static_cast<const std::byte*>(value), static_cast<std::size_t>(bytes)};
     const transport::MemoryMap& map = window_.map();
+    require_open("");
     // Each rank starts with its neighbour, so that they do not all write to the same one at a time.
     for (int step = 1; step <= map.ranks; ++step)
         window_.put_bytes(Rank{(map.own_rank + step) % map.ranks}, offset, source);

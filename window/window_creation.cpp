@@ -277,6 +277,14 @@ void WindowState::copies_changed() {
     facts_.state.epoch().copies_changed(*this);
 }
 
+void WindowState::on_finalize() noexcept {
+    if (map_of_window_ == nullptr) return;
+    // Calls find no rank, and come to require_memory(). What this rank has been given the address of stays.
+    map_of_window_->ranks = map_of_window_->inline_ranks = 0;
+    map_of_window_->node_count = 0;
+    map_of_window_->node_index = nullptr;
+}
+
 void WindowState::end_copies() noexcept {
     order_.copies().end();
     order_.use_cache(nullptr);

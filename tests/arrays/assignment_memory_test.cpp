@@ -97,6 +97,7 @@ public:
         if (std::exchange(armed_, false)) throw std::bad_alloc{};
     }
     void order_memory() override { std::atomic_thread_fence(std::memory_order_seq_cst); }
+    void on_finalize() noexcept override {}
     [[nodiscard]] bool has_copies() const noexcept override { return false; }
     void drop_copies() override {}
     void free_left() override {}
