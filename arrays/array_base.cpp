@@ -93,11 +93,6 @@ std::uint64_t identity_of(const distribution::UserPlaces& map, std::span<const s
     return support::hash_of(std::as_bytes(std::span{numbers}));
 }
 
-void ArrayBase::throw_not_open(const char* call) const {
-    if (window_.closed()) throw_closed(title_, call);
-    team::throw_finalized(title_.start(call));
-}
-
 void ArrayBase::begin_collective(std::string_view call) const {
     team_->state().synchronisation().barrier(team::CollectiveCall::on_window,
                                              team::identity_on_window(call, title_.number));

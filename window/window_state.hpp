@@ -97,7 +97,6 @@ private:
     void abandon_memory() noexcept;
     /// For an adopted window that the program frees: nobody asks for it any more.
     void lose_memory() noexcept;
-    [[nodiscard]] messages::ExposedMemory exposed() noexcept;
     // CopiesObserver
     void copies_changed() override;
 

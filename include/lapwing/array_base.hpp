@@ -183,9 +183,8 @@ protected:
 
     void require_open(const char* call) const {
         if (window_.map().ranks == 0) [[unlikely]] // closed, or MPI is finalized
-            throw_not_open(call);
+            throw_not_open(title_, window_.closed(), call);
     }
-    [[noreturn]] void throw_not_open(const char* call) const;
     /// The window, if the array is open; error messages then name the program's call on the array.
     [[nodiscard]] Window& open_window(const char* call) const {
         require_open(call);
