@@ -94,7 +94,8 @@ void NodeMemory::map_again(std::uint64_t last_bytes) {
     const std::uint64_t bytes = (end - begin + page - 1) / page * page;
     if (!in_one_shared_mapping(begin, bytes)) return;
     // A mapping of 0 bytes that grows is a second one of the same memory (mremap(2)).
-    void* const again = mremap(reinterpret_cast<void*>(begin), 0, bytes, MREMAP_MAYMOVE); // NOLINT(performance-no-int-to-ptr)
+    void* const again =
+        mremap(reinterpret_cast<void*>(begin), 0, bytes, MREMAP_MAYMOVE); // NOLINT(performance-no-int-to-ptr)
     if (again == MAP_FAILED) return;
     mapping_ = static_cast<std::byte*>(again);
     mapped_bytes_ = bytes;
