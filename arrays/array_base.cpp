@@ -202,6 +202,7 @@ bool ArrayBase::first_rank_with(bool here, std::span<std::int64_t> index) const 
 void ArrayBase::put_to_all(Offset offset, const void* value, std::uint64_t bytes) const {
     const std::span<const std::byte> source{static_cast<const std::byte*>(value), static_cast<std::size_t>(bytes)};
     const transport::MemoryMap& map = window_.map();
+    require_open("");
     // Each rank starts with its neighbour, so that they do not all write to the same one at a time.
     for (int step = 1; step <= map.ranks; ++step)
         window_.put_bytes(Rank{(map.own_rank + step) % map.ranks}, offset, source);

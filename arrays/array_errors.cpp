@@ -2,6 +2,7 @@
 #include <lapwing/detail/array_errors.hpp>
 
 #include "arrays/index_texts.hpp"
+#include "src/team/membership.hpp"
 
 #include <lapwing/error.hpp>
 #include <lapwing/team.hpp>
@@ -47,6 +48,17 @@ void throw_closed(const ArrayTitle& array, const char* call) {
     const std::string remedy = "the array was closed, moved from or never made; make a new one";
     if (array.who.empty()) throw UsageError{fmt::format("GlobalArray{}: {}", call, remedy)};
     throw UsageError{fmt::format("{}: {}", array.start(call), remedy)};
+}
+
+void throw_not_open(const ArrayTitle& array, bool closed, const char* call) {
+    if (closed) throw_closed(array, call);
+    team::throw_finalized(array.start(call));
+}
+
+void throw_old_halo(const char* call) {
+    throw UsageError{fmt::format("Halo::{}: the array of the halo was closed, or got other extents or another "
+                                 "distribution; make halos of it afterwards",
+                                 call)};
 }
 
 void throw_outside(const ArrayTitle& array, const char* call, std::span<const std::int64_t> index,

@@ -349,13 +349,13 @@ Layout Layout::intersect(std::int64_t lower, std::int64_t upper) const {
         return slice(begin - begin_, end - begin_);
     }
     if (lower <= this->lower() && upper >= this->upper()) return *this;
+    check_listed(block_count()); // each is looked at
     std::vector<ByteBlock> inside;
     for (LayoutCursor cursor{*this}; !cursor.done();) {
         const ByteBlock block = cursor.next();
         const std::int64_t begin = std::max(block.offset, lower);
         const std::int64_t end = std::min(block.offset + static_cast<std::int64_t>(block.bytes), upper);
         if (begin >= end) continue;
-        check_listed(inside.size() + 1);
         inside.push_back({begin, static_cast<std::uint64_t>(end) - static_cast<std::uint64_t>(begin)});
     }
     return list(inside);

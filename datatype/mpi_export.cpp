@@ -2,6 +2,7 @@
 #include <lapwing/mpi_datatype.hpp>
 
 #include "src/support/mpi_error.hpp"
+#include "src/support/mpi_state.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -113,18 +114,18 @@ MpiDatatype listed_type(const std::int64_t* offsets, const std::uint64_t* starts
         displacements.clear();
     };
     for (std::uint64_t i = 0; i < count; ++i) {
-        std::int64_t offset = offsets[i];
-        for (std::uint64_t left = starts[i + 1] - starts[i]; left > 0;) {
-            const std::uint64_t length = std::min(left, largest_count);
-            lengths.push_back(static_cast<int>(length));
-            displacements.push_back(offset);
-            offset += static_cast<std::int64_t>(length);
-            left -= length;
-            if (lengths.size() == largest_count) close();
+        const std::uint64_t length = starts[i + 1] - starts[i];
+        if (length > largest_count) {
+            parts.push_back({offsets[i], bytes_type(length)});
+            continue;
         }
+        if (length == 0) continue;
+        lengths.push_back(static_cast<int>(length));
+        displacements.push_back(offsets[i]);
+        if (lengths.size() == largest_count) close();
     }
     if (!lengths.empty()) close();
-    return parts.size() == 1 ? std::move(parts[0].type) : combine(parts);
+    return parts.size() == 1 && parts[0].displacement == 0 ? std::move(parts[0].type) : combine(parts);
 }
 
 } // namespace
@@ -190,6 +191,7 @@ struct Layout::Export {
 };
 
 MpiDatatype Layout::to_mpi() const {
+    detail::support::require_mpi("Layout::to_mpi");
     MpiDatatype result;
     if (empty()) {
         result = bytes_type(0);

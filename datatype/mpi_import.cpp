@@ -77,22 +77,14 @@ private:
 
 /// Throws for what no transfer could use.
 void check_usable(MPI_Datatype type) {
-    int initialized = 0;
-    int finalized = 0;
-    MPI_Initialized(&initialized);
-    MPI_Finalized(&finalized);
-    const bool session = initialized == 0 && finalized == 0 && detail::support::mpi_has_sessions();
-    if (!session && (initialized == 0 || finalized != 0))
-        throw UsageError{
-            fmt::format("Layout::from_mpi: MPI is {}; datatypes can be used between MPI_Init and MPI_Finalize",
-                        initialized == 0 ? "not initialized" : "finalized")};
+    detail::support::require_mpi("Layout::from_mpi");
     if (type == MPI_DATATYPE_NULL)
         throw UsageError{
             fmt::format("{}: Layout::from_mpi: the datatype is MPI_DATATYPE_NULL; pass one that has been made, "
                         "committed and not freed",
                         who())};
-    // There is no communicator to pack with, and the session decides who gets an error.
-    if (session) return;
+    // In a session there is no communicator to pack with, and the session decides who gets an error.
+    if (!detail::support::mpi_world_open()) return;
     // MPI has no call that asks whether a type is committed. Packing no elements of it fails if it is not, on Open MPI
     // and on MPICH. (MPI_Pack_size does so on MPICH only; on Open MPI 4.1 it crashes.)
     char nothing = 0;

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -75,9 +76,10 @@ namespace {
 
 class RecordingState {
 public:
-    explicit RecordingState(Window& window) : window_{window} {}
+    explicit RecordingState(Window& window) : window_{window}, life_{window.state().facts().life} {}
 
     void put(Rank target, Offset offset, std::span<const std::byte> source) {
+        require_open("put");
         Target& to = target_of(target);
         if (offset.bytes > to.part_bytes || source.size() > to.part_bytes - offset.bytes)
             throw RangeError{fmt::format("{}: bytes [{}, {} + {}) are outside of the part of rank {}, which has {}",
@@ -97,6 +99,7 @@ public:
     }
 
     void run() {
+        require_open("run");
         for (auto& [rank, to] : targets_) {
             if (to.next != to.puts.size()) { // it made fewer puts this time
                 to.puts.resize(to.next);
@@ -117,12 +120,21 @@ public:
     [[nodiscard]] std::uint64_t puts() const noexcept { return puts_; }
     [[nodiscard]] std::uint64_t plans_made() const noexcept { return plans_made_; }
     [[nodiscard]] std::uint64_t blocks(Rank target) const {
+        require_open("blocks");
         (void)window_.size(target); // says if there is no such rank
         const auto found = targets_.find(target.value);
         return found != targets_.end() ? found->second.blocks : 0;
     }
 
 private:
+    void require_open(const char* call) const {
+        if (life_.expired())
+            throw UsageError{fmt::format("Recording::{}: the window of the recording is closed; make a recording for "
+                                         "one that is open",
+                                         call)};
+        window_.state().require_memory(call);
+    }
+
     struct Target {
         std::uint64_t part_bytes = 0;
         std::vector<RecordedPut> puts;
@@ -161,7 +173,8 @@ private:
     }
 
     Window& window_;
-    std::map<int, Target> targets_; ///< by rank
+    std::weak_ptr<const void> life_; ///< of the window
+    std::map<int, Target> targets_;  ///< by rank
     Target* last_ = nullptr;
     int last_rank_ = 0;
     std::uint64_t puts_ = 0;

@@ -47,6 +47,7 @@ detail::prefetching::EntryBuffer& Prefetch::buffer(const char* call) const {
         throw UsageError{fmt::format("Prefetch::{}: the object was moved from; use the one it was moved to", call)};
     if (!buffer_->attached())
         throw UsageError{fmt::format("Prefetch::{}: the window was closed; make a Prefetch for the new one", call)};
+    buffer_->window().require_memory(call);
     return *buffer_;
 }
 

@@ -119,6 +119,7 @@ void LockState::take(Place& place) {
 
 void LockState::lock() {
     constexpr const char* call = "Lock::lock";
+    state_.check_usable(call);
     if (held_by_this_thread())
         throw UsageError{
             fmt::format("{}: Lock::lock: this thread holds the lock already; unlock it first", state_.who())};
@@ -144,6 +145,7 @@ void LockState::lock() {
 
 bool LockState::try_lock() {
     constexpr const char* call = "Lock::try_lock";
+    state_.check_usable(call);
     if (held_by_this_thread()) return false;
     Place place{*this};
     if (!place.got()) return false;

@@ -384,6 +384,7 @@ void WindowState::require_memory(const char* call) const {
     if (facts_.freed.load(std::memory_order_acquire))
         throw UsageError{fmt::format(
             "{}: the program freed the window with MPI_Win_free before it was closed; call close() first", who(call))};
+    if (facts_.state.membership().finalized()) team::throw_finalized(who(call));
 }
 
 } // namespace lapwing::detail::window

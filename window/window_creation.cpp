@@ -177,6 +177,19 @@ void describe(transport::WindowFacts& facts, const WindowMemory& memory, std::ui
     facts.map.bases = memory.bases().data();
 }
 
+/// What others may ask for.
+messages::ExposedMemory exposed(transport::WindowFacts& facts, Notifications& notifications) noexcept {
+    return {facts.map.own,
+            facts.map.own_bytes,
+            notifications.own(),
+            notifications.count(),
+            facts.mpi_atomics ? facts.remote : MPI_WIN_NULL,
+            &facts.targets,
+            facts.trusted,
+            facts.unit,
+            facts.map.own_rank};
+}
+
 } // namespace
 
 WindowState::WindowState(Team& team, std::uint64_t bytes, WindowOptions options, Listed listed)
@@ -204,7 +217,7 @@ WindowState::WindowState(Team& team, std::uint64_t bytes, WindowOptions options,
 void WindowState::open(const CacheOptions& cache, Listed listed, MPI_Win host) {
     team::TeamState& state = facts_.state;
     support::look_for_devices();
-    state.engine().expose(facts_.number, exposed());
+    state.engine().expose(facts_.number, exposed(facts_, notifications_));
     try {
         // With a barrier: nobody may ask before every rank has exposed its memory.
         agree_on_creation(facts_, fmt::format("{}: {}: it was not made", state.who(), label()), [&] {
@@ -224,19 +237,6 @@ void WindowState::open(const CacheOptions& cache, Listed listed, MPI_Win host) {
 }
 
 WindowState::~WindowState() = default;
-
-messages::ExposedMemory WindowState::exposed() noexcept {
-    const transport::MemoryMap& map = facts_.map;
-    return {map.own,
-            map.own_bytes,
-            notifications_.own(),
-            notifications_.count(),
-            facts_.mpi_atomics ? facts_.remote : MPI_WIN_NULL,
-            &facts_.targets,
-            facts_.trusted,
-            facts_.unit,
-            map.own_rank};
-}
 
 void check_cache_choices(Team& team, const std::string& what, const CacheChoices& own,
                          std::span<const std::int64_t, 2 * cache_choices> least) {
@@ -276,6 +276,14 @@ void WindowState::copies_changed() {
     if (cache_ != nullptr) cache_->set_copies_beside(!order_.copies().empty());
     if (least_noted_of_window_ != nullptr) keep_up_to_date(*map_of_window_, *least_noted_of_window_);
     facts_.state.epoch().copies_changed(*this);
+}
+
+void WindowState::on_finalize() noexcept {
+    if (map_of_window_ == nullptr) return;
+    // Calls find no rank, and come to require_memory(). What this rank has been given the address of stays.
+    map_of_window_->ranks = map_of_window_->inline_ranks = 0;
+    map_of_window_->node_count = 0;
+    map_of_window_->node_index = nullptr;
 }
 
 void WindowState::end_copies() noexcept {

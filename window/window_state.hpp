@@ -66,11 +66,12 @@ public:
     [[nodiscard]] bool has_copies() const noexcept override { return order_.has_copies(); }
     void drop_copies() override { order_.drop_copies(); }
     void order_memory() override { facts_.order_memory(); }
+    void on_finalize() noexcept override;
     void free_left() override {
         if (memory_ != nullptr) memory_->close();
     }
 
-    /// Throws UsageError when the program has freed its window.
+    /// Throws UsageError when the program has freed its window, and when MPI is finalized.
     void require_memory(const char* call) const;
     /// The program frees its window, on all ranks: called in its MPI_Win_free. `gone`: MPI has freed it already.
     void on_host_free(bool gone) noexcept;
@@ -100,7 +101,6 @@ private:
     void abandon_memory() noexcept;
     /// For an adopted window that the program frees: nobody asks for it any more.
     void lose_memory() noexcept;
-    [[nodiscard]] messages::ExposedMemory exposed() noexcept;
     // CopiesObserver
     void copies_changed() override;
 

@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <exception>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,12 @@ using detail::slices::Pairing;
 using detail::slices::Side;
 
 namespace {
+
+/// What orders of ranks know of their array's team, which they may outlive.
+struct TeamLife final : detail::team::TeamPart {
+    std::shared_ptr<const void> open = std::make_shared<char>();
+    void close() override { open.reset(); }
+};
 
 /// What this rank has of each place of the new distribution, in bytes.
 [[nodiscard]] std::vector<Candidate> shares(const ArrayGeometry& array, const detail::slices::SliceShape& all,
@@ -100,6 +107,7 @@ Relabelling::Relabelling(const detail::slices::SliceBase& array, const ArrayGeom
     const auto from = detail::slices::open_array(array, ".relabelling");
     Team& team = *from->team;
     of_array_ = &team;
+    team_open_ = team.state().part<TeamLife>().open;
     rank_ = team.rank();
     std::uint64_t elements = 1;
     for (const std::int64_t extent : from->used_extents()) elements *= static_cast<std::uint64_t>(extent);
@@ -126,8 +134,9 @@ Relabelling& Relabelling::operator=(Relabelling&&) noexcept = default;
 Relabelling::~Relabelling() = default;
 
 const std::shared_ptr<Team>& Relabelling::shared_team() {
-    if (closed_)
-        throw UsageError{fmt::format("{}: Relabelling::team: it is closed; make another one", of_array_->who())};
+    if (closed_) throw UsageError{"Relabelling::team: it is closed; make another one"};
+    if (team_open_.expired())
+        throw UsageError{"Relabelling::team: the team of its array is closed; find the order again on the new one"};
     if (team_ == nullptr) {
         MPI_Comm ordered = MPI_COMM_NULL;
         of_array_->barrier();

@@ -202,6 +202,7 @@ void KeptDistribution::keep_blocks(const lapwing_distribution& distribution) {
                                      distribution.block_count)};
     const std::span given{distribution.block, static_cast<std::size_t>(distribution.block_count)};
     require_pointer(given.data(), "distribution.block");
+    (void)checked_bytes(given.size(), sizeof(std::int64_t), "distribution.block");
     std::vector<std::vector<std::int64_t>> lengths;
     if (grid.empty()) lengths.emplace_back(given.begin(), given.end());
     std::size_t used = 0;

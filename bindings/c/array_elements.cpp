@@ -78,8 +78,14 @@ distribution::BufferShape<padded> shape_of(const ArrayInside& inside, const Padd
                                          "last dimension, whose is 1, to the first",
                                          inside.array.team().who(), text_of(inside.array), strides[d], d, within)};
         shape.strides[front + d] = static_cast<std::uint64_t>(strides[d]);
-        if (size > 0) within = (size - 1) * strides[d] + within;
+        std::int64_t all = 0;
+        if (size == 0) continue;
+        if (__builtin_mul_overflow(size - 1, strides[d], &all) || __builtin_add_overflow(all, within, &within))
+            throw RangeError{fmt::format("{}: {}: the buffer's stride {} of dimension {} with {} elements leads beyond "
+                                         "2^63 - 1 elements; pass that of the memory",
+                                         inside.array.team().who(), text_of(inside.array), strides[d], d, size)};
     }
+    (void)checked_bytes(static_cast<std::uint64_t>(within), inside.array.element_bytes(), "buffer");
     return shape;
 }
 
@@ -96,7 +102,7 @@ Completion start_patch(const char* call, const lapwing_array* array, Direction d
 
 std::vector<ListedPlace> places_of(const ArrayInside& inside, const char* call, std::size_t count,
                                    const std::int64_t* indices) {
-    require_memory(indices, count, "indices");
+    require_memory(indices, count, "indices", inside.array.dimensions() * sizeof *indices);
     std::vector<ListedPlace> places;
     places.reserve(count);
     for (std::size_t k = 0; k < count; ++k) {
@@ -111,7 +117,7 @@ Completion start_list(const char* call, const lapwing_array* array, Direction di
                       const std::int64_t* indices, const void* values) {
     const ArrayInside& inside = inside_of(array);
     std::vector<ListedPlace> places = places_of(inside, call, count, indices);
-    require_memory(values, count, "values");
+    require_memory(values, count, "values", inside.array.element_bytes());
     return inside.array.start_list(direction, places, static_cast<std::byte*>(const_cast<void*>(values)));
 }
 

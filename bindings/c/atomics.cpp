@@ -50,10 +50,10 @@ mpi::AtomicOperation atomic_operation_of(int operation, int count, lapwing_type 
 }
 
 AtomicList::AtomicList(lapwing_type type, std::size_t count, const void* operands, bool one_operand, void* before,
-                       const char* name)
-    : list(count) {
+                       const char* name) {
     const std::uint64_t bytes = size_of(type);
-    require_memory(operands, count, name);
+    require_memory(operands, count, name, bytes);
+    list.resize(count);
     if (before == nullptr) {
         unwanted = std::make_unique<std::byte[]>(count * bytes);
         before = unwanted.get();
@@ -65,7 +65,7 @@ AtomicList::AtomicList(lapwing_type type, std::size_t count, const void* operand
 }
 
 void AtomicList::expect(lapwing_type type, const void* expected, bool one_expected) {
-    require_memory(expected, list.size(), "expected");
+    require_memory(expected, list.size(), "expected", size_of(type));
     for (std::size_t k = 0; k < list.size(); ++k)
         list[k].expected = static_cast<const std::byte*>(expected) + (one_expected ? 0 : k * size_of(type));
 }
@@ -226,7 +226,7 @@ void end_list(Completion transfer, const AtomicList& atomics, lapwing_completion
 namespace {
 
 void set_offsets(AtomicList& atomics, const uint64_t* offsets) {
-    require_memory(offsets, atomics.list.size(), "offsets");
+    require_memory(offsets, atomics.list.size(), "offsets", sizeof *offsets);
     for (std::size_t k = 0; k < atomics.list.size(); ++k) atomics.list[k].offset = offsets[k];
 }
 

@@ -92,6 +92,19 @@ const char* kept_text(std::string text) {
     return last_text.c_str();
 }
 
+std::uint64_t checked_bytes(std::uint64_t count, std::uint64_t size, const char* name) {
+    constexpr std::uint64_t most = std::uint64_t{1} << 56; // the addresses of the widest page tables, of 57 bits
+    std::uint64_t bytes = 0;
+    if (!__builtin_mul_overflow(count, size, &bytes) && bytes < most) return bytes;
+    throw RangeError{
+        size == 1
+            ? fmt::format("the argument '{}' is of {} bytes, and no memory has 2^56; pass how many there are", name,
+                          count)
+            : fmt::format("the argument '{}' is of {} values of {} bytes, and no memory has 2^56; pass how many there "
+                          "are",
+                          name, count, size)};
+}
+
 void throw_bad_handle(const void* handle, std::uint64_t mark, const char* name) {
     if (handle == nullptr)
         throw UsageError{fmt::format("the {} is a null pointer; make one with lapwing_{}_create()", name, name)};

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include <cstdint>
 #include <exception>
 #include <string>
 #include <string_view>
@@ -48,9 +49,12 @@ inline void require_pointer(const void* pointer, const char* name) {
     if (pointer == nullptr) [[unlikely]]
         throw UsageError{fmt::format("the argument '{}' is a null pointer", name)};
 }
-/// The same where there are bytes to be read or written.
-inline void require_memory(const void* pointer, std::uint64_t bytes, const char* name) {
-    if (bytes != 0) require_pointer(pointer, name);
+/// The bytes of `count` values of `size` bytes that the program says are in its memory, in the argument `name`. Throws
+/// RangeError for more than any process can have, so that no product of numbers that the program passes wraps around.
+[[nodiscard]] std::uint64_t checked_bytes(std::uint64_t count, std::uint64_t size, const char* name);
+/// Throws RangeError as above, and UsageError for a null pointer where there are bytes to be read or written.
+inline void require_memory(const void* pointer, std::uint64_t count, const char* name, std::uint64_t size = 1) {
+    if (checked_bytes(count, size, name) != 0) require_pointer(pointer, name);
 }
 /// Throws RangeError unless `value` is in [0, count); `constants` is what they are called.
 inline void require_constant(int value, int count, const char* name, const char* constants) {

@@ -11,6 +11,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -33,10 +34,13 @@ struct lapwing_halo : lapwing::detail::bindings::Object<lapwing_halo> {
 
     [[nodiscard]] lapwing::detail::distribution::BufferShape<lapwing::detail::bindings::padded>
     shape_of(const lapwing::detail::bindings::PaddedDomain& place) const;
+    /// Throws UsageError once the array has been freed, resized or redistributed.
+    void require_array(const char* call) const;
     [[nodiscard]] lapwing::Completion start_fetch();
     void store();
 
     lapwing_array* array;
+    std::weak_ptr<const lapwing::detail::slices::ArrayGeometry> geometry; ///< of the array as it was
     lapwing::detail::bindings::PaddedDomain own;
     lapwing::detail::bindings::PaddedDomain domain; ///< of the memory
     std::vector<lapwing::detail::bindings::HaloSection> sections;
@@ -45,7 +49,8 @@ struct lapwing_halo : lapwing::detail::bindings::Object<lapwing_halo> {
 
 using namespace lapwing::detail::bindings; // NOLINT: the functions below are in the global namespace
 
-lapwing_halo::lapwing_halo(lapwing_array* of, std::int64_t depth, const int* periodic) : array{of} {
+lapwing_halo::lapwing_halo(lapwing_array* of, std::int64_t depth, const int* periodic)
+    : array{of}, geometry{array_of(of).slice().array()} {
     const AnyArray& one = array_of(array);
     const std::size_t front = padded - one.dimensions();
     const lapwing::Rank rank = one.team().rank();
@@ -98,7 +103,12 @@ lapwing::detail::distribution::BufferShape<padded> lapwing_halo::shape_of(const 
     return shape;
 }
 
+void lapwing_halo::require_array(const char* call) const {
+    if (geometry.expired()) lapwing::detail::arrays::throw_old_halo(call);
+}
+
 lapwing::Completion lapwing_halo::start_fetch() {
+    require_array("fetch");
     const AnyArray& one = array_of(array);
     std::vector<lapwing::Completion> gets;
     for (const HaloSection& section : sections)
@@ -108,6 +118,7 @@ lapwing::Completion lapwing_halo::start_fetch() {
 }
 
 void lapwing_halo::store() {
+    require_array("store");
     const AnyArray& one = array_of(array);
     if (!own.empty())
         one.start_patch(".put", lapwing::detail::arrays::Direction::put, own, shape_of(own), memory.data()).wait();
@@ -134,6 +145,7 @@ int lapwing_halo_free(lapwing_halo** halo) {
 int lapwing_halo_exchange(lapwing_halo* halo) {
     return guarded("lapwing_halo_exchange", [&] {
         lapwing_halo& one = use(halo);
+        one.require_array("exchange");
         array_of(one.array).barrier();
         one.start_fetch().wait();
         array_of(one.array).barrier();
@@ -159,6 +171,7 @@ int lapwing_halo_store(lapwing_halo* halo) {
 int lapwing_halo_memory(const lapwing_halo* halo, void** memory, int64_t* strides, lapwing_range* ranges) {
     return guarded("lapwing_halo_memory", [&] {
         const lapwing_halo& one = use(halo);
+        one.require_array("memory");
         const ArrayInside& inside = inside_of(one.array);
         const std::size_t front = padded - inside.array.dimensions();
         const auto shape = lapwing::detail::distribution::BufferShape<padded>::row_major(one.domain);

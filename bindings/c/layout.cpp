@@ -67,7 +67,7 @@ int lapwing_layout_create_strided(uint64_t count, uint64_t block_bytes, int64_t 
 int lapwing_layout_create_nested(size_t levels, const lapwing_level* level, uint64_t block_bytes, int64_t offset,
                                  lapwing_layout** layout) {
     return make_layout("lapwing_layout_create_nested", layout, [&] {
-        require_memory(level, levels, "level");
+        require_memory(level, levels, "level", sizeof *level);
         std::vector<Layout::Dimension> nest;
         for (size_t k = 0; k < levels; ++k) nest.push_back({level[k].count, level[k].stride});
         return Layout::strided(nest, block_bytes, offset);
@@ -76,14 +76,14 @@ int lapwing_layout_create_nested(size_t levels, const lapwing_level* level, uint
 
 int lapwing_layout_create_indexed(size_t count, const int64_t* offsets, uint64_t block_bytes, lapwing_layout** layout) {
     return make_layout("lapwing_layout_create_indexed", layout, [&] {
-        require_memory(offsets, count, "offsets");
+        require_memory(offsets, count, "offsets", sizeof *offsets);
         return Layout::indexed(Layout::Offsets(offsets, offsets + count), block_bytes);
     });
 }
 
 int lapwing_layout_create_list(size_t count, const lapwing_block* blocks, lapwing_layout** layout) {
     return make_layout("lapwing_layout_create_list", layout, [&] {
-        require_memory(blocks, count, "blocks");
+        require_memory(blocks, count, "blocks", sizeof *blocks);
         std::vector<lapwing::ByteBlock> list;
         for (size_t k = 0; k < count; ++k) list.push_back({blocks[k].offset, blocks[k].bytes});
         return Layout::list(list);
@@ -92,7 +92,7 @@ int lapwing_layout_create_list(size_t count, const lapwing_block* blocks, lapwin
 
 int lapwing_layout_create_concatenated(size_t count, const lapwing_layout* const* parts, lapwing_layout** layout) {
     return make_layout("lapwing_layout_create_concatenated", layout, [&] {
-        require_memory(parts, count, "parts");
+        require_memory(parts, count, "parts", sizeof *parts);
         std::vector<Layout> list;
         for (size_t k = 0; k < count; ++k) list.push_back(layout_of(parts[k]));
         return Layout::concatenate(list);
@@ -162,7 +162,7 @@ int lapwing_layout_repeat_at(const lapwing_layout* layout, size_t count, const i
     return make_layout(
         "lapwing_layout_repeat_at", repeated,
         [&] {
-            require_memory(offsets, count, "offsets");
+            require_memory(offsets, count, "offsets", sizeof *offsets);
             return layout_of(layout).repeat_at(Layout::Offsets(offsets, offsets + count));
         },
         "repeated");

@@ -80,8 +80,8 @@ struct PatternNumbers {
 
 /// A list of domains; only those that are valid ranges are kept. Throws RangeError.
 AnyPrefetch::KeptPattern listed(const PatternNumbers& numbers, const lapwing_pattern& pattern) {
-    require_memory(pattern.domains, pattern.count, "pattern.domains");
     const std::size_t dimensions = numbers.dimensions;
+    require_memory(pattern.domains, pattern.count, "pattern.domains", dimensions * sizeof *pattern.domains);
     std::vector<lapwing_range> ranges(pattern.domains, pattern.domains + pattern.count * dimensions);
     for (std::size_t k = 0; k < ranges.size(); ++k) (void)range_of(ranges[k], static_cast<int>(k % dimensions));
     return [numbers, ranges = std::move(ranges)](const PaddedDomain&, const Site& site) {

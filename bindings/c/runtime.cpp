@@ -58,7 +58,7 @@ int reduce(const char* call, lapwing_runtime* runtime, lapwing_type type, void* 
            MPI_Op operation) {
     return guarded(call, [&] {
         Team& team = team_of(runtime);
-        require_memory(values, count, "values");
+        require_memory(values, count, "values", std::max<std::uint64_t>(size_of(type), 1));
         if (operation == MPI_SUM) with_any_number(type, [](auto) {});
         else with_number(type, [](auto) {});
         team.all_reduce(values, count, mpi_type_of(type), operation);
@@ -68,12 +68,7 @@ int reduce(const char* call, lapwing_runtime* runtime, lapwing_type type, void* 
 /// Throws UsageError for no type, RangeError for more bytes than there can be.
 std::uint64_t bytes_of(lapwing_type type, std::uint64_t count, const char* name) {
     require_type(type);
-    std::uint64_t bytes = 0;
-    if (__builtin_mul_overflow(size_of(type), count, &bytes))
-        throw lapwing::RangeError{
-            fmt::format("'{}' is {} values of {} bytes, more than 2^64 bytes; pass how many there are", name, count,
-                        size_of(type))};
-    return bytes;
+    return checked_bytes(count, size_of(type), name);
 }
 
 } // namespace
@@ -223,7 +218,7 @@ int lapwing_runtime_all_reduce(lapwing_runtime* runtime, void* values, uint64_t 
                                MPI_Op operation) {
     return guarded("lapwing_runtime_all_reduce", [&] {
         Team& team = team_of(runtime);
-        require_memory(values, count, "values");
+        if (count != 0) require_pointer(values, "values"); // the team knows the size of a value
         if (type == MPI_DATATYPE_NULL)
             throw lapwing::UsageError{"the datatype is MPI_DATATYPE_NULL; pass that of the values"};
         if (operation == MPI_OP_NULL) throw lapwing::UsageError{"the operation is MPI_OP_NULL; pass MPI_SUM, say"};
@@ -280,8 +275,8 @@ int lapwing_runtime_all_gather_varying(lapwing_runtime* runtime, lapwing_type ty
                                        void* all, uint64_t room, uint64_t* counts) {
     return guarded("lapwing_runtime_all_gather_varying", [&] {
         Team& team = team_of(runtime);
-        const std::uint64_t bytes = bytes_of(type, count, "count");
-        const std::uint64_t place = bytes_of(type, room, "room");
+        const std::uint64_t bytes = bytes_of(type, count, "values");
+        const std::uint64_t place = bytes_of(type, room, "all");
         require_memory(values, bytes, "values");
         require_memory(all, place, "all");
         require_pointer(counts, "counts");
@@ -309,7 +304,7 @@ int lapwing_runtime_all_gather_varying(lapwing_runtime* runtime, lapwing_type ty
 int lapwing_runtime_require_same(lapwing_runtime* runtime, const int64_t* values, size_t count, const char* what) {
     return guarded("lapwing_runtime_require_same", [&] {
         Team& team = team_of(runtime);
-        require_memory(values, count, "values");
+        require_memory(values, count, "values", sizeof *values);
         require_pointer(what, "what");
         team.require_same({values, count}, "lapwing_runtime_require_same", what);
     });

@@ -13,6 +13,7 @@
 #include <lapwing/error.hpp>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -76,10 +77,31 @@ void cut_by(AnySlice& slice, const lapwing_part* parts, const ArrayInside* array
     slice.cut({cut.data(), count});
 }
 
-std::vector<std::int64_t> strides_of(const AnySlice& slice, const std::int64_t* strides) {
-    const std::size_t count = slice.shape().count;
-    if (strides != nullptr) return {strides, strides + count};
-    const auto dense = slice.dense_strides();
+/// Throws RangeError where the elements of a buffer with these strides are further apart than any memory is long.
+void check_span(const lapwing_slice& slice, std::span<const std::int64_t> strides) {
+    std::uint64_t span = 1;
+    bool beyond = false;
+    for (std::size_t d = 0; d < strides.size(); ++d) {
+        const std::uint64_t size = slice.slice.shape().dimensions[d].indices.size();
+        if (size < 2) continue;
+        const auto stride = static_cast<std::uint64_t>(strides[d]);
+        std::uint64_t length = 0;
+        beyond |= __builtin_mul_overflow(size - 1, strides[d] < 0 ? -stride : stride, &length);
+        beyond |= __builtin_add_overflow(span, length, &span);
+    }
+    if (beyond)
+        throw RangeError{fmt::format("'strides' are ({}), which lead beyond 2^64 elements; pass those of the memory",
+                                     fmt::join(strides, ", "))};
+    (void)checked_bytes(span, size_of(slice.type), "buffer");
+}
+
+std::vector<std::int64_t> strides_of(const lapwing_slice& slice, const std::int64_t* strides) {
+    const std::size_t count = slice.slice.shape().count;
+    if (strides != nullptr) {
+        check_span(slice, {strides, count});
+        return {strides, strides + count};
+    }
+    const auto dense = slice.slice.dense_strides();
     return {dense.begin(), dense.begin() + static_cast<std::ptrdiff_t>(count)};
 }
 
@@ -216,7 +238,7 @@ int lapwing_slice_get(const lapwing_slice* slice, void* buffer, const int64_t* s
     return guarded("lapwing_slice_get", [&] {
         const AnySlice& one = use(slice).slice;
         require_memory(buffer, one.empty() ? 0 : 1, "buffer");
-        one.get(static_cast<std::byte*>(buffer), strides_of(one, strides));
+        one.get(static_cast<std::byte*>(buffer), strides_of(*slice, strides));
     });
 }
 
@@ -224,7 +246,7 @@ int lapwing_slice_put(const lapwing_slice* slice, const void* buffer, const int6
     return guarded("lapwing_slice_put", [&] {
         const AnySlice& one = use(slice).slice;
         require_memory(buffer, one.empty() ? 0 : 1, "buffer");
-        one.put(static_cast<const std::byte*>(buffer), strides_of(one, strides));
+        one.put(static_cast<const std::byte*>(buffer), strides_of(*slice, strides));
     });
 }
 
@@ -234,7 +256,7 @@ int lapwing_slice_start_get(const lapwing_slice* slice, void* buffer, const int6
         const AnySlice& one = use(slice).slice;
         require_memory(buffer, one.empty() ? 0 : 1, "buffer");
         require_pointer(completion, "completion");
-        give(one.start_get(static_cast<std::byte*>(buffer), strides_of(one, strides)), completion);
+        give(one.start_get(static_cast<std::byte*>(buffer), strides_of(*slice, strides)), completion);
     });
 }
 
@@ -244,7 +266,7 @@ int lapwing_slice_start_put(const lapwing_slice* slice, const void* buffer, cons
         const AnySlice& one = use(slice).slice;
         require_memory(buffer, one.empty() ? 0 : 1, "buffer");
         require_pointer(completion, "completion");
-        give(one.start_put(static_cast<const std::byte*>(buffer), strides_of(one, strides)), completion);
+        give(one.start_put(static_cast<const std::byte*>(buffer), strides_of(*slice, strides)), completion);
     });
 }
 

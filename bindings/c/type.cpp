@@ -3,6 +3,7 @@
 #include "bindings/c/call.hpp"
 
 #include "src/support/mpi_error.hpp"
+#include "src/support/mpi_state.hpp"
 
 #include <lapwing/error.hpp>
 #include <lapwing/values.hpp>
@@ -170,6 +171,7 @@ int lapwing_type_from_mpi(MPI_Datatype datatype, lapwing_type* type) {
         require_pointer(type, "type");
         if (datatype == MPI_DATATYPE_NULL)
             throw lapwing::UsageError{"the datatype is MPI_DATATYPE_NULL; pass the type of an element"};
+        lapwing::detail::support::require_mpi("the datatype cannot be asked about");
         MPI_Aint lower = 0;
         MPI_Aint extent = 0;
         lapwing::detail::support::check_mpi(MPI_Type_get_extent(datatype, &lower, &extent), "MPI_Type_get_extent", "");

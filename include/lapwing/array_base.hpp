@@ -182,8 +182,8 @@ protected:
     [[noreturn]] void throw_failure(const char* call, const std::exception_ptr& failure, const char* outcome) const;
 
     void require_open(const char* call) const {
-        if (window_.closed()) [[unlikely]]
-            throw_closed(title_, call);
+        if (window_.map().ranks == 0) [[unlikely]] // closed, or MPI is finalized
+            throw_not_open(title_, window_.closed(), call);
     }
     /// The window, if the array is open; error messages then name the program's call on the array.
     [[nodiscard]] Window& open_window(const char* call) const {

@@ -10,6 +10,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -35,7 +36,8 @@ namespace lapwing {
 /// double x = ring(-1, j);                  // on the rank with row 0: of the array's last row
 /// ```
 ///
-/// The array must not be closed, moved, assigned to or resized while it has halos.
+/// The array must not be moved or assigned to while it has halos. Once it is closed, resized or redistributed, calls of
+/// its halos throw UsageError.
 template <TriviallyCopyable T, std::size_t N>
 class Halo {
 public:
@@ -44,7 +46,7 @@ public:
     /// needs more than 2^62 bytes. A depth larger than the array's extent in a periodic dimension goes around several
     /// times, and the same elements occur again.
     Halo(GlobalArray<T, N>& array, std::int64_t depth, const std::array<bool, N>& periodic = {})
-        : array_{&array}, own_{array.local_domain()} {
+        : array_{&array}, geometry_{array.slice().array()}, own_{array.local_domain()} {
         array_->check_halo(own_.ranges(), depth);
         if (own_.empty()) return;
         domain_ = own_.expand(depth);
@@ -65,6 +67,7 @@ public:
     /// Collective over the array's team: a barrier, fetch(), and a barrier. So every rank gets what all have written
     /// before, and may write its part again when this returns. Cost: two barriers and fetch().
     void exchange() {
+        require_array("exchange");
         array_->barrier();
         fetch();
         array_->barrier();
@@ -75,6 +78,7 @@ public:
     void fetch() { start_fetch().wait(); }
     /// The memory must not be used until the completion is done.
     Completion start_fetch() {
+        require_array("fetch");
         if (sections_.size() == 1) return array_->start_get(sections_.front().source, part(sections_.front().place));
         std::vector<Completion> gets;
         for (const Section& section : sections_) gets.push_back(array_->start_get(section.source, part(section.place)));
@@ -82,6 +86,7 @@ public:
     }
     /// Local call: writes the local block back to the array, but not the halo. Cost: a copy.
     void store() {
+        require_array("store");
         if (!own_.empty()) array_->put(own_, part(own_));
     }
 
@@ -113,6 +118,9 @@ private:
         Domain<N> place;  ///< of domain_
     };
 
+    void require_array(const char* call) const {
+        if (geometry_.expired()) detail::arrays::throw_old_halo(call);
+    }
     void find_sections(std::int64_t depth, const std::array<bool, N>& periodic) {
         const Domain<N>& whole = array_->domain();
         Index<N> most{}; // turns around the array, for each dimension
@@ -152,6 +160,7 @@ private:
     }
 
     GlobalArray<T, N>* array_;
+    std::weak_ptr<const detail::slices::ArrayGeometry> geometry_; ///< of the array as it was
     Domain<N> own_;
     Domain<N> domain_;              ///< of the memory
     std::vector<Section> sections_; ///< the parts of it that the array has

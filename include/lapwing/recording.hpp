@@ -38,7 +38,7 @@ class RecordingState;
 /// while it is used.
 class Recording {
 public:
-    /// Nothing is recorded yet. The window must outlive it.
+    /// Nothing is recorded yet. Once the window is closed, calls throw UsageError.
     explicit Recording(Window& window);
     Recording(Recording&&) noexcept;
     Recording& operator=(Recording&&) noexcept;

@@ -51,7 +51,8 @@ public:
     /// A team of the same ranks in the new order, with the settings of the array's. The first call makes it, and is
     /// collective. The barriers, releases, acquires, fences and locks of this team and of the array's order the windows
     /// of both. Arrays that were redistributed with this order keep it open; everything else made on it must be closed
-    /// before this object is. Throws UsageError after close(), and what the constructor of Team throws.
+    /// before this object is. Throws UsageError after close() and once the array's team is closed, and what the
+    /// constructor of Team throws.
     [[nodiscard]] Team& team() { return *shared_team(); }
     /// The same for arrays.
     [[nodiscard]] const std::shared_ptr<Team>& shared_team();
@@ -60,6 +61,7 @@ public:
 
 private:
     Team* of_array_;
+    std::weak_ptr<const void> team_open_; ///< expires with the array's team
     std::shared_ptr<Team> team_;
     Rank rank_;
     bool changes_ = false;

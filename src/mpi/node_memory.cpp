@@ -10,7 +10,9 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <cstdio>
 #include <cstring>
+#include <fstream>
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -34,6 +36,19 @@ int unnamed_file(std::uint64_t bytes) {
         return -1;
     }
     return file;
+}
+
+/// Whether one mapping that the kernel keeps, of memory that processes share, holds all of it.
+bool in_one_shared_mapping(std::uintptr_t begin, std::uint64_t bytes) {
+    std::ifstream maps{"/proc/self/maps"};
+    for (std::string line; std::getline(maps, line);) {
+        unsigned long long first = 0;
+        unsigned long long end = 0;
+        std::array<char, 5> access{};
+        if (std::sscanf(line.c_str(), "%llx-%llx %4s", &first, &end, access.data()) != 3) continue;
+        if (first <= begin && begin < end) return access[3] == 's' && bytes <= end - begin;
+    }
+    return false;
 }
 
 /// By which processes under one kernel know a file.
@@ -67,8 +82,24 @@ std::string NodeMemory::allocate(MPI_Comm node, std::uint64_t bytes) {
         int unit = 0;
         const int found = MPI_Win_shared_query(window_, i, &size, &unit, &bases_[static_cast<std::size_t>(i)]);
         if (found != MPI_SUCCESS) return fmt::format("MPI_Win_shared_query failed: {}", support::mpi_error_text(found));
+        if (i + 1 == ranks) map_again(static_cast<std::uint64_t>(size));
     }
     return {};
+}
+
+void NodeMemory::map_again(std::uint64_t last_bytes) {
+    const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+    const auto begin = reinterpret_cast<std::uintptr_t>(bases_.front()) / page * page;
+    const std::uint64_t end = reinterpret_cast<std::uintptr_t>(bases_.back()) + last_bytes;
+    const std::uint64_t bytes = (end - begin + page - 1) / page * page;
+    if (!in_one_shared_mapping(begin, bytes)) return;
+    // A mapping of 0 bytes that grows is a second one of the same memory (mremap(2)).
+    void* const again =
+        mremap(reinterpret_cast<void*>(begin), 0, bytes, MREMAP_MAYMOVE); // NOLINT(performance-no-int-to-ptr)
+    if (again == MAP_FAILED) return;
+    mapping_ = static_cast<std::byte*>(again);
+    mapped_bytes_ = bytes;
+    for (std::byte*& base : bases_) base = mapping_ + (reinterpret_cast<std::uintptr_t>(base) - begin);
 }
 
 std::string NodeMemory::map_own(MPI_Comm node, std::uint64_t bytes) {

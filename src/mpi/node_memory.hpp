@@ -38,12 +38,15 @@ public:
 
 private:
     std::string allocate(MPI_Comm node, std::uint64_t bytes);
+    /// Maps MPI's memory a second time, for bases(), where the system can: it then stays until close(), also when
+    /// MPI_Finalize takes MPI's mapping away (Open MPI). `last_bytes`: of the last rank's part.
+    void map_again(std::uint64_t last_bytes);
     std::string map_own(MPI_Comm node, std::uint64_t bytes);
     void unmap() noexcept;
 
     std::vector<std::byte*> bases_;
     MPI_Win window_ = MPI_WIN_NULL;
-    std::byte* mapping_ = nullptr;
+    std::byte* mapping_ = nullptr; ///< Lapwing's, of MPI's memory or its own
     std::uint64_t mapped_bytes_ = 0;
 };
 

@@ -2,6 +2,10 @@
 
 #include "src/support/mpi_kind.hpp"
 
+#include <lapwing/error.hpp>
+
+#include <fmt/format.h>
+
 namespace lapwing::detail::support {
 
 bool mpi_has_sessions() noexcept {
@@ -20,8 +24,21 @@ bool mpi_world_open() noexcept {
     return initialized != 0 && finalized == 0;
 }
 
+void require_mpi(std::string_view call) {
+    int initialized = 0;
+    int finalized = 0;
+    MPI_Initialized(&initialized);
+    MPI_Finalized(&finalized);
+    if (finalized == 0 && (initialized != 0 || mpi_has_sessions())) return;
+    throw UsageError{fmt::format("{}: MPI is {}; make this call between MPI_Init and MPI_Finalize", call,
+                                 initialized == 0 ? "not initialized" : "finalized already")};
+}
+
 int mpi_thread_level() noexcept {
     int level = MPI_THREAD_SINGLE;
+    int finalized = 0;
+    MPI_Finalized(&finalized);
+    if (finalized != 0) return level; // Open MPI ends the program in MPI_Query_thread
     if constexpr (mpi_kind == MpiKind::other) {
         // A session tells its level to those who have the session: MPI_Query_thread belongs to MPI_Init.
         if (!mpi_world_open()) return level;

@@ -155,6 +155,11 @@ void Epoch::remove(EpochMember& member) noexcept {
         if (!team_.progress()) backoff.pause();
 }
 
+void Epoch::on_finalize() noexcept {
+    const support::BiasedMutex::Guard guard{shared_->mutex};
+    for (EpochMember* const member : shared_->members) member->on_finalize();
+}
+
 std::string Epoch::still_open() {
     const support::BiasedMutex::Guard guard{shared_->mutex};
     const auto counts = [this](const EpochMember* member) { return founder_ || &member->team_state() == &team_; };

@@ -46,6 +46,8 @@ public:
     void copies_changed(EpochMember& member);
     /// Returns when no release or acquire of another thread uses it any more, making progress meanwhile.
     void remove(EpochMember& member) noexcept;
+    /// MPI is about to be finalized: tells every member.
+    void on_finalize() noexcept;
     [[nodiscard]] std::uint64_t next_window_number() noexcept { return next_window_number_++; }
     /// The windows that are open, as in "2 of its windows are open, the first is Window(#1)"; empty if none is. Windows
     /// of teams made from this one count, too: those teams live no longer than it does.

@@ -43,6 +43,8 @@ public:
     /// Discards them: others may have written since.
     virtual void drop_copies() = 0;
 
+    /// MPI is about to be finalized while it is open: its calls throw UsageError from now on.
+    virtual void on_finalize() noexcept = 0;
     /// Collective, after its scope was left by an exception on all ranks, and nothing of the team is under way: frees
     /// the resources of MPI and the system.
     virtual void free_left() = 0;

@@ -138,6 +138,7 @@ void Lifecycle::on_finalize() noexcept {
     }
     team_.engine().stop();
     team_.membership().end_by_finalize();
+    team_.epoch().on_finalize();
 }
 
 } // namespace lapwing::detail::team

@@ -24,6 +24,10 @@ std::string LeaveReason::text() const {
     return fmt::format("after a mismatch: it was in {} while another rank was in {}", name(call), name(other));
 }
 
+void throw_finalized(std::string_view start) {
+    throw UsageError{fmt::format("{}: MPI is finalized already; make this call before MPI_Finalize", start)};
+}
+
 void Membership::pass_on() {
     if (news_.empty()) return;
     for (News& news : news_) {
@@ -88,9 +92,8 @@ void Membership::on_abandoned_access() {
     announce_own({LeaveReason::memory});
 }
 
-void Membership::end_by_finalize() {
-    const std::lock_guard guard{mutex_};
-    failure_ = {"MPI is finalized", MPI_SUCCESS};
+void Membership::end_by_finalize() noexcept {
+    finalized_.store(true, std::memory_order_relaxed);
     troubled_.store(true, std::memory_order_relaxed);
 }
 
@@ -110,6 +113,7 @@ bool Membership::is_left(Rank rank) const {
 }
 
 void Membership::check(const char* call, int target) {
+    if (finalized()) throw_finalized(fmt::format("{}: {}", who_, call));
     const std::lock_guard guard{mutex_};
     if (!failure_.text.empty()) {
         const std::string text = fmt::format("{}: {}: progress failed: {}", who_, call, failure_.text);

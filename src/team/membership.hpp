@@ -12,6 +12,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace lapwing::detail::team {
@@ -33,6 +34,9 @@ struct LeaveReason {
     }
     [[nodiscard]] std::string text() const;
 };
+
+/// Throws UsageError for a call after MPI_Finalize; `start` begins the message.
+[[noreturn]] void throw_finalized(std::string_view start);
 
 /// Which ranks have left a team before its close, and whether this one can go on: so that no wait lasts for ever. A
 /// rank that leaves notifies the ranks at distances that are powers of 2, and each passes it on.
@@ -57,8 +61,9 @@ public:
     /// PeerLeftError when `target` has left.
     void check(const char* call, int target);
 
-    /// MPI is finalized: the same for all calls from now on.
-    void end_by_finalize();
+    /// MPI is finalized: check() throws UsageError for all calls from now on.
+    void end_by_finalize() noexcept;
+    [[nodiscard]] bool finalized() const noexcept { return finalized_.load(std::memory_order_relaxed); }
     /// Why this rank leaves without an exception.
     [[nodiscard]] LeaveReason reason_to_follow();
 
@@ -111,6 +116,7 @@ private:
 
     std::atomic<bool> troubled_{false};
     std::atomic<bool> broken_{false};
+    std::atomic<bool> finalized_{false};
     support::Mutex mutex_{support::LockRank::membership}; ///< where they change with the engine's, too
     std::vector<LeftPeer> left_;
     Failure failure_;

@@ -69,21 +69,30 @@ void Team::barrier(std::optional<std::int64_t> identity) {
 void Team::notify(std::optional<std::int64_t> identity) { state_->synchronisation().notify_split(identity); }
 void Team::wait(std::optional<std::int64_t> identity) { state_->synchronisation().wait_split(identity); }
 
-void Team::release() { state_->epoch().release(); }
-void Team::acquire() { state_->epoch().acquire(); }
-
-void Team::fence() {
+void Team::release() {
+    state_->require_open("Team::release");
     state_->epoch().release();
+}
+
+void Team::acquire() {
+    state_->require_open("Team::acquire");
     state_->epoch().acquire();
 }
 
+void Team::fence() {
+    release();
+    acquire();
+}
+
 bool Team::progress() {
+    state_->require_open("Team::progress");
     const bool moved = state_->progress();
     state_->check_usable("Team::progress");
     return moved;
 }
 
 void Team::wait_request(MPI_Request& request, MPI_Status* status) {
+    state_->require_open("Team::wait_request");
     state_->wait_until(
         [&] {
             int done = 0;

@@ -344,6 +344,10 @@ void Team::all_reduce(void* values, std::uint64_t count, MPI_Datatype type, MPI_
             "true extent {} from {}); use one whose elements follow each other",
             state_->who(), extent, true_extent, lower)};
     const auto element = static_cast<std::uint64_t>(extent);
+    if (std::uint64_t bytes = 0; __builtin_mul_overflow(count, element, &bytes) || bytes >> 56 != 0)
+        throw RangeError{fmt::format(
+            "{}: Team::all_reduce: {} elements of {} bytes, and no memory has 2^56 bytes; pass how many there are",
+            state_->who(), count, element)};
     const ReductionKind kind = ReductionKind::of(type, operation, extent);
     const UnsignedOrder order{kind, element};
     const std::int64_t own = number_of(Call::all_reduce, kind.type, kind.operation, count);

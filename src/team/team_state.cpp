@@ -196,6 +196,7 @@ Path TeamState::path(Rank target) const noexcept {
 
 void TeamState::require_open(const char* call) const {
     if (lifecycle_.closed()) throw UsageError{fmt::format("{}: {}: the team is closed; make a new one", who_, call)};
+    if (membership_->finalized()) throw_finalized(fmt::format("{}: {}", who_, call));
 }
 
 void TeamState::for_each_part(const std::function<void(TeamPart&)>& step) {

@@ -132,7 +132,7 @@ public:
     }
     /// Throws the failure of progress, or that MPI is finalized.
     void check_usable(const char* call) { check_reachable(call, rank_); }
-    /// Throws UsageError when the team is closed.
+    /// Throws UsageError when the team is closed, and when MPI is finalized.
     void require_open(const char* call) const;
     /// One round of progress by the calling thread, for this team and those that have no progress thread, and at one
     /// call in sixteen for some of the others. Whether anything moved.

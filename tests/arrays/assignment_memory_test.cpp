@@ -102,6 +102,7 @@ public:
     }
     void send_held_writes() noexcept override {}
     void order_memory() override { std::atomic_thread_fence(std::memory_order_seq_cst); }
+    void on_finalize() noexcept override {}
     [[nodiscard]] bool has_copies() const noexcept override { return false; }
     void drop_copies() override {}
     void free_left() override {}

@@ -37,6 +37,10 @@ struct ArrayTitle {
 // Errors, out of line so that the callers stay small.
 
 [[noreturn]] void throw_closed(const ArrayTitle& array, const char* call);
+/// Of an array that is `closed`, or else one that MPI_Finalize has outlived.
+[[noreturn]] void throw_not_open(const ArrayTitle& array, bool closed, const char* call);
+/// Of a halo whose array was closed, resized or redistributed.
+[[noreturn]] void throw_old_halo(const char* call);
 /// A closed array has no indices at all: the text then says that it is `closed`.
 [[noreturn]] void throw_outside(const ArrayTitle& array, const char* call, std::span<const std::int64_t> index,
                                 std::span<const std::int64_t> extents, bool closed);

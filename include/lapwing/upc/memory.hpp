@@ -4,25 +4,37 @@
 #include <lapwing/upc/pointer.hpp>
 
 #include <cstddef>
+#include <limits>
 #include <utility>
 
 namespace lapwing::upc {
+
+namespace detail {
+
+/// Bytes of so many elements; of more than 2^64, the largest number, which every call refuses.
+template <class T>
+[[nodiscard]] constexpr std::size_t bytes_of(std::size_t count) noexcept {
+    constexpr std::size_t most = std::numeric_limits<std::size_t>::max();
+    return count <= most / element_bytes<T>() ? count * element_bytes<T>() : most;
+}
+
+} // namespace detail
 
 /// upc_all_alloc, collective, and upc_global_alloc: `blocks` blocks of `block_size` elements, assigned to the threads
 /// in turn; the pointer has the block size B, which equals `block_size` in most programs. Not cleared.
 template <class T, std::size_t B = 1>
 [[nodiscard]] Pointer<T, B> all_alloc(std::size_t blocks, std::size_t block_size = B) {
-    return Pointer<T, B>{lapwing_upc_all_alloc(blocks, block_size * detail::element_bytes<T>())};
+    return Pointer<T, B>{lapwing_upc_all_alloc(blocks, detail::bytes_of<T>(block_size))};
 }
 /// As above.
 template <class T, std::size_t B = 1>
 [[nodiscard]] Pointer<T, B> global_alloc(std::size_t blocks, std::size_t block_size = B) {
-    return Pointer<T, B>{lapwing_upc_global_alloc(blocks, block_size * detail::element_bytes<T>())};
+    return Pointer<T, B>{lapwing_upc_global_alloc(blocks, detail::bytes_of<T>(block_size))};
 }
 /// upc_alloc: `count` elements with affinity to the calling thread; the pointer has an indefinite block size.
 template <class T>
 [[nodiscard]] Pointer<T, indefinite> alloc(std::size_t count) {
-    return Pointer<T, indefinite>{lapwing_upc_alloc(count * detail::element_bytes<T>())};
+    return Pointer<T, indefinite>{lapwing_upc_alloc(detail::bytes_of<T>(count))};
 }
 /// upc_free, by any thread, and upc_all_free, collective: of a pointer that one of these returned, or null.
 inline void free(const GenericPointer& p) { lapwing_upc_free(p.raw()); }
@@ -115,7 +127,7 @@ inline void synci() { lapwing_upc_synci(); }
 /// A hint that `count` elements starting at p, of one thread, will soon be read: with a cache they are requested now.
 template <class T, std::size_t B>
 void prefetch(const Pointer<T, B>& p, std::size_t count = 1) {
-    lapwing_upc_prefetch(p.raw(), count * detail::element_bytes<T>());
+    lapwing_upc_prefetch(p.raw(), detail::bytes_of<T>(count));
 }
 
 } // namespace lapwing::upc

@@ -300,6 +300,34 @@ static void null_handles(void) {
     NULL_ARGUMENT("completion", lapwing_completion_test(NULL, &number));
 }
 
+/* The bytes of so many values are few, modulo 2^64. */
+static void wrapping_numbers(lapwing_array* a, lapwing_window* window) {
+    const uint64_t wraps = UINT64_MAX / 8 + 2;
+    const size_t count = (size_t)wraps;
+    const int64_t indices[2] = {1, 2};
+    const uint64_t offsets[2] = {0, 8};
+    int64_t values[2] = {0, 0};
+    lapwing_layout* made = NULL;
+    lapwing_pattern pattern;
+    memset(&pattern, 0, sizeof pattern);
+    pattern.kind = LAPWING_PATTERN_DOMAINS;
+    pattern.count = UINT64_MAX / sizeof(lapwing_range) + 1;
+    pattern.domains = &(const lapwing_range){0, 1, 1};
+    FAILS(LAPWING_ERR_RANGE, "'values' is of 2305843009213693953 values of 8 bytes",
+          lapwing_runtime_sum(runtime, LAPWING_DOUBLE, values, wraps));
+    FAILS(LAPWING_ERR_RANGE, "2305843009213693953 elements of 8 bytes",
+          lapwing_runtime_all_reduce(runtime, values, wraps, MPI_DOUBLE, MPI_SUM));
+    FAILS(LAPWING_ERR_RANGE, "2^56", lapwing_runtime_require_same(runtime, values, count, "the values"));
+    FAILS(LAPWING_ERR_RANGE, "2^56", lapwing_array_gather(a, count, indices, values));
+    FAILS(LAPWING_ERR_RANGE, "2^56", lapwing_array_fetch_list(a, LAPWING_ADD, count, indices, values, 1, NULL));
+    FAILS(LAPWING_ERR_RANGE, "2^56",
+          lapwing_window_fetch_list(window, LAPWING_ADD, LAPWING_INT64, rank, count, offsets, values, 1, NULL));
+    FAILS(LAPWING_ERR_RANGE, "'pattern.domains'", lapwing_array_prefetch(a, &pattern, NULL));
+    FAILS(LAPWING_ERR_RANGE, "'offsets'", lapwing_layout_create_indexed(count, indices, 8, &made));
+    FAILS(LAPWING_ERR_RANGE, "'level'", lapwing_layout_create_nested(count, &(const lapwing_level){1, 1}, 8, 0, &made));
+    CHECK(made == NULL && values[0] == 0);
+}
+
 int main(void) {
     const int64_t length = 16;
     lapwing_array* a = NULL;
@@ -313,6 +341,7 @@ int main(void) {
     elements(a);
     atomics_of_arrays(a);
     collectives(a);
+    wrapping_numbers(a, window);
     slices(a);
     windows(window);
     about_windows(window);

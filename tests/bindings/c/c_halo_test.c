@@ -86,6 +86,14 @@ int main(void) {
     if (domains > 0)
         for (turn = 0; turn < 3; ++turn)
             FAILS(LAPWING_ERR_RANGE, "2^62 bytes", lapwing_halo_create(line, depths[turn], NULL, &copy));
+    /* Its array gets other extents: on all ranks, before anything is waited for. */
+    OK(lapwing_halo_create(line, 1, NULL, &copy));
+    OK(lapwing_array_resize(line, extents));
+    FAILS(LAPWING_ERR_USAGE, "other extents", lapwing_halo_exchange(copy));
+    FAILS(LAPWING_ERR_USAGE, "other extents", lapwing_halo_fetch(copy));
+    FAILS(LAPWING_ERR_USAGE, "other extents", lapwing_halo_store(copy));
+    FAILS(LAPWING_ERR_USAGE, "other extents", lapwing_halo_memory(copy, NULL, NULL, NULL));
+    OK(lapwing_halo_free(&copy));
     OK(lapwing_array_free(&line));
     if (size == 4) FAILS(LAPWING_ERR_USAGE, "halo", lapwing_halo_create(c, 1, NULL, &copy));
     FAILS(LAPWING_ERR_USAGE, "the array is a null pointer", lapwing_halo_create(NULL, 1, NULL, &copy));

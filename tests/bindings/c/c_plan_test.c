@@ -105,12 +105,15 @@ int main(void) {
     FAILS(LAPWING_ERR_RANGE, "4096", lapwing_recording_put(recording, next, 4090, buffer, 8));
     FAILS(LAPWING_ERR_USAGE, "'source'", lapwing_recording_put(recording, next, 0, NULL, 8));
     FAILS(LAPWING_ERR_USAGE, "the recording is a null pointer", lapwing_recording_run(NULL));
-    OK(lapwing_recording_free(&recording));
     OK(lapwing_layout_free(&there));
     OK(lapwing_layout_free(&here));
     OK(lapwing_layout_free(&shorter));
     OK(lapwing_runtime_barrier(runtime));
     OK(lapwing_window_free(&window));
+    FAILS(LAPWING_ERR_USAGE, "window of the recording is closed", lapwing_recording_put(recording, next, 0, buffer, 8));
+    FAILS(LAPWING_ERR_USAGE, "window of the recording is closed", lapwing_recording_run(recording));
+    FAILS(LAPWING_ERR_USAGE, "window of the recording is closed", lapwing_recording_blocks(recording, next, &blocks));
+    OK(lapwing_recording_free(&recording));
     OK(lapwing_runtime_free(&runtime));
     return 0;
 }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <numeric>
 #include <vector>
 
@@ -19,7 +20,9 @@ void lapwing_upcc_all_sort(lapwing_upc_pointer array, std::size_t element_bytes,
     lapwing_upc_require_private("upc_all_sort", reinterpret_cast<const void*>(compare), 1);
     lapwing_upc_barrier(nullptr);
     if (lapwing_upc_mythread() == 0 && elements > 1) {
-        const lapwing_upc_pointer copies = lapwing_upc_alloc(elements * element_bytes);
+        std::size_t bytes = 0; // more than 2^64 are refused as the largest number
+        if (__builtin_mul_overflow(elements, element_bytes, &bytes)) bytes = SIZE_MAX;
+        const lapwing_upc_pointer copies = lapwing_upc_alloc(bytes);
         auto* const memory = static_cast<std::byte*>(lapwing_upc_cast(copies));
         const auto place = [&](std::size_t k) {
             return lapwing_upc_add(array, element_bytes, block_size, static_cast<std::ptrdiff_t>(k));
