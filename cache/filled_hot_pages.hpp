@@ -63,9 +63,14 @@ public:
     void validate(const CachedPages& pages) const;
 
     [[nodiscard]] std::uint64_t read_hits() const noexcept { return hits_; }
-    /// For any thread.
-    [[nodiscard]] std::uint64_t write_hits() noexcept {
-        return std::atomic_ref{write_hits_}.load(std::memory_order_relaxed);
+    [[nodiscard]] std::uint64_t write_hits() const noexcept { return write_hits_; }
+    void note_slow_write() noexcept {
+        slow_writes_.store(slow_writes_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    }
+    /// How many there were, ever, with those that the table does not serve. For any thread.
+    [[nodiscard]] std::uint64_t writes() noexcept {
+        return slow_writes_.load(std::memory_order_relaxed) +
+               std::atomic_ref{write_hits_}.load(std::memory_order_relaxed);
     }
     /// Adds the hits of both since the last call to the statistics.
     void collect_hits(support::Statistics& statistics) noexcept;
@@ -82,6 +87,7 @@ private:
     std::vector<std::uint64_t> found_entries_;
     std::vector<RunsOfPage> runs_of_pages_entries_;
     std::uint64_t collected_hits_ = 0;
+    std::atomic<std::uint64_t> slow_writes_{0}; ///< written by the owner alone
     std::uint64_t collected_copy_writes_ = 0;
     InlineWrites allowed_ = InlineWrites::all;
 };

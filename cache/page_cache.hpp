@@ -93,11 +93,6 @@ public:
     void write_back_for_another_thread() { write_behind_.write_back_for_another_thread(); }
     [[nodiscard]] bool may_be_dirty() const noexcept { return pages_.dirty().any(); }
 
-    /// How many writes there were, ever. For any thread.
-    [[nodiscard]] std::uint64_t writes() noexcept {
-        return slow_writes_.load(std::memory_order_relaxed) + pages_.hot_pages().write_hits();
-    }
-
     /// By the owner of the hot-page table, between two calls: aborts the process if an invariant is violated, in
     /// builds with internal assertions. Visits every page.
     void validate() const;
@@ -167,9 +162,8 @@ private:
     Fetcher fetcher_;
     RepeatedReads repeated_;
     std::unique_ptr<Replacement> replacement_;
-    std::uint64_t largest_cached_ = 0;          ///< larger gets and puts bypass the cache
-    std::uint64_t slow_reads_ = 0;              ///< those that the hot-page table did not serve
-    std::atomic<std::uint64_t> slow_writes_{0}; ///< the same; written by one thread
+    std::uint64_t largest_cached_ = 0; ///< larger gets and puts bypass the cache
+    std::uint64_t slow_reads_ = 0;     ///< those that the hot-page table did not serve
 };
 
 } // namespace lapwing::detail::cache

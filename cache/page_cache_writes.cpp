@@ -45,7 +45,7 @@ void PageCache::write(Rank rank, Offset offset, std::span<const std::byte> sourc
         under_way_.finish(pages_[frame]); // a get would overwrite the bytes, a put may still be reading them
         replacement_->used(frame);
     }
-    slow_writes_.store(slow_writes_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    pages_.hot_pages().note_slow_write();
     Page& page = pages_[frame];
     if (page.dirty == DirtyPages::none) write_behind_.attach_mask(frame);
     std::byte* const data = pages_.data(frame);

@@ -69,8 +69,8 @@ public:
     void start_write_back() override;
     void finish_write_back() override;
     void write_back(Rank target) override;
-    [[nodiscard]] team::HeldWrites::Age look_at_held_writes(team::HeldWrites::Clock::time_point now) noexcept override;
-    void send_held_writes() override;
+    [[nodiscard]] team::HeldWrites::Age look_at_held(team::HeldWrites::Clock::time_point now) noexcept override;
+    void send_old() override;
     void drain() override;
     void acquire() override {
         if constexpr (support::internal_assertions) validate_mine();

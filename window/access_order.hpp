@@ -1,7 +1,6 @@
 #pragma once
 
 #include "src/mpi/atomics.hpp"
-#include "src/team/held_writes.hpp"
 #include "src/transport/access_ledger.hpp"
 #include "src/transport/transports.hpp"
 #include "window/chunked_transfer.hpp"
@@ -13,6 +12,7 @@
 #include <lapwing/rank.hpp>
 
 #include <cstdint>
+#include <memory>
 #include <span>
 
 namespace lapwing::detail::window {
@@ -23,8 +23,8 @@ namespace lapwing::detail::window {
 /// adds, and what transports have started.
 class AccessOrder final : private transport::AccessGate, private AddSender {
 public:
-    AccessOrder(transport::AccessLedger& ledger, transport::Transports& transports, CopiesObserver& observer) noexcept
-        : facts_{ledger.facts()}, ledger_{ledger}, transports_{transports}, copies_{facts_, observer} {}
+    AccessOrder(transport::AccessLedger& ledger, transport::Transports& transports, CopiesObserver& observer);
+    ~AccessOrder();
     AccessOrder(const AccessOrder&) = delete;
     AccessOrder& operator=(const AccessOrder&) = delete;
 
@@ -68,8 +68,6 @@ public:
     // The steps of a team's release and acquire: see EpochMember.
     [[nodiscard]] bool holds_back() const noexcept { return cache_ != nullptr || !adds_.empty(); }
     void start_release();
-    [[nodiscard]] team::HeldWrites::Age look_at_held_writes(team::HeldWrites::Clock::time_point now) noexcept;
-    void send_held_writes() noexcept;
     [[nodiscard]] bool under_way() const noexcept {
         return !ledger_.empty() || ledger_.messages_under_way() || !chunked_transfers_.empty() || adds_.any_lost() ||
                lost_.any();
@@ -87,7 +85,7 @@ public:
     /// The window's memory is gone: operations that are not complete never will be, and report that.
     void lose_transfers() noexcept;
     /// Null: not cached, or not any more. The caller keeps the cache.
-    void use_cache(RemoteCache* cache) noexcept { cache_ = cache; }
+    void use_cache(RemoteCache* cache);
     [[nodiscard]] RemoteCache* cache() const noexcept { return cache_; }
 
     /// The copies that are notified of this rank's writes to other ranks' parts, and of its acquires. Code that writes
@@ -129,6 +127,9 @@ private:
     void send_adds(Rank target, transport::AddKind kind, std::uint64_t begin, std::uint64_t end,
                    std::span<const messages::AddPayload> adds) override;
     [[nodiscard]] bool has_left(Rank target) override { return facts_.state.membership().has_left(target); }
+    /// What the flusher sends: see HoldsWrites.
+    class Held;
+    friend class Held;
     /// Steps of a flush or release, all of which are tried: a failure in one does not keep the others from completing.
     /// Then losses are reported, since that says more than a step that fails because a rank left.
     template <class... Steps>
@@ -141,10 +142,10 @@ private:
     transport::Transports& transports_;
     ChunkedTransfers chunked_transfers_;
     GatheredAdds adds_{*this};
-    team::HeldWrites held_adds_; ///< of the flusher
     LostWrites lost_;
     RemoteCache* cache_ = nullptr;
     CopyRegistry copies_;
+    std::unique_ptr<Held> held_; // the last member: it uses the others
 };
 
 } // namespace lapwing::detail::window

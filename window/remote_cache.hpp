@@ -46,10 +46,9 @@ public:
     /// Its two halves: several windows can be under way between them.
     virtual void start_write_back() = 0;
     virtual void finish_write_back() = 0;
-    /// For the flusher: see EpochMember. What it cannot put stays dirty.
-    [[nodiscard]] virtual team::HeldWrites::Age
-    look_at_held_writes(team::HeldWrites::Clock::time_point now) noexcept = 0;
-    virtual void send_held_writes() = 0;
+    /// For the flusher: see HoldsWrites. What cannot be put stays dirty.
+    [[nodiscard]] virtual team::HeldWrites::Age look_at_held(team::HeldWrites::Clock::time_point now) noexcept = 0;
+    virtual void send_old() = 0;
     /// Like write_back(), and also waits for all that any thread has asked for: before the owners may close the window.
     virtual void drain() = 0;
     /// What an acquire does: the contents are not used any more.

@@ -225,7 +225,6 @@ void WindowState::open(const CacheOptions& cache, Listed listed, MPI_Win host) {
             order_.use_cache(cache_.get());
             if (trace::on() && listed == Listed::yes) record_accesses(facts_, cache_ != nullptr);
             if (listed == Listed::yes) state.epoch().add(*this);
-            if (cache_ != nullptr) state.epoch().start_flusher();
             if (host != MPI_WIN_NULL) HostCall::add(host, *this, upper_rooms().caches.mode(state.settings(), cache));
         });
     } catch (...) {

@@ -57,10 +57,6 @@ public:
     [[nodiscard]] std::string label() const override { return facts_.label(); }
     [[nodiscard]] bool holds_back() const noexcept override { return order_.holds_back(); }
     void start_release() override { order_.start_release(); }
-    [[nodiscard]] team::HeldWrites::Age look_at_held_writes(team::HeldWrites::Clock::time_point now) noexcept override {
-        return order_.look_at_held_writes(now);
-    }
-    void send_held_writes() noexcept override { order_.send_held_writes(); }
     [[nodiscard]] bool under_way() const noexcept override { return order_.under_way(); }
     void finish_release() override { order_.finish_release(); }
     [[nodiscard]] bool has_copies() const noexcept override { return order_.has_copies(); }

@@ -105,33 +105,36 @@ bool Epoch::only_memory() {
 }
 
 void Epoch::add(EpochMember& member) {
-    const std::lock_guard flusher{shared_->flusher_mutex};
     const support::BiasedMutex::Guard guard{shared_->mutex};
     shared_->members.push_back(&member);
     if (member.has_copies()) shared_->members_with_copies.push_back(&member);
-    if (shared_->flusher != nullptr) shared_->flusher->add(member);
 }
 
-void Epoch::make_flusher() {
+void Epoch::send_held(HoldsWrites& held) {
     const std::chrono::microseconds age{age_setting.get(team_.settings())};
-    const std::lock_guard flusher{shared_->flusher_mutex};
-    if (shared_->flusher_started.exchange(true, std::memory_order_relaxed)) return;
     if (age.count() == 0 || !team_.progress_driver().has_thread()) return;
+    const std::lock_guard guard{shared_->flusher_mutex};
+    if (shared_->flusher_stopped) return;
     try {
-        shared_->flusher = std::make_unique<Flusher>(age, team_.topology().processors().for_progress());
+        if (shared_->flusher == nullptr)
+            shared_->flusher = std::make_unique<Flusher>(age, team_.topology().processors().for_progress());
+        shared_->flusher->add(held);
     } catch (const std::system_error& error) {
         support::log_line(fmt::format("{}: no thread could be started to send writes that no release follows ({}); "
                                       "they wait for the next release",
                                       team_.who(), error.what()));
-        return;
+        shared_->flusher_stopped = true;
     }
-    const support::BiasedMutex::Guard guard{shared_->mutex};
-    for (EpochMember* const member : shared_->members) shared_->flusher->add(*member);
+}
+
+void Epoch::forget_held(HoldsWrites& held) noexcept {
+    const std::lock_guard guard{shared_->flusher_mutex};
+    if (shared_->flusher != nullptr) shared_->flusher->remove(held);
 }
 
 void Epoch::stop_flusher() noexcept {
-    const std::lock_guard flusher{shared_->flusher_mutex};
-    shared_->flusher_started.store(true, std::memory_order_relaxed);
+    const std::lock_guard guard{shared_->flusher_mutex};
+    shared_->flusher_stopped = true;
     if (shared_->flusher != nullptr) shared_->flusher->stop();
 }
 
@@ -144,8 +147,6 @@ void Epoch::copies_changed(EpochMember& member) {
 
 void Epoch::remove(EpochMember& member) noexcept {
     {
-        const std::lock_guard flusher{shared_->flusher_mutex};
-        if (shared_->flusher != nullptr) shared_->flusher->remove(member);
         const support::BiasedMutex::Guard guard{shared_->mutex};
         std::erase(shared_->members, &member);
         std::erase(shared_->members_with_copies, &member);

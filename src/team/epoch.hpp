@@ -5,7 +5,6 @@
 #include "src/team/epoch_member.hpp"
 #include "src/team/flusher.hpp"
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -34,13 +33,11 @@ public:
     [[nodiscard]] bool only_memory();
 
     void add(EpochMember& member);
-    /// A window holds back writes from now on, or may do so: starts the thread that sends them if no release follows,
-    /// where there is a progress thread. Costs a load once it runs.
-    void start_flusher() {
-        if (!shared_->flusher_started.load(std::memory_order_relaxed)) [[unlikely]]
-            make_flusher();
-    }
-    /// On return nothing is sent without a release any more.
+    /// From now on these writes are sent if no release follows, where there is a progress thread; until they are
+    /// forgotten, or the flusher stops. The first such call starts its thread.
+    void send_held(HoldsWrites& held);
+    /// On return nothing of them is sent without a release any more.
+    void forget_held(HoldsWrites& held) noexcept;
     void stop_flusher() noexcept;
     /// The member has copies now, or has none any more. Ignored for one that is not in the list.
     void copies_changed(EpochMember& member);
@@ -59,11 +56,10 @@ private:
         support::BiasedMutex mutex{support::LockRank::epoch}; ///< for looks and entries; nothing is waited for under it
         std::vector<EpochMember*> members;
         std::vector<EpochMember*> members_with_copies;
-        support::Mutex flusher_mutex{support::LockRank::flusher_start};
-        std::atomic<bool> flusher_started{false}; ///< or cannot be
+        support::Mutex flusher_mutex{support::LockRank::flusher_start}; ///< held while the next is made, or used
         std::unique_ptr<Flusher> flusher;
+        bool flusher_stopped = false;
     };
-    void make_flusher();
     /// With the mutex held: own accesses to memory of this node, in any window, are seen in order.
     void order_memory();
 

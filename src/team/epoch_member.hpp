@@ -1,7 +1,5 @@
 #pragma once
 
-#include "src/team/held_writes.hpp"
-
 #include <atomic>
 #include <cstdint>
 #include <string>
@@ -25,12 +23,6 @@ public:
     [[nodiscard]] virtual bool holds_back() const noexcept = 0;
     /// Starts to send those writes; need not wait for any.
     virtual void start_release() = 0;
-    // For the flusher's thread, between releases.
-    /// How long something is held back. Takes no lock that is held while anything is waited for.
-    [[nodiscard]] virtual HeldWrites::Age look_at_held_writes(HeldWrites::Clock::time_point now) noexcept = 0;
-    /// Sends what the last look has found old, so that it arrives without a release; may wait. What it cannot send the
-    /// next release reports.
-    virtual void send_held_writes() noexcept = 0;
     /// Whether something has been sent that is not known to be complete.
     [[nodiscard]] virtual bool under_way() const noexcept = 0;
     /// Waits until all that was started is complete. Called where something had to be started or was under way, also
@@ -51,8 +43,7 @@ public:
 
 private:
     friend class Epoch;
-    friend class Flusher;
-    std::atomic<int> pins_{0}; ///< releases, acquires and flushers that use it at the moment
+    std::atomic<int> pins_{0}; ///< releases and acquires that use it at the moment
 };
 
 } // namespace lapwing::detail::team

@@ -1,7 +1,6 @@
 #include "src/team/flusher.hpp"
 
 #include "src/support/signals_blocked.hpp"
-#include "src/team/epoch_member.hpp"
 
 #include <lapwing/error.hpp>
 #include <lapwing/statistics.hpp>
@@ -52,14 +51,15 @@ Flusher::~Flusher() {
     stop();
 }
 
-void Flusher::add(EpochMember& member) {
+void Flusher::add(HoldsWrites& held) {
     const std::lock_guard guard{mutex_};
-    members_.push_back(&member);
+    list_.push_back(&held);
 }
 
-void Flusher::remove(EpochMember& member) noexcept {
-    const std::lock_guard guard{mutex_};
-    std::erase(members_, &member);
+void Flusher::remove(HoldsWrites& held) noexcept {
+    std::unique_lock lock{mutex_};
+    std::erase(list_, &held);
+    done_.wait(lock, [&] { return sending_ != &held; });
 }
 
 void Flusher::stop() noexcept {
@@ -78,24 +78,25 @@ void Flusher::stop_all() noexcept {
 }
 
 bool Flusher::look() {
-    std::vector<EpochMember*> old;
-    bool held = false;
-    {
-        const std::lock_guard guard{mutex_};
-        const HeldWrites::Clock::time_point now = HeldWrites::Clock::now();
-        for (EpochMember* const member : members_) {
-            const HeldWrites::Age age = member->look_at_held_writes(now);
-            held |= age != HeldWrites::Age::none;
-            if (age != HeldWrites::Age::old) continue;
-            old.push_back(member);
-            member->pins_.fetch_add(1, std::memory_order_relaxed);
-        }
+    std::vector<HoldsWrites*> old;
+    bool any = false;
+    std::unique_lock lock{mutex_};
+    const HeldWrites::Clock::time_point now = HeldWrites::Clock::now();
+    for (HoldsWrites* const held : list_) {
+        const HeldWrites::Age age = held->look(now);
+        any |= age != HeldWrites::Age::none;
+        if (age == HeldWrites::Age::old) old.push_back(held);
     }
-    for (EpochMember* const member : old) {
-        member->send_held_writes();
-        member->pins_.fetch_sub(1, std::memory_order_release);
+    for (HoldsWrites* const held : old) {
+        if (std::ranges::find(list_, held) == list_.end()) continue; // removed meanwhile
+        sending_ = held;
+        lock.unlock();
+        held->send_old();
+        lock.lock();
+        sending_ = nullptr;
+        done_.notify_all();
     }
-    return held;
+    return any;
 }
 
 void Flusher::run() {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "src/support/mutex.hpp"
+#include "src/team/held_writes.hpp"
 
 #include <chrono>
 #include <condition_variable>
@@ -10,8 +11,6 @@
 #include <sched.h>
 
 namespace lapwing::detail::team {
-
-class EpochMember;
 
 /// A thread that sends what windows hold back when no release follows: dirty bytes of caches, and gathered adds. So
 /// every write arrives in the end, also that of a program which signals by a plain store and then polls, as it could
@@ -28,10 +27,9 @@ public:
     Flusher(const Flusher&) = delete;
     Flusher& operator=(const Flusher&) = delete;
 
-    /// The thread uses a member only while that is pinned, once it is in the list.
-    void add(EpochMember& member);
-    /// It may be pinned still.
-    void remove(EpochMember& member) noexcept;
+    void add(HoldsWrites& held);
+    /// On return the thread does not use it any more. Does nothing where it was not added.
+    void remove(HoldsWrites& held) noexcept;
     /// On return the thread has ended.
     void stop() noexcept;
     /// The same for all flushers of the process: MPI is about to be finalized.
@@ -46,7 +44,9 @@ private:
     cpu_set_t processors_;
     support::Mutex mutex_{support::LockRank::flusher};
     std::condition_variable_any wake_;
-    std::vector<EpochMember*> members_;
+    std::condition_variable_any done_; ///< something is sent: see sending_
+    std::vector<HoldsWrites*> list_;
+    const HoldsWrites* sending_ = nullptr; ///< what the thread uses without the mutex
     bool stop_ = false;
     support::Mutex stop_mutex_{support::LockRank::progress_start}; ///< held while the thread is joined
     std::thread thread_;                                           // the last member: it uses the others

@@ -47,4 +47,17 @@ private:
     Age age_ = Age::none;
 };
 
+/// What holds writes back until a release, as a window does; for the Flusher, whose thread alone calls this.
+class HoldsWrites {
+public:
+    /// How long something is held back. Takes no lock that is held while anything is waited for.
+    [[nodiscard]] virtual HeldWrites::Age look(HeldWrites::Clock::time_point now) noexcept = 0;
+    /// Sends what the last look has found old, so that it arrives without a release; may wait. What it cannot send the
+    /// next release reports.
+    virtual void send_old() noexcept = 0;
+
+protected:
+    ~HoldsWrites() = default;
+};
+
 } // namespace lapwing::detail::team

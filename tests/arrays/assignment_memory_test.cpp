@@ -96,11 +96,6 @@ public:
     void finish_release() override {
         if (std::exchange(armed_, false)) throw std::bad_alloc{};
     }
-    [[nodiscard]] detail::team::HeldWrites::Age
-    look_at_held_writes(detail::team::HeldWrites::Clock::time_point /*now*/) noexcept override {
-        return detail::team::HeldWrites::Age::none;
-    }
-    void send_held_writes() noexcept override {}
     void order_memory() override { std::atomic_thread_fence(std::memory_order_seq_cst); }
     void on_finalize() noexcept override {}
     [[nodiscard]] bool has_copies() const noexcept override { return false; }
