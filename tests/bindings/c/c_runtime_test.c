@@ -227,7 +227,7 @@ static void gather_different_numbers(lapwing_runtime* runtime, int rank, int siz
     }
     FAILS(LAPWING_ERR_USAGE, "'counts'",
           lapwing_runtime_all_gather_varying(runtime, LAPWING_INT64, own, 0, all, total, NULL));
-    FAILS(LAPWING_ERR_RANGE, "'count'",
+    FAILS(LAPWING_ERR_RANGE, "'values' is of 9223372036854775807 values of 8 bytes",
           lapwing_runtime_all_gather_varying(runtime, LAPWING_INT64, own, UINT64_MAX / 2, all, total, counts));
     free(own);
     free(all);
