@@ -9,74 +9,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
-#include <exception>
 #include <string>
 #include <vector>
 
 namespace lapwing::detail::window {
-
-// ---- without a release ----------------------------------------------------------------------------------------------
-
-/// The adds and the cache's dirty bytes.
-class AccessOrder::Held final : public team::HoldsWrites {
-public:
-    explicit Held(AccessOrder& order) noexcept : order_{order} {}
-    ~Held() { stop(); }
-    Held(const Held&) = delete;
-    Held& operator=(const Held&) = delete;
-
-    /// Something may be held back from now on.
-    void start() {
-        if (!started_.load(std::memory_order_relaxed) && !started_.exchange(true, std::memory_order_relaxed))
-            order_.facts_.state.epoch().send_held(*this);
-    }
-    /// While no other thread makes calls.
-    void stop() noexcept {
-        if (started_.exchange(false, std::memory_order_relaxed)) order_.facts_.state.epoch().forget_held(*this);
-    }
-
-    [[nodiscard]] team::HeldWrites::Age look(team::HeldWrites::Clock::time_point now) noexcept override {
-        const team::HeldWrites::Age adds = adds_.look(now, !order_.adds_.empty(), order_.adds_.added());
-        return order_.cache_ == nullptr ? adds : std::max(adds, order_.cache_->look_at_held(now));
-    }
-    void send_old() noexcept override {
-        try {
-            support::attempt_all(
-                [&] { // first, as in a release
-                    if (!adds_.old()) return;
-                    adds_.sent();
-                    order_.adds_.send();
-                },
-                [&] {
-                    if (order_.cache_ == nullptr) return;
-                    order_.cache_->send_old();
-                    // A put of MPI's may not start before a flush.
-                    if (order_.facts_.network == Path::rma) order_.complete_started();
-                });
-        } catch (const std::exception&) { // the next release throws it
-        }
-    }
-
-private:
-    AccessOrder& order_;
-    std::atomic<bool> started_{false};
-    team::HeldWrites adds_;
-};
-
-AccessOrder::AccessOrder(transport::AccessLedger& ledger, transport::Transports& transports, CopiesObserver& observer)
-    : facts_{ledger.facts()},
-      ledger_{ledger},
-      transports_{transports},
-      copies_{facts_, observer},
-      held_{std::make_unique<Held>(*this)} {}
-AccessOrder::~AccessOrder() = default;
-
-void AccessOrder::use_cache(RemoteCache* cache) {
-    held_->stop(); // the flusher does not look at the cache while it comes or goes
-    cache_ = cache;
-    if (cache != nullptr) held_->start();
-}
 
 // ---- before an access -----------------------------------------------------------------------------------------------
 
@@ -110,7 +46,7 @@ transport::BegunAccess AccessOrder::begin(const transport::Access& whole, std::s
 void AccessOrder::add(const transport::Access& access, transport::AddKind kind, const void* operand) {
     enter(access);
     cache_before(access);
-    held_->start();
+    held_.start();
     adds_.add(access.target, access.offset, kind, operand); // begins as send_adds()
 }
 
@@ -250,6 +186,12 @@ void AccessOrder::finish_release() {
             if (cache_ != nullptr) cache_->finish_write_back();
         },
         [&] { complete(); });
+}
+
+void AccessOrder::use_cache(RemoteCache* cache) {
+    held_.stop(); // the flusher does not look at the cache while it comes or goes
+    cache_ = cache;
+    if (cache != nullptr) held_.start();
 }
 
 void AccessOrder::drop_copies() {

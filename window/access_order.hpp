@@ -6,13 +6,13 @@
 #include "window/chunked_transfer.hpp"
 #include "window/copy_registry.hpp"
 #include "window/gathered_adds.hpp"
+#include "window/held_back.hpp"
 #include "window/lost_writes.hpp"
 #include "window/remote_cache.hpp"
 
 #include <lapwing/rank.hpp>
 
 #include <cstdint>
-#include <memory>
 #include <span>
 
 namespace lapwing::detail::window {
@@ -23,8 +23,8 @@ namespace lapwing::detail::window {
 /// adds, and what transports have started.
 class AccessOrder final : private transport::AccessGate, private AddSender {
 public:
-    AccessOrder(transport::AccessLedger& ledger, transport::Transports& transports, CopiesObserver& observer);
-    ~AccessOrder();
+    AccessOrder(transport::AccessLedger& ledger, transport::Transports& transports, CopiesObserver& observer) noexcept
+        : facts_{ledger.facts()}, ledger_{ledger}, transports_{transports}, copies_{facts_, observer} {}
     AccessOrder(const AccessOrder&) = delete;
     AccessOrder& operator=(const AccessOrder&) = delete;
 
@@ -127,9 +127,7 @@ private:
     void send_adds(Rank target, transport::AddKind kind, std::uint64_t begin, std::uint64_t end,
                    std::span<const messages::AddPayload> adds) override;
     [[nodiscard]] bool has_left(Rank target) override { return facts_.state.membership().has_left(target); }
-    /// What the flusher sends: see HoldsWrites.
-    class Held;
-    friend class Held;
+    friend class HeldBack;
     /// Steps of a flush or release, all of which are tried: a failure in one does not keep the others from completing.
     /// Then losses are reported, since that says more than a step that fails because a rank left.
     template <class... Steps>
@@ -145,7 +143,7 @@ private:
     LostWrites lost_;
     RemoteCache* cache_ = nullptr;
     CopyRegistry copies_;
-    std::unique_ptr<Held> held_; // the last member: it uses the others
+    HeldBack held_{*this}; // the last member: it uses the others
 };
 
 } // namespace lapwing::detail::window
