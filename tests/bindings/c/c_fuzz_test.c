@@ -192,6 +192,10 @@ static void no_compute(void* context, void* target, const void* const* sources) 
     (void)context, (void)target, (void)sources;
 }
 static int no_progress(void* context, uint64_t done, uint64_t all) { return (void)context, (void)done, (void)all, 0; }
+static int no_hook(void* context) {
+    (void)context;
+    return 0;
+}
 static void no_handler(int code, const char* text, void* context) { (void)code, (void)text, (void)context; }
 static int fill_zeros(void* context, uint64_t first, void* memory, uint64_t bytes) {
     return (void)context, (void)first, (void)memset(memory, 0, bytes), 0;
@@ -202,6 +206,7 @@ static lapwing_apply_function some_apply_function(void) { return chance(8) ? NUL
 static lapwing_compute_function some_compute_function(void) { return chance(8) ? NULL : no_compute; }
 static lapwing_progress_function some_progress_function(void) { return chance(2) ? NULL : no_progress; }
 static lapwing_error_handler some_error_handler(void) { return chance(2) ? NULL : no_handler; }
+static lapwing_wait_hook some_wait_hook(void) { return chance(2) ? NULL : no_hook; }
 static lapwing_fill_function some_fill_function(void) { return chance(8) ? NULL : fill_zeros; }
 
 /* ---- structures ---- */
