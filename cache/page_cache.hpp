@@ -61,7 +61,7 @@ public:
         whole_pages ///< any number of bytes, as whole pages, which travel together
     };
 
-    [[nodiscard]] HotPageTable& hot_pages() noexcept { return pages_.hot_pages(); }
+    [[nodiscard]] FilledHotPages& hot_pages() noexcept { return pages_.hot_pages(); }
     /// What may be written through the hot-page table; all other writes are put().
     void allow_inline_writes(InlineWrites allowed) noexcept { pages_.hot_pages().allow_writes(allowed); }
 
