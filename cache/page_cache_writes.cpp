@@ -10,6 +10,7 @@
 namespace lapwing::detail::cache {
 
 void PageCache::put(Rank rank, Offset offset, std::span<const std::byte> source) {
+    pages_.hot_pages().note_slow_write();
     if (source.size() > largest_cached_) {
         invalidate(rank, offset, source.size());
         backend_.put(rank, offset, source);
@@ -45,7 +46,6 @@ void PageCache::write(Rank rank, Offset offset, std::span<const std::byte> sourc
         under_way_.finish(pages_[frame]); // a get would overwrite the bytes, a put may still be reading them
         replacement_->used(frame);
     }
-    pages_.hot_pages().note_slow_write();
     Page& page = pages_[frame];
     if (page.dirty == DirtyPages::none) write_behind_.attach_mask(frame);
     std::byte* const data = pages_.data(frame);

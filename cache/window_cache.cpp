@@ -337,13 +337,13 @@ void WindowCache::write_back_others(const OfThread* mine) {
     });
 }
 
-team::HeldWrites::Age WindowCache::look_at_held(team::HeldWrites::Clock::time_point now) noexcept {
+team::HeldWrites::Age WindowCache::look_at_held(team::HeldWrites::Clock::time_point now, bool under_way) noexcept {
     auto oldest = team::HeldWrites::Age::none;
     for_each_thread([&](OfThread& thread) {
-        const bool any = thread.dirty_pages.load(std::memory_order_acquire) != 0;
+        const bool any = under_way || thread.dirty_pages.load(std::memory_order_acquire) != 0;
         const std::lock_guard guard{thread.pages_mutex};
-        oldest = std::max(oldest,
-                          thread.held.look(now, any, thread.pages != nullptr ? thread.pages->hot_pages().writes() : 0));
+        const std::uint64_t writes = thread.pages != nullptr ? thread.pages->hot_pages().writes() : 0;
+        oldest = std::max(oldest, thread.held.look(now, any, thread.writes_before + writes));
     });
     return oldest;
 }

@@ -69,7 +69,8 @@ public:
     void start_write_back() override;
     void finish_write_back() override;
     void write_back(Rank target) override;
-    [[nodiscard]] team::HeldWrites::Age look_at_held(team::HeldWrites::Clock::time_point now) noexcept override;
+    [[nodiscard]] team::HeldWrites::Age look_at_held(team::HeldWrites::Clock::time_point now,
+                                                     bool under_way) noexcept override;
     void send_old() override;
     void drain() override;
     void acquire() override {
@@ -104,12 +105,14 @@ private:
         unsigned in_vain = 0;    ///< times in a row that less than half of it was read
         /// Null while the budget has no room for it. Only the owner may read it without the mutex.
         std::unique_ptr<PageCache> pages;
-        team::HeldWrites held; ///< of the flusher
+        std::uint64_t writes_before = 0; ///< through pages that it has had before
+        team::HeldWrites held;           ///< of the flusher
         support::Mutex pages_mutex{
             support::LockRank::leaf}; ///< held while `pages` changes, and while the flusher looks
 
         void use_pages(std::unique_ptr<PageCache> fresh) {
             const std::lock_guard guard{pages_mutex};
+            if (pages != nullptr) writes_before += pages->hot_pages().writes();
             pages.swap(fresh); // the old ones end after that
         }
     };

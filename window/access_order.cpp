@@ -13,6 +13,21 @@
 #include <vector>
 
 namespace lapwing::detail::window {
+namespace {
+
+[[gnu::cold]] void throw_if_lost(const char* call, const transport::WindowFacts& facts, GatheredAdds& lost_adds,
+                                 LostWrites& lost_writes) {
+    std::string lost = lost_adds.take_lost();
+    const std::string writes = lost_writes.take();
+    if (lost.empty() && writes.empty()) return; // another thread has reported it meanwhile
+    if (!lost.empty() && !writes.empty()) lost += ", ";
+    throw PeerLeftError{
+        fmt::format("{}: {} could not be delivered, because the rank left the team; what others are to get "
+                    "has been sent; see that rank's error",
+                    facts.who(call), lost + writes)};
+}
+
+} // namespace
 
 // ---- before an access -----------------------------------------------------------------------------------------------
 
@@ -99,21 +114,12 @@ inline void AccessOrder::with_lost(const char* call, Steps&&... steps) {
     try {
         support::attempt_all(steps...);
     } catch (const PeerLeftError&) { // says less
-        throw_if_lost(call);
+        throw_if_lost(call, facts_, adds_, lost_);
         throw;
     }
-    if (adds_.any_lost() || lost_.any()) throw_if_lost(call);
-}
-
-[[gnu::cold]] void AccessOrder::throw_if_lost(const char* call) {
-    std::string lost = adds_.take_lost();
-    const std::string writes = lost_.take();
-    if (lost.empty() && writes.empty()) return; // another thread has reported it meanwhile
-    if (!lost.empty() && !writes.empty()) lost += ", ";
-    throw PeerLeftError{
-        fmt::format("{}: {} could not be delivered, because the rank left the team; what others are to get "
-                    "has been sent; see that rank's error",
-                    facts_.who(call), lost + writes)};
+    if (adds_.any_lost() || lost_.any()) throw_if_lost(call, facts_, adds_, lost_);
+    if (held_.failed()) [[unlikely]]
+        held_.rethrow();
 }
 
 void AccessOrder::flush(Rank target) {
@@ -264,11 +270,13 @@ void AccessOrder::complete_started() {
 }
 
 void AccessOrder::detach_transfers() {
+    held_.stop();
     chunked_transfers_.discard(); // before those that they consist of
     ledger_.end_transfers(&transport::WindowTransfer::detach);
 }
 
 void AccessOrder::lose_transfers() noexcept {
+    held_.stop();
     // First the parts of chunked transfers: a chunked transfer that ends, or a thread, must not go on waiting for them.
     ledger_.end_transfers(&transport::WindowTransfer::lose);
     chunked_transfers_.discard();

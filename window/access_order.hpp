@@ -70,13 +70,14 @@ public:
     void start_release();
     [[nodiscard]] bool under_way() const noexcept {
         return !ledger_.empty() || ledger_.messages_under_way() || !chunked_transfers_.empty() || adds_.any_lost() ||
-               lost_.any();
+               lost_.any() || held_.failed();
     }
     void finish_release();
     [[nodiscard]] bool has_copies() const noexcept { return cache_ != nullptr || !copies_.empty(); }
     void drop_copies();
 
     [[nodiscard]] ChunkedTransfers& chunked_transfers() noexcept { return chunked_transfers_; }
+    [[nodiscard]] HeldBack& held_back() noexcept { return held_; }
     /// Writes that had not been delivered to a rank before it left: the next flush or release throws PeerLeftError with
     /// them.
     [[nodiscard]] LostWrites& lost_writes() noexcept { return lost_; }
@@ -132,7 +133,6 @@ private:
     /// Then losses are reported, since that says more than a step that fails because a rank left.
     template <class... Steps>
     void with_lost(const char* call, Steps&&... steps);
-    void throw_if_lost(const char* call);
     void release_all(const char* call);
 
     transport::WindowFacts& facts_;

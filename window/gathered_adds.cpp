@@ -225,7 +225,7 @@ void GatheredAdds::send(Batch& batch) {
         any_lost_.store(true, std::memory_order_relaxed);
     }
     pool_->end_batch(batch);
-    waiting_.store(waiting_.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
+    waiting_.store(waiting_.load(std::memory_order_relaxed) - 1, std::memory_order_release);
 }
 
 std::string GatheredAdds::take_lost() {

@@ -56,8 +56,9 @@ public:
     GatheredAdds(const GatheredAdds&) = delete;
     GatheredAdds& operator=(const GatheredAdds&) = delete;
 
-    /// May be called without a lock: what a thread must wait for, it has seen before.
-    [[nodiscard]] bool empty() const noexcept { return waiting_.load(std::memory_order_relaxed) == 0; }
+    /// May be called without a lock. Acquire: who sees that the flusher has sent this thread's adds sees them in the
+    /// ledger.
+    [[nodiscard]] bool empty() const noexcept { return waiting_.load(std::memory_order_acquire) == 0; }
 
     /// How many there were, ever. For any thread.
     [[nodiscard]] std::uint64_t added() const noexcept { return added_.load(std::memory_order_relaxed); }
@@ -90,7 +91,7 @@ private:
         std::uint64_t adds = 0;
     };
     std::vector<Lost> lost_;
-    std::atomic<std::size_t> waiting_{0}; ///< ranks with adds; relaxed: written under the mutex
+    std::atomic<std::size_t> waiting_{0}; ///< ranks with adds; written under the mutex
     std::atomic<std::uint64_t> added_{0}; ///< and this
     std::atomic<bool> any_lost_{false};   ///< so is this
 };

@@ -4,25 +4,53 @@
 #include "src/team/team_state.hpp"
 #include "window/access_order.hpp"
 
+#include <lapwing/error.hpp>
+
 #include <algorithm>
-#include <exception>
+#include <mutex>
+#include <utility>
 
 namespace lapwing::detail::window {
 
 void HeldBack::add_to_flusher() {
-    if (!started_.exchange(true, std::memory_order_relaxed)) order_.facts_.state.epoch().send_held(*this);
+    if (started_.exchange(true, std::memory_order_relaxed)) return;
+    flusher_ = order_.facts_.state.epoch().flusher();
+    if (flusher_ != nullptr) flusher_->add(*this);
 }
 
 void HeldBack::stop() noexcept {
-    if (started_.exchange(false, std::memory_order_relaxed)) order_.facts_.state.epoch().forget_held(*this);
+    if (flusher_ != nullptr) flusher_->remove(*this);
+    flusher_ = nullptr;
+    started_.store(false, std::memory_order_relaxed);
 }
+
+void HeldBack::abandon() noexcept {
+    if (flusher_ != nullptr) flusher_->abandon(*this);
+    flusher_ = nullptr;
+}
+
+void HeldBack::rethrow() {
+    std::exception_ptr failure;
+    {
+        const std::lock_guard guard{mutex_};
+        failure = std::exchange(failure_, nullptr);
+        failed_.store(false, std::memory_order_relaxed);
+    }
+    if (failure != nullptr) std::rethrow_exception(failure);
+}
+
+const team::TeamState& HeldBack::team() const noexcept { return order_.facts_.state; }
 
 team::HeldWrites::Age HeldBack::look(team::HeldWrites::Clock::time_point now) noexcept {
     const team::HeldWrites::Age adds = adds_.look(now, !order_.adds_.empty(), order_.adds_.added());
-    return order_.cache_ == nullptr ? adds : std::max(adds, order_.cache_->look_at_held(now));
+    if (order_.cache_ == nullptr) return adds;
+    // On the path rma what has left the cache already may wait for a flush.
+    const bool under_way = order_.facts_.network == Path::rma && !order_.ledger_.empty();
+    return std::max(adds, order_.cache_->look_at_held(now, under_way));
 }
 
 void HeldBack::send_old() noexcept {
+    if (order_.facts_.state.membership().broken()) return; // the next release says what is lost
     try {
         support::attempt_all(
             [&] { // first, as in a release
@@ -33,10 +61,13 @@ void HeldBack::send_old() noexcept {
             [&] {
                 if (order_.cache_ == nullptr) return;
                 order_.cache_->send_old();
-                // A put of MPI's may not start before a flush.
                 if (order_.facts_.network == Path::rma) order_.complete_started();
             });
-    } catch (const std::exception&) { // the next release throws it
+    } catch (const PeerLeftError&) { // what is lost has been noted
+    } catch (...) {
+        const std::lock_guard guard{mutex_};
+        if (failure_ == nullptr) failure_ = std::current_exception();
+        failed_.store(true, std::memory_order_release);
     }
 }
 

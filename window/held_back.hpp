@@ -1,8 +1,12 @@
 #pragma once
 
+#include "src/support/mutex.hpp"
+#include "src/team/flusher.hpp"
 #include "src/team/held_writes.hpp"
 
 #include <atomic>
+#include <exception>
+#include <memory>
 
 namespace lapwing::detail::window {
 
@@ -23,7 +27,14 @@ public:
     }
     /// While no other thread makes calls. On return the flusher does not look any more.
     void stop() noexcept;
+    /// The same for a window that stays, since other ranks may still reach it: does not wait for them.
+    void abandon() noexcept;
+    /// Whether something could not be sent.
+    [[nodiscard]] bool failed() const noexcept { return failed_.load(std::memory_order_acquire); }
+    /// Throws what failed first, once.
+    void rethrow();
 
+    [[nodiscard]] const team::TeamState& team() const noexcept override;
     [[nodiscard]] team::HeldWrites::Age look(team::HeldWrites::Clock::time_point now) noexcept override;
     void send_old() noexcept override;
 
@@ -32,7 +43,11 @@ private:
 
     AccessOrder& order_;
     std::atomic<bool> started_{false};
+    std::shared_ptr<team::Flusher> flusher_; ///< null: there is none, or it is not started
     team::HeldWrites adds_;
+    support::Mutex mutex_{support::LockRank::leaf}; ///< guards the failure
+    std::exception_ptr failure_;
+    std::atomic<bool> failed_{false};
 };
 
 } // namespace lapwing::detail::window

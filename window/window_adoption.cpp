@@ -363,6 +363,7 @@ void WindowState::on_host_free(bool gone) noexcept {
             support::log_line(error.what());
         }
     }
+    if (!closed) order_.held_back().stop(); // before its epoch ends
     // An epoch keeps MPICH from freeing the window.
     if (std::exchange(own_epoch_, false) && !gone) MPI_Win_unlock_all(facts_.remote);
     facts_.freed.store(true, std::memory_order_release);

@@ -337,6 +337,7 @@ void WindowState::end_with_scope(std::unique_ptr<WindowState> window) noexcept {
             support::log_line(error.what());
         }
     }
+    window->order_.held_back().abandon();
     window->order_.chunked_transfers().discard();
     state.epoch().remove(*window);
     HostCall::remove(*window);

@@ -11,7 +11,8 @@ namespace lapwing::detail::support {
 
 /// A mutex for state that one and the same thread nearly always uses: the first thread that locks it owns the bias, and
 /// locks it with two plain stores and two loads (about 1 ns) instead of two atomic read-modify-writes. A lock by any
-/// other thread revokes the bias: from then on it is a std::mutex, until the owner has locked it many times in a row.
+/// other thread revokes the bias: from then on it is a std::mutex, until the owner has locked it many times in a row,
+/// more of them each time.
 ///
 /// To revoke the bias, the owner's store of `entered_` must be ordered before its load of `revoked_` without a fence in
 /// the owner: the other thread makes every processor that runs this process pass a fence, with Linux's membarrier().
@@ -71,6 +72,14 @@ public:
         How how_ = How::not_at_all;
     };
 
+    /// The calling thread, which locks such mutexes seldom, does not become the owner of any.
+    static void own_none() noexcept;
+    /// Whether a thread has the bias at the moment. For tests.
+    [[nodiscard]] bool is_biased() const noexcept {
+        return owner_.load(std::memory_order_relaxed) != nullptr && owner_.load(std::memory_order_relaxed) != this &&
+               !revoked_.load(std::memory_order_relaxed);
+    }
+
     explicit BiasedMutex([[maybe_unused]] LockRank rank) noexcept {
         if constexpr (internal_assertions) rank_ = rank;
     }
@@ -113,8 +122,10 @@ private:
     std::atomic<bool> entered_{false};
     std::atomic<bool> revoked_{false}; ///< written with mutex_ held
     std::mutex mutex_;
-    unsigned locks_of_owner_ = 0; ///< with mutex_, since another thread's last one
-    LockRank rank_{};             ///< where internal_assertions are on
+    // With mutex_ held:
+    unsigned locks_of_owner_ = 0;   ///< since another thread's last one
+    unsigned locks_to_bias_ = 1024; ///< after so many the owner has the bias again: twice as many each time
+    LockRank rank_{};               ///< where internal_assertions are on
 };
 
 } // namespace lapwing::detail::support

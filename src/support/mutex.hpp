@@ -24,8 +24,8 @@ enum class LockRank : std::uint8_t {
     cache,             ///< of one thread; held while the cache gets and puts
     gathered_adds,     ///< held while adds are sent
     access_ledger,     ///< held while an operation is started and entered
-    flusher_start,     ///< held while a flusher is made, or its list changes
-    flusher_list,      ///< held while the flushers of the process are joined
+    flusher_start,     ///< held while a flusher is made
+    flusher_list,      ///< held while the flushers of the process are listed, or stopped
     flusher,           ///< held while held writes are looked at
     team_registry,     ///< held during a round for other teams, and while MPI ends
     progress_start,    ///< held while the progress thread is started or joined

@@ -14,7 +14,7 @@
 #include <atomic>
 #include <mutex>
 #include <span>
-#include <system_error>
+#include <utility>
 
 namespace lapwing::detail::support::settings_in {
 void team_epoch() {} // see cmake/LapwingSettings.cmake
@@ -110,32 +110,32 @@ void Epoch::add(EpochMember& member) {
     if (member.has_copies()) shared_->members_with_copies.push_back(&member);
 }
 
-void Epoch::send_held(HoldsWrites& held) {
+std::shared_ptr<Flusher> Epoch::flusher() {
     const std::chrono::microseconds age{age_setting.get(team_.settings())};
-    if (age.count() == 0 || !team_.progress_driver().has_thread()) return;
+    if (age.count() == 0 || !team_.progress_driver().has_thread()) return nullptr;
     const std::lock_guard guard{shared_->flusher_mutex};
-    if (shared_->flusher_stopped) return;
+    if (shared_->flusher != nullptr || shared_->flusher_stopped) return shared_->flusher;
     try {
-        if (shared_->flusher == nullptr)
-            shared_->flusher = std::make_unique<Flusher>(age, team_.topology().processors().for_progress());
-        shared_->flusher->add(held);
-    } catch (const std::system_error& error) {
+        shared_->flusher = std::make_shared<Flusher>(age, team_.topology().processors().for_progress());
+    } catch (const std::exception& error) {
         support::log_line(fmt::format("{}: no thread could be started to send writes that no release follows ({}); "
                                       "they wait for the next release",
                                       team_.who(), error.what()));
         shared_->flusher_stopped = true;
     }
-}
-
-void Epoch::forget_held(HoldsWrites& held) noexcept {
-    const std::lock_guard guard{shared_->flusher_mutex};
-    if (shared_->flusher != nullptr) shared_->flusher->remove(held);
+    return shared_->flusher;
 }
 
 void Epoch::stop_flusher() noexcept {
-    const std::lock_guard guard{shared_->flusher_mutex};
-    shared_->flusher_stopped = true;
-    if (shared_->flusher != nullptr) shared_->flusher->stop();
+    std::shared_ptr<Flusher> flusher;
+    {
+        const std::lock_guard guard{shared_->flusher_mutex};
+        shared_->flusher_stopped = shared_->flusher_stopped || founder_;
+        flusher = founder_ ? std::exchange(shared_->flusher, nullptr) : shared_->flusher;
+    }
+    if (flusher == nullptr) return;
+    flusher->abandon(team_);
+    if (founder_) flusher->stop();
 }
 
 void Epoch::copies_changed(EpochMember& member) {

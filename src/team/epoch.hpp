@@ -33,11 +33,10 @@ public:
     [[nodiscard]] bool only_memory();
 
     void add(EpochMember& member);
-    /// From now on these writes are sent if no release follows, where there is a progress thread; until they are
-    /// forgotten, or the flusher stops. The first such call starts its thread.
-    void send_held(HoldsWrites& held);
-    /// On return nothing of them is sent without a release any more.
-    void forget_held(HoldsWrites& held) noexcept;
+    /// What sends writes that no release follows, where there is a progress thread; else null. The first call starts
+    /// it.
+    [[nodiscard]] std::shared_ptr<Flusher> flusher();
+    /// On return nothing of the team's windows is sent without a release any more: the team closes, or is left.
     void stop_flusher() noexcept;
     /// The member has copies now, or has none any more. Ignored for one that is not in the list.
     void copies_changed(EpochMember& member);
@@ -56,8 +55,8 @@ private:
         support::BiasedMutex mutex{support::LockRank::epoch}; ///< for looks and entries; nothing is waited for under it
         std::vector<EpochMember*> members;
         std::vector<EpochMember*> members_with_copies;
-        support::Mutex flusher_mutex{support::LockRank::flusher_start}; ///< held while the next is made, or used
-        std::unique_ptr<Flusher> flusher;
+        support::Mutex flusher_mutex{support::LockRank::flusher_start}; ///< held while the next is made
+        std::shared_ptr<Flusher> flusher;
         bool flusher_stopped = false;
     };
     /// With the mutex held: own accesses to memory of this node, in any window, are seen in order.

@@ -5,6 +5,8 @@
 
 namespace lapwing::detail::team {
 
+class TeamState;
+
 /// How long writes have been held back in one place: a cache, or a buffer of adds. For one thread, the Flusher.
 class HeldWrites {
 public:
@@ -50,10 +52,11 @@ private:
 /// What holds writes back until a release, as a window does; for the Flusher, whose thread alone calls this.
 class HoldsWrites {
 public:
+    [[nodiscard]] virtual const TeamState& team() const noexcept = 0;
     /// How long something is held back. Takes no lock that is held while anything is waited for.
     [[nodiscard]] virtual HeldWrites::Age look(HeldWrites::Clock::time_point now) noexcept = 0;
-    /// Sends what the last look has found old, so that it arrives without a release; may wait. What it cannot send the
-    /// next release reports.
+    /// Sends what the last look has found old, so that it arrives without a release; may wait. What fails the next
+    /// release throws.
     virtual void send_old() noexcept = 0;
 
 protected:

@@ -76,6 +76,7 @@ void Lifecycle::close() {
     team_.wait_until([this] { return team_.engine().idle(); }, "Team::close");
     team_.for_each_part([](TeamPart& part) { part.close(); });
     const TeamRegistry::LeftWindows left_windows = sum_up();
+    team_.epoch().stop_flusher();
     TeamRegistry::instance().remove(team_); // before anything goes that closes of other teams look at
     HostWaits::remove(team_);
     team_.progress_driver().stop();
@@ -111,7 +112,6 @@ void Lifecycle::say_goodbye(LeaveReason reason) {
 void Lifecycle::leave(bool by_exception) noexcept {
     if (closed_ || left_) return;
     left_ = true;
-    team_.epoch().stop_flusher();
     if (TeamRegistry::mpi_ended()) return;
     try {
         LeaveReason reason;
@@ -121,6 +121,7 @@ void Lifecycle::leave(bool by_exception) noexcept {
     } catch (...) { // leaving anyway
     }
     TeamRegistry::instance().remove(team_);
+    team_.epoch().stop_flusher(); // after the others know: it may wait for one of them
     team_.progress_driver().stop();
     team_.engine().stop();
     // Communicators and windows stay: freeing them is collective, and the others are elsewhere.

@@ -1,5 +1,6 @@
 // A mutex that one thread nearly always has: it excludes also at the moment when the bias goes.
 #include "src/support/biased_mutex.hpp"
+#include "src/support/process_fence.hpp"
 
 #include "support/catch.hpp"
 
@@ -46,4 +47,28 @@ TEST_CASE("a biased mutex keeps threads apart while its bias is taken away, and 
         owner.join();
         REQUIRE(plain == by_owner.load() + taken);
     }
+}
+
+TEST_CASE("the bias comes back to its owner, and to nobody else") {
+    BiasedMutex mutex{LockRank::leaf};
+    const auto lock = [&](int times) {
+        for (int step = 0; step < times; ++step) const BiasedMutex::Guard guard{mutex};
+    };
+    std::thread{[&] { // first of all, and often
+        BiasedMutex::own_none();
+        lock(3000);
+    }}
+        .join();
+    CHECK_FALSE(mutex.is_biased());
+    lock(3000);
+    if (!lapwing::detail::support::can_fence_all_threads()) return;
+    CHECK(mutex.is_biased());
+    std::thread{[&] { lock(1); }}.join();
+    CHECK_FALSE(mutex.is_biased());
+    lock(100);
+    CHECK_FALSE(mutex.is_biased());
+    lock(10000);
+    CHECK(mutex.is_biased());
+    std::thread{[&] { lock(100000); }}.join();
+    CHECK_FALSE(mutex.is_biased());
 }

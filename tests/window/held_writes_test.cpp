@@ -13,13 +13,16 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <optional>
 #include <sched.h>
+#include <stdexcept>
+#include <thread>
+#include <vector>
 
 namespace {
 
 using lapwing::Block;
 using lapwing::CacheMode;
+using lapwing::Counter;
 using lapwing::GlobalArray;
 using lapwing::Offset;
 using lapwing::Rank;
@@ -77,6 +80,65 @@ TEST_CASE("a signal that is taken back by the one who waits for it does not come
         CHECK(std::atomic_ref{flag}.load(std::memory_order_acquire) == 0);
         runtime.barrier();
     }
+}
+
+TEST_CASE("signals arrive after the cache has another size") {
+    const test::ScopedEnvironment bound{"LAPWING_CACHE_MEMORY", "4m"};
+    Runtime runtime;
+    const lapwing::WindowOptions options{.cache = {.mode = CacheMode::epoch}};
+    Window window{runtime, 4096, options};
+    auto& flag = *reinterpret_cast<std::int64_t*>(window.local().data());
+    runtime.barrier();
+    window.put(next(runtime), Offset{0}, std::int64_t{1});
+    CHECK(becomes(flag, std::int64_t{1}));
+    std::vector<Window> others;
+    for (int other = 0; other < 3; ++other) { // take memory from the first one's cache
+        others.emplace_back(runtime, 4096, options);
+        others.back().put(next(runtime), Offset{0}, std::int64_t{1});
+        runtime.barrier();
+    }
+    window.put(next(runtime), Offset{0}, std::int64_t{2});
+    CHECK(becomes(flag, std::int64_t{2}));
+    runtime.barrier();
+}
+
+TEST_CASE("a write that passes the cache arrives") {
+    Runtime runtime;
+    constexpr std::uint64_t pages = 400;
+    Window window{runtime, pages * 1024, {.cache = {.mode = CacheMode::epoch, .page_bytes = 1024, .dirty_pages = 8}}};
+    auto& flag = *reinterpret_cast<std::int64_t*>(window.local().data() + (pages - 1) * 1024);
+    runtime.barrier();
+    for (std::uint64_t page = 0; page < pages; ++page) window.put(next(runtime), Offset{page * 1024}, std::int64_t{3});
+    CHECK(becomes(flag, std::int64_t{3}));
+    runtime.barrier();
+}
+
+TEST_CASE("writes wait for a release where that is wanted") {
+    const test::ScopedEnvironment never{"LAPWING_HELD_WRITES", "0"};
+    Runtime runtime;
+    Window window{runtime, 4096, {.cache = {.mode = CacheMode::epoch}}};
+    auto& flag = *reinterpret_cast<std::int64_t*>(window.local().data());
+    runtime.barrier();
+    window.put(next(runtime), Offset{0}, std::int64_t{1});
+    std::this_thread::sleep_for(std::chrono::milliseconds{30});
+    if (window.path(next(runtime)) != lapwing::Path::direct)
+        CHECK(window.statistics()[Counter::cache_write_backs] == 0);
+    runtime.barrier();
+    CHECK(flag == 1);
+}
+
+TEST_CASE("nothing is sent for windows that an exception left") {
+    Runtime runtime;
+    for (int round = 0; round < 3; ++round) {
+        try {
+            Window window{runtime, 4096, {.cache = {.mode = CacheMode::epoch}}};
+            runtime.barrier();
+            window.put(next(runtime), Offset{0}, std::int64_t{1});
+            throw std::runtime_error{"the program's own"};
+        } catch (const std::runtime_error&) {
+        }
+    }
+    runtime.close();
 }
 
 TEST_CASE("an add that no release follows arrives") {
