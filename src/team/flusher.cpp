@@ -1,6 +1,7 @@
 #include "src/team/flusher.hpp"
 
 #include "src/support/signals_blocked.hpp"
+#include "src/team/wait_hook.hpp"
 
 #include <lapwing/error.hpp>
 #include <lapwing/statistics.hpp>
@@ -102,6 +103,7 @@ bool Flusher::look() {
 void Flusher::run() {
     // Before a thread of the program can end and leave it its number, and with that its caches.
     (void)support::thread_number();
+    wait_as_own_thread();
     pthread_setname_np(pthread_self(), "lapwing-flush");
     if (CPU_COUNT(&processors_) != 0) pthread_setaffinity_np(pthread_self(), sizeof processors_, &processors_);
     for (std::chrono::microseconds sleep = age_;;) {
