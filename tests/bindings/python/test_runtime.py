@@ -137,7 +137,7 @@ def test_errors_are_those_of_the_library(rt):
     assert issubclass(lapwing.MemoryError, MemoryError) and issubclass(lapwing.PeerLeftError, RuntimeError)
 
 
-def test_an_interruption_at_exit_leaves_all_runtimes(monkeypatch, capsys):
+def test_an_interruption_at_exit_leaves_all_runtimes(rt, monkeypatch, capsys):
     class Fake:
         left = False
 
