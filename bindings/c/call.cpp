@@ -67,7 +67,23 @@ std::pair<int, int> classify(std::string& text) {
     }
 }
 
+/// What a program's hook says, with its calls of the library refused.
+bool ask(lapwing_wait_hook hook, void* context) {
+    in_wait_hook = true;
+    const bool ends = hook(context) != 0;
+    in_wait_hook = false;
+    return ends;
+}
+
 } // namespace
+
+constinit thread_local bool in_wait_hook = false;
+
+void throw_in_wait_hook() {
+    throw UsageError{
+        "a wait hook, or a handler of a signal that it runs, must not call Lapwing: the call that waits may hold what "
+        "this one needs; set a variable, and make the call when the other has returned"};
+}
 
 int keep_error(const char* call) noexcept {
     try {
@@ -139,7 +155,7 @@ int lapwing_error_set_handler(lapwing_error_handler handler, void* context) {
 int lapwing_wait_set_hook(lapwing_wait_hook hook, void* context) {
     return lapwing::detail::bindings::guarded("lapwing_wait_set_hook", [&] {
         if (hook == nullptr) lapwing::set_wait_hook({});
-        else lapwing::set_wait_hook([hook, context] { return hook(context) != 0; });
+        else lapwing::set_wait_hook([hook, context] { return lapwing::detail::bindings::ask(hook, context); });
     });
 }
 

@@ -28,11 +28,17 @@ public:
 /// Hands the thread's last error to the program's handler, if it has set one. Returns the code.
 int report_error(int code);
 
+/// The calling thread is in the program's wait hook, so that a call of its own may need a mutex that it holds already.
+extern constinit thread_local bool in_wait_hook;
+[[noreturn]] void throw_in_wait_hook();
+
 /// The body of a function of the interface.
 template <class Step>
 int guarded(const char* call, Step&& step) {
     int code = LAPWING_SUCCESS;
     try {
+        if (in_wait_hook) [[unlikely]]
+            throw_in_wait_hook();
         std::forward<Step>(step)();
         return code;
     } catch (...) {

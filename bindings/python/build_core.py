@@ -36,6 +36,7 @@ int lapwing_python_mpi_version(char* text);
 int lapwing_python_mpi_abort(int code);
 int lapwing_python_watch_end(void);
 int lapwing_python_watch_signals(uint64_t main_thread);
+int lapwing_python_wait_ended(void);
 """
 
 SOURCE = """
@@ -75,12 +76,30 @@ static int lapwing_python_watch_end(void) {
 /* Python runs handlers of signals in its main thread alone: no other one that waits takes the GIL for them. */
 static int lapwing_python_signals(void* context);
 static pthread_t lapwing_python_main_thread;
+static int lapwing_python_asks; /* atomic, since other threads may be in calls when it changes */
+static int lapwing_python_has_ended_wait;
+static int lapwing_python_in_main_thread(void) { return pthread_equal(pthread_self(), lapwing_python_main_thread); }
 static int lapwing_python_ask(void* context) {
-    return pthread_equal(pthread_self(), lapwing_python_main_thread) ? lapwing_python_signals(context) : 0;
+    if (!__atomic_load_n(&lapwing_python_asks, __ATOMIC_ACQUIRE) || !lapwing_python_in_main_thread()) return 0;
+    if (!lapwing_python_signals(context)) return 0;
+    lapwing_python_has_ended_wait = 1;
+    return 1;
 }
+/* 0: from now on nobody is asked, though the hook stays. */
 static int lapwing_python_watch_signals(uint64_t main_thread) {
-    lapwing_python_main_thread = (pthread_t)main_thread;
-    return lapwing_wait_set_hook(main_thread ? lapwing_python_ask : NULL, NULL);
+    int code = 0;
+    if (main_thread) {
+        lapwing_python_main_thread = (pthread_t)main_thread;
+        code = lapwing_wait_set_hook(lapwing_python_ask, NULL);
+    }
+    __atomic_store_n(&lapwing_python_asks, main_thread != 0, __ATOMIC_RELEASE);
+    return code;
+}
+/* Whether a signal has ended a wait of the calling thread since this was asked last. */
+static int lapwing_python_wait_ended(void) {
+    int ended = lapwing_python_in_main_thread() && lapwing_python_has_ended_wait;
+    if (ended) lapwing_python_has_ended_wait = 0;
+    return ended;
 }
 """
 

@@ -4,6 +4,7 @@
 #include "src/support/mutex.hpp"
 #include "src/support/signals_blocked.hpp"
 #include "src/team/held_writes.hpp"
+#include "src/team/wait_hook.hpp"
 
 #include <lapwing/statistics.hpp>
 
@@ -157,6 +158,7 @@ void Flusher::Shared::run(const cpu_set_t& processors) {
     // Before a thread of the program can end and leave it its number, and with that its caches.
     (void)support::thread_number();
     support::BiasedMutex::own_none();
+    wait_as_own_thread();
     pthread_setname_np(pthread_self(), "lapwing-flush");
     if (CPU_COUNT(&processors) != 0) pthread_setaffinity_np(pthread_self(), sizeof processors, &processors);
     std::unique_lock lock{mutex};

@@ -1,6 +1,7 @@
 #include "src/team/membership.hpp"
 
 #include <lapwing/error.hpp>
+#include <lapwing/wait_hook.hpp>
 
 #include <fmt/format.h>
 #include <mpi.h>
@@ -62,10 +63,16 @@ void Membership::announce_own(LeaveReason reason, std::uint64_t collectives) {
     if (!std::exchange(own_sent_, true)) notify({rank_, collectives, reason});
 }
 
-void Membership::fail(const std::string& text, int code) noexcept {
+void Membership::interrupt(const std::string& text) noexcept {
+    interrupted_.store(true, std::memory_order_relaxed);
+    announce_own({LeaveReason::interrupt});
+    fail(Failure{.text = text, .interrupted = true});
+}
+
+void Membership::fail(const Failure& failure) noexcept {
     {
         const std::lock_guard guard{mutex_};
-        if (failure_.text.empty()) failure_ = {text, code};
+        if (failure_.text.empty()) failure_ = failure;
         troubled_.store(true, std::memory_order_relaxed);
     }
     announce_own({LeaveReason::failure}); // or the others would wait for what this rank cannot do any more
@@ -115,6 +122,8 @@ bool Membership::is_left(Rank rank) const {
 void Membership::check(const char* call, int target) {
     if (finalized()) throw_finalized(fmt::format("{}: {}", who_, call));
     const std::lock_guard guard{mutex_};
+    if (failure_.interrupted)
+        throw InterruptedError{fmt::format("{}: {}: after an interrupted wait: {}", who_, call, failure_.text)};
     if (!failure_.text.empty()) {
         const std::string text = fmt::format("{}: {}: progress failed: {}", who_, call, failure_.text);
         if (failure_.code != MPI_SUCCESS) throw MpiError{text, failure_.code};

@@ -58,18 +58,22 @@ public:
     [[nodiscard]] bool broken() const noexcept { return broken_.load(std::memory_order_acquire); }
     [[nodiscard]] bool has_left(Rank rank);
     /// Throws when the trouble keeps `call` from completing: MpiError or Error with what progress failed with,
-    /// PeerLeftError when `target` has left.
+    /// InterruptedError after interrupt(), PeerLeftError when `target` has left.
     void check(const char* call, int target);
 
     /// MPI is finalized: check() throws UsageError for all calls from now on.
     void end_by_finalize() noexcept;
     [[nodiscard]] bool finalized() const noexcept { return finalized_.load(std::memory_order_relaxed); }
+    /// The program has ended a wait of this rank.
+    [[nodiscard]] bool interrupted() const noexcept { return interrupted_.load(std::memory_order_relaxed); }
     /// Why this rank leaves without an exception.
     [[nodiscard]] LeaveReason reason_to_follow();
 
     // With the engine's mutex held.
     /// Progress has failed for good; of several failures the first counts.
-    void fail(const std::string& text, int code) noexcept;
+    void fail(const std::string& text, int code) noexcept { fail(Failure{.text = text, .code = code}); }
+    /// The program has ended a wait, which nobody can go on with.
+    void interrupt(const std::string& text) noexcept;
     /// The others are notified that this rank cannot be waited for any more, unless they wait for what it has done
     /// before: the given number of collective calls, or else those that it has completed.
     void announce_own(LeaveReason reason) { announce_own(reason, collectives_.load(std::memory_order_relaxed)); }
@@ -95,6 +99,7 @@ private:
     struct Failure {
         std::string text; ///< empty: nothing did
         int code = 0;     ///< MPI's, if it was an MPI call
+        bool interrupted = false;
     };
     /// The number of ranks that left that are remembered and passed on. A team that so many ranks have left is one that
     /// all must leave: waits for any of the others end, too.
@@ -102,6 +107,7 @@ private:
 
     /// The caller holds the engine's mutex or mutex_.
     [[nodiscard]] bool is_left(Rank rank) const;
+    void fail(const Failure& failure) noexcept;
     void notify(const LeftPeer& peer);
     void break_up() noexcept {
         broken_.store(true, std::memory_order_release);
@@ -117,6 +123,7 @@ private:
     std::atomic<bool> troubled_{false};
     std::atomic<bool> broken_{false};
     std::atomic<bool> finalized_{false};
+    std::atomic<bool> interrupted_{false};
     support::Mutex mutex_{support::LockRank::membership}; ///< where they change with the engine's, too
     std::vector<LeftPeer> left_;
     Failure failure_;

@@ -101,8 +101,7 @@ void report_no_thread(const TeamState& state) {
         team.who(), call, std::chrono::duration<double>{timer.elapsed()}.count());
     {
         const std::lock_guard guard{team.engine().mutex()};
-        team.membership().announce_own({LeaveReason::interrupt});
-        team.membership().fail(text, MPI_SUCCESS);
+        team.membership().interrupt(text);
     }
     throw InterruptedError{text};
 }
@@ -247,6 +246,7 @@ void TeamState::give_up(Memory memory) noexcept {
 void TeamState::look_after(support::WaitTimer& timer, const char* call, Rank target) {
     if (timer.elapsed() < support::WaitTimer::suspicious) return;
     if (target == Membership::next_collective) synchronisation_->look_for_mismatch(call);
+    if (is_own_thread()) return;
     if (timer.again_after(wait_hook_interval) && wait_hook_ends_wait()) end_wait(*this, timer, call);
     if (wait_report_.count() != 0 && timer.first_beyond(wait_report_)) report_wait(timer, call, target);
 }

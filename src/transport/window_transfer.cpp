@@ -122,10 +122,11 @@ bool RmaTransfer::arrived() {
 
 void RmaTransfer::give_up() noexcept {
     // Requests of one-sided operations can neither be cancelled nor freed (MPI 3.1, section 11.3.5), so they are
-    // completed: a target that has left the team still answers for its memory, at the latest in MPI_Finalize.
+    // completed: a target that has left the team still answers for its memory, at the latest in MPI_Finalize. After an
+    // interruption nobody waits so long; MPI may then use the memory until it is finalized.
     support::Backoff backoff{support::ProcessorShare::crowded};
     int done = 0;
-    while (!team::TeamRegistry::mpi_ended() &&
+    while (!team::TeamRegistry::mpi_ended() && !window().state.membership().interrupted() &&
            !window().freed.load(std::memory_order_acquire) && // of a window that is gone nobody completes them
            MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &done, MPI_STATUSES_IGNORE) ==
                MPI_SUCCESS &&

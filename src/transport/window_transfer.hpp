@@ -39,7 +39,8 @@ protected:
     [[nodiscard]] virtual bool arrived() = 0;
     /// Of one that has arrived: whether its target has not carried it out, since the window's memory was gone there.
     [[nodiscard]] virtual bool dropped() const noexcept { return false; }
-    /// After a wait that threw: returns when nothing writes to the caller's memory any more.
+    /// After a wait that threw: returns when nothing writes to the caller's memory any more, or, on the path rma, when
+    /// the program has ended a wait.
     virtual void give_up() noexcept = 0;
     /// For the destructors: of a transfer that could not be started, or that nothing could complete.
     void leave_window() noexcept;

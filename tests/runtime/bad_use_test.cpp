@@ -145,9 +145,10 @@ TEST_CASE("a team that is closed refuses every call that needs it") {
     MPI_Win_allocate(64, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &host);
     check("Window::adopt", [&] { (void)Window::adopt(closed, host); });
     MPI_Win_free(&host);
-    // There is nothing left to complete.
-    closed.fence();
-    (void)closed.progress();
+    check("Team::release", [&] { closed.release(); });
+    check("Team::acquire", [&] { closed.acquire(); });
+    check("Team::release", [&] { closed.fence(); });
+    check("Team::progress", [&] { (void)closed.progress(); });
     (void)closed.statistics();
     (void)closed.report();
     CHECK(closed.rank() == runtime.rank());

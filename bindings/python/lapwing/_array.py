@@ -4,7 +4,7 @@ import numpy as np
 
 from . import _errors, _index
 from ._distribution import Block, distribution_of
-from ._library import Callback, Elements, check, choice, create, ffi, lib, members, number_of, text_of
+from ._library import Callback, Elements, check, choice, create, ffi, keep, lib, members, number_of, text_of
 from ._reduction import Reduction, along
 from ._runtime import Shared, read_statistics, runtime as default_runtime, same_memory
 from ._slice import Assignments, Slice, assigned
@@ -639,7 +639,10 @@ class Transfer:
     def wait(self):
         """Waits until it is complete."""
         if self._cell[0] != ffi.NULL:
-            check(lib.lapwing_completion_wait(self._cell))
+            code = lib.lapwing_completion_wait(self._cell)
+            if code:
+                keep(self._cell, self._values, self._kept)
+            check(code)
         self._kept = None
 
     def result(self):
@@ -656,7 +659,8 @@ class Transfer:
     def __del__(self):
         # The library still writes to the memory.
         if getattr(self, "_cell", None) is not None and self._cell[0] != ffi.NULL and lib.lapwing_python_mpi_state() == 1:
-            lib.lapwing_completion_wait(self._cell)
+            if lib.lapwing_completion_wait(self._cell):
+                keep(self._cell, self._values, self._kept)
 
 
 def zeros(shape, dtype=float, distribution=None, **options):

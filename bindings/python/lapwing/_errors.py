@@ -83,13 +83,15 @@ def keep_interruption(error):
     _interruption = error
 
 
-def exception(code, text, mpi_code):
-    """The exception of a code of the C interface; for a wait that a signal ended what its handler raised."""
+def exception(code, text, mpi_code, wait_ended):
+    """The exception of a code of the C interface; after a wait that a signal ended what its handler raised, whatever the call made of that."""
     global _interruption
     error = (_CLASSES[code] if 0 < code < len(_CLASSES) else InternalError)(text)
     error.mpi_code = mpi_code
-    if isinstance(error, InterruptedError) and _interruption is not None:
-        raised, _interruption = _interruption, None
-        raised.__cause__ = error
+    if wait_ended:
+        # None: another Ctrl-C came before it could be kept.
+        raised, _interruption = KeyboardInterrupt() if _interruption is None else _interruption, None
+        if raised.__cause__ is None:
+            raised.__cause__ = error
         return raised
     return error

@@ -152,7 +152,15 @@ from . import _errors  # noqa: E402  (it needs nothing of this module before the
 def check(code):
     """Raises the exception of a code, with the library's whole text."""
     if code:
-        raise _errors.exception(code, ffi.string(lib.lapwing_error_text()).decode(errors="replace"), lib.lapwing_error_mpi_code())
+        raise _errors.exception(code, ffi.string(lib.lapwing_error_text()).decode(errors="replace"), lib.lapwing_error_mpi_code(), lib.lapwing_python_wait_ended())
+
+
+_in_use = []
+
+
+def keep(*memory):
+    """Keeps what the library may go on using, after a wait that failed or could not be made, to the end of the process."""
+    _in_use.append(memory)
 
 
 def text_of(function, *arguments):
@@ -233,7 +241,7 @@ def lapwing_python_signals(context):
 
 
 check(lib.lapwing_python_watch_signals(threading.main_thread().ident))
-atexit.register(lib.lapwing_python_watch_signals, 0)  # what still waits after the interpreter's end must not call it
+atexit.register(lib.lapwing_python_watch_signals, 0)  # what still waits after the interpreter's end must not run handlers
 
 
 @ffi.def_extern()

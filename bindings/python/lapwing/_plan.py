@@ -3,7 +3,7 @@
 import numpy as np
 
 from . import _errors
-from ._library import Callback, check, choice, create, ffi, lib, members, text_of
+from ._library import Callback, check, choice, create, ffi, keep, lib, members, text_of
 from ._runtime import refuse_pickling
 from ._types import address
 from ._window import _memory, check_inside
@@ -130,7 +130,8 @@ class Production:
 
     def __del__(self):
         if hasattr(self, "_cell") and self._cell[0] != ffi.NULL and lib.lapwing_python_mpi_state() == 1:
-            lib.lapwing_production_finish(self._cell)
+            if lib.lapwing_production_finish(self._cell):
+                keep(self._cell, self._plan, self._array)
 
 
 class Recording(_OfWindow):

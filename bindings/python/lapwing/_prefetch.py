@@ -295,8 +295,8 @@ class Prefetch:
         self.close()
 
     def __del__(self):
-        if getattr(self, "_open", False) and hasattr(self, "_cell"):
-            self.close()
+        if getattr(self, "_open", False) and hasattr(self, "_cell") and lib.lapwing_python_mpi_state() == 1:
+            lib.lapwing_prefetch_free(self._cell)
 
 
 class Relabelling:

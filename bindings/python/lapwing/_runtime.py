@@ -566,11 +566,13 @@ lib.lapwing_python_watch_end()
 @atexit.register
 def _end():
     """Before mpi4py ends MPI, which it does after all functions of atexit."""
+    global _failed
     if lib.lapwing_python_mpi_state() != 1:
         return
     for one in reversed(_runtimes[:]):
         try:
             one.leave() if _failed else one.close()
-        except _errors.Error as error:
-            print(f"lapwing, at exit: {error}", file=sys.stderr)
+        except BaseException as error:  # KeyboardInterrupt, too: there are other runtimes
+            print(f"lapwing, at exit: {str(error) or type(error).__name__}", file=sys.stderr)
+            _failed = True
             one.leave()  # the others must not wait for what this rank does not do any more

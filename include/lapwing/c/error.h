@@ -43,14 +43,18 @@ typedef void (*lapwing_error_handler)(int code, const char* text, void* context)
 /// be called while other threads are in calls.
 int lapwing_error_set_handler(lapwing_error_handler handler, void* context);
 /// Asked by a thread that waits in a call; another value than 0 ends the wait, and the call returns
-/// LAPWING_ERR_INTERRUPTED. It must not call Lapwing, nor leave by longjmp.
+/// LAPWING_ERR_INTERRUPTED. Several threads may be in it at once, and mutexes of the call that waits may be held: it
+/// must not leave by longjmp, nor wait for a thread that is in a call. Its own calls of Lapwing return
+/// LAPWING_ERR_USAGE.
 typedef int (*lapwing_wait_hook)(void* context);
 /// From now on every thread that waits in a call asks `hook(context)`, first after 0.2 s and then about every 0.1 s,
 /// whether to go on; null: none, the default. What an interrupted call waited for is not done, and cannot be taken
-/// back, so this rank cannot use the runtime any more: its later calls that wait return an error, and other ranks that
-/// wait for it get LAPWING_ERR_PEER_LEFT. The program should end, or call lapwing_runtime_leave(). Waits inside MPI
-/// (flushes of the path rma, files, the creation and the end of a runtime) do not ask. Local; must not be called while
-/// other threads are in calls.
+/// back, so this rank cannot use the runtime any more: its later calls that wait return the same, and other ranks that
+/// wait for it get LAPWING_ERR_PEER_LEFT. The program should end, or call lapwing_runtime_leave(). Memory of transfers
+/// that MPI carries out (lapwing_completion, path rma) must stay until MPI_Finalize then. Waits inside MPI (flushes of
+/// the path rma, files, memory of windows, the creation and the end of a runtime, an error that ranks agree on) do not
+/// ask, nor do waits for another thread and those of Lapwing's own threads. Local; must not be called while other
+/// threads are in calls.
 int lapwing_wait_set_hook(lapwing_wait_hook hook, void* context);
 /// A handler for programs that should end at the first error: prints the text on standard error and calls MPI_Abort.
 /// Local, any thread.

@@ -135,3 +135,20 @@ def test_errors_are_those_of_the_library(rt):
         assert "lapwing_window_get" in text and f"rank {rt.rank}" in text and "8" in text
         assert caught.value.code == "LAPWING_ERR_RANGE" and caught.value.mpi_code == 0
     assert issubclass(lapwing.MemoryError, MemoryError) and issubclass(lapwing.PeerLeftError, RuntimeError)
+
+
+def test_an_interruption_at_exit_leaves_all_runtimes(rt, monkeypatch, capsys):
+    class Fake:
+        left = False
+
+        def close(self):
+            raise KeyboardInterrupt
+
+        def leave(self):
+            self.left = True
+
+    fakes = [Fake(), Fake()]
+    monkeypatch.setattr(lapwing._runtime, "_runtimes", fakes)
+    monkeypatch.setattr(lapwing._runtime, "_failed", False)
+    lapwing._runtime._end()
+    assert all(fake.left for fake in fakes) and "KeyboardInterrupt" in capsys.readouterr().err
