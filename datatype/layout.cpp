@@ -349,13 +349,19 @@ Layout Layout::intersect(std::int64_t lower, std::int64_t upper) const {
         return slice(begin - begin_, end - begin_);
     }
     if (lower <= this->lower() && upper >= this->upper()) return *this;
-    check_listed(block_count()); // each is looked at
+    constexpr std::uint64_t most = 16 * max_listed_blocks; // each is looked at: some seconds
+    if (block_count() > most)
+        throw RangeError{
+            fmt::format("Layout::intersect: the layout has {} blocks that do not ascend, so that each would "
+                        "have to be looked at, and at most {} are; intersect its parts one by one",
+                        block_count(), most)};
     std::vector<ByteBlock> inside;
     for (LayoutCursor cursor{*this}; !cursor.done();) {
         const ByteBlock block = cursor.next();
         const std::int64_t begin = std::max(block.offset, lower);
         const std::int64_t end = std::min(block.offset + static_cast<std::int64_t>(block.bytes), upper);
         if (begin >= end) continue;
+        check_listed(inside.size() + 1);
         inside.push_back({begin, static_cast<std::uint64_t>(end) - static_cast<std::uint64_t>(begin)});
     }
     return list(inside);

@@ -116,6 +116,7 @@ MpiDatatype listed_type(const std::int64_t* offsets, const std::uint64_t* starts
     for (std::uint64_t i = 0; i < count; ++i) {
         const std::uint64_t length = starts[i + 1] - starts[i];
         if (length > largest_count) {
+            if (!lengths.empty()) close(); // the blocks before it
             parts.push_back({offsets[i], bytes_type(length)});
             continue;
         }

@@ -124,17 +124,15 @@ lapwing_upc_pointer allocate_array(const BlockCount& blocks, std::size_t size, s
     return guarded([&] { return program("a shared array").allocation().allocate_array(blocks, size, element_bytes); });
 }
 
-NearElements near_elements(const lapwing_upc_pointer& begin, std::size_t size, std::size_t block_size,
-                           std::size_t element_bytes) {
-    // From the window itself, since heap_access may be closed at the moment.
-    const lapwing::detail::transport::MemoryMap map = program("a shared array").near_map();
+NearElements near_elements(const lapwing::detail::transport::MemoryMap& map, const lapwing_upc_pointer& begin,
+                           std::size_t size, std::size_t block_size, std::size_t element_bytes) noexcept {
     if (begin.address == 0 || map.node_index != nullptr || map.node_count == 0) return {};
     const auto distance = static_cast<std::uint64_t>(map.node_count > 1 ? map.bases[1] - map.bases[0] : 0);
     for (int k = 1; k < map.node_count; ++k)
         if (static_cast<std::uint64_t>(map.bases[k] - map.bases[k - 1]) != distance) return {};
     const auto first = static_cast<std::uint64_t>(map.node_first);
     const auto count = static_cast<std::uint64_t>(map.node_count);
-    const auto threads = static_cast<std::uint64_t>(upc::threads());
+    const auto threads = static_cast<std::uint64_t>(map.ranks);
     NearElements near;
     if (block_size == indefinite) {
         if (first > begin.thread || begin.thread - first >= count) return {};

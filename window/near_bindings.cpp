@@ -34,6 +34,7 @@ void NearBinding::attach(const Window& window, Bind bind) {
 bool NearBinding::reaches_node() const noexcept { return list_ == nullptr || !list_->node_is_copied(); }
 
 transport::MemoryMap NearBinding::near_map() const noexcept {
+    if (list_ == nullptr) return {};
     transport::MemoryMap map = list_->map_;
     if (reaches_node() || map.node_index != nullptr) return map;
     map.bases += map.own_rank - map.node_first;

@@ -43,6 +43,7 @@ struct lapwing_halo : lapwing::detail::bindings::Object<lapwing_halo> {
     std::weak_ptr<const lapwing::detail::slices::ArrayGeometry> geometry; ///< of the array as it was
     lapwing::detail::bindings::PaddedDomain own;
     lapwing::detail::bindings::PaddedDomain domain; ///< of the memory
+    std::vector<lapwing_range> ranges;              ///< the same, as the array's indices were
     std::vector<lapwing::detail::bindings::HaloSection> sections;
     std::vector<std::byte> memory;
 };
@@ -68,10 +69,14 @@ lapwing_halo::lapwing_halo(lapwing_array* of, std::int64_t depth, const int* per
         goes_on[front + d] = periodic != nullptr && periodic[d] != 0;
     }
     one.check_halo(std::span{own.ranges()}.subspan(front), depth);
+    if (!own.empty()) {
+        std::array<lapwing::Range, padded> wide = own.ranges();
+        for (std::size_t d = front; d < padded; ++d) wide[d] = wide[d].expand(depth);
+        domain = PaddedDomain{wide};
+    }
+    for (std::size_t d = 0; d < one.dimensions(); ++d)
+        ranges.push_back(inside_of(of).indices(d, domain.range(front + d)));
     if (own.empty()) return;
-    std::array<lapwing::Range, padded> wide = own.ranges();
-    for (std::size_t d = front; d < padded; ++d) wide[d] = wide[d].expand(depth);
-    domain = PaddedDomain{wide};
     memory.resize(domain.size() * one.element_bytes()); // first: what fits into memory has not too many sections
     PaddedIndex most{};                                 // turns around the array, for each dimension
     PaddedIndex turns{};
@@ -171,15 +176,12 @@ int lapwing_halo_store(lapwing_halo* halo) {
 int lapwing_halo_memory(const lapwing_halo* halo, void** memory, int64_t* strides, lapwing_range* ranges) {
     return guarded("lapwing_halo_memory", [&] {
         const lapwing_halo& one = use(halo);
-        one.require_array("memory");
-        const ArrayInside& inside = inside_of(one.array);
-        const std::size_t front = padded - inside.array.dimensions();
+        const std::size_t front = padded - one.ranges.size();
         const auto shape = lapwing::detail::distribution::BufferShape<padded>::row_major(one.domain);
         if (memory != nullptr) *memory = one.memory.empty() ? nullptr : const_cast<std::byte*>(one.memory.data());
-        for (std::size_t d = 0; d < inside.array.dimensions(); ++d) {
-            const lapwing::Range& range = one.domain.range(front + d);
+        for (std::size_t d = 0; d < one.ranges.size(); ++d) {
             if (strides != nullptr) strides[d] = static_cast<std::int64_t>(shape.strides[front + d]);
-            if (ranges != nullptr) ranges[d] = inside.indices(d, range);
+            if (ranges != nullptr) ranges[d] = one.ranges[d];
         }
     });
 }

@@ -137,7 +137,8 @@ public:
     [[nodiscard]] Layout repeat_at(Offsets offsets) const;
     [[nodiscard]] Layout repeat_at_shared(const std::shared_ptr<const Offsets>& offsets) const;
     /// The bytes with offsets in [lower, upper), in the same order. A slice if is_ascending(); otherwise a list,
-    /// for which each block is looked at: throws RangeError above max_listed_blocks.
+    /// for which each block is looked at: throws RangeError if more than max_listed_blocks are inside, or 16 times as
+    /// many in all.
     [[nodiscard]] Layout intersect(std::int64_t lower, std::int64_t upper) const;
 
     /// Whether the sequences of bytes are the same. O(blocks) if the forms differ but the sizes and bounds do not.

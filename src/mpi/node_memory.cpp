@@ -77,21 +77,27 @@ std::string NodeMemory::allocate(MPI_Comm node, std::uint64_t bytes) {
     int ranks = 0;
     check_mpi(MPI_Comm_size(node, &ranks), "MPI_Comm_size");
     bases_.resize(static_cast<std::size_t>(ranks));
+    std::byte* end = nullptr;
     for (int i = 0; i < ranks; ++i) {
         MPI_Aint size = 0;
         int unit = 0;
         const int found = MPI_Win_shared_query(window_, i, &size, &unit, &bases_[static_cast<std::size_t>(i)]);
         if (found != MPI_SUCCESS) return fmt::format("MPI_Win_shared_query failed: {}", support::mpi_error_text(found));
-        if (i + 1 == ranks) map_again(static_cast<std::uint64_t>(size));
+        if (bases_[static_cast<std::size_t>(i)] != nullptr) end = bases_[static_cast<std::size_t>(i)] + size;
     }
+    map_again(end);
     return {};
 }
 
-void NodeMemory::map_again(std::uint64_t last_bytes) {
+void NodeMemory::map_again(const std::byte* end_of_all) {
+    // A part of 0 bytes may have no address.
+    const auto first = std::ranges::find_if(bases_, [](const std::byte* base) { return base != nullptr; });
+    if (first == bases_.end()) return;
     const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
-    const auto begin = reinterpret_cast<std::uintptr_t>(bases_.front()) / page * page;
-    const std::uint64_t end = reinterpret_cast<std::uintptr_t>(bases_.back()) + last_bytes;
+    const auto begin = reinterpret_cast<std::uintptr_t>(*first) / page * page;
+    const auto end = reinterpret_cast<std::uintptr_t>(end_of_all);
     const std::uint64_t bytes = (end - begin + page - 1) / page * page;
+    if (bytes == 0) return;
     if (!in_one_shared_mapping(begin, bytes)) return;
     // A mapping of 0 bytes that grows is a second one of the same memory (mremap(2)).
     void* const again =
@@ -99,7 +105,8 @@ void NodeMemory::map_again(std::uint64_t last_bytes) {
     if (again == MAP_FAILED) return;
     mapping_ = static_cast<std::byte*>(again);
     mapped_bytes_ = bytes;
-    for (std::byte*& base : bases_) base = mapping_ + (reinterpret_cast<std::uintptr_t>(base) - begin);
+    for (std::byte*& base : bases_)
+        if (base != nullptr) base = mapping_ + (reinterpret_cast<std::uintptr_t>(base) - begin);
 }
 
 std::string NodeMemory::map_own(MPI_Comm node, std::uint64_t bytes) {

@@ -39,8 +39,8 @@ public:
 private:
     std::string allocate(MPI_Comm node, std::uint64_t bytes);
     /// Maps MPI's memory a second time, for bases(), where the system can: it then stays until close(), also when
-    /// MPI_Finalize takes MPI's mapping away (Open MPI). `last_bytes`: of the last rank's part.
-    void map_again(std::uint64_t last_bytes);
+    /// MPI_Finalize takes MPI's mapping away (Open MPI). `end_of_all`: of the last rank's part.
+    void map_again(const std::byte* end_of_all);
     std::string map_own(MPI_Comm node, std::uint64_t bytes);
     void unmap() noexcept;
 

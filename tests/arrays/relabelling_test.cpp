@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 #include <vector>
 
 using namespace lapwing;
@@ -147,6 +148,18 @@ TEST_CASE("a team of other ranks, and a distribution that does not fit, leave th
     alone.close();
     of_one.close();
     self.close();
+}
+
+TEST_CASE("an order of the ranks makes no team once that of its array is closed") {
+    std::optional<Relabelling> order;
+    {
+        Runtime runtime;
+        const GlobalArray<double, 1> array{runtime, {10 * runtime.size()}};
+        order = array.relabelling(test::Reversed{{10}});
+    }
+    CHECK_THAT(test::message_of<UsageError>([&] { (void)order->team(); }),
+               test::says({"the team of its array is closed"}));
+    order->close();
 }
 
 TEST_CASE("the synchronisation of either team orders the arrays of both") {

@@ -92,6 +92,14 @@ TEST_CASE("a layout intersected with an interval keeps the bytes inside, in thei
           Layout::list(std::vector<ByteBlock>{{40963, 5}, {45056, 8}, {49152, 1}}));
 }
 
+TEST_CASE("an intersection with a layout that does not ascend is bounded by what is inside") {
+    const std::uint64_t many = Layout::max_listed_blocks + 3;
+    const auto last = 2 * static_cast<std::int64_t>(many - 1);
+    const Layout reversed = Layout::strided(many, 1, -2, last);
+    CHECK(reversed.intersect(3, 8) == Layout::list(std::vector<ByteBlock>{{6, 1}, {4, 1}}));
+    CHECK_THROWS_AS(Layout::strided(many << 8, 1, -2).intersect(-7, 0), lapwing::RangeError);
+}
+
 TEST_CASE("equal sequences have the same canonical form") {
     CHECK(Layout::strided(4, 8, 8) == Layout::contiguous(32));
     CHECK(Layout::strided(4, 8, 8).is_contiguous());

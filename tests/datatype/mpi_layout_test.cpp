@@ -102,6 +102,9 @@ TEST_CASE("counts above 2^31 are exact") {
     CHECK(static_cast<std::uint64_t>(lapwing::detail::datatype::mpi_size(type.get())) == 4 * large);
     CHECK(static_cast<std::uint64_t>(lapwing::detail::datatype::mpi_extent(type.get()).extent) == strided.span());
     CHECK_THROWS_AS(Layout::from_mpi(MPI_DOUBLE, std::uint64_t{1} << 61), lapwing::RangeError);
+    // Between shorter blocks, which stay on its two sides.
+    const Layout mixed = Layout::list(std::vector<ByteBlock>{{0, 3}, {8, 5}, {1000, large}, {100, 7}});
+    CHECK(Layout::from_mpi(mixed.to_mpi().get()) == mixed);
     const MpiDatatype wide = committed(vector(2, 1, 1 << 30, MPI_DOUBLE));
     CHECK_THROWS_AS(Layout::from_mpi(wide.get(), std::uint64_t{1} << 40), lapwing::RangeError);
 }

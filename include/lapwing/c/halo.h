@@ -36,7 +36,8 @@ int lapwing_halo_start_fetch(lapwing_halo* halo, lapwing_completion** completion
 /// Copies the local block, but not the halo, back to the array. Local; one thread at a time for each halo.
 int lapwing_halo_store(lapwing_halo* halo);
 /// The memory: its first element, the distance in elements between neighbours in each dimension, and the indices it
-/// covers. A rank that owns nothing gets a null pointer and empty ranges. Each pointer may be null. Local, any thread.
+/// covers. A rank that owns nothing gets a null pointer and empty ranges. Each pointer may be null. The memory is the
+/// halo's own: it stays when the array is resized or freed. Local, any thread.
 int lapwing_halo_memory(const lapwing_halo* halo, void** memory, int64_t* strides, lapwing_range* ranges);
 
 #ifdef __cplusplus

@@ -34,7 +34,8 @@ public:
     /// Whether the object may store to the parts of the node's other ranks by itself.
     [[nodiscard]] bool reaches_node() const noexcept;
     /// The memory that it may load and store by itself: the window's map, or, if the node's ranks are consecutive and
-    /// may not all be reached, the same as if the node were this rank. Requires attach().
+    /// may not all be reached, the same as if the node were this rank. None before attach() and after the window's
+    /// close.
     [[nodiscard]] transport::MemoryMap near_map() const noexcept;
 
 private:

@@ -44,8 +44,9 @@ struct NearElements {
     std::uint64_t block_stride = 0;
     std::uint64_t round_stride = 0; ///< 0 if each thread has at most one block
 };
-[[nodiscard]] NearElements near_elements(const lapwing_upc_pointer& begin, std::size_t size, std::size_t block_size,
-                                         std::size_t element_bytes);
+[[nodiscard]] NearElements near_elements(const lapwing::detail::transport::MemoryMap& map,
+                                         const lapwing_upc_pointer& begin, std::size_t size, std::size_t block_size,
+                                         std::size_t element_bytes) noexcept;
 /// The heap's window.
 [[nodiscard]] Window& heap_window();
 /// A number that no other array of the process has had.
@@ -345,7 +346,7 @@ private:
             own_ = reinterpret_cast<value_type*>(detail::heap_access.own + begin_.address);
     }
     void bind_near() noexcept {
-        near_ = detail::near_elements(begin_, size_, block_.value, sizeof(value_type));
+        near_ = detail::near_elements(this->near_map(), begin_, size_, block_.value, sizeof(value_type));
         mixed_.store(not_mixed, std::memory_order_relaxed);
         near_count_.store(near_.count, std::memory_order_relaxed);
     }

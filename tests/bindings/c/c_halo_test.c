@@ -33,7 +33,7 @@ int main(void) {
     lapwing_array *a = NULL, *c = NULL, *line = NULL;
     lapwing_halo *halo = NULL, *copy;
     lapwing_completion* completion = NULL;
-    lapwing_range own[2], has[2];
+    lapwing_range own[2], has[2], before[1], after[1];
     int64_t strides[2], i, j;
     double* memory = NULL;
     double x = 0;
@@ -88,11 +88,14 @@ int main(void) {
             FAILS(LAPWING_ERR_RANGE, "2^62 bytes", lapwing_halo_create(line, depths[turn], NULL, &copy));
     /* Its array gets other extents: on all ranks, before anything is waited for. */
     OK(lapwing_halo_create(line, 1, NULL, &copy));
+    OK(lapwing_halo_memory(copy, (void**)&memory, strides, before));
     OK(lapwing_array_resize(line, extents));
     FAILS(LAPWING_ERR_USAGE, "other extents", lapwing_halo_exchange(copy));
     FAILS(LAPWING_ERR_USAGE, "other extents", lapwing_halo_fetch(copy));
     FAILS(LAPWING_ERR_USAGE, "other extents", lapwing_halo_store(copy));
-    FAILS(LAPWING_ERR_USAGE, "other extents", lapwing_halo_memory(copy, NULL, NULL, NULL));
+    /* Its memory is its own, with the indices that the array had. */
+    OK(lapwing_halo_memory(copy, (void**)&memory, strides, after));
+    CHECK(after[0].first == before[0].first && after[0].size == before[0].size);
     OK(lapwing_halo_free(&copy));
     OK(lapwing_array_free(&line));
     if (size == 4) FAILS(LAPWING_ERR_USAGE, "halo", lapwing_halo_create(c, 1, NULL, &copy));

@@ -30,7 +30,6 @@ CONSUMERS = re.compile(r"lapwing_\w+_(free|leave)|lapwing_completion_(test|wait)
 # memory the call reads or writes; small, or more than there can be. `room_...`: of how much the library allocates; the same.
 NUMBERS = {
     "bytes": "memory", "count": "memory", "levels": "memory", "target_count": "memory", "depth": "room",
-    "lapwing_halo_create depth": "room",
     "lapwing_layout_create_contiguous bytes": "any", "lapwing_layout_create_strided count": "any", "lapwing_layout_create_mpi count": "any",
     "lapwing_layout_repeat count": "any", "lapwing_production_ready bytes": "any", "lapwing_window_create bytes": "room",
     # Checked against the window's parts, which are smaller than the memory here.
@@ -53,7 +52,7 @@ AFTERWARDS = {
     "lapwing_runtime_notify_identity": "lapwing_runtime_wait_identity(runtime, identity)",
     "lapwing_lock_lock": "lapwing_lock_unlock(lock)", "lapwing_lock_try": "lapwing_lock_unlock(lock)",
     "lapwing_tool_register": "lapwing_tool_unregister(*tool)",
-    "lapwing_error_set_handler": "lapwing_error_set_handler(NULL, NULL)",
+    "lapwing_error_set_handler": "lapwing_error_set_handler(NULL, NULL)", "lapwing_wait_set_hook": "lapwing_wait_set_hook(NULL, NULL)",
 }  # fmt: skip
 # Collective, and of nothing where the object is empty.
 MAY_BE_NOTHING = {"lapwing_assignment_execute", "lapwing_assignment_start"}
@@ -88,7 +87,7 @@ def argument(module, headers, function, kind, name):
         return "buffer_strides()"
     if const and stars == 1:
         return f"{base}_list()" if base in INTEGERS else f"some_{thing}()"
-    return LISTS.get(kind, "result()")
+    return LISTS.get(kind, f"result_at_end(sizeof({kind.removesuffix('*')}))")
 
 
 def call(module, headers, function):
@@ -123,9 +122,9 @@ def main():
     module = generator(root)
     headers = module.Headers(root)
     functions = [name for name in headers.functions if not name.startswith("lapwing_fortran_") and name not in LEFT_OUT]
-    unknown = {key.split()[0] for key in (*ARGUMENTS, *AFTERWARDS) if not key.split()[0] in headers.functions}
+    unknown = {key.split()[0] for key in (*ARGUMENTS, *AFTERWARDS, *(key for key in NUMBERS if " " in key)) if not key.split()[0] in headers.functions}
     if unknown:
-        raise SystemExit(f"fuzz_calls.py: no such functions: {', '.join(sorted(unknown))}; correct ARGUMENTS or AFTERWARDS")
+        raise SystemExit(f"fuzz_calls.py: no such functions: {', '.join(sorted(unknown))}; correct NUMBERS, ARGUMENTS or AFTERWARDS")
     text, rows = [], []
     for function in functions:
         number, handles, lines = call(module, headers, function)

@@ -20,6 +20,8 @@ shared struct node* nothing;
 shared [] struct large* large;
 shared int* shared nowhere[THREADS];
 
+int compare(shared void* a, shared void* b) { return *(shared int*)a - *(shared int*)b; }
+
 int main(int argc, char** argv) {
     const int odd = MYTHREAD % 2;
     const long one = 1;
@@ -66,6 +68,8 @@ int main(int argc, char** argv) {
     case 20: upc_global_alloc(THREADS, (size_t)2 << 40); break; /* upc_global_alloc: .*2199023255552 bytes for each thread.*LAPWING_UPC_HEAP */
     case 21: upc_all_alloc(SIZE_MAX, SIZE_MAX); break; /* upc_all_alloc: .*2\^64 */
     case 22: upc_alloc((size_t)1 << 60); break; /* upc_alloc: .*LAPWING_UPC_LOCAL_HEAP */
+    case 220: upc_local_alloc((size_t)1 << 61 | 1, 8); break; /* upc_alloc: .*LAPWING_UPC_LOCAL_HEAP */
+    case 221: upc_all_sort(data, 8, (size_t)1 << 61 | 2, 1, compare, ALL); break; /* upc_alloc: .*LAPWING_UPC_LOCAL_HEAP */
     case 23: upc_free(bytes + 16); break; /* upc_free: .*no allocation begins there */
     case 24: upc_free(bytes + 3); break; /* upc_free: .*no allocation begins there */
     case 25: upc_free(bytes), upc_free(bytes); break; /* upc_free: .*freed before */

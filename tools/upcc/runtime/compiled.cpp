@@ -7,6 +7,7 @@
 #include <lapwing/upc/program.hpp>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -42,12 +43,19 @@ void lapwing_upcc_start_teams() __attribute__((weak));
 
 namespace {
 
+/// More than 2^64 are the largest number, which no heap has room for.
+[[nodiscard]] std::size_t product(std::size_t a, std::size_t b) {
+    std::size_t result = 0;
+    return __builtin_mul_overflow(a, b, &result) ? SIZE_MAX : result;
+}
+[[nodiscard]] std::size_t quotient_upwards(std::size_t a, std::size_t b) { return a / b + (a % b != 0 ? 1 : 0); }
+
 [[nodiscard]] std::size_t elements(const lapwing_upcc_object& object, std::size_t threads) {
-    return object.elements * (object.times_threads != 0 ? threads : 1);
+    return product(object.elements, object.times_threads != 0 ? threads : 1);
 }
 [[nodiscard]] std::size_t block(const lapwing_upcc_object& object, std::size_t threads) {
     if (object.block_size != LAPWING_UPCC_EVEN) return object.block_size;
-    return std::max<std::size_t>(1, (elements(object, threads) + threads - 1) / threads);
+    return std::max<std::size_t>(1, quotient_upwards(elements(object, threads), threads));
 }
 
 /// One shared object, which several sources may define without a value.
@@ -60,9 +68,9 @@ struct Object {
     [[nodiscard]] std::size_t block(std::size_t threads) const { return ::block(*largest, threads); }
     [[nodiscard]] std::size_t bytes_of_each(std::size_t threads) const {
         const std::size_t size = block(threads);
-        if (size == 0) return elements(threads) * largest->element_bytes;
-        const std::size_t blocks = (elements(threads) + size - 1) / size;
-        return (blocks + threads - 1) / threads * size * largest->element_bytes;
+        if (size == 0) return product(elements(threads), largest->element_bytes);
+        const std::size_t rounds = quotient_upwards(quotient_upwards(elements(threads), size), threads);
+        return product(product(rounds, size), largest->element_bytes);
     }
 };
 
@@ -83,7 +91,19 @@ struct Object {
 
 constexpr std::size_t line = 64;
 
-/// Assigns each object its address; returns the bytes of all of them on each thread.
+/// The first object that has no address of a pointer-to-shared any more; null: all have.
+[[nodiscard]] const Object* too_large(const std::vector<Object>& all, std::size_t threads) {
+    constexpr std::size_t most = SIZE_MAX / 4;
+    std::size_t bytes = 0;
+    for (const Object& object : all) {
+        const std::size_t more = object.bytes_of_each(threads);
+        if (more > most || bytes > most - more) return &object;
+        bytes += more;
+    }
+    return nullptr;
+}
+
+/// Assigns each object its address, if none is too large; returns the bytes of all of them on each thread.
 std::size_t place(std::vector<Object>& all, std::size_t threads) {
     // After an unused line: the allocation begins with no object, so that upc_free() refuses each of them. The end of
     // one is not the begin of the next: a pointer there is to the former.
@@ -159,6 +179,16 @@ void check_objects(const std::vector<Object>& all) {
     }
 }
 
+void check_sizes(const std::vector<Object>& all) {
+    const auto threads = static_cast<std::size_t>(lapwing_upc_thread_count);
+    const Object* const found = too_large(all, threads);
+    if (found == nullptr) return;
+    if (lapwing_upc_own_thread == 0)
+        std::fprintf(stderr, "lapwing: UPC: '%s' is larger than the memory that a thread can have: %s; declare less\n",
+                     found->largest->name, in_words(*found->largest, threads).c_str());
+    end_before_main();
+}
+
 /// A string may lack its final zero.
 void check_values(const Object& object, std::size_t threads) {
     const std::size_t zero = object.largest->element_bytes == 1 ? 1 : 0;
@@ -181,7 +211,8 @@ void make(const std::vector<Object>& all, std::size_t bytes) {
         const lapwing_upc_pointer begin{base.address + object.address, 0, 0};
         *object.largest->pointer = begin;
         const std::size_t element = object.largest->element_bytes;
-        lapwing_upc_note_object(begin, object.elements(threads) * element, object.block(threads) * element,
+        lapwing_upc_note_object(begin, product(object.elements(threads), element),
+                                product(object.block(threads), element),
                                 (object.bytes_of_each(threads) + line) / line * line, object.largest->name);
     }
     lapwing_upc_barrier(nullptr);
@@ -229,7 +260,7 @@ int __wrap_main(int argc, char** argv, char** environment) {
             setenv(heap, lapwing_upcc_heap, 0);
     if (&lapwing_upcc_checked != nullptr) setenv("LAPWING_CHECKS", std::to_string(lapwing_upcc_checked).c_str(), 0);
     std::vector<Object> all = objects();
-    lapwing_upc_add_to_heap(place(all, threads_to_come()));
+    if (too_large(all, threads_to_come()) == nullptr) lapwing_upc_add_to_heap(place(all, threads_to_come()));
     lapwing_upc_start(&argc, &argv);
     lapwing_upc_set_error_handler(note_error);
     lapwing_upc_thread_count = lapwing_upc_threads();
@@ -240,6 +271,7 @@ int __wrap_main(int argc, char** argv, char** environment) {
     std::setvbuf(stdout, buffer, _IOLBF, sizeof buffer);
     check_threads();
     check_objects(all);
+    check_sizes(all);
     const auto& heap = lapwing::upc::detail::heap_access;
     lapwing_upc_near = {reinterpret_cast<char* const*>(heap.bases), heap.heap_begin, heap.heap_bytes, heap.near_first,
                         heap.near_count};
@@ -281,5 +313,5 @@ void* lapwing_upcc_buffer(int number) {
 }
 
 lapwing_upc_pointer lapwing_upcc_local_alloc(size_t blocks, size_t block_bytes) {
-    return lapwing_upc_alloc(blocks * block_bytes);
+    return lapwing_upc_alloc(product(blocks, block_bytes));
 }
