@@ -105,6 +105,20 @@ TEST_CASE("a halo that no memory holds is refused, and one around nothing is emp
     nothing.exchange();
 }
 
+TEST_CASE("a halo does not outlive the extents of its array") {
+    Runtime runtime;
+    GlobalArray<double, 1> a{runtime, {10 * runtime.size()}};
+    Halo resized{a, 1};
+    a.resize({20 * runtime.size()});
+    Halo closed{a, 1};
+    a.close();
+    for (Halo<double, 1>* const halo : {&resized, &closed}) {
+        CHECK_THAT(test::message_of<UsageError>([&] { halo->exchange(); }),
+                   test::says({"closed, or got other extents"}));
+        CHECK_THAT(test::message_of<UsageError>([&] { halo->store(); }), test::says({"closed, or got other extents"}));
+    }
+}
+
 TEST_CASE("a halo is what the array has around the local block, and the program's beyond its edges") {
     const int ranks = [] {
         const Runtime runtime;

@@ -171,6 +171,18 @@ TEST_CASE("a recorded loop names each byte once, in as few blocks as there can b
     runtime.barrier();
 }
 
+TEST_CASE("a recording does not outlive its window") {
+    Runtime runtime;
+    Window window{runtime, 64};
+    Recording recording{window};
+    const std::int64_t value = 1;
+    recording.put(next(runtime), Offset{0}, value);
+    window.close();
+    const auto closed = says({"the window of the recording is closed"});
+    CHECK_THAT(message_of<UsageError>([&] { recording.put(next(runtime), Offset{0}, value); }), closed);
+    CHECK_THAT(message_of<UsageError>([&] { recording.run(); }), closed);
+}
+
 TEST_CASE("a put whose bytes are computed meanwhile sends none before it is ready, and all in the end") {
     Runtime runtime;
     Window window{runtime, window_bytes};
