@@ -200,7 +200,7 @@ int lapwing_runtime_progress(lapwing_runtime* runtime, int* moved) {
 int lapwing_runtime_wait_request(lapwing_runtime* runtime, MPI_Request* request, MPI_Status* status) {
     return guarded("lapwing_runtime_wait_request", [&] {
         require_pointer(request, "request");
-        team_of(runtime).wait_request(*request, status);
+        team_of(runtime).wait_request(*request, status != nullptr ? status : MPI_STATUS_IGNORE);
     });
 }
 

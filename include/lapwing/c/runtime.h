@@ -88,7 +88,7 @@ int lapwing_runtime_fence(lapwing_runtime* runtime);
 /// `*moved` (may be null): whether anything was done. Only needed in long computations without a progress thread.
 int lapwing_runtime_progress(lapwing_runtime* runtime, int* moved);
 /// Local, any thread. MPI_Wait that serves other ranks meanwhile, for programs without a progress thread. `status` may
-/// be MPI_STATUS_IGNORE.
+/// be MPI_STATUS_IGNORE, or null.
 int lapwing_runtime_wait_request(lapwing_runtime* runtime, MPI_Request* request, MPI_Status* status);
 
 /// Collective, one thread: sum, smallest and largest of all ranks' values, element by element, in place. `type` must be
