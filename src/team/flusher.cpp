@@ -21,7 +21,8 @@
 namespace lapwing::detail::team {
 namespace {
 
-/// Sleeps grow up to this many times the age while nothing is held back.
+/// Sleeps grow up to this many times the age while there is nothing to send: a program that writes all the time is not
+/// disturbed more often than one that writes nothing.
 constexpr int longest_sleep = 4;
 /// How long a thread is waited for that may be in MPI for good.
 constexpr std::chrono::seconds patience{1};
@@ -32,7 +33,7 @@ struct Flusher::Shared {
     explicit Shared(std::chrono::microseconds of_age) : age{of_age} {}
 
     void run(const cpu_set_t& processors);
-    /// Sends what is old. Whether anything is held back.
+    /// Sends what is old. Whether there was anything.
     bool look(std::unique_lock<support::Mutex>& lock);
     template <class Gone>
     void drop_if(Gone gone, bool wait_for_good) noexcept;
@@ -132,14 +133,11 @@ void Flusher::stop_all() noexcept {
 }
 
 bool Flusher::Shared::look(std::unique_lock<support::Mutex>& lock) {
-    bool any = false;
     const HeldWrites::Clock::time_point now = HeldWrites::Clock::now();
     old.clear();
-    for (HoldsWrites* const held : list) {
-        const HeldWrites::Age found = held->look(now);
-        any |= found != HeldWrites::Age::none;
-        if (found == HeldWrites::Age::old) old.push_back(held); // there is room: see add()
-    }
+    for (HoldsWrites* const held : list)
+        if (held->look(now) == HeldWrites::Age::old) old.push_back(held); // there is room: see add()
+    const bool any = !old.empty();
     while (!old.empty() && !stops) {
         HoldsWrites* const held = old.back();
         old.pop_back();

@@ -15,7 +15,7 @@ class TeamState;
 /// without a cache. This is no promise of order.
 ///
 /// It is a thread of its own, since it may have to wait for other ranks, which the progress thread must not. It looks
-/// at each window every `age`, and less often while nothing is held back anywhere; a look takes no mutex that is held
+/// at each window every `age`, and less often while there is nothing to send; a look takes no mutex that is held
 /// while anything is waited for. What the program adds to goes on waiting, so that its messages stay as large.
 class Flusher {
 public:
