@@ -27,7 +27,7 @@ namespace lapwing::detail::arrays {
 
 namespace {
 
-/// Small, so that segments follow each other without a gap: see NodeElements.
+/// Small, so that segments follow each other without a gap: see LinearElements.
 constexpr unsigned least_alignment = 8;
 
 /// Bytes of a rank's segment.

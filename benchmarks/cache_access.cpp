@@ -3,25 +3,40 @@
 #include "cached_array.hpp"
 #include "element_reads.hpp"
 
+#include <fmt/format.h>
+
+#include <complex>
+#include <cstdint>
+#include <string>
+#include <type_traits>
 #include <vector>
 
 namespace lapwing::bench {
 namespace {
 
+template <class T>
+void hits(Context& context, Runtime& runtime, Rank target, const Working& working) {
+    const auto elements = working.elements * 8 / static_cast<std::int64_t>(sizeof(T));
+    GlobalArray<T, 1> a{runtime, {elements * runtime.size()}, Block{}, {.name = "a", .cache = cached()}};
+    const Domain<1> part = a.local_domain(target);
+    std::vector<T> here(static_cast<std::size_t>(elements));
+    for (const auto [i] : part) here[0] = a(i);
+    compare_reads(context, runtime, a, part, here.data(),
+                  std::is_same_v<T, double> ? working.name : fmt::format("{}, {} bytes", working.name, sizeof(T)),
+                  "raw local load");
+    a.close();
+}
+
 void hit8(Context& context) {
     Runtime runtime;
     const Route route = context.measure_against(runtime);
-    for (const Working working : {Working{"16 KiB", 2 * 1024}, Working{"256 KiB", 32 * 1024}}) {
-        GlobalArray<double, 1> a{
-            runtime, {working.elements * runtime.size()}, Block{}, {.name = "a", .cache = cached()}};
-        const Domain<1> part = a.local_domain(route.target);
-        std::vector<double> here(static_cast<std::size_t>(working.elements));
-        double sum = 0;
-        for (const auto [i] : part) sum += a(i);
-        keep(sum);
-        compare_reads(context, runtime, a, part, here.data(), working.name, "raw local load");
-        a.close();
-    }
+    for (const Working& working : {Working{"16 KiB", 2 * 1024}, Working{"256 KiB", 32 * 1024}})
+        hits<double>(context, runtime, route.target, working);
+    const Working small{"16 KiB", 2 * 1024};
+    hits<std::uint8_t>(context, runtime, route.target, small);
+    hits<std::int16_t>(context, runtime, route.target, small);
+    hits<float>(context, runtime, route.target, small);
+    hits<std::complex<double>>(context, runtime, route.target, small);
     runtime.close();
 }
 
@@ -104,7 +119,7 @@ void copy(Context& context) {
 }
 
 const Registration hit8_registration{
-    {.name = "cache/hit8", .summary = "8-byte reads that the cache serves", .run = hit8, .paths = {"rma", "service"}}};
+    {.name = "cache/hit8", .summary = "small reads that the cache serves, of 8 bytes unless said", .run = hit8, .paths = {"rma", "service"}}};
 const Registration read_registration{{.name = "cache/sequential-read",
                                       .summary = "element loop over 8 MB of another rank",
                                       .run = [](Context& context) { sequential(context, false); },

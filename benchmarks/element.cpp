@@ -52,6 +52,7 @@ public:
         if (near) row("of the node, a(i)", StoredIndices<1>{array.local_domain(near->target)}, through(array));
         (void)context_.measure_against(runtime_);
         row("of another rank, cached, a(i)", StoredIndices<1>{array.local_domain(target)}, through(array));
+        row("own and of other ranks, cached, a(i)", StoredIndices<1>{array.domain()}, through(array));
         array.close();
     }
     /// Under distributions in which each rank has many blocks.
@@ -62,6 +63,7 @@ public:
             array.fill(1);
             row("own, a(i)" + name, indices_dealt_to(0, block), through(array));
             row("of another rank, cached, a(i)" + name, indices_dealt_to(target.value, block), through(array));
+            row("own and of other ranks, cached, a(i)" + name, StoredIndices<1>{array.domain()}, through(array));
             array.close();
         }
     }

@@ -103,29 +103,30 @@ private:
 
 /// A function of its own, as a scientist's loop is: the sum then lives in a register, for raw pointers and arrays
 /// alike.
-template <class Indices, class Read>
-[[gnu::noinline]] double sum_of_reads(const Indices& indices, std::uint64_t count, Read read) {
-    double sum = 0;
+template <class Sum, class Indices, class Read>
+[[gnu::noinline]] Sum sum_of_reads(const Indices& indices, std::uint64_t count, Read read) {
+    Sum sum{};
     indices.each(count, [&](auto... index) { sum += read(index...); });
     return sum;
 }
 
 /// A subject that sums `read(i)` or `read(i, j)` over the indices. An iteration is one read.
-template <class Indices, class Read>
+template <class Sum = double, class Indices, class Read>
 Subject reads(std::string name, Team& team, const Indices& indices, Read read) {
     return {.name = std::move(name), .run = [&team, indices, read](std::uint64_t iterations) {
                 return alone(team, [&] {
-                    double sum = sum_of_reads(indices, iterations, read);
+                    Sum sum = sum_of_reads<Sum>(indices, iterations, read);
                     keep(sum);
                 });
             }};
 }
 
 /// Adds the rows for `part` of `array`, the part of one rank, whose raw memory is at `raw`.
-template <std::size_t N>
-void compare_reads(Context& context, Team& team, GlobalArray<double, N>& array, const Domain<N>& part,
-                   const double* raw, const std::string& working, const char* baseline) {
-    const auto through_array = [&array](auto... index) -> double { return array(index...); };
+template <class T, std::size_t N>
+void compare_reads(Context& context, Team& team, GlobalArray<T, N>& array, const Domain<N>& part, const T* raw,
+                   const std::string& working, const char* baseline) {
+    using Sum = std::conditional_t<std::is_integral_v<T>, std::uint64_t, T>;
+    const auto through_array = [&array](auto... index) -> T { return array(index...); };
     const Index<N> first = part.first();
     std::int64_t origin = first[0];
     if constexpr (N == 2) origin = first[0] * columns + first[1];
@@ -136,8 +137,8 @@ void compare_reads(Context& context, Team& team, GlobalArray<double, N>& array, 
     const std::string name = (N == 1 ? "a(i), " : "a(i, j), ") + working;
 
     const auto compare = [&](const auto& indices, const char* kind) {
-        context.compare(name + kind, nanoseconds(), reads("lapwing", team, indices, through_array),
-                        {reads(baseline, team, indices, through_pointer)});
+        context.compare(name + kind, nanoseconds(), reads<Sum>("lapwing", team, indices, through_array),
+                        {reads<Sum>(baseline, team, indices, through_pointer)});
     };
     compare(ComputedIndices<N>{part}, ", computed indices");
     compare(StoredIndices<N>{part}, ", stored indices");

@@ -22,7 +22,7 @@ class BypassPredictor {
 public:
     explicit BypassPredictor(bool adapt, const BypassLimits& limits = {}) noexcept : adapt_{adapt}, limits_{limits} {}
 
-    /// Whether an access to `page`, which the hot-page table did not serve, should bypass the cache. Consecutive
+    /// Whether an access to `page`, which the page table did not serve, should bypass the cache. Consecutive
     /// accesses to neighbouring pages end the bypass at once. `epoch`: the number of acquires so far, of reads.
     [[nodiscard]] bool pass(std::uint64_t page, std::uint64_t epoch = 0) noexcept {
         if (passing_ == 0) [[likely]]
@@ -46,19 +46,19 @@ public:
     /// misses now are hits in the next epoch.
     void repeated() noexcept { credit_ = credit_ < most_credit ? credit_ + misses_of_repeated : credit_; }
 
-    /// The outcome of an access; `hot_hits` is the number of accesses of its kind, reads or writes, that the hot-page
+    /// The outcome of an access; `table_hits` is the number of accesses of its kind, reads or writes, that the page
     /// table has served so far. True when such accesses bypass the cache from now on.
-    bool judge(bool hit, std::uint64_t hot_hits) noexcept {
+    bool judge(bool hit, std::uint64_t table_hits) noexcept {
         hits_ += hit ? 1U : 0U;
         misses_ += hit ? 0U : 1U;
         if (misses_ < probe_) return false;
-        const std::uint64_t all_hits = hits_ + (hot_hits - hot_hits_before_);
+        const std::uint64_t all_hits = hits_ + (table_hits - table_hits_before_);
         bool pays = all_hits * limits_.misses_per_hit >= misses_;
         if (!pays && credit_ >= misses_) {
             credit_ -= misses_;
             pays = true;
         }
-        hot_hits_before_ = hot_hits;
+        table_hits_before_ = table_hits;
         hits_ = 0;
         misses_ = 0;
         if (pays || !adapt_) {
@@ -90,7 +90,7 @@ private:
     std::uint32_t credit_ = 0; ///< misses that do not count
     std::uint32_t hits_ = 0;
     std::uint32_t misses_ = 0;
-    std::uint64_t hot_hits_before_ = 0;
+    std::uint64_t table_hits_before_ = 0;
 };
 
 } // namespace lapwing::detail::cache

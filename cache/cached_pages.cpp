@@ -22,19 +22,19 @@ CachedPages::CachedPages(const PageCacheConfiguration& configuration, const Back
       epoch_{epoch},
       ahead_{ahead},
       statistics_{statistics},
-      hot_pages_{epoch, configuration.alone},
+      table_{configuration},
       dirty_{configuration, dirty_pages},
       bytes_{configuration.bytes},
       memory_{support::allocate_aligned(configuration.bytes, page_alignment)} {}
 
-void CachedPages::lay_out(const PageCacheLayout& layout, std::uint64_t largest_part) {
+void CachedPages::lay_out(const PageCacheLayout& layout) {
     page_bytes_ = layout.page_bytes;
     valid_words_ = words_of_lines(layout.page_bytes);
     pages_.assign(layout.frames, {});
     valid_.assign(layout.frames * valid_words_, 0);
     buckets_.assign(std::bit_ceil<std::size_t>(layout.frames), no_frame);
     dirty_.lay_out(layout);
-    hot_pages_.lay_out(layout, largest_part);
+    table_.lay_out(layout);
 }
 
 void CachedPages::enter(Frame frame, Rank rank, Offset start) noexcept {
@@ -54,7 +54,7 @@ void CachedPages::enter(Frame frame, Rank rank, Offset start) noexcept {
 
 void CachedPages::leave(Frame frame) noexcept {
     Page& page = pages_[frame];
-    hot_pages_.leave_reads(page.number);
+    table_.leave_reads(page.number);
     Frame* link = &buckets_[bucket(page.number)];
     while (*link != frame) link = &pages_[*link].next;
     *link = page.next;
@@ -96,7 +96,7 @@ CachedPages::PagesRead CachedPages::pages_read_with(Frame frame, std::uint64_t m
 void CachedPages::enter_reads(Frame frame) noexcept {
     const Page& page = pages_[frame];
     if (page.operation != no_operation) return;
-    hot_pages_.enter_reads(page.number, page.epoch, data(frame), valid(frame));
+    table_.enter_reads(page.number, page.epoch, data(frame), valid(frame));
 }
 
 void CachedPages::renew(Frame frame, std::uint64_t epoch) noexcept {
@@ -108,13 +108,13 @@ void CachedPages::renew(Frame frame, std::uint64_t epoch) noexcept {
 
 void CachedPages::invalidate(Frame frame, Lines lines) noexcept {
     bits::clear(valid_words(frame), lines.first, lines.last);
-    hot_pages_.leave_reads(pages_[frame].number);
+    table_.leave_reads(pages_[frame].number);
 }
 
 void CachedPages::lose(Frame frame) noexcept {
     std::ranges::fill(valid_words(frame), 0);
     drop_unread(pages_[frame]);
-    hot_pages_.leave_reads(pages_[frame].number);
+    table_.leave_reads(pages_[frame].number);
 }
 
 void CachedPages::drop_unread(Page& page) noexcept {
@@ -128,15 +128,14 @@ void CachedPages::drop_unread(Page& page) noexcept {
 
 std::uint64_t CachedPages::memory_bytes() const noexcept {
     return bytes_ + pages_.capacity() * sizeof(Page) + valid_.capacity() * sizeof(std::uint64_t) +
-           buckets_.capacity() * sizeof(Frame) + dirty_.memory_bytes() + hot_pages_.memory_bytes();
+           buckets_.capacity() * sizeof(Frame) + dirty_.memory_bytes() + table_.memory_bytes();
 }
 
 std::uint64_t CachedPages::memory_for(const PageCacheConfiguration& configuration) noexcept {
     const PageCacheLayout most{configuration, least_page_bytes(configuration)};
     return configuration.bytes +
            most.frames * (sizeof(Page) + words_of_lines(most.page_bytes) * sizeof(std::uint64_t)) +
-           std::bit_ceil(most.frames) * sizeof(Frame) + DirtyPages::memory_for(configuration) +
-           FilledHotPages::memory_for(most);
+           std::bit_ceil(most.frames) * sizeof(Frame) + DirtyPages::memory_for(configuration);
 }
 
 } // namespace lapwing::detail::cache

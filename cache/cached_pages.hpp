@@ -3,7 +3,7 @@
 #include "cache/backend.hpp"
 #include "cache/bits.hpp"
 #include "cache/dirty_pages.hpp"
-#include "cache/filled_hot_pages.hpp"
+#include "cache/filled_page_table.hpp"
 #include "cache/page_cache_configuration.hpp"
 #include "cache/read_ahead.hpp"
 #include "cache/replacement.hpp"
@@ -21,7 +21,7 @@
 
 namespace lapwing::detail::cache {
 
-inline constexpr std::uint64_t no_page = HotPageTable::no_page;
+inline constexpr std::uint64_t no_page = ~std::uint64_t{0};
 inline constexpr std::uint32_t no_operation = ~std::uint32_t{0};
 
 /// What a frame holds.
@@ -60,16 +60,16 @@ public:
                 const std::atomic<std::uint64_t>& epoch, std::atomic<std::uint32_t>& dirty_pages, ReadAhead& ahead,
                 support::Statistics& statistics);
 
-    /// Empties all frames; `largest_part` is the largest of all ranks.
-    void lay_out(const PageCacheLayout& layout, std::uint64_t largest_part);
+    /// Empties all frames.
+    void lay_out(const PageCacheLayout& layout);
 
     /// Acquire pairs with the release that starts an epoch: what is fetched for an epoch is fetched after the acquire
     /// operation that started it.
     [[nodiscard]] std::uint64_t now() const noexcept { return epoch_.load(std::memory_order_acquire); }
     [[nodiscard]] std::uint64_t page_bytes() const noexcept { return page_bytes_; }
     [[nodiscard]] Frame frames() const noexcept { return static_cast<Frame>(pages_.size()); }
-    [[nodiscard]] FilledHotPages& hot_pages() noexcept { return hot_pages_; }
-    [[nodiscard]] const FilledHotPages& hot_pages() const noexcept { return hot_pages_; }
+    [[nodiscard]] FilledPageTable& page_table() noexcept { return table_; }
+    [[nodiscard]] const FilledPageTable& page_table() const noexcept { return table_; }
     [[nodiscard]] DirtyPages& dirty() noexcept { return dirty_; }
     [[nodiscard]] const DirtyPages& dirty() const noexcept { return dirty_; }
     [[nodiscard]] Page& operator[](Frame frame) noexcept { return pages_[frame]; }
@@ -78,7 +78,7 @@ public:
     [[nodiscard]] const std::byte* data(Frame frame) const noexcept { return memory_.get() + frame * page_bytes_; }
 
     [[nodiscard]] std::uint64_t number_of(Rank rank, Offset offset) const noexcept {
-        return hot_pages_.page_of(rank.value, offset.bytes);
+        return table_.page_of(rank, offset);
     }
     /// no_frame if the page is not cached.
     [[nodiscard]] Frame find(std::uint64_t number) const noexcept {
@@ -144,7 +144,7 @@ public:
         return pages_[frame].epoch == now() ? PagesRead{} : pages_read_with(frame, most);
     }
 
-    /// Lets the page's valid lines be read through the hot-page table, unless an operation is in flight.
+    /// Lets the page's valid lines be read through the page table, unless an operation is in flight.
     void enter_reads(Frame frame) noexcept;
     /// Moves the page to `epoch`: no line is valid.
     void renew(Frame frame, std::uint64_t epoch) noexcept;
@@ -155,11 +155,11 @@ public:
     /// Counts a page that was read ahead and will not be read as wasted.
     void drop_unread(Page& page) noexcept;
 
-    /// As PageCache::validate(), including the dirty masks and the hot-page table.
+    /// As PageCache::validate(), including the dirty masks and the page table.
     void validate() const;
 
     // RecentUse
-    [[nodiscard]] bool take(Frame frame) noexcept override { return hot_pages_.take_reads(pages_[frame].number); }
+    [[nodiscard]] bool take(Frame frame) noexcept override { return table_.take_reads(pages_[frame].number); }
 
     [[nodiscard]] std::uint64_t memory_bytes() const noexcept;
     [[nodiscard]] static std::uint64_t memory_for(const PageCacheConfiguration& configuration) noexcept;
@@ -181,7 +181,7 @@ private:
     const std::atomic<std::uint64_t>& epoch_;
     ReadAhead& ahead_;
     support::Statistics& statistics_;
-    FilledHotPages hot_pages_;
+    FilledPageTable table_;
     DirtyPages dirty_;
 
     std::uint64_t bytes_; ///< of all frames

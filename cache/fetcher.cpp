@@ -28,8 +28,8 @@ void Fetcher::start(Frame frame, Lines lines) {
     const std::uint64_t begin = lines.first * line_bytes;
     const std::uint64_t end = end_of(page, lines);
     if (pages_.dirty().any(page.dirty, begin, end)) return fetch(frame, lines);
-    pages_.hot_pages().leave_reads(page.number); // the next use must see the operation
-    if (page.dirty != DirtyPages::none) pages_.hot_pages().leave_writes(page.number);
+    pages_.page_table().leave_reads(page.number); // the next use must see the operation
+    if (page.dirty != DirtyPages::none) pages_.page_table().leave_writes(page.number);
     page_size_.fetched(end - begin);
     under_way_.finish(page); // a put in flight from these bytes
     const std::span<std::byte> destination{pages_.data(frame) + begin, end - begin};
@@ -82,7 +82,7 @@ void Fetcher::send_block() {
     for (Frame frame = block.first; frame < block.first + block.count; ++frame) {
         pages_[frame].unread = true;
         pages_.make_valid(frame, pages_.all_lines(frame));
-        pages_.hot_pages().leave_reads(pages_[frame].number);
+        pages_.page_table().leave_reads(pages_[frame].number);
         statistics_.add(Counter::read_ahead_issued);
     }
 }
@@ -145,7 +145,7 @@ void Fetcher::send_group() {
     for (const Member& member : group_) pages_.make_valid(member.frame, member.lines);
     for (const Frame frame : frames_) {
         pages_[frame].unread = true;
-        pages_.hot_pages().leave_reads(pages_[frame].number);
+        pages_.page_table().leave_reads(pages_[frame].number);
         statistics_.add(Counter::read_ahead_issued);
     }
 }

@@ -59,7 +59,7 @@ void PageCache::lay_out(std::uint64_t page_bytes) {
                        ? make_two_queues(frames, pages_)
                        : make_direct_mapped(frames, configuration_.ranks, configuration_.victim_pages);
     largest_cached_ = std::max(page_bytes, std::min(8 * page_bytes, configuration_.bytes / 8));
-    pages_.lay_out(layout, configuration_.largest_part);
+    pages_.lay_out(layout);
     write_behind_.lay_out(layout);
     fetcher_.lay_out(layout);
     // At most half of the ring is in flight, or pages would be evicted before they are read.
@@ -70,7 +70,7 @@ void PageCache::lay_out(std::uint64_t page_bytes) {
 
 void PageCache::adapt_page_size() {
     if (may_be_dirty()) return; // a release has failed: the next one puts what it could not
-    const std::uint64_t bytes = page_size_.choose(slow_reads_ + pages_.hot_pages().read_hits());
+    const std::uint64_t bytes = page_size_.choose(slow_reads_ + pages_.page_table().read_hits());
     if (bytes == page_bytes()) return;
     finish_all();
     try {

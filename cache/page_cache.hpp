@@ -12,7 +12,6 @@
 #include "cache/replacement.hpp"
 #include "cache/write_behind.hpp"
 
-#include <lapwing/detail/hot_pages.hpp>
 #include <lapwing/rank.hpp>
 #include <lapwing/statistics.hpp>
 
@@ -39,7 +38,7 @@ namespace lapwing::detail::cache {
 /// bytes of its pages are dropped and recorded as lost (Backend::note_lost), and no call throws because of them, so
 /// that accesses to other ranks continue and all their dirty bytes are put.
 ///
-/// One thread at a time may call this. The owner of the hot-page table may use the table without being synchronised
+/// One thread at a time may call this. The owner of the page table may use the table without being synchronised
 /// with other threads' write_back_for_another_thread().
 ///
 /// It passes each read and write through the classes that decide: CachedPages knows what is cached, Replacement which
@@ -61,9 +60,16 @@ public:
         whole_pages ///< any number of bytes, as whole pages, which travel together
     };
 
-    [[nodiscard]] FilledHotPages& hot_pages() noexcept { return pages_.hot_pages(); }
-    /// What may be written through the hot-page table; all other writes are put().
-    void allow_inline_writes(InlineWrites allowed) noexcept { pages_.hot_pages().allow_writes(allowed); }
+    /// For the table's owner, who may use it until the next acquire.
+    [[nodiscard]] FilledPageTable& page_table() noexcept {
+        FilledPageTable& table = pages_.page_table();
+        table.begin(pages_.now());
+        return table;
+    }
+    /// How many writes there have been, also those through the page table. For any thread.
+    [[nodiscard]] std::uint64_t writes() noexcept { return pages_.page_table().writes(); }
+    /// What may be written through the page table; all other writes are put().
+    void allow_inline_writes(InlineWrites allowed) noexcept { pages_.page_table().allow_writes(allowed); }
 
     void get(Rank rank, Offset offset, std::span<std::byte> destination);
     /// Complete locally on return, as all puts here are.
@@ -89,11 +95,11 @@ public:
     /// After a large get that bypassed the cache: adds this thread's writes, which the get cannot have seen.
     void overlay(Rank rank, Offset offset, std::span<std::byte> destination) const;
 
-    /// A release by a thread other than the owner of the hot-page table, who may be writing through it.
+    /// A release by a thread other than the owner of the page table, who may be writing through it.
     void write_back_for_another_thread() { write_behind_.write_back_for_another_thread(); }
     [[nodiscard]] bool may_be_dirty() const noexcept { return pages_.dirty().any(); }
 
-    /// By the owner of the hot-page table, between two calls: aborts the process if an invariant is violated, in
+    /// By the owner of the page table, between two calls: aborts the process if an invariant is violated, in
     /// builds with internal assertions. Visits every page.
     void validate() const;
 
@@ -102,8 +108,8 @@ public:
     /// Forgets all operations: MPI has been finalized.
     void abandon() noexcept { under_way_.abandon(); }
 
-    /// Adds the hot-page table's counts to the statistics.
-    void collect_hits() noexcept { pages_.hot_pages().collect_hits(statistics_); }
+    /// Adds the page table's counts to the statistics.
+    void collect_hits() noexcept { pages_.page_table().collect_hits(statistics_); }
 
     [[nodiscard]] std::uint64_t page_bytes() const noexcept { return pages_.page_bytes(); }
     [[nodiscard]] std::uint64_t memory_bytes() const noexcept;
@@ -163,7 +169,7 @@ private:
     RepeatedReads repeated_;
     std::unique_ptr<Replacement> replacement_;
     std::uint64_t largest_cached_ = 0; ///< larger gets and puts bypass the cache
-    std::uint64_t slow_reads_ = 0;     ///< those that the hot-page table did not serve
+    std::uint64_t slow_reads_ = 0;     ///< those that the page table did not serve
 };
 
 } // namespace lapwing::detail::cache

@@ -6,6 +6,7 @@ namespace lapwing::detail::cache {
 namespace {
 
 constexpr std::uint64_t least_pages_to_adapt = 64;
+constexpr std::uint64_t most_growth = 4; ///< of pages that are adapted
 
 } // namespace
 
@@ -15,10 +16,15 @@ std::uint64_t least_page_bytes(const PageCacheConfiguration& configuration) noex
 
 std::uint64_t largest_page_bytes(const PageCacheConfiguration& configuration) noexcept {
     std::uint64_t bytes = configuration.page_bytes;
-    while (configuration.adapt && bytes < 4 * configuration.page_bytes && bytes < 65536 &&
+    while (configuration.adapt && bytes < most_growth * configuration.page_bytes && bytes < 65536 &&
            configuration.bytes / (2 * bytes) >= least_pages_to_adapt)
         bytes *= 2;
     return bytes;
+}
+
+std::uint64_t part_stride(const PageCacheConfiguration& configuration) noexcept {
+    const std::uint64_t largest_page = (configuration.adapt ? most_growth : 1) * configuration.page_bytes;
+    return (configuration.largest_part / largest_page + 2) * largest_page;
 }
 
 PageCacheLayout::PageCacheLayout(const PageCacheConfiguration& configuration, std::uint64_t bytes_of_page) noexcept

@@ -29,6 +29,9 @@ struct PageCacheConfiguration {
 /// The smallest size that pages may be adapted to.
 [[nodiscard]] std::uint64_t least_page_bytes(const PageCacheConfiguration& configuration) noexcept;
 [[nodiscard]] std::uint64_t largest_page_bytes(const PageCacheConfiguration& configuration) noexcept;
+/// Places from the beginning of a rank's part to that of the next one's (window::PageTable): whole pages of any size,
+/// and so many that no page follows the last one of a part. Does not depend on the size of the cache.
+[[nodiscard]] std::uint64_t part_stride(const PageCacheConfiguration& configuration) noexcept;
 
 /// What a cache has room for with pages of one size.
 struct PageCacheLayout {

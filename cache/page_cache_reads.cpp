@@ -46,7 +46,7 @@ void PageCache::read(Rank rank, Offset offset, std::span<std::byte> destination)
         page.stale = freshen(page.frame);
         hit = pages_.readable(page.frame, lines);
         if (!hit && pages_.dirty().all(pages_[page.frame].dirty, within, within + destination.size())) {
-            // Not through the hot-page table: its entries hold whole lines.
+            // Not through the page table: its entries hold whole lines.
             std::memcpy(destination.data(), pages_.data(page.frame) + within, destination.size());
             statistics_.add(Counter::cache_hits);
             return;
@@ -58,7 +58,7 @@ void PageCache::read(Rank rank, Offset offset, std::span<std::byte> destination)
     statistics_.add(hit ? Counter::cache_hits : Counter::cache_misses);
     ++slow_reads_;
     if (!hit) page_size_.missed();
-    if (bypass_.judge(hit, pages_.hot_pages().read_hits())) collect_hits();
+    if (bypass_.judge(hit, pages_.page_table().read_hits())) collect_hits();
     under_way_.finish_for_read(pages_[page.frame]);
     replacement_->used(page.frame);
     pages_[page.frame].read = true;

@@ -10,7 +10,7 @@
 namespace lapwing::detail::cache {
 
 void PageCache::put(Rank rank, Offset offset, std::span<const std::byte> source) {
-    pages_.hot_pages().note_slow_write();
+    pages_.page_table().note_slow_write();
     if (source.size() > largest_cached_) {
         invalidate(rank, offset, source.size());
         backend_.put(rank, offset, source);
@@ -35,7 +35,7 @@ void PageCache::write(Rank rank, Offset offset, std::span<const std::byte> sourc
         return;
     }
     const bool again = frame != no_frame && pages_[frame].dirty != DirtyPages::none;
-    if (write_bypass_.judge(again, pages_.hot_pages().write_hits())) collect_hits();
+    if (write_bypass_.judge(again, pages_.page_table().write_hits())) collect_hits();
     if (frame == no_frame) {
         // In the frame after the preceding page if that only passes through: both then leave in one message.
         const Frame before = pages_.find(number - 1);
@@ -52,7 +52,7 @@ void PageCache::write(Rank rank, Offset offset, std::span<const std::byte> sourc
     const std::span<std::uint64_t> dirty = pages_.dirty().bits(page.dirty);
     std::memcpy(data + within, source.data(), source.size());
     bits::set(dirty, within, within + source.size());
-    pages_.hot_pages().enter_writes(page.number, data, dirty);
+    pages_.page_table().enter_writes(page.number, data, dirty);
 }
 
 // ---- synchronisation ------------------------------------------------------------------------------------------------

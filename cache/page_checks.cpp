@@ -62,66 +62,43 @@ void CachedPages::validate() const {
     for (DirtyPages::Mask mask = dirty_.oldest(); mask != DirtyPages::none; mask = dirty_.after(mask))
         LAPWING_ASSERT(pages_[dirty_.frame(mask)].dirty == mask);
     dirty_.validate();
-    hot_pages_.validate(*this);
+    table_.validate(*this);
 }
 
-void FilledHotPages::validate(const CachedPages& pages) const {
-    // What is read directly is valid in the page's epoch, which the reader compares with the current one.
+void FilledPageTable::validate(const CachedPages& pages) const {
+    // What is read directly is valid in the page's epoch; pages that no cache has are memory.
     const auto readable = [&](Frame frame, std::uint64_t begin, std::uint64_t end) {
         return bits::all(pages.valid(frame), begin / line_bytes, std::max(begin / line_bytes + 1, end / line_bytes));
     };
-    for (const ReadEntry& entry : read_entries_) {
-        if (entry.page == no_page) continue;
-        const Frame frame = pages.find(entry.page);
-        LAPWING_ASSERT(frame != no_frame && entry.data == pages.data(frame));
-        if (entry.epoch != pages[frame].epoch) continue; // no longer read
+    for (const std::uint64_t page : read_entries_.pages()) {
+        const ReadEntry& entry = read_entries_[page];
+        const Frame frame = pages.find(page);
+        if (entry.valid == 0 || frame == no_frame) continue;
+        LAPWING_ASSERT(entry.data + place_of_page(page) == reinterpret_cast<std::uintptr_t>(pages.data(frame)));
+        LAPWING_ASSERT(epoch_ == pages[frame].epoch);
+        const std::uint64_t granules = entry.valid >> (place_of_page(page) >> granule_shift_) % 64;
         for (std::uint64_t granule = 0; granule < page_bytes_ >> granule_shift_; ++granule)
-            LAPWING_ASSERT((entry.valid >> granule & 1U) == 0 ||
+            LAPWING_ASSERT((granules >> granule & 1U) == 0 ||
                            readable(frame, granule << granule_shift_, (granule + 1) << granule_shift_));
     }
     // What is written directly goes to the page's mask.
-    const auto check_write_entry = [&](const WriteEntry& entry, InlineWrites needed) {
-        if (entry.page == no_page) return;
-        LAPWING_ASSERT(allowed_ == needed);
-        const Frame frame = pages.find(entry.page);
-        LAPWING_ASSERT(frame != no_frame && entry.data == pages.data(frame) && pages[frame].dirty != DirtyPages::none);
-        LAPWING_ASSERT(entry.dirty ==
-                       reinterpret_cast<const std::uint8_t*>(pages.dirty().bits(pages[frame].dirty).data()));
+    const auto check = [&](std::uint64_t page, std::uintptr_t data, std::uintptr_t dirty) {
+        const Frame frame = pages.find(page);
+        LAPWING_ASSERT(frame != no_frame && pages[frame].dirty != DirtyPages::none);
+        LAPWING_ASSERT(data + place_of_page(page) == reinterpret_cast<std::uintptr_t>(pages.data(frame)));
+        LAPWING_ASSERT(dirty + place_of_page(page) / 8 ==
+                       reinterpret_cast<std::uintptr_t>(pages.dirty().bits(pages[frame].dirty).data()));
     };
-    for (const WriteEntry& entry : write_entries_) check_write_entry(entry, InlineWrites::all);
-    check_write_entry(latest_, InlineWrites::with_copies);
-    // A run, or a part of a block, is in a page of the table, which knows of it.
-    const auto for_each_run = [&](std::size_t number, auto look) {
-        const RunOrBlock& entry = run_entries_[number];
-        if (!has_blocks_) {
-            if (entry.run.count != 0) look(entry.run.data, entry.run.epoch);
-            return;
-        }
-        for (const HotPageBlock::Part& part : entry.block.parts)
-            if (part.count != 0 && part.elsewhere != 0) look(part.data(), entry.block.epoch);
-    };
-    std::size_t known = 0;
-    for (std::size_t place = 0; place < read_entries_.size(); ++place)
-        for (const std::uint16_t number : runs_of_pages_entries_[place]) {
-            if (number == no_run_number) continue;
-            for_each_run(number, [&](const std::byte* data, std::uint64_t epoch) {
-                // Else it was entered again for another page.
-                if (static_cast<std::uint64_t>(data - read_entries_[place].data) >= page_bytes_) return;
-                LAPWING_ASSERT(read_entries_[place].page != no_page && epoch == read_entries_[place].epoch);
-                ++known;
-            });
-        }
-    std::size_t all = 0;
-    for (std::size_t number = 0; number < run_entries_.size(); ++number)
-        for_each_run(number, [&](const std::byte*, std::uint64_t) { ++all; });
-    LAPWING_ASSERT(known == all);
-    if (stretch_.count == 0) return;
-    LAPWING_ASSERT(allowed_ == (stretch_.version == nullptr ? InlineWrites::all : InlineWrites::with_copies));
-    const Frame frame = pages.find(stretch_.page);
-    LAPWING_ASSERT(frame != no_frame && stretch_.within < page_bytes_);
-    LAPWING_ASSERT(stretch_.write == pages.data(frame) && pages[frame].dirty != DirtyPages::none);
-    LAPWING_ASSERT(stretch_.dirty ==
-                   reinterpret_cast<const std::uint8_t*>(pages.dirty().bits(pages[frame].dirty).data()));
+    for (const std::uint64_t page : write_entries_.pages()) {
+        const WriteEntry& entry = write_entries_[page];
+        if (entry.kind == WriteEntry::Kind::none) continue;
+        LAPWING_ASSERT((entry.kind == WriteEntry::Kind::alone ? InlineWrites::all : InlineWrites::with_copies) ==
+                       allowed_);
+        check(page, entry.data, entry.dirty);
+    }
+    if (latest_.page == no_page) return;
+    LAPWING_ASSERT(allowed_ == InlineWrites::with_copies);
+    check(latest_.page, latest_.data, latest_.dirty);
 }
 
 void OperationsUnderWay::validate() const {
@@ -138,9 +115,9 @@ void OperationsUnderWay::validate() const {
             LAPWING_ASSERT(!operation.put() || page.number == first.number + (frame - operation.first));
             if (operation.token == Backend::complete) return;
             // A read of what a get fetches, or a write to what is in flight, must wait for it.
-            const FilledHotPages& hot_pages = pages_.hot_pages();
-            LAPWING_ASSERT(operation.put() || !hot_pages.serves_reads(page.number, page.epoch));
-            LAPWING_ASSERT(!hot_pages.serves_writes(page.number));
+            const FilledPageTable& table = pages_.page_table();
+            LAPWING_ASSERT(operation.put() || !table.serves_reads(page.number, page.epoch));
+            LAPWING_ASSERT(!table.serves_writes(page.number));
         });
         using_frames += operation.count;
     }

@@ -15,12 +15,12 @@ namespace lapwing::detail::cache {
 using Frame = std::uint32_t;
 inline constexpr Frame no_frame = ~Frame{0};
 
-/// Which frames had hot-page table entries since the last query: the reference bits of a clock, without a store in
+/// Which frames had page table entries since the last query: the reference bits of a clock, without a store in
 /// the hit path.
 class RecentUse {
 public:
     virtual ~RecentUse() = default;
-    /// Whether the page in `frame` was used recently; removes it from the hot-page table, so that the next use is
+    /// Whether the page in `frame` was used recently; removes it from the page table, so that the next use is
     /// seen.
     [[nodiscard]] virtual bool take(Frame frame) noexcept = 0;
 };
@@ -45,7 +45,7 @@ public:
     [[nodiscard]] virtual bool remembers(std::uint64_t page) const noexcept = 0;
     /// Whether the page in `frame` is not expected to be used again.
     [[nodiscard]] virtual bool passing(Frame frame) const noexcept = 0;
-    /// The page in `frame` was used without the hot-page table.
+    /// The page in `frame` was used without the page table.
     virtual void used(Frame frame) = 0;
     /// `page` has been removed from `frame`.
     virtual void evicted(std::uint64_t page, Frame frame) = 0;

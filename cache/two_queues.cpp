@@ -29,7 +29,7 @@ public:
     }
     bool remembers(std::uint64_t page) const noexcept override { return remembered_[slot(page)] == page; }
     bool passing(Frame frame) const noexcept override { return frame < ring_; }
-    void used(Frame) override {} // the ring is a queue, and the clock reads the hot-page table's entries
+    void used(Frame) override {} // the ring is a queue, and the clock reads the page table's entries
     void evicted(std::uint64_t page, Frame frame) override {
         if (frame < ring_) remembered_[slot(page)] = page;
     }

@@ -11,6 +11,7 @@
 #include <mpi.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstring>
 #include <mutex>
@@ -28,7 +29,8 @@ WindowCache::WindowCache(window::WindowState& window, CacheMode mode, CacheAcqui
       configuration_{configuration},
       budget_{budget},
       advised_{std::move(advised)},
-      inline_writes_{inline_writes(false)} {
+      inline_writes_{inline_writes(false)},
+      tables_{part_stride(configuration)} {
     budget_.enter(*this);
 }
 
@@ -92,6 +94,7 @@ bool WindowCache::through_cache(Access&& access) {
         const support::BiasedMutex::Guard guard{own->mutex};
         if (for_this_thread()) [[likely]] { // still
             access(*own);
+            if (tables_.mine_is_hidden()) show_table(*own);
             return true;
         }
     }
@@ -166,7 +169,7 @@ bool WindowCache::drop_ended() {
                 all = false;
                 continue;
             }
-            hot_pages_.drop(thread);
+            tables_.hide(thread);
             found->use_pages(nullptr);
         }
         found->share.give_up();
@@ -188,14 +191,11 @@ void WindowCache::fit(OfThread& own) {
             window_.who("cache"), budget_.limit(), granted, wanted));
     if (granted == before) return;
     configuration.bytes = granted == wanted ? configuration_.bytes : PageCache::bytes_within(configuration_, granted);
-    if (granted < before) { // others may take what this one gives back
-        hot_pages_.drop_mine();
-        own.use_pages(nullptr);
-    }
+    tables_.hide(support::thread_number());
+    if (granted < before) own.use_pages(nullptr); // others may take what this one gives back
     if (granted == 0) return;
     try {
-        own.use_pages(std::make_unique<PageCache>(configuration, own.backend,
-                                                  scope_ == CacheAcquire::rank ? epoch_ : own.epoch, own.dirty_pages,
+        own.use_pages(std::make_unique<PageCache>(configuration, own.backend, epoch_of(own), own.dirty_pages,
                                                   window_.statistics()));
     } catch (const std::bad_alloc&) {
         own.share.keep(own.pages != nullptr ? before : 0);
@@ -208,7 +208,28 @@ void WindowCache::fit(OfThread& own) {
     }
     own.bytes = configuration.bytes;
     own.pages->allow_inline_writes(inline_writes_.load(std::memory_order_relaxed));
-    hot_pages_.set_mine(own.pages->hot_pages());
+}
+
+void WindowCache::show_table(OfThread& own) noexcept {
+    const std::atomic<std::uint64_t>& epoch = epoch_of(own);
+    const std::uint64_t now = epoch.load(std::memory_order_acquire);
+    FilledPageTable& table = own.pages->page_table();
+    table.begin(now);
+    tables_.show_mine(table);
+    // Either this sees the epoch of a thread that acquires meanwhile, or that hides the table after this.
+    if (epoch.load(std::memory_order_seq_cst) != now) tables_.hide(support::thread_number());
+}
+
+void WindowCache::begin_epoch() noexcept {
+    // Release order, too: whatever this thread has seen happens before what a thread does that sees the new epoch.
+    epoch_.fetch_add(1, std::memory_order_seq_cst);
+    const unsigned count = thread_count_.load(std::memory_order_acquire);
+    for (unsigned thread = 0; thread < count; ++thread) tables_.hide(thread);
+}
+
+void WindowCache::begin_epoch(OfThread& own, unsigned thread) noexcept {
+    own.epoch.fetch_add(1, std::memory_order_seq_cst);
+    tables_.hide(thread);
 }
 
 std::uint64_t WindowCache::memory_bytes() const noexcept {
@@ -219,18 +240,39 @@ std::uint64_t WindowCache::memory_bytes() const noexcept {
 }
 
 void WindowCache::invalidate() {
-    begin_epoch(epoch_);
-    for_each_thread([](OfThread& thread) { begin_epoch(thread.epoch); });
+    begin_epoch();
+    const unsigned count = thread_count_.load(std::memory_order_acquire);
+    for (unsigned thread = 0; thread < count; ++thread)
+        if (OfThread* const found = threads_[thread].load(std::memory_order_acquire)) begin_epoch(*found, thread);
 }
 
-bool WindowCache::get(Rank target, Offset offset, std::span<std::byte> destination) {
-    if (destination.size() == 8 && offset.bytes % 8 == 0) {
-        if (const auto* value = hot_pages_.mine().find<std::uint64_t>(target.value, offset.bytes)) {
-            std::memcpy(destination.data(), value, 8);
-            return true;
-        }
+namespace {
+
+/// Calls `access(value)` with a value of that size, if page tables serve such values at that offset; else returns
+/// false.
+template <class Access>
+[[nodiscard, gnu::always_inline]] inline bool as_value(std::size_t bytes, Offset offset, Access access) {
+    if (offset.bytes % bytes != 0) return false;
+    switch (bytes) {
+    case 1: return access(std::uint8_t{});
+    case 2: return access(std::uint16_t{});
+    case 4: return access(std::uint32_t{});
+    case 8: return access(std::uint64_t{});
+    case 16: return access(std::array<std::uint64_t, 2>{});
+    default: return false;
     }
-    return through_cache([&](OfThread& own) {
+}
+
+} // namespace
+
+bool WindowCache::get(Rank target, Offset offset, std::span<std::byte> destination) {
+    const bool found = as_value(destination.size(), offset, [&](auto value) {
+        const auto* const here =
+            tables_.mine().find<decltype(value)>(tables_.place_of(target.value, offset.bytes));
+        if (here != nullptr) std::memcpy(destination.data(), here, sizeof value);
+        return here != nullptr;
+    });
+    return found || through_cache([&](OfThread& own) {
         if (!advised_.reads.empty()) [[unlikely]]
             ask_for_recorded(own);
         own.pages->get(target, offset, destination);
@@ -238,7 +280,7 @@ bool WindowCache::get(Rank target, Offset offset, std::span<std::byte> destinati
 }
 
 void WindowCache::ask_for_recorded(OfThread& own) {
-    const std::uint64_t epoch = (scope_ == CacheAcquire::rank ? epoch_ : own.epoch).load(std::memory_order_acquire);
+    const std::uint64_t epoch = epoch_of(own).load(std::memory_order_acquire);
     constexpr unsigned most_in_vain = 2;
     if (own.asked_in == epoch || own.in_vain == most_in_vain) return;
     const StatisticsValues counts = window_.statistics().read();
@@ -265,7 +307,41 @@ void WindowCache::ask_for_recorded(OfThread& own) {
 }
 
 bool WindowCache::put(Rank target, Offset offset, std::span<const std::byte> source) {
-    return through_cache([&](OfThread& own) { own.pages->put(target, offset, source); });
+    // Of writes that come here the window notifies the copies.
+    const bool copied = inline_writes_.load(std::memory_order_relaxed) == InlineWrites::with_copies;
+    const bool written = !copied && as_value(source.size(), offset, [&](auto value) {
+        std::memcpy(&value, source.data(), sizeof value);
+        return tables_.mine().write(tables_.place_of(target.value, offset.bytes), value);
+    });
+    if (written) return true;
+    if (!through_cache([&](OfThread& own) { own.pages->put(target, offset, source); })) return false;
+    if (copied) find_copies(target, offset);
+    return true;
+}
+
+void WindowCache::find_copies(Rank target, Offset offset) {
+    OfThread* const own = existing();
+    if (own == nullptr) return;
+    // What is known of the copies is asked for without the cache's mutex, which is taken after theirs elsewhere. Only
+    // this thread makes its cache's pages dirty, or clean.
+    FilledPageTable& table = own->pages->page_table();
+    const std::uint64_t page = table.page_of(target, offset);
+    if (!table.wants_copies(page)) return;
+    const std::uint64_t page_bytes = own->pages->page_bytes();
+    const Offset start{offset.bytes / page_bytes * page_bytes};
+    const std::uint64_t bytes = std::min(page_bytes, window_.map().bytes(target) - start.bytes);
+    const window::CopiesAround copies = window_.order().copies().copies_of(target, start, 0, bytes);
+    const support::BiasedMutex::Guard guard{own->mutex};
+    table.enter_copies(page, copies, copies.after == bytes);
+}
+
+bool WindowCache::enter_memory(Rank rank, Offset offset, const std::byte* memory, std::uint64_t bytes) noexcept {
+    OfThread* const own = existing();
+    if (own == nullptr) return false;
+    const support::BiasedMutex::Guard guard{own->mutex};
+    const bool entered = own->pages->page_table().enter_memory(rank, offset, memory, bytes);
+    if (tables_.mine_is_hidden()) show_table(*own);
+    return entered;
 }
 
 void WindowCache::prefetch(Rank target, Offset offset, std::uint64_t bytes) {
@@ -342,7 +418,7 @@ team::HeldWrites::Age WindowCache::look_at_held(team::HeldWrites::Clock::time_po
     for_each_thread([&](OfThread& thread) {
         const bool any = under_way || thread.dirty_pages.load(std::memory_order_acquire) != 0;
         const std::lock_guard guard{thread.pages_mutex};
-        const std::uint64_t writes = thread.pages != nullptr ? thread.pages->hot_pages().writes() : 0;
+        const std::uint64_t writes = thread.pages != nullptr ? thread.pages->writes() : 0;
         oldest = std::max(oldest, thread.held.look(now, any, thread.writes_before + writes));
     });
     return oldest;

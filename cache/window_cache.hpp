@@ -76,20 +76,22 @@ public:
     void acquire() override {
         if constexpr (support::internal_assertions) validate_mine();
         if (mode_ == CacheMode::read_only) return;
-        if (scope_ == CacheAcquire::rank) return begin_epoch(epoch_);
-        if (OfThread* const own = existing()) begin_epoch(own->epoch);
+        if (scope_ == CacheAcquire::rank) return begin_epoch();
+        if (OfThread* const own = existing()) begin_epoch(*own, support::thread_number());
     }
     void invalidate() override;
     void set_copies_beside(bool any) override;
     [[nodiscard]] bool is_of_this_thread() const noexcept override;
     void collect_statistics() override;
-    [[nodiscard]] const window::HotPageTables& hot_pages() const noexcept override { return hot_pages_; }
+    [[nodiscard]] const window::PageTables& page_tables() const noexcept override { return tables_; }
+    [[nodiscard]] bool enter_memory(Rank rank, Offset offset, const std::byte* memory,
+                                    std::uint64_t bytes) noexcept override;
 
     /// Of all threads' caches. For tests, while no cache is in use.
     [[nodiscard]] std::uint64_t memory_bytes() const noexcept;
 
 private:
-    /// The cache of one thread. Its mutex is held for everything but accesses through the hot-page table.
+    /// The cache of one thread. Its mutex is held for everything but accesses through the page table.
     struct OfThread {
         OfThread(window::WindowState& window, Budget& budget) : share{budget}, backend{window} {}
         support::BiasedMutex mutex{support::LockRank::cache};
@@ -112,7 +114,7 @@ private:
 
         void use_pages(std::unique_ptr<PageCache> fresh) {
             const std::lock_guard guard{pages_mutex};
-            if (pages != nullptr) writes_before += pages->hot_pages().writes();
+            if (pages != nullptr) writes_before += pages->writes();
             pages.swap(fresh); // the old ones end after that
         }
     };
@@ -121,10 +123,17 @@ private:
     /// Asks for what an earlier run has read (LAPWING_ADVICE), once an epoch, unless it is not read again. Requires the
     /// calling thread's mutex.
     void ask_for_recorded(OfThread& own);
-    static void begin_epoch(std::atomic<std::uint64_t>& epoch) noexcept {
-        // Release order: whatever this thread has seen happens before what a thread does that sees the new epoch.
-        epoch.fetch_add(1, std::memory_order_release);
+    /// Of all threads, or of one.
+    void begin_epoch() noexcept;
+    void begin_epoch(OfThread& own, unsigned thread) noexcept;
+    [[nodiscard]] const std::atomic<std::uint64_t>& epoch_of(const OfThread& own) const noexcept {
+        return scope_ == CacheAcquire::rank ? epoch_ : own.epoch;
     }
+    /// Lets the calling thread's element accesses use its page table. Requires the thread's mutex.
+    void show_table(OfThread& own) noexcept;
+    /// After a write in a window with copies: finds out where those of its page are, so that more writes to that can be
+    /// made through the page table.
+    void find_copies(Rank target, Offset offset);
     static constexpr unsigned no_thread = ~0U;
     static constexpr unsigned several_threads = ~0U - 1;
     /// Whether the calling thread may use the cache now. To rely on the answer, hold the mutex of the thread's cache.
@@ -164,7 +173,7 @@ private:
     std::atomic<bool> given_up_{false};
     std::atomic<std::uint64_t> epoch_{0};
     std::atomic<InlineWrites> inline_writes_;
-    window::HotPageTables hot_pages_;
+    window::PageTables tables_;
     /// Each is written once, by the thread with that number.
     std::array<std::atomic<OfThread*>, support::numbered_threads> threads_{};
     std::array<std::unique_ptr<OfThread>, support::numbered_threads> owned_;

@@ -123,7 +123,7 @@ void WriteBehind::detach_mask(Frame frame) {
     Page& page = pages_[frame];
     // Bytes of lines that were overwritten completely stay valid.
     if (page.epoch == pages_.now()) (void)pages_.readable(frame, lines_of(0, pages_.page_bytes()));
-    pages_.hot_pages().leave_writes(page.number);
+    pages_.page_table().leave_writes(page.number);
     pages_.dirty().detach(std::exchange(page.dirty, DirtyPages::none));
 }
 
@@ -220,7 +220,7 @@ void WriteBehind::put_all() {
     } catch (...) {
         // All stay dirty, and are put again. The next write to one whose put is in flight must wait for it.
         for (const Frame frame : to_clean_)
-            if (pages_[frame].operation != no_operation) pages_.hot_pages().leave_writes(pages_[frame].number);
+            if (pages_[frame].operation != no_operation) pages_.page_table().leave_writes(pages_[frame].number);
         throw;
     }
 }

@@ -37,7 +37,7 @@ public:
     void finish_release();
     /// Starts and finishes for `rank`.
     void release(Rank rank);
-    /// Puts all dirty bytes while the owner may be writing through the hot-page table. Complete locally on return.
+    /// Puts all dirty bytes while the owner may be writing through the page table. Complete locally on return.
     void write_back_for_another_thread();
 
     [[nodiscard]] std::uint64_t memory_bytes() const noexcept;

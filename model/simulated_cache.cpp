@@ -97,9 +97,10 @@ SimulatedCache::SimulatedCache(const AccessPlatform::Cache& cache, std::function
 SimulatedCache::~SimulatedCache() = default;
 
 auto SimulatedCache::access(int part, std::uint64_t offset, std::uint64_t bytes, bool write) -> Outcome {
-    auto& hot = state_->pages.hot_pages();
+    auto& table = state_->pages.page_table();
     if (bytes == sizeof(std::uint64_t) && offset % sizeof(std::uint64_t) == 0)
-        if (write ? hot.write(part, offset, std::uint64_t{0}) : hot.find<std::uint64_t>(part, offset) != nullptr)
+        if (write ? table.write(table.place_of(part, Offset{offset}), std::uint64_t{0})
+                  : table.find<std::uint64_t>(table.place_of(part, Offset{offset})) != nullptr)
             return Outcome::hit;
     NoMemory& memory = state_->memory;
     memory.begin_access(part, offset, bytes);

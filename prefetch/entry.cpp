@@ -50,7 +50,7 @@ std::uint64_t Entry::list_runs() {
     return runs_.size() * sizeof(Run);
 }
 
-void Entry::reduce(std::uint64_t offset, window::HotPageCopies& around) const noexcept {
+void Entry::reduce(std::uint64_t offset, window::CopiesAround& around) const noexcept {
     const auto after = std::ranges::upper_bound(runs_, offset, {}, &Run::offset);
     if (after != runs_.end()) around.after = std::min(around.after, after->offset - offset);
     if (after != runs_.begin()) {

@@ -1,7 +1,8 @@
 #pragma once
 
+#include "window/coherent_copies.hpp"
+
 #include <lapwing/completion.hpp>
-#include <lapwing/detail/hot_pages.hpp>
 #include <lapwing/layout.hpp>
 #include <lapwing/prefetch_options.hpp>
 #include <lapwing/rank.hpp>
@@ -52,7 +53,7 @@ public:
     /// After list_runs(). Reduces `around`, what is known of the bytes around an offset of the owner's segment, to what
     /// these copies leave of it, or add: bytes of which none has a copy, or which lie in a copy as they do in the
     /// segment.
-    void reduce(std::uint64_t offset, window::HotPageCopies& around) const noexcept;
+    void reduce(std::uint64_t offset, window::CopiesAround& around) const noexcept;
 
 private:
     /// A run of bytes that is contiguous in the segment and in the copy.

@@ -358,10 +358,10 @@ void EntryBuffer::atomic_sent(Rank target, Offset offset, mpi::AtomicOperation o
     if (any_lost) note_lost({target, offset, size});
 }
 
-window::HotPageCopies EntryBuffer::copies_of(Rank target, Offset offset, std::uint64_t before, std::uint64_t after) {
+window::CopiesAround EntryBuffer::copies_of(Rank target, Offset offset, std::uint64_t before, std::uint64_t after) {
     if (eviction_ == Eviction::any_time) return {};
     const support::BiasedMutex::Guard lock{mutex_};
-    window::HotPageCopies around{.before = before, .after = after};
+    window::CopiesAround around{.before = before, .after = after};
     of_owner(target, [&](const Entry& entry) { entry.reduce(offset.bytes, around); });
     return around;
 }

@@ -81,7 +81,7 @@ public:
     void atomic_sent(Rank target, Offset offset, mpi::AtomicOperation operation, mpi::AtomicType type,
                      const void* operand, std::uint64_t mark) override;
     void invalidated(Rank target, Offset offset, std::uint64_t bytes) override;
-    [[nodiscard]] window::HotPageCopies copies_of(Rank target, Offset offset, std::uint64_t before,
+    [[nodiscard]] window::CopiesAround copies_of(Rank target, Offset offset, std::uint64_t before,
                                                   std::uint64_t after) override;
     void window_closes() noexcept override;
 

@@ -8,6 +8,7 @@
 #include <lapwing/upc/prefetched.hpp>
 #include <lapwing/upc/program.hpp>
 #include <lapwing/upc/reference.hpp>
+#include <lapwing/window.hpp>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -124,34 +125,51 @@ lapwing_upc_pointer allocate_array(const BlockCount& blocks, std::size_t size, s
     return guarded([&] { return program("a shared array").allocation().allocate_array(blocks, size, element_bytes); });
 }
 
-NearElements near_elements(const lapwing::detail::transport::MemoryMap& map, const lapwing_upc_pointer& begin,
-                           std::size_t size, std::size_t block_size, std::size_t element_bytes) noexcept {
-    if (begin.address == 0 || map.node_index != nullptr || map.node_count == 0) return {};
+namespace {
+
+/// Those of `count` threads from `first` on, whose parts begin at `begin` and then at equal distances.
+[[nodiscard]] LinearElements elements_of(const DealtArray& array, std::uint64_t first, std::uint64_t count,
+                                         std::uint64_t begin, std::uint64_t distance) noexcept {
+    const auto threads = static_cast<std::uint64_t>(upc::threads());
+    LinearElements elements;
+    if (array.block_size == indefinite) {
+        if (array.begin.thread - first >= count) return {};
+        elements.base = begin + (array.begin.thread - first) * distance + array.begin.address;
+        elements.count = array.size;
+        return elements;
+    }
+    // As if thread 0 of all threads were one of them, at the same distance.
+    elements.base = begin - first * distance + array.begin.address;
+    elements.block_stride = distance - array.block_size * array.element_bytes;
+    if (array.size <= array.block_size * threads) { // one round
+        elements.first = std::min<std::uint64_t>(array.size, first * array.block_size);
+        elements.count = std::min<std::uint64_t>(array.size, (first + count) * array.block_size) - elements.first;
+    } else if (count == threads) {
+        elements.count = array.size;
+        elements.round_stride = array.block_size * array.element_bytes - threads * distance;
+    }
+    return elements;
+}
+
+} // namespace
+
+LinearElements near_elements(const lapwing::detail::transport::MemoryMap& map, const DealtArray& array) noexcept {
+    if (array.begin.address == 0 || map.node_index != nullptr || map.node_count == 0) return {};
     const auto distance = static_cast<std::uint64_t>(map.node_count > 1 ? map.bases[1] - map.bases[0] : 0);
     for (int k = 1; k < map.node_count; ++k)
         if (static_cast<std::uint64_t>(map.bases[k] - map.bases[k - 1]) != distance) return {};
-    const auto first = static_cast<std::uint64_t>(map.node_first);
-    const auto count = static_cast<std::uint64_t>(map.node_count);
-    const auto threads = static_cast<std::uint64_t>(map.ranks);
-    NearElements near;
-    if (block_size == indefinite) {
-        if (first > begin.thread || begin.thread - first >= count) return {};
-        near.base = map.bases[begin.thread - first] + begin.address;
-        near.count = size;
-        return near;
-    }
-    // As if thread 0 of all threads were on this node, at the same distance.
-    near.base = map.bases[0] - first * distance + begin.address;
-    near.block_stride = distance - block_size * element_bytes;
-    const bool one_round = size <= block_size * threads;
-    if (one_round) {
-        near.first = std::min<std::uint64_t>(size, first * block_size);
-        near.count = std::min<std::uint64_t>(size, (first + count) * block_size) - near.first;
-    } else if (count == threads) {
-        near.count = size;
-        near.round_stride = block_size * element_bytes - threads * distance;
-    }
-    return near;
+    return elements_of(array, static_cast<std::uint64_t>(map.node_first), static_cast<std::uint64_t>(map.node_count),
+                       reinterpret_cast<std::uint64_t>(map.bases[0]), distance);
+}
+
+LinearElements all_elements(const DealtArray& array) noexcept {
+    const lapwing::detail::window::PageTables* const tables = heap_window().page_tables();
+    if (array.begin.address == 0 || tables == nullptr) return {};
+    return elements_of(array, 0, static_cast<std::uint64_t>(upc::threads()), 0, tables->part_stride());
+}
+
+bool enter_near(const lapwing_upc_pointer& element) noexcept {
+    return heap_window().enter_memory(Rank{static_cast<int>(element.thread)}, Offset{element.address});
 }
 
 void index_is_outside(std::int64_t index, std::size_t size) {
@@ -160,13 +178,6 @@ void index_is_outside(std::int64_t index, std::size_t size) {
                                      program("an access").who("an access"), index, size,
                                      static_cast<std::int64_t>(size) - 1)};
     });
-}
-
-std::int64_t next_array_number() noexcept {
-    // Arrays begin at places of the table that are far apart, which the low bits are taken for.
-    static std::atomic<std::uint64_t> last{0};
-    const std::uint64_t number = last.fetch_add(1, std::memory_order_relaxed) + 1;
-    return static_cast<std::int64_t>(std::rotl(number * 0x9E3779B97F4A7C15U, 32));
 }
 
 void threads_are_not(int threads) {

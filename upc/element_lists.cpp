@@ -6,7 +6,7 @@
 
 #include <lapwing/completion.hpp>
 #include <lapwing/detail/direction.hpp>
-#include <lapwing/detail/hot_pages.hpp>
+#include <lapwing/detail/page_table.hpp>
 #include <lapwing/detail/index_list.hpp>
 #include <lapwing/upc/program.hpp>
 #include <lapwing/upc/reference.hpp>
@@ -54,7 +54,7 @@ private:
     std::size_t count_ = 0;
 };
 
-/// Reads what can be loaded and what the table of hot pages has. Whose an element is cannot be predicted: there is no
+/// Reads what can be loaded and what the page table has. Whose an element is cannot be predicted: there is no
 /// branch for it. Returns how many of them cannot be loaded.
 template <class Word, bool dealt_one_by_one>
 [[nodiscard]] std::size_t read_here(std::byte* destination, const ElementList& list, Missed& missed) {
@@ -65,7 +65,9 @@ template <class Word, bool dealt_one_by_one>
     std::byte* const* const bases = detail::heap_access.bases;
     const ThreadCount threads = detail::heap_access.threads;
     const ElementList from = list;
-    lapwing::detail::window::HotPageTable& hot_pages = detail::heap_access.hot_pages->mine();
+    const lapwing::detail::window::PageTables& page_tables = *detail::heap_access.page_tables;
+    lapwing::detail::window::PageTable& pages = page_tables.mine();
+    const std::uint64_t part_stride = page_tables.part_stride();
     static constexpr Word nothing{};
     std::size_t far = 0, hits = 0;
     Missed::Notes notes{missed};
@@ -75,8 +77,10 @@ template <class Word, bool dealt_one_by_one>
         const std::uint32_t near = p.thread - near_first;
         const bool is_near = near < near_count;
         const std::byte* const loaded = bases[is_near ? near : 0] + p.address;
-        const auto cached = hot_pages.look<Word>(static_cast<int>(p.thread), p.address);
-        const bool is_here = (is_near | cached.here) & (p.address - heap_begin <= last);
+        // No place beyond those of the table, whatever the address is.
+        const bool in_heap = p.address - heap_begin <= last;
+        const auto cached = pages.look(p.thread * part_stride + (in_heap ? p.address : 0));
+        const bool is_here = (is_near | cached.here) & in_heap;
         const std::byte* const place = is_near ? loaded : cached.value;
         std::memcpy(destination + k * sizeof(Word), is_here ? place : reinterpret_cast<const std::byte*>(&nothing),
                     sizeof(Word));
@@ -84,7 +88,7 @@ template <class Word, bool dealt_one_by_one>
         hits += is_near || !is_here ? 0 : 1;
         notes.note(k, is_here);
     }
-    hot_pages.note_hits(hits);
+    pages.note_hits(hits);
     return far;
 }
 /// Reads what is in the range, which is all near or copied. `word_bytes`: of an element; 0: it is no word.
@@ -286,7 +290,7 @@ void ElementLists::get(std::byte* destination, const ElementList& list) {
     const bool each = detail::heap_access.near_count == 0; // recorded, strict, or checked
     if (list.base.thread >= static_cast<std::uint32_t>(program_.threads().threads()))
         program_.require_in_part("get", list.base, bytes); // says so: arithmetic would find a thread
-    const bool cached = program_.heap().hot_pages() != nullptr;
+    const bool cached = program_.heap().page_tables() != nullptr;
     const auto place_of = [&](std::size_t k) {
         return program_.threads().add(list.base, bytes, list.block_size, list.indices[k]);
     };

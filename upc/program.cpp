@@ -129,8 +129,8 @@ void ProgramState::choose_inline_access() {
     detail::heap_access.near_first = static_cast<std::uint32_t>(in_a_row ? map.node_first : own_thread_);
     detail::heap_access.near_count = !all ? 0 : in_a_row ? static_cast<std::uint32_t>(map.node_count) : 1;
     detail::heap_access.bases = in_a_row ? map.bases : &detail::heap_access.own;
-    const lapwing::detail::window::HotPageTables* const cached = window_.hot_pages();
-    detail::heap_access.hot_pages = all && cached != nullptr ? cached : &lapwing::detail::window::no_hot_pages;
+    const lapwing::detail::window::PageTables* const cached = window_.page_tables();
+    detail::heap_access.page_tables = all && cached != nullptr ? cached : &lapwing::detail::window::no_page_tables;
 }
 
 std::string ProgramState::who(const char* call) const {

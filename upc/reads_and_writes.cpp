@@ -18,7 +18,7 @@ namespace lapwing::upc {
 void record_block(ProgramState& program, const lapwing_upc_pointer& block, std::uint64_t bytes) {
     if (lapwing::detail::trace::on() && block.address != 0)
         lapwing::detail::trace::add_range(program.heap().state().facts().traced,
-                                          program.heap().hot_pages() != nullptr ? "cached" : "upc", block.address,
+                                          program.heap().page_tables() != nullptr ? "cached" : "upc", block.address,
                                           block.address + bytes);
 }
 

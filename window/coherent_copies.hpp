@@ -2,9 +2,9 @@
 
 #include "src/mpi/atomics.hpp"
 
-#include <lapwing/detail/hot_pages.hpp>
 #include <lapwing/rank.hpp>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -14,6 +14,17 @@ class Layout;
 }
 
 namespace lapwing::detail::window {
+
+/// Copies beside the cache of a byte that is about to be written, and of its neighbours.
+struct CopiesAround {
+    std::uint64_t before = 0;  ///< bytes before it of which the same is known
+    std::uint64_t after = 0;   ///< the same from it on; 0: nothing is known of it
+    std::byte* copy = nullptr; ///< of the byte; null: nothing of this has a copy
+    /// Holds as long as this is `known_at`, if the thread looks at it between its store to the page and the one to the
+    /// copy.
+    const std::atomic<std::uint64_t>* version = nullptr;
+    std::uint64_t known_at = 0;
+};
 
 /// Copies of other ranks' bytes, beside the window's cache, that reads are served from: prefetch/ keeps such copies.
 /// The window notifies each of them (CopyRegistry::add) of this rank's writes to other ranks' parts, by any call and on
@@ -48,8 +59,8 @@ public:
     /// Where the copies are of what is around `offset`, of which `before` bytes lie before it: element writes of a
     /// cached window then store there themselves, and notify nobody. See CopyRegistry::copies_of(), which adds the
     /// version. Copies whose addresses are unknown, or that may be freed while other threads write, tell nothing.
-    [[nodiscard]] virtual HotPageCopies copies_of(Rank /*target*/, Offset /*offset*/, std::uint64_t /*before*/,
-                                                  std::uint64_t /*after*/) {
+    [[nodiscard]] virtual CopiesAround copies_of(Rank /*target*/, Offset /*offset*/, std::uint64_t /*before*/,
+                                                 std::uint64_t /*after*/) {
         return {};
     }
 

@@ -38,7 +38,7 @@ void CopyRegistry::end() noexcept {
     for (CoherentCopies* const copies : list) copies->window_closes();
 }
 
-HotPageCopies CopyRegistry::copies_of(Rank target, Offset offset, std::uint64_t before, std::uint64_t after) {
+CopiesAround CopyRegistry::copies_of(Rank target, Offset offset, std::uint64_t before, std::uint64_t after) {
     if (!support::can_fence_all_threads()) return {};
     const support::BiasedMutex::Guard guard{mutex_};
     if (list_.size() != 1) return {};
@@ -49,7 +49,7 @@ HotPageCopies CopyRegistry::copies_of(Rank target, Offset offset, std::uint64_t 
     unsigned asked_by = nobody;
     if (!asked_by_.compare_exchange_strong(asked_by, me, std::memory_order_acq_rel) && asked_by != me)
         asked_by_.store(several_threads, std::memory_order_release);
-    HotPageCopies copies = list_.front()->copies_of(target, offset, before, after);
+    CopiesAround copies = list_.front()->copies_of(target, offset, before, after);
     copies.version = &version_;
     copies.known_at = version;
     return copies;

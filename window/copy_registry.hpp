@@ -53,7 +53,7 @@ public:
     /// Where the copies are of what is around `offset` of another rank's part, of which `before` bytes lie before it:
     /// for writes of the calling thread to pages of its cache, which are then not notified. Knows nothing where there
     /// are several copies, or no fence of all threads.
-    [[nodiscard]] HotPageCopies copies_of(Rank target, Offset offset, std::uint64_t before, std::uint64_t after);
+    [[nodiscard]] CopiesAround copies_of(Rank target, Offset offset, std::uint64_t before, std::uint64_t after);
     /// What copies_of() has said holds no longer, for any thread. Every write that still goes by it is to a page that
     /// is marked as dirty by now.
     void forget_places() noexcept;

@@ -3,7 +3,7 @@
 #include "src/team/held_writes.hpp"
 
 #include <lapwing/cache_options.hpp>
-#include <lapwing/detail/hot_pages.hpp>
+#include <lapwing/detail/page_table.hpp>
 #include <lapwing/rank.hpp>
 #include <lapwing/settings.hpp>
 
@@ -59,15 +59,19 @@ public:
     virtual void invalidate() = 0;
 
     /// Whether there are copies beside the cache. Where there are none, element accesses may write into pages that they
-    /// find by hot_pages(); else only where they know from CopyRegistry::copies_of() what to write as well. Every other
-    /// write comes through put(). No other thread may be writing meanwhile.
+    /// find by page_tables(); else only where the cache knows from CopyRegistry::copies_of() what they are to write as
+    /// well. Every other write comes through put(). No other thread may be writing meanwhile.
     virtual void set_copies_beside(bool any) = 0;
     /// No thread but the calling one has accessed anything through it.
     [[nodiscard]] virtual bool is_of_this_thread() const noexcept = 0;
 
     /// Adds what the calling thread's hit path has counted to the window's statistics.
     virtual void collect_statistics() = 0;
-    [[nodiscard]] virtual const window::HotPageTables& hot_pages() const noexcept = 0;
+    [[nodiscard]] virtual const window::PageTables& page_tables() const noexcept = 0;
+    /// Lets the calling thread find the page around an offset of a part that it can load, which has `bytes` bytes and
+    /// is at `memory`, in its page table, until the next acquire. False if it has no table, or that no room.
+    [[nodiscard]] virtual bool enter_memory(Rank rank, Offset offset, const std::byte* memory,
+                                            std::uint64_t bytes) noexcept = 0;
 };
 
 /// What all ranks must choose alike: the mode, then the properties of the cache, or zeros if there is none.

@@ -129,13 +129,13 @@ void Window::invalidate_cache() {
     if (detail::window::RemoteCache* const cache = open_state("invalidate_cache").cache()) cache->invalidate();
 }
 
-const detail::window::HotPageTables* Window::hot_pages() const noexcept {
-    return state_ == nullptr || state_->cache() == nullptr ? nullptr : &state_->cache()->hot_pages();
+const detail::window::PageTables* Window::page_tables() const noexcept {
+    return state_ == nullptr || state_->cache() == nullptr ? nullptr : &state_->cache()->page_tables();
 }
 
-detail::window::HotPageCopies detail::window::copies_of(const Window& window, Rank target, Offset offset,
-                                                        std::uint64_t before, std::uint64_t after) {
-    return window.state().order().copies().copies_of(target, offset, before, after);
+bool Window::enter_memory(Rank target, Offset offset) const noexcept {
+    const std::byte* const memory = map_.base(target);
+    return memory != nullptr && state_->cache()->enter_memory(target, offset, memory, map_.bytes(target));
 }
 
 void Window::require_host_memory(const void* memory, const char* call) const {

@@ -135,7 +135,7 @@ public:
     [[nodiscard]] Location checked_location(const char* call, const PaddedIndex& index) const;
     // What can be loaded without asking the map: elements of the node, and the local ones as a box, which is empty if
     // they are not one.
-    [[nodiscard]] const arrays::NodeElements<padded>& node() const noexcept { return node_; }
+    [[nodiscard]] const arrays::LinearElements<padded>& node() const noexcept { return node_; }
     [[nodiscard]] arrays::PlacedBox<padded> own_box() const;
     void put_to_copies(Offset offset, const void* value) const { put_to_all(offset, value, element_bytes()); }
     [[noreturn]] void refuse_atomic(const char* call, const PaddedIndex& index) const;
@@ -184,7 +184,7 @@ private:
     PaddedIndex extents_{};
     int own_rank_ = -1;
     AnyMap map_;
-    arrays::NodeElements<padded> node_;
+    arrays::LinearElements<padded> node_;
     KeptDistribution distribution_;
 
     friend class AnyPrefetch;

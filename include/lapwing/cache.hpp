@@ -2,7 +2,6 @@
 #pragma once
 
 #include <lapwing/cache_options.hpp>
-#include <lapwing/detail/hot_pages.hpp>
 
 #include <chrono>
 #include <cstdint>

@@ -8,11 +8,11 @@
 #include <lapwing/detail/block_cyclic_map.hpp>
 #include <lapwing/detail/config.hpp>
 #include <lapwing/detail/element_access.hpp>
-#include <lapwing/detail/hot_pages.hpp>
+#include <lapwing/detail/mixed_reads.hpp>
+#include <lapwing/detail/page_table.hpp>
 #include <lapwing/detail/index_list.hpp>
 #include <lapwing/detail/near_binding.hpp>
 #include <lapwing/detail/prefetched_elements.hpp>
-#include <lapwing/detail/remote_elements.hpp>
 #include <lapwing/detail/seldom.hpp>
 #include <lapwing/detail/user_map.hpp>
 #include <lapwing/distribution.hpp>
@@ -510,7 +510,7 @@ private:
     /// The address of the element if it can be loaded and stored, otherwise null.
     template <bool Checked>
     [[nodiscard, gnu::always_inline]] T* address(const char* call, const Index<N>& index) const {
-        if (state_.near_box.holds(index)) [[likely]]
+        if (state_.near_box.holds(index, state_.mixed.quick())) [[likely]]
             return near_address(state_.near_box.offset(index));
         // Reached if the node's elements are not one box; none of the elements found here has a copy.
         if (state_.prefetched == nullptr || state_.near_box.empty())
@@ -522,17 +522,15 @@ private:
                 if (assertion_level < 1 || *call != '\0') check_bounds(call, index);
             return nullptr;
         }
-        if (state_.remote.holds(index)) return nullptr;
-        if constexpr (detail::window::HotPageTable::serves<T>)
-            if (state_.hot_pages->mine().template holds<T>(index)) return nullptr;
+        if (state_.all.holds(index)) return nullptr;
         return detail::support::seldom<&GlobalArray::template other_address<Checked>>(*this, call, index);
     }
 
     // For ElementReference: elements that are not plain memory here.
     friend reference;
     [[nodiscard]] bool writes_here() const noexcept { return !state_.replicated; }
-    /// An element on another node. Copies in the first rectangle, and elements in a row that the cache has entered, are
-    /// read here; the rest out of line, so that loops keep what they compute in registers.
+    /// An element on another node. Copies in the first rectangle, and elements in pages that the cache has, are read
+    /// here; the rest out of line, so that loops keep what they compute in registers.
     [[nodiscard, gnu::always_inline]] T get_remote(const Index<N>& index) const {
         if (state_.prefetched != nullptr) {
             if (const T* const copy = state_.prefetched->first.template find<T>(index)) {
@@ -541,37 +539,30 @@ private:
                     state_.prefetched->state.count_hit();
                     return value;
                 }
-            } else if constexpr (detail::window::HotPageTable::serves<T>) {
-                // A row that the cache has entered holds no element with a copy: see enter_row().
-                if (state_.hot_pages != &detail::window::no_hot_pages)
-                    if (const T* const value = state_.hot_pages->mine().template find_near<T>(index)) return *value;
             }
-            return detail::support::seldom<&GlobalArray::get_prefetched>(*this, index);
+            // In a page there may be elements with copies.
+            if (state_.prefetched->indices.may_have(index))
+                return detail::support::seldom<&GlobalArray::get_prefetched>(*this, index);
         }
-        if constexpr (detail::window::HotPageTable::serves<T>)
-            if (const T* const value = state_.hot_pages->mine().template find_near<T>(index)) [[likely]]
-                return *value;
+        if constexpr (detail::window::PageTable::serves<T>)
+            if (std::uint64_t place = 0; state_.all.find(index, place)) [[likely]]
+                if (const T* const value = state_.page_tables->mine().template find<T>(place)) [[likely]]
+                    return *value;
         return detail::support::seldom<&GlobalArray::get_cached>(*this, index);
     }
     [[gnu::always_inline]] void put_remote(const Index<N>& index, const T& value) const {
-        if constexpr (detail::window::HotPageTable::serves<T>)
-            if (state_.hot_pages->mine().write_near(index, value)) [[likely]]
-                return;
+        if constexpr (detail::window::PageTable::serves<T>)
+            if (std::uint64_t place = 0; state_.all.find(index, place)) [[likely]]
+                if (state_.page_tables->mine().write(place, value)) [[likely]]
+                    return;
         detail::support::seldom<&GlobalArray::put_cached>(*this, index, value);
     }
     /// For an array that has prefetched something: any element that get_remote() has not read.
     [[nodiscard, gnu::noinline]] T get_prefetched(Index<N> index) const;
     [[nodiscard, gnu::noinline]] T get_cached(Index<N> index) const;
     [[gnu::noinline]] void put_cached(Index<N> index, T value) const;
-    using RemotePlace = typename detail::arrays::RemoteElements<N>::Place;
-    /// For any element within the extents.
-    [[nodiscard]] RemotePlace place_of(const Index<N>& index) const;
-    /// Bypasses the table of hot pages.
-    /// `site`: where the access returns to, if that is known.
-    [[nodiscard, gnu::noinline]] T get_far(Index<N> index, RemotePlace place, const void* site = nullptr) const;
-    [[gnu::noinline]] void put_far(Index<N> index, RemotePlace place, T value, const void* site = nullptr) const;
-    /// Makes later accesses to the neighbours of an element that was just read or written faster, if it is cached.
-    [[gnu::noinline]] void enter_row(Index<N> index, RemotePlace place, bool written) const;
+    /// Of any element within the extents: its owner, and where its part has it.
+    [[nodiscard]] Location home_of(const Index<N>& index) const;
     [[gnu::noinline]] void prefetch_far(Index<N> index) const;
     [[nodiscard]] detail::arrays::Home home(const char* call, const Index<N>& index) const;
 
@@ -687,14 +678,16 @@ private:
     struct alignas(64) State {
         T* near = nullptr;                    ///< first element of near_box
         detail::arrays::DenseBox<N> near_box; ///< the node's elements if they are dense; otherwise this rank's
-        detail::arrays::NodeElements<N> node;
+        mutable detail::window::MixedReads mixed; ///< compares with the first extent of near_box
+        detail::arrays::LinearElements<N> node; ///< addresses, unless near_box has all of them
         T* own = nullptr; ///< first element of the local segment
         detail::arrays::DenseBox<N> box;
         int own_rank = -1;
         bool replicated = false;
         std::unique_ptr<detail::arrays::PrefetchedElements<N>> prefetched; ///< null if nothing is prefetched
-        detail::arrays::RemoteElements<N> remote;                          ///< empty unless the array is cached
-        const detail::window::HotPageTables* hot_pages = &detail::window::no_hot_pages;
+        detail::arrays::LinearElements<N> all; ///< places in the page tables; empty unless the array is cached
+        bool may_mix = false; ///< near_box has all elements of the node, and `all` those of others
+        const detail::window::PageTables* page_tables = &detail::window::no_page_tables;
         BlockCyclicMap<N> map;
         std::shared_ptr<const detail::distribution::UserMap<N>>
             user_map; ///< instead of map for a user-defined distribution

@@ -32,14 +32,16 @@ struct Cached {
     }
     template <class T>
     T read(int rank, std::uint64_t offset) {
-        if (const T* value = cache->hot_pages().find<T>(rank, offset)) return *value;
+        auto& table = cache->page_table();
+        if (const T* value = table.template find<T>(table.place_of(rank, offset))) return *value;
         T value;
         cache->get(rank, offset, std::as_writable_bytes(std::span{&value, 1}));
         return value;
     }
     template <class T>
     void write(int rank, std::uint64_t offset, const T& value) {
-        if (!cache->hot_pages().write(rank, offset, value))
+        auto& table = cache->page_table();
+        if (!table.write(table.place_of(rank, offset), value))
             cache->put(rank, offset, std::as_bytes(std::span{&value, 1}));
     }
     void release() {

@@ -46,7 +46,7 @@ using test::says;
 [[nodiscard]] CacheOptions epoch() { return {.mode = CacheMode::epoch}; }
 
 /// Whether the window is cached here: with one node there is nothing to cache.
-[[nodiscard]] bool cached(const Window& window) { return window.hot_pages() != nullptr; }
+[[nodiscard]] bool cached(const Window& window) { return window.page_tables() != nullptr; }
 
 /// Bytes of it that this process uses.
 [[nodiscard]] std::uint64_t address_space() {
@@ -655,6 +655,6 @@ TEST_CASE("cache options that do not fit are refused, with what is allowed") {
     CHECK_THAT(message_of<SettingError>([&] { Window(other, 64, {.cache = epoch()}); }),
                says({"100 bytes", "LAPWING_CACHE_PAGE"}));
     Window uncached{other, 64};
-    CHECK(uncached.hot_pages() == nullptr);
+    CHECK(uncached.page_tables() == nullptr);
     other.barrier();
 }

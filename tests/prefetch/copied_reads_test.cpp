@@ -1,7 +1,7 @@
 // Element reads of cached arrays beside prefetched copies: what has a copy is read there, also where a loop along a row
 // reads its neighbours straight from the cache's pages. Each rank reads elements of the rank after it.
 #include "tests/arrays/array_test.hpp"
-#include "tests/prefetch/hot_pages_test.hpp"
+#include "tests/prefetch/ragged_columns.hpp"
 
 #include <lapwing/patterns.hpp>
 #include <lapwing/prefetch.hpp>
@@ -65,11 +65,6 @@ public:
     void prefetch(const std::vector<Domain<2>>& domains, const PrefetchOptions& options) {
         array.prefetch([domains](const Domain<2>&) { return domains; }, options);
     }
-    /// Whether the cache has entered a row that holds an element.
-    [[nodiscard]] bool is_in_row(const Index<2>& index) {
-        return array.window().hot_pages()->mine().template find_near<std::int64_t>(index) != nullptr;
-    }
-    [[nodiscard]] bool has_rows() { return test::uses_hot_pages(array.window(), test::next(runtime_)); }
 
 private:
     [[nodiscard]] static std::int64_t position(const Index<2>& index) { return index[0] * columns + index[1] + 1; }
@@ -102,7 +97,7 @@ TEST_CASE("what has a copy is read there, and its neighbours through the cache")
             INFO("consistent " << consistent << ", first domain " << pattern.front().first()[1] << " of "
                                << pattern.size());
             Matrix matrix{runtime};
-            CHECK(matrix.wrong(1, 1) == "none"); // the cache has entered the rows
+            CHECK(matrix.wrong(1, 1) == "none"); // the cache has entered the pages
             matrix.prefetch(pattern, {.consistent = consistent});
             CHECK(matrix.wrong(1, 1) == "none");
             matrix.array.barrier();
@@ -120,7 +115,7 @@ TEST_CASE("what has a copy is read there, and its neighbours through the cache")
         }
 }
 
-TEST_CASE("rows that the cache entered before a prefetch hide none of its copies, though no acquire drops them") {
+TEST_CASE("pages that the cache entered before a prefetch hide none of its copies, though no acquire drops them") {
     Runtime runtime;
     const std::int64_t height = rows * runtime.size();
     for (const bool consistent : {true, false}) {
@@ -140,7 +135,7 @@ TEST_CASE("rows that the cache entered before a prefetch hide none of its copies
     }
 }
 
-TEST_CASE("copies in the halo and rows in the cache are read beside each other") {
+TEST_CASE("copies in the halo and pages in the cache are read beside each other") {
     Runtime runtime;
     for (const bool consistent : {true, false}) {
         INFO("consistent " << consistent);
@@ -153,34 +148,4 @@ TEST_CASE("copies in the halo and rows in the cache are read beside each other")
         CHECK(matrix.wrong(2, 2) == "none");
         matrix.array.barrier();
     }
-}
-
-TEST_CASE("a row in the cache reaches to the next copies, and over none") {
-    Runtime runtime;
-    const std::int64_t height = rows * runtime.size();
-    Matrix matrix{runtime};
-    // Also runs: a table finds these.
-    std::vector<Domain<2>> ragged;
-    for (std::int64_t j = 100; j < 240; j += 1 + j % 7)
-        ragged.push_back(Domain<2>{{j % 2, height}, {j, std::min<std::int64_t>(240, j + 1 + j % 3)}});
-    for (const auto& pattern :
-         {std::vector{Domain<2>{{0, height}, {0, 4}}, Domain<2>{{0, height}, {296, 300}}}, ragged}) {
-        matrix.prefetch(pattern, {.consistent = false});
-        CHECK(matrix.wrong(1, 1) == "none");
-        if (!matrix.has_rows()) continue;
-        const Domain<2> next = matrix.array.local_domain(test::next(runtime));
-        std::uint64_t entered = 0;
-        test::Mismatches mismatches;
-        for (const Index<2>& index : next) {
-            const std::int64_t value = matrix.array(index);
-            const std::int64_t again = matrix.array(index);
-            const bool in_row = matrix.is_in_row(index);
-            mismatches.check(value == again && !(in_row && matrix.array.is_prefetched(index)), index);
-            entered += in_row && index[1] >= 10 && index[1] < 90 ? 1 : 0;
-        }
-        CHECK(mismatches.text() == "none");
-        CHECK(entered == static_cast<std::uint64_t>(rows) * 80);
-        matrix.array.evict();
-    }
-    matrix.array.barrier();
 }

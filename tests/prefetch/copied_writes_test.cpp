@@ -2,7 +2,7 @@
 // writes straight into the cache's pages. Each rank writes elements of the rank after it.
 #include "src/support/process_fence.hpp"
 #include "tests/arrays/array_test.hpp"
-#include "tests/prefetch/hot_pages_test.hpp"
+#include "tests/prefetch/ragged_columns.hpp"
 
 #include <lapwing/patterns.hpp>
 #include <lapwing/prefetch.hpp>
@@ -30,7 +30,7 @@ constexpr std::int64_t columns = 300;
 
 /// Whether loops over elements of `target` can write into pages.
 [[nodiscard]] bool has_pages(const Window& window, Rank target) {
-    return test::uses_hot_pages(window, target) && detail::support::can_fence_all_threads();
+    return test::uses_page_tables(window, target) && detail::support::can_fence_all_threads();
 }
 
 [[nodiscard]] std::vector<Domain<2>> columns_of(std::int64_t height, std::int64_t first, std::int64_t last) {

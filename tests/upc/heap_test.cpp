@@ -193,7 +193,7 @@ TEST_CASE("an allocation of another node's thread is one question, and loses not
         if (!one_sided) {
             CHECK(behind.accesses == before.accesses);
             CHECK(freed.accesses == again.accesses);
-            if (far && state.heap().hot_pages() != nullptr) CHECK(again.accesses == behind.accesses);
+            if (far && state.heap().page_tables() != nullptr) CHECK(again.accesses == behind.accesses);
         } else {
             CHECK(behind.accesses - before.accesses <= 25);
         }

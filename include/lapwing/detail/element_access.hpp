@@ -35,9 +35,13 @@ public:
     [[nodiscard]] bool empty() const noexcept { return extent_[0] == 0; }
     [[nodiscard]] const Index<N>& first() const noexcept { return first_; }
     [[nodiscard]] std::uint64_t extent(std::size_t d) const noexcept { return extent_[d]; }
-    [[nodiscard]] bool holds(const Index<N>& index) const noexcept {
+    [[nodiscard]] bool holds(const Index<N>& index) const noexcept { return holds(index, extent_[0]); }
+    /// The same as if it had so many of the first indices.
+    [[nodiscard]] bool holds(const Index<N>& index, std::uint64_t first_extent) const noexcept {
         // Below the first index the difference wraps around to more than any extent.
-        for (std::size_t d = 0; d < N; ++d)
+        if (from_first(index, 0) >= first_extent) [[unlikely]]
+            return false;
+        for (std::size_t d = 1; d < N; ++d)
             if (from_first(index, d) >= extent_[d]) [[unlikely]]
                 return false;
         return true;
@@ -79,87 +83,113 @@ struct PlacedBox {
     }
 };
 
-/// The elements of the ranks of this node, where those ranks are a box of the process grid, their segments lie at equal
-/// distances in memory, and their rows are of one length. Others find nothing here: the map then says where each is.
+/// The elements of consecutive ranks whose parts begin at equal distances, where those ranks are a box of the process
+/// grid, and their rows are of one length. Others find nothing here: the map then says where each is. There is one for
+/// the ranks of this node, in memory, and one for all ranks of a window, in the order of its page table.
 ///
-/// The address of an element is then linear in its index and in the quotients by which the map deals it (see
-/// DimensionMap). With i the index in a dimension, b the block, P the processes, S and A the distances in memory
-/// between neighbour elements of a segment and between the segments of neighbour processes, the place in that dimension
-/// is
+/// The place of an element is then linear in its index and in the quotients by which the map deals it (see
+/// DimensionMap). With i the index in a dimension, b the block, P the processes, S and A the distances between
+/// neighbour elements of a part and between the parts of neighbour processes, the place in that dimension is
 ///     i S + q (A - b S)                    one block a process: q = i / b is the process
 ///     i S + q (A - b S) + r (b S - P A)    several: r = q / P is the round
-/// and where segments lie one after another as their indices do, A = b S, no division is left at all. Where the node
-/// has some of the processes of a dimension of several rounds, the process q - r P says whether the element is among
-/// theirs.
+/// and where parts lie one after another as their indices do, A = b S, no division is left at all. Where there are some
+/// of the processes of a dimension of several rounds, the process q - r P says whether the element is among theirs.
 template <std::size_t N>
-class NodeElements {
+class LinearElements {
 public:
-    NodeElements() noexcept = default;
-    NodeElements(const BlockCyclicMap<N>& map, const transport::MemoryMap& memory, std::size_t element_bytes) noexcept {
-        if (memory.node_index != nullptr || memory.node_count == 0) return;
-        const auto distance = static_cast<std::uint64_t>(memory.node_count > 1 ? memory.bases[1] - memory.bases[0] : 0);
-        for (int i = 1; i < memory.node_count; ++i)
-            if (static_cast<std::uint64_t>(memory.bases[i] - memory.bases[i - 1]) != distance) return;
-
+    LinearElements() noexcept = default;
+    /// Of the `count` ranks from `first_rank` on, whose parts begin at `begin` and then at equal distances, in bytes.
+    LinearElements(const BlockCyclicMap<N>& map, int first_rank, int count, std::uint64_t begin, std::uint64_t distance,
+                   std::size_t element_bytes) noexcept {
         // Ranks without a place in the grid are the last ones.
         int processes = 1;
         for (const distribution::DimensionMap& dimension : map.dimensions()) processes *= dimension.processes();
-        const int last = std::min(memory.node_first + memory.node_count, processes) - 1;
-        if (last < memory.node_first) return;
+        const int last = std::min(first_rank + count, processes) - 1;
+        if (last < first_rank) return;
 
+        std::array<Dimension, N> dimensions{};
         int box_size = 1;
         std::uint64_t element = element_bytes; // distance of neighbours in the dimension
         for (std::size_t d = N; d-- > 0;) {
             const distribution::DimensionMap& from = map.dimensions()[d];
-            const int low = from.process_of(memory.node_first);
+            const int low = from.process_of(first_rank);
             const int high = from.process_of(last);
             if (low > high) return;
             box_size *= high - low + 1;
-            dimensions_[d] = make(from, low, high, element, distance);
+            dimensions[d] = make(from, low, high, element, distance);
             if (d == 0) continue;
             const std::uint64_t room = from.room(static_cast<std::uint64_t>(low));
             if (room != from.room(static_cast<std::uint64_t>(high))) return;
             element *= room;
         }
         // The box between the first and the last rank holds these ranks only if it holds as many.
-        if (box_size == last - memory.node_first + 1) base_ = memory.bases[0] + map.origin() * element_bytes;
+        if (box_size != last - first_rank + 1) return;
+        begin_ = begin + map.origin() * element_bytes;
+        dimensions_ = dimensions;
+        serves_ = true;
+    }
+    /// Of the ranks of this node.
+    LinearElements(const BlockCyclicMap<N>& map, const transport::MemoryMap& memory,
+                   std::size_t element_bytes) noexcept {
+        if (memory.node_index != nullptr || memory.node_count == 0) return;
+        const auto distance = static_cast<std::uint64_t>(memory.node_count > 1 ? memory.bases[1] - memory.bases[0] : 0);
+        for (int i = 1; i < memory.node_count; ++i)
+            if (static_cast<std::uint64_t>(memory.bases[i] - memory.bases[i - 1]) != distance) return;
+        *this = LinearElements{map,
+                               memory.node_first,
+                               memory.node_count,
+                               reinterpret_cast<std::uint64_t>(memory.bases[0]),
+                               distance,
+                               element_bytes};
     }
 
-    /// Whether find() finds all elements of this node.
-    [[nodiscard]] bool serves() const noexcept { return base_ != nullptr; }
-    /// Address of an element, or null if it is not of this node, out of bounds, or the map is not served.
-    template <class T>
-    [[nodiscard, gnu::always_inline]] T* find(const Index<N>& index) const noexcept {
-        if (base_ == nullptr) [[unlikely]]
-            return nullptr;
-        std::uint64_t offset = 0;
+    /// Whether find() finds all elements of these ranks.
+    [[nodiscard]] bool serves() const noexcept { return serves_; }
+    /// Whether find() looks at an element, which may still be of another rank.
+    [[nodiscard, gnu::always_inline]] bool holds(const Index<N>& index) const noexcept {
+        for (std::size_t d = 0; d < N; ++d)
+            if (static_cast<std::uint64_t>(index[d]) - dimensions_[d].first >= dimensions_[d].extent) return false;
+        return true;
+    }
+    /// The place of an element; false if it is of another rank, out of bounds, or the map is not served.
+    [[nodiscard, gnu::always_inline]] bool find(const Index<N>& index, std::uint64_t& place) const noexcept {
+        std::uint64_t sum = begin_;
         for (std::size_t d = 0; d < N; ++d) {
             const Dimension& dimension = dimensions_[d];
             const std::uint64_t i = static_cast<std::uint64_t>(index[d]) - dimension.first;
             if (i >= dimension.extent) [[unlikely]]
-                return nullptr;
-            offset += i * dimension.stride;
+                return false;
+            sum += i * dimension.stride;
             if (dimension.divisions == 0) continue;
             const std::uint64_t block = dimension.by_block.quotient(i);
-            offset += block * dimension.block_stride;
+            sum += block * dimension.block_stride;
             if (dimension.divisions == 1) [[likely]]
                 continue;
             const std::uint64_t round = dimension.by_processes.quotient(block);
-            offset += round * dimension.round_stride;
+            sum += round * dimension.round_stride;
             if (dimension.divisions == 2) [[likely]]
                 continue;
             if (block - round * dimension.by_processes.divisor() - dimension.first_process >= dimension.processes)
-                return nullptr;
-            offset -= dimension.before;
+                return false;
+            sum -= dimension.before;
         }
-        T* const address = reinterpret_cast<T*>(base_ + offset);
+        place = sum;
+        return true;
+    }
+    /// The address of an element, if these places are addresses; null if it is not found.
+    template <class T>
+    [[nodiscard, gnu::always_inline]] T* find(const Index<N>& index) const noexcept {
+        std::uint64_t place = 0;
+        if (!find(index, place)) [[unlikely]]
+            return nullptr;
+        T* const address = reinterpret_cast<T*>(place);
         if (address == nullptr) __builtin_unreachable(); // spares the caller the test for null
         return address;
     }
 
     /// The same elements where no division is needed: a box, and the address of its first element.
     [[nodiscard]] std::pair<DenseBox<N>, std::byte*> dense(std::size_t element_bytes) const noexcept {
-        if (base_ == nullptr || dimensions_[N - 1].stride != element_bytes) return {};
+        if (!serves_ || dimensions_[N - 1].stride != element_bytes) return {};
         std::array<Range, N> ranges;
         std::array<std::uint64_t, N> strides{};
         for (std::size_t d = 0; d < N; ++d) {
@@ -169,13 +199,13 @@ public:
                          static_cast<std::int64_t>(dimension.first + dimension.extent)};
             strides[d] = dimension.stride / element_bytes;
         }
-        return {DenseBox<N>{Domain<N>{ranges}, strides}, base_};
+        return {DenseBox<N>{Domain<N>{ranges}, strides}, reinterpret_cast<std::byte*>(begin_)};
     }
 
 private:
-    /// One dimension of the node's elements. Strides are in bytes, modulo 2^64.
+    /// One dimension. Strides are in bytes, modulo 2^64.
     struct Dimension {
-        std::uint64_t first = 0; ///< of the node's indices
+        std::uint64_t first = 0; ///< of the indices
         std::uint64_t extent = 0;
         std::uint64_t stride = 0;
         int divisions = 0; ///< that an address needs: 0, 1 by the block, 2, or 3 with a look at the process
@@ -183,7 +213,7 @@ private:
         std::uint64_t block_stride = 0;
         distribution::Reciprocal by_processes;
         std::uint64_t round_stride = 0;
-        std::uint64_t first_process = 0; ///< of those on this node, where it has not all
+        std::uint64_t first_process = 0; ///< where there are not all
         std::uint64_t processes = 0;
         std::uint64_t before = 0; ///< distance from the segment of process 0 to that of the first of them
     };
@@ -222,8 +252,9 @@ private:
         return to;
     }
 
-    std::byte* base_ = nullptr;
-    std::array<Dimension, N> dimensions_{};
+    std::array<Dimension, N> dimensions_{}; ///< of no extent if the map is not served
+    std::uint64_t begin_ = 0;               ///< the place of index 0, if the formula held for it
+    bool serves_ = false;
 };
 
 } // namespace lapwing::detail::arrays

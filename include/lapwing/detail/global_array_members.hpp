@@ -102,6 +102,9 @@ GlobalArray<T, N>::GlobalArray(Team& team, const Extents<N>& extents, detail::ar
 template <TriviallyCopyable T, std::size_t N>
 void GlobalArray<T, N>::bind_near() noexcept {
     state_.near_box = {};
+    state_.mixed = {};
+    state_.all = {};
+    state_.may_mix = false;
     if (detail::trace::on()) { // all elements go the way that records them
         state_.node = {};
         return;
@@ -111,15 +114,19 @@ void GlobalArray<T, N>::bind_near() noexcept {
         const auto [box, first] = state_.node.dense(sizeof(T));
         state_.near_box = box;
         state_.near = reinterpret_cast<T*>(first);
-        if (const detail::window::HotPageTables* const tables = window_.hot_pages()) {
-            state_.hot_pages = tables;
-            state_.remote = {state_.map, window_.map(), this->reaches_node() && state_.node.serves()};
+        if (const detail::window::PageTables* const tables = window_.page_tables()) {
+            state_.page_tables = tables;
+            // Elements of the node that cannot be found are not to be looked for among those of others.
+            if (state_.node.serves()) state_.all = {state_.map, 0, team_->size(), 0, tables->part_stride(), sizeof(T)};
         }
+        if (!box.empty()) state_.node = {};
     }
+    state_.may_mix = state_.all.serves() && !state_.near_box.empty();
     if (state_.near_box.empty()) {
         state_.near_box = state_.box;
         state_.near = state_.own;
     }
+    state_.mixed = detail::window::MixedReads{state_.near_box.extent(0)};
 }
 
 template <TriviallyCopyable T, std::size_t N>
@@ -166,11 +173,10 @@ template <TriviallyCopyable T, std::size_t N>
 template <bool Checked>
 T* GlobalArray<T, N>::other_address(const char* call, Index<N> index) const {
     // Whose the element is, the access itself works out.
-    if (state_.node.serves()) {
+    if (state_.node.serves() || state_.all.serves()) {
         if constexpr (Checked) check_bounds(call, index);
         return nullptr;
     }
-    if (RemotePlace place; state_.remote.find(index, place)) return nullptr;
     if constexpr (Checked) check_bounds(call, index);
     if (detail::trace::on()) [[unlikely]]
         return nullptr;
@@ -207,102 +213,73 @@ T GlobalArray<T, N>::get_prefetched(Index<N> index) const {
     }
     // No element that the node's are found among has a copy: see prefetch().
     if (const T* const address = state_.node.template find<T>(index)) return *address;
-    if (!state_.remote.holds(index))
+    if (!state_.all.holds(index))
         if (const T* const address = other_address<assertion_level >= 1>("", index)) return *address;
     return get_cached(index);
 }
 
 template <TriviallyCopyable T, std::size_t N>
 T GlobalArray<T, N>::get_cached(Index<N> index) const {
-    if constexpr (detail::window::HotPageTable::serves<T>) {
-        detail::window::HotPageTable& table = state_.hot_pages->mine();
-        if (RemotePlace place; state_.remote.find(index, place)) {
-            if (const T* const value = table.template find<T>(place.owner, place.offset * sizeof(T))) [[likely]] {
-                if (state_.remote.has_rows() && table.template meets_again<T>(index)) [[unlikely]]
-                    enter_row(index, place, false);
-                return *value;
-            }
-            return get_far(index, place);
+    const Location home = home_of(index);
+    const Offset offset = Offset::of<T>(home.offset);
+    bool far_apart = false;
+    if constexpr (detail::window::PageTable::serves<T>) {
+        const std::uint64_t place = state_.page_tables->place_of(home.owner.value, offset.bytes);
+        if (!state_.all.serves()) {
+            if (const T* const value = state_.page_tables->mine().template find<T>(place)) return *value;
+        } else if (state_.may_mix && state_.prefetched == nullptr) {
+            far_apart = state_.mixed.note(place);
         }
     }
-    return get_far(index, place_of(index), __builtin_return_address(0));
+    if (state_.mixed.on() && state_.near_box.holds(index)) {
+        if (!far_apart || !window_.enter_memory(home.owner, offset)) state_.mixed.set(false);
+        return *near_address(state_.near_box.offset(index));
+    }
+    const detail::trace::CallScope call{detail::trace::Way::element, __builtin_return_address(0)};
+    const T value = window_.template get<T>(home.owner, offset);
+    if (far_apart) state_.mixed.set(true);
+    return value;
 }
 
 template <TriviallyCopyable T, std::size_t N>
 void GlobalArray<T, N>::put_cached(Index<N> index, T value) const {
-    if constexpr (detail::window::HotPageTable::serves<T>) {
-        detail::window::HotPageTable& table = state_.hot_pages->mine();
-        if (RemotePlace place; state_.remote.find(index, place)) {
-            if (table.write(place.owner, place.offset * sizeof(T), value)) [[likely]] {
-                if (table.follows(index[N - 1])) [[unlikely]]
-                    enter_row(index, place, true);
-                return;
-            }
-            return put_far(index, place, value);
-        }
+    const Location home = home_of(index);
+    const Offset offset = Offset::of<T>(home.offset);
+    if constexpr (detail::window::PageTable::serves<T>) {
+        const std::uint64_t place = state_.page_tables->place_of(home.owner.value, offset.bytes);
+        if (!state_.all.serves() && state_.page_tables->mine().write(place, value)) return;
     }
-    put_far(index, place_of(index), value, __builtin_return_address(0));
+    if (state_.mixed.on() && state_.near_box.holds(index)) {
+        state_.mixed.set(false);
+        *near_address(state_.near_box.offset(index)) = value;
+        return;
+    }
+    const detail::trace::CallScope call{detail::trace::Way::element, __builtin_return_address(0)};
+    if (state_.replicated) return this->put_to_all(offset, &value, sizeof(T));
+    window_.put(home.owner, offset, value);
 }
 
 template <TriviallyCopyable T, std::size_t N>
-auto GlobalArray<T, N>::place_of(const Index<N>& index) const -> RemotePlace {
+Location GlobalArray<T, N>::home_of(const Index<N>& index) const {
     // Of an array that has prefetched something nobody has looked at it before.
     if constexpr (assertion_level >= 1) check_bounds("", index);
     const Location location = locate(index);
     if (location.owner.value < 0) [[unlikely]]
         detail::arrays::throw_not_stored(this->title_, "", index);
-    return {location.owner.value, location.offset};
-}
-
-template <TriviallyCopyable T, std::size_t N>
-T GlobalArray<T, N>::get_far(Index<N> index, RemotePlace place, const void* site) const {
-    const detail::trace::CallScope call{detail::trace::Way::element, site};
-    const T value = window_.template get<T>(Rank{place.owner}, Offset::of<T>(place.offset));
-    enter_row(index, place, false);
-    return value;
-}
-
-template <TriviallyCopyable T, std::size_t N>
-void GlobalArray<T, N>::put_far(Index<N> index, RemotePlace place, T value, const void* site) const {
-    const detail::trace::CallScope call{detail::trace::Way::element, site};
-    const Offset offset = Offset::of<T>(place.offset);
-    if (state_.replicated) return this->put_to_all(offset, &value, sizeof(T));
-    window_.put(Rank{place.owner}, offset, value);
-    enter_row(index, place, true);
-}
-
-template <TriviallyCopyable T, std::size_t N>
-void GlobalArray<T, N>::enter_row(Index<N> index, RemotePlace place, bool written) const {
-    if constexpr (detail::window::HotPageTable::serves<T>) {
-        if (!state_.remote.has_rows()) return;
-        detail::window::HotPageTable& table = state_.hot_pages->mine();
-        const Offset offset = Offset::of<T>(place.offset);
-        const bool with_copies = written && table.has_copies();
-        if (with_copies && !table.wants_copies(place.owner, offset.bytes, index[N - 1])) return;
-        auto element = state_.remote.with_neighbours(index, place, sizeof(T));
-        // Reads look at the cache's rows before they look for copies outside the first rectangle.
-        if (!written && state_.prefetched != nullptr && !state_.prefetched->indices.keep_without_copies(element))
-            return;
-        if (with_copies)
-            table.template enter_stretch<T>(element, detail::window::copies_of(window_, Rank{place.owner}, offset,
-                                                                               element.before * sizeof(T),
-                                                                               element.after * sizeof(T)));
-        else if (written) table.template enter_stretch<T>(element);
-        else table.template enter_run<T>(element);
-    }
+    return location;
 }
 
 template <TriviallyCopyable T, std::size_t N>
 void GlobalArray<T, N>::prefetch_far(Index<N> index) const {
-    const RemotePlace place = place_of(index);
-    window_.prefetch(Rank{place.owner}, Offset::of<T>(place.offset), sizeof(T));
+    const Location home = home_of(index);
+    window_.prefetch(home.owner, Offset::of<T>(home.offset), sizeof(T));
 }
 
 template <TriviallyCopyable T, std::size_t N>
 detail::arrays::Home GlobalArray<T, N>::home(const char* call, const Index<N>& index) const {
     if (state_.replicated) detail::arrays::throw_no_home(this->title_, call, index);
-    const RemotePlace place = place_of(index);
-    return {window_, Rank{place.owner}, Offset::of<T>(place.offset)};
+    const Location location = home_of(index);
+    return {window_, location.owner, Offset::of<T>(location.offset)};
 }
 
 template <TriviallyCopyable T, std::size_t N>

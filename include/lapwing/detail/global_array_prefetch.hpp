@@ -86,10 +86,7 @@ void GlobalArray<T, N>::prefetch_domains(const std::vector<Domain<N>>& needed, c
     if (const auto domains = domains_to_copy(rest, node)) copy_domains(*domains, options.storage);
     else copy_rows(rows_to_copy(rest, node));
     note_reach(options);
-    if (state_.prefetched->indices.parts() == parts_before) return;
-    state_.prefetched->tables.renew();
-    // Rows that the cache has entered may hold elements that have a copy now.
-    window_.invalidate_cache();
+    if (state_.prefetched->indices.parts() != parts_before) state_.prefetched->tables.renew();
 }
 
 template <TriviallyCopyable T, std::size_t N>

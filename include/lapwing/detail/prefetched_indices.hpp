@@ -3,7 +3,6 @@
 
 #include <lapwing/detail/element_access.hpp>
 #include <lapwing/detail/element_table.hpp>
-#include <lapwing/detail/hot_pages.hpp>
 #include <lapwing/detail/reciprocal.hpp>
 #include <lapwing/domain.hpp>
 #include <lapwing/extents.hpp>
@@ -105,16 +104,11 @@ public:
         return find_other<T>(index);
     }
 
-    /// Shortens an element's row to neighbours that have no copy; false if the element may have one itself. With many
-    /// rectangles all that lies between any of them counts as copied.
-    [[nodiscard]] bool keep_without_copies(window::HotPageElement<N>& element) const noexcept {
-        if (domains_.size() > few_boxes) return keep_outside(first_of_all_, last_of_all_, element);
-        for (const Domain<N>& one : domains_)
-            if (!keep_outside(one.first(), one.last(), element)) return false;
-        const auto after = std::ranges::upper_bound(runs_, element.index, {}, &Run::first);
-        if (after != runs_.begin() && !keep_outside(std::prev(after)->first, std::prev(after)->last(), element))
-            return false;
-        return after == runs_.end() || keep_outside(after->first, after->last(), element);
+    /// Whether an element may have a copy: it lies between those that have one.
+    [[nodiscard, gnu::always_inline]] bool may_have(const Index<N>& index) const noexcept {
+        for (std::size_t d = 0; d < N; ++d)
+            if (index[d] < first_of_all_[d] || index[d] > last_of_all_[d]) return false;
+        return true;
     }
 
     /// Whether there is a copy of an element, and for how many neighbours in its row, of `count` from it on, that is
@@ -230,18 +224,6 @@ private:
             first_of_all_[d] = std::min(first_of_all_[d], first[d]);
             last_of_all_[d] = std::max(last_of_all_[d], last[d]);
         }
-    }
-    /// Shortens the row of an element to what is outside of a box; false if that holds the element.
-    [[nodiscard]] static bool keep_outside(const Index<N>& first, const Index<N>& last,
-                                           window::HotPageElement<N>& element) noexcept {
-        for (std::size_t d = 0; d + 1 < N; ++d)
-            if (element.index[d] < first[d] || element.index[d] > last[d]) return true;
-        const std::int64_t i = element.index[N - 1];
-        if (i < first[N - 1]) element.after = std::min(element.after, static_cast<std::uint64_t>(first[N - 1] - i));
-        else if (i > last[N - 1])
-            element.before = std::min(element.before, static_cast<std::uint64_t>(i - last[N - 1] - 1));
-        else return false;
-        return true;
     }
     [[nodiscard]] static constexpr Index<N> all_indices(std::int64_t value) noexcept {
         Index<N> index{};

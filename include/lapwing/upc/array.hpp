@@ -2,6 +2,7 @@
 #pragma once
 
 #include <lapwing/detail/config.hpp>
+#include <lapwing/detail/mixed_reads.hpp>
 #include <lapwing/detail/near_binding.hpp>
 #include <lapwing/detail/reciprocal.hpp>
 #include <lapwing/detail/seldom.hpp>
@@ -34,23 +35,32 @@ struct BlockCount {
 [[nodiscard]] BlockCount blocks_of(std::size_t size, std::size_t block_size);
 /// An array's memory, zero. Collective.
 [[nodiscard]] lapwing_upc_pointer allocate_array(const BlockCount& blocks, std::size_t size, std::size_t element_bytes);
-/// Elements of an array that the thread can load and store, and whose addresses need no table, since the parts of the
-/// node's threads are equally far apart. Element i, in block q and round r, is at base + i elements + q * block_stride
-/// + r * round_stride (modulo 2^64). These are all elements, or a run of them if each thread has one block.
-struct NearElements {
-    std::byte* base = nullptr;
+/// Elements of an array at consecutive threads whose parts are equally far apart, which need no table. Element i, in
+/// block q and round r, is at base + i elements + q * block_stride + r * round_stride (modulo 2^64). These are all
+/// elements, or a run of them if each thread has one block.
+struct LinearElements {
+    std::uint64_t base = 0;
     std::uint64_t first = 0;
     std::uint64_t count = 0; ///< 0: there are none of that kind
     std::uint64_t block_stride = 0;
     std::uint64_t round_stride = 0; ///< 0 if each thread has at most one block
 };
-[[nodiscard]] NearElements near_elements(const lapwing::detail::transport::MemoryMap& map,
-                                         const lapwing_upc_pointer& begin, std::size_t size, std::size_t block_size,
-                                         std::size_t element_bytes) noexcept;
+/// An array, as its threads have it.
+struct DealtArray {
+    lapwing_upc_pointer begin;
+    std::size_t size;
+    std::size_t block_size;
+    std::size_t element_bytes;
+};
+/// Those that the thread can load and store, by their addresses.
+[[nodiscard]] LinearElements near_elements(const lapwing::detail::transport::MemoryMap& map,
+                                           const DealtArray& array) noexcept;
+/// All of them, by their places in the page tables; none if the heap is not cached.
+[[nodiscard]] LinearElements all_elements(const DealtArray& array) noexcept;
+/// Lets reads find the page of an element of the node in the page table, until the next acquire. False if they cannot.
+[[nodiscard]] bool enter_near(const lapwing_upc_pointer& element) noexcept;
 /// The heap's window.
 [[nodiscard]] Window& heap_window();
-/// A number that no other array of the process has had.
-[[nodiscard]] std::int64_t next_array_number() noexcept;
 /// An error: a view was compiled for another number of threads.
 void threads_are_not(int threads);
 /// The product of the extents, or an error if it does not fit.
@@ -285,49 +295,35 @@ public:
     [[nodiscard, gnu::always_inline]] value_type* near_element(std::int64_t linear) const
         noexcept(assertion_level < 2) {
         const auto i = static_cast<std::uint64_t>(linear);
-        if (i - near_.first >= near_count_.load(std::memory_order_relaxed) || detail::heap_access.near_count == 0)
+        if (i - near_.first >= mixed_.quick() || detail::heap_access.near_count == 0)
             [[unlikely]]
             return nullptr;
-        std::uint64_t block = i;
-        if (block_.value != 1) {
-            if constexpr (B == dynamic_block) block = by_block_.quotient(i);
-            else if constexpr (B != indefinite) block = i / B;
-        }
-        std::uint64_t offset = i * sizeof(value_type) + block * near_.block_stride;
-        if (near_.round_stride != 0)
-            offset += detail::heap_access.threads.round_and_thread(block).round * near_.round_stride;
-        auto* const address = reinterpret_cast<value_type*>(near_.base + offset);
+        auto* const address = reinterpret_cast<value_type*>(place_in(near_, i));
         if (address == nullptr) __builtin_unreachable(); // spares the caller the test for null
         return address;
     }
-    /// The value of an element that near_element() has not found.
-    ///
-    /// A processor cannot predict whose the elements are that a loop reads at random. Where it reads those of other
-    /// nodes in this way, reads of this array are mixed until the next acquire: near_element() finds nothing, and the
-    /// blocks of the hot-page table have the node's elements as well.
+    /// The value of an element that near_element() has not found, because it is of another node, or reads are mixed
+    /// (see MixedReads).
     [[nodiscard, gnu::always_inline]] value_type get_elsewhere(std::int64_t linear) const {
-        if constexpr (may_have_blocks) {
-            if (has_blocks_) [[likely]] {
-                if (mixed_.load(std::memory_order_relaxed) == not_mixed)
-                    if (const value_type* const here = Reference<T>{place(linear)}.address()) return *here;
+        if constexpr (lapwing::detail::window::PageTable::serves<value_type>) {
+            if (near_.count == 0)
+                if (const value_type* const here = Reference<T>{place(linear)}.address()) return *here;
+            if (const auto i = static_cast<std::uint64_t>(linear); i < all_.count) [[likely]]
                 if (const value_type* const value =
-                        detail::heap_access.hot_pages->mine().template find_element<value_type>(number_, linear))
-                    [[likely]]
+                        detail::heap_access.page_tables->mine().template find<value_type>(place_in(all_, i))) [[likely]]
                     return *value;
-                return lapwing::detail::support::seldom<&SharedArray::get_without_block>(*this, linear);
-            }
+            return lapwing::detail::support::seldom<&SharedArray::get_unlisted>(*this, linear);
         }
         return Reference<T>{place(linear)}.get();
     }
     /// Before a write to an element that near_element() has not found.
     [[gnu::always_inline]] void before_put() const noexcept {
-        if constexpr (may_have_blocks)
-            if (mixed_.load(std::memory_order_relaxed) != not_mixed) [[unlikely]]
-                end_mixed_reads();
+        if (mixed_.on()) [[unlikely]]
+            mixed_.set(false);
     }
 
     /// What near_element() computes with, for a view.
-    [[nodiscard]] const detail::NearElements& near_elements() const noexcept { return near_; }
+    [[nodiscard]] const detail::LinearElements& near_elements() const noexcept { return near_; }
 
 private:
     SharedArray(const std::array<std::size_t, N>& extents, std::size_t block_size, detail::Made /*what*/)
@@ -336,7 +332,6 @@ private:
         begin_ = detail::allocate_array(blocks, size_, detail::element_bytes<T>());
         if constexpr (B == dynamic_block) {
             block_.value = blocks.block_size;
-            has_blocks_ = blocks.block_size == indefinite || blocks.block_size >= least_in_sequence;
             if (blocks.block_size > 1) by_block_ = lapwing::detail::distribution::Reciprocal{blocks.block_size};
         }
         this->attach(detail::heap_window(),
@@ -346,59 +341,42 @@ private:
             own_ = reinterpret_cast<value_type*>(detail::heap_access.own + begin_.address);
     }
     void bind_near() noexcept {
-        near_ = detail::near_elements(this->near_map(), begin_, size_, block_.value, sizeof(value_type));
-        mixed_.store(not_mixed, std::memory_order_relaxed);
-        near_count_.store(near_.count, std::memory_order_relaxed);
+        const detail::DealtArray dealt{begin_, size_, block_.value, sizeof(value_type)};
+        near_ = detail::near_elements(this->near_map(), dealt);
+        all_ = detail::all_elements(dealt);
+        mixed_ = lapwing::detail::window::MixedReads{near_.count};
+    }
+    /// Where element i is, in terms of these.
+    [[nodiscard, gnu::always_inline]] std::uint64_t place_in(const detail::LinearElements& elements,
+                                                             std::uint64_t i) const noexcept {
+        std::uint64_t block = i;
+        if (block_.value != 1) {
+            if constexpr (B == dynamic_block) block = by_block_.quotient(i);
+            else if constexpr (B != indefinite) block = i / B;
+        }
+        std::uint64_t place = elements.base + i * sizeof(value_type) + block * elements.block_stride;
+        if (elements.round_stride != 0)
+            place += detail::heap_access.threads.round_and_thread(block).round * elements.round_stride;
+        return place;
     }
     [[nodiscard, gnu::always_inline]] Pointer<T, B> make(const lapwing_upc_pointer& pointer) const noexcept {
         if constexpr (B == dynamic_block) return Pointer<T, B>{pointer, block_.value};
         else return Pointer<T, B>{pointer};
     }
-    static constexpr std::size_t least_in_sequence = 16; ///< elements: fewer are not worth an entry
-    static constexpr bool may_have_blocks = lapwing::detail::window::HotPageTable::serves<value_type> &&
-                                            (B == dynamic_block || B == indefinite || B >= least_in_sequence);
-    static constexpr std::uint64_t not_mixed = ~std::uint64_t{0};
-
-    /// As get_elsewhere(), for an element that the table finds in no block. Enters it.
-    [[nodiscard, gnu::noinline]] value_type get_without_block(std::int64_t linear) const {
+    /// As get_elsewhere(), for an element that is not in the page table.
+    [[nodiscard, gnu::noinline]] value_type get_unlisted(std::int64_t linear) const {
         const lapwing_upc_pointer where = place(linear);
         const Reference<T> element{where};
         const auto i = static_cast<std::uint64_t>(linear);
-        if (i >= size_) return element.get();
-        lapwing::detail::window::HotPageTable& table = detail::heap_access.hot_pages->mine();
-        // Elements that follow each other in memory, before this one and from it on.
-        const bool whole = block_.value == indefinite;
-        const std::uint64_t before = whole ? i : where.phase;
-        const std::uint64_t after = whole ? size_ - i : std::min(block_.value - where.phase, size_ - i);
+        if (i >= all_.count) return element.get();
+        const bool far_apart = mixed_.note(i * sizeof(value_type));
         if (const value_type* const here = element.address()) {
-            if (!end_mixed_reads()) table.template enter_elements<value_type>(number_, linear, before, after, here);
+            if (mixed_.on() && (!far_apart || !detail::enter_near(where))) mixed_.set(false);
             return *here;
         }
-        const value_type* const cached = detail::find_cached<value_type>(where);
-        if (cached == nullptr) return element.get();
-        if (table.template meets_again<value_type>(Index<2>{number_, linear}))
-            table.template enter_elements<value_type>(number_, {.index = {linear},
-                                                                .rank = static_cast<int>(where.thread),
-                                                                .offset = where.address,
-                                                                .before = before,
-                                                                .after = after});
-        if (table.jumps(number_, linear) &&
-            table.template has_room_for<value_type>(size_, whole ? size_ : block_.value))
-            mix_reads(table.epoch());
-        return *cached;
-    }
-    void mix_reads(std::uint64_t epoch) const noexcept {
-        mixed_.store(epoch, std::memory_order_relaxed);
-        near_count_.store(0, std::memory_order_relaxed);
-    }
-    /// Unless there was no acquire since they began; whether they are not mixed now.
-    bool end_mixed_reads() const noexcept {
-        const std::uint64_t since = mixed_.load(std::memory_order_relaxed);
-        if (since == detail::heap_access.hot_pages->mine().epoch()) return false;
-        // Also if they are not: another thread may have begun and ended them at once.
-        near_count_.store(near_.count, std::memory_order_relaxed);
-        if (since != not_mixed) mixed_.store(not_mixed, std::memory_order_relaxed);
-        return true;
+        const value_type value = element.get();
+        if (far_apart) mixed_.set(true);
+        return value;
     }
 
     detail::CollectiveLifetime collective_;
@@ -406,11 +384,9 @@ private:
     std::size_t size_;
     lapwing_upc_pointer begin_{};
     value_type* own_ = nullptr;
-    detail::NearElements near_;
-    mutable std::atomic<std::uint64_t> near_count_{0};    ///< as near_.count, unless reads are mixed
-    mutable std::atomic<std::uint64_t> mixed_{not_mixed}; ///< the epoch in which they are
-    std::int64_t number_ = detail::next_array_number();   ///< for the table of hot pages
-    bool has_blocks_ = true;                              ///< if its blocks are not too small
+    detail::LinearElements near_;
+    detail::LinearElements all_;
+    mutable lapwing::detail::window::MixedReads mixed_;
     [[no_unique_address]] detail::BlockSize<B> block_;
     lapwing::detail::distribution::Reciprocal by_block_; ///< for a dynamic block size
 };

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <lapwing/cache_options.hpp>
-#include <lapwing/detail/hot_pages.hpp>
+#include <lapwing/detail/page_table.hpp>
 #include <lapwing/detail/memory_map.hpp>
 #include <lapwing/detail/upc_arithmetic.hpp>
 #include <lapwing/statistics.hpp>
@@ -40,8 +40,8 @@ struct HeapAccess {
     /// metadata, and the addresses of null pointers and their members.
     std::uint64_t heap_begin = 0;
     std::uint64_t heap_bytes = 0;
-    const lapwing::detail::window::HotPageTables* hot_pages =
-        &lapwing::detail::window::no_hot_pages;     ///< finds other elements, if they are cached
+    const lapwing::detail::window::PageTables* page_tables =
+        &lapwing::detail::window::no_page_tables;   ///< find other elements, if they are cached
     std::byte* own = nullptr;                       ///< this thread's part
     ThreadCount threads;                            ///< THREADS
     int own_thread = 0;                             ///< MYTHREAD

@@ -149,8 +149,7 @@ using ExpressionsOf =
     std::conditional_t<std::is_pointer_v<T> && !std::is_void_v<std::remove_pointer_t<T>>, TargetOfPointer<Object, T>,
                        lapwing::detail::support::ElementExpressions<Object, T>>;
 
-/// Whether the table of hot pages may be searched. It has valid bytes of other nodes only, but would mistake an invalid
-/// thread for the one of another page.
+/// Whether the page table may be asked: it has no places but those of the threads' parts.
 template <class T>
 [[nodiscard, gnu::always_inline]] inline bool may_be_cached(const lapwing_upc_pointer& place) noexcept {
     return place.address - heap_access.heap_begin < heap_access.heap_bytes && place.address % sizeof(T) == 0 &&
@@ -160,13 +159,15 @@ template <class T>
 template <class T>
 [[nodiscard, gnu::always_inline]] inline const T* find_cached(const lapwing_upc_pointer& place) noexcept {
     if (!may_be_cached<T>(place)) return nullptr;
-    return heap_access.hot_pages->mine().template find<T>(static_cast<int>(place.thread), place.address);
+    const lapwing::detail::window::PageTables& tables = *heap_access.page_tables;
+    return tables.mine().template find<T>(tables.place_of(static_cast<int>(place.thread), place.address));
 }
 /// Writes to the cache, if that takes no more than a store; else returns false.
 template <class T>
 [[nodiscard, gnu::always_inline]] inline bool write_cached(const lapwing_upc_pointer& place, const T& value) noexcept {
+    const lapwing::detail::window::PageTables& tables = *heap_access.page_tables;
     return may_be_cached<T>(place) &&
-           heap_access.hot_pages->mine().write(static_cast<int>(place.thread), place.address, value);
+           tables.mine().write(tables.place_of(static_cast<int>(place.thread), place.address), value);
 }
 
 } // namespace detail
@@ -260,7 +261,7 @@ public:
         if constexpr (order != detail::Order::strict && assertion_level < 2) {
             if (const value_type* const here = address()) [[likely]]
                 return *here;
-            if constexpr (lapwing::detail::window::HotPageTable::serves<value_type>)
+            if constexpr (lapwing::detail::window::PageTable::serves<value_type>)
                 if (const value_type* const cached = detail::find_cached<value_type>(place_)) [[likely]]
                     return *cached;
         }
@@ -278,7 +279,7 @@ public:
                 *here = value;
                 return;
             }
-            if constexpr (lapwing::detail::window::HotPageTable::serves<value_type>)
+            if constexpr (lapwing::detail::window::PageTable::serves<value_type>)
                 if (detail::write_cached(place_, value)) [[likely]]
                     return;
         }

@@ -107,7 +107,7 @@ public:
 
     /// A view of the array as it may be accessed now.
     explicit ArrayView(const SharedArray<T, B, N>& array) noexcept : array_{&array} {
-        const detail::NearElements& near = array.near_elements();
+        const detail::LinearElements& near = array.near_elements();
         base_ = near.base;
         first_ = near.first;
         block_stride_ = near.block_stride;
@@ -157,7 +157,7 @@ public:
 
 private:
     const SharedArray<T, B, N>* array_;
-    std::byte* base_ = nullptr;
+    std::uint64_t base_ = 0;
     std::uint64_t first_ = 0;
     std::uint64_t count_ = 0; ///< 0: all elements go through the runtime
     std::uint64_t block_stride_ = 0;

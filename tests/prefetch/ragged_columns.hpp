@@ -12,10 +12,10 @@
 
 namespace test {
 
-/// Whether accesses to elements of `target` look in the table of hot pages.
-[[nodiscard]] inline bool uses_hot_pages(const lapwing::Window& window, lapwing::Rank target) {
+/// Whether accesses to elements of `target` look in the page table.
+[[nodiscard]] inline bool uses_page_tables(const lapwing::Window& window, lapwing::Rank target) {
     const lapwing::Path path = window.path(target);
-    return window.hot_pages() != nullptr && path != lapwing::Path::direct && path != lapwing::Path::self;
+    return window.page_tables() != nullptr && path != lapwing::Path::direct && path != lapwing::Path::self;
 }
 
 /// One and two columns in turn, with gaps of up to four, from `first` on; the last begins before `last`, and all end

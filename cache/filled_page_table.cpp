@@ -1,0 +1,135 @@
+#include "cache/filled_page_table.hpp"
+
+#include "cache/bits.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+namespace lapwing::detail::cache {
+
+FilledPageTable::FilledPageTable(const PageCacheConfiguration& configuration) noexcept
+    : part_stride_{part_stride(configuration)},
+      all_places_{[&] {
+          std::uint64_t places = 0;
+          const bool overflows =
+              __builtin_mul_overflow(part_stride_, static_cast<std::uint64_t>(configuration.ranks.all()), &places);
+          return overflows ? ~std::uint64_t{0} : places; // more than there is address space for
+      }()} {
+    alone_ = configuration.alone;
+}
+
+void FilledPageTable::lay_out(const PageCacheLayout& layout) {
+    const std::uint64_t pages = all_places_ / layout.page_bytes;
+    const std::uint64_t bytes = layout.frames * layout.page_bytes;
+    const auto most_blocks =
+        static_cast<std::size_t>(std::max<std::uint64_t>(16, bytes / 4 / PageEntries<ReadEntry>::block_bytes));
+    PageEntries<ReadEntry> reads{pages, most_blocks};
+    PageEntries<WriteEntry> writes{pages, most_blocks};
+    page_bytes_ = layout.page_bytes;
+    layout_shift_ = static_cast<unsigned>(std::countr_zero(layout.page_bytes));
+    // Where there is no address space the table stays one that finds nothing.
+    const bool room = reads.data() != nullptr && writes.data() != nullptr;
+    page_shift_ = room ? layout_shift_ : two_pages;
+    granule_shift_ = std::max(6U, layout_shift_ - std::min(layout_shift_, 6U));
+    reads_ = room ? reads.data() : no_reads.data();
+    writes_ = room ? writes.data() : no_writes.data();
+    read_entries_ = room ? std::move(reads) : PageEntries<ReadEntry>{};
+    write_entries_ = room ? std::move(writes) : PageEntries<WriteEntry>{};
+    latest_ = {};
+}
+
+void FilledPageTable::enter_reads(std::uint64_t page, std::uint64_t epoch, const std::byte* data,
+                                  std::span<const std::uint64_t> valid_lines) noexcept {
+    if (epoch < epoch_) return; // another thread has acquired meanwhile
+    begin(epoch);
+    std::uint64_t granules = 0;
+    if (valid_lines.size() == 1) {
+        granules = valid_lines[0];
+    } else {
+        const std::uint64_t lines = page_bytes_ / line_bytes / 64; // per granule
+        for (unsigned g = 0; g < 64; ++g)
+            if (bits::all(valid_lines, g * lines, (g + 1) * lines)) granules |= std::uint64_t{1} << g;
+    }
+    if (ReadEntry* const entry = read_entries_.enter(page))
+        *entry = {.data = reinterpret_cast<std::uintptr_t>(data) - place_of_page(page),
+                  .valid = granules << (place_of_page(page) >> granule_shift_) % 64};
+}
+
+bool FilledPageTable::enter_memory(Rank rank, Offset offset, const std::byte* memory, std::uint64_t bytes) noexcept {
+    const std::uint64_t page = page_of(rank, offset);
+    const std::uint64_t start = offset.bytes / page_bytes_ * page_bytes_;
+    // Of the last granule only what is within the part is ever asked for.
+    const std::uint64_t granule = std::uint64_t{1} << granule_shift_;
+    const std::uint64_t granules = (std::min(page_bytes_, bytes - start) + granule - 1) / granule;
+    ReadEntry* const entry = read_entries_.enter(page);
+    if (entry == nullptr) return false;
+    *entry = {.data = reinterpret_cast<std::uintptr_t>(memory + start) - place_of_page(page),
+              .valid = bits::word_mask(0, static_cast<unsigned>(granules))
+                       << (place_of_page(page) >> granule_shift_) % 64};
+    return true;
+}
+
+void FilledPageTable::enter_writes(std::uint64_t page, std::byte* data, std::span<std::uint64_t> dirty_bits) noexcept {
+    if (allowed_ == InlineWrites::none) return;
+    const auto biased_data = reinterpret_cast<std::uintptr_t>(data) - place_of_page(page);
+    const auto biased_dirty = reinterpret_cast<std::uintptr_t>(dirty_bits.data()) - place_of_page(page) / 8;
+    if (allowed_ == InlineWrites::with_copies) {
+        if (copies_version_ != nullptr && copies_version_->load(std::memory_order_relaxed) != copies_known_at_) {
+            write_entries_.clear();
+            copies_version_ = nullptr;
+        }
+        const bool known = write_entries_.data() != nullptr &&
+                           (write_entries_[page].kind != WriteEntry::Kind::none || write_entries_[page].copy == ragged);
+        if (!known) latest_ = {page, biased_data, biased_dirty};
+    } else if (WriteEntry* const entry = write_entries_.enter(page)) {
+        *entry = {.data = biased_data, .dirty = biased_dirty, .kind = WriteEntry::Kind::alone};
+    }
+}
+
+void FilledPageTable::enter_copies(std::uint64_t page, const window::CopiesAround& copies, bool uniform) noexcept {
+    const Latest latest = std::exchange(latest_, {});
+    if (latest.page != page) return;
+    if (copies.version != copies_version_ || copies.known_at != copies_known_at_) {
+        write_entries_.clear();
+        copies_version_ = copies.version;
+        copies_known_at_ = copies.known_at;
+    }
+    WriteEntry* const entry = write_entries_.enter(page);
+    if (entry == nullptr) return;
+    if (!uniform) {
+        *entry = {.copy = ragged};
+        return;
+    }
+    const auto copy = reinterpret_cast<std::uintptr_t>(copies.copy) - place_of_page(page);
+    *entry = {.data = latest.data,
+              .dirty = latest.dirty,
+              .copy = copies.copy == nullptr ? 0 : copy,
+              .kind = WriteEntry::Kind::with_copies};
+}
+
+void FilledPageTable::leave_writes(std::uint64_t page) noexcept {
+    if (latest_.page == page) latest_ = {};
+    write_entries_.leave(page);
+}
+
+void FilledPageTable::allow_writes(InlineWrites allowed) noexcept {
+    allowed_ = allowed;
+    write_entries_.clear();
+    latest_ = {};
+}
+
+bool FilledPageTable::take_reads(std::uint64_t page) noexcept {
+    if (!serves_reads(page, epoch_)) return false;
+    leave_reads(page);
+    return true;
+}
+
+void FilledPageTable::collect_hits(support::Statistics& statistics) noexcept {
+    const std::uint64_t hits = hits_ + write_hits_;
+    statistics.add(Counter::cache_hits, hits - collected_hits_);
+    collected_hits_ = hits;
+    statistics.add(Counter::prefetch_writes, copy_writes_ - std::exchange(collected_copy_writes_, copy_writes_));
+}
+
+} // namespace lapwing::detail::cache

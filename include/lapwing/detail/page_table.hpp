@@ -1,0 +1,198 @@
+// Room: window
+#pragma once
+
+#include <lapwing/statistics.hpp>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+/// The part of a cache that element accesses see. The parts of a window's ranks are thought to lie one after another,
+/// at equal distances: where a byte lies in that order is its *place*, one number for every byte of every rank. A page
+/// table has an entry for each page of these places, found by a shift, as a processor's page table has.
+namespace lapwing::detail::window {
+
+/// What one thread may read and write without asking its cache. A hit of a read is the test of a bit and a load: no
+/// hash, no search, no lock, and no branch that depends on whose the element is.
+///
+/// Addresses and masks are biased, so that they need only the place: byte `place` of a page is at `data + place`.
+///
+/// One thread reads and writes it. When any thread acquires, the table is hidden (PageTables): the thread then finds
+/// nothing until it has asked its cache, which forgets what may be out of date, and shows the table again.
+class PageTable {
+public:
+    struct ReadEntry {
+        std::uintptr_t data = 0;
+        std::uint64_t valid = 0; ///< bit k mod 64: the k-th granule of all places may be read
+    };
+    struct WriteEntry {
+        std::uintptr_t data = 0;
+        std::uintptr_t dirty = 0; ///< of the page's mask: the bits of place p are in the byte at dirty + p / 8
+        std::uintptr_t copy = 0;  ///< of the page's copy beside the cache; 0: it has none
+        enum class Kind : std::uint8_t {
+            none,        ///< may not be written here
+            alone,       ///< the window has no copies beside the cache
+            with_copies, ///< it has, and where this page's are is known
+        };
+        Kind kind = Kind::none;
+    };
+
+    /// What an entry can serve without looking for the end of a page: aligned values that lie in one line.
+    template <class T>
+    static constexpr bool serves = std::is_trivially_copyable_v<T> && std::has_single_bit(sizeof(T)) && sizeof(T) <= 16;
+
+    /// The value at a place that is a multiple of its size; null if it is not here.
+    template <class T>
+        requires serves<T>
+    [[nodiscard, gnu::always_inline]] const T* find(std::uint64_t place) noexcept {
+        const ReadEntry& entry = reads_[place >> page_shift_];
+        if ((entry.valid >> (place >> granule_shift_ & 63U) & 1U) == 0) [[unlikely]]
+            return nullptr;
+        hits_ += 1;
+        const auto* const value = reinterpret_cast<const T*>(entry.data + place);
+        if (value == nullptr) __builtin_unreachable(); // spares the caller the test for null
+        return value;
+    }
+    /// Where find() would find a value; `here` is false where it would not, and `value` is then any address. Without a
+    /// branch, for lists of elements whose places the processor cannot predict. They are counted by note_hits().
+    struct Looked {
+        const std::byte* value;
+        bool here;
+    };
+    [[nodiscard, gnu::always_inline]] Looked look(std::uint64_t place) const noexcept {
+        const ReadEntry& entry = reads_[place >> page_shift_];
+        return {reinterpret_cast<const std::byte*>(entry.data + place),
+                (entry.valid >> (place >> granule_shift_ & 63U) & 1U) != 0};
+    }
+    void note_hits(std::uint64_t reads) noexcept { hits_ += reads; }
+
+    /// Writes a value into a page that has room for dirty bytes, and into its copy beside the cache; false if it must
+    /// be written in another way.
+    template <class T>
+        requires serves<T>
+    [[nodiscard, gnu::always_inline]] bool write(std::uint64_t place, const T& value) noexcept {
+        const WriteEntry& entry = writes_[place >> page_shift_];
+        if (entry.kind == WriteEntry::Kind::none) [[unlikely]]
+            return false;
+        store(entry, place, value);
+        return entry.kind == WriteEntry::Kind::alone || write_copy(entry, place, value);
+    }
+
+protected: // the cache fills it
+    template <std::size_t Bytes>
+    using WordOf = std::conditional_t<
+        Bytes == 8, std::uint64_t,
+        std::conditional_t<Bytes == 4, std::uint32_t, std::conditional_t<Bytes == 2, std::uint16_t, std::uint8_t>>>;
+
+    template <class T>
+    [[gnu::always_inline]] void store(const WriteEntry& entry, std::uint64_t place, const T& value) noexcept {
+        using Word = WordOf<std::min<std::size_t>(sizeof(T), 8)>;
+        std::array<Word, sizeof(T) / sizeof(Word)> words;
+        std::memcpy(words.data(), &value, sizeof(T));
+        for (std::size_t k = 0; k < words.size(); ++k)
+            std::atomic_ref{reinterpret_cast<Word*>(entry.data + place)[k]}.store(words[k], std::memory_order_relaxed);
+        // Another thread's release may take the bits and copy the bytes meanwhile: either it sees the bit and the
+        // bytes, or the bit stays for the next release. Release order: who sees the bit sees the bytes.
+        auto* const dirty = reinterpret_cast<std::uint8_t*>(entry.dirty + place / 8);
+        if constexpr (sizeof(T) >= 8) {
+            for (std::size_t k = 0; k < words.size(); ++k)
+                std::atomic_ref{dirty[k]}.store(0xFF, std::memory_order_release);
+        } else {
+            const std::atomic_ref bits{*dirty};
+            const auto mask = static_cast<std::uint8_t>(((1U << sizeof(T)) - 1) << (place % 8));
+            if (alone_)
+                bits.store(static_cast<std::uint8_t>(bits.load(std::memory_order_relaxed) | mask),
+                           std::memory_order_relaxed);
+            else bits.fetch_or(mask, std::memory_order_release);
+        }
+        // Relaxed: the flusher looks at it now and then.
+        std::atomic_ref{write_hits_}.store(write_hits_ + 1, std::memory_order_relaxed);
+    }
+    /// The second half of a write in a window with copies; false: the write must be repeated in another way, which also
+    /// waits for a fill that is under way.
+    template <class T>
+    [[nodiscard, gnu::always_inline]] bool write_copy(const WriteEntry& entry, std::uint64_t place,
+                                                      const T& value) noexcept {
+        // Another thread that fills the copies moves the version, makes this one pass a fence, and then writes back
+        // what is dirty, before it fetches anything. If the fence comes before the load, that sees the new version. If
+        // it comes after the load, the thread has seen the dirty bit, and fetches this value, which may then be stored
+        // once more at any time. The fence here is for the compiler.
+        std::atomic_signal_fence(std::memory_order_seq_cst);
+        if (copies_version_->load(std::memory_order_relaxed) != copies_known_at_) [[unlikely]]
+            return false;
+        if (entry.copy != 0) {
+            std::memcpy(reinterpret_cast<void*>(entry.copy + place), &value, sizeof(T));
+            copy_writes_ += 1;
+        }
+        return true;
+    }
+
+    // A table that nothing has been entered in has two pages, of all places there can be, and finds nothing there.
+    static constexpr unsigned two_pages = 63;
+    static inline std::array<ReadEntry, 2> no_reads{};
+    static inline std::array<WriteEntry, 2> no_writes{};
+
+    const ReadEntry* reads_ = no_reads.data();
+    const WriteEntry* writes_ = no_writes.data();
+    unsigned page_shift_ = two_pages;
+    unsigned granule_shift_ = 0;
+    std::uint64_t hits_ = 0;       ///< reads that found their value here, ever
+    std::uint64_t write_hits_ = 0; ///< the same of writes: apart, since reads and writes bypass the cache apart
+    // Of a window with copies beside the cache: what is known of them holds as long as the version does, if the thread
+    // looks at it between its store to the page and the one to the copy.
+    const std::atomic<std::uint64_t>* copies_version_ = nullptr;
+    std::uint64_t copies_known_at_ = 0;
+    std::uint64_t copy_writes_ = 0; ///< values that were stored in copies here, ever
+    bool alone_ = true;             ///< no other thread may take the dirty bits while this one writes
+};
+
+/// The tables of the threads that use a window.
+class PageTables {
+public:
+    /// Of a window that is not cached.
+    constexpr PageTables() noexcept : PageTables{0} {}
+    /// `part_stride`: places from the beginning of a rank's part to that of the next rank's.
+    constexpr explicit PageTables(std::uint64_t part_stride) noexcept : part_stride_{part_stride} {
+        tables_.fill(&nothing);
+    }
+    PageTables(const PageTables&) = delete;
+    PageTables& operator=(const PageTables&) = delete;
+
+    [[nodiscard]] std::uint64_t part_stride() const noexcept { return part_stride_; }
+    /// The place of a byte of the part of `rank`.
+    [[nodiscard]] std::uint64_t place_of(int rank, std::uint64_t offset) const noexcept {
+        return static_cast<std::uint64_t>(rank) * part_stride_ + offset;
+    }
+    /// That of the calling thread; one that finds nothing if it has none, or that is hidden.
+    [[nodiscard]] PageTable& mine() const noexcept {
+        // Relaxed: an acquire that happens before this access has been seen; others need not be.
+        return *std::atomic_ref{tables_[support::thread_number_plus_one]}.load(std::memory_order_relaxed);
+    }
+    [[nodiscard]] bool mine_is_hidden() const noexcept { return &mine() == &nothing; }
+    /// The calling thread has a number.
+    void show_mine(PageTable& table) noexcept { set(support::thread_number(), table); }
+    /// Hides that of the thread with this number.
+    void hide(unsigned thread) noexcept { set(thread, nothing); }
+
+private:
+    // Sequentially consistent: who shows a table then looks whether another thread has acquired, and who acquires then
+    // hides the tables. One of them sees the other.
+    void set(unsigned thread, PageTable& table) noexcept {
+        std::atomic_ref{tables_[thread + 1]}.store(&table, std::memory_order_seq_cst);
+    }
+
+    static inline PageTable nothing{};
+    const std::uint64_t part_stride_;
+    /// By number. The last one is of all threads without a number of their own, and finds nothing.
+    mutable std::array<PageTable*, support::numbered_threads + 2> tables_;
+};
+
+/// Those of an array that is not cached.
+inline constinit const PageTables no_page_tables{};
+
+} // namespace lapwing::detail::window
