@@ -118,8 +118,10 @@ void copy(Context& context) {
     runtime.close();
 }
 
-const Registration hit8_registration{
-    {.name = "cache/hit8", .summary = "small reads that the cache serves, of 8 bytes unless said", .run = hit8, .paths = {"rma", "service"}}};
+const Registration hit8_registration{{.name = "cache/hit8",
+                                      .summary = "small reads that the cache serves, of 8 bytes unless said",
+                                      .run = hit8,
+                                      .paths = {"rma", "service"}}};
 const Registration read_registration{{.name = "cache/sequential-read",
                                       .summary = "element loop over 8 MB of another rank",
                                       .run = [](Context& context) { sequential(context, false); },

@@ -60,11 +60,11 @@ template <class Read>
 Subject reads_of_copies(Team& team, const StridedIndices& indices, Read read) {
     return {.name = "lapwing", .run = [&team, indices, read](std::uint64_t iterations) {
                 team.barrier();
-                double sum = sum_of_reads(indices, 1, read);
+                double sum = sum_of_reads<double>(indices, 1, read);
                 double seconds = 0;
                 if (measures(team)) {
                     const Stopwatch watch;
-                    sum += sum_of_reads(indices, iterations, read);
+                    sum += sum_of_reads<double>(indices, iterations, read);
                     seconds = watch.seconds();
                 }
                 keep(sum);

@@ -9,8 +9,7 @@
 namespace lapwing::detail::cache {
 
 FilledPageTable::FilledPageTable(const PageCacheConfiguration& configuration) noexcept
-    : part_stride_{part_stride(configuration)},
-      all_places_{[&] {
+    : part_stride_{part_stride(configuration)}, all_places_{[&] {
           std::uint64_t places = 0;
           const bool overflows =
               __builtin_mul_overflow(part_stride_, static_cast<std::uint64_t>(configuration.ranks.all()), &places);
@@ -79,16 +78,20 @@ void FilledPageTable::enter_writes(std::uint64_t page, std::byte* data, std::spa
             write_entries_.clear();
             copies_version_ = nullptr;
         }
-        const bool known = write_entries_.data() != nullptr &&
-                           (write_entries_[page].kind != WriteEntry::Kind::none || write_entries_[page].copy == ragged);
-        if (!known) latest_ = {page, biased_data, biased_dirty};
+        if (write_entries_.data() != nullptr && write_entries_[page].copy != ragged)
+            latest_ = {page, biased_data, biased_dirty};
     } else if (WriteEntry* const entry = write_entries_.enter(page)) {
-        *entry = {.data = biased_data, .dirty = biased_dirty, .kind = WriteEntry::Kind::alone};
+        *entry = {.data = biased_data,
+                  .dirty = biased_dirty,
+                  .begin = static_cast<std::uint32_t>(place_of_page(page)),
+                  .count = static_cast<std::uint32_t>(page_bytes_)};
     }
 }
 
-void FilledPageTable::enter_copies(std::uint64_t page, const window::CopiesAround& copies, bool uniform) noexcept {
+void FilledPageTable::enter_copies(std::uint64_t place, const window::CopiesAround& copies) noexcept {
+    constexpr std::uint64_t few = 128; // bytes: where copies are ragged, asking costs more than it saves
     const Latest latest = std::exchange(latest_, {});
+    const std::uint64_t page = place >> layout_shift_;
     if (latest.page != page) return;
     if (copies.version != copies_version_ || copies.known_at != copies_known_at_) {
         write_entries_.clear();
@@ -97,15 +100,18 @@ void FilledPageTable::enter_copies(std::uint64_t page, const window::CopiesAroun
     }
     WriteEntry* const entry = write_entries_.enter(page);
     if (entry == nullptr) return;
-    if (!uniform) {
+    const std::uint64_t begin = (place - copies.before + 15) / 16 * 16;
+    const std::uint64_t end = (place + copies.after) / 16 * 16;
+    if (copies.after == 0 || begin + std::min(few, page_bytes_) > end) {
         *entry = {.copy = ragged};
         return;
     }
-    const auto copy = reinterpret_cast<std::uintptr_t>(copies.copy) - place_of_page(page);
     *entry = {.data = latest.data,
               .dirty = latest.dirty,
-              .copy = copies.copy == nullptr ? 0 : copy,
-              .kind = WriteEntry::Kind::with_copies};
+              .copy = copies.copy == nullptr ? WriteEntry::not_copied
+                                             : reinterpret_cast<std::uintptr_t>(copies.copy) - place,
+              .begin = static_cast<std::uint32_t>(begin),
+              .count = static_cast<std::uint32_t>(end - begin)};
 }
 
 void FilledPageTable::leave_writes(std::uint64_t page) noexcept {

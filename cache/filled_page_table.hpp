@@ -65,18 +65,18 @@ public:
     /// Whether the page may be read directly; the next read enters it again.
     [[nodiscard]] bool take_reads(std::uint64_t page) noexcept;
 
-    /// Of a window with copies, after a write to a page: whether it is not known yet where the page's copies are.
+    /// Of a window with copies, after a write that this table has not served: whether it is of use to find out where
+    /// the copies are of what is around it.
     [[nodiscard]] bool wants_copies(std::uint64_t page) const noexcept { return latest_.page == page; }
-    /// What is known of the copies around the page's first byte. `uniform`: all of the page has a copy, or none.
-    void enter_copies(std::uint64_t page, const window::CopiesAround& copies, bool uniform) noexcept;
+    /// What is known of them, around a place of that page and not beyond it.
+    void enter_copies(std::uint64_t place, const window::CopiesAround& copies) noexcept;
 
     /// Whether some of the page may be read, or written, directly.
     [[nodiscard]] bool serves_reads(std::uint64_t page, std::uint64_t epoch) const noexcept {
         return epoch == epoch_ && read_entries_.data() != nullptr && read_entries_[page].valid != 0;
     }
     [[nodiscard]] bool serves_writes(std::uint64_t page) const noexcept {
-        return latest_.page == page ||
-               (write_entries_.data() != nullptr && write_entries_[page].kind != WriteEntry::Kind::none);
+        return latest_.page == page || (write_entries_.data() != nullptr && write_entries_[page].count != 0);
     }
     /// Called by the table's thread: everything in it refers to these pages and may be used. Aborts the process
     /// otherwise, in builds with internal assertions.
@@ -101,7 +101,7 @@ public:
 
 private:
     static constexpr std::uint64_t no_page = ~std::uint64_t{0};
-    static constexpr std::uintptr_t ragged = 1; ///< copy of a page that is not written here since its copies are
+    static constexpr std::uintptr_t ragged = 2; ///< copy of a page that is not written here since its copies are
     /// The page of a window with copies that was written last without this table.
     struct Latest {
         std::uint64_t page = no_page;

@@ -91,9 +91,10 @@ void FilledPageTable::validate(const CachedPages& pages) const {
     };
     for (const std::uint64_t page : write_entries_.pages()) {
         const WriteEntry& entry = write_entries_[page];
-        if (entry.kind == WriteEntry::Kind::none) continue;
-        LAPWING_ASSERT((entry.kind == WriteEntry::Kind::alone ? InlineWrites::all : InlineWrites::with_copies) ==
+        if (entry.count == 0) continue;
+        LAPWING_ASSERT((entry.copy == WriteEntry::no_copies ? InlineWrites::all : InlineWrites::with_copies) ==
                        allowed_);
+        LAPWING_ASSERT(entry.begin - static_cast<std::uint32_t>(place_of_page(page)) + entry.count <= page_bytes_);
         check(page, entry.data, entry.dirty);
     }
     if (latest_.page == no_page) return;

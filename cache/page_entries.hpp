@@ -17,8 +17,8 @@ public:
     ReservedMemory() noexcept = default;
     /// Empty if there is no such address space.
     explicit ReservedMemory(std::uint64_t bytes) noexcept {
-        void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
-                                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        void* const memory =
+            mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (memory == MAP_FAILED) return;
         memory_ = static_cast<std::byte*>(memory);
         bytes_ = bytes;
@@ -132,8 +132,8 @@ private:
     std::uint64_t blocks_at_ = 0; ///< of a bit for each block in the memory: it has been written to
     ReservedMemory memory_;       ///< the entries, then these
     std::size_t most_blocks_ = 0;
-    std::size_t used_ = 0;      ///< blocks
-    std::size_t refused_ = 0;   ///< pages since the last block was used
+    std::size_t used_ = 0;    ///< blocks
+    std::size_t refused_ = 0; ///< pages since the last block was used
     std::vector<std::uint64_t> pages_;
     std::size_t most_pages_ = least_pages;
 };

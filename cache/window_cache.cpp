@@ -267,16 +267,15 @@ template <class Access>
 
 bool WindowCache::get(Rank target, Offset offset, std::span<std::byte> destination) {
     const bool found = as_value(destination.size(), offset, [&](auto value) {
-        const auto* const here =
-            tables_.mine().find<decltype(value)>(tables_.place_of(target.value, offset.bytes));
+        const auto* const here = tables_.mine().find<decltype(value)>(tables_.place_of(target.value, offset.bytes));
         if (here != nullptr) std::memcpy(destination.data(), here, sizeof value);
         return here != nullptr;
     });
     return found || through_cache([&](OfThread& own) {
-        if (!advised_.reads.empty()) [[unlikely]]
-            ask_for_recorded(own);
-        own.pages->get(target, offset, destination);
-    });
+               if (!advised_.reads.empty()) [[unlikely]]
+                   ask_for_recorded(own);
+               own.pages->get(target, offset, destination);
+           });
 }
 
 void WindowCache::ask_for_recorded(OfThread& own) {
@@ -325,14 +324,12 @@ void WindowCache::find_copies(Rank target, Offset offset) {
     // What is known of the copies is asked for without the cache's mutex, which is taken after theirs elsewhere. Only
     // this thread makes its cache's pages dirty, or clean.
     FilledPageTable& table = own->pages->page_table();
-    const std::uint64_t page = table.page_of(target, offset);
-    if (!table.wants_copies(page)) return;
+    if (!table.wants_copies(table.page_of(target, offset))) return;
     const std::uint64_t page_bytes = own->pages->page_bytes();
-    const Offset start{offset.bytes / page_bytes * page_bytes};
-    const std::uint64_t bytes = std::min(page_bytes, window_.map().bytes(target) - start.bytes);
-    const window::CopiesAround copies = window_.order().copies().copies_of(target, start, 0, bytes);
+    const std::uint64_t before = offset.bytes & (page_bytes - 1);
+    const window::CopiesAround copies = window_.order().copies().copies_of(target, offset, before, page_bytes - before);
     const support::BiasedMutex::Guard guard{own->mutex};
-    table.enter_copies(page, copies, copies.after == bytes);
+    table.enter_copies(table.place_of(target, offset), copies);
 }
 
 bool WindowCache::enter_memory(Rank rank, Offset offset, const std::byte* memory, std::uint64_t bytes) noexcept {

@@ -68,20 +68,22 @@ private:
     std::uint64_t bytes_ahead_ = 0;
 };
 
-[[nodiscard]] cache::PageCacheConfiguration configuration_of(const AccessPlatform::Cache& cache,
+[[nodiscard]] cache::PageCacheConfiguration configuration_of(const AccessPlatform::Cache& cache, int parts,
                                                              std::uint64_t largest_part) {
     return {.bytes = std::max(cache.pages, cache::least_pages) * cache.page_bytes,
             .page_bytes = cache.page_bytes,
             .read_ahead_bytes = cache.read_ahead_pages * cache.page_bytes,
+            .ranks = parts,
             .largest_part = largest_part};
 }
 
 } // namespace
 
 struct SimulatedCache::State {
-    State(const AccessPlatform::Cache& cache, std::function<std::uint64_t(int)> part_bytes, std::uint64_t largest_part)
+    State(const AccessPlatform::Cache& cache, int parts, std::function<std::uint64_t(int)> part_bytes,
+          std::uint64_t largest_part)
         : memory{std::move(part_bytes)},
-          pages{configuration_of(cache, largest_part), memory, epoch, dirty_pages, statistics} {}
+          pages{configuration_of(cache, parts, largest_part), memory, epoch, dirty_pages, statistics} {}
 
     NoMemory memory;
     std::atomic<std::uint64_t> epoch{1};
@@ -91,9 +93,9 @@ struct SimulatedCache::State {
     cache::PageCache pages;
 };
 
-SimulatedCache::SimulatedCache(const AccessPlatform::Cache& cache, std::function<std::uint64_t(int)> part_bytes,
-                               std::uint64_t largest_part)
-    : state_{std::make_unique<State>(cache, std::move(part_bytes), largest_part)} {}
+SimulatedCache::SimulatedCache(const AccessPlatform::Cache& cache, int parts,
+                               std::function<std::uint64_t(int)> part_bytes, std::uint64_t largest_part)
+    : state_{std::make_unique<State>(cache, parts, std::move(part_bytes), largest_part)} {}
 SimulatedCache::~SimulatedCache() = default;
 
 auto SimulatedCache::access(int part, std::uint64_t offset, std::uint64_t bytes, bool write) -> Outcome {
@@ -244,7 +246,7 @@ struct Counts {
         largest = std::max(largest, object.element_bytes *
                                         owned_elements(object, object.block == 0 ? object.home : 0, program.threads));
     return SimulatedCache{
-        cache,
+        cache, static_cast<int>(program.objects.size()) * program.threads,
         [&program](int part) {
             const SharedObject& object = program.objects[static_cast<std::size_t>(part / program.threads)];
             return object.element_bytes * owned_elements(object, part % program.threads, program.threads);
@@ -336,7 +338,7 @@ CachedShare simulated_share(const trace::ReuseCounts& reuse, std::uint64_t acces
     constexpr std::uint64_t page_bytes = std::uint64_t{1} << trace::ReuseSample::page_bits;
     constexpr std::uint64_t part_bytes = ReusedPages::places * page_bytes;
     if (reuse.total() == 0) return {};
-    SimulatedCache simulated{cache, [](int) { return part_bytes; }, part_bytes};
+    SimulatedCache simulated{cache, 1, [](int) { return part_bytes; }, part_bytes};
     ReusedPages order{reuse, std::min(pages, most)};
     std::mt19937_64 random{2007};
     Counts counts;

@@ -16,8 +16,8 @@ namespace lapwing::detail::model {
 /// reads ahead as far as in a loop that does not wait for pages.
 class SimulatedCache {
 public:
-    /// `part_bytes` of each part (an object and an owner), at most `largest_part`.
-    SimulatedCache(const AccessPlatform::Cache& cache, std::function<std::uint64_t(int part)> part_bytes,
+    /// Of so many parts (of an object and an owner each), with `part_bytes` of each, at most `largest_part`.
+    SimulatedCache(const AccessPlatform::Cache& cache, int parts, std::function<std::uint64_t(int part)> part_bytes,
                    std::uint64_t largest_part);
     ~SimulatedCache();
     SimulatedCache(const SimulatedCache&) = delete;

@@ -82,7 +82,7 @@ public:
                      const void* operand, std::uint64_t mark) override;
     void invalidated(Rank target, Offset offset, std::uint64_t bytes) override;
     [[nodiscard]] window::CopiesAround copies_of(Rank target, Offset offset, std::uint64_t before,
-                                                  std::uint64_t after) override;
+                                                 std::uint64_t after) override;
     void window_closes() noexcept override;
 
 private:

@@ -6,8 +6,8 @@
 
 #include <lapwing/completion.hpp>
 #include <lapwing/detail/direction.hpp>
-#include <lapwing/detail/page_table.hpp>
 #include <lapwing/detail/index_list.hpp>
+#include <lapwing/detail/page_table.hpp>
 #include <lapwing/upc/program.hpp>
 #include <lapwing/upc/reference.hpp>
 #include <lapwing/window.hpp>

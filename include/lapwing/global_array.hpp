@@ -8,10 +8,10 @@
 #include <lapwing/detail/block_cyclic_map.hpp>
 #include <lapwing/detail/config.hpp>
 #include <lapwing/detail/element_access.hpp>
-#include <lapwing/detail/mixed_reads.hpp>
-#include <lapwing/detail/page_table.hpp>
 #include <lapwing/detail/index_list.hpp>
+#include <lapwing/detail/mixed_reads.hpp>
 #include <lapwing/detail/near_binding.hpp>
+#include <lapwing/detail/page_table.hpp>
 #include <lapwing/detail/prefetched_elements.hpp>
 #include <lapwing/detail/seldom.hpp>
 #include <lapwing/detail/user_map.hpp>
@@ -501,6 +501,11 @@ private:
         if (state_.near == nullptr) __builtin_unreachable();
         return state_.near + offset;
     }
+    /// Also while reads are mixed; null if it is of another node.
+    [[nodiscard]] T* address_on_node(const Index<N>& index) const noexcept {
+        if (state_.near_box.holds(index)) return near_address(state_.near_box.offset(index));
+        return state_.node.template find<T>(index);
+    }
     // The index is passed by value: a reference would keep it in memory in the loops that call this.
     template <bool Checked>
     [[gnu::noinline]] T* other_address(const char* call, Index<N> index) const;
@@ -513,7 +518,7 @@ private:
         if (state_.near_box.holds(index, state_.mixed.quick())) [[likely]]
             return near_address(state_.near_box.offset(index));
         // Reached if the node's elements are not one box; none of the elements found here has a copy.
-        if (state_.prefetched == nullptr || state_.near_box.empty())
+        if ((state_.prefetched == nullptr || state_.near_box.empty()) && !state_.mixed.on())
             if (T* const address = state_.node.template find<T>(index)) [[likely]]
                 return address;
         if (state_.prefetched != nullptr) {
@@ -676,17 +681,16 @@ private:
 
     // In the order of use by element accesses, from a cache line's start.
     struct alignas(64) State {
-        T* near = nullptr;                    ///< first element of near_box
-        detail::arrays::DenseBox<N> near_box; ///< the node's elements if they are dense; otherwise this rank's
+        T* near = nullptr;                        ///< first element of near_box
+        detail::arrays::DenseBox<N> near_box;     ///< the node's elements if they are dense; otherwise this rank's
         mutable detail::window::MixedReads mixed; ///< compares with the first extent of near_box
-        detail::arrays::LinearElements<N> node; ///< addresses, unless near_box has all of them
-        T* own = nullptr; ///< first element of the local segment
+        detail::arrays::LinearElements<N> node;   ///< addresses, unless near_box has all of them
+        T* own = nullptr;                         ///< first element of the local segment
         detail::arrays::DenseBox<N> box;
         int own_rank = -1;
         bool replicated = false;
         std::unique_ptr<detail::arrays::PrefetchedElements<N>> prefetched; ///< null if nothing is prefetched
         detail::arrays::LinearElements<N> all; ///< places in the page tables; empty unless the array is cached
-        bool may_mix = false; ///< near_box has all elements of the node, and `all` those of others
         const detail::window::PageTables* page_tables = &detail::window::no_page_tables;
         BlockCyclicMap<N> map;
         std::shared_ptr<const detail::distribution::UserMap<N>>

@@ -2,7 +2,6 @@
 #include "tests/distribution/random_maps.hpp"
 
 #include <lapwing/detail/element_access.hpp>
-#include <lapwing/detail/remote_elements.hpp>
 
 #include "support/catch.hpp"
 
@@ -71,7 +70,7 @@ void check_node_elements(test::Random& random) {
           BlockCyclic{.block = blocks, .grid = grid}.map(extents, ranks)}) {
         const bool served = is_box(map, first, count);
         if (whole && N == 1) REQUIRE(served);
-        const detail::arrays::NodeElements<N> elements{map, node.map, sizeof(std::int64_t)};
+        const detail::arrays::LinearElements<N> elements{map, node.map, sizeof(std::int64_t)};
         for (const Index<N>& index : Domain<N>{extents})
             REQUIRE(elements.template find<std::int64_t>(index) ==
                     (served ? node.expected(map.locate(index)) : nullptr));
@@ -86,37 +85,26 @@ void check_node_elements(test::Random& random) {
     }
 }
 
+/// The places of all elements, where parts of a kilobyte more than the largest lie one after another.
 template <std::size_t N>
-void check_remote_elements(test::Random& random) {
+void check_places(test::Random& random) {
     const int ranks = static_cast<int>(random.number(1, 12));
-    const int first = static_cast<int>(random.number(0, ranks - 1));
-    const int count = static_cast<int>(random.number(1, ranks - first));
-    const Node node{ranks, first, count};
     const Extents<N> extents = test::random_extents<N>(random);
     const std::vector<int> grid = test::random_grid<N>(random, ranks);
     const std::vector<std::int64_t> blocks(N, random.number(1, 12));
     for (const BlockCyclicMap<N>& map : {Block{grid}.map(extents, ranks), Cyclic{grid}.map(extents, ranks),
                                          BlockCyclic{.block = blocks, .grid = grid}.map(extents, ranks)}) {
-        const detail::arrays::RemoteElements<N> elements{map, node.map, true};
+        const std::uint64_t stride = map.local_capacity() * 8 + 1024;
+        const detail::arrays::LinearElements<N> elements{map, 0, ranks, 4096, stride, 8};
+        REQUIRE(elements.serves() == is_box(map, 0, ranks));
         for (const Index<N>& index : Domain<N>{extents}) {
             const Location location = map.locate(index);
-            const bool elsewhere = node.map.base(location.owner.value) == nullptr;
-            REQUIRE(elements.holds(index));
-            typename detail::arrays::RemoteElements<N>::Place place;
-            REQUIRE(elements.find(index, place) == elsewhere);
-            if (!elsewhere) continue;
-            REQUIRE(place.owner == location.owner.value);
-            REQUIRE(place.offset == location.offset);
-            if (!elements.has_rows()) continue;
-            const auto element = elements.with_neighbours(index, place, 8);
-            REQUIRE(element.offset == 8 * location.offset);
-            for (const bool up : {false, true}) {
-                const std::uint64_t steps = up ? element.after - 1 : element.before;
-                Index<N> at = index;
-                at[N - 1] += up ? static_cast<std::int64_t>(steps) : -static_cast<std::int64_t>(steps);
-                REQUIRE(map.locate(at).owner == location.owner);
-                REQUIRE(map.locate(at).offset == (up ? location.offset + steps : location.offset - steps));
-            }
+            std::uint64_t place = 0;
+            REQUIRE(elements.holds(index) == elements.serves());
+            REQUIRE(elements.find(index, place) == elements.serves());
+            if (elements.serves())
+                REQUIRE(place ==
+                        4096 + static_cast<std::uint64_t>(location.owner.value) * stride + 8 * location.offset);
         }
         Index<N> outside{};
         outside[N - 1] = extents[N - 1];
@@ -159,8 +147,8 @@ TEST_CASE("a node neighbour's element is found where the map puts it") {
     in_all_dimensions(41, []<std::size_t N>(test::Random& random) { check_node_elements<N>(random); });
 }
 
-TEST_CASE("an element of another node is found where the map puts it, with its neighbours in the row") {
-    in_all_dimensions(43, []<std::size_t N>(test::Random& random) { check_remote_elements<N>(random); });
+TEST_CASE("the place of any rank's element is where the map puts it") {
+    in_all_dimensions(43, []<std::size_t N>(test::Random& random) { check_places<N>(random); });
 }
 
 TEST_CASE("an own box holds what the map puts at the rank, at its place") {
@@ -174,7 +162,7 @@ TEST_CASE("boxes and neighbours of arrays beyond 2^32 elements a dimension") {
     for (const BlockCyclicMap<2>& map :
          {Block{{3, 1}}.map(Extents<2>{rows, columns}, ranks), Cyclic{{3, 1}}.map(Extents<2>{rows, columns}, ranks)}) {
         const Node node{ranks, 0, ranks};
-        const detail::arrays::NodeElements<2> elements{map, node.map, sizeof(std::int64_t)};
+        const detail::arrays::LinearElements<2> elements{map, node.map, sizeof(std::int64_t)};
         for (const std::int64_t i : {std::int64_t{0}, rows / 3, rows / 3 + 1, (std::int64_t{1} << 32) + 1, rows - 1}) {
             const Index<2> index{i, 10};
             REQUIRE(elements.find<std::int64_t>(index) == node.expected(map.locate(index)));
@@ -193,8 +181,8 @@ TEST_CASE("of single indices that are dealt to ranks of other nodes, too, a node
     const Node some{4, 1, 2};
     const BlockCyclicMap<1> blocks = Block{}.map(Extents<1>{100}, 4);
     const BlockCyclicMap<1> dealt = Cyclic{}.map(Extents<1>{100}, 4);
-    REQUIRE(detail::arrays::NodeElements<1>{blocks, some.map, 8}.find<std::int64_t>({30}) != nullptr);
-    const detail::arrays::NodeElements<1> elements{dealt, some.map, 8};
+    REQUIRE(detail::arrays::LinearElements<1>{blocks, some.map, 8}.find<std::int64_t>({30}) != nullptr);
+    const detail::arrays::LinearElements<1> elements{dealt, some.map, 8};
     REQUIRE(elements.find<std::int64_t>({1}) == some.expected(dealt.locate({1})));
     REQUIRE(elements.find<std::int64_t>({98}) == some.expected(dealt.locate({98})));
     REQUIRE(elements.find<std::int64_t>({0}) == nullptr);
@@ -205,13 +193,13 @@ TEST_CASE("maps and nodes that are not served find nothing, so that the general 
     const BlockCyclicMap<1> blocks = Block{}.map(Extents<1>{100}, 4);
     // Parts at unequal distances.
     Node uneven{4, 0, 4};
-    REQUIRE(detail::arrays::NodeElements<1>{blocks, uneven.map, 8}.find<std::int64_t>({0}) != nullptr);
+    REQUIRE(detail::arrays::LinearElements<1>{blocks, uneven.map, 8}.find<std::int64_t>({0}) != nullptr);
     uneven.bases[3] += 4096;
-    REQUIRE(detail::arrays::NodeElements<1>{blocks, uneven.map, 8}.find<std::int64_t>({0}) == nullptr);
+    REQUIRE(detail::arrays::LinearElements<1>{blocks, uneven.map, 8}.find<std::int64_t>({0}) == nullptr);
     // Ranks of the node that are not numbered one after the other.
     Node scattered{4, 0, 2};
     const std::vector<std::int32_t> node_index{0, -1, 1, -1};
     scattered.map.node_index = node_index.data();
-    REQUIRE(detail::arrays::NodeElements<1>{blocks, scattered.map, 8}.find<std::int64_t>({0}) == nullptr);
-    REQUIRE(detail::arrays::NodeElements<1>{}.find<std::int64_t>({0}) == nullptr);
+    REQUIRE(detail::arrays::LinearElements<1>{blocks, scattered.map, 8}.find<std::int64_t>({0}) == nullptr);
+    REQUIRE(detail::arrays::LinearElements<1>{}.find<std::int64_t>(Index<1>{0}) == nullptr);
 }

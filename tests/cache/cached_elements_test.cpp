@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <array>
+#include <complex>
 #include <cstddef>
 #include <cstdint>
 #include <random>
@@ -266,4 +267,58 @@ TEST_CASE("random loops over cached elements of which some have copies read and 
         .mode = CacheMode::epoch, .bytes = std::uint64_t{64} * 256, .page_bytes = 256, .dirty_pages = 20};
     for (const Copies copies : {Copies::automatic, Copies::manual})
         CHECK(RandomLoops<float, 1>{runtime, {900}, lapwing::Block{}, large, ++seed, copies}.run(6) == 0);
+}
+
+namespace {
+
+/// Reads at random of an array that holds its indices, and what they cost: see MixedReads.
+template <class T>
+void read_at_random(Runtime& runtime, const auto& distribution, std::int64_t each) {
+    const std::int64_t n = each * runtime.size();
+    GlobalArray<T, 1> a{runtime, {n}, distribution, {.name = "mixed", .cache = {.mode = CacheMode::epoch}}};
+    const auto value_of = [](std::int64_t i, std::int64_t round) { return static_cast<T>(static_cast<int>((i * 7 + round) % 101)); };
+    const bool cached = a.window().page_tables() != nullptr && runtime.nodes() == runtime.size();
+    std::mt19937_64 generator{static_cast<unsigned>(runtime.rank().value)};
+    for (std::int64_t round = 0; round < 3; ++round) {
+        INFO("elements of " << sizeof(T) << " bytes, round " << round);
+        for (const auto [i] : a.local_domain()) a(i) = value_of(i, round);
+        runtime.barrier();
+        std::int64_t wrong = 0;
+        const auto read = [&](std::int64_t i) { wrong += T{a(i)} != value_of(i, round); };
+        const auto hits = [&] { return a.statistics()[lapwing::Counter::cache_hits]; };
+        for (std::int64_t k = 0; k < 2 * n; ++k)
+            read(static_cast<std::int64_t>(generator() % static_cast<std::uint64_t>(n)));
+        const std::uint64_t before = hits();
+        for (std::int64_t k = 0; k < n; ++k)
+            read(static_cast<std::int64_t>(generator() % static_cast<std::uint64_t>(n)));
+        // All of them, own ones as well.
+        if (cached && runtime.size() > 1) CHECK(hits() - before > static_cast<std::uint64_t>(n) * 9 / 10);
+        // After a write of an own element those are found in the quick way again.
+        const std::int64_t own = a.local_domain().first()[0];
+        a(own) = value_of(own, round); // ranks of the node may be reading it
+        CHECK(T{a(own)} == value_of(own, round));
+        const std::uint64_t between = hits();
+        for (const auto [i] : a.local_domain()) read(i);
+        CHECK(hits() == between);
+        // So it is after reads in order.
+        for (std::int64_t k = 0; k < n; ++k)
+            read(static_cast<std::int64_t>(generator() % static_cast<std::uint64_t>(n)));
+        a.acquire();
+        for (const auto [i] : a.local_domain()) read(i);
+        const std::uint64_t after = hits();
+        for (const auto [i] : a.local_domain()) read(i);
+        CHECK(hits() == after);
+        CHECK(wrong == 0);
+        runtime.barrier();
+    }
+}
+
+} // namespace
+
+TEST_CASE("own elements and those of others are found in the same way where they are read at random") {
+    Runtime runtime;
+    read_at_random<double>(runtime, lapwing::Block{}, 16384);
+    read_at_random<std::uint8_t>(runtime, lapwing::Block{}, 65536);
+    read_at_random<std::complex<double>>(runtime, lapwing::Block{}, 8192);
+    read_at_random<float>(runtime, lapwing::Cyclic{}, 32768);
 }

@@ -22,9 +22,7 @@ using lapwing::Rank;
 using lapwing::detail::cache::FilledPageTable;
 using lapwing::detail::cache::InlineWrites;
 using lapwing::detail::cache::PageCacheConfiguration;
-using lapwing::detail::cache::PageCacheLayout;
 using lapwing::detail::cache::PageEntries;
-using lapwing::detail::window::CopiesAround;
 
 constexpr std::uint64_t page_bytes = 256;
 constexpr std::int64_t in_page = page_bytes / 8; ///< elements
@@ -55,14 +53,13 @@ struct Table {
     void fetch(Rank rank, std::int64_t i, std::uint64_t lines, std::uint64_t epoch = 0) {
         table.enter_reads(page_of(rank, i), epoch, page(rank, i).data(), std::span{&lines, 1});
     }
-    /// What is known of the page that holds element i: the copy of all of it, or that there is none.
-    [[nodiscard]] CopiesAround known(Rank rank, std::int64_t i, bool copied = true) {
-        const auto first = static_cast<std::size_t>((4 * rank.value + i / in_page) * in_page);
-        return {.before = 0,
-                .after = page_bytes,
-                .copy = copied ? reinterpret_cast<std::byte*>(&copies.at(first)) : nullptr,
-                .version = &version,
-                .known_at = version};
+    /// What is known around element i of a page: that elements [first, last) of it have copies, or that they have none.
+    void know(Rank rank, std::int64_t i, std::int64_t first, std::int64_t last, bool copied = true) {
+        table.enter_copies(place(rank, i), {.before = offset(i - first).bytes,
+                                            .after = offset(last - i).bytes,
+                                            .copy = copied ? reinterpret_cast<std::byte*>(&copy(rank, i)) : nullptr,
+                                            .version = &version,
+                                            .known_at = version});
     }
     [[nodiscard]] std::uint64_t& copy(Rank rank, std::int64_t i) {
         return copies.at(static_cast<std::size_t>(4 * rank.value * in_page + i));
@@ -182,14 +179,14 @@ TEST_CASE("memory that can be loaded is found like a page, to the end of its par
     CHECK_FALSE(table.reads(2, 0));
 }
 
-TEST_CASE("a write beside copies goes to the page and to its copy, and to neither where they are unknown or ragged") {
+TEST_CASE("a write beside copies goes to the page and to its copy, as far as it is known where the copies are") {
     Table table{InlineWrites::with_copies};
     const std::uint64_t page = table.page_of(1, in_page);
     CHECK_FALSE(table.table.wants_copies(page));
     table.put(1, in_page);
     CHECK(table.table.wants_copies(page));
     CHECK_FALSE(table.write(1, in_page, 1)); // which would not go to the copy
-    table.table.enter_copies(page, table.known(1, in_page), true);
+    table.know(1, in_page, in_page, 2 * in_page);
     CHECK_FALSE(table.table.wants_copies(page));
     for (std::int64_t i = 0; i < 4 * in_page; ++i) {
         const bool served = i / in_page == 1;
@@ -200,16 +197,26 @@ TEST_CASE("a write beside copies goes to the page and to its copy, and to neithe
         CHECK(table.copy(1, i) == (served ? static_cast<std::uint64_t>(100 + i) : 0));
     }
     CHECK(table.counts()[Counter::prefetch_writes] == in_page);
-    // A page without copies, and one that has some: of that it is not asked again.
+    // Of a page some elements have copies; others none, which is found out when they are written.
+    table.put(1, 7);
+    table.know(1, 7, 5, 23);
+    for (std::int64_t i = 0; i < in_page; ++i) {
+        INFO("element " << i);
+        CHECK(table.write(1, i, 5) == (i >= 6 && i < 22)); // whole sixteen bytes
+        CHECK(table.copy(1, i) == (i >= 6 && i < 22 ? 5 : 0));
+    }
+    table.put(1, 23);
+    CHECK(table.table.wants_copies(table.page_of(1, 0)));
+    table.know(1, 24, 23, in_page, false);
+    for (std::int64_t i = 0; i < in_page; ++i) CHECK_FALSE(table.write(1, i, 6)); // too few to be worth it
+    // Nor is it asked for again.
     table.put(1, 0);
-    table.table.enter_copies(table.page_of(1, 0), table.known(1, 0, false), true);
-    CHECK(table.write(1, 3, 5));
-    CHECK(table.copy(1, 3) == 0);
+    CHECK_FALSE(table.table.wants_copies(table.page_of(1, 0)));
+    // A page without any.
     table.put(2, 0);
-    table.table.enter_copies(table.page_of(2, 0), table.known(2, 0), false);
-    CHECK_FALSE(table.write(2, 0, 5));
-    table.put(2, 0);
-    CHECK_FALSE(table.table.wants_copies(table.page_of(2, 0)));
+    table.know(2, 0, 0, in_page, false);
+    CHECK(table.write(2, in_page - 1, 5));
+    CHECK(table.copy(2, in_page - 1) == 0);
 }
 
 TEST_CASE("no copy is written when what was known of it holds no longer, or the page is left") {
@@ -217,7 +224,7 @@ TEST_CASE("no copy is written when what was known of it holds no longer, or the 
         INFO("end " << end);
         Table table{InlineWrites::with_copies};
         table.put(0, 8);
-        table.table.enter_copies(table.page_of(0, 8), table.known(0, 8), true);
+        table.know(0, 8, 0, in_page);
         REQUIRE(table.write(0, 8, 1));
         switch (end) {
         case 0: table.version.fetch_add(1); break;

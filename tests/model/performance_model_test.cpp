@@ -457,7 +457,7 @@ TEST_CASE("with a cache hits are local accesses, and misses take the penalty") {
 TEST_CASE("a simulated cache fetches lines of a page first, and then all of it") {
     using Outcome = SimulatedCache::Outcome;
     constexpr std::uint64_t part = 1 << 20;
-    SimulatedCache cache{{.pages = 64}, [](int) { return part; }, part};
+    SimulatedCache cache{{.pages = 64}, 2, [](int) { return part; }, part};
     CHECK(cache.access(0, 8192, 8) == Outcome::line);
     CHECK(cache.access(0, 8192 + 56, 8) == Outcome::hit);
     CHECK(cache.access(0, 8192 + 512, 8) == Outcome::page); // the second miss in it
@@ -470,7 +470,7 @@ TEST_CASE("a simulated cache fetches lines of a page first, and then all of it")
     CHECK(cache.access(0, 65536, 8) == Outcome::hit);
     CHECK(cache.access(0, 65536 + 512, 8) == Outcome::page);
     // The end of a part is that of a page.
-    SimulatedCache ahead{{.pages = 64, .read_ahead_pages = 16}, [](int) { return std::uint64_t{4096}; }, 4096};
+    SimulatedCache ahead{{.pages = 64, .read_ahead_pages = 16}, 1, [](int) { return std::uint64_t{4096}; }, 4096};
     for (std::uint64_t offset = 0; offset < 4096; offset += 8) (void)ahead.access(0, offset, 8);
     CHECK(ahead.bytes_ahead() == 2048);
 }

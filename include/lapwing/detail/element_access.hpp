@@ -135,12 +135,9 @@ public:
         const auto distance = static_cast<std::uint64_t>(memory.node_count > 1 ? memory.bases[1] - memory.bases[0] : 0);
         for (int i = 1; i < memory.node_count; ++i)
             if (static_cast<std::uint64_t>(memory.bases[i] - memory.bases[i - 1]) != distance) return;
-        *this = LinearElements{map,
-                               memory.node_first,
-                               memory.node_count,
-                               reinterpret_cast<std::uint64_t>(memory.bases[0]),
-                               distance,
-                               element_bytes};
+        *this = LinearElements{
+            map,      memory.node_first, memory.node_count, reinterpret_cast<std::uint64_t>(memory.bases[0]),
+            distance, element_bytes};
     }
 
     /// Whether find() finds all elements of these ranks.

@@ -104,7 +104,6 @@ void GlobalArray<T, N>::bind_near() noexcept {
     state_.near_box = {};
     state_.mixed = {};
     state_.all = {};
-    state_.may_mix = false;
     if (detail::trace::on()) { // all elements go the way that records them
         state_.node = {};
         return;
@@ -121,7 +120,6 @@ void GlobalArray<T, N>::bind_near() noexcept {
         }
         if (!box.empty()) state_.node = {};
     }
-    state_.may_mix = state_.all.serves() && !state_.near_box.empty();
     if (state_.near_box.empty()) {
         state_.near_box = state_.box;
         state_.near = state_.own;
@@ -227,14 +225,15 @@ T GlobalArray<T, N>::get_cached(Index<N> index) const {
         const std::uint64_t place = state_.page_tables->place_of(home.owner.value, offset.bytes);
         if (!state_.all.serves()) {
             if (const T* const value = state_.page_tables->mine().template find<T>(place)) return *value;
-        } else if (state_.may_mix && state_.prefetched == nullptr) {
+        } else if (state_.prefetched == nullptr) {
             far_apart = state_.mixed.note(place);
         }
     }
-    if (state_.mixed.on() && state_.near_box.holds(index)) {
-        if (!far_apart || !window_.enter_memory(home.owner, offset)) state_.mixed.set(false);
-        return *near_address(state_.near_box.offset(index));
-    }
+    if (state_.mixed.on())
+        if (const T* const near = address_on_node(index)) {
+            if (!far_apart || !window_.enter_memory(home.owner, offset)) state_.mixed.set(false);
+            return *near;
+        }
     const detail::trace::CallScope call{detail::trace::Way::element, __builtin_return_address(0)};
     const T value = window_.template get<T>(home.owner, offset);
     if (far_apart) state_.mixed.set(true);
@@ -249,11 +248,12 @@ void GlobalArray<T, N>::put_cached(Index<N> index, T value) const {
         const std::uint64_t place = state_.page_tables->place_of(home.owner.value, offset.bytes);
         if (!state_.all.serves() && state_.page_tables->mine().write(place, value)) return;
     }
-    if (state_.mixed.on() && state_.near_box.holds(index)) {
-        state_.mixed.set(false);
-        *near_address(state_.near_box.offset(index)) = value;
-        return;
-    }
+    if (state_.mixed.on())
+        if (T* const near = address_on_node(index)) {
+            state_.mixed.set(false);
+            *near = value;
+            return;
+        }
     const detail::trace::CallScope call{detail::trace::Way::element, __builtin_return_address(0)};
     if (state_.replicated) return this->put_to_all(offset, &value, sizeof(T));
     window_.put(home.owner, offset, value);

@@ -28,8 +28,11 @@ public:
 
     /// What the quick way compares with now: 0 while reads are mixed.
     [[nodiscard]] std::uint64_t quick() const noexcept { return quick_.load(std::memory_order_relaxed); }
-    [[nodiscard]] bool on() const noexcept { return quick() != all_quick_; }
-    void set(bool on) noexcept { quick_.store(on ? 0 : all_quick_, std::memory_order_relaxed); }
+    [[nodiscard]] bool on() const noexcept { return on_.load(std::memory_order_relaxed); }
+    void set(bool on) noexcept {
+        on_.store(on, std::memory_order_relaxed);
+        quick_.store(on ? 0 : all_quick_, std::memory_order_relaxed);
+    }
     /// For each element that was read and is not in the page table, in turn, with its place in the array in bytes:
     /// whether most of them lie far from the one before.
     [[nodiscard]] bool note(std::uint64_t place) noexcept {
@@ -37,7 +40,8 @@ public:
         constexpr unsigned many = 16;
         const std::uint64_t distance = place - last_.exchange(place, std::memory_order_relaxed); // it may be negative
         const unsigned before = far_.load(std::memory_order_relaxed);
-        const unsigned now = distance + near > 2 * near ? std::min(before + 1, 2 * many) : before - std::min(before, 2U);
+        const unsigned now =
+            distance + near > 2 * near ? std::min(before + 1, 2 * many) : before - std::min(before, 2U);
         far_.store(now, std::memory_order_relaxed);
         return now >= many;
     }
@@ -45,6 +49,7 @@ public:
 private:
     std::uint64_t all_quick_ = 0;
     std::atomic<std::uint64_t> quick_{0};
+    std::atomic<bool> on_{false};
     std::atomic<std::uint64_t> last_{0};
     std::atomic<unsigned> far_{0};
 };

@@ -17,30 +17,35 @@
 /// table has an entry for each page of these places, found by a shift, as a processor's page table has.
 namespace lapwing::detail::window {
 
+/// Addresses and masks of entries are biased, so that they need only the place: byte `place` of a page is at
+/// `data + place`.
+struct PageReadEntry {
+    std::uintptr_t data = 0;
+    std::uint64_t valid = 0; ///< bit k mod 64: the k-th granule of all places may be read
+};
+struct PageWriteEntry {
+    std::uintptr_t data = 0;
+    std::uintptr_t dirty = 0; ///< of the page's mask: the bits of place p are in the byte at dirty + p / 8
+    /// Of their copies beside the cache; or one of the following.
+    std::uintptr_t copy = no_copies;
+    // The bytes that may be written here: `count` from the place that ends in these bits on. Multiples of 16, so that
+    // an aligned value of which one byte is among them is among them completely.
+    std::uint32_t begin = 0;
+    std::uint32_t count = 0;
+
+    static constexpr std::uintptr_t no_copies = 0;  ///< the window has none
+    static constexpr std::uintptr_t not_copied = 1; ///< the window has some, but these bytes have none
+};
+
 /// What one thread may read and write without asking its cache. A hit of a read is the test of a bit and a load: no
 /// hash, no search, no lock, and no branch that depends on whose the element is.
-///
-/// Addresses and masks are biased, so that they need only the place: byte `place` of a page is at `data + place`.
 ///
 /// One thread reads and writes it. When any thread acquires, the table is hidden (PageTables): the thread then finds
 /// nothing until it has asked its cache, which forgets what may be out of date, and shows the table again.
 class PageTable {
 public:
-    struct ReadEntry {
-        std::uintptr_t data = 0;
-        std::uint64_t valid = 0; ///< bit k mod 64: the k-th granule of all places may be read
-    };
-    struct WriteEntry {
-        std::uintptr_t data = 0;
-        std::uintptr_t dirty = 0; ///< of the page's mask: the bits of place p are in the byte at dirty + p / 8
-        std::uintptr_t copy = 0;  ///< of the page's copy beside the cache; 0: it has none
-        enum class Kind : std::uint8_t {
-            none,        ///< may not be written here
-            alone,       ///< the window has no copies beside the cache
-            with_copies, ///< it has, and where this page's are is known
-        };
-        Kind kind = Kind::none;
-    };
+    using ReadEntry = PageReadEntry;
+    using WriteEntry = PageWriteEntry;
 
     /// What an entry can serve without looking for the end of a page: aligned values that lie in one line.
     template <class T>
@@ -77,10 +82,10 @@ public:
         requires serves<T>
     [[nodiscard, gnu::always_inline]] bool write(std::uint64_t place, const T& value) noexcept {
         const WriteEntry& entry = writes_[place >> page_shift_];
-        if (entry.kind == WriteEntry::Kind::none) [[unlikely]]
+        if (static_cast<std::uint32_t>(place) - entry.begin >= entry.count) [[unlikely]]
             return false;
         store(entry, place, value);
-        return entry.kind == WriteEntry::Kind::alone || write_copy(entry, place, value);
+        return entry.copy == WriteEntry::no_copies || write_copy(entry, place, value);
     }
 
 protected: // the cache fills it
@@ -125,7 +130,7 @@ protected: // the cache fills it
         std::atomic_signal_fence(std::memory_order_seq_cst);
         if (copies_version_->load(std::memory_order_relaxed) != copies_known_at_) [[unlikely]]
             return false;
-        if (entry.copy != 0) {
+        if (entry.copy != WriteEntry::not_copied) {
             std::memcpy(reinterpret_cast<void*>(entry.copy + place), &value, sizeof(T));
             copy_writes_ += 1;
         }

@@ -295,8 +295,7 @@ public:
     [[nodiscard, gnu::always_inline]] value_type* near_element(std::int64_t linear) const
         noexcept(assertion_level < 2) {
         const auto i = static_cast<std::uint64_t>(linear);
-        if (i - near_.first >= mixed_.quick() || detail::heap_access.near_count == 0)
-            [[unlikely]]
+        if (i - near_.first >= mixed_.quick() || detail::heap_access.near_count == 0) [[unlikely]]
             return nullptr;
         auto* const address = reinterpret_cast<value_type*>(place_in(near_, i));
         if (address == nullptr) __builtin_unreachable(); // spares the caller the test for null

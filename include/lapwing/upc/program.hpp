@@ -2,8 +2,8 @@
 #pragma once
 
 #include <lapwing/cache_options.hpp>
-#include <lapwing/detail/page_table.hpp>
 #include <lapwing/detail/memory_map.hpp>
+#include <lapwing/detail/page_table.hpp>
 #include <lapwing/detail/upc_arithmetic.hpp>
 #include <lapwing/statistics.hpp>
 #include <lapwing/upc.h>
