@@ -517,6 +517,9 @@ private:
     [[nodiscard, gnu::always_inline]] T* address(const char* call, const Index<N>& index) const {
         if (state_.near_box.holds(index, state_.mixed.quick())) [[likely]]
             return near_address(state_.near_box.offset(index));
+        // An element of another node, if there are no copies, and the elements of this one are in the box.
+        if (!state_.has_other_ways && state_.all.holds(index)) [[likely]]
+            return nullptr;
         // Reached if the node's elements are not one box; none of the elements found here has a copy.
         if ((state_.prefetched == nullptr || state_.near_box.empty()) && !state_.mixed.on())
             if (T* const address = state_.node.template find<T>(index)) [[likely]]
@@ -537,7 +540,7 @@ private:
     /// An element on another node. Copies in the first rectangle, and elements in pages that the cache has, are read
     /// here; the rest out of line, so that loops keep what they compute in registers.
     [[nodiscard, gnu::always_inline]] T get_remote(const Index<N>& index) const {
-        if (state_.prefetched != nullptr) {
+        if (state_.has_other_ways && state_.prefetched != nullptr) {
             if (const T* const copy = state_.prefetched->first.template find<T>(index)) {
                 T value;
                 if (state_.prefetched->state.read(copy, value)) [[likely]] {
@@ -590,6 +593,8 @@ private:
     /// Binds what element accesses look at first: local elements, and the node's unless there are copies of those,
     /// which this rank's writes must go to, and which reads of this array may have to be served from.
     void bind_near() noexcept;
+    /// After what is prefetched has changed.
+    void choose_ways() noexcept;
     /// The domains that this rank reads according to a pattern.
     [[nodiscard]] std::vector<Domain<N>> needed_by(const detail::prefetching::KeptPattern<N>& pattern) const;
     /// Prefetches the part of these domains that has no copy yet.
@@ -684,6 +689,7 @@ private:
         T* near = nullptr;                        ///< first element of near_box
         detail::arrays::DenseBox<N> near_box;     ///< the node's elements if they are dense; otherwise this rank's
         mutable detail::window::MixedReads mixed; ///< compares with the first extent of near_box
+        bool has_other_ways = true;               ///< there are copies, or elements of the node outside of near_box
         detail::arrays::LinearElements<N> node;   ///< addresses, unless near_box has all of them
         T* own = nullptr;                         ///< first element of the local segment
         detail::arrays::DenseBox<N> box;

@@ -103,6 +103,7 @@ template <TriviallyCopyable T, std::size_t N>
 void GlobalArray<T, N>::bind_near() noexcept {
     state_.near_box = {};
     state_.mixed = {};
+    state_.has_other_ways = true;
     state_.all = {};
     if (detail::trace::on()) { // all elements go the way that records them
         state_.node = {};
@@ -125,6 +126,12 @@ void GlobalArray<T, N>::bind_near() noexcept {
         state_.near = state_.own;
     }
     state_.mixed = detail::window::MixedReads{state_.near_box.extent(0)};
+    choose_ways();
+}
+
+template <TriviallyCopyable T, std::size_t N>
+void GlobalArray<T, N>::choose_ways() noexcept {
+    state_.has_other_ways = state_.prefetched != nullptr || state_.node.serves();
 }
 
 template <TriviallyCopyable T, std::size_t N>

@@ -76,8 +76,11 @@ std::vector<Domain<N>> GlobalArray<T, N>::needed_by(const detail::prefetching::K
 template <TriviallyCopyable T, std::size_t N>
 void GlobalArray<T, N>::prefetch_domains(const std::vector<Domain<N>>& needed, const PrefetchOptions& options,
                                          detail::prefetching::CopyState& state) {
-    if (state_.prefetched == nullptr)
+    if (state_.prefetched == nullptr) {
         state_.prefetched = std::make_unique<detail::arrays::PrefetchedElements<N>>(state);
+        choose_ways();
+        state_.mixed.set(false);
+    }
     const std::size_t parts_before = state_.prefetched->indices.parts();
     // A read of an automatic copy is no better than one of the element itself, where that is a load.
     // A halo is one block of memory, with those of the node.
@@ -471,6 +474,7 @@ void GlobalArray<T, N>::evict() {
     this->copies_.drop();
     state_.patterns.clear();
     state_.prefetched.reset();
+    choose_ways();
 }
 
 template <TriviallyCopyable T, std::size_t N>

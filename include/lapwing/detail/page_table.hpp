@@ -146,8 +146,9 @@ protected: // the cache fills it
     const WriteEntry* writes_ = no_writes.data();
     unsigned page_shift_ = two_pages;
     unsigned granule_shift_ = 0;
-    std::uint64_t hits_ = 0;       ///< reads that found their value here, ever
-    std::uint64_t write_hits_ = 0; ///< the same of writes: apart, since reads and writes bypass the cache apart
+    // Of types of their own: a store to a counter is none to what a loop keeps of an array.
+    unsigned long long hits_ = 0;       ///< reads that found their value here, ever
+    unsigned long long write_hits_ = 0; ///< the same of writes: apart, since reads and writes bypass the cache apart
     // Of a window with copies beside the cache: what is known of them holds as long as the version does, if the thread
     // looks at it between its store to the page and the one to the copy.
     const std::atomic<std::uint64_t>* copies_version_ = nullptr;
@@ -192,9 +193,10 @@ private:
     }
 
     static inline PageTable nothing{};
-    const std::uint64_t part_stride_;
-    /// By number. The last one is of all threads without a number of their own, and finds nothing.
+    /// By number. The last one is of all threads without a number of their own, and finds nothing. First, so that an
+    /// access adds nothing to its address.
     mutable std::array<PageTable*, support::numbered_threads + 2> tables_;
+    const std::uint64_t part_stride_;
 };
 
 /// Those of an array that is not cached.
