@@ -60,14 +60,8 @@ public:
         whole_pages ///< any number of bytes, as whole pages, which travel together
     };
 
-    /// For the table's owner, who may use it until the next acquire.
-    [[nodiscard]] FilledPageTable& page_table() noexcept {
-        FilledPageTable& table = pages_.page_table();
-        table.begin(pages_.now());
-        return table;
-    }
-    /// How many writes there have been, also those through the page table. For any thread.
-    [[nodiscard]] std::uint64_t writes() noexcept { return pages_.page_table().writes(); }
+    /// After an acquire its owner must begin() the epoch before using it.
+    [[nodiscard]] FilledPageTable& page_table() noexcept { return pages_.page_table(); }
     /// What may be written through the page table; all other writes are put().
     void allow_inline_writes(InlineWrites allowed) noexcept { pages_.page_table().allow_writes(allowed); }
 

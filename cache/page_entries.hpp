@@ -123,8 +123,7 @@ private:
     }
     void forget_repeated() noexcept {
         std::ranges::sort(pages_);
-        const auto repeated = std::ranges::unique(pages_);
-        pages_.erase(repeated.begin(), repeated.end());
+        pages_.erase(std::unique(pages_.begin(), pages_.end()), pages_.end());
         most_pages_ = std::max(least_pages, pages_.size());
     }
 

@@ -336,9 +336,8 @@ bool WindowCache::enter_memory(Rank rank, Offset offset, const std::byte* memory
     OfThread* const own = existing();
     if (own == nullptr) return false;
     const support::BiasedMutex::Guard guard{own->mutex};
-    const bool entered = own->pages->page_table().enter_memory(rank, offset, memory, bytes);
     if (tables_.mine_is_hidden()) show_table(*own);
-    return entered;
+    return own->pages->page_table().enter_memory(rank, offset, memory, bytes);
 }
 
 void WindowCache::prefetch(Rank target, Offset offset, std::uint64_t bytes) {
@@ -415,7 +414,7 @@ team::HeldWrites::Age WindowCache::look_at_held(team::HeldWrites::Clock::time_po
     for_each_thread([&](OfThread& thread) {
         const bool any = under_way || thread.dirty_pages.load(std::memory_order_acquire) != 0;
         const std::lock_guard guard{thread.pages_mutex};
-        const std::uint64_t writes = thread.pages != nullptr ? thread.pages->writes() : 0;
+        const std::uint64_t writes = thread.pages != nullptr ? thread.pages->page_table().writes() : 0;
         oldest = std::max(oldest, thread.held.look(now, any, thread.writes_before + writes));
     });
     return oldest;

@@ -114,7 +114,7 @@ private:
 
         void use_pages(std::unique_ptr<PageCache> fresh) {
             const std::lock_guard guard{pages_mutex};
-            if (pages != nullptr) writes_before += pages->writes();
+            if (pages != nullptr) writes_before += pages->page_table().writes();
             pages.swap(fresh); // the old ones end after that
         }
     };

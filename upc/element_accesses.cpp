@@ -169,7 +169,8 @@ LinearElements all_elements(const DealtArray& array) noexcept {
 }
 
 bool enter_near(const lapwing_upc_pointer& element) noexcept {
-    return heap_window().enter_memory(Rank{static_cast<int>(element.thread)}, Offset{element.address});
+    return lapwing::detail::window::enter_memory(heap_window(), Rank{static_cast<int>(element.thread)},
+                                                 Offset{element.address});
 }
 
 void index_is_outside(std::int64_t index, std::size_t size) {

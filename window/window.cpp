@@ -133,9 +133,11 @@ const detail::window::PageTables* Window::page_tables() const noexcept {
     return state_ == nullptr || state_->cache() == nullptr ? nullptr : &state_->cache()->page_tables();
 }
 
-bool Window::enter_memory(Rank target, Offset offset) const noexcept {
-    const std::byte* const memory = map_.base(target);
-    return memory != nullptr && state_->cache()->enter_memory(target, offset, memory, map_.bytes(target));
+bool detail::window::enter_memory(const Window& window, Rank target, Offset offset) noexcept {
+    const transport::MemoryMap& map = window.map();
+    const std::byte* const memory = map.base(target);
+    RemoteCache* const cache = window.state().cache();
+    return memory != nullptr && cache != nullptr && cache->enter_memory(target, offset, memory, map.bytes(target));
 }
 
 void Window::require_host_memory(const void* memory, const char* call) const {

@@ -528,9 +528,6 @@ public:
     [[nodiscard]] detail::window::WindowState& state() const;
     /// Null if the window is not cached. Valid until close().
     [[nodiscard]] const detail::window::PageTables* page_tables() const noexcept;
-    /// Lets the calling thread find the page around an element of this node in its page table, until the next acquire.
-    /// False if that cannot be. Only if the window is cached.
-    bool enter_memory(Rank target, Offset offset) const noexcept;
     /// Starts a list of atomics. Before it returns, it has read `list` and what that points to, except for the results.
     [[nodiscard]] Completion start_atomics(detail::mpi::AtomicOperation operation, detail::mpi::AtomicType type,
                                            Rank target, std::span<const detail::mpi::ListedAtomic> list,

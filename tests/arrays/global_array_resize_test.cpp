@@ -240,7 +240,8 @@ TEST_CASE("prefetched copies follow the extents: manual ones are filled, automat
                     model.renew(array);
                     array.resize(extents);
                     model.resize(extents);
-                    CHECK((array.window().page_tables() != nullptr) == (cache != CacheMode::off && runtime.nodes() > 1));
+                    CHECK((array.window().page_tables() != nullptr) ==
+                          (cache != CacheMode::off && runtime.nodes() > 1));
                     REQUIRE(model.differences(array) == "none");
                     check_copied(array, consistent);
                     array.barrier();

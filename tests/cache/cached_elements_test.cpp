@@ -276,7 +276,9 @@ template <class T>
 void read_at_random(Runtime& runtime, const auto& distribution, std::int64_t each) {
     const std::int64_t n = each * runtime.size();
     GlobalArray<T, 1> a{runtime, {n}, distribution, {.name = "mixed", .cache = {.mode = CacheMode::epoch}}};
-    const auto value_of = [](std::int64_t i, std::int64_t round) { return static_cast<T>(static_cast<int>((i * 7 + round) % 101)); };
+    const auto value_of = [](std::int64_t i, std::int64_t round) {
+        return static_cast<T>(static_cast<int>((i * 7 + round) % 101));
+    };
     const bool cached = a.window().page_tables() != nullptr && runtime.nodes() == runtime.size();
     std::mt19937_64 generator{static_cast<unsigned>(runtime.rank().value)};
     for (std::int64_t round = 0; round < 3; ++round) {

@@ -33,6 +33,7 @@ struct Cached {
     template <class T>
     T read(int rank, std::uint64_t offset) {
         auto& table = cache->page_table();
+        table.begin(epoch.load());
         if (const T* value = table.template find<T>(table.place_of(rank, offset))) return *value;
         T value;
         cache->get(rank, offset, std::as_writable_bytes(std::span{&value, 1}));

@@ -297,7 +297,8 @@ TEST_CASE("what was read before an acquire is read anew after it") {
             ring.raise(number);
         }
     }
-    const bool keeps = ring.data.page_tables() != nullptr || copies_read() != CopiesRead::none; // not null: it is cached
+    const bool keeps =
+        ring.data.page_tables() != nullptr || copies_read() != CopiesRead::none; // not null: it is cached
     judge(runtime, stale, keeps ? Shown::surely : Shown::by_chance);
     runtime.barrier();
 }

@@ -238,7 +238,7 @@ T GlobalArray<T, N>::get_cached(Index<N> index) const {
     }
     if (state_.mixed.on())
         if (const T* const near = address_on_node(index)) {
-            if (!far_apart || !window_.enter_memory(home.owner, offset)) state_.mixed.set(false);
+            if (!far_apart || !detail::window::enter_memory(window_, home.owner, offset)) state_.mixed.set(false);
             return *near;
         }
     const detail::trace::CallScope call{detail::trace::Way::element, __builtin_return_address(0)};

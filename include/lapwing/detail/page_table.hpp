@@ -1,6 +1,7 @@
 // Room: window
 #pragma once
 
+#include <lapwing/rank.hpp>
 #include <lapwing/statistics.hpp>
 
 #include <algorithm>
@@ -15,6 +16,10 @@
 /// The part of a cache that element accesses see. The parts of a window's ranks are thought to lie one after another,
 /// at equal distances: where a byte lies in that order is its *place*, one number for every byte of every rank. A page
 /// table has an entry for each page of these places, found by a shift, as a processor's page table has.
+namespace lapwing {
+class Window;
+}
+
 namespace lapwing::detail::window {
 
 /// Addresses and masks of entries are biased, so that they need only the place: byte `place` of a page is at
@@ -201,5 +206,9 @@ private:
 
 /// Those of an array that is not cached.
 inline constinit const PageTables no_page_tables{};
+
+/// Lets the calling thread find the page around `offset` of a part of this node in its page table, until the next
+/// acquire. False if that cannot be. For a window that is cached.
+[[nodiscard]] bool enter_memory(const Window& window, Rank target, Offset offset) noexcept;
 
 } // namespace lapwing::detail::window

@@ -107,7 +107,7 @@ MISSING = {
     "BlockList": "lapwing_layout with lapwing_plan_create_put(): its blocks need not be seen",
     "PrefetchDistance": "a loop of the program's that calls lapwing_array_prefetch_element() or lapwing_window_prefetch() ahead",
     "MpiDatatype": "MPI_Type_free(): C programs free datatypes themselves", "Rank": "an int", "Offset": "a uint64_t", "name": "the constants are numbers: see lapwing_runtime_report()", "to_string": TEXT,
-    "Team::state": OF_ROOMS, "Window::map": OF_ROOMS, "Window::state": OF_ROOMS, "Window::page_tables": OF_ROOMS, "Window::enter_memory": OF_ROOMS,
+    "Team::state": OF_ROOMS, "Window::map": OF_ROOMS, "Window::state": OF_ROOMS, "Window::page_tables": OF_ROOMS,
     "Window::start_atomics": OF_ROOMS, "ArrayBase::check_halo": OF_ROOMS, "ArrayBase::all_of": OF_ROOMS,
 }
 
