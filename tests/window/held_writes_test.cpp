@@ -54,7 +54,7 @@ TEMPLATE_TEST_CASE("an element write that no release follows arrives", "", std::
     a.fill(0);
     runtime.barrier();
     TestType* const own = a.local_span().data();
-    // The second round's writes find the page of the first one in the table of hot pages.
+    // The second round's writes find the page of the first one in the page table.
     for (TestType round = 1; round <= 3; ++round)
         for (const std::int64_t place : {5, 6}) {
             a(next(runtime).value * each + place) = round;
