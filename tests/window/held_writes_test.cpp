@@ -1,6 +1,5 @@
 // Writes that a cache or a buffer of adds holds back arrive without a release: a program that signals by a plain write
 // and then polls its own memory does not wait for ever.
-#include "src/support/thread_sanitizer.hpp"
 #include "src/team/held_writes.hpp"
 #include "support/catch.hpp"
 #include "support/mpi_test.hpp"
@@ -36,8 +35,6 @@ using test::next;
 template <class T>
 [[nodiscard]] bool becomes(T& own, T wanted) {
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds{20};
-    // The engine's thread stores it byte by byte: when a write arrives is promised, and no order.
-    const lapwing::detail::support::UnseenAccesses unseen;
     while (std::atomic_ref{own}.load(std::memory_order_acquire) != wanted) {
         if (std::chrono::steady_clock::now() > end) return false;
         sched_yield();
