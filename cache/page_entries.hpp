@@ -22,6 +22,7 @@ public:
         if (memory == MAP_FAILED) return;
         memory_ = static_cast<std::byte*>(memory);
         bytes_ = bytes;
+        madvise(memory_, bytes_, MADV_NOHUGEPAGE); // a huge page for each write would take far more than it needs
     }
     ReservedMemory(ReservedMemory&& other) noexcept { swap(other); }
     ReservedMemory& operator=(ReservedMemory&& other) noexcept {
@@ -33,10 +34,9 @@ public:
     }
 
     [[nodiscard]] std::byte* get() const noexcept { return memory_; }
-    /// Gives the memory back: all is zero again.
-    void clear() noexcept {
-        if (memory_ != nullptr) madvise(memory_, bytes_, MADV_DONTNEED);
-    }
+    /// Gives the memory back: all is zero again. False if that cannot be, as of memory that is locked; nothing has
+    /// changed then.
+    [[nodiscard]] bool clear() noexcept { return memory_ != nullptr && madvise(memory_, bytes_, MADV_DONTNEED) == 0; }
 
 private:
     void swap(ReservedMemory& other) noexcept {
@@ -85,8 +85,7 @@ public:
     }
     /// All entries are zero again.
     void clear() noexcept {
-        if (used_ == most_blocks_) {
-            memory_.clear();
+        if (used_ == most_blocks_ && memory_.clear()) {
             used_ = 0;
             refused_ = 0;
         } else {
@@ -116,6 +115,7 @@ private:
         if (used_ == most_blocks_) {
             if (++refused_ < refusals * most_blocks_) return false;
             clear();
+            if (used_ == most_blocks_) return false;
         }
         memory_.get()[blocks_at_ + block / 8] |= std::byte{1} << block % 8;
         ++used_;

@@ -88,7 +88,7 @@ template <class Word, bool dealt_one_by_one>
         hits += is_near || !is_here ? 0 : 1;
         notes.note(k, is_here);
     }
-    pages.note_hits(hits);
+    if (hits != 0) pages.note_hits(hits); // what finds nothing is shared by threads, and is not written to
     return far;
 }
 /// Reads what is in the range, which is all near or copied. `word_bytes`: of an element; 0: it is no word.
