@@ -21,7 +21,6 @@
 
 namespace lapwing::detail::cache {
 
-inline constexpr std::uint64_t no_page = ~std::uint64_t{0};
 inline constexpr std::uint32_t no_operation = ~std::uint32_t{0};
 
 /// What a frame holds.

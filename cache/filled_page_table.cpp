@@ -50,22 +50,22 @@ void FilledPageTable::enter_reads(std::uint64_t page, std::uint64_t epoch, const
         for (unsigned g = 0; g < 64; ++g)
             if (bits::all(valid_lines, g * lines, (g + 1) * lines)) granules |= std::uint64_t{1} << g;
     }
-    if (ReadEntry* const entry = read_entries_.enter(page))
-        *entry = {.data = reinterpret_cast<std::uintptr_t>(data) - place_of_page(page),
-                  .valid = granules << (place_of_page(page) >> granule_shift_) % 64};
+    enter_granules(page, data, granules);
 }
 
 bool FilledPageTable::enter_memory(Rank rank, Offset offset, const std::byte* memory, std::uint64_t bytes) noexcept {
-    const std::uint64_t page = page_of(rank, offset);
     const std::uint64_t start = offset.bytes / page_bytes_ * page_bytes_;
     // Of the last granule only what is within the part is ever asked for.
     const std::uint64_t granule = std::uint64_t{1} << granule_shift_;
     const std::uint64_t granules = (std::min(page_bytes_, bytes - start) + granule - 1) / granule;
+    return enter_granules(page_of(rank, offset), memory + start, bits::word_mask(0, static_cast<unsigned>(granules)));
+}
+
+bool FilledPageTable::enter_granules(std::uint64_t page, const std::byte* data, std::uint64_t granules) noexcept {
     ReadEntry* const entry = read_entries_.enter(page);
     if (entry == nullptr) return false;
-    *entry = {.data = reinterpret_cast<std::uintptr_t>(memory + start) - place_of_page(page),
-              .valid = bits::word_mask(0, static_cast<unsigned>(granules))
-                       << (place_of_page(page) >> granule_shift_) % 64};
+    *entry = {.data = reinterpret_cast<std::uintptr_t>(data) - place_of_page(page),
+              .valid = granules << first_bit(page)};
     return true;
 }
 

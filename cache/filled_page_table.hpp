@@ -17,6 +17,7 @@ namespace lapwing::detail::cache {
 
 using window::PageTable;
 class CachedPages;
+inline constexpr std::uint64_t no_page = ~std::uint64_t{0};
 
 /// Which writes may go to pages without the cache's knowledge.
 enum class InlineWrites : std::uint8_t {
@@ -27,7 +28,8 @@ enum class InlineWrites : std::uint8_t {
 
 /// The page table as its cache sees it: decides which of the cache's pages element accesses reach directly.
 ///
-/// Memory: what is written of the tables, at most half of the cache's pages.
+/// Memory: what is written of the two tables, each at most a quarter of the cache's pages or 64 KiB, and the lists of
+/// what has been entered.
 class FilledPageTable final : public PageTable {
 public:
     explicit FilledPageTable(const PageCacheConfiguration& configuration) noexcept;
@@ -100,7 +102,6 @@ public:
     }
 
 private:
-    static constexpr std::uint64_t no_page = ~std::uint64_t{0};
     static constexpr std::uintptr_t ragged = 2; ///< copy of a page that is not written here since its copies are
     /// The page of a window with copies that was written last without this table.
     struct Latest {
@@ -110,6 +111,13 @@ private:
     };
 
     [[nodiscard]] std::uint64_t place_of_page(std::uint64_t page) const noexcept { return page << layout_shift_; }
+    /// That of the page's first granule, in the mask of its entry.
+    [[nodiscard]] unsigned first_bit(std::uint64_t page) const noexcept {
+        return static_cast<unsigned>((place_of_page(page) >> granule_shift_) % 64);
+    }
+    /// Of a page at `data`, of which these granules may be read, one bit each from its first one on. False if there is
+    /// no room for it.
+    bool enter_granules(std::uint64_t page, const std::byte* data, std::uint64_t granules) noexcept;
 
     PageEntries<ReadEntry> read_entries_;
     PageEntries<WriteEntry> write_entries_;

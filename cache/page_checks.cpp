@@ -76,7 +76,7 @@ void FilledPageTable::validate(const CachedPages& pages) const {
         if (entry.valid == 0 || frame == no_frame) continue;
         LAPWING_ASSERT(entry.data + place_of_page(page) == reinterpret_cast<std::uintptr_t>(pages.data(frame)));
         LAPWING_ASSERT(epoch_ == pages[frame].epoch);
-        const std::uint64_t granules = entry.valid >> (place_of_page(page) >> granule_shift_) % 64;
+        const std::uint64_t granules = entry.valid >> first_bit(page);
         for (std::uint64_t granule = 0; granule < page_bytes_ >> granule_shift_; ++granule)
             LAPWING_ASSERT((granules >> granule & 1U) == 0 ||
                            readable(frame, granule << granule_shift_, (granule + 1) << granule_shift_));

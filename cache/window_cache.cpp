@@ -240,10 +240,8 @@ std::uint64_t WindowCache::memory_bytes() const noexcept {
 }
 
 void WindowCache::invalidate() {
-    begin_epoch();
-    const unsigned count = thread_count_.load(std::memory_order_acquire);
-    for (unsigned thread = 0; thread < count; ++thread)
-        if (OfThread* const found = threads_[thread].load(std::memory_order_acquire)) begin_epoch(*found, thread);
+    for_each_thread([](OfThread& thread) { thread.epoch.fetch_add(1, std::memory_order_seq_cst); });
+    begin_epoch(); // which hides the tables of all
 }
 
 namespace {

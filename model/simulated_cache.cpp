@@ -102,8 +102,8 @@ auto SimulatedCache::access(int part, std::uint64_t offset, std::uint64_t bytes,
     auto& table = state_->pages.page_table();
     table.begin(state_->epoch.load(std::memory_order_relaxed));
     if (bytes == sizeof(std::uint64_t) && offset % sizeof(std::uint64_t) == 0)
-        if (write ? table.write(table.place_of(part, Offset{offset}), std::uint64_t{0})
-                  : table.find<std::uint64_t>(table.place_of(part, Offset{offset})) != nullptr)
+        if (const std::uint64_t place = table.place_of(part, Offset{offset});
+            write ? table.write(place, std::uint64_t{0}) : table.find<std::uint64_t>(place) != nullptr)
             return Outcome::hit;
     NoMemory& memory = state_->memory;
     memory.begin_access(part, offset, bytes);

@@ -1,5 +1,5 @@
-// Element reads of cached arrays beside prefetched copies: what has a copy is read there, also where a loop along a row
-// reads its neighbours straight from the cache's pages. Each rank reads elements of the rank after it.
+// Element reads of cached arrays beside prefetched copies: what has a copy is read there, also where a loop reads
+// its neighbours straight from the cache's pages. Each rank reads elements of the rank after it.
 #include "tests/arrays/array_test.hpp"
 #include "tests/prefetch/ragged_columns.hpp"
 

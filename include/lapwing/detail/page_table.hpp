@@ -56,18 +56,6 @@ public:
     template <class T>
     static constexpr bool serves = std::is_trivially_copyable_v<T> && std::has_single_bit(sizeof(T)) && sizeof(T) <= 16;
 
-    /// The value at a place that is a multiple of its size; null if it is not here.
-    template <class T>
-        requires serves<T>
-    [[nodiscard, gnu::always_inline]] const T* find(std::uint64_t place) noexcept {
-        const ReadEntry& entry = reads_[place >> page_shift_];
-        if ((entry.valid >> (place >> granule_shift_ & 63U) & 1U) == 0) [[unlikely]]
-            return nullptr;
-        hits_ += 1;
-        const auto* const value = reinterpret_cast<const T*>(entry.data + place);
-        if (value == nullptr) __builtin_unreachable(); // spares the caller the test for null
-        return value;
-    }
     /// Where find() would find a value; `here` is false where it would not, and `value` is then any address. Without a
     /// branch, for lists of elements whose places the processor cannot predict. They are counted by note_hits().
     struct Looked {
@@ -78,6 +66,18 @@ public:
         const ReadEntry& entry = reads_[place >> page_shift_];
         return {reinterpret_cast<const std::byte*>(entry.data + place),
                 (entry.valid >> (place >> granule_shift_ & 63U) & 1U) != 0};
+    }
+    /// The value at a place that is a multiple of its size; null if it is not here.
+    template <class T>
+        requires serves<T>
+    [[nodiscard, gnu::always_inline]] const T* find(std::uint64_t place) noexcept {
+        const Looked looked = look(place);
+        if (!looked.here) [[unlikely]]
+            return nullptr;
+        hits_ += 1;
+        const auto* const value = reinterpret_cast<const T*>(looked.value);
+        if (value == nullptr) __builtin_unreachable(); // spares the caller the test for null
+        return value;
     }
     void note_hits(std::uint64_t reads) noexcept { hits_ += reads; }
 
