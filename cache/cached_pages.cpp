@@ -135,7 +135,8 @@ std::uint64_t CachedPages::memory_for(const PageCacheConfiguration& configuratio
     const PageCacheLayout most{configuration, least_page_bytes(configuration)};
     return configuration.bytes +
            most.frames * (sizeof(Page) + words_of_lines(most.page_bytes) * sizeof(std::uint64_t)) +
-           std::bit_ceil(most.frames) * sizeof(Frame) + DirtyPages::memory_for(configuration);
+           std::bit_ceil(most.frames) * sizeof(Frame) + DirtyPages::memory_for(configuration) +
+           FilledPageTable::memory_for(most);
 }
 
 } // namespace lapwing::detail::cache

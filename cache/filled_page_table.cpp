@@ -18,13 +18,24 @@ FilledPageTable::FilledPageTable(const PageCacheConfiguration& configuration) no
     alone_ = configuration.alone;
 }
 
+namespace {
+
+[[nodiscard]] std::size_t most_blocks(const PageCacheLayout& layout) noexcept {
+    const std::uint64_t bytes = layout.frames * layout.page_bytes;
+    return std::max<std::size_t>(4, bytes / 4 / PageEntries<window::PageReadEntry>::block_bytes);
+}
+
+} // namespace
+
+std::uint64_t FilledPageTable::memory_for(const PageCacheLayout& layout) noexcept {
+    return PageEntries<ReadEntry>::memory_for(most_blocks(layout)) +
+           PageEntries<WriteEntry>::memory_for(most_blocks(layout));
+}
+
 void FilledPageTable::lay_out(const PageCacheLayout& layout) {
     const std::uint64_t pages = all_places_ / layout.page_bytes;
-    const std::uint64_t bytes = layout.frames * layout.page_bytes;
-    const auto most_blocks =
-        static_cast<std::size_t>(std::max<std::uint64_t>(16, bytes / 4 / PageEntries<ReadEntry>::block_bytes));
-    PageEntries<ReadEntry> reads{pages, most_blocks};
-    PageEntries<WriteEntry> writes{pages, most_blocks};
+    PageEntries<ReadEntry> reads{pages, most_blocks(layout)};
+    PageEntries<WriteEntry> writes{pages, most_blocks(layout)};
     page_bytes_ = layout.page_bytes;
     layout_shift_ = static_cast<unsigned>(std::countr_zero(layout.page_bytes));
     // Where there is no address space the table stays one that finds nothing.
@@ -33,6 +44,7 @@ void FilledPageTable::lay_out(const PageCacheLayout& layout) {
     granule_shift_ = std::max(6U, layout_shift_ - std::min(layout_shift_, 6U));
     reads_ = room ? reads.data() : no_reads.data();
     writes_ = room ? writes.data() : no_writes.data();
+    forget_reads();
     read_entries_ = room ? std::move(reads) : PageEntries<ReadEntry>{};
     write_entries_ = room ? std::move(writes) : PageEntries<WriteEntry>{};
     latest_ = {};
@@ -50,7 +62,7 @@ void FilledPageTable::enter_reads(std::uint64_t page, std::uint64_t epoch, const
         for (unsigned g = 0; g < 64; ++g)
             if (bits::all(valid_lines, g * lines, (g + 1) * lines)) granules |= std::uint64_t{1} << g;
     }
-    enter_granules(page, data, granules);
+    (void)enter_granules(page, data, granules, cached_pages_);
 }
 
 bool FilledPageTable::enter_memory(Rank rank, Offset offset, const std::byte* memory, std::uint64_t bytes) noexcept {
@@ -58,12 +70,15 @@ bool FilledPageTable::enter_memory(Rank rank, Offset offset, const std::byte* me
     // Of the last granule only what is within the part is ever asked for.
     const std::uint64_t granule = std::uint64_t{1} << granule_shift_;
     const std::uint64_t granules = (std::min(page_bytes_, bytes - start) + granule - 1) / granule;
-    return enter_granules(page_of(rank, offset), memory + start, bits::word_mask(0, static_cast<unsigned>(granules)));
+    return enter_granules(page_of(rank, offset), memory + start, bits::word_mask(0, static_cast<unsigned>(granules)),
+                          memory_pages_);
 }
 
-bool FilledPageTable::enter_granules(std::uint64_t page, const std::byte* data, std::uint64_t granules) noexcept {
+bool FilledPageTable::enter_granules(std::uint64_t page, const std::byte* data, std::uint64_t granules,
+                                     std::uint64_t& of_its_kind) noexcept {
     ReadEntry* const entry = read_entries_.enter(page);
     if (entry == nullptr) return false;
+    of_its_kind += entry->valid == 0 ? 1U : 0U;
     *entry = {.data = reinterpret_cast<std::uintptr_t>(data) - place_of_page(page),
               .valid = granules << first_bit(page)};
     return true;
@@ -123,6 +138,26 @@ void FilledPageTable::allow_writes(InlineWrites allowed) noexcept {
     allowed_ = allowed;
     write_entries_.clear();
     latest_ = {};
+}
+
+void FilledPageTable::leave_reads(std::uint64_t page) noexcept {
+    if (read_entries_.data() == nullptr || read_entries_[page].valid == 0) return;
+    --cached_pages_;
+    read_entries_.leave(page);
+}
+
+void FilledPageTable::forget_reads() noexcept {
+    (void)read_hits();
+    read_entries_.clear();
+    cached_pages_ = 0;
+    memory_pages_ = 0;
+}
+
+std::uint64_t FilledPageTable::read_hits() noexcept {
+    const std::uint64_t hits = hits_ - shared_out_;
+    shared_out_ = hits_;
+    cached_hits_ += memory_pages_ == 0 ? hits : hits * cached_pages_ / (cached_pages_ + memory_pages_);
+    return cached_hits_;
 }
 
 bool FilledPageTable::take_reads(std::uint64_t page) noexcept {

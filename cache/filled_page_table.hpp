@@ -28,28 +28,30 @@ enum class InlineWrites : std::uint8_t {
 
 /// The page table as its cache sees it: decides which of the cache's pages element accesses reach directly.
 ///
-/// Memory: what is written of the two tables, each at most a quarter of the cache's pages or 64 KiB, and the lists of
-/// what has been entered.
+/// Memory: what is written of the two tables, each at most a quarter of the cache's pages or 16 KiB.
 class FilledPageTable final : public PageTable {
 public:
     explicit FilledPageTable(const PageCacheConfiguration& configuration) noexcept;
     FilledPageTable(const FilledPageTable&) = delete;
     FilledPageTable& operator=(const FilledPageTable&) = delete;
 
+    /// The most that it takes.
+    [[nodiscard]] static std::uint64_t memory_for(const PageCacheLayout& layout) noexcept;
     /// Empties the table and fits it to the layout.
     void lay_out(const PageCacheLayout& layout);
     [[nodiscard]] std::uint64_t place_of(Rank rank, Offset offset) const noexcept {
         return static_cast<std::uint64_t>(rank.value) * part_stride_ + offset.bytes;
     }
-    /// A number of its own for each page of each rank.
+    /// A number of its own for each page of each rank, also where there are more places than numbers.
     [[nodiscard]] std::uint64_t page_of(Rank rank, Offset offset) const noexcept {
-        return place_of(rank, offset) >> layout_shift_;
+        return static_cast<std::uint64_t>(rank.value) * (part_stride_ >> layout_shift_) +
+               (offset.bytes >> layout_shift_);
     }
 
     /// Reads are of this epoch from now on: forgets those of earlier ones.
     void begin(std::uint64_t epoch) noexcept {
         if (epoch == epoch_) return;
-        read_entries_.clear();
+        forget_reads();
         epoch_ = epoch;
     }
     /// From now on the page's valid lines, which are of that epoch, are read, or its bytes written, directly.
@@ -60,7 +62,7 @@ public:
     /// a part of `bytes` bytes at `memory`. False if there is no room.
     bool enter_memory(Rank rank, Offset offset, const std::byte* memory, std::uint64_t bytes) noexcept;
     /// From now on they are not.
-    void leave_reads(std::uint64_t page) noexcept { read_entries_.leave(page); }
+    void leave_reads(std::uint64_t page) noexcept;
     void leave_writes(std::uint64_t page) noexcept;
     /// From now on pages are entered for these writes; those entered before are removed.
     void allow_writes(InlineWrites allowed) noexcept;
@@ -84,7 +86,9 @@ public:
     /// otherwise, in builds with internal assertions.
     void validate(const CachedPages& pages) const;
 
-    [[nodiscard]] std::uint64_t read_hits() const noexcept { return hits_; }
+    /// Those of the cache's pages. Where there are pages of memory, too, their number is an estimate: as many for each
+    /// page, since reads are mixed then.
+    [[nodiscard]] std::uint64_t read_hits() noexcept;
     [[nodiscard]] std::uint64_t write_hits() const noexcept { return write_hits_; }
     void note_slow_write() noexcept {
         slow_writes_.store(slow_writes_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
@@ -97,6 +101,8 @@ public:
     /// Adds the hits of both since the last call to the statistics.
     void collect_hits(support::Statistics& statistics) noexcept;
 
+    /// False if there is no address space for it. All accesses then go to the cache.
+    [[nodiscard]] bool has_room() const noexcept { return read_entries_.data() != nullptr; }
     [[nodiscard]] std::uint64_t memory_bytes() const noexcept {
         return read_entries_.memory_bytes() + write_entries_.memory_bytes();
     }
@@ -115,9 +121,11 @@ private:
     [[nodiscard]] unsigned first_bit(std::uint64_t page) const noexcept {
         return static_cast<unsigned>((place_of_page(page) >> granule_shift_) % 64);
     }
+    void forget_reads() noexcept;
     /// Of a page at `data`, of which these granules may be read, one bit each from its first one on. False if there is
     /// no room for it.
-    bool enter_granules(std::uint64_t page, const std::byte* data, std::uint64_t granules) noexcept;
+    [[nodiscard]] bool enter_granules(std::uint64_t page, const std::byte* data, std::uint64_t granules,
+                                      std::uint64_t& of_its_kind) noexcept;
 
     PageEntries<ReadEntry> read_entries_;
     PageEntries<WriteEntry> write_entries_;
@@ -127,6 +135,10 @@ private:
     unsigned layout_shift_ = 0; ///< as page_shift_, also where there is no table
     std::uint64_t epoch_ = 0;   ///< of the reads
     Latest latest_;
+    std::uint64_t cached_pages_ = 0; ///< in the table of reads
+    std::uint64_t memory_pages_ = 0;
+    std::uint64_t cached_hits_ = 0; ///< of the first shared_out_ hits
+    std::uint64_t shared_out_ = 0;
     std::uint64_t collected_hits_ = 0;
     std::atomic<std::uint64_t> slow_writes_{0}; ///< written by the owner alone
     std::uint64_t collected_copy_writes_ = 0;

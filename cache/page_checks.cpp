@@ -70,17 +70,17 @@ void FilledPageTable::validate(const CachedPages& pages) const {
     const auto readable = [&](Frame frame, std::uint64_t begin, std::uint64_t end) {
         return bits::all(pages.valid(frame), begin / line_bytes, std::max(begin / line_bytes + 1, end / line_bytes));
     };
-    for (const std::uint64_t page : read_entries_.pages()) {
+    read_entries_.for_each_page([&](std::uint64_t page) {
         const ReadEntry& entry = read_entries_[page];
         const Frame frame = pages.find(page);
-        if (entry.valid == 0 || frame == no_frame) continue;
+        if (entry.valid == 0 || frame == no_frame) return;
         LAPWING_ASSERT(entry.data + place_of_page(page) == reinterpret_cast<std::uintptr_t>(pages.data(frame)));
         LAPWING_ASSERT(epoch_ == pages[frame].epoch);
         const std::uint64_t granules = entry.valid >> first_bit(page);
         for (std::uint64_t granule = 0; granule < page_bytes_ >> granule_shift_; ++granule)
             LAPWING_ASSERT((granules >> granule & 1U) == 0 ||
                            readable(frame, granule << granule_shift_, (granule + 1) << granule_shift_));
-    }
+    });
     // What is written directly goes to the page's mask.
     const auto check = [&](std::uint64_t page, std::uintptr_t data, std::uintptr_t dirty) {
         const Frame frame = pages.find(page);
@@ -89,14 +89,14 @@ void FilledPageTable::validate(const CachedPages& pages) const {
         LAPWING_ASSERT(dirty + place_of_page(page) / 8 ==
                        reinterpret_cast<std::uintptr_t>(pages.dirty().bits(pages[frame].dirty).data()));
     };
-    for (const std::uint64_t page : write_entries_.pages()) {
+    write_entries_.for_each_page([&](std::uint64_t page) {
         const WriteEntry& entry = write_entries_[page];
-        if (entry.count == 0) continue;
+        if (entry.count == 0) return;
         LAPWING_ASSERT((entry.copy == WriteEntry::no_copies ? InlineWrites::all : InlineWrites::with_copies) ==
                        allowed_);
         LAPWING_ASSERT(entry.begin - static_cast<std::uint32_t>(place_of_page(page)) + entry.count <= page_bytes_);
         check(page, entry.data, entry.dirty);
-    }
+    });
     if (latest_.page == no_page) return;
     LAPWING_ASSERT(allowed_ == InlineWrites::with_copies);
     check(latest_.page, latest_.data, latest_.dirty);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <new>
@@ -57,10 +58,16 @@ public:
     /// `most_blocks`: bounds the memory, in blocks of block_bytes. There is no room at all where there is no address
     /// space.
     PageEntries(std::uint64_t pages, std::size_t most_blocks)
-        : blocks_at_{(pages / in_block + 1) * block_bytes},
-          memory_{blocks_at_ + pages / in_block / 8 + 1},
-          most_blocks_{memory_.get() != nullptr ? most_blocks : 0} {}
+        : memory_{(pages / in_block + 1) * block_bytes},
+          most_blocks_{memory_.get() != nullptr ? most_blocks : 0},
+          used_(most_blocks_ != 0 ? std::bit_ceil(2 * most_blocks_) : 0, no_block) {
+        entered_.reserve(most_blocks_ * listed_in_block);
+    }
     static constexpr std::uint64_t block_bytes = 4096;
+    /// The most that so many blocks take, with what is kept of them.
+    [[nodiscard]] static constexpr std::uint64_t memory_for(std::size_t blocks) noexcept {
+        return blocks * block_bytes + (std::bit_ceil(2 * blocks) + blocks * listed_in_block) * sizeof(std::uint64_t);
+    }
 
     /// Null if there is no room at all.
     [[nodiscard]] const Entry* data() const noexcept {
@@ -69,72 +76,81 @@ public:
     [[nodiscard]] const Entry& operator[](std::uint64_t page) const noexcept { return data()[page]; }
     /// The entry of a page, to be written; null if there is no room for it.
     [[nodiscard]] Entry* enter(std::uint64_t page) noexcept {
-        const std::uint64_t block = page / in_block;
-        if (most_blocks_ == 0 || (!is_used(block) && !use(block))) return nullptr;
-        if (pages_.size() >= 2 * most_pages_) forget_repeated();
-        try {
-            pages_.push_back(page);
-        } catch (const std::bad_alloc&) {
-            return nullptr;
-        }
+        if (!use(page / in_block)) return nullptr;
+        if (entered_.size() < entered_.capacity()) entered_.push_back(page);
+        else all_listed_ = false;
         return &at(page);
     }
     void leave(std::uint64_t page) noexcept {
         // A block that nobody has entered is not written to.
-        if (most_blocks_ != 0 && is_used(page / in_block)) at(page) = {};
+        if (most_blocks_ != 0 && slot_of(page / in_block) == page / in_block) at(page) = {};
     }
     /// All entries are zero again.
     void clear() noexcept {
-        if (used_ == most_blocks_ && memory_.clear()) {
-            used_ = 0;
+        // Blocks are given back once other pages are used than those in them.
+        if (refused_ != 0 && memory_.clear()) {
+            std::ranges::fill(used_, no_block);
+            blocks_ = 0;
             refused_ = 0;
+        } else if (all_listed_) {
+            for (const std::uint64_t page : entered_) at(page) = {};
         } else {
-            for (const std::uint64_t page : pages_) at(page) = {};
+            for_each_page([this](std::uint64_t page) { at(page) = {}; });
         }
-        pages_.clear();
+        entered_.clear();
+        all_listed_ = true;
     }
-    /// The pages that have been entered since clear(); some may have been left again, or be named several times.
-    [[nodiscard]] const std::vector<std::uint64_t>& pages() const noexcept { return pages_; }
+    /// Calls `visit(page)` for each page that has an entry other than zero, and for others.
+    template <class Visit>
+    void for_each_page(Visit visit) const {
+        for (const std::uint64_t block : used_)
+            if (block != no_block)
+                for (std::uint64_t page = block * in_block; page < (block + 1) * in_block; ++page) visit(page);
+    }
 
     [[nodiscard]] std::uint64_t memory_bytes() const noexcept {
-        return used_ * block_bytes + pages_.capacity() * sizeof(std::uint64_t);
+        return blocks_ * block_bytes + (used_.size() + entered_.size()) * sizeof(std::uint64_t);
     }
 
 private:
     static constexpr std::uint64_t in_block = block_bytes / sizeof(Entry);
+    static constexpr std::size_t listed_in_block = 16; ///< if more pages have been entered, clear() looks at all
+    static constexpr std::uint64_t no_block = ~std::uint64_t{0};
 
     [[nodiscard]] Entry& at(std::uint64_t page) noexcept {
         return std::launder(reinterpret_cast<Entry*>(memory_.get()))[page];
     }
-    [[nodiscard]] bool is_used(std::uint64_t block) const noexcept {
-        return (std::to_integer<unsigned>(memory_.get()[blocks_at_ + block / 8]) >> block % 8 & 1U) != 0;
+    /// Where a block is in the hashed set of those used, or where it would be. There is always a free slot.
+    [[nodiscard]] std::uint64_t& slot_of(std::uint64_t block) noexcept {
+        std::size_t slot = block * 0x9e3779b97f4a7c15U >> 32U;
+        for (;; ++slot)
+            if (std::uint64_t& found = used_[slot & (used_.size() - 1)]; found == block || found == no_block)
+                return found;
     }
-    /// False if there are as many blocks as there may be. Then all go after some time, since other pages are used now.
+    /// False if the block is none of those used, and there are as many as there may be.
     [[nodiscard]] bool use(std::uint64_t block) noexcept {
-        constexpr std::uint64_t refusals = 64;
-        if (used_ == most_blocks_) {
+        constexpr std::uint64_t refusals = 64; // for each block, before all go where nobody acquires
+        if (most_blocks_ == 0) return false;
+        std::uint64_t* slot = &slot_of(block);
+        if (*slot == block) return true;
+        if (blocks_ == most_blocks_) {
             if (++refused_ < refusals * most_blocks_) return false;
             clear();
-            if (used_ == most_blocks_) return false;
+            if (blocks_ == most_blocks_) return false;
+            slot = &slot_of(block);
         }
-        memory_.get()[blocks_at_ + block / 8] |= std::byte{1} << block % 8;
-        ++used_;
+        *slot = block;
+        ++blocks_;
         return true;
     }
-    void forget_repeated() noexcept {
-        std::ranges::sort(pages_);
-        pages_.erase(std::unique(pages_.begin(), pages_.end()), pages_.end());
-        most_pages_ = std::max(least_pages, pages_.size());
-    }
 
-    static constexpr std::size_t least_pages = 1024;
-    std::uint64_t blocks_at_ = 0; ///< of a bit for each block in the memory: it has been written to
-    ReservedMemory memory_;       ///< the entries, then these
+    ReservedMemory memory_;
     std::size_t most_blocks_ = 0;
-    std::size_t used_ = 0;    ///< blocks
-    std::size_t refused_ = 0; ///< pages since the last block was used
-    std::vector<std::uint64_t> pages_;
-    std::size_t most_pages_ = least_pages;
+    std::vector<std::uint64_t> used_;    ///< blocks that have been written to, hashed; at most half of it is in use
+    std::size_t blocks_ = 0;             ///< in used_
+    std::size_t refused_ = 0;            ///< pages, since blocks were given back
+    std::vector<std::uint64_t> entered_; ///< pages since clear(); some may have been left again, or be named twice
+    bool all_listed_ = true;
 };
 
 } // namespace lapwing::detail::cache

@@ -135,8 +135,10 @@ WindowCache::OfThread* WindowCache::make_mine(unsigned thread) {
     if (own == nullptr) {
         own = std::make_unique<OfThread>(window_, budget_);
         threads_[thread].store(own.get(), std::memory_order_release);
+        // Sequentially consistent, as is what it reads the epoch by in show_table(): either begin_epoch() hides this
+        // thread's table, or that sees the new epoch.
         unsigned count = thread_count_.load(std::memory_order_relaxed);
-        while (count <= thread && !thread_count_.compare_exchange_weak(count, thread + 1, std::memory_order_release)) {
+        while (count <= thread && !thread_count_.compare_exchange_weak(count, thread + 1, std::memory_order_seq_cst)) {
         }
         std::atomic_thread_fence(std::memory_order_seq_cst); // see give_up()
     }
@@ -206,6 +208,11 @@ void WindowCache::fit(OfThread& own) {
             "process (LAPWING_CACHE_MEMORY), or do without (LAPWING_CACHE=off)",
             window_.who("cache"), configuration.bytes, granted)};
     }
+    if (!own.pages->page_table().has_room() && !no_room_said_.exchange(true))
+        support::log_line(fmt::format(
+            "{}: there is no address space to find cached elements in quickly (`ulimit -v`, or parts of all ranks "
+            "beyond the processor's address space): each access to one takes several times as long",
+            window_.who("cache")));
     own.bytes = configuration.bytes;
     own.pages->allow_inline_writes(inline_writes_.load(std::memory_order_relaxed));
 }
@@ -223,7 +230,7 @@ void WindowCache::show_table(OfThread& own) noexcept {
 void WindowCache::begin_epoch() noexcept {
     // Release order, too: whatever this thread has seen happens before what a thread does that sees the new epoch.
     epoch_.fetch_add(1, std::memory_order_seq_cst);
-    const unsigned count = thread_count_.load(std::memory_order_acquire);
+    const unsigned count = thread_count_.load(std::memory_order_seq_cst);
     for (unsigned thread = 0; thread < count; ++thread) tables_.hide(thread);
 }
 

@@ -171,6 +171,7 @@ private:
     const Advised advised_;
     std::atomic<unsigned> user_{no_thread}; ///< with an advised mode: the one thread that uses the cache
     std::atomic<bool> given_up_{false};
+    std::atomic<bool> no_room_said_{false};
     std::atomic<std::uint64_t> epoch_{0};
     std::atomic<InlineWrites> inline_writes_;
     window::PageTables tables_;

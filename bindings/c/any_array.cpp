@@ -23,38 +23,42 @@
 namespace lapwing::detail::bindings {
 namespace {
 
-/// The functions of a program as a map.
-class OwnPlaces final : public distribution::UserPlaces {
+/// The functions of a program as a map, with dimensions of extent 1 in front.
+class OwnMap {
 public:
-    OwnPlaces(const KeptDistribution& distribution, std::span<const std::int64_t> extents, int ranks)
+    OwnMap(const KeptDistribution& distribution, std::span<const std::int64_t> extents, int ranks)
         : functions_{distribution.functions},
           context_{distribution.context},
           extents_{extents.begin(), extents.end()},
           ranks_{ranks} {}
 
-    Location locate_at(const std::int64_t* index) const override {
+    [[nodiscard]] Location locate(const PaddedIndex& index) const {
         const lapwing_shape asked = shape();
         lapwing_place place{-1, 0, 1};
-        functions_.locate(context_, &asked, index, &place);
+        functions_.locate(context_, &asked, index.data() + front(), &place);
         return {Rank{place.owner}, place.offset, place.contiguous};
     }
-    std::uint64_t local_capacity() const override {
+    [[nodiscard]] std::uint64_t local_capacity() const {
         const lapwing_shape asked = shape();
         return functions_.capacity(context_, &asked);
     }
-    std::uint64_t domains_of(Rank rank) const override {
+    [[nodiscard]] std::uint64_t domain_count(Rank rank) const {
         const lapwing_shape asked = shape();
         return functions_.domain_count(context_, &asked, rank.value);
     }
-    void copy_domain(Rank rank, std::uint64_t k, Range* ranges) const override {
+    [[nodiscard]] PaddedDomain domain(Rank rank, std::uint64_t k) const {
         const lapwing_shape asked = shape();
         std::array<lapwing_range, max_dimensions> given{};
         functions_.domain(context_, &asked, rank.value, k, given.data());
+        std::array<Range, padded> ranges;
+        ranges.fill(Range::strided(0, 1, 1));
         for (std::size_t d = 0; d < extents_.size(); ++d)
-            ranges[d] = Range::strided(given[d].first, given[d].size, given[d].stride);
+            ranges[front() + d] = Range::strided(given[d].first, given[d].size, given[d].stride);
+        return PaddedDomain{ranges};
     }
 
 private:
+    [[nodiscard]] std::size_t front() const noexcept { return padded - extents_.size(); }
     [[nodiscard]] lapwing_shape shape() const noexcept {
         return {static_cast<int>(extents_.size()), ranks_, extents_.data()};
     }
@@ -65,10 +69,30 @@ private:
     int ranks_;
 };
 
-/// The elements of a map that has dimensions of extent 1 in front, as an aligned array's.
-class PaddedPlaces final : public distribution::UserPlaces {
+using PaddedMap = distribution::UserMap<padded>;
+template <class Map>
+std::shared_ptr<const PaddedMap> kept(Map map) {
+    return std::make_shared<distribution::UserMapOf<padded, Map>>(std::move(map));
+}
+
+/// A map of any kind as a part of another one.
+class SharedMap {
 public:
-    PaddedPlaces(std::unique_ptr<distribution::UserMap<padded>> map, std::size_t dimensions)
+    explicit SharedMap(std::shared_ptr<const PaddedMap> map) : map_{std::move(map)} {}
+
+    [[nodiscard]] Location locate(const PaddedIndex& index) const { return map_->locate(index); }
+    [[nodiscard]] std::uint64_t local_capacity() const { return map_->local_capacity(); }
+    [[nodiscard]] std::uint64_t domain_count(Rank rank) const { return map_->domain_count(rank); }
+    [[nodiscard]] PaddedDomain domain(Rank rank, std::uint64_t k) const { return map_->domain(rank, k); }
+
+private:
+    std::shared_ptr<const PaddedMap> map_;
+};
+
+/// A map as slices see it, without the dimensions in front.
+class ShownPlaces final : public distribution::UserPlaces {
+public:
+    ShownPlaces(std::shared_ptr<const PaddedMap> map, std::size_t dimensions)
         : map_{std::move(map)}, front_{padded - dimensions} {}
 
     Location locate_at(const std::int64_t* index) const override {
@@ -91,30 +115,21 @@ public:
     }
 
 private:
-    std::unique_ptr<distribution::UserMap<padded>> map_;
+    std::shared_ptr<const PaddedMap> map_;
     std::size_t front_;
 };
 
-/// A map of the program's own, with dimensions of extent 1 in front.
-class PaddedOwnMap {
-public:
-    PaddedOwnMap(std::shared_ptr<const distribution::UserPlaces> places, std::size_t dimensions)
-        : places_{std::move(places)}, front_{padded - dimensions} {}
+std::shared_ptr<const distribution::UserPlaces> shown_places(const std::shared_ptr<const PaddedMap>& map,
+                                                             std::size_t dimensions) {
+    return map == nullptr ? nullptr : std::make_shared<ShownPlaces>(map, dimensions);
+}
 
-    [[nodiscard]] Location locate(const PaddedIndex& index) const { return places_->locate_at(index.data() + front_); }
-    [[nodiscard]] std::uint64_t local_capacity() const { return places_->local_capacity(); }
-    [[nodiscard]] std::uint64_t domain_count(Rank rank) const { return places_->domains_of(rank); }
-    [[nodiscard]] PaddedDomain domain(Rank rank, std::uint64_t k) const {
-        std::array<Range, padded> ranges;
-        ranges.fill(Range::strided(0, 1, 1));
-        places_->copy_domain(rank, k, ranges.data() + front_);
-        return PaddedDomain{ranges};
-    }
-
-private:
-    std::shared_ptr<const distribution::UserPlaces> places_;
-    std::size_t front_;
-};
+PaddedIndex padded_extents(std::span<const std::int64_t> extents) {
+    PaddedIndex all;
+    all.fill(1);
+    std::ranges::copy(extents, all.end() - static_cast<std::ptrdiff_t>(extents.size()));
+    return all;
+}
 
 struct Dealt {
     const char* name;
@@ -141,30 +156,77 @@ BlockCyclicMap<padded> padded_map(std::span<const std::int64_t> extents, const K
                                         replicated ? 1 : ranks, replicated ? std::vector<int>{} : distribution.grid,
                                         distribution.block, dealing);
     const std::size_t front = padded - extents.size();
-    PaddedIndex all;
     std::array<int, padded> grid;
     std::array<std::int64_t, padded> block;
-    all.fill(1);
     grid.fill(1);
     block.fill(1);
     for (std::size_t d = 0; d < extents.size(); ++d) {
-        all[front + d] = extents[d];
         grid[front + d] = dimensions[d].processes();
         if (dealing == distribution::Dealing::blocks) block[front + d] = distribution.block[d];
     }
-    return {name, Extents<padded>{all}, replicated ? 1 : ranks, grid, block, dealing};
+    return {name, Extents<padded>{padded_extents(extents)}, replicated ? 1 : ranks, grid, block, dealing};
 }
 
-std::shared_ptr<const distribution::UserPlaces> padded_blocks(std::span<const std::int64_t> extents,
-                                                              const KeptDistribution& distribution, int ranks) {
+using PaddedMaps = arrays::ArrayMaps<padded>;
+// The errors of these do not name the array.
+PaddedMaps on_ranks(std::span<const std::int64_t> extents, const KeptDistribution& distribution, int ranks);
+
+PaddedMaps plain(std::span<const std::int64_t> extents, const KeptDistribution& distribution, int ranks) {
+    PaddedMaps maps;
+    switch (distribution.kind) {
+    case LAPWING_ON_RANKS: return on_ranks(extents, distribution, ranks);
+    case LAPWING_BLOCKS:
+        maps.user_map = kept(distribution::BlocksMap<padded>{
+            distribution.blocks, Extents<padded>{padded_extents(extents)}, ranks, padded - extents.size()});
+        break;
+    case LAPWING_OWN_DISTRIBUTION:
+        maps.user_map = kept(OwnMap{distribution, extents, ranks});
+        maps.replicated = distribution.functions.replicated != 0;
+        break;
+    default:
+        maps.block_cyclic = padded_map(extents, distribution, ranks);
+        maps.replicated = distribution.kind == LAPWING_REPLICATED;
+    }
+    return maps;
+}
+
+PaddedMaps on_ranks(std::span<const std::int64_t> extents, const KeptDistribution& distribution, int ranks) {
+    auto chosen = std::make_shared<const distribution::ChosenRanks>(distribution.ranks, ranks);
+    PaddedMaps maps = plain(extents, *distribution.whole, chosen->count());
+    if (maps.user_map != nullptr)
+        maps.user_map = kept(distribution::MapOnRanks<padded, SharedMap>{SharedMap{maps.user_map}, std::move(chosen)});
+    else
+        maps.user_map = kept(distribution::MapOnRanks<padded, BlockCyclicMap<padded>>{
+            std::exchange(maps.block_cyclic, {}), std::move(chosen)});
+    return maps;
+}
+
+PaddedMaps aligned(std::span<const std::int64_t> extents, const KeptDistribution& distribution, int ranks) {
     const std::size_t front = padded - extents.size();
-    PaddedIndex all;
-    all.fill(1);
-    std::ranges::copy(extents, all.begin() + static_cast<std::ptrdiff_t>(front));
-    using Map = distribution::BlocksMap<padded>;
-    return std::make_shared<PaddedPlaces>(std::make_unique<distribution::UserMapOf<padded, Map>>(
-                                              Map{distribution.blocks, Extents<padded>{all}, ranks, front}),
-                                          extents.size());
+    bool is_whole = true;
+    std::array<Range, padded> positions;
+    positions.fill(Range::strided(0, 1, 1));
+    for (std::size_t d = 0; d < extents.size(); ++d) {
+        distribution::require_extent(extents[d], distribution.positions[d].size(), d);
+        positions[front + d] = distribution.positions[d];
+        is_whole = is_whole && extents[d] == distribution.space[d];
+    }
+    PaddedMaps maps = plain(distribution.space, *distribution.whole, ranks);
+    if (is_whole) return maps;
+    if (maps.user_map != nullptr) {
+        maps.user_map =
+            kept(distribution::PartOfMap<padded, SharedMap>{SharedMap{maps.user_map}, PaddedDomain{positions}});
+        return maps;
+    }
+    std::array<distribution::AlignedDimension, padded> along;
+    for (std::size_t d = 0; d < padded; ++d)
+        along[d] = {.map = maps.block_cyclic.dimensions()[d],
+                    .first = positions[d].empty() ? 0 : static_cast<std::uint64_t>(positions[d].first()),
+                    .stride = static_cast<std::uint64_t>(positions[d].stride()),
+                    .extent = positions[d].size()};
+    maps.user_map = kept(distribution::AlignedMap<padded>{along});
+    maps.block_cyclic = {};
+    return maps;
 }
 
 } // namespace
@@ -260,95 +322,20 @@ void KeptDistribution::keep_space(const lapwing_distribution& distribution, std:
     whole = std::make_shared<const KeptDistribution>(of(distribution.whole, ranges));
 }
 
-AnyMap AnyMap::make(Team& team, std::string_view name, std::span<const std::int64_t> extents,
-                    const KeptDistribution& distribution, std::int64_t halo) {
+arrays::ArrayMaps<padded> maps_of(Team& team, std::string_view name, std::span<const std::int64_t> extents,
+                                  const KeptDistribution& distribution, std::int64_t halo) {
     arrays::check_extents(team, name, extents);
-    AnyMap map;
     try {
-        map = distribution.kind == LAPWING_ALIGNED ? aligned(extents, distribution, team.size())
-                                                   : plain(extents, distribution, team.size());
-        if (map.user_map != nullptr) map.identity = arrays::identity_of(*map.user_map, extents, team.size());
-        if (halo != 0) {
-            arrays::require_room_for_halo(team, {.name = std::string{name}, .halo = halo},
-                                          map.user_map == nullptr && !map.replicated && map.block_cyclic.one_round());
-            map.block_cyclic.add_margins(static_cast<std::uint64_t>(halo));
-        }
+        PaddedMaps maps = distribution.kind == LAPWING_ALIGNED ? aligned(extents, distribution, team.size())
+                                                               : plain(extents, distribution, team.size());
+        if (maps.user_map != nullptr)
+            maps.identity = arrays::identity_of(*shown_places(maps.user_map, extents.size()), extents, team.size());
+        return arrays::with_halo(std::move(maps), team, {.name = std::string{name}, .halo = halo});
     } catch (const RangeError& error) {
         const std::string text = arrays::constructor_text(team, name);
         const std::string_view reason = error.what();
         throw RangeError{reason.starts_with(text) ? std::string{reason} : text + ": " + error.what()};
     }
-    return map;
-}
-
-AnyMap AnyMap::plain(std::span<const std::int64_t> extents, const KeptDistribution& distribution, int ranks) {
-    if (distribution.kind == LAPWING_ON_RANKS) return on_ranks(extents, distribution, ranks);
-    AnyMap map;
-    if (distribution.kind == LAPWING_BLOCKS) {
-        map.user_map = padded_blocks(extents, distribution, ranks);
-    } else if (distribution.kind == LAPWING_OWN_DISTRIBUTION) {
-        map.user_map = std::make_shared<OwnPlaces>(distribution, extents, ranks);
-        map.replicated = distribution.functions.replicated != 0;
-    } else {
-        map.block_cyclic = padded_map(extents, distribution, ranks);
-        map.replicated = distribution.kind == LAPWING_REPLICATED;
-    }
-    return map;
-}
-
-AnyMap AnyMap::on_ranks(std::span<const std::int64_t> extents, const KeptDistribution& distribution, int ranks) {
-    auto chosen = std::make_shared<const distribution::ChosenRanks>(distribution.ranks, ranks);
-    AnyMap map = plain(extents, *distribution.whole, chosen->count());
-    std::unique_ptr<distribution::UserMap<padded>> placed;
-    if (map.user_map != nullptr) {
-        using Places = distribution::MapOnRanks<padded, PaddedOwnMap>;
-        placed = std::make_unique<distribution::UserMapOf<padded, Places>>(
-            Places{PaddedOwnMap{map.user_map, extents.size()}, std::move(chosen)});
-    } else {
-        using Places = distribution::MapOnRanks<padded, BlockCyclicMap<padded>>;
-        placed = std::make_unique<distribution::UserMapOf<padded, Places>>(Places{map.block_cyclic, std::move(chosen)});
-    }
-    map.user_map = std::make_shared<PaddedPlaces>(std::move(placed), extents.size());
-    map.block_cyclic = {};
-    return map;
-}
-
-AnyMap AnyMap::aligned(std::span<const std::int64_t> extents, const KeptDistribution& distribution, int ranks) {
-    const std::size_t dimensions = extents.size();
-    const std::size_t front = padded - dimensions;
-    bool is_whole = true;
-    std::array<Range, padded> positions;
-    positions.fill(Range::strided(0, 1, 1));
-    for (std::size_t d = 0; d < dimensions; ++d) {
-        distribution::require_extent(extents[d], distribution.positions[d].size(), d);
-        positions[front + d] = distribution.positions[d];
-        is_whole = is_whole && extents[d] == distribution.space[d];
-    }
-    AnyMap map = plain(distribution.space, *distribution.whole, ranks);
-    if (is_whole) return map;
-    std::unique_ptr<distribution::UserMap<padded>> part;
-    if (map.user_map != nullptr) {
-        using Part = distribution::PartOfMap<padded, PaddedOwnMap>;
-        part = std::make_unique<distribution::UserMapOf<padded, Part>>(
-            Part{PaddedOwnMap{map.user_map, dimensions}, PaddedDomain{positions}});
-    } else {
-        std::array<distribution::AlignedDimension, padded> along;
-        for (std::size_t d = 0; d < padded; ++d)
-            along[d] = {.map = map.block_cyclic.dimensions()[d],
-                        .first = positions[d].empty() ? 0 : static_cast<std::uint64_t>(positions[d].first()),
-                        .stride = static_cast<std::uint64_t>(positions[d].stride()),
-                        .extent = positions[d].size()};
-        part = std::make_unique<distribution::UserMapOf<padded, distribution::AlignedMap<padded>>>(
-            distribution::AlignedMap<padded>{along});
-    }
-    map.user_map = std::make_shared<PaddedPlaces>(std::move(part), dimensions);
-    map.block_cyclic = {};
-    return map;
-}
-
-std::span<const distribution::DimensionMap> AnyMap::dimensions(std::size_t count) const noexcept {
-    if (user_map != nullptr) return {};
-    return std::span{block_cyclic.dimensions()}.last(count);
 }
 
 AnyArray::AnyArray(Team& team, lapwing_type type, std::span<const std::int64_t> extents,
@@ -357,29 +344,23 @@ AnyArray::AnyArray(Team& team, lapwing_type type, std::span<const std::int64_t> 
                type,
                extents,
                arrays::before_creation(
-                   team, [&] { return AnyMap::make(team, options.name, extents, distribution, options.halo); }),
+                   team, [&] { return maps_of(team, options.name, extents, distribution, options.halo); }),
                distribution,
                options} {}
 
-AnyArray::AnyArray(Team& team, lapwing_type type, std::span<const std::int64_t> extents, AnyMap map,
+AnyArray::AnyArray(Team& team, lapwing_type type, std::span<const std::int64_t> extents, PaddedMaps maps,
                    const KeptDistribution& distribution, const GlobalArrayOptions& options)
-    : ArrayBase{team,
-                map.capacity(),
-                size_of(type),
-                alignment_of(type),
-                arrays::creation_identity(extents, map.dimensions(extents.size()), map.replicated, map.identity,
-                                          name_of(type), size_of(type)),
-                options},
+    : ArrayCore{team,
+                Extents<padded>{padded_extents(extents)},
+                std::move(maps),
+                {.name = name_of(type), .bytes = size_of(type), .alignment = alignment_of(type)},
+                options,
+                padded - extents.size()},
       type_{type},
-      dimensions_{extents.size()},
-      own_rank_{team.rank().value},
-      map_{std::move(map)},
       distribution_{distribution} {
-    extents_.fill(1);
-    std::ranges::copy(extents, extents_.begin() + static_cast<std::ptrdiff_t>(front()));
-    make_geometry(extents, map_.dimensions(dimensions_), map_.block_cyclic.origin(), map_.user_map, map_.replicated,
-                  element_bytes());
-    if (map_.user_map == nullptr && !map_.replicated) node_ = {map_.block_cyclic, window_.map(), element_bytes()};
+    make_geometry(extents, dimension_maps(), core_.map.origin(), shown_places(core_.user_map, extents.size()),
+                  core_.replicated, element_bytes());
+    if (core_.user_map == nullptr && !core_.replicated) node_ = {core_.map, window_.map(), element_bytes()};
 }
 
 void AnyArray::rebuild(const char* call, std::span<const std::int64_t> extents, const KeptDistribution& distribution,
@@ -392,9 +373,9 @@ void AnyArray::rebuild(const char* call, std::span<const std::int64_t> extents, 
     const GlobalArrayOptions options{.name = title_.name, .cache = cache_, .halo = halo_};
     // Failures on one rank are agreed on, so that every rank leaves the array unchanged.
     std::exception_ptr failure;
-    AnyMap map;
+    PaddedMaps maps;
     try {
-        map = AnyMap::make(team, title_.name, extents, distribution, halo_);
+        maps = maps_of(team, title_.name, extents, distribution, halo_);
         if (!std::ranges::equal(extents, this->extents())) copies_.require_free_extents(title_);
     } catch (...) {
         failure = std::current_exception();
@@ -402,7 +383,7 @@ void AnyArray::rebuild(const char* call, std::span<const std::int64_t> extents, 
     agree_to_rebuild(call, failure);
     AnyArray fresh;
     try {
-        fresh = AnyArray{team, type_, extents, std::move(map), distribution, options};
+        fresh = AnyArray{team, type_, extents, std::move(maps), distribution, options};
         fresh.own_team_.keep(own_team);
     } catch (...) { // on every rank
         arrays::throw_from_rebuild(title_, *team_, call, std::current_exception());
@@ -414,7 +395,7 @@ void AnyArray::rebuild(const char* call, std::span<const std::int64_t> extents, 
     }
     fresh.barrier(); // copies are filled with what has been taken
     try {
-        if (failure == nullptr) AnyPrefetch{fresh}.take_patterns(*this);
+        if (failure == nullptr) fresh.take_patterns(*this);
     } catch (...) {
         failure = std::current_exception();
     }
@@ -430,109 +411,46 @@ void AnyArray::rebuild(const char* call, std::span<const std::int64_t> extents, 
 
 void AnyArray::take_elements(const AnyArray& other) {
     std::array<slices::SlicePart, max_dimensions> common;
-    for (std::size_t d = 0; d < dimensions_; ++d)
+    for (std::size_t d = 0; d < dimensions(); ++d)
         common[d].indices = Triplet{Range{std::int64_t{0}, std::min(extents()[d], other.extents()[d])}};
     AnySlice target = slice();
     AnySlice source = other.slice();
-    target.cut({common.data(), dimensions_});
-    source.cut({common.data(), dimensions_});
+    target.cut({common.data(), dimensions()});
+    source.cut({common.data(), dimensions()});
     take(target, source);
 }
 
-std::uint64_t AnyArray::size() const {
-    std::array<Range, max_dimensions> ranges;
-    for (std::size_t d = 0; d < dimensions_; ++d) ranges[d] = Range{std::int64_t{0}, extents()[d]};
-    return datatype::checked_size(ranges.data(), dimensions_);
+Relabelling AnyArray::relabelling(const KeptDistribution& distribution) const {
+    require_open(".relabelling");
+    begin_collective("relabelling");
+    std::exception_ptr failure;
+    PaddedMaps maps;
+    try {
+        maps = maps_of(*team_, title_.name, extents(), distribution, 0);
+    } catch (...) {
+        failure = std::current_exception();
+    }
+    end_collective(".relabelling", failure, "no order of the ranks was found");
+    std::span<const distribution::DimensionMap> dimensions;
+    if (maps.user_map == nullptr) dimensions = std::span{maps.block_cyclic.dimensions()}.subspan(core_.front);
+    const std::array<std::int64_t, 1> identity{
+        static_cast<std::int64_t>(arrays::identity_of(extents(), dimensions, maps.replicated, maps.identity))};
+    begin_collective("relabelling", "a distribution with the identity", identity);
+    return relabelling_to(slice(), dimensions, shown_places(maps.user_map, this->dimensions()), maps.replicated);
 }
 
 PaddedIndex AnyArray::padded_index(const std::int64_t* index) const noexcept {
     PaddedIndex result{};
-    std::copy_n(index, dimensions_, result.begin() + static_cast<std::ptrdiff_t>(front()));
+    std::copy_n(index, dimensions(), result.begin() + static_cast<std::ptrdiff_t>(core_.front));
     return result;
 }
 
-Location AnyArray::locate(const PaddedIndex& index) const {
-    Location location;
-    if (map_.user_map == nullptr) {
-        location = map_.block_cyclic.locate(index);
-    } else {
-        location = map_.user_map->locate_at(index.data() + front());
-        if (location.owner.value >= team_->size() || location.contiguous == 0 ||
-            (location.owner.value >= 0 &&
-             (location.offset >= capacity_ || location.contiguous > capacity_ - location.offset)))
-            arrays::throw_misplaced(title_, {index.data() + front(), dimensions_}, location, team_->size(), capacity_);
-    }
-    // Every rank has what the map of a replicated array places on rank 0.
-    if (map_.replicated && location.owner.value >= 0) location.owner = Rank{own_rank_};
-    return location;
-}
-
-Location AnyArray::checked_location(const char* call, const PaddedIndex& index) const {
-    const Location location = locate(index);
-    if (location.owner.value < 0) arrays::throw_not_stored(title_, call, {index.data() + front(), dimensions_});
-    return location;
-}
-
-arrays::PlacedBox<padded> AnyArray::own_box() const {
-    if (map_.user_map != nullptr) {
-        std::array<std::int64_t, max_dimensions> own{};
-        if (!map_.user_map->copy_local_extents(own_place(), own.data()) || domain_count(own_place()) != 1) return {};
-        const PaddedDomain block = domain(own_place(), 0);
-        return {{block, distribution::BufferShape<padded>::row_major(block).strides}, segment()};
-    }
-    if (!map_.block_cyclic.one_round() || map_.block_cyclic.domain_count(own_place()) != 1) return {};
-    return {{map_.block_cyclic.domain(own_place(), 0), map_.block_cyclic.strides(own_place())},
-            segment() + map_.block_cyclic.origin() * element_bytes()};
-}
-
-void AnyArray::refuse_atomic(const char* call, const PaddedIndex& index) const {
-    arrays::throw_no_home(title_, call, {index.data() + front(), dimensions_});
-}
-
-std::uint64_t AnyArray::domain_count(Rank rank) const {
-    check_rank(".domain", rank);
-    if (map_.replicated) rank = Rank{0};
-    return map_.user_map == nullptr ? map_.block_cyclic.domain_count(rank) : map_.user_map->domains_of(rank);
-}
-
-PaddedDomain AnyArray::domain(Rank rank, std::uint64_t k) const {
-    if (map_.replicated) rank = Rank{0};
-    if (map_.user_map == nullptr) return map_.block_cyclic.domain(rank, k);
-    std::array<Range, padded> ranges;
-    ranges.fill(Range::strided(0, 1, 1));
-    map_.user_map->copy_domain(rank, k, ranges.data() + front());
-    return PaddedDomain{ranges};
-}
-
-AnyArray::LocalPart AnyArray::local_part(const char* call) const {
-    require_open(call);
-    LocalPart part;
-    if (map_.user_map != nullptr) {
-        if (!map_.user_map->copy_local_extents(own_place(), part.extents.data())) arrays::throw_no_view(title_, call);
-        part.first = segment();
-        std::int64_t stride = 1;
-        for (std::size_t d = dimensions_; d-- > 0; stride *= part.extents[d]) part.strides[d] = stride;
-        return part;
-    }
-    part.first = segment() + map_.block_cyclic.origin() * element_bytes();
-    const auto strides = map_.block_cyclic.strides(own_place());
-    for (std::size_t d = 0; d < dimensions_; ++d) {
-        const distribution::DimensionMap& dimension = map_.block_cyclic.dimensions()[front() + d];
-        part.extents[d] = static_cast<std::int64_t>(dimension.count(dimension.process_of(own_place().value)));
-        part.strides[d] = static_cast<std::int64_t>(strides[front() + d]);
-    }
-    return part;
-}
-
-void AnyArray::require_stored(const char* call, const PaddedDomain& domain) const {
-    std::array<Range, padded> row_starts = domain.ranges();
-    const Range row = row_starts[padded - 1];
-    row_starts[padded - 1] = Range::strided(row.first(), 1, 1);
-    for (PaddedIndex index : PaddedDomain{row_starts})
-        for (std::uint64_t k = 0; k < row.size();) {
-            index[padded - 1] = row[k];
-            k += (checked_location(call, index).contiguous - 1) / static_cast<std::uint64_t>(row.stride()) + 1;
-        }
+bool AnyArray::read_copy(const PaddedIndex& index, std::span<std::byte> value) const {
+    const std::byte* const copy = copy_of(index);
+    if (copy == nullptr) return false;
+    while (!core_.prefetched->state.read_bytes(copy, value)) copies_.refresh();
+    core_.prefetched->state.count_hit();
+    return true;
 }
 
 Completion AnyArray::start_patch(const char* call, arrays::Direction direction, const PaddedDomain& domain,
@@ -540,56 +458,22 @@ Completion AnyArray::start_patch(const char* call, arrays::Direction direction, 
     require_open(call);
     if (domain.empty()) return {};
     // Before anything moves: a program's own distribution may not store all of the domain.
-    if (map_.user_map != nullptr) require_stored(call, domain);
-    arrays::PatchTransfer patch{window_, direction, buffer, element_bytes(), map_.replicated};
-    AnyPrefetch::cut(*this, domain, shape, patch);
-    return patch.release();
+    require_stored(call, domain);
+    return ArrayCore::start_patch(direction, domain, shape, buffer);
 }
 
 Completion AnyArray::start_list(arrays::Direction direction, std::vector<arrays::ListedPlace>& places,
                                 std::byte* values) const {
-    if (map_.replicated && direction == arrays::Direction::put)
+    if (core_.replicated && direction == arrays::Direction::put)
         return start_list_to_all(places, element_bytes(), values);
     return arrays::start_list(window_, direction, places, element_bytes(), values);
 }
 
-void AnyArray::for_each_run(const Run& run) const {
-    const Rank own{own_rank_};
-    const std::uint64_t count = domain_count(own);
-    for (std::uint64_t n = 0; n < count; ++n) {
-        const PaddedDomain domain = this->domain(own, n);
-        if (domain.empty()) continue;
-        for (std::size_t d = 0; d < dimensions_; ++d)
-            if (domain.first()[front() + d] < 0 || domain.last()[front() + d] >= extents()[d])
-                arrays::throw_wrong_domain(title_, {domain.last().data() + front(), dimensions_}, Rank{-1});
-        std::array<Range, padded> rows = domain.ranges();
-        const Range row = rows[padded - 1];
-        rows[padded - 1] = Range::strided(row.first(), 1, 1);
-        for (PaddedIndex index : PaddedDomain{rows}) {
-            if (map_.user_map == nullptr) { // neighbours in a domain are neighbours in memory
-                run(index, segment() + map_.block_cyclic.locate(index).offset * element_bytes(), row.size(),
-                    row.stride());
-                continue;
-            }
-            for (std::uint64_t k = 0; k < row.size();) {
-                index[padded - 1] = row[k];
-                const Location location = locate(index);
-                if (location.owner.value != own_rank_)
-                    arrays::throw_wrong_domain(title_, {index.data() + front(), dimensions_}, location.owner);
-                const std::uint64_t together =
-                    row.stride() == 1 ? std::min(location.contiguous, row.size() - k) : std::uint64_t{1};
-                run(index, segment() + location.offset * element_bytes(), together, row.stride());
-                k += together;
-            }
-        }
-    }
-}
-
 void AnyArray::broadcast_copies(Rank root) {
-    if (!map_.replicated) arrays::throw_not_replicated(title_);
+    if (!core_.replicated) arrays::throw_not_replicated(title_);
     check_rank(".broadcast", root);
     begin_collective("broadcast");
-    team_->broadcast(std::span{segment(), static_cast<std::size_t>(capacity_ * element_bytes())}, root);
+    team_->broadcast(own_bytes(), root);
     barrier();
 }
 

@@ -318,7 +318,7 @@ int lapwing_array_owner(const lapwing_array* array, const int64_t* index, int* r
     return guarded("lapwing_array_owner", [&] {
         const ArrayInside& inside = inside_of(array);
         require_pointer(rank, "rank");
-        *rank = inside.array.checked_location(".owner", position_of(inside, index)).owner.value;
+        *rank = inside.array.stored_location(".owner", position_of(inside, index)).owner.value;
     });
 }
 
@@ -326,7 +326,7 @@ int lapwing_array_is_local(const lapwing_array* array, const int64_t* index, int
     return guarded("lapwing_array_is_local", [&] {
         const ArrayInside& inside = inside_of(array);
         require_pointer(local, "local");
-        const Rank owner = inside.array.checked_location(".is_local", position_of(inside, index)).owner;
+        const Rank owner = inside.array.stored_location(".is_local", position_of(inside, index)).owner;
         *local = owner == inside.array.team().rank() ? 1 : 0;
     });
 }
@@ -346,7 +346,7 @@ int lapwing_array_domain(const lapwing_array* array, int rank, uint64_t k, lapwi
         if (k >= count)
             throw lapwing::RangeError{fmt::format("{}: {}: rank {} owns {} domains, and none has the number {}",
                                                   inside.array.team().who(), text_of(inside.array), rank, count, k)};
-        const PaddedDomain domain = inside.array.domain(Rank{rank}, k);
+        const PaddedDomain domain = inside.array.domain_of(Rank{rank}, k);
         const std::size_t front = padded - inside.array.dimensions();
         for (std::size_t d = 0; d < inside.array.dimensions(); ++d)
             ranges[d] = inside.indices(d, domain.range(front + d));
@@ -358,8 +358,8 @@ int lapwing_array_local(const lapwing_array* array, void** memory, int64_t* exte
         const AnyArray& one = array_of(array);
         const AnyArray::LocalPart part = one.local_part(".local");
         if (memory != nullptr) *memory = part.first;
-        if (extents != nullptr) std::copy_n(part.extents.begin(), one.dimensions(), extents);
-        if (strides != nullptr) std::copy_n(part.strides.begin(), one.dimensions(), strides);
+        if (extents != nullptr) std::ranges::copy(one.shown(part.extents), extents);
+        if (strides != nullptr) std::ranges::copy(one.shown(part.strides), strides);
     });
 }
 

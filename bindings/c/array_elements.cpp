@@ -26,20 +26,20 @@ Offset offset_of(const AnyArray& array, const Location& location) {
 
 void get_element(ArrayInside& inside, const PaddedIndex& position, void* value) {
     AnyArray& array = inside.array;
-    if (AnyPrefetch{array}.read_copy(position, span_at(value, array.element_bytes()))) return;
+    if (array.read_copy(position, span_at(value, array.element_bytes()))) return;
     const trace::CallScope call{trace::Way::element};
     if (const std::byte* const memory = trace::on() ? nullptr : array.node().find<std::byte>(position)) {
         std::memcpy(value, memory, array.element_bytes());
         return;
     }
-    const Location location = array.checked_location(".get_element", position);
+    const Location location = array.stored_location(".get_element", position);
     array.window_of(".get_element")
         .get_bytes(location.owner, offset_of(array, location), span_at(value, array.element_bytes()));
 }
 
 void put_element(const ArrayInside& inside, const PaddedIndex& position, const void* value) {
     const AnyArray& array = inside.array;
-    const Location location = array.checked_location(".put_element", position);
+    const Location location = array.stored_location(".put_element", position);
     const trace::CallScope call{trace::Way::element};
     if (array.replicated()) return array.put_to_copies(offset_of(array, location), value);
     array.window_of(".put_element")
@@ -107,7 +107,7 @@ std::vector<ListedPlace> places_of(const ArrayInside& inside, const char* call, 
     places.reserve(count);
     for (std::size_t k = 0; k < count; ++k) {
         const Location location =
-            inside.array.checked_location(call, position_of(inside, indices + k * inside.array.dimensions()));
+            inside.array.stored_location(call, position_of(inside, indices + k * inside.array.dimensions()));
         places.push_back({location.owner.value, location.offset * inside.array.element_bytes()});
     }
     return places;
@@ -130,7 +130,7 @@ struct Home {
 Home home_of(const ArrayInside& inside, const char* call, const std::int64_t* index) {
     const PaddedIndex position = position_of(inside, index);
     if (inside.array.replicated()) inside.array.refuse_atomic(call, position);
-    const Location location = inside.array.checked_location(call, position);
+    const Location location = inside.array.stored_location(call, position);
     return {inside.array.window_of(call), location.owner, offset_of(inside.array, location)};
 }
 
@@ -233,7 +233,7 @@ int lapwing_array_put_far_(lapwing_array* array, lapwing_type type, int dimensio
 int lapwing_array_prefetch_element(const lapwing_array* array, const int64_t* index) {
     return guarded("lapwing_array_prefetch_element", [&] {
         const ArrayInside& inside = inside_of(array);
-        const lapwing::Location location = inside.array.checked_location(".prefetch", position_of(inside, index));
+        const lapwing::Location location = inside.array.stored_location(".prefetch", position_of(inside, index));
         inside.array.window_of(".prefetch")
             .prefetch(location.owner, offset_of(inside.array, location), inside.array.element_bytes());
     });

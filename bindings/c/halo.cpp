@@ -60,7 +60,7 @@ lapwing_halo::lapwing_halo(lapwing_array* of, std::int64_t depth, const int* per
         throw lapwing::UsageError{
             fmt::format("{}: {}: the rank owns {} separate domains, and a halo is around one; use LAPWING_BLOCK",
                         one.team().who(), text_of(one), count)};
-    if (count == 1) own = one.domain(rank, 0);
+    if (count == 1) own = one.domain_of(rank, 0);
     std::array<lapwing::Range, padded> whole;
     std::array<bool, padded> goes_on{};
     whole.fill(lapwing::Range::strided(0, 1, 1));

@@ -79,7 +79,7 @@ struct PatternNumbers {
 };
 
 /// A list of domains; only those that are valid ranges are kept. Throws RangeError.
-AnyPrefetch::KeptPattern listed(const PatternNumbers& numbers, const lapwing_pattern& pattern) {
+AnyArray::KeptPattern listed(const PatternNumbers& numbers, const lapwing_pattern& pattern) {
     const std::size_t dimensions = numbers.dimensions;
     require_memory(pattern.domains, pattern.count, "pattern.domains", dimensions * sizeof *pattern.domains);
     std::vector<lapwing_range> ranges(pattern.domains, pattern.domains + pattern.count * dimensions);
@@ -107,7 +107,7 @@ struct lapwing_needed : lapwing::detail::bindings::Object<lapwing_needed> {
 namespace lapwing::detail::bindings {
 namespace {
 
-AnyPrefetch::KeptPattern named_by_function(const PatternNumbers& numbers, const lapwing_pattern& pattern) {
+AnyArray::KeptPattern named_by_function(const PatternNumbers& numbers, const lapwing_pattern& pattern) {
     require_pointer(reinterpret_cast<const void*>(pattern.function), "pattern.function");
     return
         [numbers, function = pattern.function, context = pattern.context](const PaddedDomain& own, const Site& site) {
@@ -125,7 +125,7 @@ AnyPrefetch::KeptPattern named_by_function(const PatternNumbers& numbers, const 
 }
 
 /// A pattern and the objects that it points to.
-AnyPrefetch::KeptPattern pattern_of(const ArrayInside& inside, const lapwing_pattern* given) {
+AnyArray::KeptPattern pattern_of(const ArrayInside& inside, const lapwing_pattern* given) {
     require_pointer(given, "pattern");
     require_constant(given->kind, 7, "pattern.kind", "LAPWING_PATTERN_STENCIL to LAPWING_PATTERN_FUNCTION");
     const std::size_t dimensions = inside.array.dimensions();
@@ -204,12 +204,12 @@ int lapwing_array_prefetch(lapwing_array* array, const lapwing_pattern* pattern,
                            const lapwing_prefetch_options* options) {
     return guarded("lapwing_array_prefetch", [&] {
         ArrayInside& inside = inside_of(array);
-        AnyPrefetch{inside.array}.prefetch(pattern_of(inside, pattern), options_of(options));
+        inside.array.prefetch_by(pattern_of(inside, pattern), options_of(options));
     });
 }
 
 int lapwing_array_evict(lapwing_array* array) {
-    return guarded("lapwing_array_evict", [&] { AnyPrefetch{array_of(array)}.evict(); });
+    return guarded("lapwing_array_evict", [&] { array_of(array).drop_copies(); });
 }
 
 int lapwing_array_update_copies(lapwing_array* array) {
@@ -228,7 +228,7 @@ int lapwing_array_is_prefetched(const lapwing_array* array, const int64_t* index
     return guarded("lapwing_array_is_prefetched", [&] {
         ArrayInside& inside = inside_of(array);
         require_pointer(prefetched, "prefetched");
-        *prefetched = AnyPrefetch{inside.array}.is_prefetched(position_of(inside, index)) ? 1 : 0;
+        *prefetched = inside.array.is_prefetched(position_of(inside, index)) ? 1 : 0;
     });
 }
 
@@ -238,7 +238,7 @@ int lapwing_array_block_at(lapwing_array* array, const int64_t* index, const voi
         ArrayInside& inside = inside_of(array);
         require_pointer(memory, "memory");
         const PaddedIndex position = position_of(inside, index);
-        const auto [box, first] = AnyPrefetch{inside.array}.box_around(position);
+        const auto [box, first] = inside.array.block_at(position);
         *memory = first;
         describe_box(inside, box, strides, ranges);
     });
@@ -248,7 +248,7 @@ int lapwing_array_halo_view(lapwing_array* array, const void** memory, int64_t* 
     return guarded("lapwing_array_halo_view", [&] {
         ArrayInside& inside = inside_of(array);
         require_pointer(memory, "memory");
-        const auto [box, first] = AnyPrefetch{inside.array}.halo_view();
+        const auto [box, first] = inside.array.box_with_halo();
         *memory = first;
         describe_box(inside, box, strides, ranges);
     });

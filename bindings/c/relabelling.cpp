@@ -30,8 +30,8 @@ int lapwing_relabelling_create(lapwing_array* array, const lapwing_distribution*
     return guarded("lapwing_relabelling_create", [&] {
         ArrayInside& inside = inside_of(array);
         require_pointer(relabelling, "relabelling");
-        *relabelling = Handles<lapwing_relabelling>::make(
-            AnyPrefetch{inside.array}.relabelling(distribution_of(inside, distribution)));
+        *relabelling =
+            Handles<lapwing_relabelling>::make(inside.array.relabelling(distribution_of(inside, distribution)));
     });
 }
 

@@ -117,7 +117,7 @@ public:
           identity_{std::move(identity)},
           combine_{std::move(combine)},
           partials_{make_partials(array, dimension, target.extents())} {
-        if (!array.state_.replicated) process_ = process_along(array, dimension);
+        if (!array.core_.replicated) process_ = process_along(array, dimension);
         try {
             add_steps();
             last_.add(target, detail::arrays::plane_of(partials_.slice(), dimension, 0));
@@ -153,14 +153,14 @@ private:
 
     /// Whether each rank has a place of its own in the grid of the array's map.
     [[nodiscard]] static bool has_grid(const GlobalArray<T, N>& array) noexcept {
-        if (array.state_.user_map != nullptr) return false;
+        if (array.core_.user_map != nullptr) return false;
         int processes = 1;
-        for (const auto& one : array.state_.map.dimensions()) processes *= one.processes();
+        for (const auto& one : array.core_.map.dimensions()) processes *= one.processes();
         return processes == array.team_->size();
     }
     [[nodiscard]] static int process_along(const GlobalArray<T, N>& array, std::size_t dimension) noexcept {
-        const int rank = array.state_.own_rank;
-        return has_grid(array) ? array.state_.map.dimensions()[dimension].process_of(rank) : rank;
+        const int rank = array.core_.own_rank;
+        return has_grid(array) ? array.core_.map.dimensions()[dimension].process_of(rank) : rank;
     }
     /// Shaped as the array, except that the dimension has one index for each process: that process's results.
     [[nodiscard]] static GlobalArray<R, N> make_partials(const GlobalArray<T, N>& array, std::size_t dimension,
@@ -176,7 +176,7 @@ private:
         if (Extents<N - 1>{rest} != target)
             detail::arrays::throw_reduced_extents(array.team(), dimension, array.extents().values(), target.values());
         const GlobalArrayOptions options{.name = "partial results of " + std::string{array.name()}};
-        if (array.state_.replicated) {
+        if (array.core_.replicated) {
             extents[dimension] = 1;
             return {array.team(), Extents<N>{extents}, Replicated{}, options};
         }
@@ -184,9 +184,9 @@ private:
         std::vector<std::int64_t> blocks(N, 1);
         if (has_grid(array)) {
             for (std::size_t d = 0; d < N; ++d) {
-                grid[d] = array.state_.map.dimensions()[d].processes();
+                grid[d] = array.core_.map.dimensions()[d].processes();
                 blocks[d] = std::max<std::int64_t>(
-                    1, d == dimension ? 1 : static_cast<std::int64_t>(array.state_.map.dimensions()[d].block()));
+                    1, d == dimension ? 1 : static_cast<std::int64_t>(array.core_.map.dimensions()[d].block()));
             }
         } else {
             grid[dimension] = array.team().size();
@@ -213,14 +213,14 @@ private:
         }
     }
     [[nodiscard]] R* partial(const Index<N>& index) const noexcept {
-        return partials_.segment() + partials_.state_.map.locate(index).offset;
+        return partials_.segment() + partials_.core_.map.locate(index).offset;
     }
     void combine_own() {
         partials_.for_each_run([this](const Index<N>&, R* values, std::uint64_t count, std::int64_t) {
             std::fill_n(values, count, identity_);
         });
         // Rows of the partial results have all indices if there is no grid, otherwise those of the same process.
-        const bool all_indices = !array_->state_.replicated && !has_grid(*array_);
+        const bool all_indices = !array_->core_.replicated && !has_grid(*array_);
         array_->for_each_run([&](Index<N> index, const T* data, std::uint64_t count, std::int64_t index_stride) {
             index[dimension_] = process_;
             R* const values = partial(index);

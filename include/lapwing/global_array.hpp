@@ -1,9 +1,9 @@
 // Room: arrays
 #pragma once
 
-#include <lapwing/array_base.hpp>
 #include <lapwing/array_slice.hpp>
 #include <lapwing/completion.hpp>
+#include <lapwing/detail/array_core.hpp>
 #include <lapwing/detail/array_maps.hpp>
 #include <lapwing/detail/block_cyclic_map.hpp>
 #include <lapwing/detail/config.hpp>
@@ -72,7 +72,8 @@ class ViewTable;
 /// Calls marked collective must be made by every rank of the team, in the same order. The others may come from several
 /// threads if MPI provides MPI_THREAD_MULTIPLE.
 template <TriviallyCopyable T, std::size_t N>
-class GlobalArray : public detail::arrays::ArrayBase, private detail::window::NearBinding {
+class GlobalArray : public detail::arrays::ArrayCore<N>, private detail::window::NearBinding {
+    using Base = detail::arrays::ArrayCore<N>;
     static_assert(N >= 1 && N <= max_dimensions);
     static_assert(!std::is_const_v<T>);
     static_assert(std::default_initializable<T>,
@@ -111,11 +112,11 @@ public:
 
     /// Leaves the other one closed.
     GlobalArray(GlobalArray&& other) noexcept
-        : ArrayBase{std::move(other)}, NearBinding{std::move(other)}, state_{std::exchange(other.state_, State{})} {}
+        : Base{std::move(other)}, NearBinding{std::move(other)}, state_{std::exchange(other.state_, State{})} {}
     GlobalArray& operator=(GlobalArray&& other) noexcept {
         if (this == &other) return *this;
         NearBinding::operator=(std::move(other)); // first: the window that closes here must not bind it again
-        ArrayBase::operator=(std::move(other));
+        Base::operator=(std::move(other));
         state_ = std::exchange(other.state_, State{});
         return *this;
     }
@@ -166,10 +167,10 @@ public:
     /// The same, as in std::mdspan; not a rank of a team.
     [[nodiscard]] static constexpr std::size_t rank() noexcept { return dimensions(); }
     /// Number of elements in all dimensions, and in one of them, which must be less than dimensions().
-    [[nodiscard]] const Extents<N>& extents() const noexcept { return state_.extents; }
-    [[nodiscard]] std::int64_t extent(std::size_t dimension) const { return state_.extents[dimension]; }
+    [[nodiscard]] const Extents<N>& extents() const noexcept { return core_.extents; }
+    [[nodiscard]] std::int64_t extent(std::size_t dimension) const { return core_.extents[dimension]; }
     /// All indices.
-    [[nodiscard]] Domain<N> domain() const { return Domain<N>{state_.extents}; }
+    [[nodiscard]] Domain<N> domain() const { return Domain<N>{core_.extents}; }
     /// Number of elements.
     [[nodiscard]] std::uint64_t size() const { return domain().size(); }
 
@@ -188,17 +189,17 @@ public:
         return is_local(to_index(indices...));
     }
     [[nodiscard]] bool is_local(const Index<N>& index) const {
-        return state_.box.holds(index) || owner(index).value == state_.own_rank;
+        return state_.box.holds(index) || owner(index).value == core_.own_rank;
     }
 
     /// The indices that the calling rank owns, if they are one rectangular domain: always with Block, Cyclic (with a
     /// stride) and Replicated; empty if it owns nothing. Throws UsageError if there are several domains.
-    [[nodiscard]] Domain<N> local_domain() const { return local_domain(Rank{state_.own_rank}); }
+    [[nodiscard]] Domain<N> local_domain() const { return local_domain(Rank{core_.own_rank}); }
     /// The same for another rank.
     [[nodiscard]] Domain<N> local_domain(Rank rank) const {
-        const std::uint64_t count = domain_count(rank);
+        const std::uint64_t count = this->domain_count(rank);
         if (count > 1) detail::arrays::throw_not_one_domain(title_, count);
-        return count == 0 ? Domain<N>{} : domain_of(rank, 0);
+        return count == 0 ? Domain<N>{} : this->domain_of(rank, 0);
     }
     /// The indices that a rank owns under any distribution, as disjoint rectangular domains: `for (auto domain :
     /// a.local_domains()) for (auto [i, j] : domain) …`.
@@ -292,7 +293,7 @@ public:
     void prefetch(const P& pattern, const PrefetchOptions& options = {});
     /// Local call. Removes all patterns, so that resize() no longer evaluates them, and frees the copies. References to
     /// elements that were prefetched must no longer be used.
-    void evict();
+    void evict() { this->drop_copies(); }
     /// Whether the calling rank has a copy of an element. Throws RangeError.
     template <IndexValue... I>
         requires(sizeof...(I) == N)
@@ -301,7 +302,7 @@ public:
     }
     [[nodiscard]] bool is_prefetched(const Index<N>& index) const {
         check_bounds(".is_prefetched", index);
-        return state_.prefetched != nullptr && state_.prefetched->indices.template find<T>(index) != nullptr;
+        return this->copy_of(index) != nullptr;
     }
     /// Reads of local, prefetched and node-shared elements, for loops: see PrefetchedView. Fills automatic copies if
     /// they are stale. Valid until the next acquire (automatic) or update(), as long as the array has its patterns. If
@@ -490,6 +491,8 @@ public:
     [[nodiscard]] R transform_reduce(R identity, Combine combine, Transform transform) const;
 
 private:
+    using Base::capacity_, Base::copies_, Base::core_, Base::halo_, Base::team_, Base::title_, Base::window_;
+
     template <IndexValue... I>
     [[nodiscard]] static constexpr Index<N> to_index(I... indices) noexcept {
         // An unsigned value above 2^63 becomes negative, which every check rejects, too.
@@ -501,11 +504,8 @@ private:
         if (state_.near == nullptr) __builtin_unreachable();
         return state_.near + offset;
     }
-    /// Also while reads are mixed; null if it is of another node.
-    [[nodiscard]] T* address_on_node(const Index<N>& index) const noexcept {
-        if (state_.near_box.holds(index)) return near_address(state_.near_box.offset(index));
-        return state_.node.template find<T>(index);
-    }
+    /// Null if it is of another node, or is not to be accessed directly.
+    [[nodiscard]] T* address_of(const Location& location) const noexcept;
     // The index is passed by value: a reference would keep it in memory in the loops that call this.
     template <bool Checked>
     [[gnu::noinline]] T* other_address(const char* call, Index<N> index) const;
@@ -517,39 +517,40 @@ private:
     [[nodiscard, gnu::always_inline]] T* address(const char* call, const Index<N>& index) const {
         if (state_.near_box.holds(index, state_.mixed.quick())) [[likely]]
             return near_address(state_.near_box.offset(index));
-        // An element of another node, if there are no copies, and the elements of this one are in the box.
-        if (!state_.has_other_ways && state_.all.holds(index)) [[likely]]
-            return nullptr;
-        // Reached if the node's elements are not one box; none of the elements found here has a copy.
-        if ((state_.prefetched == nullptr || state_.near_box.empty()) && !state_.mixed.on())
-            if (T* const address = state_.node.template find<T>(index)) [[likely]]
-                return address;
-        if (state_.prefetched != nullptr) {
+        // Of elements of the node that have copies none is found here: see bind_near().
+        if (core_.prefetched != nullptr) {
+            if (state_.near_box.empty())
+                if (T* const address = state_.node.template find<T>(index)) [[likely]]
+                    return address;
             // The index of a copy needs no check; others are checked when their owner is computed.
             if constexpr (Checked)
                 if (assertion_level < 1 || *call != '\0') check_bounds(call, index);
             return nullptr;
         }
-        if (state_.all.holds(index)) return nullptr;
+        if (state_.node.serves() && !state_.mixed.on()) // the node's elements are not one box
+            if (T* const address = state_.node.template find<T>(index)) [[likely]]
+                return address;
+        if (state_.all.holds(index)) [[likely]]
+            return nullptr;
         return detail::support::seldom<&GlobalArray::template other_address<Checked>>(*this, call, index);
     }
 
     // For ElementReference: elements that are not plain memory here.
     friend reference;
-    [[nodiscard]] bool writes_here() const noexcept { return !state_.replicated; }
+    [[nodiscard]] bool writes_here() const noexcept { return !core_.replicated; }
     /// An element on another node. Copies in the first rectangle, and elements in pages that the cache has, are read
     /// here; the rest out of line, so that loops keep what they compute in registers.
     [[nodiscard, gnu::always_inline]] T get_remote(const Index<N>& index) const {
-        if (state_.has_other_ways && state_.prefetched != nullptr) {
-            if (const T* const copy = state_.prefetched->first.template find<T>(index)) {
+        if (core_.prefetched != nullptr) {
+            if (const T* const copy = core_.prefetched->first.template find<T>(index)) {
                 T value;
-                if (state_.prefetched->state.read(copy, value)) [[likely]] {
-                    state_.prefetched->state.count_hit();
+                if (core_.prefetched->state.read(copy, value)) [[likely]] {
+                    core_.prefetched->state.count_hit();
                     return value;
                 }
             }
             // In a page there may be elements with copies.
-            if (state_.prefetched->indices.may_have(index))
+            if (core_.prefetched->indices.may_have(index))
                 return detail::support::seldom<&GlobalArray::get_prefetched>(*this, index);
         }
         if constexpr (detail::window::PageTable::serves<T>)
@@ -582,87 +583,48 @@ private:
 
     [[gnu::always_inline]] void check_bounds(const char* call, const Index<N>& index) const {
         for (std::size_t d = 0; d < N; ++d)
-            if (static_cast<std::uint64_t>(index[d]) >= static_cast<std::uint64_t>(state_.extents[d])) [[unlikely]]
+            if (static_cast<std::uint64_t>(index[d]) >= static_cast<std::uint64_t>(core_.extents[d])) [[unlikely]]
                 throw_out_of_bounds(call, index);
     }
     [[noreturn, gnu::noinline]] void throw_out_of_bounds(const char* call, Index<N> index) const;
-    /// The index is within the extents.
-    [[nodiscard]] Location locate(const Index<N>& index) const;
     [[nodiscard]] Location checked_location(const char* call, const Index<N>& index) const;
 
     /// Binds what element accesses look at first: local elements, and the node's unless there are copies of those,
     /// which this rank's writes must go to, and which reads of this array may have to be served from.
     void bind_near() noexcept;
-    /// After what is prefetched has changed.
-    void choose_ways() noexcept;
-    /// The domains that this rank reads according to a pattern.
-    [[nodiscard]] std::vector<Domain<N>> needed_by(const detail::prefetching::KeptPattern<N>& pattern) const;
-    /// Prefetches the part of these domains that has no copy yet.
-    void prefetch_domains(const std::vector<Domain<N>>& needed, const PrefetchOptions& options,
-                          detail::prefetching::CopyState& state);
-    /// The indices of `needed` that must be copied, as domains; nullopt if there would be too many.
-    [[nodiscard]] std::optional<detail::prefetching::NeededDomains<N>>
-    domains_to_copy(const std::vector<Domain<N>>& needed, bool node) const;
-    void copy_domains(const detail::prefetching::NeededDomains<N>& domains, PrefetchStorage storage);
-    /// The same, row by row, for any indices.
-    [[nodiscard]] std::vector<detail::arrays::IndexRun<N>> rows_to_copy(const std::vector<Domain<N>>& needed,
-                                                                        bool node) const;
-    void copy_rows(const std::vector<detail::arrays::IndexRun<N>>& runs);
-    /// Memory for copies of `blocks`, domains or runs of indices, or the given memory, in which each block has the
-    /// shape `shape_of(block)`; null if there are no blocks. `room`: the elements of that memory, if it has gaps.
-    template <std::ranges::range Blocks, class ShapeOf>
-    [[nodiscard]] std::byte* add_copies_of(const Blocks& blocks, std::uint64_t index_bytes, ShapeOf shape_of,
-                                           std::byte* memory = nullptr, std::uint64_t room = 0);
-    /// The indices that have memory in the segment: local ones, and around them.
-    [[nodiscard]] Domain<N> domain_with_halo() const;
-    /// Where a block of these is in the segment.
-    [[nodiscard]] detail::distribution::BufferShape<N> shape_in_segment(const Domain<N>& block) const;
-    [[nodiscard]] detail::arrays::PlacedBox<N> placed_in_segment(const Domain<N>& block) const;
-    /// Copies the part of these domains that fits into the halo; returns the rest.
-    [[nodiscard]] std::vector<Domain<N>> copy_into_halo(const std::vector<Domain<N>>& needed);
-    /// Finds out how much of the local block and its halo can be read as one box.
-    void note_reach(const PrefetchOptions& options);
     friend class PrefetchedView<T, N>;
     friend class detail::arrays::ViewTable<T, N>;
     template <TriviallyCopyable U, std::size_t M, detail::arrays::Reducible R, class Combine>
     friend class DimensionReduction;
-    /// The box around an element, for views: copies, or elements of a rank of this node. Throws RangeError.
-    [[nodiscard]] detail::arrays::PlacedBox<N> box_around(const Index<N>& index) const;
-    [[nodiscard]] bool is_of_node(int owner) const noexcept { return window_.map().base(owner) != nullptr; }
-
-    [[nodiscard]] std::uint64_t domain_count(Rank rank) const;
-    [[nodiscard]] Domain<N> domain_of(Rank rank, std::uint64_t k) const;
-
     GlobalArray(Team& team, const Extents<N>& extents, detail::arrays::ArrayMaps<N> maps, GlobalArrayOptions options);
     /// Copies those local elements that `other` has, too, from there.
     void take_elements(const GlobalArray& other);
     /// The common part of resize() and redistribute().
     void rebuild(const char* call, const std::shared_ptr<Team>& own_team, const Extents<N>& extents,
                  const std::shared_ptr<const detail::arrays::KeptDistribution<N>>& distribution);
-    /// For an array that replaces `old`, which has other extents.
-    void take_patterns(const GlobalArray& old);
-
     /// Calls `run(index, data, count)` for each run of local elements that is contiguous in memory: `index` is that of
     /// the first, its neighbours are `index_stride` apart in the last dimension.
     template <class Run>
-    void for_each_run(Run run) const;
+    void for_each_run(Run run) const {
+        this->for_each_run_of_bytes(
+            [&run](const Index<N>& index, std::byte* data, std::uint64_t count, std::int64_t index_stride) {
+                run(index, reinterpret_cast<T*>(data), count, index_stride);
+            });
+    }
     [[nodiscard]] LocalView<T, N> view(const char* call) const;
     [[nodiscard]] LocalView<T, N> dense_view(const char* call) const;
-    /// The rank under which the map lists what the calling rank has.
-    [[nodiscard]] Rank own_place() const noexcept { return Rank{state_.replicated ? 0 : state_.own_rank}; }
-    [[nodiscard]] T* segment() const noexcept { return state_.own - state_.map.origin(); }
-    struct CheckedMap;
-    /// Cuts a patch, all of whose indices have been checked, into sections.
-    void cut(const Domain<N>& domain, const detail::distribution::BufferShape<N>& buffer,
-             detail::distribution::SectionVisitor& visitor) const;
+    [[nodiscard]] T* segment() const noexcept { return reinterpret_cast<T*>(this->own_memory()); }
     void check_patch(const char* call, const Domain<N>& domain, std::uint64_t buffer_size) const;
     /// Returns where the domain's elements are in the view. Throws RangeError unless the view has the extents of the
     /// domain and its rows are in ascending order.
     [[nodiscard]] detail::distribution::BufferShape<N> checked_shape(const char* call, const Domain<N>& domain,
                                                                      const LocalView<const T, N>& buffer) const;
-    /// Starts a patch that has been checked. `buffer` is only read for Direction::put.
+    /// Starts a patch that has been checked.
     [[nodiscard]] Completion start_patch(detail::arrays::Direction direction, const Domain<N>& domain,
-                                         const detail::distribution::BufferShape<N>& shape, const T* buffer) const;
+                                         const detail::distribution::BufferShape<N>& shape, const T* buffer) const {
+        // A put only reads the buffer; one type of pointer serves both directions.
+        return Base::start_patch(direction, domain, shape, reinterpret_cast<std::byte*>(const_cast<T*>(buffer)));
+    }
     /// Where the elements of a list are. Throws RangeError, also unless there are `others` of them (SIZE_MAX: any
     /// number).
     template <class Indices>
@@ -673,8 +635,7 @@ private:
     [[nodiscard]] bool same_segment(const GlobalArray& other) const;
     /// Collective. Throws RangeError on every rank if this array, with a user-defined distribution, does not store all
     /// elements that `wanted` does.
-    void require_stored(const GlobalArray& wanted) const;
-    [[nodiscard]] std::span<std::byte> own_bytes() const;
+    void require_all_stored(const GlobalArray& wanted) const;
     template <class Better>
     [[nodiscard]] LocatedValue<T, N> first_best(const char* call, T worst, Better better) const;
     /// The same for types that have no worst value, without the index.
@@ -689,21 +650,12 @@ private:
         T* near = nullptr;                        ///< first element of near_box
         detail::arrays::DenseBox<N> near_box;     ///< the node's elements if they are dense; otherwise this rank's
         mutable detail::window::MixedReads mixed; ///< compares with the first extent of near_box
-        bool has_other_ways = true;               ///< there are copies, or elements of the node outside of near_box
         detail::arrays::LinearElements<N> node;   ///< addresses, unless near_box has all of them
         T* own = nullptr;                         ///< first element of the local segment
         detail::arrays::DenseBox<N> box;
-        int own_rank = -1;
-        bool replicated = false;
-        std::unique_ptr<detail::arrays::PrefetchedElements<N>> prefetched; ///< null if nothing is prefetched
         detail::arrays::LinearElements<N> all; ///< places in the page tables; empty unless the array is cached
         const detail::window::PageTables* page_tables = &detail::window::no_page_tables;
-        BlockCyclicMap<N> map;
-        std::shared_ptr<const detail::distribution::UserMap<N>>
-            user_map; ///< instead of map for a user-defined distribution
-        Extents<N> extents;
         std::shared_ptr<const detail::arrays::KeptDistribution<N>> distribution;
-        std::vector<detail::prefetching::KeptPattern<N>> patterns; ///< of what is prefetched
     };
     State state_; ///< of a closed array: the default
 };

@@ -7,12 +7,16 @@
 #include <array>
 #include <atomic>
 #include <bit>
+#include <cerrno>
 #include <complex>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <set>
 #include <vector>
+
+#include <sys/mman.h>
 
 namespace {
 
@@ -252,6 +256,13 @@ TEST_CASE("without the address space for all parts nothing is found, and nothing
         std::array<std::uint64_t, page_bytes / 64> dirty{};
         const std::uint64_t lines = 0b1111;
         const Offset last{part / page_bytes * page_bytes};
+        // Each page has a number of its own all the same.
+        std::set<std::uint64_t> numbers;
+        for (int rank = 0; rank < ranks; ++rank)
+            for (const Offset offset : {Offset{0}, Offset{page_bytes}, last})
+                numbers.insert(table.page_of(rank, offset));
+        CHECK(numbers.size() == 3 * ranks);
+        CHECK_FALSE(table.has_room());
         for (const Offset offset : {Offset{0}, last}) {
             table.enter_reads(table.page_of(ranks - 1, offset), 0, page.data(), std::span{&lines, 1});
             table.enter_writes(table.page_of(ranks - 1, offset), page.data(), dirty);
@@ -263,6 +274,62 @@ TEST_CASE("without the address space for all parts nothing is found, and nothing
     }
 }
 
+TEST_CASE("reads of memory are no hits of the cache's pages") {
+    Table table;
+    const auto read = [&](Rank rank, std::int64_t i, int times) {
+        for (int k = 0; k < times; ++k) REQUIRE(table.table.find<std::uint64_t>(table.place(rank, i)) != nullptr);
+    };
+    const std::uint64_t before = table.table.read_hits();
+    table.fetch(1, 0, 0b1111);
+    table.fetch(1, 0, 0b1111); // more of the same page
+    read(1, 0, 100);
+    CHECK(table.table.read_hits() == before + 100);
+    for (const std::int64_t i : {std::int64_t{0}, in_page, 2 * in_page})
+        REQUIRE(table.table.enter_memory(0, Table::offset(i), table.page(0, 0).data(), 4 * page_bytes));
+    read(0, 0, 300);
+    read(1, 0, 100);
+    CHECK(table.table.read_hits() == before + 200); // a quarter of the pages, a quarter of the reads
+    table.table.begin(1);
+    table.fetch(1, 0, 0b1111, 1);
+    read(1, 0, 10);
+    CHECK(table.table.read_hits() == before + 210);
+}
+
+TEST_CASE("each thread's misses are told apart") {
+    Table one;
+    Table other;
+    bool far = false;
+    for (std::uint64_t k = 0; k < 1000; ++k) {
+        far = far || one.table.note_miss(64 * k);
+        far = far || other.table.note_miss(1'000'000 + 64 * k);
+    }
+    CHECK_FALSE(far);
+    for (std::uint64_t k = 0; k < 100; ++k) far = one.table.note_miss(k * k * 100'000);
+    CHECK(far);
+    CHECK_FALSE(other.table.note_miss(2'000'000));
+    CHECK_FALSE(lapwing::detail::window::no_page_tables.note_miss(0));
+}
+
+TEST_CASE("a table takes no more memory than it says") {
+    PageCacheConfiguration configuration = configuration_of(std::uint64_t{1} << 30); // of an array of 1 TiB
+    configuration.ranks = 1000;
+    FilledPageTable table{configuration};
+    const lapwing::detail::cache::PageCacheLayout layout{configuration, page_bytes};
+    table.lay_out(layout);
+    REQUIRE(table.has_room());
+    std::array<std::byte, page_bytes> page{};
+    std::array<std::uint64_t, page_bytes / 64> dirty{};
+    const std::uint64_t lines = 0b1111;
+    for (std::uint64_t k = 0; k < 10'000; ++k) {
+        const std::uint64_t number =
+            table.page_of(static_cast<int>(k % 1000), Offset{k * 7'777'777 % configuration.largest_part});
+        table.enter_reads(number, 0, page.data(), std::span{&lines, 1});
+        table.enter_writes(number, page.data(), dirty);
+        CHECK(table.memory_bytes() <= FilledPageTable::memory_for(layout));
+    }
+    CHECK(table.memory_bytes() > FilledPageTable::memory_for(layout) / 2);
+}
+
 TEST_CASE("entries take memory where they are written, up to a limit, after which others get their turn") {
     struct Entry {
         std::uint64_t a = 0;
@@ -271,7 +338,7 @@ TEST_CASE("entries take memory where they are written, up to a limit, after whic
     constexpr std::uint64_t in_block = PageEntries<Entry>::block_bytes / sizeof(Entry);
     constexpr std::size_t most_blocks = 8;
     PageEntries<Entry> entries{std::uint64_t{1} << 32, most_blocks}; // 64 GiB
-    CHECK(entries.memory_bytes() == 0);
+    CHECK(entries.memory_bytes() <= 16 * 8);
     const auto enter = [&](std::uint64_t block) {
         Entry* const entry = entries.enter(block * 1000 * in_block);
         if (entry != nullptr) entry->a = block + 1;
@@ -279,12 +346,12 @@ TEST_CASE("entries take memory where they are written, up to a limit, after whic
     };
     for (std::uint64_t block = 0; block < most_blocks; ++block) REQUIRE(enter(block));
     CHECK_FALSE(enter(most_blocks));
-    CHECK(entries.memory_bytes() <= most_blocks * 4096 + 1024);
+    CHECK(entries.memory_bytes() <= entries.memory_for(most_blocks));
     CHECK(entries[1000 * in_block].a == 2);
     entries.leave(1000 * in_block);
     CHECK(entries[1000 * in_block].a == 0);
     entries.leave(77'000 * in_block); // never entered
-    CHECK(entries.pages().size() == most_blocks);
+    CHECK(entries[77'000 * in_block].a == 0);
     // Many that find no room: they get it.
     int refused = 0;
     while (!enter(most_blocks + 1)) ++refused;
@@ -292,11 +359,41 @@ TEST_CASE("entries take memory where they are written, up to a limit, after whic
     CHECK(entries[0].a == 0);
     entries.clear();
     CHECK(entries[(most_blocks + 1) * 1000 * in_block].a == 0);
-    CHECK(entries.pages().empty());
     // The same page again and again takes no more memory.
     for (int k = 0; k < 100'000; ++k) {
         REQUIRE(entries.enter(5) != nullptr);
         entries.leave(5);
     }
-    CHECK(entries.memory_bytes() < 100'000);
+    CHECK(entries.memory_bytes() <= entries.memory_for(most_blocks));
+    // More pages than are listed.
+    for (std::uint64_t page = 0; page < 2 * in_block; ++page) {
+        Entry* const entry = entries.enter(page);
+        REQUIRE(entry != nullptr);
+        entry->b = page + 1;
+    }
+    entries.clear();
+    for (std::uint64_t page = 0; page < 2 * in_block; ++page) CHECK(entries[page].b == 0);
+}
+
+TEST_CASE("memory that cannot be given back is zeroed all the same") {
+    struct Entry {
+        std::uint64_t a = 0;
+        std::uint64_t b = 0;
+    };
+    constexpr std::uint64_t in_block = PageEntries<Entry>::block_bytes / sizeof(Entry);
+    PageEntries<Entry> entries{std::uint64_t{1} << 20, 2};
+    if (mlockall(MCL_CURRENT | MCL_ONFAULT) != 0) {
+        WARN("this process may not lock memory: " << std::strerror(errno));
+        return;
+    }
+    for (const std::uint64_t page : {std::uint64_t{0}, in_block}) {
+        Entry* const entry = entries.enter(page);
+        REQUIRE(entry != nullptr);
+        entry->a = 1;
+    }
+    CHECK(entries.enter(2 * in_block) == nullptr);
+    entries.clear();
+    munlockall();
+    CHECK(entries[0].a == 0);
+    CHECK(entries[in_block].a == 0);
 }

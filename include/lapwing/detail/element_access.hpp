@@ -35,6 +35,13 @@ public:
     [[nodiscard]] bool empty() const noexcept { return extent_[0] == 0; }
     [[nodiscard]] const Index<N>& first() const noexcept { return first_; }
     [[nodiscard]] std::uint64_t extent(std::size_t d) const noexcept { return extent_[d]; }
+    [[nodiscard]] Domain<N> domain() const {
+        std::array<Range, N> ranges;
+        for (std::size_t d = 0; d < N; ++d) ranges[d] = Range::strided(first_[d], extent_[d], 1);
+        return Domain<N>{ranges};
+    }
+    /// Of the memory, in elements.
+    [[nodiscard]] const std::array<std::uint64_t, N>& strides() const noexcept { return stride_; }
     [[nodiscard]] bool holds(const Index<N>& index) const noexcept { return holds(index, extent_[0]); }
     /// The same as if it had so many of the first indices.
     [[nodiscard]] bool holds(const Index<N>& index, std::uint64_t first_extent) const noexcept {
@@ -76,10 +83,13 @@ struct PlacedBox {
     /// The address of an element, or null if the box does not hold it.
     template <class T>
     [[nodiscard, gnu::always_inline]] T* find(const Index<N>& index) const noexcept {
+        return reinterpret_cast<T*>(find(index, sizeof(T)));
+    }
+    [[nodiscard, gnu::always_inline]] std::byte* find(const Index<N>& index, std::size_t element_bytes) const noexcept {
         if (!box.holds(index)) [[unlikely]]
             return nullptr;
         if (first == nullptr) __builtin_unreachable(); // spares the caller the test for null
-        return reinterpret_cast<T*>(first) + box.offset(index);
+        return first + box.offset(index) * element_bytes;
     }
 };
 

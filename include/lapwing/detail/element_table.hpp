@@ -85,6 +85,10 @@ public:
         /// The address of an element; null if it is not in the table.
         template <class T>
         [[nodiscard, gnu::always_inline]] T* find(const Index<N>& index) const noexcept {
+            return reinterpret_cast<T*>(find(index, sizeof(T)));
+        }
+        [[nodiscard, gnu::always_inline]] std::byte* find(const Index<N>& index,
+                                                          std::size_t element_bytes) const noexcept {
             std::uint64_t place = static_cast<std::uint64_t>(index[0]);
             if constexpr (N > 1) {
                 if (place >= extents_[0]) return nullptr;
@@ -100,7 +104,7 @@ public:
             const Group& group = groups_[place / group_size];
             if ((group.here >> (place % group_size) & 1U) == 0) [[unlikely]]
                 return nullptr;
-            T* const element = reinterpret_cast<T*>(group.first) + place % group_size;
+            auto* const element = reinterpret_cast<std::byte*>(group.first + place % group_size * element_bytes);
             if (element == nullptr) __builtin_unreachable(); // spares the caller the test for null
             return element;
         }
@@ -111,10 +115,6 @@ public:
         std::uint64_t count_ = 0;
         std::array<std::uint64_t, N> extents_{};
     };
-    template <class T>
-    [[nodiscard, gnu::always_inline]] T* find(const Index<N>& index) const noexcept {
-        return Reader{*this}.template find<T>(index);
-    }
 
 private:
     std::uint64_t first_ = 0; ///< place of the first element of the first group

@@ -14,16 +14,11 @@
 namespace lapwing {
 
 template <TriviallyCopyable T, std::size_t N>
-std::span<std::byte> GlobalArray<T, N>::own_bytes() const {
-    return {reinterpret_cast<std::byte*>(segment()), static_cast<std::size_t>(capacity_ * sizeof(T))};
-}
-
-template <TriviallyCopyable T, std::size_t N>
 bool GlobalArray<T, N>::same_segment(const GlobalArray& other) const {
     // Margins hold copies, which stay what they are.
-    return state_.map.origin() == 0 && state_.user_map == nullptr && other.state_.user_map == nullptr &&
-           state_.replicated == other.state_.replicated &&
-           (state_.replicated || state_.own_rank == other.state_.own_rank) && state_.map == other.state_.map;
+    return core_.map.origin() == 0 && core_.user_map == nullptr && other.core_.user_map == nullptr &&
+           core_.replicated == other.core_.replicated && (core_.replicated || core_.own_rank == other.core_.own_rank) &&
+           core_.map == other.core_.map;
 }
 
 template <TriviallyCopyable T, std::size_t N>
@@ -31,16 +26,16 @@ void GlobalArray<T, N>::fill(T value) {
     this->require_open(".fill");
     this->begin_collective("fill");
     for_each_run([&](const Index<N>&, T* data, std::uint64_t count, std::int64_t) { std::fill_n(data, count, value); });
-    barrier();
+    this->barrier();
 }
 
 template <TriviallyCopyable T, std::size_t N>
-void GlobalArray<T, N>::require_stored(const GlobalArray& wanted) const {
+void GlobalArray<T, N>::require_all_stored(const GlobalArray& wanted) const {
     bool found = false;
     Index<N> missing{};
     wanted.for_each_run([&](Index<N> index, const T*, std::uint64_t count, std::int64_t index_stride) {
         for (std::uint64_t k = 0; !found && k < count;) {
-            const Location location = locate(index);
+            const Location location = this->locate(index);
             if (location.owner.value < 0) {
                 missing = index;
                 found = true;
@@ -51,29 +46,30 @@ void GlobalArray<T, N>::require_stored(const GlobalArray& wanted) const {
         }
     });
     // All ranks throw, and the same, since the others would wait for the one that does.
-    if (this->first_rank_with(found, missing)) detail::arrays::throw_not_stored(this->title_, ".copy_from", missing);
+    if (this->first_rank_with(found, missing)) detail::arrays::throw_not_stored(title_, ".copy_from", missing);
 }
 
 template <TriviallyCopyable T, std::size_t N>
 void GlobalArray<T, N>::copy_from(const GlobalArray& other) {
     this->require_open(".copy_from");
     other.require_open(".copy_from");
-    if (state_.extents != other.state_.extents)
-        detail::arrays::throw_extents_differ(this->title_, state_.extents.values(), other.state_.extents.values());
-    this->check_same_ranks<(assertion_level >= 2)>(other);
-    if (this != &other && other.state_.user_map != nullptr) other.require_stored(*this);
+    if (core_.extents != other.core_.extents)
+        detail::arrays::throw_extents_differ(title_, core_.extents.values(), other.core_.extents.values());
+    this->template check_same_ranks<(assertion_level >= 2)>(other);
+    if (this != &other && other.core_.user_map != nullptr) other.require_all_stored(*this);
     // Of one team, to which array is an argument.
     if (&other.team() != team_) {
         other.begin_collective("copy_from");
         this->begin_collective("copy_from");
     } else {
-        const std::array<std::int64_t, 1> target{static_cast<std::int64_t>(this->title_.number)};
+        const std::array<std::int64_t, 1> target{static_cast<std::int64_t>(title_.number)};
         other.begin_collective("copy_from", "a copy to the array made as number", target);
     }
     std::exception_ptr failure;
     if (this != &other) {
         if (same_segment(other)) {
-            if (capacity_ != 0) std::memcpy(own_bytes().data(), other.own_bytes().data(), own_bytes().size());
+            if (capacity_ != 0)
+                std::memcpy(this->own_bytes().data(), other.own_bytes().data(), this->own_bytes().size());
         } else {
             try {
                 take_elements(other);
@@ -105,21 +101,21 @@ GlobalArray<T, N> GlobalArray<T, N>::load(Team& team, const std::string& path, c
 template <TriviallyCopyable T, std::size_t N>
 void GlobalArray<T, N>::broadcast(Rank root) {
     this->require_open(".broadcast");
-    if (!state_.replicated) detail::arrays::throw_not_replicated(this->title_);
+    if (!core_.replicated) detail::arrays::throw_not_replicated(title_);
     this->check_rank(".broadcast", root);
     const std::array<std::int64_t, 1> from{root.value};
     this->begin_collective("broadcast", "the root", from);
-    team().broadcast(own_bytes(), root);
+    this->team().broadcast(this->own_bytes(), root);
     // Without it, a rank that is done could write to a copy that the broadcast has yet to reach.
-    barrier();
+    this->barrier();
 }
 
 template <TriviallyCopyable T, std::size_t N>
 template <class Value, class OverRanks>
 Value GlobalArray<T, N>::reduced(Value own, OverRanks over_ranks) const {
     // What needs a value of every rank ends after every rank has read its segment.
-    if (!state_.replicated) return over_ranks(own);
-    barrier();
+    if (!core_.replicated) return over_ranks(own);
+    this->barrier();
     return own;
 }
 
@@ -147,7 +143,7 @@ template <class Better>
 T GlobalArray<T, N>::best(const char* call, Better better) const {
     using Candidate = detail::arrays::Candidate<T>;
     this->require_open(call);
-    if (size() == 0) detail::arrays::throw_empty(this->title_, call);
+    if (size() == 0) detail::arrays::throw_empty(title_, call);
     const auto combine = [better](const Candidate& a, const Candidate& b) {
         return b.any && (!a.any || better(b.value, a.value)) ? b : a;
     };
@@ -158,7 +154,7 @@ template <TriviallyCopyable T, std::size_t N>
 T GlobalArray<T, N>::min() const {
     if constexpr (detail::arrays::Summable<T>) {
         this->require_open(".min");
-        if (size() == 0) detail::arrays::throw_empty(this->title_, ".min");
+        if (size() == 0) detail::arrays::throw_empty(title_, ".min");
         this->begin_collective("min");
         // A comparison with a NaN is false, so that the value so far stays.
         detail::arrays::Chains smallest{detail::arrays::largest_value<T>(),
@@ -179,7 +175,7 @@ template <TriviallyCopyable T, std::size_t N>
 T GlobalArray<T, N>::max() const {
     if constexpr (detail::arrays::Summable<T>) {
         this->require_open(".max");
-        if (size() == 0) detail::arrays::throw_empty(this->title_, ".max");
+        if (size() == 0) detail::arrays::throw_empty(title_, ".max");
         this->begin_collective("max");
         detail::arrays::Chains largest{detail::arrays::smallest_value<T>(),
                                        [](T so_far, T value) { return so_far < value ? value : so_far; }};
@@ -218,7 +214,7 @@ R GlobalArray<T, N>::transform_reduce(R identity, Combine combine, Transform tra
         failure = std::current_exception();
     }
     constexpr const char* outcome = "there is no result";
-    if (state_.replicated) {
+    if (core_.replicated) {
         this->end_collective(".reduce", failure, outcome);
         return value;
     }
@@ -256,7 +252,7 @@ template <TriviallyCopyable T, std::size_t N>
 template <class Better>
 LocatedValue<T, N> GlobalArray<T, N>::first_best(const char* call, T worst, Better better) const {
     this->require_open(call);
-    if (size() == 0) detail::arrays::throw_empty(this->title_, call);
+    if (size() == 0) detail::arrays::throw_empty(title_, call);
     LocatedValue<T, N> none{worst, {}};
     none.index.fill(std::numeric_limits<std::int64_t>::max()); // after every element
     const auto first = [&](const LocatedValue<T, N>& a, const LocatedValue<T, N>& b) {
@@ -269,7 +265,7 @@ LocatedValue<T, N> GlobalArray<T, N>::first_best(const char* call, T worst, Bett
     };
     const auto locate_value = [](const Index<N>& index, const T& value) { return LocatedValue<T, N>{value, index}; };
     const LocatedValue<T, N> found = transform_reduce(none, first, locate_value);
-    if (found.index == none.index) detail::arrays::throw_nothing_compares(this->title_, call);
+    if (found.index == none.index) detail::arrays::throw_nothing_compares(title_, call);
     return found;
 }
 

@@ -25,7 +25,7 @@ template <Distribution<N> D>
 void GlobalArray<T, N>::redistribute(const D& distribution) {
     this->require_open(".redistribute");
     this->begin_collective("redistribute");
-    rebuild(".redistribute", this->own_team_.get(), state_.extents,
+    rebuild(".redistribute", this->own_team_.get(), core_.extents,
             std::make_shared<const detail::arrays::KeptDistributionOf<N, D>>(distribution));
 }
 
@@ -35,7 +35,7 @@ void GlobalArray<T, N>::redistribute(const D& distribution, Relabelling& order) 
     this->require_open(".redistribute");
     this->require_same_ranks(".redistribute", order.team());
     this->begin_collective("redistribute");
-    rebuild(".redistribute", order.shared_team(), state_.extents,
+    rebuild(".redistribute", order.shared_team(), core_.extents,
             std::make_shared<const detail::arrays::KeptDistributionOf<N, D>>(distribution));
 }
 
@@ -48,7 +48,7 @@ Relabelling GlobalArray<T, N>::relabelling(const D& distribution) const {
     detail::arrays::ArrayMaps<N> maps;
     try {
         maps = std::make_shared<const detail::arrays::KeptDistributionOf<N, D>>(distribution)
-                   ->maps(*team_, state_.extents, this->title_.name);
+                   ->maps(*team_, core_.extents, title_.name);
     } catch (...) {
         failure = std::current_exception();
     }
@@ -56,7 +56,7 @@ Relabelling GlobalArray<T, N>::relabelling(const D& distribution) const {
     std::span<const detail::distribution::DimensionMap> dimensions;
     if (maps.user_map == nullptr) dimensions = maps.block_cyclic.dimensions();
     const std::array<std::int64_t, 1> identity{static_cast<std::int64_t>(
-        detail::arrays::identity_of(state_.extents.values(), dimensions, maps.replicated, maps.identity))};
+        detail::arrays::identity_of(core_.extents.values(), dimensions, maps.replicated, maps.identity))};
     this->begin_collective("relabelling", "a distribution with the identity", identity);
     return this->relabelling_to(slice(), dimensions, maps.user_map, maps.replicated);
 }
@@ -70,8 +70,8 @@ void GlobalArray<T, N>::rebuild(const char* call, const std::shared_ptr<Team>& o
     detail::arrays::ArrayMaps<N> maps;
     try {
         // First, since at assertion level 3 all ranks take part.
-        maps = distribution->maps(team, extents, this->title_.name);
-        if (extents != state_.extents) this->copies_.require_free_extents(this->title_);
+        maps = distribution->maps(team, extents, title_.name);
+        if (extents != core_.extents) copies_.require_free_extents(title_);
     } catch (...) {
         failure = std::current_exception();
     }
@@ -79,14 +79,14 @@ void GlobalArray<T, N>::rebuild(const char* call, const std::shared_ptr<Team>& o
 
     GlobalArray fresh;
     try {
-        const GlobalArrayOptions options{.name = this->title_.name, .cache = this->cache_, .halo = this->halo_};
+        const GlobalArrayOptions options{.name = title_.name, .cache = this->cache_, .halo = halo_};
         fresh = GlobalArray{team, extents,
                             detail::arrays::before_creation(
                                 team, [&] { return detail::arrays::with_halo(std::move(maps), team, options); }),
                             options};
         fresh.own_team_.keep(own_team);
     } catch (...) { // on every rank
-        detail::arrays::throw_from_rebuild(this->title_, *team_, call, std::current_exception());
+        detail::arrays::throw_from_rebuild(title_, *team_, call, std::current_exception());
     }
     try {
         fresh.take_elements(*this);
@@ -113,18 +113,6 @@ template <TriviallyCopyable T, std::size_t N>
 void GlobalArray<T, N>::take_elements(const GlobalArray& other) {
     const Domain<N> common = domain().intersect(other.domain());
     this->take((*this)(common), other(common));
-}
-
-template <TriviallyCopyable T, std::size_t N>
-void GlobalArray<T, N>::take_patterns(const GlobalArray& old) {
-    if (old.copies_.empty()) return;
-    const PrefetchOptions options = old.copies_.options();
-    detail::prefetching::CopyState& state = this->copies_.begin(window_, options);
-    state_.patterns = old.state_.patterns;
-    if (!state_.replicated)
-        for (const detail::prefetching::KeptPattern<N>& pattern : state_.patterns)
-            prefetch_domains(needed_by(pattern), options, state);
-    if (!options.consistent) this->update();
 }
 
 } // namespace lapwing

@@ -1,7 +1,6 @@
 // Room: window
 #pragma once
 
-#include <algorithm>
 #include <atomic>
 #include <cstdint>
 
@@ -11,8 +10,9 @@ namespace lapwing::detail::window {
 /// so that a branch for those of the node costs more than looking for all of them in the page table. While reads are
 /// mixed no element of the node is found in the quick way, and the page table has the node's pages, too.
 ///
-/// Reads are mixed once most pages that are not in the table yet lie far from the one before, and until a loop reads
-/// the node's pages in order, or writes to them. A guess: it only decides which of two ways is taken.
+/// Reads are mixed once most elements that are not in the thread's table yet lie far from the one before
+/// (PageTables::note_miss()), and until a loop reads the node's pages in order, or writes to them. A guess: it only
+/// decides which of two ways is taken.
 class MixedReads {
 public:
     MixedReads() noexcept = default;
@@ -33,25 +33,11 @@ public:
         on_.store(on, std::memory_order_relaxed);
         quick_.store(on ? 0 : all_quick_, std::memory_order_relaxed);
     }
-    /// For each element that was read and is not in the page table, in turn, with its place in the array in bytes:
-    /// whether most of them lie far from the one before.
-    [[nodiscard]] bool note(std::uint64_t place) noexcept {
-        constexpr std::uint64_t near = 8192;
-        constexpr unsigned many = 16;
-        const std::uint64_t distance = place - last_.exchange(place, std::memory_order_relaxed); // it may be negative
-        const unsigned before = far_.load(std::memory_order_relaxed);
-        const unsigned now =
-            distance + near > 2 * near ? std::min(before + 1, 2 * many) : before - std::min(before, 2U);
-        far_.store(now, std::memory_order_relaxed);
-        return now >= many;
-    }
 
 private:
     std::uint64_t all_quick_ = 0;
     std::atomic<std::uint64_t> quick_{0};
     std::atomic<bool> on_{false};
-    std::atomic<std::uint64_t> last_{0};
-    std::atomic<unsigned> far_{0};
 };
 
 } // namespace lapwing::detail::window

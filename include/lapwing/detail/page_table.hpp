@@ -80,6 +80,16 @@ public:
         return value;
     }
     void note_hits(std::uint64_t reads) noexcept { hits_ += reads; }
+    /// For each value that was read and is not here, in turn: whether most of them lie far from the one before.
+    [[nodiscard]] bool note_miss(std::uint64_t place) noexcept {
+        constexpr std::uint64_t near = 8192;
+        constexpr unsigned many = 16;
+        const std::uint64_t distance = place - last_miss_; // it may be negative
+        last_miss_ = place;
+        far_misses_ =
+            distance + near > 2 * near ? std::min(far_misses_ + 1, 2 * many) : far_misses_ - std::min(far_misses_, 2U);
+        return far_misses_ >= many;
+    }
 
     /// Writes a value into a page that has room for dirty bytes, and into its copy beside the cache; false if it must
     /// be written in another way.
@@ -159,7 +169,9 @@ protected: // the cache fills it
     const std::atomic<std::uint64_t>* copies_version_ = nullptr;
     std::uint64_t copies_known_at_ = 0;
     std::uint64_t copy_writes_ = 0; ///< values that were stored in copies here, ever
-    bool alone_ = true;             ///< no other thread may take the dirty bits while this one writes
+    std::uint64_t last_miss_ = 0;   ///< its place
+    unsigned far_misses_ = 0;
+    bool alone_ = true; ///< no other thread may take the dirty bits while this one writes
 };
 
 /// The tables of the threads that use a window.
@@ -185,6 +197,10 @@ public:
         return *std::atomic_ref{tables_[support::thread_number_plus_one]}.load(std::memory_order_relaxed);
     }
     [[nodiscard]] bool mine_is_hidden() const noexcept { return &mine() == &nothing; }
+    /// See PageTable; false while the calling thread's is hidden.
+    [[nodiscard]] bool note_miss(std::uint64_t place) const noexcept {
+        return !mine_is_hidden() && mine().note_miss(place);
+    }
     /// The calling thread has a number.
     void show_mine(PageTable& table) noexcept { set(support::thread_number(), table); }
     /// Hides that of the thread with this number.

@@ -97,11 +97,14 @@ public:
     /// that the loops that this is called from stay small.
     template <class T>
     [[nodiscard, gnu::always_inline]] T* find(const Index<N>& index) const noexcept {
-        if (T* const copy = first_.template find<T>(index)) [[likely]]
+        return reinterpret_cast<T*>(find(index, sizeof(T)));
+    }
+    [[nodiscard, gnu::always_inline]] std::byte* find(const Index<N>& index, std::size_t element_bytes) const noexcept {
+        if (std::byte* const copy = first_.find(index, element_bytes)) [[likely]]
             return copy;
         if (!others_) return nullptr;
-        if (T* const copy = run_table_.template find<T>(index)) return copy;
-        return find_other<T>(index);
+        if (std::byte* const copy = run_table_.find(index, element_bytes)) return copy;
+        return find_other(index, element_bytes);
     }
 
     /// Whether an element may have a copy: it lies between those that have one.
@@ -117,9 +120,8 @@ public:
         bool here = false;
         std::uint64_t alike = 1;
     };
-    template <class T>
     [[nodiscard]] Stretch stretch(const Index<N>& index, std::uint64_t count) const noexcept {
-        if (!domains_.empty()) return {find<T>(index) != nullptr, 1};
+        if (!domains_.empty()) return {find<std::byte>(index) != nullptr, 1};
         const auto same_row = [&](const Run& run) {
             return std::equal(index.begin(), index.end() - 1, run.first.begin());
         };
@@ -154,11 +156,7 @@ public:
     /// Calls `visit(part, copies)` for all that has no strides: neighbours in the last dimension lie one after another.
     template <class Visit>
     void for_each_part(Visit visit) const {
-        for (const PlacedBox<N>& one : dense_) {
-            std::array<Range, N> ranges;
-            for (std::size_t d = 0; d < N; ++d) ranges[d] = Range::strided(one.box.first()[d], one.box.extent(d), 1);
-            visit(Domain<N>{ranges}, one.first);
-        }
+        for (const PlacedBox<N>& one : dense_) visit(one.box.domain(), one.first);
         for (const Run& run : runs_) visit(run.domain(), run.copies);
     }
     /// What is here, but for the runs, as domains.
@@ -249,10 +247,9 @@ private:
         std::ranges::sort(by_start_, {}, &Start::first);
     }
     // The index by value: a reference to it would keep it in memory in the loops that this is called from.
-    template <class T>
-    [[nodiscard, gnu::noinline]] T* find_other(Index<N> index) const noexcept {
-        if (const PlacedBox<N>* const box = box_of(index)) return box->template find<T>(index);
-        return strided_.empty() && runs_.empty() ? nullptr : reinterpret_cast<T*>(find_ragged(index));
+    [[nodiscard, gnu::noinline]] std::byte* find_other(Index<N> index, std::size_t element_bytes) const noexcept {
+        if (const PlacedBox<N>* const box = box_of(index)) return box->find(index, element_bytes);
+        return strided_.empty() && runs_.empty() ? nullptr : find_ragged(index);
     }
     [[nodiscard]] std::byte* find_ragged(const Index<N>& index) const noexcept {
         for (const StridedBox& box : strided_)

@@ -367,8 +367,8 @@ private:
         const lapwing_upc_pointer where = place(linear);
         const Reference<T> element{where};
         const auto i = static_cast<std::uint64_t>(linear);
-        if (i >= all_.count) return element.get();
-        const bool far_apart = mixed_.note(i * sizeof(value_type));
+        if (i >= all_.count || detail::heap_access.near_count == 0) return element.get();
+        const bool far_apart = detail::heap_access.page_tables->note_miss(place_in(all_, i));
         if (const value_type* const here = element.address()) {
             if (mixed_.on() && (!far_apart || !detail::enter_near(where))) mixed_.set(false);
             return *here;
