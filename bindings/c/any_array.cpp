@@ -587,8 +587,9 @@ void AnyArray::for_each_run(const Run& run) const {
 
 void AnyArray::broadcast_copies(Rank root) {
     if (!map_.replicated) arrays::throw_not_replicated(title_);
-    check_rank(".broadcast", root);
-    begin_collective("broadcast");
+    const std::array<std::int64_t, 1> from{root.value};
+    begin_collective("broadcast", "the root", from);
+    check_rank(".broadcast", root); // after the comparison, so that it is wrong on all ranks
     team_->broadcast(std::span{segment(), static_cast<std::size_t>(capacity_ * element_bytes())}, root);
     barrier();
 }

@@ -17,6 +17,7 @@
 #include <lapwing/relabelling.hpp>
 
 #include <array>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -160,10 +161,13 @@ public:
     /// Calls `run(index, elements, count, index_stride)` for each contiguous run of this rank's elements.
     using Run = std::function<void(const PaddedIndex&, std::byte*, std::uint64_t, std::int64_t)>;
     void for_each_run(const Run& run) const;
-    /// The start of a collective call that works on the rank's own elements; `what` the arguments are, if any.
-    void begin(const char* call, const char* what = nullptr, std::span<const std::int64_t> arguments = {}) const {
-        if (what == nullptr) begin_collective(call);
-        else begin_collective(call, what, arguments);
+    using ArrayBase::begin_collective;
+    /// The part of a collective call in which each rank calls for_each_run(). What a distribution of the program's
+    /// throws on one rank it throws there, and the others UsageError; `outcome`: the state after the call, in words.
+    template <std::invocable Step>
+    void work_on_own(const char* call, const Step& step, const char* outcome = "there is no result") const {
+        if (map_.user_map != nullptr) end_collective(call, step, outcome);
+        else step();
     }
     void broadcast_copies(Rank root);
     [[noreturn]] void refuse_broadcast() const { arrays::throw_not_replicated(title_); }

@@ -327,14 +327,11 @@ arrays::PlacedBox<padded> AnyPrefetch::box_around(const PaddedIndex& index) cons
 Relabelling AnyPrefetch::relabelling(const KeptDistribution& distribution) const {
     array_.require_open(".relabelling");
     array_.begin_collective("relabelling");
-    std::exception_ptr failure;
     AnyMap map;
-    try {
+    const auto make_map = [&] {
         map = AnyMap::make(*array_.team_, array_.title_.name, array_.extents(), distribution, 0);
-    } catch (...) {
-        failure = std::current_exception();
-    }
-    array_.end_collective(".relabelling", failure, "no order of the ranks was found");
+    };
+    array_.end_collective(".relabelling", make_map, "no order of the ranks was found");
     const std::span<const distribution::DimensionMap> dimensions = map.dimensions(array_.dimensions_);
     const std::array<std::int64_t, 1> identity{
         static_cast<std::int64_t>(arrays::identity_of(array_.extents(), dimensions, map.replicated, map.identity))};
