@@ -108,13 +108,23 @@ void ArrayBase::begin_collective(std::string_view call, const char* what,
          .start = [&] { return title_.start(fmt::format(".{}", call)); }});
 }
 
-void ArrayBase::end_collective(const char* call, std::exception_ptr failure, const char* outcome) const {
-    if (!team_->state().synchronisation().agreed_barrier(team::CollectiveCall::end_on_window, failure))
-        throw_failure(call, failure, outcome);
+namespace {
+
+[[noreturn]] void throw_failure_of(const ArrayTitle& array, Team& team, const char* call,
+                                   const std::exception_ptr& failure, const char* outcome) {
+    mpi::throw_failure(team.state().communicator(), failure, fmt::format("{}: {}", array.start(call), outcome));
+}
+
+} // namespace
+
+void end_collective(const ArrayTitle& array, Team& team, const char* call, std::exception_ptr failure,
+                    const char* outcome) {
+    if (!team.state().synchronisation().agreed_barrier(team::CollectiveCall::end_on_window, failure))
+        throw_failure_of(array, team, call, failure, outcome);
 }
 
 void ArrayBase::throw_failure(const char* call, const std::exception_ptr& failure, const char* outcome) const {
-    mpi::throw_failure(team_->state().communicator(), failure, fmt::format("{}: {}", title_.start(call), outcome));
+    throw_failure_of(title_, *team_, call, failure, outcome);
 }
 
 void refuse_creation(Team& team) {

@@ -68,9 +68,8 @@ std::string_view name(Strategy strategy) { return detail::support::word_of(strat
 
 namespace detail::pipeline {
 
-namespace {
-
-Layout moved(const Layout& layout, Offset offset, const window::WindowState& window, const char* call, Rank rank) {
+Layout layout_in_part(const window::WindowState& window, const char* call, Rank rank, Offset offset,
+                      const Layout& layout) {
     // The part's size is below 2^63, so an offset beyond it is outside for any layout.
     const std::uint64_t size = window.map().bytes(rank);
     const bool inside = layout.empty()
@@ -84,6 +83,8 @@ Layout moved(const Layout& layout, Offset offset, const window::WindowState& win
                         window.who(call), layout.lower(), layout.upper(), offset.bytes, rank.value, size)};
     return layout.shift(static_cast<std::int64_t>(offset.bytes));
 }
+
+namespace {
 
 const char* call_name(Direction direction) { return direction == Direction::put ? "put" : "get"; }
 
@@ -117,7 +118,7 @@ PlanState::PlanState(window::WindowState& window_, Direction direction_, const L
     : window{window_},
       direction{direction_},
       local{local_},
-      remote{moved(remote_, offset, window, call_name(direction_), rank_)},
+      remote{layout_in_part(window, call_name(direction_), rank_, offset, remote_)},
       rank{rank_},
       path{window.facts().path(rank_)},
       mapped{is_mapped(path) ? window.map().base(rank) : nullptr},

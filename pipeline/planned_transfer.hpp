@@ -70,6 +70,9 @@ private:
     std::weak_ptr<const void> life_; ///< of the window
 };
 
+/// A layout that begins at `offset` of a rank's part, from the start of that part. Throws RangeError if it leaves it.
+[[nodiscard]] Layout layout_in_part(const window::WindowState& window, const char* call, Rank rank, Offset offset,
+                                    const Layout& layout);
 /// Whether a rank can pack and unpack for others. Without a progress thread it would have to call Lapwing, which it has
 /// to anyway where all transfers are messages.
 [[nodiscard]] bool may_be_owner_packed(window::WindowState& window, Rank rank, Serving serving = Serving::by_thread);

@@ -1,5 +1,6 @@
 #include <lapwing/prefetch.hpp>
 
+#include "pipeline/planned_transfer.hpp"
 #include "prefetch/entry_buffer.hpp"
 #include "window/window_state.hpp"
 
@@ -7,7 +8,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <atomic>
 #include <utility>
 #include <vector>
@@ -72,13 +72,10 @@ PrefetchedSlice Prefetch::request(Rank owner, Offset offset, const Layout& slice
         throw UsageError{
             fmt::format("{}: rank {} is this rank, whose own part needs no copy; read it with Window::local()",
                         copies.window().who("Prefetch::request"), owner.value)};
-    const std::uint64_t from = std::min(offset.bytes, map.bytes(owner));
-    if (from != offset.bytes)
-        throw RangeError{fmt::format(
-            "{}: offset {} is outside of the part of rank {}, which has {} bytes; stay within Window::size(rank)",
-            copies.window().who("Prefetch::request"), offset.bytes, owner.value, from)};
+    // Before there is memory for its copy.
+    Layout there = detail::pipeline::layout_in_part(copies.window(), "Prefetch::request", owner, offset, slice);
     std::vector<detail::prefetching::Slice> slices;
-    slices.push_back({owner, slice.shift(static_cast<std::int64_t>(from)), Layout::contiguous(slice.bytes())});
+    slices.push_back({owner, std::move(there), Layout::contiguous(slice.bytes())});
     std::byte* const copy = copies.add(slice.bytes(), std::move(slices), 0);
     memory_ += slice.bytes();
     return {copy, slice.bytes(), set_};

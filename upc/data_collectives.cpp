@@ -79,24 +79,32 @@ void require_first_block(ProgramState& program, const char* call, const char* na
     return numbers;
 }
 
-[[nodiscard]] std::string text_of_arguments(int flags, std::initializer_list<lapwing_upc_pointer> objects,
-                                            std::initializer_list<std::size_t> sizes) {
-    std::vector<std::string> pointers;
-    for (const lapwing_upc_pointer& object : objects) pointers.push_back(text(object));
-    return fmt::format("flags {:#x}, {}, sizes {}", flags, fmt::join(pointers, ", "),
-                       fmt::join(sizes.begin(), sizes.end(), ", "));
+} // namespace
+
+std::string CollectiveCall::text_of_arguments() const {
+    auto number = numbers_.begin();
+    std::string words = fmt::format("flags {:#x}", *number++);
+    for (std::size_t k = 0; k < objects_; ++k, number += 3)
+        words += ", " + text({static_cast<std::uint64_t>(number[0]), static_cast<std::uint32_t>(number[1]),
+                              static_cast<std::uint32_t>(number[2])});
+    return fmt::format("{}, sizes {}", words, fmt::join(number, numbers_.end(), ", "));
 }
 
-} // namespace
+void CollectiveCall::meet() const {
+    lapwing::detail::team::Synchronisation& synchronisation = program_.team().state().synchronisation();
+    if (synchronisation.checks() < 1) return program_.team().barrier();
+    const auto hash = lapwing::detail::support::hash_of(std::as_bytes(std::span{numbers_}));
+    synchronisation.barrier(lapwing::detail::team::CollectiveCall::upc_collective,
+                            lapwing::detail::team::identity_on_window(call_ + std::string_view{"upc_all_"}.size(), 0),
+                            {.number = static_cast<std::int64_t>(hash),
+                             .text = [this] { return text_of_arguments(); },
+                             .start = [this] { return program_.who(call_); }});
+}
 
 CollectiveCall::CollectiveCall(ProgramState& program, const char* call, int flags, Touches touches,
                                std::initializer_list<lapwing_upc_pointer> objects,
                                std::initializer_list<std::size_t> sizes)
-    : program_{program} {
-    lapwing::detail::team::Synchronisation& synchronisation = program.team().state().synchronisation();
-    const std::vector<std::int64_t> numbers = numbers_of(flags, objects, sizes);
-    if (synchronisation.checks() >= 3)
-        program.team().require_same(numbers, call, "what the call was given (flags, pointers, sizes)");
+    : program_{program}, call_{call}, numbers_{numbers_of(flags, objects, sizes)}, objects_{objects.size()} {
     if ((flags & ~(in_flags | out_flags)) != 0 || std::popcount(static_cast<unsigned>(flags & in_flags)) > 1 ||
         std::popcount(static_cast<unsigned>(flags & out_flags)) > 1)
         throw UsageError{fmt::format(
@@ -107,23 +115,18 @@ CollectiveCall::CollectiveCall(ProgramState& program, const char* call, int flag
         return (flags & none) == 0 && (touches == Touches::others || (flags & mine) == 0);
     };
     waits_at_end_ = waits(LAPWING_UPC_OUT_NOSYNC, LAPWING_UPC_OUT_MYSYNC);
-    if (waits(LAPWING_UPC_IN_NOSYNC, LAPWING_UPC_IN_MYSYNC)) {
-        if (synchronisation.checks() < 1) program.team().barrier();
-        else
-            synchronisation.barrier(
-                lapwing::detail::team::CollectiveCall::upc_collective,
-                lapwing::detail::team::identity_on_window(call + std::string_view{"upc_all_"}.size(), 0),
-                {.number =
-                     static_cast<std::int64_t>(lapwing::detail::support::hash_of(std::as_bytes(std::span{numbers}))),
-                 .text = [&] { return text_of_arguments(flags, objects, sizes); },
-                 .start = [&] { return program.who(call); }});
-    }
+    const bool waits_now = waits(LAPWING_UPC_IN_NOSYNC, LAPWING_UPC_IN_MYSYNC);
+    compared_ = waits_now || program.team().state().synchronisation().checks() >= 3;
+    if (waits_now) meet();
+    else if (compared_) program.team().require_same(numbers_, call, "what the call was given (flags, pointers, sizes)");
     // After the barrier, in which all have the same arguments: what is wrong here is wrong on all threads.
     for (const lapwing_upc_pointer& object : objects) program.require_in_part(call, object, 0);
 }
 
 void CollectiveCall::finish() {
-    if (waits_at_end_) program_.team().barrier();
+    if (!waits_at_end_) return;
+    if (compared_) program_.team().barrier();
+    else meet();
 }
 
 namespace {

@@ -9,6 +9,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <string>
+#include <vector>
 
 namespace lapwing::upc {
 
@@ -18,19 +20,27 @@ enum class Touches : std::uint8_t { own, others };
 /// A collective call from entry to exit, with the synchronisation that its flags ask for.
 class CollectiveCall {
 public:
-    /// Collective. Throws UsageError for unknown flags, MismatchError on all threads if their arguments differ, as far
-    /// as there is a barrier in which they can be compared (at level 3 of the checks always, by a message more), then
-    /// RangeError for pointers that are null or to no thread.
+    /// Collective. Throws UsageError for unknown flags, MismatchError on all threads if it waits for them and their
+    /// arguments differ (at level 3 of the checks also if it does not, by a message more), then RangeError for pointers
+    /// that are null or to no thread. `call` is of static storage.
     CollectiveCall(ProgramState& program, const char* call, int flags, Touches touches,
                    std::initializer_list<lapwing_upc_pointer> objects, std::initializer_list<std::size_t> sizes);
     CollectiveCall(const CollectiveCall&) = delete;
     CollectiveCall& operator=(const CollectiveCall&) = delete;
-    /// Collective. Ends the call, after its last transfer.
+    /// Collective. Ends the call, after its last transfer. Throws MismatchError as above, if it has not waited before.
     void finish();
 
 private:
+    /// A barrier in which the threads' arguments are compared.
+    void meet() const;
+    [[nodiscard]] std::string text_of_arguments() const;
+
     ProgramState& program_;
+    const char* call_;
+    std::vector<std::int64_t> numbers_; ///< the arguments: the flags, three for each object, and the sizes
+    std::size_t objects_;
     bool waits_at_end_ = false;
+    bool compared_ = false;
 };
 
 /// Transfers from or to all threads, each thread starting with its right neighbour, many in flight at a time. start(t)

@@ -423,14 +423,9 @@ void AnyArray::take_elements(const AnyArray& other) {
 Relabelling AnyArray::relabelling(const KeptDistribution& distribution) const {
     require_open(".relabelling");
     begin_collective("relabelling");
-    std::exception_ptr failure;
     PaddedMaps maps;
-    try {
-        maps = maps_of(*team_, title_.name, extents(), distribution, 0);
-    } catch (...) {
-        failure = std::current_exception();
-    }
-    end_collective(".relabelling", failure, "no order of the ranks was found");
+    const auto find_maps = [&] { maps = maps_of(*team_, title_.name, extents(), distribution, 0); };
+    end_collective(".relabelling", find_maps, "no order of the ranks was found");
     std::span<const distribution::DimensionMap> dimensions;
     if (maps.user_map == nullptr) dimensions = std::span{maps.block_cyclic.dimensions()}.subspan(core_.front);
     const std::array<std::int64_t, 1> identity{
@@ -471,8 +466,9 @@ Completion AnyArray::start_list(arrays::Direction direction, std::vector<arrays:
 
 void AnyArray::broadcast_copies(Rank root) {
     if (!core_.replicated) arrays::throw_not_replicated(title_);
-    check_rank(".broadcast", root);
-    begin_collective("broadcast");
+    const std::array<std::int64_t, 1> from{root.value};
+    begin_collective("broadcast", "the root", from);
+    check_rank(".broadcast", root); // after the comparison, so that it is wrong on all ranks
     team_->broadcast(own_bytes(), root);
     barrier();
 }

@@ -13,6 +13,7 @@
 #include <lapwing/prefetch_options.hpp>
 #include <lapwing/relabelling.hpp>
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -140,10 +141,13 @@ public:
     /// Calls `run(index, elements, count, index_stride)` for each contiguous run of this rank's elements.
     using ArrayCore::Run;
     void for_each_run(const Run& run) const { for_each_run_of_bytes(run); }
-    /// The start of a collective call that works on the rank's own elements; `what` the arguments are, if any.
-    void begin(const char* call, const char* what = nullptr, std::span<const std::int64_t> arguments = {}) const {
-        if (what == nullptr) begin_collective(call);
-        else begin_collective(call, what, arguments);
+    using ArrayCore::begin_collective;
+    /// The part of a collective call in which each rank calls for_each_run(). What a distribution of the program's
+    /// throws on one rank it throws there, and the others UsageError; `outcome`: the state after the call, in words.
+    template <std::invocable Step>
+    void work_on_own(const char* call, const Step& step, const char* outcome = "there is no result") const {
+        if (core_.user_map != nullptr) end_collective(call, step, outcome);
+        else step();
     }
     void broadcast_copies(Rank root);
     [[noreturn]] void refuse_broadcast() const { arrays::throw_not_replicated(title_); }

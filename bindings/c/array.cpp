@@ -201,20 +201,22 @@ int lapwing_array_create(lapwing_runtime* runtime, lapwing_type type, int dimens
                          lapwing_array** array) {
     return guarded("lapwing_array_create", [&] {
         lapwing::Team& team = team_of(runtime);
-        require_type(type);
-        require_dimensions(dimensions);
-        require_pointer(extents, "extents");
-        require_pointer(array, "array");
         const auto count = static_cast<std::size_t>(dimensions);
         const lapwing_array_options given = options != nullptr ? *options : lapwing_array_options_default();
-        const std::vector<lapwing::Range> indices = indices_of(given.lower, given.stride, extents, count);
         lapwing::GlobalArrayOptions array_options;
-        if (given.name != nullptr) array_options.name = given.name;
-        array_options.cache = cache_options_of(given.cache);
-        array_options.halo = given.halo;
-        auto inside = std::make_unique<ArrayInside>(
-            runtime,
-            AnyArray{team, type, {extents, count}, KeptDistribution::of(distribution, indices), array_options});
+        // If one rank's arguments are wrong, all get an error.
+        const KeptDistribution dealt = lapwing::detail::arrays::before_creation(team, [&] {
+            require_type(type);
+            require_dimensions(dimensions);
+            require_pointer(extents, "extents");
+            require_pointer(array, "array");
+            if (given.name != nullptr) array_options.name = given.name;
+            array_options.cache = cache_options_of(given.cache);
+            array_options.halo = given.halo;
+            return KeptDistribution::of(distribution, indices_of(given.lower, given.stride, extents, count));
+        });
+        auto inside =
+            std::make_unique<ArrayInside>(runtime, AnyArray{team, type, {extents, count}, dealt, array_options});
         for (std::size_t d = 0; d < count; ++d) {
             inside->lower[d] = given.lower != nullptr ? given.lower[d] : 0;
             inside->stride[d] = given.stride != nullptr ? given.stride[d] : 1;

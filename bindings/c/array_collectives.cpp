@@ -33,19 +33,19 @@ template <class T, class Better>
 Located<T> first_best(const ArrayInside& inside, const char* call, T worst, Better better) {
     const AnyArray& array = inside.array;
     if (array.size() == 0) array.refuse_empty(call);
-    array.begin(call + 1);
+    array.begin_collective(call + 1);
     Located<T> best{worst, {}};
     best.index.fill(std::numeric_limits<std::int64_t>::max()); // after every element
-    array.for_each_run(
-        [&](const PaddedIndex& index, std::byte* memory, std::uint64_t count, std::int64_t index_stride) {
-            const T* const elements = reinterpret_cast<const T*>(memory);
-            for (std::uint64_t k = 0; k < count; ++k) {
-                if (!better(elements[k], best.value) && !(elements[k] == best.value)) continue;
-                PaddedIndex place = index;
-                place[padded - 1] += static_cast<std::int64_t>(k) * index_stride;
-                if (better(elements[k], best.value) || place < best.index) best = {elements[k], place};
-            }
-        });
+    const auto look = [&](const PaddedIndex& index, std::byte* memory, std::uint64_t count, std::int64_t index_stride) {
+        const T* const elements = reinterpret_cast<const T*>(memory);
+        for (std::uint64_t k = 0; k < count; ++k) {
+            if (!better(elements[k], best.value) && !(elements[k] == best.value)) continue;
+            PaddedIndex place = index;
+            place[padded - 1] += static_cast<std::int64_t>(k) * index_stride;
+            if (better(elements[k], best.value) || place < best.index) best = {elements[k], place};
+        }
+    };
+    array.work_on_own(call, [&] { array.for_each_run(look); });
     if (array.replicated()) {
         array.barrier();
     } else {
@@ -91,15 +91,15 @@ int lapwing_array_fill(lapwing_array* array, const void* value) {
         const AnyArray& one = array_of(array);
         require_pointer(value, "value");
         const std::size_t bytes = one.element_bytes();
-        one.begin("fill");
-        one.for_each_run([&](const PaddedIndex&, std::byte* memory, std::uint64_t count, std::int64_t) {
+        one.begin_collective("fill");
+        const auto fill = [&](const PaddedIndex&, std::byte* memory, std::uint64_t count, std::int64_t) {
             // Each copy covers everything written so far.
             const std::size_t all = count * bytes;
             std::memcpy(memory, value, bytes);
             for (std::size_t done = bytes; done < all; done *= 2)
                 std::memcpy(memory + done, memory, std::min(done, all - done));
-        });
-        one.barrier();
+        };
+        one.end_collective(".fill", [&] { one.for_each_run(fill); }, "some elements may have been set");
     });
 }
 
@@ -127,11 +127,12 @@ int lapwing_array_sum(const lapwing_array* array, void* sum) {
             using Sum = lapwing::detail::arrays::SumOf<T>;
             // Integers are added as unsigned ones, which may wrap around.
             using Adder = std::conditional_t<std::is_floating_point_v<T>, double, std::uint64_t>;
-            one.begin("sum");
+            one.begin_collective("sum");
             lapwing::detail::arrays::Chains chains{Adder{}, std::plus<Adder>{}};
-            one.for_each_run([&](const PaddedIndex&, std::byte* memory, std::uint64_t count, std::int64_t) {
+            const auto add = [&](const PaddedIndex&, std::byte* memory, std::uint64_t count, std::int64_t) {
                 chains.add(reinterpret_cast<const T*>(memory), count);
-            });
+            };
+            one.work_on_own(".sum", [&] { one.for_each_run(add); });
             auto result = static_cast<Sum>(chains.result());
             if (one.replicated()) one.barrier();
             else result = lapwing::detail::arrays::sum_over_ranks(one.team(), result);
@@ -158,16 +159,17 @@ int lapwing_array_reduce(const lapwing_array* array, void* value, uint64_t bytes
         require_memory(value, bytes, "value");
         require_pointer(reinterpret_cast<const void*>(accumulate), "accumulate");
         require_pointer(reinterpret_cast<const void*>(combine), "combine");
-        one.begin("reduce");
+        one.begin_collective("reduce");
         std::array<std::int64_t, lapwing::max_dimensions> index{};
-        one.for_each_run(
-            [&](const PaddedIndex& position, std::byte* memory, std::uint64_t count, std::int64_t index_stride) {
-                copy_index(inside, position, index.data());
-                for (std::uint64_t k = 0; k < count; ++k) {
-                    accumulate(context, value, index.data(), memory + k * one.element_bytes());
-                    index[one.dimensions() - 1] += index_stride * inside.stride[one.dimensions() - 1];
-                }
-            });
+        const auto take = [&](const PaddedIndex& position, std::byte* memory, std::uint64_t count,
+                              std::int64_t index_stride) {
+            copy_index(inside, position, index.data());
+            for (std::uint64_t k = 0; k < count; ++k) {
+                accumulate(context, value, index.data(), memory + k * one.element_bytes());
+                index[one.dimensions() - 1] += index_stride * inside.stride[one.dimensions() - 1];
+            }
+        };
+        one.work_on_own(".reduce", [&] { one.for_each_run(take); });
         if (one.replicated()) one.barrier();
         else one.team().combine({static_cast<std::byte*>(value), bytes}, combine, context);
     });

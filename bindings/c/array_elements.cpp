@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include <cstring>
+#include <utility>
 #include <vector>
 
 namespace lapwing::detail::bindings {
@@ -65,27 +66,22 @@ distribution::BufferShape<padded> shape_of(const ArrayInside& inside, const Padd
     auto shape = distribution::BufferShape<padded>::row_major(domain);
     if (strides == nullptr) return shape;
     const std::size_t front = padded - inside.array.dimensions();
-    std::int64_t within = 1; // places that one step of a dimension passes over
+    std::uint64_t within = 1; // places that one step of a dimension passes over
     for (std::size_t d = inside.array.dimensions(); d-- > 0;) {
-        const auto size = static_cast<std::int64_t>(domain.range(front + d).size());
+        const std::uint64_t size = domain.range(front + d).size();
         if (d + 1 == inside.array.dimensions() && strides[d] != 1)
             throw RangeError{fmt::format(
                 "{}: {}: the stride {} of the last dimension of the buffer must be 1; use a slice for other buffers",
                 inside.array.team().who(), text_of(inside.array), strides[d])};
-        if (size > 1 && strides[d] < within)
+        if (size > 1 && std::cmp_less(strides[d], within))
             throw RangeError{fmt::format("{}: {}: the buffer's stride {} of dimension {} is below the {} places of "
                                          "what lies within; strides grow from the "
                                          "last dimension, whose is 1, to the first",
                                          inside.array.team().who(), text_of(inside.array), strides[d], d, within)};
         shape.strides[front + d] = static_cast<std::uint64_t>(strides[d]);
-        std::int64_t all = 0;
-        if (size == 0) continue;
-        if (__builtin_mul_overflow(size - 1, strides[d], &all) || __builtin_add_overflow(all, within, &within))
-            throw RangeError{fmt::format("{}: {}: the buffer's stride {} of dimension {} with {} elements leads beyond "
-                                         "2^63 - 1 elements; pass that of the memory",
-                                         inside.array.team().who(), text_of(inside.array), strides[d], d, size)};
+        within = span_with(within, d, size, strides[d]);
     }
-    (void)checked_bytes(static_cast<std::uint64_t>(within), inside.array.element_bytes(), "buffer");
+    (void)checked_bytes(within, inside.array.element_bytes(), "buffer");
     return shape;
 }
 

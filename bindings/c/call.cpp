@@ -121,6 +121,17 @@ std::uint64_t checked_bytes(std::uint64_t count, std::uint64_t size, const char*
                           name, count, size)};
 }
 
+std::uint64_t span_with(std::uint64_t within, std::size_t dimension, std::uint64_t size, std::int64_t stride) {
+    if (size < 2) return within;
+    const auto step = static_cast<std::uint64_t>(stride);
+    std::uint64_t all = 0;
+    if (__builtin_mul_overflow(size - 1, stride < 0 ? -step : step, &all) || __builtin_add_overflow(all, within, &all))
+        throw RangeError{fmt::format("the buffer's stride {} of dimension {}, with {} elements, leads beyond 2^64 "
+                                     "elements; pass that of the memory",
+                                     stride, dimension, size)};
+    return all;
+}
+
 void throw_bad_handle(const void* handle, std::uint64_t mark, const char* name) {
     if (handle == nullptr)
         throw UsageError{fmt::format("the {} is a null pointer; make one with lapwing_{}_create()", name, name)};

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <string>
@@ -58,6 +59,10 @@ inline void require_pointer(const void* pointer, const char* name) {
 /// The bytes of `count` values of `size` bytes that the program says are in its memory, in the argument `name`. Throws
 /// RangeError for more than any process can have, so that no product of numbers that the program passes wraps around.
 [[nodiscard]] std::uint64_t checked_bytes(std::uint64_t count, std::uint64_t size, const char* name);
+/// How many elements a buffer spans with one more dimension: `size` times what spans `within`, each `stride` elements
+/// after the one before. Throws RangeError for more than can be counted.
+[[nodiscard]] std::uint64_t span_with(std::uint64_t within, std::size_t dimension, std::uint64_t size,
+                                      std::int64_t stride);
 /// Throws RangeError as above, and UsageError for a null pointer where there are bytes to be read or written.
 inline void require_memory(const void* pointer, std::uint64_t count, const char* name, std::uint64_t size = 1) {
     if (checked_bytes(count, size, name) != 0) require_pointer(pointer, name);

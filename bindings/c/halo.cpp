@@ -151,9 +151,9 @@ int lapwing_halo_exchange(lapwing_halo* halo) {
     return guarded("lapwing_halo_exchange", [&] {
         lapwing_halo& one = use(halo);
         one.require_array("exchange");
-        array_of(one.array).barrier();
-        one.start_fetch().wait();
-        array_of(one.array).barrier();
+        const AnyArray& array = array_of(one.array);
+        array.barrier();
+        array.end_collective(".exchange", [&] { one.start_fetch().wait(); }, "some halos may be what they were");
     });
 }
 

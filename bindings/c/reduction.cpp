@@ -164,7 +164,8 @@ public:
     AnyReduction(const lapwing_array* array, int dimension, const lapwing_slice& target, Reducing how)
         : handle_{array},
           whole_{array_of(array).slice()},
-          dimension_{checked_dimension(array_of(array), dimension, target)},
+          dimension_{arrays::before_creation(array_of(array).team(),
+                                             [&] { return checked_dimension(array_of(array), dimension, target); })},
           how_{std::move(how)},
           partials_{make_partials()} {
         try {
@@ -181,8 +182,8 @@ public:
         const AnyArray& array = array_of(handle_);
         (void)slices::open_array(whole_, ".reduce_along");
         const std::array<std::int64_t, 1> dimension{static_cast<std::int64_t>(dimension_)};
-        array.begin("reduce_along", "the dimension", dimension);
-        combine_own(array);
+        array.begin_collective("reduce_along", "the dimension", dimension);
+        array.work_on_own(".reduce_along", [&] { combine_own(array); }, "the target is what it was");
         for (Assignment& step : steps_) step.execute();
         last_.execute();
     }
@@ -301,26 +302,31 @@ void AnyReduction::combine_own(const AnyArray& array) const {
     });
 }
 
-/// Numbers, by an operation. Throws before any rank waits for others.
+/// Numbers, by an operation.
 AnyReduction reduction_by(const lapwing_array* array, int dimension, const lapwing_slice* target, int operation) {
     const AnyArray& one = array_of(array);
-    const lapwing_slice& to = use(target);
-    Reducing how = reducing_by(one.type(), operation);
-    how.assign = conversion(to.type, how.type, LAPWING_REPLACE);
-    return {array, dimension, to, std::move(how)};
+    Reducing how = arrays::before_creation(one.team(), [&] {
+        Reducing made = reducing_by(one.type(), operation);
+        made.assign = conversion(use(target).type, made.type, LAPWING_REPLACE);
+        return made;
+    });
+    return {array, dimension, use(target), std::move(how)};
 }
 
 AnyReduction reduction_by(const lapwing_array* array, int dimension, const lapwing_slice* target,
                           const Functions& functions) {
     const AnyArray& one = array_of(array);
-    const lapwing_slice& to = use(target);
-    Reducing how = reducing_by(array, functions);
-    if (size_of(to.type) != functions.bytes)
-        throw UsageError{fmt::format("{}: {}: the results have {} bytes, and the target has elements of type {}, with "
-                                     "{}; both must have as many",
-                                     one.team().who(), text_of(one), functions.bytes, text_of(to.type),
-                                     size_of(to.type))};
-    return {array, dimension, to, std::move(how)};
+    Reducing how = arrays::before_creation(one.team(), [&] {
+        Reducing made = reducing_by(array, functions);
+        const lapwing_type type = use(target).type;
+        if (size_of(type) != functions.bytes)
+            throw UsageError{
+                fmt::format("{}: {}: the results have {} bytes, and the target has elements of type {}, with "
+                            "{}; both must have as many",
+                            one.team().who(), text_of(one), functions.bytes, text_of(type), size_of(type))};
+        return made;
+    });
+    return {array, dimension, use(target), std::move(how)};
 }
 
 void carry_out(AnyReduction reduction) { arrays::execute_once(reduction); }

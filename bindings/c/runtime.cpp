@@ -3,6 +3,8 @@
 #include "bindings/c/call.hpp"
 #include "bindings/c/settings.hpp"
 #include "bindings/c/type.hpp"
+#include "src/team/shared_values.hpp"
+#include "src/team/team_state.hpp"
 
 #include <lapwing/error.hpp>
 
@@ -54,13 +56,21 @@ void require_no_objects(const lapwing_runtime& runtime, const char* verb) {
                         runtime.team->who(), runtime.objects, verb)};
 }
 
+/// What a call checks in which ranks share values: if one rank's arguments are wrong, all get an error.
+template <class Check>
+void check_for_all(Team& team, const char* call, Check&& check) {
+    lapwing::detail::team::check_or_refuse(team.state(), call, check);
+}
+
 int reduce(const char* call, lapwing_runtime* runtime, lapwing_type type, void* values, uint64_t count,
            MPI_Op operation) {
     return guarded(call, [&] {
         Team& team = team_of(runtime);
-        require_memory(values, count, "values", std::max<std::uint64_t>(size_of(type), 1));
-        if (operation == MPI_SUM) with_any_number(type, [](auto) {});
-        else with_number(type, [](auto) {});
+        check_for_all(team, call, [&] {
+            require_memory(values, count, "values", std::max<std::uint64_t>(size_of(type), 1));
+            if (operation == MPI_SUM) with_any_number(type, [](auto) {});
+            else with_number(type, [](auto) {});
+        });
         team.all_reduce(values, count, mpi_type_of(type), operation);
     });
 }
@@ -218,10 +228,12 @@ int lapwing_runtime_all_reduce(lapwing_runtime* runtime, void* values, uint64_t 
                                MPI_Op operation) {
     return guarded("lapwing_runtime_all_reduce", [&] {
         Team& team = team_of(runtime);
-        if (count != 0) require_pointer(values, "values"); // the team knows the size of a value
-        if (type == MPI_DATATYPE_NULL)
-            throw lapwing::UsageError{"the datatype is MPI_DATATYPE_NULL; pass that of the values"};
-        if (operation == MPI_OP_NULL) throw lapwing::UsageError{"the operation is MPI_OP_NULL; pass MPI_SUM, say"};
+        check_for_all(team, "lapwing_runtime_all_reduce", [&] {
+            if (count != 0) require_pointer(values, "values"); // the team knows the size of a value
+            if (type == MPI_DATATYPE_NULL)
+                throw lapwing::UsageError{"the datatype is MPI_DATATYPE_NULL; pass that of the values"};
+            if (operation == MPI_OP_NULL) throw lapwing::UsageError{"the operation is MPI_OP_NULL; pass MPI_SUM, say"};
+        });
         team.all_reduce(values, count, type, operation);
     });
 }
@@ -229,8 +241,10 @@ int lapwing_runtime_all_reduce(lapwing_runtime* runtime, void* values, uint64_t 
 int lapwing_runtime_broadcast(lapwing_runtime* runtime, void* values, uint64_t bytes, int root) {
     return guarded("lapwing_runtime_broadcast", [&] {
         Team& team = team_of(runtime);
-        require_memory(values, bytes, "values");
-        require_rank(team, root, "root");
+        check_for_all(team, "lapwing_runtime_broadcast", [&] {
+            require_memory(values, bytes, "values");
+            require_rank(team, root, "root");
+        });
         team.broadcast(bytes_at(values, bytes), Rank{root});
     });
 }
@@ -239,8 +253,10 @@ int lapwing_runtime_combine(lapwing_runtime* runtime, void* value, uint64_t byte
                             void* context) {
     return guarded("lapwing_runtime_combine", [&] {
         Team& team = team_of(runtime);
-        require_memory(value, bytes, "value");
-        require_pointer(reinterpret_cast<const void*>(combine), "combine");
+        check_for_all(team, "lapwing_runtime_combine", [&] {
+            require_memory(value, bytes, "value");
+            require_pointer(reinterpret_cast<const void*>(combine), "combine");
+        });
         team.combine(bytes_at(value, bytes), combine, context);
     });
 }
@@ -249,9 +265,11 @@ int lapwing_runtime_combine_before(lapwing_runtime* runtime, const void* value, 
                                    lapwing_combine_function combine, void* context, int* has_before) {
     return guarded("lapwing_runtime_combine_before", [&] {
         Team& team = team_of(runtime);
-        require_memory(value, bytes, "value");
-        require_memory(before, bytes, "before");
-        require_pointer(reinterpret_cast<const void*>(combine), "combine");
+        check_for_all(team, "lapwing_runtime_combine_before", [&] {
+            require_memory(value, bytes, "value");
+            require_memory(before, bytes, "before");
+            require_pointer(reinterpret_cast<const void*>(combine), "combine");
+        });
         const bool any = team.combine_before(bytes_at(value, bytes), bytes_at(before, bytes), combine, context);
         if (has_before != nullptr) *has_before = any ? 1 : 0;
     });
@@ -260,13 +278,15 @@ int lapwing_runtime_combine_before(lapwing_runtime* runtime, const void* value, 
 int lapwing_runtime_all_gather(lapwing_runtime* runtime, const void* value, uint64_t bytes, void* all) {
     return guarded("lapwing_runtime_all_gather", [&] {
         Team& team = team_of(runtime);
-        require_memory(value, bytes, "value");
-        require_memory(all, bytes, "all");
         const auto ranks = static_cast<std::uint64_t>(team.size());
-        if (bytes > (std::uint64_t{4} << 20) / ranks)
-            throw lapwing::RangeError{fmt::format(
-                "{}: {} bytes of each of {} ranks are more than 4 MiB; gather larger values through a window",
-                team.who(), bytes, ranks)};
+        check_for_all(team, "lapwing_runtime_all_gather", [&] {
+            require_memory(value, bytes, "value");
+            require_memory(all, bytes, "all");
+            if (bytes > (std::uint64_t{4} << 20) / ranks)
+                throw lapwing::RangeError{fmt::format(
+                    "{}: {} bytes of each of {} ranks are more than 4 MiB; gather larger values through a window",
+                    team.who(), bytes, ranks)};
+        });
         team.all_gather(bytes_at(value, bytes), bytes_at(all, bytes * ranks));
     });
 }
@@ -275,11 +295,15 @@ int lapwing_runtime_all_gather_varying(lapwing_runtime* runtime, lapwing_type ty
                                        void* all, uint64_t room, uint64_t* counts) {
     return guarded("lapwing_runtime_all_gather_varying", [&] {
         Team& team = team_of(runtime);
-        const std::uint64_t bytes = bytes_of(type, count, "values");
-        const std::uint64_t place = bytes_of(type, room, "all");
-        require_memory(values, bytes, "values");
-        require_memory(all, place, "all");
-        require_pointer(counts, "counts");
+        std::uint64_t bytes = 0;
+        std::uint64_t place = 0;
+        check_for_all(team, "lapwing_runtime_all_gather_varying", [&] {
+            bytes = bytes_of(type, count, "values");
+            place = bytes_of(type, room, "all");
+            require_memory(values, bytes, "values");
+            require_memory(all, place, "all");
+            require_pointer(counts, "counts");
+        });
         const std::span<std::uint64_t> each{counts, static_cast<std::size_t>(team.size())};
         const std::string number = name_of(type);
         std::ranges::fill(each, 0);
@@ -304,8 +328,10 @@ int lapwing_runtime_all_gather_varying(lapwing_runtime* runtime, lapwing_type ty
 int lapwing_runtime_require_same(lapwing_runtime* runtime, const int64_t* values, size_t count, const char* what) {
     return guarded("lapwing_runtime_require_same", [&] {
         Team& team = team_of(runtime);
-        require_memory(values, count, "values", sizeof *values);
-        require_pointer(what, "what");
+        check_for_all(team, "lapwing_runtime_require_same", [&] {
+            require_memory(values, count, "values", sizeof *values);
+            require_pointer(what, "what");
+        });
         team.require_same({values, count}, "lapwing_runtime_require_same", what);
     });
 }

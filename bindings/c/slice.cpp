@@ -13,7 +13,6 @@
 #include <lapwing/error.hpp>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -80,18 +79,8 @@ void cut_by(AnySlice& slice, const lapwing_part* parts, const ArrayInside* array
 /// Throws RangeError where the elements of a buffer with these strides are further apart than any memory is long.
 void check_span(const lapwing_slice& slice, std::span<const std::int64_t> strides) {
     std::uint64_t span = 1;
-    bool beyond = false;
-    for (std::size_t d = 0; d < strides.size(); ++d) {
-        const std::uint64_t size = slice.slice.shape().dimensions[d].indices.size();
-        if (size < 2) continue;
-        const auto stride = static_cast<std::uint64_t>(strides[d]);
-        std::uint64_t length = 0;
-        beyond |= __builtin_mul_overflow(size - 1, strides[d] < 0 ? -stride : stride, &length);
-        beyond |= __builtin_add_overflow(span, length, &span);
-    }
-    if (beyond)
-        throw RangeError{fmt::format("'strides' are ({}), which lead beyond 2^64 elements; pass those of the memory",
-                                     fmt::join(strides, ", "))};
+    for (std::size_t d = strides.size(); d-- > 0;)
+        span = span_with(span, d, slice.slice.shape().dimensions[d].indices.size(), strides[d]);
     (void)checked_bytes(span, size_of(slice.type), "buffer");
 }
 

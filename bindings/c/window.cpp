@@ -5,6 +5,7 @@
 #include "bindings/c/layout.hpp"
 #include "window/window_state.hpp"
 
+#include <lapwing/array_base.hpp>
 #include <lapwing/error.hpp>
 #include <lapwing/layout.hpp>
 
@@ -119,8 +120,12 @@ int lapwing_window_create(lapwing_runtime* runtime, uint64_t bytes, const lapwin
                           lapwing_window** window) {
     return guarded("lapwing_window_create", [&] {
         lapwing::Team& team = team_of(runtime);
-        require_pointer(window, "window");
-        make_window(runtime, Window{team, bytes, window_options_of(options)}, false, window);
+        // If one rank's arguments are wrong, all get an error.
+        auto given = lapwing::detail::arrays::before_creation(team, [&] {
+            require_pointer(window, "window");
+            return window_options_of(options);
+        });
+        make_window(runtime, Window{team, bytes, std::move(given)}, false, window);
     });
 }
 

@@ -17,6 +17,7 @@
 #include <lapwing/team.hpp>
 #include <lapwing/window.hpp>
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -58,6 +59,11 @@ inline constexpr std::size_t max_alignment = 64;
 /// Collective, in a handler of an exception: other ranks are about to make an array's window, which this one cannot.
 /// Throws the exception here; the others' creation throws a UsageError with its text.
 [[noreturn]] void refuse_creation(Team& team);
+
+/// Collective, the end of a call: throws on every rank if `failure` is not null on one. That rank throws `failure`, the
+/// others UsageError with the text of the first, after the call on the array and `outcome`.
+void end_collective(const ArrayTitle& array, Team& team, const char* call, std::exception_ptr failure,
+                    const char* outcome);
 
 /// What each rank computes for itself before all of them make an array's window. An error on one is an error on all.
 template <class Compute>
@@ -125,6 +131,19 @@ public:
     void check_halo(std::span<const Range> own, std::int64_t depth) const;
     /// A completion that is complete when all of these are.
     [[nodiscard]] static Completion all_of(std::vector<Completion> completions);
+    /// Internal. Collective: `step()`, and the barrier that collective calls end with if it may fail on some ranks
+    /// only. What it throws on one rank is thrown there, and UsageError with its text on the others. `outcome`: the
+    /// state after the call, in words.
+    template <std::invocable Step>
+    void end_collective(const char* call, Step&& step, const char* outcome) const {
+        std::exception_ptr failure;
+        try {
+            std::forward<Step>(step)();
+        } catch (...) {
+            failure = std::current_exception();
+        }
+        arrays::end_collective(title_, *team_, call, failure, outcome);
+    }
 
 protected:
     ArrayBase() noexcept = default;
@@ -174,10 +193,6 @@ protected:
     /// MismatchError with `what` and the numbers that two ranks have passed.
     void begin_collective(std::string_view call, const char* what, std::span<const std::int64_t> arguments) const;
 
-    /// The barrier that collective calls end with if something may fail on some ranks only: throws on every rank if
-    /// `failure` is not null on one. That rank throws `failure` itself, the others UsageError with the text of the
-    /// first. `outcome`: the state after the call, in words.
-    void end_collective(const char* call, std::exception_ptr failure, const char* outcome) const;
     /// Collective, for when all ranks already know that one has failed.
     [[noreturn]] void throw_failure(const char* call, const std::exception_ptr& failure, const char* outcome) const;
 

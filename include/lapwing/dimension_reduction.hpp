@@ -134,13 +134,9 @@ public:
         array_->require_open(".reduce_along");
         const std::array<std::int64_t, 1> dimension{static_cast<std::int64_t>(dimension_)};
         array_->begin_collective("reduce_along", "the dimension", dimension);
-        std::exception_ptr failure;
-        try {
-            combine_own();
-        } catch (...) {
-            failure = std::current_exception();
-        }
-        if constexpr (!noexcept_) array_->end_collective(".reduce_along", failure, "the target is what it was");
+        // Besides `combine`, a distribution of the program's may throw.
+        if (noexcept_ && array_->core_.user_map == nullptr) combine_own();
+        else array_->end_collective(".reduce_along", [this] { combine_own(); }, "the target is what it was");
         for (Assignment& step : steps_) step.execute();
         last_.execute();
     }
@@ -166,15 +162,15 @@ private:
     [[nodiscard]] static GlobalArray<R, N> make_partials(const GlobalArray<T, N>& array, std::size_t dimension,
                                                          const Extents<N - 1>& target) {
         array.require_open(".reduce_along");
-        if (dimension >= N) detail::arrays::throw_no_dimension(array.team(), dimension, N);
-        Index<N> extents{};
-        Index<N - 1> rest{};
-        for (std::size_t d = 0; d < N; ++d) {
-            extents[d] = array.extent(d);
-            if (d != dimension) rest[d < dimension ? d : d - 1] = extents[d];
-        }
-        if (Extents<N - 1>{rest} != target)
-            detail::arrays::throw_reduced_extents(array.team(), dimension, array.extents().values(), target.values());
+        Index<N> extents = array.extents().values();
+        detail::arrays::before_creation(array.team(), [&] {
+            if (dimension >= N) detail::arrays::throw_no_dimension(array.team(), dimension, N);
+            Index<N - 1> rest{};
+            for (std::size_t d = 0; d < N; ++d)
+                if (d != dimension) rest[d < dimension ? d : d - 1] = extents[d];
+            if (Extents<N - 1>{rest} != target)
+                detail::arrays::throw_reduced_extents(array.team(), dimension, extents, target.values());
+        });
         const GlobalArrayOptions options{.name = "partial results of " + std::string{array.name()}};
         if (array.core_.replicated) {
             extents[dimension] = 1;

@@ -641,9 +641,10 @@ private:
     /// The same for types that have no worst value, without the index.
     template <class Better>
     [[nodiscard]] T best(const char* call, Better better) const;
-    /// The end of a reduction: `over_ranks(own)`, or `own` if every rank has reduced its own copy of everything.
-    template <class Value, class OverRanks>
-    [[nodiscard]] Value reduced(Value own, OverRanks over_ranks) const;
+    /// A reduction: `over_ranks(own)`, where `own` are this rank's elements in chains, or `own` if every rank has
+    /// reduced its own copy of everything.
+    template <class Value, class Chains, class OverRanks>
+    [[nodiscard]] Value reduced(const char* call, Chains chains, OverRanks over_ranks) const;
 
     // In the order of use by element accesses, from a cache line's start.
     struct alignas(64) State {

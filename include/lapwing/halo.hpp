@@ -65,12 +65,12 @@ public:
     Halo& operator=(Halo&&) noexcept = default;
 
     /// Collective over the array's team: a barrier, fetch(), and a barrier. So every rank gets what all have written
-    /// before, and may write its part again when this returns. Cost: two barriers and fetch().
+    /// before, and may write its part again when this returns. If one rank cannot fetch, that rank throws why, and the
+    /// others throw UsageError with its text. Cost: two barriers and fetch().
     void exchange() {
         require_array("exchange");
         array_->barrier();
-        fetch();
-        array_->barrier();
+        array_->end_collective(".exchange", [this] { fetch(); }, "some halos may be what they were");
     }
     /// Local call: fetches the current values of the local block and its halo. For programs that order their accesses
     /// by other means. Cost: a copy of the local block; for each neighbour on another node a planned transfer, all

@@ -205,7 +205,7 @@ public:
         return value;
     }
     /// Collective. Returns, on every rank, the value that rank `root` passes. Throws RangeError if `root` is not a
-    /// rank, before any communication: the others wait until this rank calls again.
+    /// rank; ranks that pass another one then throw MismatchError.
     template <class T>
         requires(!detail::values::Range<const T&>)
     [[nodiscard]] T broadcast(const T& value, Rank root) {

@@ -1,6 +1,10 @@
 #include "src/team/shared_values.hpp"
 
+#include "src/mpi/agreement.hpp"
 #include "src/support/assert.hpp"
+#include "src/support/hash.hpp"
+
+#include <fmt/format.h>
 
 #include <bit>
 #include <cstring>
@@ -63,6 +67,31 @@ Agreement share(TeamState& team, const char* call, std::int64_t arguments, Share
     }
     team.synchronisation().count(call);
     return agreement;
+}
+
+void throw_calls_differ(TeamState& team, const char* call, std::int64_t own, const Agreement& agreement,
+                        std::function<std::string()> text) {
+    team.synchronisation().throw_arguments_differ(
+        fmt::format("{}: {}", team.who(), call),
+        {.number = own,
+         .text = std::move(text),
+         .verb = "calls",
+         .remedy = "all ranks must make the same collective calls, with the same arguments"},
+        agreement.lowest, agreement.highest);
+}
+
+void refuse(TeamState& team, const char* call, const std::exception_ptr& refusal) {
+    team.require_open(call);
+    const auto own = static_cast<std::int64_t>(support::checksum_of("refused"));
+    NoValues none;
+    try {
+        const Agreement agreement = share(team, call, own, none);
+        if (!agreement.holds())
+            throw_calls_differ(team, call, own, agreement,
+                               [&] { return fmt::format("{} and gets: {}", call, mpi::text_of(refusal)); });
+    } catch (const Error&) { // other ranks have passed something else, or have left: this rank's own error says more
+    }
+    std::rethrow_exception(refusal);
 }
 
 } // namespace lapwing::detail::team

@@ -2,8 +2,14 @@
 
 #include "src/team/value_messages.hpp"
 
+#include <lapwing/error.hpp>
+
 #include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <functional>
 #include <span>
+#include <string>
 
 namespace lapwing::detail::team {
 
@@ -68,5 +74,22 @@ inline constexpr std::size_t largest_shared = std::size_t{32} << 10;
 /// (Thakur, Rabenseifner and Gropp, "Optimization of Collective Communication Operations in MPICH", 2005): as many
 /// rounds as the logarithm of the ranks, and two more where their number is no power of two.
 [[nodiscard]] Agreement share(TeamState& team, const char* call, std::int64_t arguments, SharedValues& values);
+
+/// Collective, where the ranks have passed different arguments to share(), this one `own`: throws MismatchError with
+/// the calls of two ranks in words. `text` makes this rank's.
+[[noreturn]] void throw_calls_differ(TeamState& team, const char* call, std::int64_t own, const Agreement& agreement,
+                                     std::function<std::string()> text);
+/// Collective, in place of share() on a rank that was passed what its call cannot do: that rank throws `refusal`, and
+/// those that were not throw MismatchError with its text, so that nobody waits.
+[[noreturn]] void refuse(TeamState& team, const char* call, const std::exception_ptr& refusal);
+/// The checks of a call that begins with share(), before it: what they throw is refused.
+template <class Check>
+void check_or_refuse(TeamState& team, const char* call, Check&& check) {
+    try {
+        check();
+    } catch (const Error&) {
+        refuse(team, call, std::current_exception());
+    }
+}
 
 } // namespace lapwing::detail::team

@@ -59,15 +59,8 @@ template <class... Numbers>
 /// All ranks come here where one does: throws MismatchError unless they have passed the same. `text` makes this rank's
 /// call in words.
 template <class Text>
-void check(TeamState& team, const char* call, std::int64_t own, const Agreement& agreement, Text&& text) {
-    if (agreement.holds()) return;
-    team.synchronisation().throw_arguments_differ(
-        fmt::format("{}: {}", team.who(), call),
-        {.number = own,
-         .text = [&] { return text(); },
-         .verb = "calls",
-         .remedy = "all ranks must make the same collective calls, with the same arguments"},
-        agreement.lowest, agreement.highest);
+void check(TeamState& team, const char* call, std::int64_t own, const Agreement& agreement, const Text& text) {
+    if (!agreement.holds()) throw_calls_differ(team, call, own, agreement, text);
 }
 
 /// "8 bytes", or "24 bytes of int64".
@@ -338,16 +331,18 @@ void Team::all_reduce(void* values, std::uint64_t count, MPI_Datatype type, MPI_
     MPI_Aint zero = 0;
     MPI_Aint extent = 0;
     check_mpi(MPI_Type_get_extent(type, &zero, &extent), "MPI_Type_get_extent", state_->who());
-    if (count != 0 && (lower < 0 || true_extent + lower > extent || extent <= 0))
-        throw UsageError{fmt::format(
-            "{}: Team::all_reduce: the elements of the datatype overlap or lie before their start (extent {}, "
-            "true extent {} from {}); use one whose elements follow each other",
-            state_->who(), extent, true_extent, lower)};
     const auto element = static_cast<std::uint64_t>(extent);
-    if (std::uint64_t bytes = 0; __builtin_mul_overflow(count, element, &bytes) || bytes >> 56 != 0)
-        throw RangeError{fmt::format(
-            "{}: Team::all_reduce: {} elements of {} bytes, and no memory has 2^56 bytes; pass how many there are",
-            state_->who(), count, element)};
+    check_or_refuse(*state_, call, [&] {
+        if (count != 0 && (lower < 0 || true_extent + lower > extent || extent <= 0))
+            throw UsageError{fmt::format(
+                "{}: Team::all_reduce: the elements of the datatype overlap or lie before their start (extent {}, "
+                "true extent {} from {}); use one whose elements follow each other",
+                state_->who(), extent, true_extent, lower)};
+        if (std::uint64_t bytes = 0; __builtin_mul_overflow(count, element, &bytes) || bytes >> 56 != 0)
+            throw RangeError{fmt::format(
+                "{}: Team::all_reduce: {} elements of {} bytes, and no memory has 2^56 bytes; pass how many there are",
+                state_->who(), count, element)};
+    });
     const ReductionKind kind = ReductionKind::of(type, operation, extent);
     const UnsignedOrder order{kind, element};
     const std::int64_t own = number_of(Call::all_reduce, kind.type, kind.operation, count);
@@ -401,10 +396,12 @@ void Team::broadcast(std::span<std::byte> bytes, Rank root, const char* type) {
 void Team::combine(std::span<std::byte> value, CombineValues combine, void* context, const char* type) {
     constexpr const char* call = "Team::combine";
     state_->require_open(call);
-    if (value.size() > piece_bytes)
-        throw RangeError{
-            fmt::format("{}: Team::combine: a value of {} bytes is above the limit of {} bytes; combine its parts",
-                        who(), value.size(), piece_bytes)};
+    check_or_refuse(*state_, call, [&] {
+        if (value.size() > piece_bytes)
+            throw RangeError{
+                fmt::format("{}: Team::combine: a value of {} bytes is above the limit of {} bytes; combine its parts",
+                            who(), value.size(), piece_bytes)};
+    });
     const std::int64_t passed = number_of(Call::combine, value.size(), number_of(type));
     const auto agreed = [&](const Agreement& agreement) {
         check(*state_, call, passed, agreement,
@@ -438,10 +435,12 @@ bool Team::combine_before(std::span<const std::byte> value, std::span<std::byte>
                           void* context) {
     constexpr const char* call = "Team::combine_before";
     state_->require_open(call);
-    if (value.size() > piece_bytes || before.size() != value.size())
-        throw RangeError{fmt::format(
-            "{}: Team::combine_before: a value of {} bytes, and {} for the result; both are the same, and at most {}",
-            who(), value.size(), before.size(), piece_bytes)};
+    check_or_refuse(*state_, call, [&] {
+        if (value.size() > piece_bytes || before.size() != value.size())
+            throw RangeError{fmt::format("{}: Team::combine_before: a value of {} bytes, and {} for the result; both "
+                                         "are the same, and at most {}",
+                                         who(), value.size(), before.size(), piece_bytes)};
+    });
     const int own = rank_.value;
     const std::int64_t passed = number_of(Call::combine_before, value.size());
     NoValues none;
@@ -497,10 +496,12 @@ void Team::all_gather(std::span<const std::byte> value, std::span<std::byte> all
     constexpr const char* call = "Team::all_gather";
     state_->require_open(call);
     const auto ranks = static_cast<std::uint64_t>(size_);
-    if (all.size() / ranks != value.size() || all.size() % ranks != 0)
-        throw RangeError{
-            fmt::format("{}: Team::all_gather: values of {} bytes of {} ranks into {} bytes; pass room for {} bytes",
-                        who(), value.size(), size_, all.size(), value.size() * ranks)};
+    check_or_refuse(*state_, call, [&] {
+        if (all.size() / ranks != value.size() || all.size() % ranks != 0)
+            throw RangeError{fmt::format(
+                "{}: Team::all_gather: values of {} bytes of {} ranks into {} bytes; pass room for {} bytes", who(),
+                value.size(), size_, all.size(), value.size() * ranks)};
+    });
     const std::int64_t own = number_of(Call::all_gather, value.size());
     check(*state_, call, own, gather_alike(*state_, call, own, value, all), [&] {
         return fmt::format("{} of {} bytes of each rank (all_gather_varying takes different numbers)", call,
@@ -512,9 +513,11 @@ void Team::all_gather_varying(std::span<const std::byte> value, std::span<std::u
                               const GatherRoom& room, const char* type) {
     constexpr const char* call = "Team::all_gather_varying";
     state_->require_open(call);
-    if (bytes_of.size() != static_cast<std::size_t>(size_))
-        throw RangeError{fmt::format("{}: {}: room for {} lengths; pass room for one of each of {} ranks", who(), call,
-                                     bytes_of.size(), size_)};
+    check_or_refuse(*state_, call, [&] {
+        if (bytes_of.size() != static_cast<std::size_t>(size_))
+            throw RangeError{fmt::format("{}: {}: room for {} lengths; pass room for one of each of {} ranks", who(),
+                                         call, bytes_of.size(), size_)};
+    });
     const std::int64_t own = number_of(Call::varying, number_of(type));
     const std::uint64_t length = value.size();
     check(*state_, call, own,

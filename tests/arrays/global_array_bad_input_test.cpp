@@ -1,11 +1,19 @@
 // Bad input to global arrays: what is refused, and what the message names. Assertion level 1 and above.
 #include "tests/arrays/array_test.hpp"
+#include "tests/runtime/bad_input.hpp"
+
+#include <lapwing/dimension_reduction.hpp>
+#include <lapwing/halo.hpp>
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <functional>
 #include <limits>
 #include <stdexcept>
 #include <string>
+#include <utility>
+#include <vector>
 
 using namespace lapwing;
 
@@ -233,6 +241,69 @@ TEST_CASE("a program's own distribution that lists elements of other ranks, or n
                    test::says({"rank ", "mistaken", "domain()", "locate()"}));
         runtime.barrier();
     }
+}
+
+namespace {
+
+/// Four rows a rank; does not find elements on a rank where it `fails`.
+struct Failing {
+    static inline bool fails = false;
+
+    struct Map {
+        [[nodiscard]] Location locate(const Index<2>& index) const {
+            if (fails) throw std::domain_error{"the table is gone"};
+            return {Rank{static_cast<int>(index[0] / 4)}, static_cast<std::uint64_t>(index[0] % 4 * 5 + index[1])};
+        }
+        [[nodiscard]] std::uint64_t local_capacity() const { return 20; }
+        [[nodiscard]] std::uint64_t domain_count(Rank) const { return 1; }
+        [[nodiscard]] Domain<2> domain(Rank rank, std::uint64_t) const {
+            return Domain<2>{Range{4 * rank.value, 4 * (rank.value + 1)}, Range{0, 5}};
+        }
+    };
+    [[nodiscard]] Map map(const Extents<2>&, int) const { return {}; }
+};
+
+} // namespace
+
+TEST_CASE("what a program's own distribution throws on one rank ends a collective call on all") {
+    Runtime runtime;
+    Window window{runtime, 16};
+    GlobalArray<double, 2> array{runtime, {4 * runtime.size(), 5}, Failing{}, {.name = "failing"}};
+    GlobalArray<double, 2> other{runtime, array.extents()};
+    GlobalArray<double, 1> totals{runtime, {array.extent(0)}, Block{}, {.name = "totals"}};
+    Halo halo{array, 1};
+    const auto larger = [](double a, double b) noexcept { return std::max(a, b); };
+    array.fill(3);
+    totals.fill(9);
+    const std::vector<std::pair<std::string, std::function<void()>>> calls{
+        {"exchange", [&] { halo.exchange(); }},
+        {"fill", [&] { array.fill(7); }},
+        {"sum", [&] { (void)array.sum(); }},
+        {"min", [&] { (void)array.min(); }},
+        {"max", [&] { (void)array.max(); }},
+        {"min_location", [&] { (void)array.min_location(); }},
+        {"reduce", [&] { (void)array.reduce(0.0, larger); }},
+        {"reduce_along", [&] { reduce_along(array, 1, totals.slice(), 0.0, larger); }},
+        {"copy_from", [&] { other.copy_from(array); }},
+    };
+    Rank wrong{0};
+    for (const auto& [name, call] : calls) {
+        INFO(name);
+        Failing::fails = runtime.rank() == wrong;
+        if (Failing::fails) CHECK_THAT(test::message_of<std::domain_error>(call), test::says({"the table is gone"}));
+        else
+            CHECK_THAT(test::message_of<UsageError>(call),
+                       test::says({runtime.who(), "rank " + std::to_string(wrong.value), "the table is gone"}));
+        Failing::fails = false;
+        test::check_goes_on(runtime, window);
+        CHECK(totals.min() == 9);
+        CHECK(totals.max() == 9);
+        wrong = Rank{(wrong.value + 1) % runtime.size()};
+    }
+    array.fill(2);
+    halo.exchange();
+    CHECK(halo(4 * runtime.rank().value, 0) == 2);
+    CHECK(array.sum() == 2 * static_cast<double>(array.size()));
 }
 
 TEST_CASE("ranks that make different collective calls on arrays, or on different ones, get an error and go on") {

@@ -67,9 +67,9 @@ private:
     return array.window().path(test::next(array.team())) == Path::direct;
 }
 
-/// Writes elements in every way. `several`: a list writes so many.
+/// Writes elements in every way.
 template <std::size_t N>
-void write_all(GlobalArray<std::int64_t, N>& array, Copied<N>& copied, bool atomics) {
+void write_all(GlobalArray<std::int64_t, N>& array, Copied<N>& copied) {
     std::int64_t value = 1000 * (array.team().rank().value + 1);
     std::size_t k = 0;
     const auto check = [&](const char* what) {
@@ -91,25 +91,24 @@ void write_all(GlobalArray<std::int64_t, N>& array, Copied<N>& copied, bool atom
     std::array<Range, N> ranges;
     for (std::size_t d = 0; d < N; ++d) ranges[d] = {copied.index(k)[d], copied.index(k)[d] + 1};
     array.put(Domain<N>{ranges}, std::span<const std::int64_t>{&value, 1}), check("put of a patch");
-    if (!atomics) return;
     next() = 1, next().add(value - 1), check("add");
     (void)next().swap(value), check("swap");
     (void)next().atomic_write(value), check("atomic_write");
 }
 
 template <std::size_t N, class D>
-void write_under(Team& team, const Extents<N>& extents, const D& distribution, bool replicated = false) {
+void write_under(Team& team, const Extents<N>& extents, const D& distribution) {
     for (const bool consistent : {true, false}) {
         INFO("consistent " << consistent);
         GlobalArray<std::int64_t, N> array{team, extents, distribution, {.name = "near"}};
         Copied<N> copied{array, distribution, {.consistent = consistent}};
         if (copied.size() != 0) {
-            write_all(array, copied, !replicated);
+            write_all(array, copied);
             copied.ahead().evict();
             array(copied.index(0)) = -1;
             copied.make(array.window()); // and again
             CHECK(copied.copy(0) == -1);
-            write_all(array, copied, !replicated);
+            write_all(array, copied);
         }
         team.barrier();
         copied.end();
@@ -168,7 +167,7 @@ TEST_CASE("the last of several copies decides, the array's own ones included") {
         array.evict();
         CHECK(!stores_itself(array));
         first.end();
-        write_all(array, second, true);
+        write_all(array, second);
         CHECK(!stores_itself(array));
     }
     CHECK(stores_itself(array) == near);
@@ -190,16 +189,16 @@ TEST_CASE("copies go with an array that is moved or swapped") {
     Copied<1> copied{a, Block{}, manual};
     std::swap(a, b);
     CHECK(stores_itself(a) == near);
-    write_all(b, copied, true);
+    write_all(b, copied);
     GlobalArray<std::int64_t, 1> c{std::move(b)};
-    write_all(c, copied, true);
+    write_all(c, copied);
     a = std::move(c); // closes what a was
-    write_all(a, copied, true);
+    write_all(a, copied);
     copied.ahead().evict();
     CHECK(stores_itself(a) == near);
     // Copies that are made after a move are found as well.
     copied.make(a.window());
-    write_all(a, copied, true);
+    write_all(a, copied);
     runtime.barrier();
 }
 
@@ -213,11 +212,11 @@ TEST_CASE("copies end with the window: at a change of the extents, and at the cl
     CHECK_THAT(message_of<UsageError>([&] { (void)copied.copy(0); }), says({"window was closed"}));
     CHECK(stores_itself(array) == near);
     copied.make(array.window());
-    write_all(array, copied, true);
+    write_all(array, copied);
     array.redistribute(Block{});
     CHECK(stores_itself(array) == near);
     copied.make(array.window());
-    write_all(array, copied, true);
+    write_all(array, copied);
     array.close();
     CHECK(copied.ahead().memory() == 0);
 }

@@ -384,6 +384,11 @@ TEST_CASE("slices outside of a segment are refused, with the remedy") {
         says({"sliced", bytes}));
     CHECK_THAT(message_of<RangeError>([&] { (void)ahead.request(tested.owner, Offset{0}, Layout::contiguous(8, -8)); }),
                says({"sliced", "-8"}));
+    // So many that there is no memory for a copy.
+    CHECK_THAT(message_of<RangeError>([&] {
+                   (void)ahead.request(tested.owner, Offset{0}, Layout::strided(std::uint64_t{1} << 50, 8, 16));
+               }),
+               says({"Prefetch::request", "sliced", bytes, "Window::size(rank)"}));
     CHECK_THAT(message_of<RangeError>([&] { (void)ahead.request(Rank{99}); }), says({"sliced", "99"}));
     CHECK_THAT(message_of<RangeError>([&] { (void)ahead.request(Rank{-1}, Offset{0}, column()); }),
                says({"sliced", "-1"}));

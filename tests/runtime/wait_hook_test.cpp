@@ -5,6 +5,8 @@
 
 #include "src/team/wait_hook.hpp"
 
+#include <lapwing/assignment.hpp>
+#include <lapwing/global_array.hpp>
 #include <lapwing/located_value.hpp>
 #include <lapwing/lock.hpp>
 #include <lapwing/runtime.hpp>
@@ -20,6 +22,7 @@
 #include <functional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -185,6 +188,52 @@ TEST_CASE("a wait hook ends the wait for a transfer that MPI carries out") {
                            return test::agree(p.runtime, p.runtime.rank().value != p.runtime.size() - 1 ||
                                                              p.window.path(Rank{0}) == lapwing::Path::rma);
                        }});
+}
+
+TEST_CASE("a wait hook ends an assignment between two slices, and what functions have changed is put back") {
+    const int last = test::world_size() - 1;
+    if (last == 0) return;
+    try {
+        Runtime runtime;
+        lapwing::GlobalArray<double, 1> first{runtime, {60}};
+        lapwing::GlobalArray<double, 1> second{runtime, {60}};
+        lapwing::GlobalArray<double, 1> source{runtime, {60}, lapwing::Cyclic{}};
+        first.fill(1);
+        second.fill(2);
+        source.fill(3);
+        bool holds_up = runtime.rank() == Rank{0};
+        std::size_t calls = 0;
+        lapwing::Assignment both;
+        both.add(first.slice(), source.slice(), [&](double& element, const double& value) { // first, as it may throw
+            if (std::exchange(holds_up, false))
+                MPI_Recv(nullptr, 0, MPI_BYTE, last, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            element += value;
+            ++calls;
+        });
+        both.add(second.slice(), source.slice());
+        if (runtime.rank() != Rank{last}) {
+            CHECK_THAT(message_of<lapwing::PeerLeftError>([&] { both.execute(); }),
+                       Catch::Matches(runtime.who() + ".*left the team (when its program ended a wait|after rank " +
+                                      std::to_string(last) + " had).*see that rank's error"));
+        } else {
+            Asked asked{.limit = 2};
+            const Hook hook{asked};
+            const std::string text = message_of<InterruptedError>([&] { both.execute(); });
+            MPI_Send(nullptr, 0, MPI_BYTE, 0, 1, MPI_COMM_WORLD);
+            CHECK_THAT(text, says({runtime.who(), "wait hook", "leave the runtime"}));
+        }
+        if (runtime.progress_mode() == lapwing::ProgressMode::thread) CHECK(calls == first.local_span().size());
+        for (const double element : first.local_span()) CHECK(element == 1);
+        // Others go on to the next slice: the last rank has come to the barrier between them.
+        const double assigned = runtime.rank() == Rank{last} ? 2 : 3;
+        for (const double element : second.local_span()) CHECK((element == 2 || element == assigned));
+        runtime.barrier(); // throws the same out of the scope
+    } catch (const InterruptedError&) {
+        CHECK(test::world_rank() == last);
+    } catch (const lapwing::PeerLeftError&) {
+        CHECK(test::world_rank() != last);
+    }
+    test::world_barrier();
 }
 
 TEST_CASE("a thread of Lapwing's own does not ask the wait hook") {

@@ -3,6 +3,7 @@
 #include "support/catch.hpp"
 #include "support/mpi_test.hpp"
 
+#include <lapwing/dimension_reduction.hpp>
 #include <lapwing/global_array.hpp>
 #include <lapwing/lock.hpp>
 #include <lapwing/runtime.hpp>
@@ -252,6 +253,73 @@ TEST_CASE("broadcasts and gathers whose ranks pass different arguments are an er
     check(copies());
 }
 TEST_CASE("arrays and windows whose ranks pass different arguments are an error on all of them") { check(creations()); }
+
+TEST_CASE("what a call cannot do on one rank is an error on all of them") {
+    Runtime runtime;
+    Window window{runtime, 80};
+    Array array{runtime, {6, 8}};
+    Array same{runtime, {6, 8}};
+    Array larger{runtime, {7, 8}};
+    GlobalArray<double, 1> sums{runtime, {8}};
+    GlobalArray<double, 1> more{runtime, {9}};
+    GlobalArray<int, 1> copies{runtime, {4}, lapwing::Replicated{}};
+    array.fill(2);
+    if (runtime.size() == 1) return;
+    const auto ranks = static_cast<std::size_t>(runtime.size());
+    const std::array<std::byte, 16> value{};
+    double number = 1;
+    bool odd = false; // on the one rank that passes what cannot be
+    const std::vector<Case> cases{
+        {"all_reduce: size",
+         [&](const Place&) { runtime.all_reduce(&number, odd ? std::uint64_t{1} << 60 : 1, MPI_DOUBLE, MPI_SUM); },
+         {"no memory has 2^56 bytes"}},
+        {"broadcast: root", [&](const Place&) { (void)runtime.broadcast(1, Rank{odd ? -7 : 0}); }, {"-7"}},
+        {"combine: size",
+         [&](const Place&) {
+             std::vector<std::byte> large(odd ? 5'000'000 : 16);
+             runtime.combine(large, keep_left, nullptr);
+         },
+         {"5000000 bytes"}},
+        {"combine_before: room",
+         [&](const Place&) {
+             std::array<std::byte, 16> before{};
+             (void)runtime.combine_before(value, std::span{before}.first(odd ? 15 : 16), keep_left, nullptr);
+         },
+         {"16 bytes, and 15 for the result"}},
+        {"all_gather: room",
+         [&](const Place&) {
+             std::vector<std::byte> all(value.size() * ranks + (odd ? 1 : 0));
+             runtime.all_gather(value, all);
+         },
+         {"pass room for"}},
+        {"all_gather_varying: lengths",
+         [&](const Place&) {
+             std::vector<std::byte> all(value.size() * ranks);
+             std::vector<std::uint64_t> bytes_of(ranks + (odd ? 1 : 0));
+             runtime.all_gather_varying(value, bytes_of, [&](std::uint64_t) { return std::span{all}; });
+         },
+         {"pass room for one of each"}},
+        {"copies of an array: root", [&](const Place&) { copies.broadcast(Rank{odd ? -7 : 0}); }, {"-7"}},
+        {"reduce_along: dimension",
+         [&](const Place&) { lapwing::sum_along(array, odd ? 2 : 0, sums.slice()); },
+         {"dimension 2"}},
+        {"reduce_along: extents",
+         [&](const Place&) { lapwing::sum_along(array, 0, odd ? more.slice() : sums.slice()); },
+         {"(9)"}},
+        {"copy_from: extents", [&](const Place&) { array.copy_from(odd ? larger : same); }, {}},
+    };
+    int round = 0;
+    for (const Case& one : cases) {
+        INFO(one.name);
+        odd = runtime.rank() == Rank{round++ % runtime.size()};
+        const std::string text = test::message_of<lapwing::Error>([&] { one.call({runtime, array, odd}); });
+        CHECK_THAT(text, test::says(one.says));
+        CHECK_THAT(text, test::says({runtime.who()}));
+        CHECK(runtime.sum(runtime.rank().value) == runtime.size() * (runtime.size() - 1) / 2);
+        CHECK(array.sum() == 96);
+        test::check_goes_on(runtime, window);
+    }
+}
 
 TEST_CASE("reductions of every size, of any number of ranks, and in the order of the ranks") {
     Runtime runtime;

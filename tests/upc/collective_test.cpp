@@ -496,9 +496,8 @@ TEST_CASE("collective calls with different arguments are refused on all threads"
     const bool odd = upc::mythread() % 2 == 1;
     const bool all_levels = upc::program("the test").team().state().synchronisation().checks() >= 3;
     const auto refused = [&](auto call) {
-        CHECK_THAT(test::upc_error_of(call), all_levels ? test::says({"upc_all_", "something else on another"})
-                                                        : test::says({"upc_all_", "thread 0 passes ", ", and thread 1 ",
-                                                                      "the same on all threads"}));
+        CHECK_THAT(test::upc_error_of(call),
+                   test::says({"upc_all_", "thread 0 passes ", ", and thread 1 ", "the same on all threads"}));
     };
     refused([&] { upc::all_broadcast(a.pointer, b.pointer, odd ? 8 : 16); });
     refused([&] { upc::all_scatter(a.pointer, odd ? b.pointer : upc::Pointer<unsigned char>{}, 8); });
@@ -510,19 +509,25 @@ TEST_CASE("collective calls with different arguments are refused on all threads"
     refused([&] {
         lapwing_upc_all_prefix_reduceD(a.pointer.raw(), b.pointer.raw(), LAPWING_UPC_ADD, 4, odd ? 1 : 2, nullptr, 0);
     });
-    // By a message more, since such calls need not begin with a barrier.
-    if (all_levels) refused([&] { upc::all_gather(a.pointer, b.pointer, 8, odd ? 0 : 4096); });
-    if (!all_levels) {
-        CHECK_THAT(test::upc_error_of([&] {
-                       if (odd) upc::all_broadcast(a.pointer, b.pointer, 8);
-                       else upc::all_scatter(a.pointer, b.pointer, 8);
-                   }),
-                   test::says({odd ? "calls upc_all_broadcast" : "calls upc_all_scatter", "all threads must make"}));
-        CHECK_THAT(test::upc_error_of([&] {
-                       if (odd) upc::all_broadcast(a.pointer, b.pointer, 8);
-                       else upc::barrier();
-                   }),
-                   test::says({"upc_barrier", "a collective call of UPC"}));
-    }
+    // Where they wait first when all is done.
+    constexpr int at_the_end = LAPWING_UPC_IN_NOSYNC;
+    refused([&] { upc::all_gather(a.pointer, odd ? b.pointer : a.pointer, 8, at_the_end); });
+    refused([&] {
+        lapwing_upc_all_reduceD(a.pointer.raw(), b.pointer.raw(), odd ? LAPWING_UPC_ADD : LAPWING_UPC_MAX, 4, 1,
+                                nullptr, at_the_end);
+    });
+    // By a message more, since such calls need not wait at all.
+    constexpr int nowhere = LAPWING_UPC_IN_NOSYNC | LAPWING_UPC_OUT_NOSYNC;
+    if (all_levels) refused([&] { upc::all_gather(a.pointer, odd ? b.pointer : a.pointer, 8, nowhere); });
+    CHECK_THAT(test::upc_error_of([&] {
+                   if (odd) upc::all_broadcast(a.pointer, b.pointer, 8);
+                   else upc::all_scatter(a.pointer, b.pointer, 8);
+               }),
+               test::says({odd ? "calls upc_all_broadcast" : "calls upc_all_scatter", "all threads must make"}));
+    CHECK_THAT(test::upc_error_of([&] {
+                   if (odd) upc::all_broadcast(a.pointer, b.pointer, 8);
+                   else upc::barrier();
+               }),
+               test::says({"upc_barrier", "a collective call of UPC"}));
     upc::all_broadcast(a.pointer, b.pointer, 8);
 }

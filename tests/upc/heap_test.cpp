@@ -7,6 +7,7 @@
 
 #include <lapwing/statistics.hpp>
 #include <lapwing/team.hpp>
+#include <lapwing/upc/memory.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -14,6 +15,7 @@
 #include <iterator>
 #include <map>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace {
@@ -319,6 +321,20 @@ TEST_CASE("an exhausted heap, and what cannot be freed, give a reason, and the p
                test::says({"upc_all_alloc", "2^64"}));
     CHECK_THAT(test::upc_error_of([&] { (void)lapwing_upc_alloc(std::size_t{1} << 60); }),
                test::says({"upc_alloc", "LAPWING_UPC_LOCAL_HEAP"}));
+    // Sizes that wrap when they are rounded up, or multiplied with the bytes of an element.
+    for (const std::size_t bytes : {SIZE_MAX, SIZE_MAX - 7, SIZE_MAX - 63, SIZE_MAX / 2 + 1}) {
+        CHECK_THAT(test::upc_error_of([&] { (void)lapwing_upc_alloc(bytes); }),
+                   test::says({"upc_alloc", std::to_string(bytes), "LAPWING_UPC_LOCAL_HEAP"}));
+        CHECK_THAT(test::upc_error_of([&] { (void)lapwing_upc_global_alloc(1, bytes); }),
+                   test::says({"upc_global_alloc", std::to_string(bytes), "LAPWING_UPC_HEAP"}));
+    }
+    constexpr std::size_t wraps = SIZE_MAX / sizeof(std::int64_t) + 2; // to 8 bytes
+    CHECK_THAT(test::upc_error_of([&] { (void)lapwing::upc::alloc<std::int64_t>(wraps); }),
+               test::says({"upc_alloc", std::to_string(SIZE_MAX), "LAPWING_UPC_LOCAL_HEAP"}));
+    CHECK_THAT(test::upc_error_of([&] { (void)lapwing::upc::global_alloc<std::int64_t>(1, wraps); }),
+               test::says({"upc_global_alloc", std::to_string(SIZE_MAX), "LAPWING_UPC_HEAP"}));
+    CHECK_THAT(test::upc_error_of([&] { (void)lapwing::upc::all_alloc<std::int64_t>(1, wraps); }),
+               test::says({"upc_all_alloc", std::to_string(SIZE_MAX), "LAPWING_UPC_HEAP"}));
     const lapwing_upc_pointer p = lapwing_upc_alloc(1000);
     CHECK_THAT(test::upc_error_of([&] { lapwing_upc_free({p.address + 16, p.thread, 0}); }),
                test::says({"upc_free", "no allocation begins there"}));

@@ -15,6 +15,7 @@
 #include "team/team_test.hpp"
 #include "window/oracle.hpp"
 
+#include <lapwing/located_value.hpp>
 #include <lapwing/lock.hpp>
 #include <lapwing/prefetch.hpp>
 #include <lapwing/runtime.hpp>
@@ -561,8 +562,43 @@ private:
         compare("atomic of 16 bytes", exact, std::as_bytes(std::span{&seen, 1}), std::as_bytes(std::span{&before, 1}));
     }
 
+    /// The better of two pairs, anywhere. Of few values, so that many are equal.
+    template <class T>
+    void own_located_of() {
+        using Pair = lapwing::LocatedValue<T, 1>;
+        const auto range = choose(true);
+        const std::uint64_t bits = random_.next();
+        const Pair start{static_cast<T>(bits % 4), {static_cast<std::int64_t>(bits / 4 % 8) - 4}};
+        const Pair operand{static_cast<T>(bits / 32 % 4), {static_cast<std::int64_t>(bits / 128 % 8) - 4}};
+        const bool smallest = random_.chance(50);
+        const bool fetches = random_.chance(50); // else only later operations see it
+        const std::memory_order order = random_order();
+        if (!range || range->size < sizeof(Pair)) return;
+        const Range exact{range->place, range->offset, sizeof(Pair)};
+        const Pair before = load_as<Pair>(exact); // may be no number at all
+        const bool better = smallest ? operand.value < start.value : start.value < operand.value;
+        store_as(exact, better || (operand.value == start.value && operand.index < start.index) ? operand : start);
+        if (real_ == nullptr) return;
+        Window& there = window(exact.place);
+        const Rank target = rank(exact.place);
+        const Offset offset{exact.offset};
+        const auto found = [&](const char* what, const Pair& seen, const Pair& wanted) {
+            compare(what, exact, std::as_bytes(std::span{&seen, 1}), std::as_bytes(std::span{&wanted, 1}));
+        };
+        trace("swap of a pair", exact);
+        found("swap of a pair", there.swap(target, offset, start, order), before);
+        trace("best of two pairs", exact);
+        if (fetches)
+            found("best of two pairs",
+                  smallest ? there.fetch_min(target, offset, operand, order)
+                           : there.fetch_max(target, offset, operand, order),
+                  start);
+        else if (smallest) there.min(target, offset, operand);
+        else there.max(target, offset, operand);
+    }
+
     void own_atomic() {
-        switch (random_.below(9)) {
+        switch (random_.below(11)) {
         case 0: return own_atomic_of<std::int32_t>();
         case 1: return own_atomic_of<std::uint32_t>();
         case 2: return own_atomic_of<std::int64_t>();
@@ -571,6 +607,8 @@ private:
         case 5: return own_add_of<std::uint32_t>();
         case 6: return own_add_of<std::uint64_t>();
         case 7: return own_wide_atomic();
+        case 8: return own_located_of<std::int64_t>();
+        case 9: return own_located_of<double>();
         default: return own_atomic_of<double>();
         }
     }

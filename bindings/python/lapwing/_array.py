@@ -688,10 +688,13 @@ def from_numpy(values, distribution=None, **options):
     if not values.ndim:
         raise _errors.UsageError(f"lapwing: from_numpy: {values!r} has no dimensions; pass an array of 1 to 8, or use lapwing.full(shape, value)")
     array = Array(values.shape, values.dtype, distribution, **options)
-    for domain in array.domains():
-        key = tuple(slice(one.start, one.stop, one.step) for one in domain)
-        array[key] = values[np.ix_(*array._positions([np.arange(one.start, one.stop, one.step) for one in domain]))]
-    array.barrier()
+
+    def write_own():
+        for domain in array.domains():
+            key = tuple(slice(one.start, one.stop, one.step) for one in domain)
+            array[key] = values[np.ix_(*array._positions([np.arange(one.start, one.stop, one.step) for one in domain]))]
+
+    array.runtime._end_after(write_own)
     return array
 
 
@@ -703,10 +706,13 @@ def fromfunction(function, shape, dtype=float, distribution=None, **options):
     [10.0, 11.0, 12.0]
     """
     array = Array(shape, dtype, distribution, **options)
-    for domain in array.domains():
-        indices = np.ix_(*(np.arange(one.start, one.stop, one.step) for one in domain))
-        array[tuple(slice(one.start, one.stop, one.step) for one in domain)] = function(*indices)
-    array.barrier()
+
+    def write_own():
+        for domain in array.domains():
+            indices = np.ix_(*(np.arange(one.start, one.stop, one.step) for one in domain))
+            array[tuple(slice(one.start, one.stop, one.step) for one in domain)] = function(*indices)
+
+    array.runtime._end_after(write_own)
     return array
 
 

@@ -341,6 +341,25 @@ class Runtime(Fixed):
         else:
             check(lib.lapwing_runtime_barrier_identity(self._handle, identity))
 
+    def _end_after(self, step):
+        """step(), which is the rank's own part of a collective call, and the barrier at its end. What the step raises on one rank is raised
+        there, and UsageError on the others."""
+        try:
+            result = step()
+        except Exception:
+            try:
+                self.barrier(1)
+            except _errors.MismatchError:  # the others have 0
+                pass
+            raise
+        try:
+            self.barrier(0)
+        except _errors.MismatchError as error:
+            raise _errors.UsageError(
+                f"lapwing: rank {self.rank} of {self.size}: another rank could not do its part of the call; see its error"
+            ) from error
+        return result
+
     def notify(self, identity=None):
         """The first half of a barrier: does not wait."""
         if identity is None:

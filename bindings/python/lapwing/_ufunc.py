@@ -156,36 +156,41 @@ class Arithmetic(NDArrayOperatorsMixin):
         leader.runtime.barrier()
         if not leader.distribution._has_local:
             return leader._by_domains(ufunc, inputs, outputs, options)
-        mesh = np.ix_(*leader.local_indices)
-        parts = [leader._part(one, mesh) for one in inputs]
-        if outputs:
-            ufunc(*parts, out=tuple(one.local for one in outputs), **options)
-        else:
-            results = ufunc(*parts, **options)
-            results = results if isinstance(results, tuple) else (results,)
-            del parts
+
+        def compute():
+            mesh = np.ix_(*leader.local_indices)
+            into = {"out": tuple(one.local for one in outputs)} if outputs else {}
+            results = ufunc(*(leader._part(one, mesh) for one in inputs), **into, **options)
+            return results if isinstance(results, tuple) else (results,)
+
+        results = leader.runtime._end_after(compute)
+        if not outputs:
             for values in results:
                 outputs.append(leader._like(values.dtype))
                 outputs[-1].local[...] = values
-        leader.runtime.barrier()
+            leader.runtime.barrier()
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
     def _by_domains(self, ufunc, inputs, outputs, options):
         """The same if own parts are not NumPy arrays: domain after domain, by patches. All have written what is read."""
-        found = []
-        for domain in self.domains():
-            mesh = np.ix_(*(np.arange(one.start, one.stop, one.step) for one in domain))
-            key = tuple(slice(one.start, one.stop, one.step) for one in domain)
-            parts = [one._patch(domain, self) if isinstance(one, Arithmetic) else self._part(one, mesh) for one in inputs]
-            results = ufunc(*parts, **options)
-            found.append((key, results if isinstance(results, tuple) else (results,)))
+
+        def compute():
+            found = []
+            for domain in self.domains():
+                mesh = np.ix_(*(np.arange(one.start, one.stop, one.step) for one in domain))
+                key = tuple(slice(one.start, one.stop, one.step) for one in domain)
+                parts = [one._patch(domain, self) if isinstance(one, Arithmetic) else self._part(one, mesh) for one in inputs]
+                results = ufunc(*parts, **options)
+                found.append((key, results if isinstance(results, tuple) else (results,)))
+            return found
+
+        # Others may still read what is to be overwritten.
+        found = self.runtime._end_after(compute)
         # A rank that owns nothing takes part in making the arrays.
         empty = ufunc(*(np.empty((0,) * self.ndim, one.dtype) if hasattr(one, "dtype") else one for one in inputs), **options)
         empty = empty if isinstance(empty, tuple) else (empty,)
         if not outputs:
             outputs = [self._like(values.dtype) for values in empty]
-        # Others may still read what is to be overwritten.
-        self.runtime.barrier()
         for key, results in found:
             for array, values in zip(outputs, results):
                 array[key] = values.astype(array.dtype, casting="same_kind", copy=False)

@@ -25,15 +25,17 @@ template <TriviallyCopyable T, std::size_t N>
 void GlobalArray<T, N>::fill(T value) {
     this->require_open(".fill");
     this->begin_collective("fill");
-    for_each_run([&](const Index<N>&, T* data, std::uint64_t count, std::int64_t) { std::fill_n(data, count, value); });
-    this->barrier();
+    const auto fill_run = [&](const Index<N>&, T* data, std::uint64_t count, std::int64_t) {
+        std::fill_n(data, count, value);
+    };
+    this->end_collective(".fill", [&] { for_each_run(fill_run); }, "some elements may have been set");
 }
 
 template <TriviallyCopyable T, std::size_t N>
 void GlobalArray<T, N>::require_all_stored(const GlobalArray& wanted) const {
     bool found = false;
     Index<N> missing{};
-    wanted.for_each_run([&](Index<N> index, const T*, std::uint64_t count, std::int64_t index_stride) {
+    const auto look = [&](Index<N> index, const T*, std::uint64_t count, std::int64_t index_stride) {
         for (std::uint64_t k = 0; !found && k < count;) {
             const Location location = this->locate(index);
             if (location.owner.value < 0) {
@@ -44,7 +46,8 @@ void GlobalArray<T, N>::require_all_stored(const GlobalArray& wanted) const {
             k += steps;
             if (k < count) index[N - 1] += static_cast<std::int64_t>(steps) * index_stride;
         }
-    });
+    };
+    this->end_collective(".copy_from", [&] { wanted.for_each_run(look); }, "nothing was copied");
     // All ranks throw, and the same, since the others would wait for the one that does.
     if (this->first_rank_with(found, missing)) detail::arrays::throw_not_stored(title_, ".copy_from", missing);
 }
@@ -53,10 +56,7 @@ template <TriviallyCopyable T, std::size_t N>
 void GlobalArray<T, N>::copy_from(const GlobalArray& other) {
     this->require_open(".copy_from");
     other.require_open(".copy_from");
-    if (core_.extents != other.core_.extents)
-        detail::arrays::throw_extents_differ(title_, core_.extents.values(), other.core_.extents.values());
     this->template check_same_ranks<(assertion_level >= 2)>(other);
-    if (this != &other && other.core_.user_map != nullptr) other.require_all_stored(*this);
     // Of one team, to which array is an argument.
     if (&other.team() != team_) {
         other.begin_collective("copy_from");
@@ -65,21 +65,24 @@ void GlobalArray<T, N>::copy_from(const GlobalArray& other) {
         const std::array<std::int64_t, 1> target{static_cast<std::int64_t>(title_.number)};
         other.begin_collective("copy_from", "a copy to the array made as number", target);
     }
+    // All ranks have passed the same arrays: what is wrong here is wrong everywhere.
+    if (core_.extents != other.core_.extents)
+        detail::arrays::throw_extents_differ(title_, core_.extents.values(), other.core_.extents.values());
+    if (this != &other && other.core_.user_map != nullptr) other.require_all_stored(*this);
+    const auto copy = [&] {
+        if (this == &other) return;
+        if (!same_segment(other)) return take_elements(other);
+        if (capacity_ != 0) std::memcpy(this->own_bytes().data(), other.own_bytes().data(), this->own_bytes().size());
+    };
+    // Before the barrier of the other team, which ranks wait in that know of no failure.
     std::exception_ptr failure;
-    if (this != &other) {
-        if (same_segment(other)) {
-            if (capacity_ != 0)
-                std::memcpy(this->own_bytes().data(), other.own_bytes().data(), this->own_bytes().size());
-        } else {
-            try {
-                take_elements(other);
-            } catch (...) {
-                failure = std::current_exception();
-            }
-        }
+    try {
+        copy();
+    } catch (...) {
+        failure = std::current_exception();
     }
     if (&other.team() != team_) other.barrier();
-    this->end_collective(".copy_from", failure, "some elements may have been copied");
+    detail::arrays::end_collective(title_, *team_, ".copy_from", failure, "some elements may have been copied");
 }
 
 template <TriviallyCopyable T, std::size_t N>
@@ -102,17 +105,25 @@ template <TriviallyCopyable T, std::size_t N>
 void GlobalArray<T, N>::broadcast(Rank root) {
     this->require_open(".broadcast");
     if (!core_.replicated) detail::arrays::throw_not_replicated(title_);
-    this->check_rank(".broadcast", root);
     const std::array<std::int64_t, 1> from{root.value};
     this->begin_collective("broadcast", "the root", from);
+    this->check_rank(".broadcast", root); // after the comparison, so that it is wrong on all ranks
     this->team().broadcast(this->own_bytes(), root);
     // Without it, a rank that is done could write to a copy that the broadcast has yet to reach.
     this->barrier();
 }
 
 template <TriviallyCopyable T, std::size_t N>
-template <class Value, class OverRanks>
-Value GlobalArray<T, N>::reduced(Value own, OverRanks over_ranks) const {
+template <class Value, class Chains, class OverRanks>
+Value GlobalArray<T, N>::reduced(const char* call, Chains chains, OverRanks over_ranks) const {
+    const auto add = [&] {
+        for_each_run(
+            [&](const Index<N>&, const T* data, std::uint64_t count, std::int64_t) { chains.add(data, count); });
+    };
+    // A distribution of the program's may throw, on one rank only.
+    if (core_.user_map != nullptr) this->end_collective(call, add, "there is no result");
+    else add();
+    const auto own = static_cast<Value>(chains.result());
     // What needs a value of every rank ends after every rank has read its segment.
     if (!core_.replicated) return over_ranks(own);
     this->barrier();
@@ -127,10 +138,8 @@ auto GlobalArray<T, N>::sum() const {
         using Adder = std::conditional_t<std::is_floating_point_v<T>, double, std::uint64_t>;
         this->require_open(".sum");
         this->begin_collective("sum");
-        detail::arrays::Chains sum{Adder{}, std::plus<Adder>{}};
-        for_each_run([&](const Index<N>&, const T* data, std::uint64_t count, std::int64_t) { sum.add(data, count); });
-        return reduced(static_cast<Sum>(sum.result()),
-                       [&](Sum own) { return detail::arrays::sum_over_ranks(*team_, own); });
+        return reduced<Sum>(".sum", detail::arrays::Chains{Adder{}, std::plus<Adder>{}},
+                            [&](Sum own) { return detail::arrays::sum_over_ranks(*team_, own); });
     } else if constexpr (detail::arrays::check_addable<T>()) {
         return reduce(T{}, [](const T& a, const T& b) { return static_cast<T>(a + b); });
     } else {
@@ -159,9 +168,7 @@ T GlobalArray<T, N>::min() const {
         // A comparison with a NaN is false, so that the value so far stays.
         detail::arrays::Chains smallest{detail::arrays::largest_value<T>(),
                                         [](T so_far, T value) { return value < so_far ? value : so_far; }};
-        for_each_run(
-            [&](const Index<N>&, const T* data, std::uint64_t count, std::int64_t) { smallest.add(data, count); });
-        return reduced(smallest.result(), [&](T own) {
+        return reduced<T>(".min", smallest, [&](T own) {
             return static_cast<T>(detail::arrays::min_over_ranks(*team_, static_cast<detail::arrays::SumOf<T>>(own)));
         });
     } else if constexpr (detail::arrays::check_ordered<T>()) {
@@ -179,9 +186,7 @@ T GlobalArray<T, N>::max() const {
         this->begin_collective("max");
         detail::arrays::Chains largest{detail::arrays::smallest_value<T>(),
                                        [](T so_far, T value) { return so_far < value ? value : so_far; }};
-        for_each_run(
-            [&](const Index<N>&, const T* data, std::uint64_t count, std::int64_t) { largest.add(data, count); });
-        return reduced(largest.result(), [&](T own) {
+        return reduced<T>(".max", largest, [&](T own) {
             return static_cast<T>(detail::arrays::max_over_ranks(*team_, static_cast<detail::arrays::SumOf<T>>(own)));
         });
     } else if constexpr (detail::arrays::check_ordered<T>()) {
@@ -215,7 +220,7 @@ R GlobalArray<T, N>::transform_reduce(R identity, Combine combine, Transform tra
     }
     constexpr const char* outcome = "there is no result";
     if (core_.replicated) {
-        this->end_collective(".reduce", failure, outcome);
+        detail::arrays::end_collective(title_, *team_, ".reduce", failure, outcome);
         return value;
     }
     struct Partial {

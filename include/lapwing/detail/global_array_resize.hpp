@@ -44,15 +44,12 @@ template <Distribution<N> D>
 Relabelling GlobalArray<T, N>::relabelling(const D& distribution) const {
     this->require_open(".relabelling");
     this->begin_collective("relabelling");
-    std::exception_ptr failure;
     detail::arrays::ArrayMaps<N> maps;
-    try {
+    const auto find_maps = [&] {
         maps = std::make_shared<const detail::arrays::KeptDistributionOf<N, D>>(distribution)
                    ->maps(*team_, core_.extents, title_.name);
-    } catch (...) {
-        failure = std::current_exception();
-    }
-    this->end_collective(".relabelling", failure, "no order of the ranks was found");
+    };
+    this->end_collective(".relabelling", find_maps, "no order of the ranks was found");
     std::span<const detail::distribution::DimensionMap> dimensions;
     if (maps.user_map == nullptr) dimensions = maps.block_cyclic.dimensions();
     const std::array<std::int64_t, 1> identity{static_cast<std::int64_t>(

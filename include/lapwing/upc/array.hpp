@@ -44,6 +44,20 @@ struct LinearElements {
     std::uint64_t count = 0; ///< 0: there are none of that kind
     std::uint64_t block_stride = 0;
     std::uint64_t round_stride = 0; ///< 0 if each thread has at most one block
+
+    /// Where element i of `bytes` bytes is, in blocks of this size, by which `by_block` divides where it is dynamic.
+    /// `rounds(block, round_stride)`: how far the block's round is from the first one.
+    template <std::size_t B, class Rounds>
+    [[nodiscard, gnu::always_inline]] std::uint64_t place(std::uint64_t i, std::size_t bytes, const BlockSize<B>& size,
+                                                          const lapwing::detail::distribution::Reciprocal& by_block,
+                                                          const Rounds& rounds) const noexcept {
+        std::uint64_t block = i;
+        if (size.value != 1) {
+            if constexpr (B == dynamic_block) block = by_block.quotient(i);
+            else if constexpr (B != indefinite) block = i / B;
+        }
+        return base + i * bytes + block * block_stride + rounds(block, round_stride);
+    }
 };
 /// An array, as its threads have it.
 struct DealtArray {
@@ -348,15 +362,10 @@ private:
     /// Where element i is, in terms of these.
     [[nodiscard, gnu::always_inline]] std::uint64_t place_in(const detail::LinearElements& elements,
                                                              std::uint64_t i) const noexcept {
-        std::uint64_t block = i;
-        if (block_.value != 1) {
-            if constexpr (B == dynamic_block) block = by_block_.quotient(i);
-            else if constexpr (B != indefinite) block = i / B;
-        }
-        std::uint64_t place = elements.base + i * sizeof(value_type) + block * elements.block_stride;
-        if (elements.round_stride != 0)
-            place += detail::heap_access.threads.round_and_thread(block).round * elements.round_stride;
-        return place;
+        const auto rounds = [](std::uint64_t block, std::uint64_t stride) noexcept {
+            return stride == 0 ? 0 : detail::heap_access.threads.round_and_thread(block).round * stride;
+        };
+        return elements.place(i, sizeof(value_type), block_, by_block_, rounds);
     }
     [[nodiscard, gnu::always_inline]] Pointer<T, B> make(const lapwing_upc_pointer& pointer) const noexcept {
         if constexpr (B == dynamic_block) return Pointer<T, B>{pointer, block_.value};

@@ -17,18 +17,21 @@ class ArrayView;
 
 namespace detail {
 
-/// THREADS as a view needs it: a constant, or a copy.
+/// How far a block's round is from the first one, with THREADS as a constant, or as a copy. Without a branch: the
+/// stride of one round is 0.
 template <int Threads>
-struct ViewThreads {
-    [[nodiscard, gnu::always_inline]] std::uint64_t round(std::uint64_t block) const noexcept {
-        return block / static_cast<std::uint64_t>(Threads);
+struct ViewRounds {
+    [[nodiscard, gnu::always_inline]] std::uint64_t operator()(std::uint64_t block,
+                                                               std::uint64_t stride) const noexcept {
+        return block / static_cast<std::uint64_t>(Threads) * stride;
     }
 };
 template <>
-struct ViewThreads<0> {
+struct ViewRounds<0> {
     ThreadCount count = heap_access.threads;
-    [[nodiscard, gnu::always_inline]] std::uint64_t round(std::uint64_t block) const noexcept {
-        return count.round_and_thread(block).round;
+    [[nodiscard, gnu::always_inline]] std::uint64_t operator()(std::uint64_t block,
+                                                               std::uint64_t stride) const noexcept {
+        return count.round_and_thread(block).round * stride;
     }
 };
 
@@ -106,13 +109,8 @@ public:
     using value_type = std::remove_const_t<ValueOf<T>>; ///< of an element
 
     /// A view of the array as it may be accessed now.
-    explicit ArrayView(const SharedArray<T, B, N>& array) noexcept : array_{&array} {
-        const detail::LinearElements& near = array.near_elements();
-        base_ = near.base;
-        first_ = near.first;
-        block_stride_ = near.block_stride;
-        round_stride_ = near.round_stride;
-        if (detail::heap_access.near_count != 0) count_ = near.count;
+    explicit ArrayView(const SharedArray<T, B, N>& array) noexcept : array_{&array}, near_{array.near_elements()} {
+        if (detail::heap_access.near_count == 0) near_.count = 0; // all elements go through the runtime
         if constexpr (B == dynamic_block) {
             block_.value = array.block_size();
             if (block_.value > 1) by_block_ = lapwing::detail::distribution::Reciprocal{block_.value};
@@ -141,29 +139,19 @@ public:
     /// As that of the array: the address of an element that can be loaded and stored, or null.
     [[nodiscard, gnu::always_inline]] value_type* near_element(std::int64_t linear) const noexcept {
         const auto i = static_cast<std::uint64_t>(linear);
-        if (i - first_ >= count_) [[unlikely]]
+        if (i - near_.first >= near_.count) [[unlikely]]
             return nullptr;
-        std::uint64_t block = i;
-        if (block_.value != 1) {
-            if constexpr (B == dynamic_block) block = by_block_.quotient(i);
-            else if constexpr (B != indefinite) block = i / B;
-        }
-        std::uint64_t offset = i * sizeof(value_type) + block * block_stride_;
-        offset += threads_.round(block) * round_stride_; // 0 of one round
-        auto* const address = reinterpret_cast<value_type*>(base_ + offset);
+        auto* const address =
+            reinterpret_cast<value_type*>(near_.place(i, sizeof(value_type), block_, by_block_, rounds_));
         if (address == nullptr) __builtin_unreachable(); // spares the caller the test for null
         return address;
     }
 
 private:
     const SharedArray<T, B, N>* array_;
-    std::uint64_t base_ = 0;
-    std::uint64_t first_ = 0;
-    std::uint64_t count_ = 0; ///< 0: all elements go through the runtime
-    std::uint64_t block_stride_ = 0;
-    std::uint64_t round_stride_ = 0;
+    detail::LinearElements near_;
     [[no_unique_address]] detail::BlockSize<B> block_;
-    [[no_unique_address]] detail::ViewThreads<Threads> threads_;
+    [[no_unique_address]] detail::ViewRounds<Threads> rounds_;
     lapwing::detail::distribution::Reciprocal by_block_; ///< for a dynamic block size
 };
 

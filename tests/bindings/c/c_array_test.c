@@ -450,7 +450,8 @@ static void bad_arguments(void) {
     const lapwing_range backwards[2] = {{4, 3, -1}, {0, 5, 1}};
     const lapwing_range empty[2] = {{4, 0, 1}, {0, 5, 1}};
     const lapwing_range inside[2] = {{0, 2, 1}, {0, 5, 1}};
-    const int64_t bad_strides[2] = {3, 1}, slow_strides[2] = {20, 2};
+    const lapwing_range everything[2] = {{0, 6, 1}, {0, 5, 1}};
+    const int64_t bad_strides[2] = {3, 1}, slow_strides[2] = {20, 2}, far_strides[2] = {INT64_MAX, 1};
     const int grid[2] = {7, 11};
     lapwing_array_options options = lapwing_array_options_default();
     lapwing_distribution distribution;
@@ -505,6 +506,8 @@ static void bad_arguments(void) {
     FAILS(LAPWING_ERR_RANGE, "stride = -1", lapwing_array_put(a, backwards, buffer, NULL));
     FAILS(LAPWING_ERR_RANGE, "stride 3 of dimension 0", lapwing_array_get(a, inside, buffer, bad_strides));
     FAILS(LAPWING_ERR_RANGE, "must be 1", lapwing_array_get(a, inside, buffer, slow_strides));
+    FAILS(LAPWING_ERR_RANGE, "of dimension 0, with 6 elements, leads beyond 2^64",
+          lapwing_array_get(a, everything, buffer, far_strides));
     FAILS(LAPWING_ERR_USAGE, "'buffer'", lapwing_array_get(a, inside, NULL, NULL));
     FAILS(LAPWING_ERR_USAGE, "'ranges'", lapwing_array_get(a, NULL, buffer, NULL));
     FAILS(LAPWING_ERR_USAGE, "'completion'", lapwing_array_start_get(a, inside, buffer, NULL, NULL));

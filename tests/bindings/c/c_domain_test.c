@@ -121,9 +121,10 @@ static void test_strided_errors(void) {
 }
 
 /* User-defined: rows dealt to the ranks in turn. */
+static int misplaces = 0;
 static void locate(void* context, const lapwing_shape* shape, const int64_t* index, lapwing_place* place) {
     (void)context;
-    place->owner = (int)(index[0] % shape->ranks);
+    place->owner = (int)((index[0] + misplaces) % shape->ranks);
     place->offset = (uint64_t)(index[0] / shape->ranks * shape->extents[1] + index[1]);
     place->contiguous = (uint64_t)(shape->extents[1] - index[1]);
 }
@@ -405,6 +406,52 @@ static void test_on_wrong_ranks(void) {
     OK(lapwing_array_free(&array));
 }
 
+static void count(void* context, void* value, const int64_t* index, const void* element) {
+    (void)context, (void)index, (void)element;
+    *(double*)value += 1;
+}
+static void add(void* context, void* left, const void* right) {
+    (void)context;
+    *(double*)left += *(const double*)right;
+}
+
+/* A distribution that is wrong on one rank: its calls end on all. */
+#define END_ON_ALL(call)                                           \
+    do {                                                           \
+        if (misplaces) FAILS(LAPWING_ERR_RANGE, "locate()", call); \
+        else FAILS(LAPWING_ERR_USAGE, "rank 1 could not", call);   \
+    } while (0)
+static void test_wrong_on_one_rank(void) {
+    const lapwing_distribution_functions functions = {locate, capacity, domain_count, domain, 0};
+    const lapwing_distribution distribution = {.kind = LAPWING_OWN_DISTRIBUTION, .functions = &functions};
+    const int64_t extents[] = {8, 5};
+    const double two = 2;
+    double x = 0;
+    lapwing_array *array = NULL, *totals = NULL;
+    lapwing_slice* to = NULL;
+    if (size == 1) return;
+    OK(lapwing_array_create(runtime, LAPWING_DOUBLE, 2, extents, &distribution, NULL, &array));
+    OK(lapwing_array_create(runtime, LAPWING_DOUBLE, 1, extents, NULL, NULL, &totals));
+    OK(lapwing_slice_create(totals, NULL, &to));
+    misplaces = rank == 1;
+    END_ON_ALL(lapwing_array_fill(array, &two));
+    END_ON_ALL(lapwing_array_sum(array, &x));
+    END_ON_ALL(lapwing_array_min(array, &x, NULL));
+    END_ON_ALL(lapwing_array_max(array, &x, NULL));
+    END_ON_ALL(lapwing_array_reduce(array, &x, sizeof x, count, add, NULL));
+    END_ON_ALL(lapwing_array_sum_along(array, 1, to));
+    misplaces = 0;
+    OK(lapwing_array_fill(array, &two));
+    OK(lapwing_array_sum(array, &x));
+    CHECK(x == 80);
+    OK(lapwing_array_sum_along(array, 1, to));
+    OK(lapwing_array_min(totals, &x, NULL));
+    CHECK(x == 10);
+    OK(lapwing_slice_free(&to));
+    OK(lapwing_array_free(&totals));
+    OK(lapwing_array_free(&array));
+}
+
 int main(void) {
     start_job();
     test_strided(LAPWING_BLOCK);
@@ -424,6 +471,7 @@ int main(void) {
     test_blocks(0);
     test_blocks(1);
     test_wrong_blocks();
+    test_wrong_on_one_rank();
     OK(lapwing_runtime_free(&runtime));
     return 0;
 }

@@ -241,6 +241,7 @@ static void arguments_that_differ(lapwing_runtime* runtime, int rank, int size) 
     int64_t* all = calloc((size_t)(3 * size), sizeof *all);
     const int64_t extent = 4;
     lapwing_array* array = NULL;
+    lapwing_window* window = NULL;
     const int last = rank == size - 1;
     if (size > 1) {
         FAILS(LAPWING_ERR_MISMATCH, "3 of double with MPI_SUM",
@@ -252,7 +253,17 @@ static void arguments_that_differ(lapwing_runtime* runtime, int rank, int size) 
         FAILS(LAPWING_ERR_MISMATCH, "from rank 0", lapwing_runtime_broadcast(runtime, numbers, 24, last ? rank : 0));
         FAILS(LAPWING_ERR_MISMATCH, "elements of double",
               lapwing_array_create(runtime, last ? LAPWING_DOUBLE : LAPWING_INT64, 1, &extent, NULL, NULL, &array));
-        CHECK(array == NULL && values[0] == 1 && numbers[0] == 1);
+        /* What one rank passes cannot be. */
+        FAILS(last ? LAPWING_ERR_USAGE : LAPWING_ERR_MISMATCH, "'values'",
+              lapwing_runtime_sum(runtime, LAPWING_DOUBLE, last ? NULL : values, 3));
+        FAILS(last ? LAPWING_ERR_RANGE : LAPWING_ERR_MISMATCH, "'root' is -1",
+              lapwing_runtime_broadcast(runtime, numbers, 24, last ? -1 : 0));
+        FAILS(last ? LAPWING_ERR_RANGE : LAPWING_ERR_USAGE, "not a type",
+              lapwing_array_create(runtime, last ? 12 : LAPWING_INT64, 1, &extent, NULL, NULL, &array));
+        FAILS(LAPWING_ERR_USAGE, "'window'", lapwing_window_create(runtime, 8, NULL, last ? NULL : &window));
+        FAILS(last ? LAPWING_ERR_USAGE : LAPWING_ERR_MISMATCH, "'all'",
+              lapwing_runtime_all_gather(runtime, numbers, 24, last ? NULL : all));
+        CHECK(array == NULL && window == NULL && values[0] == 1 && numbers[0] == 1);
     }
     OK(lapwing_runtime_sum(runtime, LAPWING_INT64, numbers, 3));
     CHECK(numbers[0] == size && numbers[2] == size);

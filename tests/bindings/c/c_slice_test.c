@@ -43,7 +43,7 @@ static void shapes(void) {
     const lapwing_part still[2] = {{LAPWING_PART_RANGE, 1, 3, 0}, {LAPWING_PART_ALL, 0, 0, 0}};
     const lapwing_part wrong[2] = {{3, 0, 3, 1}, {LAPWING_PART_ALL, 0, 0, 0}};
     const int twice[2] = {0, 0};
-    const int64_t strides[2] = {-5, 1};
+    const int64_t strides[2] = {-5, 1}, far_strides[2] = {INT64_MIN, 1};
     int dimensions = 0;
     int64_t extents[2];
     double buffer[30];
@@ -57,6 +57,8 @@ static void shapes(void) {
         for (l = 0; l < 5; ++l) CHECK(buffer[5 * k + l] == 100 * (6 - 2 * k) + l);
     OK(lapwing_slice_get(s, buffer + 10, strides)); /* upside down */
     CHECK(buffer[10] == 600 && buffer[0] == 200 && buffer[4] == 204);
+    FAILS(LAPWING_ERR_RANGE, "of dimension 0, with 3 elements, leads beyond 2^64",
+          lapwing_slice_get(s, buffer, far_strides));
     OK(lapwing_slice_permute(s, NULL, &t));
     OK(lapwing_slice_get(t, buffer, NULL));
     CHECK(buffer[0] == 600 && buffer[1] == 400 && buffer[3] == 601);

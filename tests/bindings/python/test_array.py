@@ -735,6 +735,31 @@ def test_arrays_are_broadcast(distribution):
             a + lapwing.zeros((3, 10))
 
 
+@pytest.mark.parametrize("distribution", [lapwing.Block(), Rows()], ids=repr)
+def test_what_one_rank_cannot_compute_ends_a_call_on_all(rt, distribution):
+    if rt.size == 1:
+        return
+    fails = rt.rank == 1
+
+    def function(i, j):
+        if fails:
+            raise KeyError("the table is gone")
+        return 1.0 + 0 * (i + j)
+
+    with pytest.raises(KeyError if fails else lapwing.UsageError, match="the table is gone" if fails else "another rank could not"):
+        lapwing.fromfunction(function, (8, 3), distribution=distribution)
+    with lapwing.full((8, 3), 1.0, distribution=distribution) as a, lapwing.zeros((8, 3), distribution=distribution) as b:
+        for i in range(8):
+            if fails and a.is_local(i, 0):
+                a[i, 0] = 0
+        lapwing.barrier()
+        for divide in (lambda: 1 / a, lambda: np.divide(b, a, out=b)):
+            with np.errstate(all="raise"), pytest.raises(FloatingPointError if fails else lapwing.UsageError):
+                divide()
+        assert (b + 1).sum() == 24
+        lapwing.barrier()
+
+
 def test_ufuncs_with_a_distribution_of_the_programs_own(rt):
     n = numbers((7, 10))
     with filled(distribution=Rows()) as a, filled(lower=(3, -2)) as b:
