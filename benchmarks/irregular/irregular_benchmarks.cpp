@@ -16,38 +16,33 @@ using irregular::KernelKind;
 using irregular::Ranks;
 using irregular::Way;
 
-void check(const KernelKind& kind, const Input& input, irregular::Kernel& kernel, Way way) {
+/// Runs the kernel, times it, and checks the last result. The barriers around what is measured are those of the library
+/// that the way uses.
+double seconds_of(Ranks ranks, irregular::Kernel& kernel, Way way, std::uint64_t iterations, const std::string& title) {
+    double seconds = 0;
+    for (std::uint64_t k = 0; k < iterations; ++k) {
+        kernel.prepare(way);
+        const auto body = [&] { kernel.run(way); };
+        seconds += way == Way::mpi ? together(ranks.world, body) : together(ranks.runtime, body);
+    }
     if (const std::string fault = kernel.fault(way); !fault.empty())
-        throw std::runtime_error{fmt::format("{}: {}, {}: {}", kind.name, input.name, name(way), fault)};
-}
-
-/// The barriers around what is measured are those of the library that the way uses.
-double seconds_of(Ranks ranks, irregular::Kernel& kernel, Way way) {
-    kernel.prepare(way);
-    if (way == Way::mpi) return together(ranks.world, [&] { kernel.run(way); });
-    return together(ranks.runtime, [&] { kernel.run(way); });
+        throw std::runtime_error{fmt::format("{}, {}: {}", title, name(way), fault)};
+    return seconds;
 }
 
 void compare(Context& context, Ranks ranks, const KernelKind& kind, const Input& input) {
     const std::unique_ptr<irregular::Kernel> kernel = input.make(ranks);
     const auto subject = [&](Way way) {
-        (void)seconds_of(ranks, *kernel, way);
-        check(kind, input, *kernel, way);
         return Subject{.name = std::string{name(way)}, .run = [&, way](std::uint64_t iterations) {
-                           double seconds = 0;
-                           for (std::uint64_t k = 0; k < iterations; ++k) seconds += seconds_of(ranks, *kernel, way);
-                           return seconds;
+                           return seconds_of(ranks, *kernel, way, iterations, kind.name + ": " + input.name);
                        }};
     };
     const Subject by_hand = subject(Way::mpi);
+    (void)by_hand.run(1); // after which it is known how much there is to do
+    const Quantity rate{.metric = kind.operations, .unit = "M/s", .scale = kernel->operations() * 1e-6, .rate = true};
     for (const Way way : input.ways) {
-        const Subject value = subject(way);
-        const Quantity rate{
-            .metric = kind.operations, .unit = "M/s", .scale = kernel->operations() * 1e-6, .rate = true};
         const std::string suffix = way == input.ways.front() ? "" : fmt::format(", {}", name(way));
-        context.compare(input.name + suffix, input.shows_time ? milliseconds() : rate, value, {by_hand});
-        check(kind, input, *kernel, way);
-        check(kind, input, *kernel, Way::mpi);
+        context.compare(input.name + suffix, input.shows_time ? milliseconds() : rate, subject(way), {by_hand});
     }
 }
 

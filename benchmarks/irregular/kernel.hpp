@@ -46,7 +46,8 @@ public:
     virtual void prepare(Way way) = 0;
     /// The whole computation once.
     virtual void run(Way way) = 0;
-    /// What is wrong with the result of the last run in this way, as far as this rank sees; empty if nothing.
+    /// What is wrong with the result of the last run, which was in this way, as far as this rank sees; empty if
+    /// nothing.
     [[nodiscard]] virtual std::string fault(Way way) = 0;
     /// What all ranks have done in a run, for its rate; after fault().
     [[nodiscard]] virtual double operations() const = 0;
