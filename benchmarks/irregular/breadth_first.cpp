@@ -217,10 +217,12 @@ KernelKind breadth_first() {
                        {.name = "500 vertices of degree 8",
                         .ways = {Way::lists, Way::elements},
                         .make = input(random_edges(500, 8)),
-                        .small = true,
+                        .size = Size::small,
                         .shows_time = true},
+                       {"Graph500 scale 16", {Way::lists}, input(graph500(16)), Size::full},
                        {"Graph500 scale 18", {Way::lists}, input(graph500(18))},
-                       {"Graph500 scale 8", {Way::lists, Way::elements}, input(graph500(8)), true}}};
+                       {"Graph500 scale 20", {Way::lists}, input(graph500(20)), Size::full},
+                       {"Graph500 scale 8", {Way::lists, Way::elements}, input(graph500(8)), Size::small}}};
 }
 
 } // namespace lapwing::bench::irregular

@@ -76,7 +76,7 @@ KernelKind histogram() {
                 "random numbers counted in bins that are spread over the ranks; fails unless all counts are right",
             .operations = "updates",
             .inputs = {{"10^6 bins, 10^6 updates a rank", {Way::lists, Way::elements}, input(1'000'000, 1'000'000)},
-                       {"500 bins, 300 updates a rank", {Way::lists, Way::elements}, input(500, 300), true}}};
+                       {"500 bins, 300 updates a rank", {Way::lists, Way::elements}, input(500, 300), Size::small}}};
 }
 
 } // namespace lapwing::bench::irregular

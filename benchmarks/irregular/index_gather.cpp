@@ -72,7 +72,7 @@ KernelKind index_gather() {
             .summary = "random reads of a table that is spread over the ranks; fails unless all are right",
             .operations = "reads",
             .inputs = {{"10^6 elements, 10^6 reads a rank", {Way::lists}, input(1'000'000, 1'000'000)},
-                       {"500 elements, 300 reads a rank", {Way::lists, Way::elements}, input(500, 300), true}}};
+                       {"500 elements, 300 reads a rank", {Way::lists, Way::elements}, input(500, 300), Size::small}}};
 }
 
 } // namespace lapwing::bench::irregular

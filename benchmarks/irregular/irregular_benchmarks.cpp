@@ -49,9 +49,11 @@ void compare(Context& context, Ranks ranks, const KernelKind& kind, const Input&
 void run(Context& context, const KernelKind& kind) {
     Runtime runtime;
     context.measure_against(runtime); // for the name of the path
+    using irregular::Size;
     const bool only_has_to_run = context.options().seconds < 0.05;
+    const Size largest = context.options().full ? Size::full : only_has_to_run ? Size::small : Size::measured;
     for (const Input& input : kind.inputs)
-        if (input.small || !only_has_to_run) compare(context, {runtime, context.world()}, kind, input);
+        if (input.size <= largest) compare(context, {runtime, context.world()}, kind, input);
     runtime.close();
 }
 

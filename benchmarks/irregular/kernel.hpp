@@ -53,12 +53,18 @@ public:
     [[nodiscard]] virtual double operations() const = 0;
 };
 
-/// An input of a kernel, of a certain size.
+enum class Size {
+    small, ///< also for tests, and where a benchmark only has to run
+    measured,
+    full, ///< with the option --full
+};
+
+/// An input of a kernel.
 struct Input {
     std::string name;
     std::vector<Way> ways; ///< that take a reasonable time with it, besides Way::mpi; the best first
     std::function<std::unique_ptr<Kernel>(Ranks)> make;
-    bool small = false;      ///< also for tests, and where a benchmark only has to run
+    Size size = Size::measured;
     bool shows_time = false; ///< instead of a rate
 };
 

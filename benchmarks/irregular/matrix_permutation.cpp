@@ -129,7 +129,7 @@ KernelKind matrix_permutation() {
             .summary = "a sparse matrix with its rows and columns in another order; fails unless each row is right",
             .operations = "nonzeros",
             .inputs = {{"200,000 rows of 10", {Way::lists}, input(200'000, 10)},
-                       {"200 rows of 3", {Way::lists, Way::elements}, input(200, 3), true}}};
+                       {"200 rows of 3", {Way::lists, Way::elements}, input(200, 3), Size::small}}};
 }
 
 } // namespace lapwing::bench::irregular

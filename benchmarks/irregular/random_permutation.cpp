@@ -152,7 +152,7 @@ KernelKind random_permutation() {
             .summary = "numbers thrown at free slots of a table; fails unless each number is in the result once",
             .operations = "numbers",
             .inputs = {{"10^6 numbers", {Way::lists}, input(1'000'000)},
-                       {"300 numbers", {Way::lists, Way::elements}, input(300), true}}};
+                       {"300 numbers", {Way::lists, Way::elements}, input(300), Size::small}}};
 }
 
 } // namespace lapwing::bench::irregular

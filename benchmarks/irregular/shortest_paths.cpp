@@ -59,7 +59,8 @@ KernelKind shortest_paths() {
             "shortest paths by delta-stepping in the Graph500 benchmark's graph; fails unless all lengths are right",
         .operations = "edges",
         .inputs = {{"Graph500 scale 16", {Way::lists}, input(16)},
-                   {"Graph500 scale 7", {Way::lists, Way::elements}, input(7), true}}};
+                   {"Graph500 scale 18", {Way::lists}, input(18), Size::full},
+                   {"Graph500 scale 7", {Way::lists, Way::elements}, input(7), Size::small}}};
 }
 
 } // namespace lapwing::bench::irregular

@@ -218,7 +218,7 @@ KernelKind topological_sort() {
             .summary = "orders in which a shuffled matrix is upper triangular again; fails unless it is",
             .operations = "nonzeros",
             .inputs = {{"200,000 rows of 4", {Way::lists}, input(200'000, 3)},
-                       {"200 rows of 3", {Way::lists, Way::elements}, input(200, 2), true}}};
+                       {"200 rows of 3", {Way::lists, Way::elements}, input(200, 2), Size::small}}};
 }
 
 } // namespace lapwing::bench::irregular

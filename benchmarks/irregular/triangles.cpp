@@ -200,7 +200,7 @@ KernelKind triangles() {
             .summary = "counts the triangles of the Graph500 benchmark's graph; fails unless the number is right",
             .operations = "edges",
             .inputs = {{"Graph500 scale 13", {Way::lists}, input(13)},
-                       {"Graph500 scale 6", {Way::lists, Way::elements}, input(6), true}}};
+                       {"Graph500 scale 6", {Way::lists, Way::elements}, input(6), Size::small}}};
 }
 
 } // namespace lapwing::bench::irregular
