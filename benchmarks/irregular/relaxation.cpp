@@ -77,8 +77,10 @@ void Relaxation::collect(Number local, bool shorter) {
     for (const Number other : graph_.row(local)) {
         const Number length = weight(edge++);
         if ((length < problem_.width) != shorter) continue;
+        const Number offer = values_[local] + length;
+        if (offer >= problem_.begin(other)) continue; // of no use
         targets_.push_back(other);
-        offers_.push_back(values_[local] + length);
+        offers_.push_back(offer);
     }
 }
 
