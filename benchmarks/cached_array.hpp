@@ -1,6 +1,7 @@
 #pragma once
 
 #include "harness.hpp"
+#include "scattered.hpp"
 
 #include <lapwing/distribution.hpp>
 #include <lapwing/global_array.hpp>
@@ -66,14 +67,6 @@ Subject by_one(std::string name, Runtime& runtime, Body body, double scale = 1) 
 /// Time of one of `count` accesses.
 [[nodiscard]] inline Quantity per_access(std::uint64_t count) {
     return {.metric = "time", .unit = "us", .scale = 1e6 / static_cast<double>(count)};
-}
-
-/// The numbers 0 … count - 1 in an order that looks random and is the same everywhere.
-[[nodiscard]] inline std::uint64_t scattered(std::uint64_t i) {
-    std::uint64_t z = (i + 1) * 0x9E3779B97F4A7C15U;
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9U;
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EBU;
-    return z ^ (z >> 31);
 }
 
 } // namespace lapwing::bench

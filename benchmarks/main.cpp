@@ -126,7 +126,7 @@ int main(int argument_count, char** arguments) {
         ->transform(CLI::CheckedTransformer{levels});
     run_command->add_flag("--full", options.full,
                           "for prefetch/…, upc/… and model/predict: the sizes of the publication, which take minutes; "
-                          "upc/apex-map/… and model/predict hours");
+                          "upc/apex-map/… and model/predict hours; for irregular/… and breadth-first larger graphs");
     run_command->add_flag("--weak", options.weak, "for prefetch/…: sizes grow with the number of ranks");
     run_command->add_flag("--value-only", options.value_only, "without the baselines");
 

@@ -3,6 +3,7 @@
 // atomic at a time; and the same buckets by notified puts, also beside one message to each rank. As an update is its
 // own inverse, doing all of them twice must leave the table as it was: a table that is not ends the run.
 #include "cached_array.hpp"
+#include "irregular/exchange.hpp"
 
 #include <lapwing/window.hpp>
 
@@ -104,15 +105,14 @@ private:
 /// The same with plain messages: what 1024 updates have for each rank is exchanged, and carried out by the owners.
 class Buckets {
 public:
-    explicit Buckets(MPI_Comm world) : world_{world} {
+    explicit Buckets(MPI_Comm world) : world_{world}, exchange_{world}, values_(bucket) {
+        int size = 0;
         MPI_Comm_rank(world, &rank_);
-        MPI_Comm_size(world, &size_);
+        MPI_Comm_size(world, &size);
+        ranks_ = static_cast<std::size_t>(size);
         table_.resize(static_cast<std::size_t>(words_each));
         first_ = static_cast<std::uint64_t>(words_each) * static_cast<std::uint64_t>(rank_);
         for (std::size_t i = 0; i < table_.size(); ++i) table_[i] = first_ + i;
-        for (auto* counts : {&send_counts_, &receive_counts_, &send_places_, &receive_places_})
-            counts->resize(static_cast<std::size_t>(size_));
-        outgoing_.resize(bucket);
     }
 
     double run(std::uint64_t iterations) {
@@ -133,49 +133,23 @@ public:
     }
 
 private:
-    [[nodiscard]] std::size_t owner(std::uint64_t value) const {
-        return owner_of(value, static_cast<std::size_t>(size_));
-    }
-
     void exchange(RandomStream& random) {
-        values_.clear();
-        std::fill(send_counts_.begin(), send_counts_.end(), 0);
-        for (std::size_t k = 0; k < bucket; ++k) {
-            values_.push_back(random.next());
-            ++send_counts_[owner(values_.back())];
-        }
-        MPI_Alltoall(send_counts_.data(), 1, MPI_INT, receive_counts_.data(), 1, MPI_INT, world_);
-        int sent = 0;
-        int received = 0;
-        for (std::size_t rank = 0; rank < send_counts_.size(); ++rank) {
-            send_places_[rank] = sent;
-            receive_places_[rank] = received;
-            sent += send_counts_[rank];
-            received += receive_counts_[rank];
-        }
-        next_ = send_places_;
-        for (const std::uint64_t value : values_) outgoing_[static_cast<std::size_t>(next_[owner(value)]++)] = value;
-        incoming_.resize(static_cast<std::size_t>(received));
-        MPI_Alltoallv(outgoing_.data(), send_counts_.data(), send_places_.data(), MPI_UINT64_T, incoming_.data(),
-                      receive_counts_.data(), receive_places_.data(), MPI_UINT64_T, world_);
-        const std::uint64_t size = static_cast<std::uint64_t>(words_each) * static_cast<std::uint64_t>(size_);
-        for (const std::uint64_t value : incoming_) table_[static_cast<std::size_t>(value % size - first_)] ^= value;
+        for (std::uint64_t& value : values_) value = random.next();
+        const auto incoming = exchange_([this](auto&& to) {
+            for (const std::uint64_t value : values_) to(owner_of(value, ranks_), value);
+        });
+        const std::uint64_t size = static_cast<std::uint64_t>(words_each) * ranks_;
+        for (const std::uint64_t value : incoming) table_[static_cast<std::size_t>(value % size - first_)] ^= value;
     }
 
     MPI_Comm world_;
+    irregular::Exchange<std::uint64_t> exchange_;
     int rank_ = 0;
-    int size_ = 1;
+    std::size_t ranks_ = 1;
     std::uint64_t first_ = 0;
     std::uint64_t rounds_ = 0;
     std::vector<std::uint64_t> table_;
     std::vector<std::uint64_t> values_;
-    std::vector<std::uint64_t> outgoing_;
-    std::vector<std::uint64_t> incoming_;
-    std::vector<int> send_counts_;
-    std::vector<int> receive_counts_;
-    std::vector<int> send_places_;
-    std::vector<int> receive_places_;
-    std::vector<int> next_;
 };
 
 /// A rank's part of the table, and what it has for each rank in a turn: the updates after their number.
