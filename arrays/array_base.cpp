@@ -11,6 +11,7 @@
 #include "src/team/team_state.hpp"
 #include "window/window_state.hpp"
 
+#include <lapwing/dimension_reduction.hpp>
 #include <lapwing/domain.hpp>
 #include <lapwing/error.hpp>
 
@@ -352,6 +353,30 @@ void require_same_map(Team& team, std::string_view name, std::span<const distrib
 void throw_no_dimension(const Team& team, std::size_t dimension, std::size_t dimensions) {
     throw RangeError{fmt::format("{}: a reduction along dimension {}: the array has the dimensions [0, {})", team.who(),
                                  dimension, dimensions)};
+}
+
+PartialResults partial_results(const Team& team, std::span<const std::int64_t> extents,
+                               std::span<const distribution::DimensionMap> maps, bool replicated,
+                               std::size_t dimension) {
+    PartialResults made;
+    made.extents.assign(extents.begin(), extents.end());
+    made.extents[dimension] = 1;
+    if (replicated) return made;
+    // Whether each rank has a place of its own in the grid of the array's map.
+    int processes = maps.empty() ? 0 : 1;
+    for (const distribution::DimensionMap& one : maps) processes *= one.processes();
+    const bool grid = processes == team.size();
+    for (std::size_t d = 0; d < extents.size(); ++d) {
+        const bool along = d == dimension;
+        const std::int64_t block = grid ? static_cast<std::int64_t>(maps[d].block()) : extents[d];
+        made.grid.push_back(grid ? maps[d].processes() : along ? team.size() : 1);
+        made.blocks.push_back(along ? 1 : std::max<std::int64_t>(1, block));
+    }
+    made.all_indices = !grid;
+    made.extents[dimension] = made.grid[dimension];
+    const int rank = team.rank().value;
+    made.process = grid ? maps[dimension].process_of(rank) : rank;
+    return made;
 }
 
 void throw_reduced_extents(const Team& team, std::size_t dimension, std::span<const std::int64_t> extents,

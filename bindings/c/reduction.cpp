@@ -193,8 +193,6 @@ public:
 private:
     [[nodiscard]] static std::size_t checked_dimension(const AnyArray& array, int dimension,
                                                        const lapwing_slice& target);
-    /// Whether each rank has a place of its own in the grid of the array's map.
-    [[nodiscard]] static bool has_grid(const slices::ArrayGeometry& array);
     [[nodiscard]] AnyArray make_partials();
     /// All of the partial results, but for this part of the dimension.
     [[nodiscard]] AnySlice cut(const slices::SlicePart& part) const;
@@ -233,36 +231,18 @@ std::size_t AnyReduction::checked_dimension(const AnyArray& array, int dimension
     return along;
 }
 
-bool AnyReduction::has_grid(const slices::ArrayGeometry& array) {
-    if (array.user_map != nullptr) return false;
-    int processes = 1;
-    for (std::size_t d = 0; d < array.dimensions; ++d) processes *= array.maps[d].processes();
-    return processes == array.team->size();
-}
-
 AnyArray AnyReduction::make_partials() {
     const std::shared_ptr<const slices::ArrayGeometry> geometry = slices::open_array(whole_, ".reduce_along");
     const slices::ArrayGeometry& array = *geometry;
-    std::vector<std::int64_t> extents{array.used_extents().begin(), array.used_extents().end()};
-    KeptDistribution distribution;
-    if (array.replicated) {
-        distribution.kind = LAPWING_REPLICATED;
-        extents[dimension_] = 1;
-    } else {
-        const bool grid = has_grid(array);
-        all_indices_ = !grid;
-        distribution.kind = LAPWING_BLOCK_CYCLIC;
-        for (std::size_t d = 0; d < array.dimensions; ++d) {
-            const bool along = d == dimension_;
-            const auto block = grid ? static_cast<std::int64_t>(array.maps[d].block()) : extents[d];
-            distribution.grid.push_back(grid ? array.maps[d].processes() : along ? array.team->size() : 1);
-            distribution.block.push_back(along ? 1 : std::max<std::int64_t>(1, block));
-        }
-        extents[dimension_] = distribution.grid[dimension_];
-        const int rank = array.team->rank().value;
-        process_ = grid ? array.maps[dimension_].process_of(rank) : rank;
-    }
-    return {*array.team, how_.type, extents, distribution,
+    const auto maps = std::span{array.maps}.first(array.user_map != nullptr ? 0 : array.dimensions);
+    arrays::PartialResults made =
+        arrays::partial_results(*array.team, array.used_extents(), maps, array.replicated, dimension_);
+    process_ = made.process;
+    all_indices_ = made.all_indices;
+    KeptDistribution distribution{.kind = array.replicated ? LAPWING_REPLICATED : LAPWING_BLOCK_CYCLIC,
+                                  .grid = std::move(made.grid),
+                                  .block = std::move(made.blocks)};
+    return {*array.team, how_.type, made.extents, distribution,
             GlobalArrayOptions{.name = fmt::format("partial results of {}", array_of(handle_).name())}};
 }
 

@@ -60,6 +60,20 @@ concept AnyOrder =
 [[noreturn]] void throw_reduced_extents(const Team& team, std::size_t dimension, std::span<const std::int64_t> extents,
                                         std::span<const std::int64_t> target);
 
+/// How the partial results of a reduction along a dimension are distributed: as the array, but with one index for each
+/// process of that dimension.
+struct PartialResults {
+    std::vector<std::int64_t> extents;
+    std::vector<std::int64_t> blocks; ///< of BlockCyclic; they are replicated as the array is
+    std::vector<int> grid;
+    int process = 0;          ///< this rank's, in the dimension
+    bool all_indices = false; ///< a row of them has all indices, whoever has those of the array
+};
+/// Local call. `maps` are those of the array's dimensions; empty for a distribution of the program's own.
+[[nodiscard]] PartialResults partial_results(const Team& team, std::span<const std::int64_t> extents,
+                                             std::span<const distribution::DimensionMap> maps, bool replicated,
+                                             std::size_t dimension);
+
 /// One index, or all of them.
 template <bool One>
 [[nodiscard]] auto part_at(std::int64_t index) {
@@ -117,7 +131,6 @@ public:
           identity_{std::move(identity)},
           combine_{std::move(combine)},
           partials_{make_partials(array, dimension, target.extents())} {
-        if (!array.core_.replicated) process_ = process_along(array, dimension);
         try {
             add_steps();
             last_.add(target, detail::arrays::plane_of(partials_.slice(), dimension, 0));
@@ -147,20 +160,9 @@ private:
     static constexpr bool noexcept_ = std::is_nothrow_invocable_v<Combine&, const R&, const T&> &&
                                       std::is_nothrow_invocable_v<Combine&, const R&, const R&>;
 
-    /// Whether each rank has a place of its own in the grid of the array's map.
-    [[nodiscard]] static bool has_grid(const GlobalArray<T, N>& array) noexcept {
-        if (array.core_.user_map != nullptr) return false;
-        int processes = 1;
-        for (const auto& one : array.core_.map.dimensions()) processes *= one.processes();
-        return processes == array.team_->size();
-    }
-    [[nodiscard]] static int process_along(const GlobalArray<T, N>& array, std::size_t dimension) noexcept {
-        const int rank = array.core_.own_rank;
-        return has_grid(array) ? array.core_.map.dimensions()[dimension].process_of(rank) : rank;
-    }
     /// Shaped as the array, except that the dimension has one index for each process: that process's results.
-    [[nodiscard]] static GlobalArray<R, N> make_partials(const GlobalArray<T, N>& array, std::size_t dimension,
-                                                         const Extents<N - 1>& target) {
+    [[nodiscard]] GlobalArray<R, N> make_partials(const GlobalArray<T, N>& array, std::size_t dimension,
+                                                  const Extents<N - 1>& target) {
         array.require_open(".reduce_along");
         Index<N> extents = array.extents().values();
         detail::arrays::before_creation(array.team(), [&] {
@@ -172,25 +174,13 @@ private:
                 detail::arrays::throw_reduced_extents(array.team(), dimension, extents, target.values());
         });
         const GlobalArrayOptions options{.name = "partial results of " + std::string{array.name()}};
-        if (array.core_.replicated) {
-            extents[dimension] = 1;
-            return {array.team(), Extents<N>{extents}, Replicated{}, options};
-        }
-        std::vector<int> grid(N, 1);
-        std::vector<std::int64_t> blocks(N, 1);
-        if (has_grid(array)) {
-            for (std::size_t d = 0; d < N; ++d) {
-                grid[d] = array.core_.map.dimensions()[d].processes();
-                blocks[d] = std::max<std::int64_t>(
-                    1, d == dimension ? 1 : static_cast<std::int64_t>(array.core_.map.dimensions()[d].block()));
-            }
-        } else {
-            grid[dimension] = array.team().size();
-            for (std::size_t d = 0; d < N; ++d)
-                if (d != dimension) blocks[d] = std::max<std::int64_t>(1, extents[d]);
-        }
-        extents[dimension] = grid[dimension];
-        return {array.team(), Extents<N>{extents}, BlockCyclic{.block = blocks, .grid = grid}, options};
+        const detail::arrays::PartialResults made = detail::arrays::partial_results(
+            array.team(), extents, array.dimension_maps(), array.core_.replicated, dimension);
+        process_ = made.process;
+        all_indices_ = made.all_indices;
+        extents[dimension] = made.extents[dimension];
+        if (array.core_.replicated) return {array.team(), Extents<N>{extents}, Replicated{}, options};
+        return {array.team(), Extents<N>{extents}, BlockCyclic{.block = made.blocks, .grid = made.grid}, options};
     }
     /// Pairs of processes, then pairs of pairs.
     void add_steps() {
@@ -215,13 +205,11 @@ private:
         partials_.for_each_run([this](const Index<N>&, R* values, std::uint64_t count, std::int64_t) {
             std::fill_n(values, count, identity_);
         });
-        // Rows of the partial results have all indices if there is no grid, otherwise those of the same process.
-        const bool all_indices = !array_->core_.replicated && !has_grid(*array_);
         array_->for_each_run([&](Index<N> index, const T* data, std::uint64_t count, std::int64_t index_stride) {
             index[dimension_] = process_;
             R* const values = partial(index);
             if (dimension_ == N - 1) return combine_all(*values, data, count);
-            const std::int64_t step = all_indices ? index_stride : 1;
+            const std::int64_t step = all_indices_ ? index_stride : 1;
             for (std::uint64_t k = 0; k < count; ++k) {
                 R& value = values[static_cast<std::int64_t>(k) * step];
                 value = static_cast<R>(combine_one(value, data[k]));
@@ -246,8 +234,9 @@ private:
     std::size_t dimension_;
     R identity_;
     Combine combine_;
-    mutable GlobalArray<R, N> partials_;
     int process_ = 0; ///< this rank's, in the dimension
+    bool all_indices_ = false;
+    mutable GlobalArray<R, N> partials_; ///< whose making sets these
     std::vector<Assignment> steps_;
     Assignment last_;
 };

@@ -474,7 +474,8 @@ TEST_CASE("caches of threads that have ended give their memory to others, and no
     CHECK(wrong == 0);
     const bool uses_cache =
         cached(first->window()) && runtime.size() > 1 && first->window().path(next(runtime)) != lapwing::Path::direct;
-    if (uses_cache) CHECK(memory(*first) > std::uint64_t{3} << 20);
+    // Page tables take theirs as they fill.
+    if (uses_cache) CHECK(memory(*first) > std::uint64_t{5} << 19);
     first->release();
     CHECK((*second)(begin + 1) == begin + 1);
     CHECK((*second)(begin + 1) == begin + 1);
