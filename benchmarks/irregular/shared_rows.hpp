@@ -3,6 +3,7 @@
 #include "graph.hpp"
 
 #include <string>
+#include <utility>
 
 namespace lapwing::bench::irregular {
 
