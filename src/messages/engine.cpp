@@ -147,10 +147,15 @@ bool Engine::try_call_locked(Rank target, HandlerNumber number, std::span<const 
 
 bool Engine::try_ask(Operation& operation, Rank target, HandlerNumber number, std::span<const std::byte> bytes,
                      std::uint64_t answer_bytes) {
+    const std::lock_guard guard{mutex_};
+    return try_ask_locked(operation, target, number, bytes, answer_bytes);
+}
+
+bool Engine::try_ask_locked(Operation& operation, Rank target, HandlerNumber number, std::span<const std::byte> bytes,
+                            std::uint64_t answer_bytes) {
     const auto handler = static_cast<std::uint32_t>(number);
     require_room_for_call(endpoint_, target, handler, std::max<std::uint64_t>(bytes.size(), answer_bytes),
                           inline_limit());
-    const std::lock_guard guard{mutex_};
     return origin_side_.try_fetch(
         operation, target,
         {.kind = RequestKind::answered_call, .handler = handler, .offset = answer_bytes, .size = bytes.size()}, bytes,
