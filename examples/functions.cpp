@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+// [program]
 namespace {
 
 std::map<std::string, std::int64_t, std::less<>> words; // of this rank
@@ -31,9 +32,11 @@ int main() {
 
     const std::int64_t whales = runtime.call(owner("whale"), lapwing::function<&count_of>, "whale").get();
     lapwing::GlobalArray<std::int64_t, 1> largest{runtime, {10}};
-    largest.post(7, [](std::int64_t& element, std::int64_t value) { element = value > element ? value : element; }, whales);
+    largest.post(
+        7, [](std::int64_t& element, std::int64_t value) { element = value > element ? value : element; }, whales);
     runtime.barrier();
 
     if (runtime.rank() == 0) std::printf("%lld whales\n", static_cast<long long>(largest(7)));
     return largest(7) == 2 * runtime.size() ? 0 : 1;
 }
+// [end]

@@ -13,11 +13,7 @@
 namespace lapwing::detail::functions {
 
 Asked::Asked(CallerSide& caller, const Destination& to, std::size_t room)
-    : caller_{&caller},
-      target_{to.target},
-      call_{to.call},
-      for_program_{to.where == Where::program},
-      room_{room} {
+    : caller_{&caller}, target_{to.target}, call_{to.call}, for_program_{to.where == Where::program}, room_{room} {
     if (answer_bytes() > few_.size()) more_.resize(answer_bytes());
     operation_.destination = more_.empty() ? few_.data() : more_.data();
 }
@@ -40,9 +36,9 @@ bool Asked::done() const noexcept {
 void Asked::progress() {
     if (done() || caller_ == nullptr) return;
     team::TeamState& team = caller_->team();
-    team.refuse_in_function("Future::ready");
+    team::refuse_in_function(team, "Future::ready");
     team.progress();
-    team.serve_program();
+    team.epoch().functions().serve_program();
     if (!done()) team.check_reachable(call_, target_);
 }
 
@@ -51,7 +47,7 @@ void Asked::wait_until(const std::function<bool()>& enough) {
     team::TeamState& team = caller_->team();
     team.wait_until(
         [&] {
-            team.serve_program();
+            team.epoch().functions().serve_program();
             return enough();
         },
         call_, target_);
@@ -60,13 +56,12 @@ void Asked::wait_until(const std::function<bool()>& enough) {
 void Asked::wait() {
     if (done() || caller_ == nullptr) return;
     // Two ranks whose functions wait for each other's program would wait for ever.
-    if (for_program_) caller_->team().refuse_collective_in_function("Future::wait (Where::program)");
+    if (for_program_) team::refuse_collective_in_function(caller_->team(), "Future::wait (Where::program)");
     wait_until([this] { return done(); });
 }
 
 std::span<const std::byte> Asked::result() const {
-    if (!delivered_.load(std::memory_order_acquire))
-        return {operation_.destination + sizeof(Answer), answer().bytes};
+    if (!delivered_.load(std::memory_order_acquire)) return {operation_.destination + sizeof(Answer), answer().bytes};
     if (!failed_) return late_;
     throw FunctionError{fmt::format(
         "{}: {}: {}", caller_ == nullptr ? std::string_view{"a closed team"} : std::string_view{caller_->team().who()},

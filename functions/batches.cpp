@@ -22,7 +22,7 @@ constexpr std::size_t most_batches = 64;
 struct OwnedBatch : Batch {
     Rank target{};
     Batches::Kind kind;
-    std::uint32_t calls = 0;         ///< of the runs before the last
+    std::uint32_t calls = 0; ///< of the runs before the last
     std::vector<std::uint64_t> memory;
     std::vector<void*> destinations; ///< of results
     std::unique_ptr<Asked> asked;    ///< sent, and its results are not here yet
@@ -57,7 +57,7 @@ public:
     void take_all() {
         while (!sent_.empty()) take_first();
     }
-    [[nodiscard]] bool empty() const noexcept { return free_.size() == batches_.size(); }
+    [[nodiscard]] CallerSide& caller() noexcept { return functions_.caller(); }
     void rethrow() {
         const support::FirstProblem problem = std::exchange(problem_, {});
         problem.rethrow();
@@ -111,8 +111,8 @@ void Batches::State::begin_run(OwnedBatch& batch, const Kind& kind) const {
     batch.head = batch.at;
     batch.at += kind.result_bytes == 0 ? sizeof(RunHead) : sizeof(AskHead);
     if (kind.result_bytes == 0) return;
-    const std::size_t most = std::min((bytes_ - sizeof(AskHead)) / kind.argument_bytes,
-                                      (bytes_ - sizeof(Answer)) / kind.result_bytes);
+    const std::size_t most =
+        std::min((bytes_ - sizeof(AskHead)) / kind.argument_bytes, (bytes_ - sizeof(Answer)) / kind.result_bytes);
     batch.end = batch.at + most * kind.argument_bytes;
     batch.destinations.resize(most);
     batch.destination = batch.destinations.data();
@@ -167,8 +167,7 @@ void Batches::State::send(std::vector<Batch*>& open, OwnedBatch& batch) {
         if (batch.calls != 0) caller.post(to, batch.filled(), batch.calls);
         return;
     }
-    const AskHead head{
-        .function = kind.function->number(), .window = number_of(kind.window), .count = batch.count};
+    const AskHead head{.function = kind.function->number(), .window = number_of(kind.window), .count = batch.count};
     batch.destinations.resize(batch.count);
     // As an answer to no more than what there is room for.
     try {
@@ -197,17 +196,23 @@ void Batches::State::take_first() {
     free_.push_back(&batch);
 }
 
-void begin_list(const Batches::Kind& kind) {
-    if (kind.window == nullptr) return;
-    window::AccessOrder& order = kind.window->state().order();
+void begin_list(Window& window) {
+    window::AccessOrder& order = window.state().order();
     if (order.holds_back() || order.under_way()) order.release();
+    end_list(window);
+}
+
+void end_list(Window& window) {
+    window::AccessOrder& order = window.state().order();
     if (order.has_copies()) order.acquire(); // what the functions change is read again
 }
 
-Batches::Batches(Team& team, const char* call)
-    : open_(static_cast<std::size_t>(team.size())), state_{std::make_unique<State>(team, call)} {}
+Batches::Batches(Team& team, const char* call, bool released)
+    : open_(static_cast<std::size_t>(team.size())), state_{std::make_unique<State>(team, call)} {
+    if (released) state_->caller().add(*this);
+}
 
-Batches::~Batches() = default;
+Batches::~Batches() { state_->caller().remove(*this); }
 
 Batch* Batches::next(Rank target, const Kind& kind) {
     return state_->next(open_, target, kind, open_[static_cast<std::size_t>(target.value)]);
@@ -220,7 +225,5 @@ void Batches::finish() {
     state_->take_all();
     state_->rethrow();
 }
-
-bool Batches::empty() const noexcept { return state_->empty(); }
 
 } // namespace lapwing::detail::functions

@@ -49,8 +49,8 @@ CallerSide::~CallerSide() {
 
 void CallerSide::require_rank(const Destination& to) const {
     if (to.target < 0 || to.target >= team_.size())
-        throw RangeError{fmt::format("{}: {}: rank {} is outside [0, {}); pass a rank of the team", team_.who(), to.call,
-                                     to.target.value, team_.size())};
+        throw RangeError{fmt::format("{}: {}: rank {} is outside [0, {}); pass a rank of the team", team_.who(),
+                                     to.call, to.target.value, team_.size())};
 }
 
 void CallerSide::require_room(const Destination& to, const char* type, std::size_t bytes) const {
@@ -90,7 +90,7 @@ void CallerSide::deliver(std::uint64_t token, bool failed, std::span<const std::
 
 void CallerSide::forget(Asked& asked) noexcept {
     const std::lock_guard guard{team_.engine().mutex()};
-    if (!asked.operation_.done()) team_.engine().abandon_locked(asked.operation_);
+    if (!asked.operation_.done()) team_.engine().locked().abandon(asked.operation_);
     if (asked.token_ == 0) return;
     const auto slot = static_cast<std::uint32_t>(asked.token_);
     named_[slot].asked = nullptr;
@@ -101,7 +101,8 @@ void CallerSide::forget(Asked& asked) noexcept {
 // ---- calls ----------------------------------------------------------------------------------------------------------
 
 void CallerSide::update_under_way() noexcept {
-    under_way_.store(!posted_.empty() || !kept_.empty() || for_program_ != 0, std::memory_order_release);
+    under_way_.store(!posted_.empty() || !kept_.empty() || !batches_.empty() || for_program_ != 0,
+                     std::memory_order_release);
 }
 
 void CallerSide::note_posted(Rank target) {
@@ -115,12 +116,12 @@ void CallerSide::post(const Destination& to, std::span<const std::byte> message,
     const bool here = to.target == team_.rank();
     if (team::running_function.where == team::RunningFunction::Where::progress) {
         note_posted(to.target);
-        return outbox_.keep(to.target, [this, target = to.target, here,
-                                        kept = std::vector<std::byte>(message.begin(), message.end())] {
-            if (!here) return team_.engine().try_call_locked(target, post_handler, kept);
-            owner_.run_posts(target, kept);
-            return true;
-        });
+        return outbox_.keep(
+            to.target, [this, target = to.target, here, kept = std::vector<std::byte>(message.begin(), message.end())] {
+                if (!here) return team_.engine().locked().try_call(target, post_handler, kept);
+                owner_.run_posts(target, kept);
+                return true;
+            });
     }
     if (here) {
         const std::lock_guard guard{engine.mutex()};
@@ -130,7 +131,7 @@ void CallerSide::post(const Destination& to, std::span<const std::byte> message,
     team_.wait_until(
         [&] {
             const std::lock_guard guard{engine.mutex()};
-            if (outbox_.holds(to.target) || !engine.try_call_locked(to.target, post_handler, message)) return false;
+            if (outbox_.holds(to.target) || !engine.locked().try_call(to.target, post_handler, message)) return false;
             note_posted(to.target);
             return true;
         },
@@ -171,7 +172,7 @@ std::unique_ptr<Asked> CallerSide::ask(const Destination& to, AskHead head, std:
                 message = message_of(head, arguments);
             }
             if (outbox_.holds(to.target) ||
-                !engine.try_ask_locked(asked->operation_, to.target, ask_handler, message, asked->answer_bytes()))
+                !engine.locked().try_ask(asked->operation_, to.target, ask_handler, message, asked->answer_bytes()))
                 return false;
             note_posted(to.target);
             return true;
@@ -185,7 +186,7 @@ void CallerSide::keep(std::unique_ptr<Asked> asked) {
     messages::Engine& engine = team_.engine();
     team_.wait_until(
         [&] {
-            team_.serve_program();
+            team_.epoch().functions().serve_program();
             const std::lock_guard guard{engine.mutex()};
             if (kept_.size() >= most_kept) return false;
             kept_.push_back(std::move(asked));
@@ -204,7 +205,7 @@ void CallerSide::ask_later(const Destination& to, AskHead head, std::span<const 
     note_posted(to.target);
     if (to.target == team_.rank()) return owner_.keep_own(to.target, head, arguments);
     outbox_.keep(to.target, [this, asked, target = to.target, message = message_of(head, arguments)] {
-        return team_.engine().try_ask_locked(asked->operation_, target, ask_handler, message, asked->answer_bytes());
+        return team_.engine().locked().try_ask(asked->operation_, target, ask_handler, message, asked->answer_bytes());
     });
 }
 
@@ -236,7 +237,7 @@ void CallerSide::fence(std::span<const Posted::value_type> targets, std::string&
                 [&] {
                     const std::lock_guard guard{engine.mutex()};
                     return !outbox_.holds(one.target) &&
-                           engine.try_ask_locked(one.operation, one.target, fence_handler, {}, sizeof one.answer);
+                           engine.locked().try_ask(one.operation, one.target, fence_handler, {}, sizeof one.answer);
                 },
                 "Team::release", one.target);
         }
@@ -254,7 +255,31 @@ void CallerSide::fence(std::span<const Posted::value_type> targets, std::string&
     }
 }
 
+void CallerSide::add(Batches& batches) {
+    const std::lock_guard guard{team_.engine().mutex()};
+    batches_.emplace_back(std::this_thread::get_id(), &batches);
+    update_under_way();
+}
+
+void CallerSide::remove(Batches& batches) noexcept {
+    const std::lock_guard guard{team_.engine().mutex()};
+    std::erase_if(batches_, [&](const auto& one) { return one.second == &batches; });
+    update_under_way();
+}
+
 void CallerSide::complete() {
+    messages::Engine& engine = team_.engine();
+    std::vector<Batches*> own_batches;
+    {
+        const std::lock_guard guard{engine.mutex()};
+        for (const auto& [thread, batches] : batches_)
+            if (thread == std::this_thread::get_id()) own_batches.push_back(batches);
+    }
+    for (Batches* const batches : own_batches) batches->finish();
+    complete_sent();
+}
+
+void CallerSide::complete_sent() {
     messages::Engine& engine = team_.engine();
     const Rank own{team_.rank()};
     std::string problem;
@@ -271,13 +296,13 @@ void CallerSide::complete() {
             return true;
         },
         "Team::release", own);
-    if (for_program != 0) team_.refuse_collective_in_function("Team::release (of posts with Where::program)");
+    if (for_program != 0) team::refuse_collective_in_function(team_, "Team::release (of posts with Where::program)");
     for (std::size_t at = 0; at < targets.size(); at += most_fences)
         fence(std::span{targets}.subspan(at, std::min(most_fences, targets.size() - at)), problem);
     if (for_program != 0)
         team_.wait_until(
             [&] {
-                team_.serve_program();
+                team_.epoch().functions().serve_program();
                 const std::lock_guard guard{engine.mutex()};
                 return for_program_ == 0;
             },

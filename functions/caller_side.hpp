@@ -6,6 +6,7 @@
 #include "functions/owner_side.hpp"
 #include "src/team/team_state.hpp"
 
+#include <lapwing/detail/functions/batches.hpp>
 #include <lapwing/detail/functions/calls.hpp>
 #include <lapwing/rank.hpp>
 
@@ -16,6 +17,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <thread>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -37,8 +39,8 @@ public:
     /// Sends a message of runs, with `calls` in all. In a function that must not wait, later if there is no room.
     void post(const Destination& to, std::span<const std::byte> message, std::uint64_t calls);
     /// Asks, or has this rank itself run it.
-    [[nodiscard]] std::unique_ptr<Asked> ask(const Destination& to, AskHead head,
-                                             std::span<const std::byte> arguments, std::size_t room);
+    [[nodiscard]] std::unique_ptr<Asked> ask(const Destination& to, AskHead head, std::span<const std::byte> arguments,
+                                             std::size_t room);
     /// A post for Where::program: its end is waited for by a release.
     void keep(std::unique_ptr<Asked> asked);
     /// The same in a function that must not wait.
@@ -46,6 +48,9 @@ public:
 
     /// See RemoteFunctions.
     void complete();
+    /// From now on releases of the calling thread finish it; and no longer.
+    void add(Batches& batches);
+    void remove(Batches& batches) noexcept;
 
     /// With the engine's mutex held: a result has come. Nothing where its call was dropped.
     void deliver(std::uint64_t token, bool failed, std::span<const std::byte> bytes);
@@ -67,6 +72,8 @@ private:
     };
     using Posted = std::vector<std::pair<int, std::uint64_t>>;
 
+    /// Waits for the calls that have been sent.
+    void complete_sent();
     void name(Asked& asked);
     void note_posted(Rank target);
     /// Waits for the fences of these ranks. Notes the first failure in `problem`.
@@ -84,7 +91,8 @@ private:
     std::vector<Named> named_;                      ///< by the low half of tokens
     std::vector<std::uint32_t> free_names_;
     std::list<std::unique_ptr<Asked>> kept_;
-    std::uint64_t for_program_ = 0; ///< calls for programs that have not ended
+    std::vector<std::pair<std::thread::id, Batches*>> batches_; ///< that releases finish
+    std::uint64_t for_program_ = 0;                             ///< calls for programs that have not ended
 };
 
 } // namespace lapwing::detail::functions

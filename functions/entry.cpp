@@ -14,9 +14,10 @@
 namespace lapwing {
 
 void ByteReader::throw_short(std::size_t bytes) const {
-    throw Error{fmt::format("a message of a function has {} bytes left, and {} are to be read: what Serialise writes and "
-                            "reads must be the same",
-                            left(), bytes)};
+    throw Error{
+        fmt::format("a message of a function has {} bytes left, and {} are to be read: what Serialise writes and "
+                    "reads must be the same",
+                    left(), bytes)};
 }
 
 namespace detail::functions {

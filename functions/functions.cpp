@@ -20,13 +20,10 @@ namespace lapwing::detail::functions {
 
 Functions::Functions(team::TeamState& team) : team_{team} {
     messages::Engine& engine = team_.engine();
-    engine.register_handler(post_handler, [this](int origin, std::span<const std::byte> bytes) {
-        owner_.run_posts(origin, bytes);
-    });
-    engine.register_handler(ask_handler,
-                            [this](int origin, std::span<const std::byte> bytes, std::span<std::byte> answer) {
-                                return on_ask(origin, bytes, answer);
-                            });
+    engine.register_handler(post_handler,
+                            [this](int origin, std::span<const std::byte> bytes) { owner_.run_posts(origin, bytes); });
+    engine.register_handler(ask_handler, [this](int origin, std::span<const std::byte> bytes,
+                                                std::span<std::byte> answer) { return on_ask(origin, bytes, answer); });
     engine.register_handler(result_handler, [this](int, std::span<const std::byte> bytes) { on_result(bytes); });
     engine.register_handler(fence_handler, [this](int origin, std::span<const std::byte>, std::span<std::byte> answer) {
         const FailedPosts failed = owner_.take_failed(origin);
@@ -39,7 +36,8 @@ bool Functions::on_ask(Rank origin, std::span<const std::byte> bytes, std::span<
     AskHead head;
     Answer status;
     if (bytes.size() < sizeof head || answer.size() < sizeof status)
-        throw Error{fmt::format("{} bytes are no call of a function with an answer of {}", bytes.size(), answer.size())};
+        throw Error{
+            fmt::format("{} bytes are no call of a function with an answer of {}", bytes.size(), answer.size())};
     std::memcpy(&head, bytes.data(), sizeof head);
     const std::span<const std::byte> arguments = bytes.subspan(sizeof head);
     status.kind = Answer::late;
@@ -81,7 +79,7 @@ void Functions::send_result(Rank origin, std::uint64_t token, bool failed, std::
     std::memcpy(message.data(), &head, sizeof head);
     std::ranges::copy(bytes, message.begin() + sizeof head);
     outbox_.send(origin, [this, origin, message = std::move(message)] {
-        return team_.engine().try_call_locked(origin, result_handler, message);
+        return team_.engine().locked().try_call(origin, result_handler, message);
     });
 }
 
@@ -149,10 +147,8 @@ void post(const Destination& to, const FunctionEntry& function, const ByteWriter
         else caller.keep(caller.ask(to, head, bytes, 0));
         return;
     }
-    const RunHead head{.function = function.number(),
-                       .window = window,
-                       .count = 1,
-                       .bytes = static_cast<std::uint32_t>(bytes.size())};
+    const RunHead head{
+        .function = function.number(), .window = window, .count = 1, .bytes = static_cast<std::uint32_t>(bytes.size())};
     ByteWriter message;
     std::memcpy(message.grow(sizeof head), &head, sizeof head);
     std::ranges::copy(bytes, message.grow(bytes.size()));
@@ -163,7 +159,7 @@ void post(const Destination& to, const FunctionEntry& function, const ByteWriter
 std::unique_ptr<PendingCall> ask(const Destination& to, const FunctionEntry& function, const ByteWriter& arguments,
                                  std::size_t result_bytes) {
     const std::span<const std::byte> bytes = arguments.bytes();
-    to.team.state().refuse_in_function(to.call);
+    team::refuse_in_function(to.team.state(), to.call);
     CallerSide& caller = begin(to, function.type(), sizeof(AskHead) + bytes.size()).caller();
     const AskHead head{.function = function.number(),
                        .window = number_of(to),
@@ -174,14 +170,19 @@ std::unique_ptr<PendingCall> ask(const Destination& to, const FunctionEntry& fun
     return asked;
 }
 
+void require_rank(Team& team, Rank target, const char* call) {
+    Functions::of(team.state()).caller().require_rank({.team = team, .target = target, .call = call});
+}
+
 void quiesce(Team& team) {
     team::TeamState& state = team.state();
     Functions& functions = Functions::of(state);
     state.require_open("Team::quiesce");
-    state.refuse_collective_in_function("Team::quiesce");
+    team::refuse_collective_in_function(state, "Team::quiesce");
     std::int64_t finished_before = -1;
     for (;;) {
-        state.serve_program();
+        state.progress(); // a rank alone makes none in the sum
+        state.epoch().functions().serve_program();
         // What has finished first: whatever it called has been counted as begun before.
         std::array<std::int64_t, 2> sums{};
         sums[0] = static_cast<std::int64_t>(functions.owner().finished());

@@ -16,14 +16,14 @@
 
 namespace lapwing::detail::functions {
 
-/// The functions of a team: what its ranks run for each other. Calls are remote calls of the engine, so they go the same
-/// way whatever the paths of windows are.
+/// The functions of a team: what its ranks run for each other. Calls are remote calls of the engine, so they go the
+/// same way whatever the paths of windows are.
 class Functions final : public team::RemoteFunctions {
 public:
     explicit Functions(team::TeamState& team);
 
     [[nodiscard]] static Functions& of(team::TeamState& team) noexcept {
-        return static_cast<Functions&>(team.functions());
+        return static_cast<Functions&>(team.epoch().functions());
     }
     [[nodiscard]] CallerSide& caller() noexcept { return caller_; }
     [[nodiscard]] OwnerSide& owner() noexcept { return owner_; }
@@ -31,9 +31,9 @@ public:
     // RemoteFunctions
     void complete() override { caller_.complete(); }
     void on_progress() override { outbox_.send_on(); }
-    void run_for_program() override;
 
 private:
+    void run_for_program() override;
     /// Handlers: with the engine's mutex held.
     [[nodiscard]] bool on_ask(Rank origin, std::span<const std::byte> bytes, std::span<std::byte> answer);
     void on_result(std::span<const std::byte> bytes);

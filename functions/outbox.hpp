@@ -14,8 +14,8 @@
 
 namespace lapwing::detail::functions {
 
-/// Messages that a function or a handler sends, and that found no room: it cannot wait. Those to one rank stay in order.
-/// Used with the engine's mutex held.
+/// Messages that a function or a handler sends, and that found no room: it cannot wait. Those to one rank stay in
+/// order. Used with the engine's mutex held.
 class Outbox {
 public:
     /// Sends; false: there is no room.

@@ -19,16 +19,16 @@ constexpr std::size_t most_waiting = 4096;
 constexpr std::size_t most_waiting_bytes = std::size_t{4} << 20;
 
 [[nodiscard]] std::string text_of_unknown(const team::TeamState& team, std::uint64_t function) {
-    return fmt::format("{} has no function of number {:x}: all ranks must run the same program, with the same libraries",
-                       team.who(), function);
+    return fmt::format(
+        "{} has no function of number {:x}: all ranks must run the same program, with the same libraries", team.who(),
+        function);
 }
 
 } // namespace
 
 Outcome OwnerSide::run(Where where, std::uint64_t function, Invocation& call) const {
     const FunctionEntry* const entry = FunctionEntry::find(function);
-    if (entry == nullptr)
-        return {.failed = call.count, .unknown = function, .text = text_of_unknown(team_, function)};
+    if (entry == nullptr) return {.failed = call.count, .unknown = function, .text = text_of_unknown(team_, function)};
     try {
         const team::Running running{where, entry->type()};
         entry->run(call);
@@ -43,7 +43,7 @@ Outcome OwnerSide::run(Where where, std::uint64_t function, Invocation& call) co
 
 std::span<std::byte> OwnerSide::part_of(std::uint64_t window) {
     if (window == no_window) return {};
-    const messages::ExposedMemory* const memory = team_.engine().exposed_locked(window);
+    const messages::ExposedMemory* const memory = team_.engine().locked().part_of(window);
     return memory == nullptr ? std::span<std::byte>{} : std::span{memory->base, memory->bytes};
 }
 
@@ -52,7 +52,8 @@ void OwnerSide::run_posts(Rank origin, std::span<const std::byte> message) {
         std::memcpy(&head, message.data(), sizeof head);
         message = message.subspan(sizeof head);
         const std::size_t bytes = std::min<std::size_t>(head.bytes, message.size());
-        Invocation call{.arguments = ByteReader{message.first(bytes)}, .count = head.count, .part = part_of(head.window)};
+        Invocation call{
+            .arguments = ByteReader{message.first(bytes)}, .count = head.count, .part = part_of(head.window)};
         Outcome outcome = run(Where::progress, head.function, call);
         if (outcome.failed != 0) {
             Outcome& all = failed_posts_[origin.value];
@@ -121,7 +122,8 @@ Outcome OwnerSide::run(const Waiting& waiting, ByteWriter& results) {
         const std::lock_guard guard{team_.engine().mutex()};
         part = part_of(waiting.head.window);
     }
-    Invocation call{.arguments = ByteReader{waiting.arguments}, .count = waiting.head.count, .part = part, .results = &results};
+    Invocation call{
+        .arguments = ByteReader{waiting.arguments}, .count = waiting.head.count, .part = part, .results = &results};
     Outcome outcome = run(Where::program, waiting.head.function, call);
     check_size(outcome, results);
     return outcome;

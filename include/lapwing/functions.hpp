@@ -15,8 +15,8 @@
 #include <utility>
 
 /// Functions at the owner of the data: Team::call() and post(), GlobalArray::apply() and post(), Team::quiesce(). Any
-/// function object will do whose type all ranks know, since they run the same program: a lambda that captures nothing or
-/// trivially copyable values (never by reference), or `function<&f>`. See docs/functions.md.
+/// function object will do whose type all ranks know, since they run the same program: a lambda that captures nothing
+/// or trivially copyable values (never by reference), or `function<&f>`. See docs/functions.md.
 namespace lapwing {
 
 /// A function as an object that can travel: `team.call(1, lapwing::function<&count_words>, text)`.
@@ -65,38 +65,18 @@ template <class F, class... A>
 
 } // namespace detail::functions
 
-namespace detail::team {
+// Internal: what the members of Team do.
 
-template <class Team>
 template <class F, class... A>
-auto TeamFunctions<Team>::call(Where where, Rank target, F function, const A&... arguments) {
-    return functions::call({.team = static_cast<Team&>(*this), .target = target, .call = "Team::call", .where = where},
-                           function, arguments...);
+[[nodiscard]] auto call_function(Team& team, Where where, Rank target, const F& function, const A&... arguments) {
+    return detail::functions::call({.team = team, .target = target, .call = "Team::call", .where = where}, function,
+                                   arguments...);
 }
-
-template <class Team>
 template <class F, class... A>
-auto TeamFunctions<Team>::call(Rank target, F function, const A&... arguments) {
-    return call(Where::progress, target, std::move(function), arguments...);
+void post_function(Team& team, Where where, Rank target, const F& function, const A&... arguments) {
+    detail::functions::post({.team = team, .target = target, .call = "Team::post", .where = where}, function,
+                            arguments...);
 }
+inline void quiesce_functions(Team& team) { detail::functions::quiesce(team); }
 
-template <class Team>
-template <class F, class... A>
-void TeamFunctions<Team>::post(Where where, Rank target, F function, const A&... arguments) {
-    functions::post({.team = static_cast<Team&>(*this), .target = target, .call = "Team::post", .where = where},
-                    function, arguments...);
-}
-
-template <class Team>
-template <class F, class... A>
-void TeamFunctions<Team>::post(Rank target, F function, const A&... arguments) {
-    post(Where::progress, target, std::move(function), arguments...);
-}
-
-template <class Team>
-void TeamFunctions<Team>::quiesce() {
-    functions::quiesce(static_cast<Team&>(*this));
-}
-
-} // namespace detail::team
 } // namespace lapwing

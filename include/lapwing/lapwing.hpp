@@ -1,6 +1,7 @@
 #pragma once
 
 /// Everything that programs use.
+#include <lapwing/aggregator.hpp>
 #include <lapwing/aligned.hpp>
 #include <lapwing/array_slice.hpp>
 #include <lapwing/assignment.hpp>

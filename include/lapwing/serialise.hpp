@@ -74,9 +74,10 @@ template <class T>
 concept Travels = Serialisable<T> || Plain<T> || Sequence<T> || Text<T>;
 template <class T>
 consteval bool check_travels() {
-    static_assert(Travels<T>, "lapwing: values of this type cannot travel to another rank: pass a trivially copyable value "
-                           "without pointers, a string, a span or vector of such values, or specialise "
-                           "lapwing::Serialise for it");
+    static_assert(Travels<T>,
+                  "lapwing: values of this type cannot travel to another rank: pass a trivially copyable value "
+                  "without pointers, a string, a span or vector of such values, or specialise "
+                  "lapwing::Serialise for it");
     return Travels<T>;
 }
 

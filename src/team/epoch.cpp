@@ -180,17 +180,18 @@ void Epoch::await(const std::atomic<int>& pins) noexcept {
         if (!team_.progress()) backoff.pause();
 }
 
-void Epoch::add(RemoteFunctions& functions) {
+void Epoch::own(std::unique_ptr<RemoteFunctions> functions) {
+    functions_ = std::move(functions);
     const support::BiasedMutex::Guard guard{shared_->mutex};
-    shared_->functions.push_back(&functions);
+    shared_->functions.push_back(functions_.get());
 }
 
-void Epoch::remove(RemoteFunctions& functions) noexcept {
+void Epoch::leave_functions() noexcept {
     {
         const support::BiasedMutex::Guard guard{shared_->mutex};
-        std::erase(shared_->functions, &functions);
+        std::erase(shared_->functions, functions_.get());
     }
-    await(functions.pins_);
+    await(functions_->pins_);
 }
 
 void Epoch::on_finalize() noexcept {

@@ -40,10 +40,11 @@ public:
     [[nodiscard]] bool only_memory();
 
     void add(EpochMember& member);
-    /// The team's; releases of all teams that share windows with it wait for their calls.
-    void add(RemoteFunctions& functions);
+    /// The team's functions: releases of all teams that share windows with it wait for their calls.
+    void own(std::unique_ptr<RemoteFunctions> functions);
+    [[nodiscard]] RemoteFunctions& functions() noexcept { return *functions_; }
     /// As the removal of a member.
-    void remove(RemoteFunctions& functions) noexcept;
+    void leave_functions() noexcept;
     /// What sends writes that no release follows, where there is a progress thread; else null. The first call starts
     /// it.
     [[nodiscard]] std::shared_ptr<Flusher> flusher();
@@ -78,6 +79,7 @@ private:
 
     TeamState& team_;
     std::shared_ptr<Shared> shared_;
+    std::unique_ptr<RemoteFunctions> functions_;
     bool founder_ = true; ///< was not made from another team
     std::uint64_t next_window_number_ = 1;
 };

@@ -21,12 +21,16 @@ public:
     /// At the end of every round of progress, with the engine's mutex held: sends what found no room before.
     virtual void on_progress() = 0;
 
-    /// Whether functions of other ranks wait for a thread of the program.
-    [[nodiscard]] bool wait_for_program() const noexcept { return wait_for_program_.load(std::memory_order_relaxed); }
-    /// Runs them on the calling thread, unless it or another one is doing so already.
-    virtual void run_for_program() = 0;
+    /// Runs the functions of other ranks that wait for a thread of the program on the calling thread, unless it or
+    /// another one is doing so already.
+    void serve_program() {
+        if (wait_for_program_.load(std::memory_order_relaxed)) [[unlikely]]
+            run_for_program();
+    }
 
 protected:
+    virtual void run_for_program() = 0;
+
     std::atomic<bool> under_way_{false};
     std::atomic<bool> wait_for_program_{false};
 
@@ -49,6 +53,18 @@ struct RunningFunction {
     const char* type = ""; ///< of the function, as values::type_name() has it
 };
 inline constinit thread_local RunningFunction running_function;
+
+[[noreturn]] void throw_in_function(const TeamState& team, const char* call);
+/// Throws UsageError in a function of another rank's that runs in a round of progress, which must not wait; and, for a
+/// collective call, in any.
+inline void refuse_in_function(const TeamState& team, const char* call) {
+    if (running_function.where == RunningFunction::Where::progress) [[unlikely]]
+        throw_in_function(team, call);
+}
+inline void refuse_collective_in_function(const TeamState& team, const char* call) {
+    if (running_function.where != RunningFunction::Where::nowhere) [[unlikely]]
+        throw_in_function(team, call);
+}
 
 /// For the scope in which it runs.
 class Running {

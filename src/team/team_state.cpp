@@ -4,7 +4,6 @@
 #include "src/support/log.hpp"
 #include "src/support/mpi_error.hpp"
 #include "src/support/mpi_state.hpp"
-#include "src/support/type_text.hpp"
 #include "src/team/host_waits.hpp"
 #include "src/team/team_registry.hpp"
 #include "src/team/wait_hook.hpp"
@@ -132,11 +131,10 @@ TeamState::TeamState(MPI_Comm communicator, const Settings& settings) : settings
         }
         synchronisation_.emplace(*this);
         membership_.emplace(*engine_, rank_, size_, who_, synchronisation_->completed_collectives());
-        functions_ = make_remote_functions(*this);
-        engine_events_.pass_to(*membership_, *synchronisation_, *functions_);
+        epoch_.own(make_remote_functions(*this));
+        engine_events_.pass_to(*membership_, *synchronisation_, epoch_.functions());
         progress_driver_.emplace(*engine_, *topology_, *membership_, synchronisation_->node_and_network_barrier(),
                                  paths_.progress, rank_, size_);
-        epoch_.add(*functions_);
         wait_report_ = std::chrono::seconds{wait_report_setting.get(settings_)};
         synchronisation_->open();
         TeamRegistry::instance().add(*this);
@@ -160,7 +158,7 @@ TeamState::TeamState(MPI_Comm communicator, const Settings& settings) : settings
 TeamState::~TeamState() {
     progress_driver_->stop();
     TeamRegistry::instance().remove(*this);
-    epoch_.remove(*functions_);
+    epoch_.leave_functions();
 }
 
 void TeamState::start_progress() {
@@ -198,21 +196,9 @@ Path TeamState::path(Rank target) const noexcept {
 }
 
 void TeamState::require_open(const char* call) const {
-    refuse_in_function(call);
+    refuse_in_function(*this, call);
     if (lifecycle_.closed()) throw UsageError{fmt::format("{}: {}: the team is closed; make a new one", who_, call)};
     if (membership_->finalized()) throw_finalized(fmt::format("{}: {}", who_, call));
-}
-
-void TeamState::throw_in_function(const char* call) const {
-    const std::string function = support::type_text(running_function.type);
-    if (running_function.where == RunningFunction::Where::progress)
-        throw UsageError{fmt::format("{}: {}: called by a function of another rank ({}) that runs in a round of "
-                                     "progress, where waiting would stop all progress; pass Where::program, or let it "
-                                     "post what is to be done",
-                                     who_, call, function)};
-    throw UsageError{fmt::format("{}: {}: called by a function of another rank ({}), which runs while this rank may be "
-                                 "in a collective call already; make collective calls outside of it",
-                                 who_, call, function)};
 }
 
 void TeamState::for_each_part(const std::function<void(TeamPart&)>& step) {
@@ -247,7 +233,7 @@ void TeamState::wait(std::span<MPI_Request> requests, const char* call) {
 }
 
 void TeamState::wait_for_all(const char* call) {
-    refuse_collective_in_function(call);
+    refuse_collective_in_function(*this, call);
     Memory nothing;
     complete(nothing, call, [&](std::byte*) {
         MPI_Request request = MPI_REQUEST_NULL;

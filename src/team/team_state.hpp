@@ -93,7 +93,6 @@ public:
     [[nodiscard]] Epoch& epoch() noexcept { return epoch_; }
     [[nodiscard]] Lifecycle& lifecycle() noexcept { return lifecycle_; }
     [[nodiscard]] const Lifecycle& lifecycle() const noexcept { return lifecycle_; }
-    [[nodiscard]] RemoteFunctions& functions() noexcept { return *functions_; }
     /// The team's one object of a type that a room above defines, made by the first call; it lives as long as the team.
     template <class Part>
     [[nodiscard]] Part& part() {
@@ -105,14 +104,14 @@ public:
     }
     void for_each_part(const std::function<void(TeamPart&)>& step);
 
-    /// Waits until `done()` holds, making progress, and in collective calls runs other ranks' functions that wait for the
-    /// program. Throws UsageError in a function that must not wait, PeerLeftError when `target` (a rank, or Membership::any_rank
-    /// or next_collective) has left, the failure of progress, MismatchError when ranks are found to wait in different
-    /// collective calls, and InterruptedError when the program's wait hook ends the wait; `call` goes into the message.
-    /// A wait of some seconds is reported on standard error, once.
+    /// Waits until `done()` holds, making progress, and in collective calls runs other ranks' functions that wait for
+    /// the program. Throws UsageError in a function that must not wait, PeerLeftError when `target` (a rank, or
+    /// Membership::any_rank or next_collective) has left, the failure of progress, MismatchError when ranks are found
+    /// to wait in different collective calls, and InterruptedError when the program's wait hook ends the wait; `call`
+    /// goes into the message. A wait of some seconds is reported on standard error, once.
     template <class Done>
     void wait_until(Done&& done, const char* call, Rank target = Membership::any_rank) {
-        refuse_in_function(call);
+        refuse_in_function(*this, call);
         if (done()) return;
         const ProgressDriver::Driving driving{*progress_driver_};
         support::Backoff backoff{topology_->processors().share()};
@@ -120,7 +119,7 @@ public:
         while (!done()) {
             if (progress()) backoff.reset();
             else backoff.pause();
-            if (target == Membership::next_collective) serve_program();
+            if (target == Membership::next_collective) epoch_.functions().serve_program();
             // The news that a rank has left may arrive before what it had done is seen.
             // Once true, it must not be asked again: some conditions start an operation.
             if (membership_->troubled()) {
@@ -133,23 +132,8 @@ public:
     }
     /// Throws PeerLeftError when `target` has left, so that an operation on it would never complete.
     void check_reachable(const char* call, Rank target) {
-        refuse_in_function(call);
+        refuse_in_function(*this, call);
         if (membership_->troubled()) membership_->check(call, target.value);
-    }
-    /// Throws UsageError in a function of another rank's that runs in a round of progress, which must not wait; and, for
-    /// a collective call, in any.
-    void refuse_in_function(const char* call) const {
-        if (running_function.where == RunningFunction::Where::progress) [[unlikely]]
-            throw_in_function(call);
-    }
-    void refuse_collective_in_function(const char* call) const {
-        if (running_function.where != RunningFunction::Where::nowhere) [[unlikely]]
-            throw_in_function(call);
-    }
-    /// Runs functions of other ranks that wait for the program.
-    void serve_program() {
-        if (functions_->wait_for_program()) [[unlikely]]
-            functions_->run_for_program();
     }
     /// Throws the failure of progress, or that MPI is finalized.
     void check_usable(const char* call) { check_reachable(call, rank_); }
@@ -192,7 +176,6 @@ private:
     void look_after(support::WaitTimer& timer, const char* call, Rank target);
     void report_wait(const support::WaitTimer& timer, const char* call, Rank target);
     void wait(std::span<MPI_Request> requests, const char* call);
-    [[noreturn]] void throw_in_function(const char* call) const;
     void give_up(Memory memory) noexcept;
 
     Settings settings_;
@@ -213,7 +196,6 @@ private:
     std::optional<ProgressDriver> progress_driver_;
     Epoch epoch_{*this};
     Lifecycle lifecycle_{*this};
-    std::unique_ptr<RemoteFunctions> functions_;
 
     support::AlignedMemory calibration_;
     support::Mutex given_up_mutex_{support::LockRank::leaf};

@@ -58,7 +58,8 @@ TEST_CASE("apply on two dimensions, and bad indices") {
     const auto scale = [](double& element, double factor) { return element = (element + 1) * factor; };
     if (runtime.rank() == 0)
         for (std::int64_t i = 0; i < 6; ++i)
-            for (std::int64_t j = 0; j < 10; ++j) CHECK(a.apply({i, j}, scale, 2.0 + double(i * j)).get() == 2.0 + double(i * j));
+            for (std::int64_t j = 0; j < 10; ++j)
+                CHECK(a.apply({i, j}, scale, 2.0 + double(i * j)).get() == 2.0 + double(i * j));
     CHECK_THROWS_AS(a.post({6, 0}, scale, 1.0), lapwing::RangeError);
     CHECK_THROWS_AS(a.apply({0, -1}, scale, 1.0).get(), lapwing::RangeError);
     runtime.barrier();
@@ -107,7 +108,8 @@ TEST_CASE("results of a list come in its order, and failures are thrown") {
     runtime.barrier();
     std::vector<Index<2>> indices;
     std::minstd_rand engine{static_cast<unsigned>(runtime.rank().value)};
-    for (int k = 0; k < 5000; ++k) indices.push_back({static_cast<std::int64_t>(engine() % 20), static_cast<std::int64_t>(engine() % 30)});
+    for (int k = 0; k < 5000; ++k)
+        indices.push_back({static_cast<std::int64_t>(engine() % 20), static_cast<std::int64_t>(engine() % 30)});
     std::vector<double> results(indices.size());
     const auto half = [](const std::int32_t& element, float offset) { return element / 2.0 + double{offset}; };
     a.apply(indices, half, 0.25F, results);

@@ -21,10 +21,10 @@ namespace lapwing::detail::arrays {
 
 /// The calls of a GlobalArray that run functions at the owners of elements. docs/functions.md explains them.
 ///
-/// A function gets the element as `T&`, in the owner's memory, and then the arguments. It runs after this rank's earlier
-/// accesses to the element. This rank's later ones find what it has done once its result is here, or a release has
-/// returned. Functions for one owner that run on its progress side never run at the same time, so that they may change
-/// their elements without atomics; stores, processor atomics of ranks on the owner's node, and functions for
+/// A function gets the element as `T&`, in the owner's memory, and then the arguments. It runs after this rank's
+/// earlier accesses to the element. This rank's later ones find what it has done once its result is here, or a release
+/// has returned. Functions for one owner that run on its progress side never run at the same time, so that they may
+/// change their elements without atomics; stores, processor atomics of ranks on the owner's node, and functions for
 /// Where::program are not kept apart from them. Replicated arrays throw UsageError.
 template <class Array, class T, std::size_t N>
 class ArrayFunctions {
@@ -54,10 +54,11 @@ public:
     }
 
     /// Local call. For a list of elements, in any order: results[k] becomes `function(element k, arguments[k])`.
-    /// `arguments` is a range of trivially copyable values, or one value for all. Those at one owner run in the order of
-    /// the list. On return all results are there. Throws RangeError for an index outside of the extents and for lists
-    /// that differ in length, FunctionError where one has thrown: the others have run all the same. Cost: for each owner
-    /// a message for some hundred elements, and its answer; memory of up to 64 messages, whatever the length.
+    /// `arguments` is a range of trivially copyable values, or one value for all. Those at one owner run in the order
+    /// of the list. On return all results are there. Throws RangeError for an index outside of the extents and for
+    /// lists that differ in length, FunctionError where one has thrown: the others have run all the same. Cost: for
+    /// each owner a message for some hundred elements, and its answer; memory of up to 64 messages, whatever the
+    /// length.
     template <IndexList<N> Indices, class F, class Arguments, class R>
         requires(!std::convertible_to<const Indices&, const Index<N>&>)
     void apply(const Indices& indices, F function, const Arguments& arguments, std::span<R> results) {
@@ -67,8 +68,9 @@ public:
                       "copyable");
         if (results.size() != std::ranges::size(indices))
             throw_list_lengths(self().title_, ".apply", std::ranges::size(indices), results.size());
-        list<S, F>(".apply", indices, function, arguments,
-                   [&](std::size_t k) -> void* { return results.data() + k; }, sizeof(R));
+        list<S, F>(
+            ".apply", indices, function, arguments, [&](std::size_t k) -> void* { return results.data() + k; },
+            sizeof(R));
     }
     template <IndexList<N> Indices, class F, class Arguments, class Results>
         requires(!std::convertible_to<const Indices&, const Index<N>&> && std::ranges::contiguous_range<Results>)
@@ -143,9 +145,8 @@ private:
         const functions::Batches::Kind kind{.function = &functions::entry_of<S, F>,
                                             .window = &self().window_,
                                             .argument_bytes = sizeof(std::uint64_t) + sizeof(Value),
-                                            .result_bytes = static_cast<std::uint32_t>(result_bytes),
-                                            .element_bytes = sizeof(T)};
-        functions::begin_list(kind);
+                                            .result_bytes = static_cast<std::uint32_t>(result_bytes)};
+        functions::begin_list(self().window_);
         std::size_t k = 0;
         for (const auto& listed : indices) {
             const Location at = self().locate(index_of(listed));
@@ -158,6 +159,7 @@ private:
             ++k;
         }
         batches.finish();
+        functions::end_list(self().window_);
     }
     template <class Listed>
     [[nodiscard]] static Index<N> index_of(const Listed& listed) {

@@ -22,18 +22,18 @@ struct Batch {
     const Window* window = nullptr;
     std::byte* at = nullptr; ///< where the next call's arguments go
     std::byte* end = nullptr;
-    std::byte* head = nullptr;     ///< of the run
-    std::uint32_t count = 0;       ///< of its calls
-    void** destination = nullptr;  ///< where the next call's result goes is noted here; null: there are no results
-    std::size_t number = 0;        ///< among all batches
+    std::byte* head = nullptr;    ///< of the run
+    std::uint32_t count = 0;      ///< of its calls
+    void** destination = nullptr; ///< where the next call's result goes is noted here; null: there are no results
+    std::size_t number = 0;       ///< among all batches
 };
 
-/// Many small calls at many ranks, hundreds in a message. Memory is bounded, whatever the number of ranks: some dozens of
-/// messages, and a pointer for each rank. For one thread.
+/// Many small calls at many ranks, hundreds in a message. Memory is bounded, whatever the number of ranks: some dozens
+/// of messages, and a pointer for each rank. For one thread.
 class Batches {
 public:
-    /// `call`: of the program, for messages.
-    Batches(Team& team, const char* call);
+    /// `call`: of the program, for messages. `released`: a release by the calling thread is a finish(), too.
+    Batches(Team& team, const char* call, bool released = false);
     /// Drops what was not sent, and results that are not here.
     ~Batches();
     Batches(const Batches&) = delete;
@@ -45,7 +45,6 @@ public:
         Window* window = nullptr;
         std::uint32_t argument_bytes = 0;
         std::uint32_t result_bytes = 0; ///< 0: none is asked for
-        std::uint32_t element_bytes = 0;
     };
     /// Returns where the arguments of one more call are to be written. `destination`: of its result, by finish(); null
     /// where there is none.
@@ -63,8 +62,6 @@ public:
     void finish();
     /// Sends everything.
     void send();
-    /// Calls that are neither sent nor finished.
-    [[nodiscard]] bool empty() const noexcept;
 
 private:
     class State;
@@ -74,9 +71,10 @@ private:
     std::unique_ptr<State> state_;
 };
 
-/// Before a list of calls: what this rank has written to the window before is complete, where something is under way, and
-/// its copies of what others have are read again.
-void begin_list(const Batches::Kind& kind);
+/// Before a list of calls: what this rank has written to the window before is complete, where something is under way,
+/// and its copies of what others have are read again. The same after it, where there may be copies that are older.
+void begin_list(Window& window);
+void end_list(Window& window);
 
 } // namespace detail::functions
 } // namespace lapwing

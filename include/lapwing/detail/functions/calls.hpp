@@ -31,8 +31,9 @@ namespace detail::functions {
 struct Destination {
     Team& team;
     Rank target;
-    const char* call;         ///< of the program, for messages: "Team::call"
-    Window* window = nullptr; ///< that the call is about, or null; the call is then ordered with accesses to these bytes
+    const char* call; ///< of the program, for messages: "Team::call"
+    Window* window =
+        nullptr; ///< that the call is about, or null; the call is then ordered with accesses to these bytes
     Offset offset{};
     std::uint64_t bytes = 0;
     Where where = Where::progress;
@@ -58,6 +59,8 @@ void post(const Destination& to, const FunctionEntry& function, const ByteWriter
 /// `result_bytes`: of the result, if its size is known; 0: it varies, or there is none.
 [[nodiscard]] std::unique_ptr<PendingCall> ask(const Destination& to, const FunctionEntry& function,
                                                const ByteWriter& arguments, std::size_t result_bytes);
+/// Throws RangeError for what is no rank.
+void require_rank(Team& team, Rank target, const char* call);
 /// Collective: see TeamFunctions::quiesce().
 void quiesce(Team& team);
 

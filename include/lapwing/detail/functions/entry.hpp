@@ -121,8 +121,9 @@ struct Signature {
     }
     static_assert(check());
 
-    using Result = std::decay_t<typename std::conditional_t<takes_views, std::invoke_result<F&, typename Received<A>::View...>,
-                                                            std::invoke_result<F&, typename Received<A>::Owner...>>::type>;
+    using Result =
+        std::decay_t<typename std::conditional_t<takes_views, std::invoke_result<F&, typename Received<A>::View...>,
+                                                 std::invoke_result<F&, typename Received<A>::Owner...>>::type>;
     /// Bytes of a result; 0: they vary.
     static constexpr std::size_t result_bytes = [] {
         if constexpr (std::is_void_v<Result>) return std::size_t{0};

@@ -61,8 +61,8 @@ public:
 
 } // namespace detail::functions
 
-/// The result of a function at another rank, which may still be on its way. It is used by one thread at a time. A future
-/// that is destroyed before its result is here drops it: the function runs all the same.
+/// The result of a function at another rank, which may still be on its way. It is used by one thread at a time. A
+/// future that is destroyed before its result is here drops it: the function runs all the same.
 template <class T>
 class [[nodiscard]] Future {
 public:
