@@ -1,5 +1,6 @@
 // Which rooms implement what rooms below declare: the only place that knows them all.
 #include "cache/cache_factory.hpp"
+#include "functions/functions.hpp"
 #include "pipeline/layout_transfers.hpp"
 #include "runtime/open_runtimes.hpp"
 #include "upc/session.hpp"
@@ -15,6 +16,14 @@ const UpperRooms& upper_rooms() noexcept {
 }
 
 } // namespace lapwing::detail::window
+
+namespace lapwing::detail::team {
+
+std::unique_ptr<RemoteFunctions> make_remote_functions(TeamState& team) {
+    return std::make_unique<functions::Functions>(team);
+}
+
+} // namespace lapwing::detail::team
 
 namespace lapwing::upc {
 

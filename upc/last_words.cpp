@@ -81,7 +81,7 @@ void LastWords::on_word(int origin, std::span<const std::byte> bytes) {
     const Word answer = output_is_read() ? Word::written_out : Word::not_yet;
     // Without room for the reply the other thread ends without it, after its timeout.
     static_cast<void>(
-        team_.state().engine().try_call_locked(origin, word_handler, std::as_bytes(std::span{&answer, 1})));
+        team_.state().engine().locked().try_call(origin, word_handler, std::as_bytes(std::span{&answer, 1})));
 }
 
 void LastWords::ask() noexcept {

@@ -63,6 +63,10 @@ public:
     }
     [[gnu::always_inline]] operator T() const { return get(); }
 
+    /// Internal, for aggregators: where the element can be loaded and stored, or null; and its owner's part.
+    [[nodiscard]] T* near() const noexcept { return array_->writes_here() ? address_ : nullptr; }
+    [[nodiscard]] detail::arrays::Home home(const char* call) const { return array_->home(call, index_); }
+
     /// Assigns the value: a store, or a put that is complete locally.
     void set(const T& value) const {
         if (address_ != nullptr && array_->writes_here()) [[likely]]

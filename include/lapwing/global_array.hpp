@@ -4,6 +4,7 @@
 #include <lapwing/array_slice.hpp>
 #include <lapwing/completion.hpp>
 #include <lapwing/detail/array_core.hpp>
+#include <lapwing/detail/array_functions.hpp>
 #include <lapwing/detail/array_maps.hpp>
 #include <lapwing/detail/block_cyclic_map.hpp>
 #include <lapwing/detail/config.hpp>
@@ -72,8 +73,11 @@ class ViewTable;
 /// Calls marked collective must be made by every rank of the team, in the same order. The others may come from several
 /// threads if MPI provides MPI_THREAD_MULTIPLE.
 template <TriviallyCopyable T, std::size_t N>
-class GlobalArray : public detail::arrays::ArrayCore<N>, private detail::window::NearBinding {
+class GlobalArray : public detail::arrays::ArrayCore<N>,
+                    private detail::window::NearBinding,
+                    public detail::arrays::ArrayFunctions<GlobalArray<T, N>, T, N> {
     using Base = detail::arrays::ArrayCore<N>;
+
     static_assert(N >= 1 && N <= max_dimensions);
     static_assert(!std::is_const_v<T>);
     static_assert(std::default_initializable<T>,
@@ -535,6 +539,7 @@ private:
         return detail::support::seldom<&GlobalArray::template other_address<Checked>>(*this, call, index);
     }
 
+    friend detail::arrays::ArrayFunctions<GlobalArray, T, N>;
     // For ElementReference: elements that are not plain memory here.
     friend reference;
     [[nodiscard]] bool writes_here() const noexcept { return !core_.replicated; }

@@ -1,6 +1,7 @@
 #pragma once
 
 /// Everything that programs use.
+#include <lapwing/aggregator.hpp>
 #include <lapwing/aligned.hpp>
 #include <lapwing/array_slice.hpp>
 #include <lapwing/assignment.hpp>
@@ -17,6 +18,7 @@
 #include <lapwing/domain.hpp>
 #include <lapwing/domain_array.hpp>
 #include <lapwing/error.hpp>
+#include <lapwing/functions.hpp>
 #include <lapwing/global_array.hpp>
 #include <lapwing/halo.hpp>
 #include <lapwing/halo_view.hpp>
@@ -35,6 +37,7 @@
 #include <lapwing/recording.hpp>
 #include <lapwing/relabelling.hpp>
 #include <lapwing/runtime.hpp>
+#include <lapwing/serialise.hpp>
 #include <lapwing/settings.hpp>
 #include <lapwing/statistics.hpp>
 #include <lapwing/team.hpp>

@@ -1,6 +1,7 @@
 // Room: team
 #pragma once
 
+#include <lapwing/detail/team_functions.hpp>
 #include <lapwing/error.hpp>
 #include <lapwing/path.hpp>
 #include <lapwing/rank.hpp>
@@ -46,7 +47,7 @@ struct GatheredFromRanks {
 ///
 /// "Collective" below means: every rank of the team makes the call, in the same order relative to the team's other
 /// collective calls. Calls that are not collective may come from several threads if MPI provides MPI_THREAD_MULTIPLE.
-class Team {
+class Team : public detail::team::TeamFunctions<Team> {
 public:
     /// Collective over `communicator`, which is duplicated and never changed. MPI must be initialised. Throws
     /// SettingError, MpiError, and MismatchError if the ranks' collective settings differ.

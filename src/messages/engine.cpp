@@ -3,10 +3,6 @@
 #include "src/messages/tags.hpp"
 #include "src/support/assert.hpp"
 
-#include <lapwing/error.hpp>
-
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <chrono>
 #include <optional>
@@ -36,19 +32,6 @@ Engine::Engine(MPI_Comm communicator, const EngineLimits& limits, support::Stati
     request_packets_.open();
     reply_packets_.open();
 }
-
-namespace {
-
-void require_room_for_call(const Endpoint& endpoint, Rank target, std::uint32_t handler, std::uint64_t bytes,
-                           std::uint64_t limit) {
-    if (bytes > limit)
-        throw RangeError{
-            fmt::format("{}: remote call {} to rank {} with {} bytes, of which {} fit into a packet; send less, or "
-                        "raise LAPWING_SERVICE_PACKET",
-                        endpoint.who(), handler, target.value, bytes, limit)};
-}
-
-} // namespace
 
 template <class Pending>
 void Engine::outlast(Pending&& pending) noexcept {
@@ -135,26 +118,13 @@ bool Engine::try_wake(Rank target) {
 
 bool Engine::try_call(Rank target, HandlerNumber number, std::span<const std::byte> bytes) {
     const std::lock_guard guard{mutex_};
-    return try_call_locked(target, number, bytes);
-}
-
-bool Engine::try_call_locked(Rank target, HandlerNumber number, std::span<const std::byte> bytes) {
-    const auto handler = static_cast<std::uint32_t>(number);
-    require_room_for_call(endpoint_, target, handler, bytes.size(), inline_limit());
-    return origin_side_.try_stream(target, {.kind = RequestKind::remote_call, .handler = handler, .size = bytes.size()},
-                                   bytes);
+    return locked().try_call(target, number, bytes);
 }
 
 bool Engine::try_ask(Operation& operation, Rank target, HandlerNumber number, std::span<const std::byte> bytes,
                      std::uint64_t answer_bytes) {
-    const auto handler = static_cast<std::uint32_t>(number);
-    require_room_for_call(endpoint_, target, handler, std::max<std::uint64_t>(bytes.size(), answer_bytes),
-                          inline_limit());
     const std::lock_guard guard{mutex_};
-    return origin_side_.try_fetch(
-        operation, target,
-        {.kind = RequestKind::answered_call, .handler = handler, .offset = answer_bytes, .size = bytes.size()}, bytes,
-        true);
+    return locked().try_ask(operation, target, number, bytes, answer_bytes);
 }
 
 void Engine::abandon(Operation& operation) noexcept {

@@ -4,6 +4,7 @@
 #include "src/messages/engine_limits.hpp"
 #include "src/messages/engine_listener.hpp"
 #include "src/messages/exposed_windows.hpp"
+#include "src/messages/locked_calls.hpp"
 #include "src/messages/operation.hpp"
 #include "src/messages/origin_side.hpp"
 #include "src/messages/packet_stream.hpp"
@@ -115,8 +116,8 @@ public:
     /// it throws RangeError. The target answers when it makes progress, by a thread or by calls.
     bool try_ask(Operation& operation, Rank target, HandlerNumber number, std::span<const std::byte> bytes,
                  std::uint64_t answer_bytes);
-    /// From the listener or a handler.
-    bool try_call_locked(Rank target, HandlerNumber number, std::span<const std::byte> bytes);
+    /// From the listener or a handler: remote calls, and what their handlers need.
+    [[nodiscard]] LockedCalls locked() noexcept { return {endpoint_, origin_side_, target_side_}; }
 
     /// From the listener or a handler: queues a request with its payload, which is copied, and sends it at once if it
     /// can.

@@ -23,7 +23,7 @@ enum class HandlerNumber : std::uint32_t {};
 /// It runs in the middle of a round of progress, on whichever thread makes it, with the engine's mutex held. So:
 /// - It must be short and must neither block nor wait for anything of Lapwing's: no other rank is served meanwhile.
 /// - Of the engine it may call only what is marked "from the listener or a handler".
-/// - If Engine::try_call_locked() finds no room, the message must be kept and sent later, by a thread or by
+/// - If LockedCalls::try_call() finds no room, the message must be kept and sent later, by a thread or by
 ///   EngineListener::on_progress(): room becomes free only when this rank reads on.
 /// - A call has no reply of its own; an answer is a call back.
 /// - It should not throw. An exception ends the team, as an MPI call that fails does: EngineListener::on_failed() is

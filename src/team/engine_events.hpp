@@ -2,6 +2,7 @@
 
 #include "src/messages/engine_listener.hpp"
 #include "src/team/membership.hpp"
+#include "src/team/remote_functions.hpp"
 #include "src/team/synchronisation.hpp"
 
 #include <cstdint>
@@ -13,9 +14,10 @@ namespace lapwing::detail::team {
 class EngineEvents final : public messages::EngineListener {
 public:
     /// Before the engine makes its first round of progress.
-    void pass_to(Membership& membership, Synchronisation& synchronisation) noexcept {
+    void pass_to(Membership& membership, Synchronisation& synchronisation, RemoteFunctions& functions) noexcept {
         membership_ = &membership;
         synchronisation_ = &synchronisation;
+        functions_ = &functions;
     }
 
     bool on_barrier_token(const messages::BarrierToken& token) override { return synchronisation_->on_token(token); }
@@ -31,11 +33,13 @@ public:
     void on_progress() override {
         synchronisation_->advance();
         membership_->pass_on();
+        functions_->on_progress();
     }
 
 private:
     Membership* membership_ = nullptr;
     Synchronisation* synchronisation_ = nullptr;
+    RemoteFunctions* functions_ = nullptr;
 };
 
 } // namespace lapwing::detail::team

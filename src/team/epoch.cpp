@@ -42,6 +42,7 @@ public:
     ~Pinned() {
         // Release: a thread that closes a member sees what was done with it.
         for (EpochMember* const member : members_) member->pins_.fetch_sub(1, std::memory_order_release);
+        for (RemoteFunctions* const functions : functions_) functions->pins_.fetch_sub(1, std::memory_order_release);
     }
     Pinned(const Pinned&) = delete;
     Pinned& operator=(const Pinned&) = delete;
@@ -51,10 +52,19 @@ public:
         members_.push_back(&member);
         member.pins_.fetch_add(1, std::memory_order_relaxed);
     }
+    void add(RemoteFunctions& functions) {
+        functions_.push_back(&functions);
+        functions.pins_.fetch_add(1, std::memory_order_relaxed);
+    }
+    [[nodiscard]] bool empty() const noexcept { return members_.empty() && functions_.empty(); }
+    [[nodiscard]] std::span<RemoteFunctions* const> functions() const noexcept {
+        return {functions_.data(), functions_.size()};
+    }
     [[nodiscard]] std::span<EpochMember* const> members() const noexcept { return {members_.data(), members_.size()}; }
 
 private:
     boost::container::small_vector<EpochMember*, 8> members_;
+    boost::container::small_vector<RemoteFunctions*, 1> functions_;
 };
 
 void Epoch::order_memory() {
@@ -72,13 +82,21 @@ void Epoch::release() {
         const support::BiasedMutex::Guard guard{shared_->mutex};
         for (EpochMember* const member : shared_->members)
             if (member->holds_back() || member->under_way()) pinned.add(*member);
-        if (pinned.members().empty()) return order_memory();
+        for (RemoteFunctions* const functions : shared_->functions)
+            if (functions->under_way()) pinned.add(*functions);
+        if (pinned.empty()) return order_memory();
     }
     support::FirstProblem problem;
     for (EpochMember* const member : pinned.members())
         if (member->holds_back()) problem.attempt([&] { member->start_release(); });
+    for (RemoteFunctions* const functions : pinned.functions()) problem.attempt([&] { functions->complete(); });
     for (EpochMember* const member : pinned.members()) problem.attempt([&] { member->finish_release(); });
-    pinned.members().front()->order_memory();
+    if (!pinned.members().empty()) {
+        pinned.members().front()->order_memory();
+    } else {
+        const support::BiasedMutex::Guard guard{shared_->mutex};
+        order_memory();
+    }
     problem.rethrow();
 }
 
@@ -100,6 +118,8 @@ void Epoch::acquire() {
 bool Epoch::only_memory() {
     const support::BiasedMutex::Guard guard{shared_->mutex};
     return shared_->members_with_copies.empty() &&
+           std::ranges::none_of(shared_->functions,
+                                [](const RemoteFunctions* functions) { return functions->under_way(); }) &&
            std::ranges::none_of(shared_->members,
                                 [](const EpochMember* member) { return member->holds_back() || member->under_way(); });
 }
@@ -151,9 +171,27 @@ void Epoch::remove(EpochMember& member) noexcept {
         std::erase(shared_->members, &member);
         std::erase(shared_->members_with_copies, &member);
     }
+    await(member.pins_);
+}
+
+void Epoch::await(const std::atomic<int>& pins) noexcept {
     support::Backoff backoff{support::ProcessorShare::crowded};
-    while (member.pins_.load(std::memory_order_acquire) != 0)
+    while (pins.load(std::memory_order_acquire) != 0)
         if (!team_.progress()) backoff.pause();
+}
+
+void Epoch::own(std::unique_ptr<RemoteFunctions> functions) {
+    functions_ = std::move(functions);
+    const support::BiasedMutex::Guard guard{shared_->mutex};
+    shared_->functions.push_back(functions_.get());
+}
+
+void Epoch::leave_functions() noexcept {
+    {
+        const support::BiasedMutex::Guard guard{shared_->mutex};
+        std::erase(shared_->functions, functions_.get());
+    }
+    await(functions_->pins_);
 }
 
 void Epoch::on_finalize() noexcept {

@@ -4,7 +4,9 @@
 #include "src/support/mutex.hpp"
 #include "src/team/epoch_member.hpp"
 #include "src/team/flusher.hpp"
+#include "src/team/remote_functions.hpp"
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -20,7 +22,12 @@ public:
     explicit Epoch(TeamState& team) : team_{team}, shared_{std::make_shared<Shared>()} {}
 
     /// From now on shares windows with `other`, from whose team this one was made. Before this team has any window.
-    void join(const Epoch& other) noexcept {
+    void join(const Epoch& other) {
+        {
+            const support::BiasedMutex::Guard guard{other.shared_->mutex};
+            other.shared_->functions.insert(other.shared_->functions.end(), shared_->functions.begin(),
+                                            shared_->functions.end());
+        }
         shared_ = other.shared_;
         founder_ = false;
     }
@@ -33,6 +40,11 @@ public:
     [[nodiscard]] bool only_memory();
 
     void add(EpochMember& member);
+    /// The team's functions: releases of all teams that share windows with it wait for their calls.
+    void own(std::unique_ptr<RemoteFunctions> functions);
+    [[nodiscard]] RemoteFunctions& functions() noexcept { return *functions_; }
+    /// As the removal of a member.
+    void leave_functions() noexcept;
     /// What sends writes that no release follows, where there is a progress thread; else null. The first call starts
     /// it.
     [[nodiscard]] std::shared_ptr<Flusher> flusher();
@@ -55,15 +67,19 @@ private:
         support::BiasedMutex mutex{support::LockRank::epoch}; ///< for looks and entries; nothing is waited for under it
         std::vector<EpochMember*> members;
         std::vector<EpochMember*> members_with_copies;
+        std::vector<RemoteFunctions*> functions;
         support::Mutex flusher_mutex{support::LockRank::flusher_start}; ///< held while the next is made
         std::shared_ptr<Flusher> flusher;
         bool flusher_stopped = false;
     };
+    /// Returns when no thread uses it any more, making progress meanwhile.
+    void await(const std::atomic<int>& pins) noexcept;
     /// With the mutex held: own accesses to memory of this node, in any window, are seen in order.
     void order_memory();
 
     TeamState& team_;
     std::shared_ptr<Shared> shared_;
+    std::unique_ptr<RemoteFunctions> functions_;
     bool founder_ = true; ///< was not made from another team
     std::uint64_t next_window_number_ = 1;
 };

@@ -74,6 +74,7 @@ void Lifecycle::close() {
     // Everything sent is acknowledged and everything owed has been sent; wait until that holds for all ranks, so that
     // no message is on its way when the receives are taken back.
     team_.wait_until([this] { return team_.engine().idle(); }, "Team::close");
+    team_.epoch().leave_functions();
     team_.for_each_part([](TeamPart& part) { part.close(); });
     const TeamRegistry::LeftWindows left_windows = sum_up();
     team_.epoch().stop_flusher();

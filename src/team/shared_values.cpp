@@ -35,6 +35,7 @@ void GatheredValues::take_all(std::span<const std::byte> all) {
 }
 
 Agreement share(TeamState& team, const char* call, std::int64_t arguments, SharedValues& values) {
+    refuse_collective_in_function(team, call);
     Agreement agreement{arguments, arguments};
     const auto ranks = static_cast<unsigned>(team.size());
     const auto own = static_cast<unsigned>(team.rank());

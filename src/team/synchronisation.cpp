@@ -63,6 +63,7 @@ void Synchronisation::close_node_memory() noexcept { node_memory_.close(); }
 
 void Synchronisation::require_not_notified(CollectiveCall call) {
     team_.require_open(name(call));
+    refuse_collective_in_function(team_, name(call));
     team_.check_reachable(name(call), Membership::any_rank);
     if (barrier_.notified())
         throw UsageError{fmt::format("{}: {}: notify was called before, and its wait is missing; call wait first",

@@ -87,6 +87,7 @@ void Team::fence() {
 bool Team::progress() {
     state_->require_open("Team::progress");
     const bool moved = state_->progress();
+    state_->epoch().functions().serve_program();
     state_->check_usable("Team::progress");
     return moved;
 }
@@ -96,6 +97,7 @@ void Team::wait_request(MPI_Request& request, MPI_Status* status) {
     state_->wait_until(
         [&] {
             int done = 0;
+            state_->epoch().functions().serve_program();
             detail::support::check_mpi(MPI_Test(&request, &done, status), "MPI_Test", state_->who());
             return done != 0;
         },

@@ -131,7 +131,8 @@ TeamState::TeamState(MPI_Comm communicator, const Settings& settings) : settings
         }
         synchronisation_.emplace(*this);
         membership_.emplace(*engine_, rank_, size_, who_, synchronisation_->completed_collectives());
-        engine_events_.pass_to(*membership_, *synchronisation_);
+        epoch_.own(make_remote_functions(*this));
+        engine_events_.pass_to(*membership_, *synchronisation_, epoch_.functions());
         progress_driver_.emplace(*engine_, *topology_, *membership_, synchronisation_->node_and_network_barrier(),
                                  paths_.progress, rank_, size_);
         wait_report_ = std::chrono::seconds{wait_report_setting.get(settings_)};
@@ -157,6 +158,7 @@ TeamState::TeamState(MPI_Comm communicator, const Settings& settings) : settings
 TeamState::~TeamState() {
     progress_driver_->stop();
     TeamRegistry::instance().remove(*this);
+    epoch_.leave_functions();
 }
 
 void TeamState::start_progress() {
@@ -194,6 +196,7 @@ Path TeamState::path(Rank target) const noexcept {
 }
 
 void TeamState::require_open(const char* call) const {
+    refuse_in_function(*this, call);
     if (lifecycle_.closed()) throw UsageError{fmt::format("{}: {}: the team is closed; make a new one", who_, call)};
     if (membership_->finalized()) throw_finalized(fmt::format("{}: {}", who_, call));
 }
@@ -230,6 +233,7 @@ void TeamState::wait(std::span<MPI_Request> requests, const char* call) {
 }
 
 void TeamState::wait_for_all(const char* call) {
+    refuse_collective_in_function(*this, call);
     Memory nothing;
     complete(nothing, call, [&](std::byte*) {
         MPI_Request request = MPI_REQUEST_NULL;

@@ -12,6 +12,7 @@
 #include "src/team/membership.hpp"
 #include "src/team/path_choice.hpp"
 #include "src/team/progress_driver.hpp"
+#include "src/team/remote_functions.hpp"
 #include "src/team/synchronisation.hpp"
 
 #include <lapwing/rank.hpp>
@@ -103,12 +104,14 @@ public:
     }
     void for_each_part(const std::function<void(TeamPart&)>& step);
 
-    /// Waits until `done()` holds, making progress. Throws PeerLeftError when `target` (a rank, or Membership::any_rank
-    /// or next_collective) has left, the failure of progress, MismatchError when ranks are found to wait in different
-    /// collective calls, and InterruptedError when the program's wait hook ends the wait; `call` goes into the message.
-    /// A wait of some seconds is reported on standard error, once.
+    /// Waits until `done()` holds, making progress, and in collective calls runs other ranks' functions that wait for
+    /// the program. Throws UsageError in a function that must not wait, PeerLeftError when `target` (a rank, or
+    /// Membership::any_rank or next_collective) has left, the failure of progress, MismatchError when ranks are found
+    /// to wait in different collective calls, and InterruptedError when the program's wait hook ends the wait; `call`
+    /// goes into the message. A wait of some seconds is reported on standard error, once.
     template <class Done>
     void wait_until(Done&& done, const char* call, Rank target = Membership::any_rank) {
+        refuse_in_function(*this, call);
         if (done()) return;
         const ProgressDriver::Driving driving{*progress_driver_};
         support::Backoff backoff{topology_->processors().share()};
@@ -116,6 +119,7 @@ public:
         while (!done()) {
             if (progress()) backoff.reset();
             else backoff.pause();
+            if (target == Membership::next_collective) epoch_.functions().serve_program();
             // The news that a rank has left may arrive before what it had done is seen.
             // Once true, it must not be asked again: some conditions start an operation.
             if (membership_->troubled()) {
@@ -128,6 +132,7 @@ public:
     }
     /// Throws PeerLeftError when `target` has left, so that an operation on it would never complete.
     void check_reachable(const char* call, Rank target) {
+        refuse_in_function(*this, call);
         if (membership_->troubled()) membership_->check(call, target.value);
     }
     /// Throws the failure of progress, or that MPI is finalized.

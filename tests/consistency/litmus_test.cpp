@@ -10,6 +10,7 @@
 #include "support/mpi_test.hpp"
 #include "team/team_test.hpp"
 
+#include <lapwing/functions.hpp>
 #include <lapwing/lock.hpp>
 #include <lapwing/prefetch.hpp>
 #include <lapwing/runtime.hpp>
@@ -17,6 +18,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -238,6 +240,31 @@ TEST_CASE("release, then a flag; acquire, then a read") {
                 synchronise([&] { ring.runtime.acquire(); });
             });
     }
+}
+
+TEST_CASE("post, release, then a flag: what the function has written is read") {
+    Ring ring;
+    static std::byte* own_part = nullptr;
+    own_part = ring.data.local().data();
+    ring.runtime.barrier();
+    std::int64_t missed = 0;
+    for (int number = 1; number <= slots * batches; ++number) {
+        ring.runtime.post(
+            ring.to,
+            [](std::uint64_t at, std::int64_t value) {
+                std::atomic_ref{*reinterpret_cast<std::int64_t*>(own_part + at)}.store(value,
+                                                                                       std::memory_order_relaxed);
+            },
+            std::uint64_t{8} * static_cast<std::uint64_t>(number), std::int64_t{number});
+        synchronise([&] { ring.runtime.release(); });
+        ring.raise(number);
+        ring.await(number);
+        synchronise([&] { ring.runtime.acquire(); });
+        auto& value = *reinterpret_cast<std::int64_t*>(own_part + 8 * number);
+        missed += std::atomic_ref{value}.load(std::memory_order_relaxed) == number ? 0 : 1;
+    }
+    ring.runtime.barrier();
+    judge(ring.runtime, missed, Shown::by_chance);
 }
 
 TEST_CASE("fence on both sides of a flag") {

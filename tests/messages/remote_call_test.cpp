@@ -90,7 +90,7 @@ TEST_CASE("a handler answers by a call back, later where there is no room") {
     const auto try_answer = [&](int origin, std::uint64_t number) {
         std::vector<std::byte> bytes(job.engine.inline_limit());
         std::memcpy(bytes.data(), &number, sizeof number);
-        return job.engine.try_call_locked(origin, answer, bytes);
+        return job.engine.locked().try_call(origin, answer, bytes);
     };
     job.engine.register_handler(ask, [&](int origin, std::span<const std::byte> bytes) {
         std::uint64_t number = 0;

@@ -1,0 +1,324 @@
+#include "functions/caller_side.hpp"
+
+#include "src/support/type_text.hpp"
+
+#include <lapwing/error.hpp>
+#include <lapwing/functions.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+#include <utility>
+
+namespace lapwing::detail::functions {
+namespace {
+
+/// Fences under way at a time, and posts for programs.
+constexpr std::size_t most_fences = 64;
+constexpr std::size_t most_kept = 1024;
+
+/// A token: a slot, its generation, and in the highest bit whether the call is for the program.
+constexpr std::uint64_t program_bit = std::uint64_t{1} << 63;
+constexpr unsigned generation_shift = 32;
+constexpr std::uint32_t last_generation = 0x7fffffff;
+
+/// The message of an AskHead.
+[[nodiscard]] std::vector<std::byte> message_of(const AskHead& head, std::span<const std::byte> arguments) {
+    std::vector<std::byte> message(sizeof head + arguments.size());
+    std::memcpy(message.data(), &head, sizeof head);
+    if (!arguments.empty()) std::memcpy(message.data() + sizeof head, arguments.data(), arguments.size());
+    return message;
+}
+
+struct Fence {
+    Rank target{};
+    std::uint64_t posted = 0; ///< before it
+    messages::Operation operation;
+    FailedPosts answer;
+};
+
+} // namespace
+
+CallerSide::~CallerSide() {
+    for (const Named& named : named_)
+        if (named.asked != nullptr) named.asked->caller_ = nullptr;
+    for (const auto& asked : kept_) asked->caller_ = nullptr;
+}
+
+void CallerSide::require_rank(const Destination& to) const {
+    if (to.target < 0 || to.target >= team_.size())
+        throw RangeError{fmt::format("{}: {}: rank {} is outside [0, {}); pass a rank of the team", team_.who(),
+                                     to.call, to.target.value, team_.size())};
+}
+
+void CallerSide::require_room(const Destination& to, const char* type, std::size_t bytes) const {
+    const std::uint64_t limit = team_.engine().inline_limit();
+    if (bytes > limit)
+        throw RangeError{
+            fmt::format("{}: {}: the arguments of {} for rank {} take {} bytes, of which {} fit into a packet; pass "
+                        "where they are, in an array, instead of them, or raise LAPWING_SERVICE_PACKET",
+                        team_.who(), to.call, support::type_text(type), to.target.value, bytes, limit)};
+}
+
+// ---- names ----------------------------------------------------------------------------------------------------------
+
+void CallerSide::name(Asked& asked) {
+    if (free_names_.empty()) {
+        named_.emplace_back();
+        free_names_.reserve(named_.size());
+        free_names_.push_back(static_cast<std::uint32_t>(named_.size() - 1));
+    }
+    const std::uint32_t slot = free_names_.back();
+    free_names_.pop_back();
+    Named& named = named_[slot];
+    named.asked = &asked;
+    named.generation = named.generation == last_generation ? 1 : named.generation + 1; // a token is never 0
+    asked.token_ = slot | std::uint64_t{named.generation} << generation_shift | (asked.for_program_ ? program_bit : 0);
+    if (asked.for_program_) ++for_program_;
+}
+
+void CallerSide::deliver(std::uint64_t token, bool failed, std::span<const std::byte> bytes) {
+    if ((token & program_bit) != 0 && for_program_ > 0) --for_program_;
+    const std::uint32_t slot = static_cast<std::uint32_t>(token);
+    if (slot >= named_.size()) return;
+    Named& named = named_[slot];
+    if (named.asked != nullptr && named.asked->token_ == token) named.asked->deliver(failed, bytes);
+    update_under_way();
+}
+
+void CallerSide::forget(Asked& asked) noexcept {
+    const std::lock_guard guard{team_.engine().mutex()};
+    if (!asked.operation_.done()) team_.engine().locked().abandon(asked.operation_);
+    if (asked.token_ == 0) return;
+    const auto slot = static_cast<std::uint32_t>(asked.token_);
+    named_[slot].asked = nullptr;
+    free_names_.push_back(slot); // there is room: see name()
+    asked.token_ = 0;
+}
+
+// ---- calls ----------------------------------------------------------------------------------------------------------
+
+void CallerSide::update_under_way() noexcept {
+    under_way_.store(!posted_.empty() || !kept_.empty() || !batches_.empty() || for_program_ != 0,
+                     std::memory_order_release);
+}
+
+void CallerSide::note_posted(Rank target) {
+    ++posted_[target.value];
+    under_way_.store(true, std::memory_order_release);
+}
+
+void CallerSide::post(const Destination& to, std::span<const std::byte> message, std::uint64_t calls) {
+    begun_.fetch_add(calls, std::memory_order_acq_rel);
+    messages::Engine& engine = team_.engine();
+    const bool here = to.target == team_.rank();
+    if (team::running_function.where == team::RunningFunction::Where::progress) {
+        note_posted(to.target);
+        return outbox_.keep(
+            to.target, [this, target = to.target, here, kept = std::vector<std::byte>(message.begin(), message.end())] {
+                if (!here) return team_.engine().locked().try_call(target, post_handler, kept);
+                owner_.run_posts(target, kept);
+                return true;
+            });
+    }
+    if (here) {
+        const std::lock_guard guard{engine.mutex()};
+        note_posted(to.target);
+        return owner_.run_posts(to.target, message);
+    }
+    team_.wait_until(
+        [&] {
+            const std::lock_guard guard{engine.mutex()};
+            if (outbox_.holds(to.target) || !engine.locked().try_call(to.target, post_handler, message)) return false;
+            note_posted(to.target);
+            return true;
+        },
+        to.call, to.target);
+}
+
+void CallerSide::run_here(Asked& asked, const AskHead& head, std::span<const std::byte> arguments) {
+    ByteWriter results;
+    const Outcome outcome = owner_.run(head, arguments, results);
+    if (outcome.failed != 0) asked.deliver(true, std::as_bytes(std::span{outcome.text}));
+    else asked.deliver(false, results.bytes());
+}
+
+std::unique_ptr<Asked> CallerSide::ask(const Destination& to, AskHead head, std::span<const std::byte> arguments,
+                                       std::size_t room) {
+    begun_.fetch_add(head.count, std::memory_order_acq_rel);
+    auto asked = std::make_unique<Asked>(*this, to, room);
+    messages::Engine& engine = team_.engine();
+    if (to.target == team_.rank()) {
+        const std::lock_guard guard{engine.mutex()};
+        if (!asked->for_program_) {
+            run_here(*asked, head, arguments);
+            return asked;
+        }
+        name(*asked);
+        head.token = asked->token_;
+        owner_.keep_own(to.target, head, arguments);
+        update_under_way();
+        return asked;
+    }
+    std::vector<std::byte> message;
+    team_.wait_until(
+        [&] {
+            const std::lock_guard guard{engine.mutex()};
+            if (asked->token_ == 0) {
+                name(*asked);
+                head.token = asked->token_;
+                message = message_of(head, arguments);
+            }
+            if (outbox_.holds(to.target) ||
+                !engine.locked().try_ask(asked->operation_, to.target, ask_handler, message, asked->answer_bytes()))
+                return false;
+            note_posted(to.target);
+            return true;
+        },
+        to.call, to.target);
+    team_.statistics().add(Counter::answered_calls);
+    return asked;
+}
+
+void CallerSide::keep(std::unique_ptr<Asked> asked) {
+    messages::Engine& engine = team_.engine();
+    team_.wait_until(
+        [&] {
+            team_.epoch().functions().serve_program();
+            const std::lock_guard guard{engine.mutex()};
+            if (kept_.size() >= most_kept) return false;
+            kept_.push_back(std::move(asked));
+            update_under_way();
+            return true;
+        },
+        "Team::post (Where::program)");
+}
+
+void CallerSide::ask_later(const Destination& to, AskHead head, std::span<const std::byte> arguments) {
+    begun_.fetch_add(head.count, std::memory_order_acq_rel);
+    kept_.push_back(std::make_unique<Asked>(*this, to, 0));
+    Asked* const asked = kept_.back().get();
+    name(*asked);
+    head.token = asked->token_;
+    note_posted(to.target);
+    if (to.target == team_.rank()) return owner_.keep_own(to.target, head, arguments);
+    outbox_.keep(to.target, [this, asked, target = to.target, message = message_of(head, arguments)] {
+        return team_.engine().locked().try_ask(asked->operation_, target, ask_handler, message, asked->answer_bytes());
+    });
+}
+
+// ---- releases -------------------------------------------------------------------------------------------------------
+
+std::string CallerSide::text_of(Rank target, const FailedPosts& failed) const {
+    std::string text = failed.text.data();
+    if (failed.unknown != 0)
+        if (const FunctionEntry* const entry = FunctionEntry::find(failed.unknown))
+            text += fmt::format("; here it is {}", support::type_text(entry->type()));
+    return fmt::format("{}: Team::release: {} of the functions that this rank has posted to rank {} failed: {}",
+                       team_.who(), failed.count, target.value, text);
+}
+
+void CallerSide::fence(std::span<const Posted::value_type> targets, std::string& problem) {
+    messages::Engine& engine = team_.engine();
+    std::vector<std::unique_ptr<Fence>> fences;
+    const auto abandon = [&] {
+        for (const auto& one : fences)
+            if (!one->operation.done()) engine.abandon(one->operation);
+    };
+    try {
+        for (const auto& [target, posted] : targets) {
+            auto& one = *fences.emplace_back(std::make_unique<Fence>());
+            one.target = target;
+            one.posted = posted;
+            one.operation.destination = reinterpret_cast<std::byte*>(&one.answer);
+            team_.wait_until(
+                [&] {
+                    const std::lock_guard guard{engine.mutex()};
+                    return !outbox_.holds(one.target) &&
+                           engine.locked().try_ask(one.operation, one.target, fence_handler, {}, sizeof one.answer);
+                },
+                "Team::release", one.target);
+        }
+        for (const auto& one : fences)
+            team_.wait_until([&] { return one->operation.done(); }, "Team::release", one->target);
+    } catch (...) {
+        abandon();
+        throw;
+    }
+    const std::lock_guard guard{engine.mutex()};
+    for (const auto& one : fences) {
+        if (one->answer.count != 0 && problem.empty()) problem = text_of(one->target, one->answer);
+        const auto found = posted_.find(one->target.value);
+        if (found != posted_.end() && found->second == one->posted) posted_.erase(found);
+    }
+}
+
+void CallerSide::add(Batches& batches) {
+    const std::lock_guard guard{team_.engine().mutex()};
+    batches_.emplace_back(std::this_thread::get_id(), &batches);
+    update_under_way();
+}
+
+void CallerSide::remove(Batches& batches) noexcept {
+    const std::lock_guard guard{team_.engine().mutex()};
+    std::erase_if(batches_, [&](const auto& one) { return one.second == &batches; });
+    update_under_way();
+}
+
+void CallerSide::complete() {
+    messages::Engine& engine = team_.engine();
+    std::vector<Batches*> own_batches;
+    {
+        const std::lock_guard guard{engine.mutex()};
+        for (const auto& [thread, batches] : batches_)
+            if (thread == std::this_thread::get_id()) own_batches.push_back(batches);
+    }
+    for (Batches* const batches : own_batches) batches->finish();
+    complete_sent();
+}
+
+void CallerSide::complete_sent() {
+    messages::Engine& engine = team_.engine();
+    const Rank own{team_.rank()};
+    std::string problem;
+    Posted targets;
+    std::uint64_t for_program = 0;
+    team_.wait_until(
+        [&] {
+            const std::lock_guard guard{engine.mutex()};
+            if (outbox_.holds(own)) return false;
+            posted_.erase(own.value);
+            if (const FailedPosts failed = owner_.take_failed(own); failed.count != 0) problem = text_of(own, failed);
+            targets.assign(posted_.begin(), posted_.end());
+            for_program = for_program_;
+            return true;
+        },
+        "Team::release", own);
+    if (for_program != 0) team::refuse_collective_in_function(team_, "Team::release (of posts with Where::program)");
+    for (std::size_t at = 0; at < targets.size(); at += most_fences)
+        fence(std::span{targets}.subspan(at, std::min(most_fences, targets.size() - at)), problem);
+    if (for_program != 0)
+        team_.wait_until(
+            [&] {
+                team_.epoch().functions().serve_program();
+                const std::lock_guard guard{engine.mutex()};
+                return for_program_ == 0;
+            },
+            "Team::release");
+    std::list<std::unique_ptr<Asked>> ended;
+    {
+        const std::lock_guard guard{engine.mutex()};
+        for (auto at = kept_.begin(); at != kept_.end();) {
+            const auto next = std::next(at);
+            if ((*at)->done()) ended.splice(ended.end(), kept_, at);
+            at = next;
+        }
+        update_under_way();
+    }
+    if (!problem.empty()) throw FunctionError{problem};
+    for (const auto& asked : ended) (void)asked->result();
+}
+
+} // namespace lapwing::detail::functions

@@ -1,0 +1,98 @@
+#pragma once
+
+#include "functions/asked.hpp"
+#include "functions/messages.hpp"
+#include "functions/outbox.hpp"
+#include "functions/owner_side.hpp"
+#include "src/team/team_state.hpp"
+
+#include <lapwing/detail/functions/batches.hpp>
+#include <lapwing/detail/functions/calls.hpp>
+#include <lapwing/rank.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <span>
+#include <string>
+#include <thread>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace lapwing::detail::functions {
+
+/// The calls that this rank makes. The tables are used with the engine's mutex held.
+class CallerSide {
+public:
+    CallerSide(team::TeamState& team, OwnerSide& owner, Outbox& outbox, std::atomic<bool>& under_way) noexcept
+        : team_{team}, owner_{owner}, outbox_{outbox}, under_way_{under_way} {}
+
+    ~CallerSide();
+    CallerSide(const CallerSide&) = delete;
+    CallerSide& operator=(const CallerSide&) = delete;
+
+    [[nodiscard]] team::TeamState& team() noexcept { return team_; }
+
+    /// Sends a message of runs, with `calls` in all. In a function that must not wait, later if there is no room.
+    void post(const Destination& to, std::span<const std::byte> message, std::uint64_t calls);
+    /// Asks, or has this rank itself run it.
+    [[nodiscard]] std::unique_ptr<Asked> ask(const Destination& to, AskHead head, std::span<const std::byte> arguments,
+                                             std::size_t room);
+    /// A post for Where::program: its end is waited for by a release.
+    void keep(std::unique_ptr<Asked> asked);
+    /// The same in a function that must not wait.
+    void ask_later(const Destination& to, AskHead head, std::span<const std::byte> arguments);
+
+    /// See RemoteFunctions.
+    void complete();
+    /// From now on releases of the calling thread finish it; and no longer.
+    void add(Batches& batches);
+    void remove(Batches& batches) noexcept;
+
+    /// With the engine's mutex held: a result has come. Nothing where its call was dropped.
+    void deliver(std::uint64_t token, bool failed, std::span<const std::byte> bytes);
+    /// A call is dropped, or its result was taken.
+    void forget(Asked& asked) noexcept;
+
+    /// Calls that this rank has begun at any time.
+    [[nodiscard]] std::uint64_t begun() const noexcept { return begun_.load(std::memory_order_acquire); }
+
+    /// Throws RangeError unless the message fits.
+    void require_room(const Destination& to, const char* type, std::size_t bytes) const;
+    /// Throws RangeError for what is no rank.
+    void require_rank(const Destination& to) const;
+
+private:
+    struct Named {
+        Asked* asked = nullptr; ///< null: the slot is free
+        std::uint32_t generation = 0;
+    };
+    using Posted = std::vector<std::pair<int, std::uint64_t>>;
+
+    /// Waits for the calls that have been sent.
+    void complete_sent();
+    void name(Asked& asked);
+    void note_posted(Rank target);
+    /// Waits for the fences of these ranks. Notes the first failure in `problem`.
+    void fence(std::span<const Posted::value_type> targets, std::string& problem);
+    [[nodiscard]] std::string text_of(Rank target, const FailedPosts& failed) const;
+    void run_here(Asked& asked, const AskHead& head, std::span<const std::byte> arguments);
+    void update_under_way() noexcept;
+
+    team::TeamState& team_;
+    OwnerSide& owner_;
+    Outbox& outbox_;
+    std::atomic<bool>& under_way_;
+    std::atomic<std::uint64_t> begun_{0};
+    std::unordered_map<int, std::uint64_t> posted_; ///< messages to each rank since its last fence
+    std::vector<Named> named_;                      ///< by the low half of tokens
+    std::vector<std::uint32_t> free_names_;
+    std::list<std::unique_ptr<Asked>> kept_;
+    std::vector<std::pair<std::thread::id, Batches*>> batches_; ///< that releases finish
+    std::uint64_t for_program_ = 0;                             ///< calls for programs that have not ended
+};
+
+} // namespace lapwing::detail::functions

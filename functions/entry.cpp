@@ -1,0 +1,80 @@
+#include <lapwing/detail/functions/entry.hpp>
+
+#include "src/support/hash.hpp"
+#include "src/support/mutex.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <atomic>
+#include <cstring>
+#include <mutex>
+#include <string_view>
+
+namespace lapwing {
+
+void ByteReader::throw_short(std::size_t bytes) const {
+    throw Error{
+        fmt::format("a message of a function has {} bytes left, and {} are to be read: what Serialise writes and "
+                    "reads must be the same",
+                    left(), bytes)};
+}
+
+namespace detail::functions {
+namespace {
+
+constexpr std::size_t most_lists = 256;
+
+/// Entries are made by static variables, before main() and when libraries are loaded, and are never removed.
+struct Entries {
+    support::Mutex mutex{support::LockRank::leaf}; ///< of those that add
+    std::array<std::atomic<FunctionEntry*>, most_lists> lists{};
+
+    static Entries& instance() {
+        static Entries* const entries = new Entries;
+        return *entries;
+    }
+};
+
+[[nodiscard]] std::atomic<FunctionEntry*>& list_of(std::uint64_t number) {
+    return Entries::instance().lists[number % most_lists];
+}
+
+} // namespace
+
+FunctionEntry::FunctionEntry(const char* signature, const char* type, Stub stub) noexcept
+    : number_{support::hash_of({support::checksum_of(signature)})}, type_{type}, stub_{stub} {
+    const std::lock_guard guard{Entries::instance().mutex};
+    // Types without linkage may share a name with one of another source: they are counted, in the order in which they
+    // are entered, which is the same in one program.
+    while (find(number_) != nullptr) number_ = support::hash_of({number_});
+    std::atomic<FunctionEntry*>& list = list_of(number_);
+    next_ = list.load(std::memory_order_relaxed);
+    list.store(this, std::memory_order_release); // with what find() reads of it
+}
+
+const FunctionEntry* FunctionEntry::find(std::uint64_t number) noexcept {
+    for (const FunctionEntry* entry = list_of(number).load(std::memory_order_acquire); entry != nullptr;
+         entry = entry->next_)
+        if (entry->number_ == number) return entry;
+    return nullptr;
+}
+
+void Invocation::fail() {
+    if (++failed != 1) return;
+    try {
+        throw;
+    } catch (const std::exception& error) {
+        first_failure = error.what();
+    } catch (...) {
+        first_failure = "an exception other than std::exception";
+    }
+}
+
+void Invocation::throw_outside(std::uint64_t index, std::size_t element_bytes) const {
+    throw Error{fmt::format("element {} of {} bytes is outside of this rank's part of {} bytes", index, element_bytes,
+                            part.size())};
+}
+
+} // namespace detail::functions
+} // namespace lapwing

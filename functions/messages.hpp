@@ -1,0 +1,61 @@
+#pragma once
+
+#include "src/messages/remote_calls.hpp"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+/// What travels between the ranks for functions at the owner, as payloads of remote calls.
+namespace lapwing::detail::functions {
+
+// Numbers of handlers.
+inline constexpr messages::HandlerNumber post_handler{0x66756e01};   ///< payload: runs
+inline constexpr messages::HandlerNumber ask_handler{0x66756e02};    ///< payload: AskHead, arguments; answer: Answer
+inline constexpr messages::HandlerNumber result_handler{0x66756e03}; ///< payload: ResultHead, the result or a text
+inline constexpr messages::HandlerNumber fence_handler{0x66756e04};  ///< answer: FailedPosts
+
+/// Calls of one function without results; `bytes` of arguments follow, padded to 8.
+struct RunHead {
+    std::uint64_t function = 0; ///< FunctionEntry::number()
+    std::uint64_t window = 0;   ///< that the calls are about; no_window: none
+    std::uint32_t count = 0;
+    std::uint32_t bytes = 0;
+};
+
+struct AskHead {
+    std::uint64_t function = 0;
+    std::uint64_t window = 0;
+    std::uint64_t token = 0; ///< of the caller, for ResultHead
+    std::uint32_t count = 0;
+    std::uint32_t for_program = 0; ///< 1: runs in a thread of the program
+};
+
+/// No window has this number.
+inline constexpr std::uint64_t no_window = ~std::uint64_t{0};
+
+/// The answer to an AskHead begins with it; the result follows where it is here.
+struct Answer {
+    enum Kind : std::uint32_t {
+        none, ///< as the engine leaves it where nothing was done
+        here,
+        late ///< comes in a message of its own, which may overtake this one
+    };
+    std::uint32_t kind = none;
+    std::uint32_t bytes = 0; ///< of the result
+};
+
+/// A result that no answer could hold, or a failure.
+struct ResultHead {
+    std::uint64_t token = 0;
+    std::uint64_t failed = 0; ///< 1: the text of an exception follows
+};
+
+/// What has become of the posts of one rank since it last asked.
+struct FailedPosts {
+    std::uint64_t count = 0;
+    std::uint64_t unknown = 0; ///< number of the first function that is not known there; 0: none
+    std::array<char, 496> text{};
+};
+
+} // namespace lapwing::detail::functions

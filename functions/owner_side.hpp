@@ -1,0 +1,78 @@
+#pragma once
+
+#include "functions/messages.hpp"
+#include "src/team/remote_functions.hpp"
+#include "src/team/team_state.hpp"
+
+#include <lapwing/detail/functions/entry.hpp>
+#include <lapwing/rank.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace lapwing::detail::functions {
+
+/// How a call has ended.
+struct Outcome {
+    std::uint64_t failed = 0;  ///< of its calls
+    std::uint64_t unknown = 0; ///< number of the function if it is not known here
+    std::string text{};        ///< of the first failure
+};
+
+/// Runs the functions that others, and this rank itself, ask for. Used with the engine's mutex held, unless a function
+/// says otherwise: so functions of progress never run at the same time.
+class OwnerSide {
+public:
+    /// `any_waiting` is kept up to date.
+    OwnerSide(team::TeamState& team, std::atomic<bool>& any_waiting) noexcept
+        : team_{team}, any_waiting_{any_waiting} {}
+
+    /// Runs the runs of a message; failures are kept for the fence of `origin`.
+    void run_posts(Rank origin, std::span<const std::byte> message);
+    /// Runs what an AskHead asks for; results go to `results`.
+    [[nodiscard]] Outcome run(const AskHead& head, std::span<const std::byte> arguments, ByteWriter& results);
+    /// What has failed of `origin`'s posts since the last time.
+    [[nodiscard]] FailedPosts take_failed(Rank origin);
+
+    /// A call that waits for the program's thread.
+    struct Waiting {
+        Rank origin{};
+        AskHead head;
+        std::vector<std::byte> arguments;
+    };
+    /// False: too many wait already.
+    [[nodiscard]] bool keep(Rank origin, const AskHead& head, std::span<const std::byte> arguments);
+    /// The same, however many do: of this rank itself.
+    void keep_own(Rank own, const AskHead& head, std::span<const std::byte> arguments);
+    [[nodiscard]] std::optional<Waiting> next();
+    /// Without the mutex, in a thread of the program.
+    [[nodiscard]] Outcome run(const Waiting& call, ByteWriter& results);
+
+    /// Functions that have run here, from any rank, at any time.
+    [[nodiscard]] std::uint64_t finished() const noexcept { return finished_.load(std::memory_order_acquire); }
+    /// Counts one of the program's, after what it has called has been counted.
+    void count_finished(std::uint64_t count = 1) noexcept { finished_.fetch_add(count, std::memory_order_acq_rel); }
+
+private:
+    using Where = team::RunningFunction::Where;
+    [[nodiscard]] Outcome run(Where where, std::uint64_t function, Invocation& call) const;
+    /// A failure where the results fit into no message.
+    void check_size(Outcome& outcome, const ByteWriter& results) const;
+    [[nodiscard]] std::span<std::byte> part_of(std::uint64_t window);
+
+    team::TeamState& team_;
+    std::atomic<bool>& any_waiting_;
+    std::unordered_map<int, Outcome> failed_posts_; ///< of the ranks that have some
+    std::deque<Waiting> waiting_;
+    std::size_t waiting_bytes_ = 0;
+    std::atomic<std::uint64_t> finished_{0};
+};
+
+} // namespace lapwing::detail::functions

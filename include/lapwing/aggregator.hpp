@@ -1,0 +1,169 @@
+// Room: arrays
+#pragma once
+
+#include <lapwing/detail/functions/batches.hpp>
+#include <lapwing/detail/functions/element_functions.hpp>
+#include <lapwing/element_reference.hpp>
+#include <lapwing/functions.hpp>
+#include <lapwing/rank.hpp>
+#include <lapwing/team.hpp>
+#include <lapwing/window.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <exception>
+#include <type_traits>
+#include <vector>
+
+namespace lapwing {
+
+/// Makes loops that access one element after the other as fast as loops over lists: what they read, write, add and call
+/// is gathered, hundreds in a message to each rank, and sent when a message is full, by flush(), by a release of the
+/// same thread, and at the end of the scope.
+///
+/// ```cpp
+/// lapwing::Aggregator aggregator{runtime};
+/// for (const std::int64_t i : indices) aggregator.add.copy(histogram(i), 1);
+/// for (std::size_t k = 0; k < n; ++k) aggregator.get.copy(values[k], table(indices[k]));
+/// aggregator.flush(); // the values are here
+/// ```
+///
+/// Local, for one thread. Elements on the same node are loaded and stored at once. Of the others nothing is known
+/// before flush(): a get may see what is written after it, and accesses to an element that do not go through the
+/// aggregator may pass those that do. On return of flush() values that were read are there; what was written, added and
+/// posted is complete at the next release, as a put. Memory: up to 64 messages for each of its two directions, 1 MiB in
+/// all, and 16 bytes for each rank of the team, whatever is sent.
+class Aggregator {
+public:
+    /// Local call. For the arrays and ranks of this team, which must be open as long as it is used.
+    explicit Aggregator(Team& team)
+        : get{*this},
+          put{*this},
+          add{*this},
+          team_{team},
+          calls_{team, "Aggregator", true},
+          gets_{team, "Aggregator::get", true} {}
+    Aggregator(const Aggregator&) = delete;
+    Aggregator& operator=(const Aggregator&) = delete;
+    /// As flush(), but reports no errors. Drops everything when the stack unwinds from an exception.
+    ~Aggregator() {
+        if (std::uncaught_exceptions() != exceptions_at_start_ || team_.closed()) return;
+        try {
+            flush();
+        } catch (...) { // the next release of the team throws what still keeps it from completing
+        }
+    }
+
+    /// Sends everything, and waits for what is read. Throws PeerLeftError.
+    void flush() {
+        calls_.send();
+        gets_.finish();
+        for (Window* const window : windows_) detail::functions::end_list(*window);
+        windows_.clear();
+        last_window_ = nullptr;
+    }
+
+    /// The same as Team::post(). Arguments that are not trivially copyable are sent in a message of their own.
+    template <class F, class... A>
+    void post(Rank target, F function, const A&... arguments) {
+        namespace functions = detail::functions;
+        if constexpr (std::is_empty_v<F> && (functions::Plain<functions::Passed<A>> && ...)) {
+            using S = functions::Signature<F, functions::Passed<A>...>;
+            detail::functions::require_rank(team_, target, "Aggregator::post");
+            std::byte* place = calls_.add(target,
+                                          {.function = &functions::entry_of<S, F>,
+                                           .argument_bytes = static_cast<std::uint32_t>((sizeof(A) + ... + 0))},
+                                          nullptr);
+            ((std::memcpy(place, &arguments, sizeof arguments), place += sizeof arguments), ...);
+        } else {
+            calls_.send(); // in their order
+            team_.post(target, function, arguments...);
+        }
+    }
+
+    class Get {
+    public:
+        /// `value` becomes the element's, on return of flush(), and must exist until then.
+        template <class T, std::size_t N>
+        void copy(T& value, const ElementReference<T, N>& element) {
+            if (const T* const near = element.near()) value = *near;
+            else owner_.template far<detail::functions::ReadElement<T>>(owner_.gets_, element, &value);
+        }
+
+    private:
+        friend class Aggregator;
+        explicit Get(Aggregator& owner) noexcept : owner_{owner} {}
+        Aggregator& owner_;
+    };
+    class Put {
+    public:
+        /// The element becomes `value`.
+        template <class T, std::size_t N>
+        void copy(const ElementReference<T, N>& element, const std::type_identity_t<T>& value) {
+            if (T* const near = element.near()) *near = value;
+            else owner_.template far<detail::functions::WriteElement<T>>(owner_.calls_, element, nullptr, value);
+        }
+
+    private:
+        friend class Aggregator;
+        explicit Put(Aggregator& owner) noexcept : owner_{owner} {}
+        Aggregator& owner_;
+    };
+    class Add {
+    public:
+        /// Adds `value` to the element, atomically for numbers.
+        template <class T, std::size_t N>
+        void copy(const ElementReference<T, N>& element, const std::type_identity_t<T>& value) {
+            if (T* const near = element.near()) detail::functions::AddToElement<T>{}(*near, value);
+            else owner_.template far<detail::functions::AddToElement<T>>(owner_.calls_, element, nullptr, value);
+        }
+
+    private:
+        friend class Aggregator;
+        explicit Add(Aggregator& owner) noexcept : owner_{owner} {}
+        Aggregator& owner_;
+    };
+
+    Get get; ///< `aggregator.get.copy(x, a(i))`
+    Put put; ///< `aggregator.put.copy(a(i), x)`
+    Add add; ///< `aggregator.add.copy(a(i), x)`
+
+private:
+    template <class F, class T, std::size_t N, class... A>
+    void far(detail::functions::Batches& batches, const ElementReference<T, N>& element, void* result,
+             const A&... arguments) {
+        namespace functions = detail::functions;
+        using S = functions::Signature<F, functions::ElementAt<T>, A...>;
+        const detail::arrays::Home home = element.home("Aggregator");
+        if (&home.window != last_window_) begin(home.window);
+        std::byte* place =
+            batches.add(home.owner,
+                        {.function = &functions::entry_of<S, F>,
+                         .window = &home.window,
+                         .argument_bytes = static_cast<std::uint32_t>((sizeof(A) + ... + sizeof(std::uint64_t))),
+                         .result_bytes = static_cast<std::uint32_t>(S::result_bytes)},
+                        result);
+        const std::uint64_t index = home.offset.bytes / sizeof(T);
+        std::memcpy(place, &index, sizeof index);
+        place += sizeof index;
+        ((std::memcpy(place, &arguments, sizeof arguments), place += sizeof arguments), ...);
+    }
+    /// The first access to a window, or after one to another.
+    [[gnu::noinline]] void begin(Window& window) {
+        last_window_ = &window;
+        if (std::ranges::find(windows_, &window) != windows_.end()) return;
+        detail::functions::begin_list(window);
+        windows_.push_back(&window);
+    }
+
+    Team& team_;
+    detail::functions::Batches calls_;
+    detail::functions::Batches gets_;
+    std::vector<Window*> windows_; ///< that it has accessed since the last flush
+    const Window* last_window_ = nullptr;
+    int exceptions_at_start_ = std::uncaught_exceptions();
+};
+
+} // namespace lapwing

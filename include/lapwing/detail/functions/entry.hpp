@@ -1,0 +1,187 @@
+// Room: functions
+#pragma once
+
+#include <lapwing/serialise.hpp>
+#include <lapwing/values.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <span>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+/// What a rank runs for others: each function, with the types of its arguments, has an entry, made before main() by a
+/// variable of the program's, and a number that is made of its name, so that all ranks of one program have the same.
+namespace lapwing::detail::functions {
+
+/// A message's calls of one function, as they are carried out: `count` times its arguments.
+struct Invocation {
+    ByteReader arguments;
+    std::uint32_t count = 1;
+    std::span<std::byte> part;     ///< of the window that the calls are about; empty: about none
+    ByteWriter* results = nullptr; ///< null: nobody asks for them
+
+    std::uint64_t failed = 0;
+    std::string first_failure{}; ///< its text
+
+    /// In a handler of an exception: one of the calls has thrown it.
+    void fail();
+    [[noreturn]] void throw_outside(std::uint64_t index, std::size_t element_bytes) const;
+};
+using Stub = void (*)(Invocation&);
+
+/// A function that others may ask for.
+class FunctionEntry {
+public:
+    /// `signature`: names it, with its arguments; `type`: the function, for messages. Both stay.
+    FunctionEntry(const char* signature, const char* type, Stub stub) noexcept;
+    FunctionEntry(const FunctionEntry&) = delete;
+    FunctionEntry& operator=(const FunctionEntry&) = delete;
+
+    /// The same on all ranks that run the same program.
+    [[nodiscard]] std::uint64_t number() const noexcept { return number_; }
+    [[nodiscard]] const char* type() const noexcept { return type_; }
+    void run(Invocation& call) const { stub_(call); }
+
+    /// Null: there is none of that number here.
+    [[nodiscard]] static const FunctionEntry* find(std::uint64_t number) noexcept;
+
+private:
+    std::uint64_t number_;
+    const char* type_;
+    Stub stub_;
+    FunctionEntry* next_ = nullptr; ///< of those with the same low bits
+};
+
+/// As an argument: the element of the owner's part that a call is about, by its place there.
+template <class T>
+struct ElementAt {
+    std::uint64_t place = 0; ///< in elements
+};
+
+/// What a function gets for an argument of type A: `View` where the message has it already, else `Owner`.
+template <class A>
+struct Received {
+    using View = A;
+    using Owner = A;
+};
+template <Sequence A>
+struct Received<A> {
+    using Element = typename SequenceOf<A>::Element;
+    using Owner = std::vector<Element>;
+    using View = std::conditional_t<(alignof(Element) <= message_alignment), std::span<const Element>, Owner>;
+};
+template <Text A>
+struct Received<A> {
+    using View = std::string_view;
+    using Owner = std::string;
+};
+template <class T>
+struct Received<ElementAt<T>> {
+    using View = T&;
+    using Owner = T&;
+};
+
+template <class R>
+[[nodiscard]] R receive(Invocation& call) {
+    if constexpr (std::is_lvalue_reference_v<R>) {
+        using T = std::remove_reference_t<R>;
+        const auto place = call.arguments.template read<std::uint64_t>();
+        if (place >= call.part.size() / sizeof(T)) [[unlikely]]
+            call.throw_outside(place, sizeof(T));
+        return reinterpret_cast<T*>(call.part.data())[place];
+    } else {
+        return call.arguments.template read<R>();
+    }
+}
+
+/// Function F with arguments that were passed as A.
+template <class F, class... A>
+struct Signature {
+    static constexpr bool takes_views = std::is_invocable_v<F&, typename Received<A>::View...>;
+    static constexpr bool takes_owners = std::is_invocable_v<F&, typename Received<A>::Owner...>;
+    template <class One>
+    using Got = std::conditional_t<takes_views, typename Received<One>::View, typename Received<One>::Owner>;
+
+    static consteval bool check() {
+        static_assert(std::is_empty_v<F> || Plain<F>,
+                      "lapwing: this function object cannot travel to another rank: what it captures must be trivially "
+                      "copyable, and no pointer; pass a function as lapwing::function<&f>");
+        static_assert(!std::is_empty_v<F> || std::is_default_constructible_v<F>,
+                      "lapwing: a function object without members needs a default constructor, as a lambda has that "
+                      "captures nothing");
+        static_assert(takes_views || takes_owners,
+                      "lapwing: the function cannot be called with these arguments: spans and vectors arrive as "
+                      "std::span<const T> or std::vector<T>, strings as std::string_view or std::string, all by value "
+                      "or const reference");
+        return true;
+    }
+    static_assert(check());
+
+    using Result =
+        std::decay_t<typename std::conditional_t<takes_views, std::invoke_result<F&, typename Received<A>::View...>,
+                                                 std::invoke_result<F&, typename Received<A>::Owner...>>::type>;
+    /// Bytes of a result; 0: they vary.
+    static constexpr std::size_t result_bytes = [] {
+        if constexpr (std::is_void_v<Result>) return std::size_t{0};
+        else if constexpr (Plain<Result>) return sizeof(Result);
+        else return std::size_t{0};
+    }();
+
+    static void write(ByteWriter& out, const F& function, const A&... arguments) {
+        if constexpr (!std::is_empty_v<F>) out.write(function);
+        (write_one(out, arguments), ...);
+    }
+
+    static void run(Invocation& call) {
+        for (std::uint32_t k = 0; k < call.count; ++k) {
+            F function = read_function(call);
+            std::tuple<Got<A>...> arguments{receive<Got<A>>(call)...}; // in their order
+            try {
+                std::apply([&](auto&... each) { call_one(call, function, std::forward<Got<A>>(each)...); }, arguments);
+            } catch (...) {
+                call.fail();
+                if constexpr (result_bytes != 0) // the next one's place is behind it
+                    if (call.results != nullptr) std::memset(call.results->grow(result_bytes), 0, result_bytes);
+            }
+        }
+    }
+
+private:
+    template <class One>
+    static void write_one(ByteWriter& out, const One& argument) {
+        out.write(argument);
+    }
+    template <class T>
+    static void write_one(ByteWriter& out, const ElementAt<T>& element) {
+        out.write(element.place);
+    }
+    [[nodiscard]] static F read_function(Invocation& call) {
+        if constexpr (std::is_empty_v<F>) return F{};
+        else return call.arguments.template read<F>();
+    }
+    template <class... Each>
+    static void call_one(Invocation& call, F& function, Each&&... each) {
+        if constexpr (std::is_void_v<Result>) {
+            function(std::forward<Each>(each)...);
+        } else if (call.results == nullptr) {
+            (void)function(std::forward<Each>(each)...);
+        } else {
+            const Result result = function(std::forward<Each>(each)...);
+            call.results->write(result);
+        }
+    }
+};
+
+/// The function's entry; a function that uses it has one.
+template <class S, class F>
+inline const FunctionEntry entry_of{typeid(S).name(), typeid(F).name(), &S::run};
+
+/// What the type of an argument of a call becomes: arrays of characters are text.
+template <class A>
+using Passed = std::decay_t<const A&>;
+
+} // namespace lapwing::detail::functions

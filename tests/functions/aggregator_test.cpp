@@ -1,0 +1,113 @@
+// Aggregators: loops over single elements, gathered.
+#include "support/catch.hpp"
+#include "support/mpi_test.hpp"
+
+#include <lapwing/aggregator.hpp>
+#include <lapwing/global_array.hpp>
+#include <lapwing/runtime.hpp>
+
+#include <cstdint>
+#include <random>
+#include <string_view>
+#include <vector>
+
+using lapwing::Aggregator;
+using lapwing::GlobalArray;
+using lapwing::Runtime;
+
+namespace {
+
+std::int64_t sum_here = 0;
+std::vector<int> seen;
+
+std::vector<std::int64_t> draw(const Runtime& runtime, std::int64_t below, std::size_t count) {
+    std::minstd_rand engine{static_cast<unsigned>(runtime.rank().value) + 11};
+    std::vector<std::int64_t> drawn(count);
+    for (std::int64_t& one : drawn) one = static_cast<std::int64_t>(engine() % static_cast<unsigned>(below));
+    return drawn;
+}
+
+} // namespace
+
+TEST_CASE("gathered adds, puts and gets do what single ones do") {
+    Runtime runtime;
+    constexpr std::int64_t n = 777;
+    for (const bool cached : {false, true}) {
+        lapwing::GlobalArrayOptions options;
+        if (cached) options.cache.mode = lapwing::CacheMode::epoch;
+        GlobalArray<std::int64_t, 1> counts{runtime, {n}, lapwing::Cyclic{}, options};
+        GlobalArray<double, 1> values{runtime, {n}, lapwing::Block{}, options};
+        const std::vector<std::int64_t> drawn = draw(runtime, n, 30'000);
+        {
+            Aggregator aggregator{runtime};
+            for (const std::int64_t i : drawn) aggregator.add.copy(counts(i), 1);
+            for (std::int64_t i = runtime.rank().value; i < n; i += runtime.size())
+                aggregator.put.copy(values(i), static_cast<double>(i) / 2);
+        }
+        runtime.barrier();
+        std::int64_t all = 0;
+        for (const std::int64_t count : counts.local_span()) all += count;
+        CHECK(runtime.sum(all) == runtime.size() * static_cast<std::int64_t>(drawn.size()));
+
+        Aggregator aggregator{runtime};
+        std::vector<double> read(drawn.size());
+        std::vector<std::int64_t> read_counts(drawn.size());
+        for (std::size_t k = 0; k < drawn.size(); ++k) {
+            aggregator.get.copy(read[k], values(drawn[k]));
+            aggregator.get.copy(read_counts[k], counts(drawn[k]));
+        }
+        aggregator.flush();
+        std::vector<std::int64_t> all_counts(n);
+        counts.get({{0, n}}, all_counts);
+        std::size_t wrong = 0;
+        for (std::size_t k = 0; k < drawn.size(); ++k) {
+            wrong += read[k] == static_cast<double>(drawn[k]) / 2 ? 0 : 1;
+            wrong += read_counts[k] == all_counts[static_cast<std::size_t>(drawn[k])] ? 0 : 1;
+        }
+        CHECK(wrong == 0);
+        runtime.barrier();
+    }
+}
+
+TEST_CASE("a release flushes an aggregator") {
+    Runtime runtime;
+    GlobalArray<std::int64_t, 1> a{runtime, {100}};
+    Aggregator aggregator{runtime};
+    for (std::int64_t i = 0; i < 100; ++i) aggregator.add.copy(a(i), i);
+    std::int64_t value = -1;
+    aggregator.get.copy(value, a(0));
+    runtime.barrier();
+    CHECK(value == 0);
+    std::int64_t wrong = 0;
+    for (auto [i] : a.local_domain()) wrong += a.local(i) == i * runtime.size() ? 0 : 1;
+    CHECK(wrong == 0);
+    runtime.barrier();
+}
+
+TEST_CASE("posts of several functions through an aggregator run in their order") {
+    Runtime runtime;
+    sum_here = 0;
+    seen.clear();
+    runtime.barrier();
+    const int to = (runtime.rank().value + 1) % runtime.size();
+    {
+        Aggregator aggregator{runtime};
+        for (int k = 0; k < 10'000; ++k) {
+            aggregator.post(to, [](int one) { seen.push_back(one); }, k);
+            if (k % 3 == 0)
+                aggregator.post(to, [](std::int64_t a, std::int32_t b) { sum_here += a * b; }, std::int64_t{k}, 2);
+            if (k % 1000 == 0)
+                aggregator.post(
+                    to, [](std::string_view text) { sum_here += static_cast<std::int64_t>(text.size()); }, "1234");
+        }
+        CHECK_THROWS_AS(aggregator.post(runtime.size(), [] {}), lapwing::RangeError);
+    }
+    runtime.barrier();
+    std::int64_t expected = 40;
+    for (std::int64_t k = 0; k < 10'000; k += 3) expected += 2 * k;
+    CHECK(sum_here == expected);
+    std::size_t wrong = seen.size() == 10'000 ? 0 : 1;
+    for (std::size_t k = 0; k < seen.size(); ++k) wrong += seen[k] == static_cast<int>(k) ? 0 : 1;
+    CHECK(wrong == 0);
+    runtime.barrier();
+}
