@@ -1,6 +1,7 @@
 // Breadth-first search, level by level: of the Graph500 benchmark's graph, where a level with many edges is searched
 // from the vertices that have not been found (Beamer, Asanovic, Patterson, SC 2012); and of a random graph whose edges
 // have a direction, always from the frontier.
+#include "deliveries.hpp"
 #include "exchange.hpp"
 #include "random_numbers.hpp"
 #include "search_tree.hpp"
@@ -45,7 +46,7 @@ public:
     }
 
     void prepare(Way way) override {
-        if (way == Way::mpi) std::ranges::fill(own_, no_parent);
+        if (sends_items(way)) std::ranges::fill(own_, no_parent);
         else shared_.fill(no_parent);
     }
 
@@ -96,7 +97,7 @@ private:
     }
 
     [[nodiscard]] std::span<std::int64_t> parents(Way way) {
-        return way == Way::mpi ? std::span{own_} : shared_.local_span();
+        return sends_items(way) ? std::span{own_} : shared_.local_span();
     }
 
     void find(std::span<std::int64_t> parents, Number local, Number parent) {
@@ -120,16 +121,17 @@ private:
                 claimers_.push_back(parts_.first() + local);
             }
         frontier_.clear();
-        if (way == Way::mpi) claim_by_messages();
+        if (sends_items(way)) claim_by_messages(way);
         else claim(way);
     }
-    void claim_by_messages() {
-        const auto claims = exchange_([this](auto&& to) {
+    void claim_by_messages(Way way) {
+        const auto each = [this](auto&& to) {
             for (std::size_t k = 0; k < wanted_.size(); ++k) {
                 const auto [owner, local] = parts_.place(wanted_[k]);
                 to(owner, pair_of(local, static_cast<Number>(claimers_[k])));
             }
-        });
+        };
+        const auto claims = way == Way::mpi ? exchange_(each) : deliveries_(each);
         for (const std::uint64_t claim : claims)
             if (own_[number_of(claim)] == no_parent) find(own_, number_of(claim), value_of(claim));
     }
@@ -174,7 +176,7 @@ private:
         }
         std::ranges::copy(own, shared_bits_.local_span().begin());
         ranks_.runtime.barrier();
-        if (way == Way::lists) shared_bits_.get(shared_bits_.domain(), all);
+        if (way != Way::elements) shared_bits_.get(shared_bits_.domain(), all);
         else
             for (std::size_t k = 0; k < all.size(); ++k) all[k] = shared_bits_(k);
     }
@@ -198,6 +200,7 @@ private:
     std::vector<std::int64_t> claimers_; ///< of the wanted
     std::vector<std::int64_t> found_;    ///< what was there
     Exchange<std::uint64_t> exchange_{ranks_.world};
+    Deliveries<std::uint64_t> deliveries_{ranks_.runtime};
 };
 
 } // namespace
@@ -210,19 +213,20 @@ KernelKind breadth_first() {
             .summary = "breadth-first search of the Graph500 benchmark's graph and of a random one; fails unless the "
                        "tree is right",
             .operations = "edges",
-            .inputs = {{.name = "20000 vertices of degree 8",
-                        .ways = {Way::lists},
-                        .make = input(random_edges(20'000, 8)),
-                        .shows_time = true},
-                       {.name = "500 vertices of degree 8",
-                        .ways = {Way::lists, Way::elements},
-                        .make = input(random_edges(500, 8)),
-                        .size = Size::small,
-                        .shows_time = true},
-                       {"Graph500 scale 16", {Way::lists}, input(graph500(16)), Size::full},
-                       {"Graph500 scale 18", {Way::lists}, input(graph500(18))},
-                       {"Graph500 scale 20", {Way::lists}, input(graph500(20)), Size::full},
-                       {"Graph500 scale 8", {Way::lists, Way::elements}, input(graph500(8)), Size::small}}};
+            .inputs = {
+                {.name = "20000 vertices of degree 8",
+                 .ways = {Way::aggregated, Way::lists},
+                 .make = input(random_edges(20'000, 8)),
+                 .shows_time = true},
+                {.name = "500 vertices of degree 8",
+                 .ways = {Way::aggregated, Way::lists, Way::elements},
+                 .make = input(random_edges(500, 8)),
+                 .size = Size::small,
+                 .shows_time = true},
+                {"Graph500 scale 16", {Way::aggregated, Way::lists}, input(graph500(16)), Size::full},
+                {"Graph500 scale 18", {Way::aggregated, Way::lists}, input(graph500(18))},
+                {"Graph500 scale 20", {Way::aggregated, Way::lists}, input(graph500(20)), Size::full},
+                {"Graph500 scale 8", {Way::aggregated, Way::lists, Way::elements}, input(graph500(8)), Size::small}}};
 }
 
 } // namespace lapwing::bench::irregular

@@ -39,9 +39,9 @@ KernelKind components() {
     return {.name = "irregular/components",
             .summary = "connected components of the Graph500 benchmark's graph; fails unless all are right",
             .operations = "edges",
-            .inputs = {{"Graph500 scale 16", {Way::lists}, input(16)},
-                       {"Graph500 scale 18", {Way::lists}, input(18), Size::full},
-                       {"Graph500 scale 7", {Way::lists, Way::elements}, input(7), Size::small}}};
+            .inputs = {{"Graph500 scale 16", {Way::aggregated, Way::lists}, input(16)},
+                       {"Graph500 scale 18", {Way::aggregated, Way::lists}, input(18), Size::full},
+                       {"Graph500 scale 7", {Way::aggregated, Way::lists, Way::elements}, input(7), Size::small}}};
 }
 
 } // namespace lapwing::bench::irregular

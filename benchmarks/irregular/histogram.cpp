@@ -3,6 +3,8 @@
 #include "parts.hpp"
 #include "random_numbers.hpp"
 
+#include <lapwing/aggregator.hpp>
+
 #include <fmt/format.h>
 
 namespace lapwing::bench::irregular {
@@ -33,7 +35,10 @@ public:
             for (const Number local : exchange_(each)) ++own_[local];
             return;
         }
-        if (way == Way::elements)
+        if (way == Way::aggregated) {
+            Aggregator aggregator{ranks_.runtime};
+            for (const Number index : indices_) aggregator.add.copy(shared_(index), 1);
+        } else if (way == Way::elements)
             for (const Number index : indices_) shared_(index).add(1);
         else shared_.fetch(Atomic::add, indices_, 1, before_);
         ranks_.runtime.barrier();
@@ -75,8 +80,13 @@ KernelKind histogram() {
             .summary =
                 "random numbers counted in bins that are spread over the ranks; fails unless all counts are right",
             .operations = "updates",
-            .inputs = {{"10^6 bins, 10^6 updates a rank", {Way::lists, Way::elements}, input(1'000'000, 1'000'000)},
-                       {"500 bins, 300 updates a rank", {Way::lists, Way::elements}, input(500, 300), Size::small}}};
+            .inputs = {{"10^6 bins, 10^6 updates a rank",
+                        {Way::aggregated, Way::lists, Way::elements},
+                        input(1'000'000, 1'000'000)},
+                       {"500 bins, 300 updates a rank",
+                        {Way::aggregated, Way::lists, Way::elements},
+                        input(500, 300),
+                        Size::small}}};
 }
 
 } // namespace lapwing::bench::irregular

@@ -3,6 +3,8 @@
 #include "parts.hpp"
 #include "random_numbers.hpp"
 
+#include <lapwing/aggregator.hpp>
+
 #include <fmt/format.h>
 
 namespace lapwing::bench::irregular {
@@ -11,7 +13,10 @@ namespace {
 class IndexGather : public Kernel {
 public:
     IndexGather(Ranks ranks, Number elements, Number reads)
-        : parts_{elements, ranks}, shared_{parts_.array<std::uint64_t>(ranks, "table")}, exchange_{ranks.world} {
+        : runtime_{ranks.runtime},
+          parts_{elements, ranks},
+          shared_{parts_.array<std::uint64_t>(ranks, "table")},
+          exchange_{ranks.world} {
         for (Number k = 0; k < reads; ++k) indices_.push_back(random_below(elements, ranks.rank(), k));
         found_.resize(reads);
         for (Number k = 0; k < parts_.block(); ++k) own_.push_back(element(parts_.first() + k));
@@ -24,7 +29,10 @@ public:
     void run(Way way) override {
         if (way == Way::mpi) by_messages();
         else if (way == Way::lists) shared_.gather(indices_, found_);
-        else
+        else if (way == Way::aggregated) {
+            Aggregator aggregator{runtime_};
+            for (std::size_t k = 0; k < indices_.size(); ++k) aggregator.get.copy(found_[k], shared_(indices_[k]));
+        } else
             for (std::size_t k = 0; k < indices_.size(); ++k) found_[k] = shared_(indices_[k]);
     }
 
@@ -54,6 +62,7 @@ private:
             });
     }
 
+    Runtime& runtime_;
     Parts parts_;
     std::vector<Number> indices_;
     std::vector<std::uint64_t> found_;
@@ -71,8 +80,11 @@ KernelKind index_gather() {
     return {.name = "irregular/index-gather",
             .summary = "random reads of a table that is spread over the ranks; fails unless all are right",
             .operations = "reads",
-            .inputs = {{"10^6 elements, 10^6 reads a rank", {Way::lists}, input(1'000'000, 1'000'000)},
-                       {"500 elements, 300 reads a rank", {Way::lists, Way::elements}, input(500, 300), Size::small}}};
+            .inputs = {{"10^6 elements, 10^6 reads a rank", {Way::aggregated, Way::lists}, input(1'000'000, 1'000'000)},
+                       {"500 elements, 300 reads a rank",
+                        {Way::aggregated, Way::lists, Way::elements},
+                        input(500, 300),
+                        Size::small}}};
 }
 
 } // namespace lapwing::bench::irregular

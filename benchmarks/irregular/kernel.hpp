@@ -17,12 +17,20 @@ namespace lapwing::bench::irregular {
 
 /// How ranks reach what others own.
 enum class Way {
-    mpi,      ///< plain MPI by hand: what ranks have for each other is counted and exchanged by MPI_Alltoallv
-    elements, ///< elements of global arrays, one by one
-    lists,    ///< lists of elements: gather, scatter, fetch, compare_swap
+    mpi,        ///< plain MPI by hand: what ranks have for each other is counted and exchanged by MPI_Alltoallv
+    elements,   ///< elements of global arrays, one by one
+    lists,      ///< lists of elements: gather, scatter, fetch, compare_swap
+    aggregated, ///< element by element through an Aggregator: copies, and functions at the owner
 };
+/// Whether items are sent to their owners, which keep the data in memory of their own.
+[[nodiscard]] constexpr bool sends_items(Way way) { return way == Way::mpi || way == Way::aggregated; }
 [[nodiscard]] constexpr std::string_view name(Way way) {
-    return way == Way::mpi ? "MPI_Alltoallv" : way == Way::elements ? "elements" : "lists";
+    switch (way) {
+    case Way::mpi: return "MPI_Alltoallv";
+    case Way::elements: return "elements";
+    case Way::lists: return "lists";
+    default: return "aggregated";
+    }
 }
 
 /// The ranks of a run, for both libraries.

@@ -1,5 +1,6 @@
 // A sparse matrix with its rows and columns in another order (permute_matrix of the bale kernels): each rank has its
 // part of the permutations, as of the rows.
+#include "deliveries.hpp"
 #include "exchange.hpp"
 #include "random_numbers.hpp"
 #include "shared_rows.hpp"
@@ -41,7 +42,7 @@ public:
     void prepare(Way way) override { result_.prepare(way); }
 
     void run(Way way) override {
-        if (way == Way::mpi) by_messages();
+        if (sends_items(way)) by_messages(way);
         else if (way == Way::lists) by_lists();
         else by_elements();
         if (way != Way::mpi) ranks_.runtime.barrier();
@@ -51,7 +52,8 @@ public:
     double operations() const override { return static_cast<double>(nonzeros_); }
 
 private:
-    void by_messages() {
+    /// The new columns of this rank's nonzeros.
+    void rename_by_messages() {
         const std::span<const Number> columns = input_.columns();
         const auto asked = questions_([&](auto&& to) {
             for (const Number column : columns) {
@@ -64,14 +66,23 @@ private:
             [&](auto&& next) {
                 for (std::size_t k = 0; k < columns.size(); ++k) renamed_[k] = next(parts_.owner(columns[k]));
             });
-        const auto entries = exchange_([&](auto&& to) {
+    }
+    void rename_by_aggregator() {
+        Aggregator aggregator{ranks_.runtime};
+        for (std::size_t k = 0; k < renamed_.size(); ++k)
+            aggregator.get.copy(renamed_[k], shared_new_columns_(input_.columns()[k]));
+    }
+    void by_messages(Way way) {
+        if (way == Way::mpi) rename_by_messages();
+        else rename_by_aggregator();
+        const auto each = [this](auto&& to) {
             std::size_t k = 0;
             for (std::size_t row = 0; row < new_rows_.size(); ++row) {
                 const auto [owner, local] = parts_.place(new_rows_[row]);
                 for (const std::size_t end = k + lengths_[row]; k < end; ++k) to(owner, pair_of(local, renamed_[k]));
             }
-        });
-        result_.own = {parts_.own(), entries};
+        };
+        result_.own = {parts_.own(), way == Way::mpi ? exchange_(each) : deliveries_(each)};
     }
 
     void by_lists() {
@@ -113,6 +124,7 @@ private:
     std::vector<Number> renamed_; ///< new columns of this rank's nonzeros
     Exchange<Number> questions_{ranks_.world};
     Exchange<std::uint64_t> exchange_{ranks_.world};
+    Deliveries<std::uint64_t> deliveries_{ranks_.runtime};
 };
 
 } // namespace
@@ -128,8 +140,8 @@ KernelKind matrix_permutation() {
     return {.name = "irregular/matrix-permutation",
             .summary = "a sparse matrix with its rows and columns in another order; fails unless each row is right",
             .operations = "nonzeros",
-            .inputs = {{"200,000 rows of 10", {Way::lists}, input(200'000, 10)},
-                       {"200 rows of 3", {Way::lists, Way::elements}, input(200, 3), Size::small}}};
+            .inputs = {{"200,000 rows of 10", {Way::aggregated, Way::lists}, input(200'000, 10)},
+                       {"200 rows of 3", {Way::aggregated, Way::lists, Way::elements}, input(200, 3), Size::small}}};
 }
 
 } // namespace lapwing::bench::irregular

@@ -1,4 +1,5 @@
 // The transpose of a sparse matrix whose rows are spread over the ranks (transpose_matrix of the bale kernels).
+#include "deliveries.hpp"
 #include "exchange.hpp"
 #include "shared_rows.hpp"
 
@@ -33,14 +34,14 @@ public:
 
     void run(Way way) override {
         const std::span<const Number> columns = input_.columns();
-        if (way == Way::mpi) {
-            const auto entries = exchange_([&](auto&& to) {
+        if (sends_items(way)) {
+            const auto each = [&](auto&& to) {
                 for (std::size_t k = 0; k < columns.size(); ++k) {
                     const auto [owner, local] = parts_.place(columns[k]);
                     to(owner, pair_of(local, rows_[k]));
                 }
-            });
-            result_.own = {parts_.own(), entries};
+            };
+            result_.own = {parts_.own(), way == Way::mpi ? exchange_(each) : deliveries_(each)};
             return;
         }
         // A nonzero's place in its new row is how many are there before it.
@@ -72,6 +73,7 @@ private:
     std::vector<Number> places_; ///< of the same in the transpose
     std::vector<Number> begins_;
     Exchange<std::uint64_t> exchange_{ranks_.world};
+    Deliveries<std::uint64_t> deliveries_{ranks_.runtime};
 };
 
 } // namespace
@@ -87,8 +89,8 @@ KernelKind matrix_transpose() {
     return {.name = "irregular/matrix-transpose",
             .summary = "transpose of a sparse matrix; fails unless each row is right",
             .operations = "nonzeros",
-            .inputs = {{"200,000 rows of 10", {Way::lists}, input(200'000, 10)},
-                       {"200 rows of 3", {Way::lists, Way::elements}, input(200, 3), Size::small}}};
+            .inputs = {{"200,000 rows of 10", {Way::aggregated, Way::lists}, input(200'000, 10)},
+                       {"200 rows of 3", {Way::aggregated, Way::lists, Way::elements}, input(200, 3), Size::small}}};
 }
 
 } // namespace lapwing::bench::irregular

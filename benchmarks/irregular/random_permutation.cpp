@@ -4,6 +4,8 @@
 #include "parts.hpp"
 #include "random_numbers.hpp"
 
+#include <lapwing/aggregator.hpp>
+
 #include <fmt/format.h>
 
 #include <numeric>
@@ -82,6 +84,11 @@ private:
     void throw_darts(Way way, const std::vector<Number>& numbers) {
         if (way == Way::lists) {
             shared_slots_.compare_swap(aims_, none, numbers, found_);
+        } else if (way == Way::aggregated) {
+            const auto take = [](Number& slot, Number number) {
+                return slot == none ? std::exchange(slot, number) : slot;
+            };
+            shared_slots_.apply(aims_, take, numbers, found_);
         } else if (way == Way::elements) {
             for (std::size_t k = 0; k < numbers.size(); ++k)
                 found_[k] = shared_slots_(aims_[k]).compare_swap(none, numbers[k]);
@@ -124,7 +131,10 @@ private:
         std::vector<std::int64_t> positions(taken.size());
         std::iota(positions.begin(), positions.end(), counter_(0).fetch_add(count));
         if (way == Way::lists) shared_.scatter(positions, taken);
-        else
+        else if (way == Way::aggregated) {
+            Aggregator aggregator{ranks_.runtime};
+            for (std::size_t k = 0; k < taken.size(); ++k) aggregator.put.copy(shared_(positions[k]), taken[k]);
+        } else
             for (std::size_t k = 0; k < taken.size(); ++k) shared_(positions[k]) = taken[k];
         ranks_.runtime.barrier();
     }
@@ -151,8 +161,8 @@ KernelKind random_permutation() {
     return {.name = "irregular/random-permutation",
             .summary = "numbers thrown at free slots of a table; fails unless each number is in the result once",
             .operations = "numbers",
-            .inputs = {{"10^6 numbers", {Way::lists}, input(1'000'000)},
-                       {"300 numbers", {Way::lists, Way::elements}, input(300), Size::small}}};
+            .inputs = {{"10^6 numbers", {Way::aggregated, Way::lists}, input(1'000'000)},
+                       {"300 numbers", {Way::aggregated, Way::lists, Way::elements}, input(300), Size::small}}};
 }
 
 } // namespace lapwing::bench::irregular

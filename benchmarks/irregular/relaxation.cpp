@@ -25,7 +25,7 @@ void Relaxation::prepare(Way way) {
         values_[local] = problem_.begin(parts_.first() + local);
         if (values_[local] != no_value) put_in_bucket(local);
     }
-    if (way == Way::mpi) return;
+    if (sends_items(way)) return;
     std::ranges::copy(values_, shared_.local_span().begin());
     ranks_.runtime.barrier();
 }
@@ -85,13 +85,14 @@ void Relaxation::collect(Number local, bool shorter) {
 }
 
 void Relaxation::relax(Way way) {
-    if (way == Way::mpi) {
-        const auto offers = exchange_([this](auto&& to) {
+    if (sends_items(way)) {
+        const auto each = [this](auto&& to) {
             for (std::size_t k = 0; k < targets_.size(); ++k) {
                 const auto [owner, local] = parts_.place(targets_[k]);
                 to(owner, pair_of(local, offers_[k]));
             }
-        });
+        };
+        const auto offers = way == Way::mpi ? exchange_(each) : deliveries_(each);
         for (const std::uint64_t offer : offers) {
             const Number local = number_of(offer);
             if (value_of(offer) >= values_[local]) continue;
@@ -124,7 +125,7 @@ std::string Relaxation::fault(Way way) {
             expected_ = problem_.solve_serially(Rows{MPI_COMM_SELF, Parts{parts_.count(), 1, 0}, problem_.edges});
         MPI_Bcast(expected_.data(), static_cast<int>(expected_.size()), MPI_UINT32_T, 0, ranks_.world);
     }
-    const std::span<const Number> found = way == Way::mpi ? std::span<const Number>{values_} : shared_.local_span();
+    const std::span<const Number> found = sends_items(way) ? std::span<const Number>{values_} : shared_.local_span();
     std::int64_t ends = 0;
     for (Number local = 0; local < parts_.own(); ++local)
         if (found[local] != no_value) ends += graph_.degree(local);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "deliveries.hpp"
 #include "exchange.hpp"
 #include "graph.hpp"
 
@@ -57,7 +58,7 @@ private:
     const Parts& parts_ = graph_.parts();
     std::vector<Number> weights_;   ///< of the edges in graph_.columns(); empty if there are none
     GlobalArray<Number, 1> shared_; ///< values of Lapwing's ways
-    std::vector<Number> values_;    ///< of Way::mpi; else those that are in buckets already
+    std::vector<Number> values_;    ///< where items are sent; else those that are in buckets already
     std::vector<Number> relaxed_;   ///< the values with which vertices were relaxed
     std::vector<std::vector<Number>> buckets_;
     std::vector<Number> active_;
@@ -68,6 +69,7 @@ private:
     std::vector<Number> expected_; ///< of all vertices; empty: not known yet
     std::int64_t traversed_ = 0;
     Exchange<std::uint64_t> exchange_{ranks_.world};
+    Deliveries<std::uint64_t> deliveries_{ranks_.runtime};
 };
 
 } // namespace lapwing::bench::irregular

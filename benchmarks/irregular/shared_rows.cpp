@@ -41,14 +41,14 @@ MadeMatrix::MadeMatrix(Ranks ranks, const Edges& expected)
     : MadeMatrix{ranks, Rows{ranks.world, Parts{expected.vertices, ranks}, expected}} {}
 
 void MadeMatrix::prepare(Way way) {
-    if (way == Way::mpi) own = {parts().own(), {}};
+    if (sends_items(way)) own = {parts().own(), {}};
     else shared.clear();
 }
 
 std::string MadeMatrix::fault(Way way) const {
     for (Number local = 0; local < parts().own(); ++local) {
         std::vector<Number> row;
-        if (way == Way::mpi) {
+        if (sends_items(way)) {
             const auto place = [this](std::size_t k) { return own.columns.begin() + static_cast<std::ptrdiff_t>(k); };
             row.assign(place(own.begin[local]), place(own.begin[local + 1]));
         } else {

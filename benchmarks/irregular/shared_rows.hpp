@@ -36,7 +36,7 @@ public:
     MadeMatrix(Ranks ranks, const Edges& expected);
 
     SharedRows shared;        ///< of Lapwing's ways
-    PlacedEntries own{0, {}}; ///< this rank's rows of Way::mpi
+    PlacedEntries own{0, {}}; ///< this rank's rows where items are sent
 
     void prepare(Way way);
     [[nodiscard]] std::string fault(Way way) const;

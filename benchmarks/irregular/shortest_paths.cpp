@@ -58,9 +58,9 @@ KernelKind shortest_paths() {
         .summary =
             "shortest paths by delta-stepping in the Graph500 benchmark's graph; fails unless all lengths are right",
         .operations = "edges",
-        .inputs = {{"Graph500 scale 16", {Way::lists}, input(16)},
-                   {"Graph500 scale 18", {Way::lists}, input(18), Size::full},
-                   {"Graph500 scale 7", {Way::lists, Way::elements}, input(7), Size::small}}};
+        .inputs = {{"Graph500 scale 16", {Way::aggregated, Way::lists}, input(16)},
+                   {"Graph500 scale 18", {Way::aggregated, Way::lists}, input(18), Size::full},
+                   {"Graph500 scale 7", {Way::aggregated, Way::lists, Way::elements}, input(7), Size::small}}};
 }
 
 } // namespace lapwing::bench::irregular

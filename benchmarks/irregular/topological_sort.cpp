@@ -1,6 +1,7 @@
 // Finds an order of the rows and one of the columns of a sparse matrix in which it is upper triangular (toposort of the
 // bale kernels): a row with a single nonzero, and that one's column, get the last place and are removed, and so on. A
 // row knows how many nonzeros it has and the sum of their columns, which at the end is the column of the last.
+#include "deliveries.hpp"
 #include "exchange.hpp"
 #include "random_numbers.hpp"
 #include "shared_rows.hpp"
@@ -60,7 +61,7 @@ public:
             shared_column_places_.fill(no_place);
             counter_.fill(0);
         }
-        const std::span<std::int64_t> left = way == Way::mpi ? std::span{left_} : shared_left_.local_span();
+        const std::span<std::int64_t> left = sends_items(way) ? std::span{left_} : shared_left_.local_span();
         single_.clear();
         for (Number local = 0; local < parts_.own(); ++local) {
             left[local] = 0;
@@ -75,14 +76,14 @@ public:
             if (!last) return;
             place_single_rows(way, *last);
             single_.clear();
-            if (way == Way::mpi) remove_by_messages();
+            if (sends_items(way)) remove_by_messages(way);
             else remove(way);
         }
     }
 
     std::string fault(Way way) override {
         const auto own_columns =
-            way == Way::mpi ? std::span<const Number>{column_places_} : shared_column_places_.local_span();
+            sends_items(way) ? std::span<const Number>{column_places_} : shared_column_places_.local_span();
         const std::vector<Number> rows = collected<Number>(ranks_.world, row_places_);
         const std::vector<Number> columns = collected(ranks_.world, own_columns);
         for (const auto& places : {rows, columns}) {
@@ -124,7 +125,7 @@ private:
     }
 
     void place_single_rows(Way way, Number last) {
-        const std::span<const std::int64_t> left = way == Way::mpi ? std::span{left_} : shared_left_.local_span();
+        const std::span<const std::int64_t> left = sends_items(way) ? std::span{left_} : shared_left_.local_span();
         single_columns_.clear();
         places_.clear();
         for (const Number local : single_) {
@@ -135,21 +136,23 @@ private:
     }
 
     /// Tells the owners of the columns their places; these tell the owners of the columns' rows.
-    void remove_by_messages() {
-        const auto placed = columns_exchange_([this](auto&& to) {
+    void remove_by_messages(Way way) {
+        const auto each_column = [this](auto&& to) {
             for (std::size_t k = 0; k < places_.size(); ++k) {
                 const auto [owner, local] = parts_.place(single_columns_[k]);
                 to(owner, pair_of(local, places_[k]));
             }
-        });
+        };
+        const auto placed = way == Way::mpi ? columns_exchange_(each_column) : deliveries_(each_column);
         for (const std::uint64_t pair : placed) column_places_[number_of(pair)] = value_of(pair);
-        const auto removed = rows_exchange_([&](auto&& to) {
+        const auto each_row = [&](auto&& to) {
             for (const std::uint64_t pair : placed)
                 for (const Number row : columns_.row(number_of(pair))) {
                     const auto [owner, local] = parts_.place(row);
                     to(owner, pair_of(local, parts_.first() + number_of(pair)));
                 }
-        });
+        };
+        const auto removed = way == Way::mpi ? rows_exchange_(each_row) : deliveries_(each_row);
         for (const std::uint64_t pair : removed) {
             std::int64_t& left = left_[number_of(pair)];
             left -= nonzero(value_of(pair));
@@ -206,6 +209,7 @@ private:
     std::vector<std::int64_t> before_;
     Exchange<std::uint64_t> columns_exchange_{ranks_.world};
     Exchange<std::uint64_t> rows_exchange_{ranks_.world};
+    Deliveries<std::uint64_t> deliveries_{ranks_.runtime};
 };
 
 } // namespace
@@ -217,8 +221,8 @@ KernelKind topological_sort() {
     return {.name = "irregular/topological-sort",
             .summary = "orders in which a shuffled matrix is upper triangular again; fails unless it is",
             .operations = "nonzeros",
-            .inputs = {{"200,000 rows of 4", {Way::lists}, input(200'000, 3)},
-                       {"200 rows of 3", {Way::lists, Way::elements}, input(200, 2), Size::small}}};
+            .inputs = {{"200,000 rows of 4", {Way::aggregated, Way::lists}, input(200'000, 3)},
+                       {"200 rows of 3", {Way::aggregated, Way::lists, Way::elements}, input(200, 2), Size::small}}};
 }
 
 } // namespace lapwing::bench::irregular

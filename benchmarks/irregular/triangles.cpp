@@ -1,5 +1,6 @@
 // Counts the triangles of an undirected graph (triangle of the bale kernels). Each edge is kept at its end of lower
 // degree, so that no vertex has many; two edges that leave a vertex are a triangle if another one joins their ends.
+#include "deliveries.hpp"
 #include "exchange.hpp"
 #include "shared_rows.hpp"
 
@@ -72,11 +73,12 @@ public:
     void run(Way way) override {
         std::int64_t own = 0;
         if (way == Way::mpi) {
-            own = count_by_messages();
+            own = count_by_messages(way);
             MPI_Allreduce(&own, &found_, 1, MPI_INT64_T, MPI_SUM, ranks_.world);
             return;
         }
-        if (way == Way::lists) own = count_by_lists();
+        if (way == Way::aggregated) own = count_by_messages(way);
+        else if (way == Way::lists) own = count_by_lists();
         else
             for (Number local = 0; local < parts_.own(); ++local) own += count_by_elements(local);
         found_ = ranks_.runtime.sum(own);
@@ -98,15 +100,16 @@ private:
     }
 
     /// Asks the owner of one neighbour whether it has an edge to the other, for each two neighbours of a vertex.
-    [[nodiscard]] std::int64_t count_by_messages() {
+    [[nodiscard]] std::int64_t count_by_messages(Way way) {
         std::int64_t count = 0;
         Number begin = 0;
+        std::int64_t left = 0;
         do {
             const Number end = end_of_batch(begin, [this](Number local) {
                 const std::size_t degree = rows_.degree(local);
                 return degree * (degree - 1) / 2;
             });
-            const auto asked = exchange_([&](auto&& to) {
+            const auto each = [&](auto&& to) {
                 for (Number vertex = begin; vertex < end; ++vertex) {
                     const auto row = std::span{upwards_.by_degree}.subspan(rows_.begin(vertex), rows_.degree(vertex));
                     for (std::size_t k = 0; k < row.size(); ++k) {
@@ -114,11 +117,14 @@ private:
                         for (const Number other : row.subspan(k + 1)) to(owner, pair_of(local, other));
                     }
                 }
-            });
+            };
+            const auto asked = way == Way::mpi ? exchange_(each) : deliveries_(each);
             for (const std::uint64_t edge : asked)
                 count += std::ranges::binary_search(rows_.row(number_of(edge)), value_of(edge)) ? 1 : 0;
             begin = end;
-        } while (sum(ranks_.world, parts_.own() - begin) != 0);
+            left = std::int64_t{parts_.own()} - begin;
+            left = way == Way::mpi ? sum(ranks_.world, left) : ranks_.runtime.sum(left);
+        } while (left != 0);
         return count;
     }
 
@@ -188,6 +194,7 @@ private:
     std::int64_t expected_ = -1; ///< not known yet
     std::vector<Number> others_; ///< neighbours of neighbours
     Exchange<std::uint64_t> exchange_{ranks_.world};
+    Deliveries<std::uint64_t> deliveries_{ranks_.runtime};
 };
 
 } // namespace
@@ -199,8 +206,8 @@ KernelKind triangles() {
     return {.name = "irregular/triangles",
             .summary = "counts the triangles of the Graph500 benchmark's graph; fails unless the number is right",
             .operations = "edges",
-            .inputs = {{"Graph500 scale 13", {Way::lists}, input(13)},
-                       {"Graph500 scale 6", {Way::lists, Way::elements}, input(6), Size::small}}};
+            .inputs = {{"Graph500 scale 13", {Way::aggregated, Way::lists}, input(13)},
+                       {"Graph500 scale 6", {Way::aggregated, Way::lists, Way::elements}, input(6), Size::small}}};
 }
 
 } // namespace lapwing::bench::irregular
