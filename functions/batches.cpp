@@ -4,8 +4,11 @@
 #include "src/support/first_problem.hpp"
 #include "window/window_state.hpp"
 
+#include <lapwing/error.hpp>
 #include <lapwing/team.hpp>
 #include <lapwing/window.hpp>
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cstring>
@@ -16,7 +19,7 @@ namespace lapwing::detail::functions {
 namespace {
 
 /// Messages of one object that are being filled, or wait for their results.
-constexpr std::size_t most_batches = 64;
+constexpr std::size_t most_batches = 40;
 
 /// With its memory.
 struct OwnedBatch : Batch {
@@ -65,6 +68,8 @@ public:
 
 private:
     [[nodiscard]] OwnedBatch& take_free(std::vector<Batch*>& open);
+    /// Throws RangeError where not even one call fits into a message.
+    void require_room(const Kind& kind) const;
     /// Begins a run, for which there is room.
     void begin_run(OwnedBatch& batch, const Kind& kind) const;
     /// Writes the head of the last run.
@@ -131,7 +136,16 @@ void Batches::State::end_run(OwnedBatch& batch) {
     batch.count = 0;
 }
 
+void Batches::State::require_room(const Kind& kind) const {
+    const std::size_t room = bytes_ - std::max(sizeof(AskHead), sizeof(RunHead));
+    if (kind.argument_bytes <= room && kind.result_bytes <= room) return;
+    throw RangeError{fmt::format("{}: {}: arguments of {} bytes and a result of {}, of which {} fit into a packet; "
+                                 "raise LAPWING_SERVICE_PACKET, or use puts and gets",
+                                 team_.who(), call_, kind.argument_bytes, kind.result_bytes, room)};
+}
+
 Batch* Batches::State::next(std::vector<Batch*>& open, Rank target, const Kind& kind, Batch* full) {
+    require_room(kind);
     Batch*& place = open[static_cast<std::size_t>(target.value)];
     if (full != nullptr) {
         auto& batch = *batches_[full->number];

@@ -101,7 +101,8 @@ void CallerSide::forget(Asked& asked) noexcept {
 // ---- calls ----------------------------------------------------------------------------------------------------------
 
 void CallerSide::update_under_way() noexcept {
-    under_way_.store(!posted_.empty() || !kept_.empty() || !batches_.empty() || for_program_ != 0,
+    under_way_.store(!posted_.empty() || !kept_.empty() || !kept_problem_.empty() || !batches_.empty() ||
+                         for_program_ != 0,
                      std::memory_order_release);
 }
 
@@ -183,17 +184,40 @@ std::unique_ptr<Asked> CallerSide::ask(const Destination& to, AskHead head, std:
 }
 
 void CallerSide::keep(std::unique_ptr<Asked> asked) {
-    messages::Engine& engine = team_.engine();
+    Kept ended;
     team_.wait_until(
         [&] {
             team_.epoch().functions().serve_program();
-            const std::lock_guard guard{engine.mutex()};
+            const std::lock_guard guard{team_.engine().mutex()};
+            if (kept_.size() >= most_kept) ended.splice(ended.end(), take_ended());
             if (kept_.size() >= most_kept) return false;
             kept_.push_back(std::move(asked));
             update_under_way();
             return true;
         },
         "Team::post (Where::program)");
+    note_failures(ended);
+}
+
+CallerSide::Kept CallerSide::take_ended() {
+    Kept ended;
+    for (auto at = kept_.begin(); at != kept_.end();) {
+        const auto next = std::next(at);
+        if ((*at)->done()) ended.splice(ended.end(), kept_, at);
+        at = next;
+    }
+    return ended;
+}
+
+void CallerSide::note_failures(const Kept& ended) {
+    for (const auto& asked : ended) {
+        try {
+            (void)asked->result();
+        } catch (const FunctionError& error) {
+            const std::lock_guard guard{team_.engine().mutex()};
+            if (kept_problem_.empty()) kept_problem_ = error.what();
+        }
+    }
 }
 
 void CallerSide::ask_later(const Destination& to, AskHead head, std::span<const std::byte> arguments) {
@@ -307,18 +331,19 @@ void CallerSide::complete_sent() {
                 return for_program_ == 0;
             },
             "Team::release");
-    std::list<std::unique_ptr<Asked>> ended;
+    Kept ended;
     {
         const std::lock_guard guard{engine.mutex()};
-        for (auto at = kept_.begin(); at != kept_.end();) {
-            const auto next = std::next(at);
-            if ((*at)->done()) ended.splice(ended.end(), kept_, at);
-            at = next;
-        }
+        ended = take_ended();
+    }
+    note_failures(ended);
+    {
+        const std::lock_guard guard{engine.mutex()};
+        if (problem.empty()) problem = kept_problem_;
+        kept_problem_.clear();
         update_under_way();
     }
     if (!problem.empty()) throw FunctionError{problem};
-    for (const auto& asked : ended) (void)asked->result();
 }
 
 } // namespace lapwing::detail::functions

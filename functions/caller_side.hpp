@@ -76,6 +76,10 @@ private:
     void complete_sent();
     void name(Asked& asked);
     void note_posted(Rank target);
+    using Kept = std::list<std::unique_ptr<Asked>>;
+    /// Posts for programs that have ended, for note_failures() without the mutex.
+    [[nodiscard]] Kept take_ended();
+    void note_failures(const Kept& ended);
     /// Waits for the fences of these ranks. Notes the first failure in `problem`.
     void fence(std::span<const Posted::value_type> targets, std::string& problem);
     [[nodiscard]] std::string text_of(Rank target, const FailedPosts& failed) const;
@@ -90,7 +94,8 @@ private:
     std::unordered_map<int, std::uint64_t> posted_; ///< messages to each rank since its last fence
     std::vector<Named> named_;                      ///< by the low half of tokens
     std::vector<std::uint32_t> free_names_;
-    std::list<std::unique_ptr<Asked>> kept_;
+    std::list<std::unique_ptr<Asked>> kept_;                    ///< posts for programs
+    std::string kept_problem_;                                  ///< what the first of them has thrown that has ended
     std::vector<std::pair<std::thread::id, Batches*>> batches_; ///< that releases finish
     std::uint64_t for_program_ = 0;                             ///< calls for programs that have not ended
 };

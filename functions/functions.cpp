@@ -86,6 +86,10 @@ void Functions::send_result(Rank origin, std::uint64_t token, bool failed, std::
 void Functions::run_for_program() {
     // One at a time: neither beside another thread's, nor in a wait of one of them.
     if (running_for_program_.exchange(true, std::memory_order_acquire)) return;
+    struct End {
+        std::atomic<bool>& running;
+        ~End() { running.store(false, std::memory_order_release); }
+    } const end{running_for_program_};
     messages::Engine& engine = team_.engine();
     for (;;) {
         std::optional<OwnerSide::Waiting> call;
@@ -100,7 +104,6 @@ void Functions::run_for_program() {
         const std::lock_guard guard{engine.mutex()};
         send_outcome(call->origin, call->head.token, outcome, results);
     }
-    running_for_program_.store(false, std::memory_order_release);
 }
 
 // ---- what programs call ---------------------------------------------------------------------------------------------
@@ -117,7 +120,8 @@ namespace {
     Functions& functions = Functions::of(team);
     functions.caller().require_rank(to);
     functions.caller().require_room(to, type, bytes);
-    if (in_progress()) return functions; // it cannot wait for what conflicts
+    if (functions.owner().runs_here()) return functions; // it cannot wait for what conflicts
+    team::refuse_in_function(team, to.call);             // of another team
     team.require_open(to.call);
     team.check_reachable(to.call, to.target);
     if (to.window != nullptr && to.window->state().map().base(to.target) == nullptr)

@@ -18,6 +18,9 @@ namespace {
 constexpr std::size_t most_waiting = 4096;
 constexpr std::size_t most_waiting_bytes = std::size_t{4} << 20;
 
+/// Of what the thread runs at the moment.
+thread_local const team::TeamState* running_team = nullptr;
+
 [[nodiscard]] std::string text_of_unknown(const team::TeamState& team, std::uint64_t function) {
     return fmt::format(
         "{} has no function of number {:x}: all ranks must run the same program, with the same libraries", team.who(),
@@ -29,16 +32,22 @@ constexpr std::size_t most_waiting_bytes = std::size_t{4} << 20;
 Outcome OwnerSide::run(Where where, std::uint64_t function, Invocation& call) const {
     const FunctionEntry* const entry = FunctionEntry::find(function);
     if (entry == nullptr) return {.failed = call.count, .unknown = function, .text = text_of_unknown(team_, function)};
+    const team::TeamState* const before = std::exchange(running_team, &team_);
     try {
         const team::Running running{where, entry->type()};
         entry->run(call);
     } catch (...) { // while the arguments were read: the rest cannot be
         call.fail();
     }
+    running_team = before;
     if (call.failed == 0) return {};
     return {.failed = call.failed,
             .text = fmt::format("the function {} at {} threw: {}", support::type_text(entry->type()), team_.who(),
                                 call.first_failure)};
+}
+
+bool OwnerSide::runs_here() const noexcept {
+    return running_team == &team_ && team::running_function.where == Where::progress;
 }
 
 std::span<std::byte> OwnerSide::part_of(std::uint64_t window) {

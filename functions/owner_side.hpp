@@ -55,6 +55,9 @@ public:
     /// Without the mutex, in a thread of the program.
     [[nodiscard]] Outcome run(const Waiting& call, ByteWriter& results);
 
+    /// Whether the calling thread runs a function of this team in a round of progress, and holds the engine's mutex.
+    [[nodiscard]] bool runs_here() const noexcept;
+
     /// Functions that have run here, from any rank, at any time.
     [[nodiscard]] std::uint64_t finished() const noexcept { return finished_.load(std::memory_order_acquire); }
     /// Counts one of the program's, after what it has called has been counted.

@@ -33,7 +33,7 @@ namespace lapwing {
 /// Local, for one thread. Elements on the same node are loaded and stored at once. Of the others nothing is known
 /// before flush(): a get may see what is written after it, and accesses to an element that do not go through the
 /// aggregator may pass those that do. On return of flush() values that were read are there; what was written, added and
-/// posted is complete at the next release, as a put. Memory: up to 64 messages for each of its two directions, 1 MiB in
+/// posted is complete at the next release, as a put. Memory: up to 40 messages for each of its two directions, 1 MiB in
 /// all, and 16 bytes for each rank of the team, whatever is sent.
 class Aggregator {
 public:
