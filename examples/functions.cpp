@@ -27,10 +27,10 @@ int main() {
     const auto owner = [&](std::string_view word) {
         return static_cast<int>(std::hash<std::string_view>{}(word) % static_cast<std::size_t>(runtime.size()));
     };
-    for (const char* const word : {"whale", "sea", "whale"}) runtime.post(owner(word), lapwing::function<&count>, word);
+    for (const char* const word : {"whale", "sea", "whale"}) runtime.post(owner(word), lapwing::fn<&count>, word);
     runtime.barrier(); // all have been counted
 
-    const std::int64_t whales = runtime.call(owner("whale"), lapwing::function<&count_of>, "whale").get();
+    const std::int64_t whales = runtime.call(owner("whale"), lapwing::fn<&count_of>, "whale").get();
     lapwing::GlobalArray<std::int64_t, 1> largest{runtime, {10}};
     largest.post(
         7, [](std::int64_t& element, std::int64_t value) { element = value > element ? value : element; }, whales);

@@ -32,7 +32,7 @@ private:
         {
             Aggregator aggregator{runtime_};
             each([&](std::size_t rank, Item item) {
-                aggregator.post(static_cast<int>(rank), function<&Deliveries::template receive<Inbox>>, item);
+                aggregator.post(static_cast<int>(rank), fn<&Deliveries::template receive<Inbox>>, item);
             });
         }
         // Other ranks may be one delivery ahead: what they send then comes to the other inbox.

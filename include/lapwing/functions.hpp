@@ -16,10 +16,10 @@
 
 /// Functions at the owner of the data: Team::call() and post(), GlobalArray::apply() and post(), Team::quiesce(). Any
 /// function object will do whose type all ranks know, since they run the same program: a lambda that captures nothing
-/// or trivially copyable values (never by reference), or `function<&f>`. See docs/functions.md.
+/// or trivially copyable values (never by reference), or `fn<&f>`. See docs/functions.md.
 namespace lapwing {
 
-/// A function as an object that can travel: `team.call(1, lapwing::function<&count_words>, text)`.
+/// A function as an object that can travel: `team.call(1, lapwing::fn<&count_words>, text)`.
 template <auto f>
 struct FunctionConstant {
     template <class... A>
@@ -29,7 +29,7 @@ struct FunctionConstant {
     }
 };
 template <auto f>
-inline constexpr FunctionConstant<f> function{};
+inline constexpr FunctionConstant<f> fn{};
 
 namespace detail::functions {
 
@@ -38,7 +38,7 @@ template <class F>
 consteval bool check_function() {
     constexpr bool is_pointer = std::is_pointer_v<F> || std::is_member_pointer_v<F>;
     static_assert(!is_pointer, "lapwing: the address of a function means nothing on another rank; pass "
-                               "lapwing::function<&f> instead of f");
+                               "lapwing::fn<&f> instead of f");
     return !is_pointer;
 }
 

@@ -38,9 +38,9 @@ TEST_CASE("apply runs at the element's owner, after this rank's earlier writes")
         if (size <= 16)
             for (std::int64_t i = mine % 16; i < 64; i += 16) {
                 a(i) = i;
-                CHECK(a.apply(i, lapwing::function<&fetch_add>, std::int64_t{100}).get() == i);
+                CHECK(a.apply(i, lapwing::fn<&fetch_add>, std::int64_t{100}).get() == i);
                 CHECK(a(i) == i + 100);
-                a.post(i, lapwing::function<&fetch_add>, std::int64_t{1});
+                a.post(i, lapwing::fn<&fetch_add>, std::int64_t{1});
             }
         runtime.barrier();
         std::int64_t sum = 0;
@@ -77,10 +77,10 @@ TEST_CASE("lists of calls: each element once for each time that it is listed") {
     std::minstd_rand engine{static_cast<unsigned>(runtime.rank().value) + 5};
     std::vector<std::int64_t> indices(20'000);
     for (auto& index : indices) index = static_cast<std::int64_t>(engine() % n);
-    a.post(indices, lapwing::function<&fetch_add>, std::int64_t{1});
+    a.post(indices, lapwing::fn<&fetch_add>, std::int64_t{1});
     std::vector<std::int64_t> amounts(indices.size());
     std::iota(amounts.begin(), amounts.end(), 0);
-    a.post(indices, lapwing::function<&fetch_add>, amounts);
+    a.post(indices, lapwing::fn<&fetch_add>, amounts);
     runtime.barrier();
     std::int64_t sum = 0;
     for (const std::int64_t element : a.local_span()) sum += element;
@@ -90,7 +90,7 @@ TEST_CASE("lists of calls: each element once for each time that it is listed") {
 
     a.fill(0);
     std::vector<std::int64_t> before(indices.size());
-    a.apply(indices, lapwing::function<&fetch_add>, std::int64_t{1}, before);
+    a.apply(indices, lapwing::fn<&fetch_add>, std::int64_t{1}, before);
     runtime.barrier();
     // The values before are 0, 1, 2 … for each element, over all ranks.
     std::int64_t seen = 0;

@@ -91,7 +91,7 @@ struct lapwing::Serialise<Polygon> {
 TEST_CASE("a function's result comes back from every rank") {
     Runtime runtime;
     for (int rank = 0; rank < runtime.size(); ++rank) {
-        CHECK(runtime.call(rank, lapwing::function<&add>, 40, std::int64_t{rank}).get() == 40 + rank);
+        CHECK(runtime.call(rank, lapwing::fn<&add>, 40, std::int64_t{rank}).get() == 40 + rank);
         const auto twice = [](double x) { return 2 * x; };
         CHECK(runtime.call(Rank{rank}, twice, 1.5).get() == 3);
         // What a lambda has captured travels with it.
@@ -99,8 +99,7 @@ TEST_CASE("a function's result comes back from every rank") {
         CHECK(runtime.call(rank, [captured](int x) { return captured * x; }, 6).get() == 42);
     }
     std::vector<Future<std::int64_t>> many;
-    for (std::int64_t k = 0; k < 500; ++k)
-        many.push_back(runtime.call(next_of(runtime), lapwing::function<&add>, k, k));
+    for (std::int64_t k = 0; k < 500; ++k) many.push_back(runtime.call(next_of(runtime), lapwing::fn<&add>, k, k));
     for (std::int64_t k = 0; k < 500; ++k) CHECK(many[static_cast<std::size_t>(k)].get() == 2 * k);
     runtime.barrier();
 }
@@ -284,9 +283,8 @@ TEST_CASE("functions for the program run in its waits, and may wait") {
 TEST_CASE("futures: then, when_all, wait_any") {
     Runtime runtime;
     const int to = next_of(runtime);
-    CHECK(runtime.call(to, lapwing::function<&add>, 1, 2)
-              .then([](std::int64_t sum) { return std::to_string(sum); })
-              .get() == "3");
+    CHECK(runtime.call(to, lapwing::fn<&add>, 1, 2).then([](std::int64_t sum) { return std::to_string(sum); }).get() ==
+          "3");
     int ran = 0;
     Future<void> after = runtime.call(to, [] {}).then([&] { ++ran; });
     while (!after.ready()) {
@@ -301,7 +299,7 @@ TEST_CASE("futures: then, when_all, wait_any") {
                     std::logic_error);
 
     const auto [sum, nothing, text] =
-        lapwing::when_all(runtime.call(to, lapwing::function<&add>, 3, 4), runtime.call(to, [] {}),
+        lapwing::when_all(runtime.call(to, lapwing::fn<&add>, 3, 4), runtime.call(to, [] {}),
                           runtime.call(previous_of(runtime), [] { return std::string{"t"}; }))
             .get();
     CHECK(sum == 7);

@@ -109,7 +109,7 @@ struct Signature {
     static consteval bool check() {
         static_assert(std::is_empty_v<F> || Plain<F>,
                       "lapwing: this function object cannot travel to another rank: what it captures must be trivially "
-                      "copyable, and no pointer; pass a function as lapwing::function<&f>");
+                      "copyable, and no pointer; pass a function as lapwing::fn<&f>");
         static_assert(!std::is_empty_v<F> || std::is_default_constructible_v<F>,
                       "lapwing: a function object without members needs a default constructor, as a lambda has that "
                       "captures nothing");
