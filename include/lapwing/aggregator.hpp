@@ -83,6 +83,7 @@ public:
         }
     }
 
+    /// What `get` is.
     class Get {
     public:
         /// `value` becomes the element's, on return of flush(), and must exist until then.
@@ -97,6 +98,7 @@ public:
         explicit Get(Aggregator& owner) noexcept : owner_{owner} {}
         Aggregator& owner_;
     };
+    /// What `put` is.
     class Put {
     public:
         /// The element becomes `value`.
@@ -111,6 +113,7 @@ public:
         explicit Put(Aggregator& owner) noexcept : owner_{owner} {}
         Aggregator& owner_;
     };
+    /// What `add` is.
     class Add {
     public:
         /// Adds `value` to the element, atomically for numbers.

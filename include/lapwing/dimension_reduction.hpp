@@ -63,11 +63,11 @@ concept AnyOrder =
 /// How the partial results of a reduction along a dimension are distributed: as the array, but with one index for each
 /// process of that dimension.
 struct PartialResults {
-    std::vector<std::int64_t> extents;
-    std::vector<std::int64_t> blocks; ///< of BlockCyclic; they are replicated as the array is
-    std::vector<int> grid;
-    int process = 0;          ///< this rank's, in the dimension
-    bool all_indices = false; ///< a row of them has all indices, whoever has those of the array
+    std::vector<std::int64_t> extents = {}; ///< of their array
+    std::vector<std::int64_t> blocks = {};  ///< of BlockCyclic; they are replicated as the array is
+    std::vector<int> grid = {};             ///< the same
+    int process = 0;                        ///< this rank's, in the dimension
+    bool all_indices = false;               ///< a row of them has all indices, whoever has those of the array
 };
 /// Local call. `maps` are those of the array's dimensions; empty for a distribution of the program's own.
 [[nodiscard]] PartialResults partial_results(const Team& team, std::span<const std::int64_t> extents,

@@ -65,18 +65,19 @@ template <class F, class... A>
 
 } // namespace detail::functions
 
-// Internal: what the members of Team do.
-
+/// Internal: Team::call().
 template <class F, class... A>
 [[nodiscard]] auto call_function(Team& team, Where where, Rank target, const F& function, const A&... arguments) {
     return detail::functions::call({.team = team, .target = target, .call = "Team::call", .where = where}, function,
                                    arguments...);
 }
+/// Internal: Team::post().
 template <class F, class... A>
 void post_function(Team& team, Where where, Rank target, const F& function, const A&... arguments) {
     detail::functions::post({.team = team, .target = target, .call = "Team::post", .where = where}, function,
                             arguments...);
 }
+/// Internal: Team::quiesce().
 inline void quiesce_functions(Team& team) { detail::functions::quiesce(team); }
 
 } // namespace lapwing

@@ -53,12 +53,15 @@ concept Serialisable = requires(ByteWriter& out, ByteReader& in, const T& value)
 template <class T>
 concept Plain = !Serialisable<T> && TriviallyCopyable<T> && !values::leads_elsewhere<T>();
 
+/// The type of the elements of a sequence that travels.
 template <class T>
 struct SequenceOf {};
+/// Those of a span.
 template <class E>
 struct SequenceOf<std::span<E>> {
     using Element = std::remove_const_t<E>;
 };
+/// Those of a vector.
 template <class E, class Allocator>
     requires(!std::same_as<E, bool>)
 struct SequenceOf<std::vector<E, Allocator>> {
@@ -155,6 +158,7 @@ public:
     explicit ByteReader(std::span<const std::byte> bytes) noexcept
         : begin_{bytes.data()}, at_{bytes.data()}, end_{bytes.data() + bytes.size()} {}
 
+    /// The next value, of the type that was written.
     template <class T>
     [[nodiscard]] T read() {
         using namespace detail::functions;

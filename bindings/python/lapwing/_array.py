@@ -689,12 +689,12 @@ def from_numpy(values, distribution=None, **options):
         raise _errors.UsageError(f"lapwing: from_numpy: {values!r} has no dimensions; pass an array of 1 to 8, or use lapwing.full(shape, value)")
     array = Array(values.shape, values.dtype, distribution, **options)
 
-    def write_own():
+    def _write_own():
         for domain in array.domains():
             key = tuple(slice(one.start, one.stop, one.step) for one in domain)
             array[key] = values[np.ix_(*array._positions([np.arange(one.start, one.stop, one.step) for one in domain]))]
 
-    array.runtime._end_after(write_own)
+    array.runtime._end_after(_write_own)
     return array
 
 
@@ -707,12 +707,12 @@ def fromfunction(function, shape, dtype=float, distribution=None, **options):
     """
     array = Array(shape, dtype, distribution, **options)
 
-    def write_own():
+    def _write_own():
         for domain in array.domains():
             indices = np.ix_(*(np.arange(one.start, one.stop, one.step) for one in domain))
             array[tuple(slice(one.start, one.stop, one.step) for one in domain)] = function(*indices)
 
-    array.runtime._end_after(write_own)
+    array.runtime._end_after(_write_own)
     return array
 
 

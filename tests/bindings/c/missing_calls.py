@@ -101,6 +101,7 @@ ELSEWHERE = {
     "Relabelling::bytes_moved": "relabelling_query", "Relabelling::bytes_moved_unordered": "relabelling_query",
     "Relabelling::bytes": "relabelling_query", "Relabelling::team": "relabelling_runtime", "Relabelling::shared_team": "relabelling_runtime",
 }
+FUNCTIONS = "functions at the owner are templates: lists and atomics in C"
 OF_ROOMS = "for other rooms of the library"
 TEXT = "printf() in the program: the members are numbers"
 MISSING = {
@@ -108,6 +109,9 @@ MISSING = {
     "PrefetchDistance": "a loop of the program's that calls lapwing_array_prefetch_element() or lapwing_window_prefetch() ahead",
     "MpiDatatype": "MPI_Type_free(): C programs free datatypes themselves", "Rank": "an int", "Offset": "a uint64_t", "name": "the constants are numbers: see lapwing_runtime_report()", "to_string": TEXT,
     "Team::state": OF_ROOMS, "Window::map": OF_ROOMS, "Window::state": OF_ROOMS, "Window::page_tables": OF_ROOMS,
+    **dict.fromkeys(("Aggregator", "ByteReader", "ByteWriter", "FunctionConstant", "Serialise", "fn"), FUNCTIONS),
+    **dict.fromkeys(("call_function", "post_function", "quiesce_functions"), OF_ROOMS),
+    "ArrayBase::end_collective": OF_ROOMS, "ElementReference::home": OF_ROOMS, "ElementReference::near": OF_ROOMS,
     "Window::start_atomics": OF_ROOMS, "ArrayBase::check_halo": OF_ROOMS, "ArrayBase::all_of": OF_ROOMS,
 }
 
