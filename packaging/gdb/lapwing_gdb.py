@@ -85,19 +85,19 @@ class GlobalArrayPrinter:
     """Shows the rank's own part, as far as it is one block."""
 
     def __init__(self, value):
-        self.value, self.state = value, value["state_"]
+        self.value, self.state, self.core = value, value["state_"], value["core_"]
         self.box = Box(self.state["box"])
 
     def to_string(self):
-        if int(self.state["own_rank"]) < 0:
+        if int(self.core["own_rank"]) < 0:
             return "closed array"
-        extents = " x ".join(str(one) for one in index_numbers(self.state["extents"]["values_"]))
+        extents = " x ".join(str(one) for one in index_numbers(self.core["extents"]["values_"]))
         if self.box.empty():
             return f"{array_name(self.value)} of {extents}, whose own part is not a block"
         return f"{array_name(self.value)} of {extents}, own part {self.box.text()}"
 
     def children(self):
-        if int(self.state["own_rank"]) < 0 or self.box.empty():
+        if int(self.core["own_rank"]) < 0 or self.box.empty():
             return
         for k, index in enumerate(self.box.indices()):
             yield f"[{k}]", (self.state["own"] + self.box.offset(index)).dereference()
