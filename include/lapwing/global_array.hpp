@@ -297,7 +297,10 @@ public:
     void prefetch(const P& pattern, const PrefetchOptions& options = {});
     /// Local call. Removes all patterns, so that resize() no longer evaluates them, and frees the copies. References to
     /// elements that were prefetched must no longer be used.
-    void evict() { this->drop_copies(); }
+    void evict() {
+        this->drop_copies();
+        choose_ways();
+    }
     /// Whether the calling rank has a copy of an element. Throws RangeError.
     template <IndexValue... I>
         requires(sizeof...(I) == N)
@@ -521,21 +524,20 @@ private:
     [[nodiscard, gnu::always_inline]] T* address(const char* call, const Index<N>& index) const {
         if (state_.near_box.holds(index, state_.mixed.quick())) [[likely]]
             return near_address(state_.near_box.offset(index));
-        // Of elements of the node that have copies none is found here: see bind_near().
+        // An element of another node, if there are no copies, and the elements of this one are in the box.
+        if (!state_.has_other_ways && state_.all.holds(index)) [[likely]]
+            return nullptr;
+        // Reached if the node's elements are not one box; none of the elements found here has a copy.
+        if ((core_.prefetched == nullptr || state_.near_box.empty()) && !state_.mixed.on())
+            if (T* const address = state_.node.template find<T>(index)) [[likely]]
+                return address;
         if (core_.prefetched != nullptr) {
-            if (state_.near_box.empty())
-                if (T* const address = state_.node.template find<T>(index)) [[likely]]
-                    return address;
             // The index of a copy needs no check; others are checked when their owner is computed.
             if constexpr (Checked)
                 if (assertion_level < 1 || *call != '\0') check_bounds(call, index);
             return nullptr;
         }
-        if (state_.node.serves() && !state_.mixed.on()) // the node's elements are not one box
-            if (T* const address = state_.node.template find<T>(index)) [[likely]]
-                return address;
-        if (state_.all.holds(index)) [[likely]]
-            return nullptr;
+        if (state_.all.holds(index)) return nullptr;
         return detail::support::seldom<&GlobalArray::template other_address<Checked>>(*this, call, index);
     }
 
@@ -546,7 +548,7 @@ private:
     /// An element on another node. Copies in the first rectangle, and elements in pages that the cache has, are read
     /// here; the rest out of line, so that loops keep what they compute in registers.
     [[nodiscard, gnu::always_inline]] T get_remote(const Index<N>& index) const {
-        if (core_.prefetched != nullptr) {
+        if (state_.has_other_ways && core_.prefetched != nullptr) {
             if (const T* const copy = core_.prefetched->first.template find<T>(index)) {
                 T value;
                 if (core_.prefetched->state.read(copy, value)) [[likely]] {
@@ -597,6 +599,8 @@ private:
     /// Binds what element accesses look at first: local elements, and the node's unless there are copies of those,
     /// which this rank's writes must go to, and which reads of this array may have to be served from.
     void bind_near() noexcept;
+    /// After what is prefetched has changed.
+    void choose_ways() noexcept { state_.has_other_ways = core_.prefetched != nullptr || state_.node.serves(); }
     friend class PrefetchedView<T, N>;
     friend class detail::arrays::ViewTable<T, N>;
     template <TriviallyCopyable U, std::size_t M, detail::arrays::Reducible R, class Combine>
@@ -656,6 +660,7 @@ private:
         T* near = nullptr;                        ///< first element of near_box
         detail::arrays::DenseBox<N> near_box;     ///< the node's elements if they are dense; otherwise this rank's
         mutable detail::window::MixedReads mixed; ///< compares with the first extent of near_box
+        bool has_other_ways = true;               ///< there are copies, or elements of the node outside of near_box
         detail::arrays::LinearElements<N> node;   ///< addresses, unless near_box has all of them
         T* own = nullptr;                         ///< first element of the local segment
         detail::arrays::DenseBox<N> box;

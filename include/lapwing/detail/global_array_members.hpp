@@ -82,6 +82,7 @@ template <TriviallyCopyable T, std::size_t N>
 void GlobalArray<T, N>::bind_near() noexcept {
     state_.near_box = {};
     state_.mixed = {};
+    state_.has_other_ways = true;
     state_.all = {};
     if (detail::trace::on()) { // all elements go the way that records them
         state_.node = {};
@@ -103,6 +104,7 @@ void GlobalArray<T, N>::bind_near() noexcept {
         state_.near = state_.own;
     }
     state_.mixed = detail::window::MixedReads{state_.near_box.extent(0)};
+    choose_ways();
 }
 
 template <TriviallyCopyable T, std::size_t N>

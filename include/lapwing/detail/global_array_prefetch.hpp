@@ -14,12 +14,19 @@ namespace lapwing {
 template <TriviallyCopyable T, std::size_t N>
 template <Pattern<N> P>
 void GlobalArray<T, N>::prefetch(const P& pattern, const PrefetchOptions& options) {
+    const auto domains = [pattern](const Domain<N>& own, const detail::prefetching::PatternSite<N>& site) {
+        return detail::prefetching::domains_of(pattern, own, site);
+    };
+    // Copies may come, or after an error go, whichever way this ends.
+    state_.has_other_ways = true;
     state_.mixed.set(false);
-    this->prefetch_by(
-        [pattern](const Domain<N>& own, const detail::prefetching::PatternSite<N>& site) {
-            return detail::prefetching::domains_of(pattern, own, site);
-        },
-        options);
+    try {
+        this->prefetch_by(domains, options);
+    } catch (...) {
+        choose_ways();
+        throw;
+    }
+    choose_ways();
 }
 
 namespace detail::arrays {

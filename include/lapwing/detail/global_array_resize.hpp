@@ -93,6 +93,7 @@ void GlobalArray<T, N>::rebuild(const char* call, const std::shared_ptr<Team>& o
     fresh.barrier(); // copies are filled with what has been taken
     try {
         if (failure == nullptr) fresh.take_patterns(*this);
+        fresh.choose_ways();
     } catch (...) {
         failure = std::current_exception();
     }
