@@ -23,9 +23,10 @@ namespace lapwing::detail::arrays {
 ///
 /// A function gets the element as `T&`, in the owner's memory, and then the arguments. It runs after this rank's
 /// earlier accesses to the element. This rank's later ones find what it has done once its result is here, or a release
-/// has returned. Functions for one owner that run on its progress side never run at the same time, so that they may
-/// change their elements without atomics; stores, processor atomics of ranks on the owner's node, and functions for
-/// Where::program are not kept apart from them. Replicated arrays throw UsageError.
+/// has returned; of a cached or prefetched element after an acquire as well. Functions for one owner that run on its
+/// progress side never run at the same time, so that they may change their elements without atomics; stores, processor
+/// atomics of ranks on the owner's node, and functions for Where::program are not kept apart from them. Replicated
+/// arrays throw UsageError.
 template <class Array, class T, std::size_t N>
 class ArrayFunctions {
 public:
