@@ -98,40 +98,26 @@ public:
         explicit Get(Aggregator& owner) noexcept : owner_{owner} {}
         Aggregator& owner_;
     };
-    /// What `put` is.
-    class Put {
+    /// What `put` and `add` are: both have the owner run a function on the element.
+    template <template <class> class Function>
+    class Change {
     public:
-        /// The element becomes `value`.
+        /// Put: the element becomes `value`. Add: `value` is added to it, atomically for numbers.
         template <class T, std::size_t N>
         void copy(const ElementReference<T, N>& element, const std::type_identity_t<T>& value) {
-            if (T* const near = element.near()) *near = value;
-            else owner_.template far<detail::functions::WriteElement<T>>(owner_.calls_, element, nullptr, value);
+            if (T* const near = element.near()) Function<T>{}(*near, value);
+            else owner_.template far<Function<T>>(owner_.calls_, element, nullptr, value);
         }
 
     private:
         friend class Aggregator;
-        explicit Put(Aggregator& owner) noexcept : owner_{owner} {}
-        Aggregator& owner_;
-    };
-    /// What `add` is.
-    class Add {
-    public:
-        /// Adds `value` to the element, atomically for numbers.
-        template <class T, std::size_t N>
-        void copy(const ElementReference<T, N>& element, const std::type_identity_t<T>& value) {
-            if (T* const near = element.near()) detail::functions::AddToElement<T>{}(*near, value);
-            else owner_.template far<detail::functions::AddToElement<T>>(owner_.calls_, element, nullptr, value);
-        }
-
-    private:
-        friend class Aggregator;
-        explicit Add(Aggregator& owner) noexcept : owner_{owner} {}
+        explicit Change(Aggregator& owner) noexcept : owner_{owner} {}
         Aggregator& owner_;
     };
 
-    Get get; ///< `aggregator.get.copy(x, a(i))`
-    Put put; ///< `aggregator.put.copy(a(i), x)`
-    Add add; ///< `aggregator.add.copy(a(i), x)`
+    Get get;                                     ///< `aggregator.get.copy(x, a(i))`
+    Change<detail::functions::WriteElement> put; ///< `aggregator.put.copy(a(i), x)`
+    Change<detail::functions::AddToElement> add; ///< `aggregator.add.copy(a(i), x)`
 
 private:
     template <class F, class T, std::size_t N, class... A>

@@ -36,7 +36,6 @@
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
-#include <optional>
 #include <span>
 #include <type_traits>
 #include <utility>
