@@ -5,6 +5,8 @@
 #include "window/recorded_calls.hpp"
 #include "window/window_state.hpp"
 
+#include <lapwing/detail/functions/batches.hpp>
+#include <lapwing/detail/functions/element_functions.hpp>
 #include <lapwing/layout.hpp>
 #include <lapwing/plan.hpp>
 
@@ -89,6 +91,41 @@ std::vector<std::size_t> by_owner(std::span<const ListedPlace> places, int ranks
     return order;
 }
 
+/// Whether others' elements are moved by their owners, whatever this rank does.
+[[nodiscard]] bool owners_answer(Window& window) {
+    const team::PathChoice& paths = window.state().team_state().paths();
+    return paths.progress == ProgressMode::thread || paths.network == Path::service;
+}
+
+/// Runs at the owner: reads elements of any size, which is the argument.
+void read_elements(functions::Invocation& call) {
+    const bool common = call.form == functions::Form::common;
+    std::uint64_t bytes = common ? call.arguments.read<std::uint32_t>() : 0;
+    for (std::uint32_t k = 0; k < call.count; ++k) {
+        const std::uint64_t place = common ? call.arguments.read<std::uint32_t>() : call.arguments.read<std::uint64_t>();
+        if (!common) bytes = call.arguments.read<std::uint32_t>();
+        if (place >= call.part.size() / bytes) call.throw_outside(place, bytes);
+        copy_element(call.results->grow(bytes), call.part.data() + place * bytes, bytes);
+    }
+}
+const functions::FunctionEntry of_any_size{"lapwing::read_elements", "reading a list", &read_elements};
+
+/// Adds the reading of a list to the batches; `Bits...`: nothing for elements of any size, or a type of their size.
+template <class... Bits>
+void add_reads(functions::Batches& batches, Window& window, std::span<const ListedPlace> places,
+               std::uint64_t element_bytes, std::byte* values) {
+    const auto bytes = static_cast<std::uint32_t>(element_bytes);
+    for (const ListedPlace& place : places) {
+        const auto add = [&](const functions::FunctionEntry& entry, const auto&... argument) {
+            batches.add(Rank{place.owner}, entry, window, place.offset / bytes, values, bytes, true, argument...);
+        };
+        if constexpr (sizeof...(Bits) == 0) add(of_any_size, bytes);
+        else (add(functions::entry_of<functions::Signature<functions::ReadElement<Bits>, functions::ElementAt<Bits>>,
+                                      functions::ReadElement<Bits>>), ...);
+        values += bytes;
+    }
+}
+
 } // namespace
 
 Completion start_list(Window& window, Direction direction, std::span<const ListedPlace> places,
@@ -114,10 +151,7 @@ Completion start_list(Window& window, Direction direction, std::span<const Liste
     // Where the owner's progress thread packs and unpacks, a message holds as many elements as fit; without one the
     // cost model chooses among what asks nothing of the owner.
     PlanOptions options;
-    const window::WindowState& state = window.state();
-    if (state.team_state().paths().progress == ProgressMode::thread ||
-        state.team_state().paths().network == Path::service)
-        options.strategy = Strategy::owner_packed;
+    if (owners_answer(window)) options.strategy = Strategy::owner_packed;
     auto pending = std::make_unique<PendingTransfers>();
     for_each_owner(
         std::span<Listed>{far}, [](const Listed& element) { return element.place.owner; },
@@ -140,6 +174,22 @@ Completion start_list(Window& window, Direction direction, std::span<const Liste
                                  .start(static_cast<const void*>(values)));
         });
     return Completion{std::move(pending)};
+}
+
+void gather_list(Window& window, std::span<const ListedPlace> places, std::uint64_t element_bytes, std::byte* values) {
+    if (!owners_answer(window)) return start_list(window, Direction::get, places, element_bytes, values).wait();
+    support::require_host_memory(values, [&] { return window.state().who("gather"); });
+    const trace::CallScope call{trace::Way::list};
+    note(window, Direction::get, places, element_bytes);
+    functions::Batches batches{window.team(), "gather", functions::Batches::Results::read};
+    functions::begin_list(window);
+    if (element_bytes == sizeof(std::uint64_t))
+        add_reads<std::uint64_t>(batches, window, places, sizeof(std::uint64_t), values);
+    else if (element_bytes == sizeof(std::uint32_t))
+        add_reads<std::uint32_t>(batches, window, places, sizeof(std::uint32_t), values);
+    else add_reads(batches, window, places, element_bytes, values);
+    batches.finish();
+    functions::end_list(window);
 }
 
 Completion start_list_of_atomics(Window& window, Atomic operation, mpi::AtomicType type,

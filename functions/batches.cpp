@@ -18,8 +18,19 @@
 namespace lapwing::detail::functions {
 namespace {
 
-/// Messages of one object that are being filled, or wait for their results.
-constexpr std::size_t most_batches = 40;
+/// Memory of the messages of one object that are being filled, or are on their way.
+constexpr std::size_t memory_bytes = std::size_t{512} << 10;
+/// Of a message without results: both MPIs send it at once over TCP, without asking the receiver.
+constexpr std::size_t largest_message = std::size_t{60} << 10;
+/// Results of a message.
+constexpr std::size_t largest_answer = std::size_t{32} << 10;
+
+/// Of messages to as many ranks, so that each rank may have two of them while there is memory for that.
+[[nodiscard]] std::size_t message_bytes(std::size_t ranks, std::size_t packet, bool answered) {
+    if (answered) return packet;
+    const std::size_t fair = memory_bytes / std::max<std::size_t>(2 * ranks, 8) / sizeof(std::uint64_t);
+    return std::max(packet, std::min(largest_message, fair * sizeof(std::uint64_t)));
+}
 
 /// With its memory.
 struct OwnedBatch : Batch {
@@ -29,8 +40,12 @@ struct OwnedBatch : Batch {
     std::vector<std::uint64_t> memory;
     std::vector<void*> destinations; ///< of results
     std::unique_ptr<Asked> asked;    ///< sent, and its results are not here yet
+    messages::Operation operation;   ///< without results: not done while it leaves
 
     [[nodiscard]] std::byte* begin() noexcept { return reinterpret_cast<std::byte*>(memory.data()); }
+    [[nodiscard]] std::size_t room() noexcept {
+        return memory.size() * sizeof(std::uint64_t) - static_cast<std::size_t>(at - begin());
+    }
     [[nodiscard]] std::span<const std::byte> filled() noexcept { return {begin(), at}; }
 };
 
@@ -42,20 +57,31 @@ struct OwnedBatch : Batch {
 
 class Batches::State {
 public:
-    State(Team& team, const char* call)
+    State(Team& team, const char* call, Results results)
         : team_{team},
           call_{call},
           functions_{Functions::of(team.state())},
-          bytes_{team.state().engine().inline_limit() / sizeof(std::uint64_t) * sizeof(std::uint64_t)} {}
+          bytes_{message_bytes(static_cast<std::size_t>(team.size()), team.state().engine().inline_limit(),
+                               results != Results::none)},
+          most_{memory_bytes / (results == Results::none ? bytes_ : bytes_ + largest_answer)},
+          reads_{results == Results::read} {}
+    ~State() {
+        for (const auto& batch : batches_) functions_.caller().abandon(batch->operation);
+    }
+    State(const State&) = delete;
+    State& operator=(const State&) = delete;
 
     /// A batch for more calls of that kind, in place of `full`, which may be null.
-    Batch* next(std::vector<Batch*>& open, Rank target, const Kind& kind, Batch* full);
+    Batch* next(std::vector<Batch*>& open, Rank target, const Kind& kind, const void* common, Batch* full);
     void send(std::vector<Batch*>& open, OwnedBatch& batch);
     void send_all(std::vector<Batch*>& open) {
         for (const auto& batch : batches_)
-            if (batch->function != nullptr && batch->asked == nullptr) send(open, *batch);
+            if (batch->function != nullptr) send(open, *batch);
     }
-    /// Takes over the results of the message that was sent first.
+    /// Reads the elements that a batch asks for; false: they cannot be loaded here.
+    bool read_here(OwnedBatch& batch);
+    static void take_results(OwnedBatch& batch, std::span<const std::byte> results);
+    /// Waits for the message that was sent first, and takes over its results.
     void take_first();
     void take_all() {
         while (!sent_.empty()) take_first();
@@ -71,7 +97,7 @@ private:
     /// Throws RangeError where not even one call fits into a message.
     void require_room(const Kind& kind) const;
     /// Begins a run, for which there is room.
-    void begin_run(OwnedBatch& batch, const Kind& kind) const;
+    void begin_run(OwnedBatch& batch, const Kind& kind, const void* common) const;
     /// Writes the head of the last run.
     static void end_run(OwnedBatch& batch);
     [[nodiscard]] Destination destination_of(const OwnedBatch& batch) const {
@@ -82,15 +108,18 @@ private:
     const char* call_;
     Functions& functions_;
     std::size_t bytes_; ///< of a message
+    std::size_t most_;  ///< of them
+    bool reads_;        ///< see Results::read
+    ByteWriter read_;   ///< what has been read without a message
     std::deque<std::unique_ptr<OwnedBatch>> batches_;
     std::vector<OwnedBatch*> free_;
-    std::deque<OwnedBatch*> sent_; ///< whose results are to come, in the order in which they were sent
+    std::deque<OwnedBatch*> sent_; ///< that are on their way, or wait for results, in the order in which they were sent
     std::size_t turn_ = 0;         ///< which is sent next where there is no free one
     support::FirstProblem problem_;
 };
 
 OwnedBatch& Batches::State::take_free(std::vector<Batch*>& open) {
-    if (free_.empty() && batches_.size() < most_batches) {
+    if (free_.empty() && batches_.size() < most_) {
         OwnedBatch& batch = *batches_.emplace_back(std::make_unique<OwnedBatch>());
         batch.number = batches_.size() - 1;
         batch.memory.resize(bytes_ / sizeof(std::uint64_t));
@@ -100,7 +129,7 @@ OwnedBatch& Batches::State::take_free(std::vector<Batch*>& open) {
     if (free_.empty() && !sent_.empty()) take_first();
     while (free_.empty()) {
         OwnedBatch& oldest = *batches_[turn_++ % batches_.size()];
-        if (oldest.asked == nullptr) send(open, oldest);
+        if (oldest.function != nullptr) send(open, oldest);
         if (free_.empty() && !sent_.empty()) take_first();
     }
     OwnedBatch& batch = *free_.back();
@@ -108,26 +137,37 @@ OwnedBatch& Batches::State::take_free(std::vector<Batch*>& open) {
     return batch;
 }
 
-void Batches::State::begin_run(OwnedBatch& batch, const Kind& kind) const {
+void Batches::State::begin_run(OwnedBatch& batch, const Kind& kind, const void* common) const {
     batch.function = kind.function;
     batch.window = kind.window;
+    batch.form = kind.form;
     batch.kind = kind;
     batch.count = 0;
     batch.head = batch.at;
     batch.at += kind.result_bytes == 0 ? sizeof(RunHead) : sizeof(AskHead);
-    if (kind.result_bytes == 0) return;
-    const std::size_t most =
-        std::min((bytes_ - sizeof(AskHead)) / kind.argument_bytes, (bytes_ - sizeof(Answer)) / kind.result_bytes);
-    batch.end = batch.at + most * kind.argument_bytes;
-    batch.destinations.resize(most);
-    batch.destination = batch.destinations.data();
+    std::size_t call_bytes = kind.argument_bytes;
+    if (kind.form == Form::common) {
+        const std::size_t bytes = kind.argument_bytes - sizeof(std::uint32_t);
+        batch.common = batch.at;
+        if (bytes != 0) std::memcpy(batch.at, common, bytes);
+        batch.at += bytes;
+        call_bytes = sizeof(std::uint32_t);
+    }
+    std::size_t most = batch.room() / call_bytes;
+    if (kind.result_bytes != 0) {
+        most = std::min(most, std::max<std::size_t>(largest_answer / kind.result_bytes, 1));
+        batch.destinations.resize(most);
+        batch.destination = batch.destinations.data();
+    }
+    batch.last = batch.at + (most - 1) * call_bytes;
 }
 
 void Batches::State::end_run(OwnedBatch& batch) {
     const RunHead head{.function = batch.function->number(),
                        .window = number_of(batch.window),
                        .count = batch.count,
-                       .bytes = static_cast<std::uint32_t>(batch.at - batch.head - sizeof(RunHead))};
+                       .bytes = static_cast<std::uint32_t>(batch.at - batch.head - sizeof(RunHead)),
+                       .form = batch.form};
     std::memcpy(batch.head, &head, sizeof head);
     const std::size_t gap = messages::padded(head.bytes) - head.bytes;
     std::memset(batch.at, 0, gap); // there is room: the end is at a multiple of 8
@@ -138,22 +178,22 @@ void Batches::State::end_run(OwnedBatch& batch) {
 
 void Batches::State::require_room(const Kind& kind) const {
     const std::size_t room = bytes_ - std::max(sizeof(AskHead), sizeof(RunHead));
-    if (kind.argument_bytes <= room && kind.result_bytes <= room) return;
-    throw RangeError{fmt::format("{}: {}: arguments of {} bytes and a result of {}, of which {} fit into a packet; "
-                                 "raise LAPWING_SERVICE_PACKET, or use puts and gets",
-                                 team_.who(), call_, kind.argument_bytes, kind.result_bytes, room)};
+    const std::size_t largest_result = team_.state().engine().largest_staged() - sizeof(Answer);
+    if (kind.argument_bytes <= room && kind.result_bytes <= largest_result) return;
+    throw RangeError{fmt::format("{}: {}: arguments of {} bytes, of which {} fit into a message, and a result of {}, "
+                                 "of which {} do; raise LAPWING_SERVICE_PACKET, or use puts and gets",
+                                 team_.who(), call_, kind.argument_bytes, room, kind.result_bytes, largest_result)};
 }
 
-Batch* Batches::State::next(std::vector<Batch*>& open, Rank target, const Kind& kind, Batch* full) {
+Batch* Batches::State::next(std::vector<Batch*>& open, Rank target, const Kind& kind, const void* common, Batch* full) {
     require_room(kind);
     Batch*& place = open[static_cast<std::size_t>(target.value)];
     if (full != nullptr) {
         auto& batch = *batches_[full->number];
-        if (kind.result_bytes == 0 && batch.kind.result_bytes == 0 &&
-            (batch.function != kind.function || batch.window != kind.window)) {
+        if (kind.result_bytes == 0 && batch.kind.result_bytes == 0 && batch.at <= batch.last) { // the run ends, not it
             end_run(batch);
-            if (static_cast<std::size_t>(batch.end - batch.at) >= sizeof(RunHead) + kind.argument_bytes) {
-                begin_run(batch, kind);
+            if (batch.room() >= sizeof(RunHead) + kind.argument_bytes) {
+                begin_run(batch, kind, common);
                 return full;
             }
         }
@@ -163,8 +203,7 @@ Batch* Batches::State::next(std::vector<Batch*>& open, Rank target, const Kind& 
     batch.target = target;
     batch.calls = 0;
     batch.at = batch.begin();
-    batch.end = batch.begin() + bytes_;
-    begin_run(batch, kind);
+    begin_run(batch, kind, common);
     place = &batch;
     return place;
 }
@@ -174,39 +213,65 @@ void Batches::State::send(std::vector<Batch*>& open, OwnedBatch& batch) {
     const Kind kind = batch.kind;
     const Destination to = destination_of(batch);
     CallerSide& caller = functions_.caller();
+    if (kind.result_bytes == 0 && batch.count != 0) end_run(batch);
+    batch.function = nullptr;
     if (kind.result_bytes == 0) {
-        if (batch.count != 0) end_run(batch);
-        batch.function = nullptr;
         free_.push_back(&batch);
-        if (batch.calls != 0) caller.post(to, batch.filled(), batch.calls);
-        return;
+        if (batch.calls == 0) return;
+        caller.post(to, batch.filled(), batch.calls, &batch.operation);
+        if (batch.operation.done()) return;
+        free_.pop_back();
+        return sent_.push_back(&batch);
     }
-    const AskHead head{.function = kind.function->number(), .window = number_of(kind.window), .count = batch.count};
     batch.destinations.resize(batch.count);
+    if (reads_ && read_here(batch)) return free_.push_back(&batch);
+    const AskHead head{.function = kind.function->number(),
+                       .window = number_of(kind.window),
+                       .count = batch.count,
+                       .form = batch.form};
     // As an answer to no more than what there is room for.
     try {
         batch.asked = caller.ask(to, head, batch.filled().subspan(sizeof(AskHead)),
                                  messages::padded(std::uint64_t{batch.count} * kind.result_bytes));
     } catch (...) {
-        batch.function = nullptr;
         free_.push_back(&batch);
         throw;
     }
     sent_.push_back(&batch);
 }
 
+bool Batches::State::read_here(OwnedBatch& batch) {
+    std::byte* const part = batch.kind.window->state().map().base(batch.target);
+    if (part == nullptr) return false;
+    Invocation call{.arguments = ByteReader{batch.filled().subspan(sizeof(AskHead))},
+                    .count = batch.count,
+                    .form = batch.form,
+                    .part = {part, batch.kind.window->size(batch.target)},
+                    .results = &read_};
+    read_.clear();
+    batch.kind.function->run(call);
+    take_results(batch, read_.bytes());
+    return true;
+}
+
+void Batches::State::take_results(OwnedBatch& batch, std::span<const std::byte> results) {
+    const std::size_t bytes = batch.kind.result_bytes;
+    const std::byte* result = results.data();
+    for (void* const destination : batch.destinations) {
+        if (bytes == sizeof(std::uint64_t)) std::memcpy(destination, result, sizeof(std::uint64_t)); // most of them
+        else std::memcpy(destination, result, bytes);
+        result += bytes;
+    }
+}
+
 void Batches::State::take_first() {
     OwnedBatch& batch = *sent_.front();
-    batch.asked->wait();
+    if (batch.asked == nullptr) functions_.caller().wait(destination_of(batch), batch.operation);
+    else batch.asked->wait();
     sent_.pop_front();
-    problem_.attempt([&] {
-        const std::span<const std::byte> results = batch.asked->result();
-        const std::size_t bytes = batch.kind.result_bytes;
-        for (std::size_t k = 0; k < batch.destinations.size(); ++k)
-            std::memcpy(batch.destinations[k], results.data() + k * bytes, bytes);
-    });
+    if (batch.asked != nullptr)
+        problem_.attempt([&] { take_results(batch, batch.asked->result()); });
     batch.asked.reset();
-    batch.function = nullptr;
     free_.push_back(&batch);
 }
 
@@ -221,18 +286,20 @@ void end_list(Window& window) {
     if (order.has_copies()) order.acquire(); // what the functions change is read again
 }
 
-Batches::Batches(Team& team, const char* call, bool released)
-    : open_(static_cast<std::size_t>(team.size())), state_{std::make_unique<State>(team, call)} {
+Batches::Batches(Team& team, const char* call, Results results, bool released)
+    : open_(static_cast<std::size_t>(team.size())), state_{std::make_unique<State>(team, call, results)} {
     if (released) state_->caller().add(*this);
 }
 
 Batches::~Batches() { state_->caller().remove(*this); }
 
-Batch* Batches::next(Rank target, const Kind& kind) {
-    return state_->next(open_, target, kind, open_[static_cast<std::size_t>(target.value)]);
+Batch* Batches::next(Rank target, const Kind& kind, const void* common) {
+    return state_->next(open_, target, kind, common, open_[static_cast<std::size_t>(target.value)]);
 }
 
 void Batches::send() { state_->send_all(open_); }
+
+void Batches::leave_to_release(const char* problem) noexcept { state_->caller().note_failure(problem); }
 
 void Batches::finish() {
     state_->send_all(open_);

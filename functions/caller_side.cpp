@@ -53,13 +53,15 @@ void CallerSide::require_rank(const Destination& to) const {
                                      to.call, to.target.value, team_.size())};
 }
 
-void CallerSide::require_room(const Destination& to, const char* type, std::size_t bytes) const {
-    const std::uint64_t limit = team_.engine().inline_limit();
+void CallerSide::require_room(const Destination& to, const char* type, std::size_t bytes, bool answered) const {
+    const messages::Engine& engine = team_.engine();
+    const std::uint64_t limit = answered ? engine.inline_limit() : engine.largest_staged();
     if (bytes > limit)
-        throw RangeError{
-            fmt::format("{}: {}: the arguments of {} for rank {} take {} bytes, of which {} fit into a packet; pass "
-                        "where they are, in an array, instead of them, or raise LAPWING_SERVICE_PACKET",
-                        team_.who(), to.call, support::type_text(type), to.target.value, bytes, limit)};
+        throw RangeError{fmt::format(
+            "{}: {}: the arguments of {} for rank {} take {} bytes, of which {} fit into {}; pass where they are, in "
+            "an array, instead of them{}",
+            team_.who(), to.call, support::type_text(type), to.target.value, bytes, limit,
+            answered ? "a packet" : "a message", answered ? ", or raise LAPWING_SERVICE_PACKET" : "")};
 }
 
 // ---- names ----------------------------------------------------------------------------------------------------------
@@ -111,32 +113,49 @@ void CallerSide::note_posted(Rank target) {
     under_way_.store(true, std::memory_order_release);
 }
 
-void CallerSide::post(const Destination& to, std::span<const std::byte> message, std::uint64_t calls) {
+void CallerSide::post(const Destination& to, std::span<const std::byte> message, std::uint64_t calls,
+                      messages::Operation* operation) {
     begun_.fetch_add(calls, std::memory_order_acq_rel);
     messages::Engine& engine = team_.engine();
     const bool here = to.target == team_.rank();
-    if (team::running_function.where == team::RunningFunction::Where::progress) {
+    const bool in_function = team::running_function.where == team::RunningFunction::Where::progress;
+    std::shared_ptr<Outgoing> copy;
+    if (in_function || (!here && operation == nullptr && message.size() > engine.inline_limit()))
+        copy = std::make_shared<Outgoing>(std::vector<std::byte>(message.begin(), message.end()));
+    if (in_function) {
         note_posted(to.target);
-        return outbox_.keep(
-            to.target, [this, target = to.target, here, kept = std::vector<std::byte>(message.begin(), message.end())] {
-                if (!here) return team_.engine().locked().try_call(target, post_handler, kept);
-                owner_.run_posts(target, kept);
-                return true;
-            });
+        return outbox_.keep(to.target, [this, target = to.target, here, copy] {
+            if (!here) return outbox_.try_call(target, post_handler, copy);
+            owner_.run_posts(target, copy->message);
+            return true;
+        });
     }
     if (here) {
         const std::lock_guard guard{engine.mutex()};
         note_posted(to.target);
         return owner_.run_posts(to.target, message);
     }
+    const auto try_post = [&] {
+        if (copy != nullptr) return outbox_.try_call(to.target, post_handler, copy);
+        if (operation == nullptr) return engine.locked().try_call(to.target, post_handler, message);
+        return engine.locked().try_call(*operation, to.target, post_handler, message);
+    };
     team_.wait_until(
         [&] {
             const std::lock_guard guard{engine.mutex()};
-            if (outbox_.holds(to.target) || !engine.locked().try_call(to.target, post_handler, message)) return false;
+            if (outbox_.holds(to.target) || !try_post()) return false;
             note_posted(to.target);
             return true;
         },
         to.call, to.target);
+}
+
+void CallerSide::wait(const Destination& to, const messages::Operation& operation) {
+    if (!operation.done()) team_.wait_until([&] { return operation.done(); }, to.call, to.target);
+}
+
+void CallerSide::abandon(messages::Operation& operation) noexcept {
+    if (!operation.done()) team_.engine().abandon(operation);
 }
 
 void CallerSide::run_here(Asked& asked, const AskHead& head, std::span<const std::byte> arguments) {
@@ -214,10 +233,15 @@ void CallerSide::note_failures(const Kept& ended) {
         try {
             (void)asked->result();
         } catch (const FunctionError& error) {
-            const std::lock_guard guard{team_.engine().mutex()};
-            if (kept_problem_.empty()) kept_problem_ = error.what();
+            note_failure(error.what());
         }
     }
+}
+
+void CallerSide::note_failure(const char* text) noexcept {
+    const std::lock_guard guard{team_.engine().mutex()};
+    if (kept_problem_.empty()) kept_problem_ = text;
+    update_under_way();
 }
 
 void CallerSide::ask_later(const Destination& to, AskHead head, std::span<const std::byte> arguments) {

@@ -36,8 +36,13 @@ public:
 
     [[nodiscard]] team::TeamState& team() noexcept { return team_; }
 
-    /// Sends a message of runs, with `calls` in all. In a function that must not wait, later if there is no room.
-    void post(const Destination& to, std::span<const std::byte> message, std::uint64_t calls);
+    /// Sends a message of runs, with `calls` in all. In a function that must not wait, later if there is no room. The
+    /// message is copied; with an `operation` it may be sent from where it is until that is done.
+    void post(const Destination& to, std::span<const std::byte> message, std::uint64_t calls,
+              messages::Operation* operation = nullptr);
+    /// Waits until the message of an operation of post() has left, or gives it up.
+    void wait(const Destination& to, const messages::Operation& operation);
+    void abandon(messages::Operation& operation) noexcept;
     /// Asks, or has this rank itself run it.
     [[nodiscard]] std::unique_ptr<Asked> ask(const Destination& to, AskHead head, std::span<const std::byte> arguments,
                                              std::size_t room);
@@ -48,6 +53,8 @@ public:
 
     /// See RemoteFunctions.
     void complete();
+    /// The next release throws this, unless there was a failure before it.
+    void note_failure(const char* text) noexcept;
     /// From now on releases of the calling thread finish it; and no longer.
     void add(Batches& batches);
     void remove(Batches& batches) noexcept;
@@ -60,8 +67,8 @@ public:
     /// Calls that this rank has begun at any time.
     [[nodiscard]] std::uint64_t begun() const noexcept { return begun_.load(std::memory_order_acquire); }
 
-    /// Throws RangeError unless the message fits.
-    void require_room(const Destination& to, const char* type, std::size_t bytes) const;
+    /// Throws RangeError unless the message fits into one; `answered`: into a packet.
+    void require_room(const Destination& to, const char* type, std::size_t bytes, bool answered) const;
     /// Throws RangeError for what is no rank.
     void require_rank(const Destination& to) const;
 

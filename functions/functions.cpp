@@ -44,14 +44,14 @@ bool Functions::on_ask(Rank origin, std::span<const std::byte> bytes, std::span<
     if (head.for_program != 0) {
         if (!owner_.keep(origin, head, arguments)) return false;
     } else {
-        ByteWriter results;
-        const Outcome outcome = owner_.run(head, arguments, results);
-        const std::span<const std::byte> result = results.bytes();
+        results_.clear();
+        const Outcome outcome = owner_.run(head, arguments, results_);
+        const std::span<const std::byte> result = results_.bytes();
         if (outcome.failed == 0 && result.size() <= answer.size() - sizeof status) {
             status = {.kind = Answer::here, .bytes = static_cast<std::uint32_t>(result.size())};
             std::ranges::copy(result, answer.begin() + sizeof status);
         } else {
-            send_outcome(origin, head.token, outcome, results);
+            send_outcome(origin, head.token, outcome, results_);
         }
     }
     std::memcpy(answer.data(), &status, sizeof status);
@@ -78,8 +78,8 @@ void Functions::send_result(Rank origin, std::uint64_t token, bool failed, std::
     std::vector<std::byte> message(sizeof head + bytes.size());
     std::memcpy(message.data(), &head, sizeof head);
     std::ranges::copy(bytes, message.begin() + sizeof head);
-    outbox_.send(origin, [this, origin, message = std::move(message)] {
-        return team_.engine().locked().try_call(origin, result_handler, message);
+    outbox_.send(origin, [this, origin, outgoing = std::make_shared<Outgoing>(std::move(message))] {
+        return outbox_.try_call(origin, result_handler, outgoing);
     });
 }
 
@@ -115,11 +115,11 @@ namespace {
 }
 
 /// Before a call: checks it, and has it come after what it conflicts with.
-[[nodiscard]] Functions& begin(const Destination& to, const char* type, std::size_t bytes) {
+[[nodiscard]] Functions& begin(const Destination& to, const char* type, std::size_t bytes, bool answered) {
     team::TeamState& team = to.team.state();
     Functions& functions = Functions::of(team);
     functions.caller().require_rank(to);
-    functions.caller().require_room(to, type, bytes);
+    functions.caller().require_room(to, type, bytes, answered);
     if (functions.owner().runs_here()) return functions; // it cannot wait for what conflicts
     team::refuse_in_function(team, to.call);             // of another team
     team.require_open(to.call);
@@ -143,9 +143,10 @@ void invalidate(const Destination& to) {
 
 void post(const Destination& to, const FunctionEntry& function, const ByteWriter& arguments) {
     const std::span<const std::byte> bytes = arguments.bytes();
-    CallerSide& caller = begin(to, function.type(), sizeof(AskHead) + bytes.size()).caller();
+    const bool for_program = to.where == Where::program;
+    CallerSide& caller = begin(to, function.type(), sizeof(AskHead) + bytes.size(), for_program).caller();
     const std::uint64_t window = number_of(to);
-    if (to.where == Where::program) {
+    if (for_program) {
         const AskHead head{.function = function.number(), .window = window, .count = 1, .for_program = 1};
         if (in_progress()) caller.ask_later(to, head, bytes);
         else caller.keep(caller.ask(to, head, bytes, 0));
@@ -164,7 +165,7 @@ std::unique_ptr<PendingCall> ask(const Destination& to, const FunctionEntry& fun
                                  std::size_t result_bytes) {
     const std::span<const std::byte> bytes = arguments.bytes();
     team::refuse_in_function(to.team.state(), to.call);
-    CallerSide& caller = begin(to, function.type(), sizeof(AskHead) + bytes.size()).caller();
+    CallerSide& caller = begin(to, function.type(), sizeof(AskHead) + bytes.size(), true).caller();
     const AskHead head{.function = function.number(),
                        .window = number_of(to),
                        .count = 1,

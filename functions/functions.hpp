@@ -42,7 +42,8 @@ private:
     void send_outcome(Rank origin, std::uint64_t token, const Outcome& outcome, const ByteWriter& results);
 
     team::TeamState& team_;
-    Outbox outbox_;
+    Outbox outbox_{team_};
+    ByteWriter results_; ///< of the function that runs for an answer
     OwnerSide owner_{team_, wait_for_program_};
     CallerSide caller_{team_, owner_, outbox_, under_way_};
     std::atomic<bool> running_for_program_{false};

@@ -2,6 +2,8 @@
 
 #include "src/messages/remote_calls.hpp"
 
+#include <lapwing/detail/functions/entry.hpp>
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -21,6 +23,8 @@ struct RunHead {
     std::uint64_t window = 0;   ///< that the calls are about; no_window: none
     std::uint32_t count = 0;
     std::uint32_t bytes = 0;
+    Form form = Form::wide;
+    std::uint32_t reserved = 0;
 };
 
 struct AskHead {
@@ -28,7 +32,9 @@ struct AskHead {
     std::uint64_t window = 0;
     std::uint64_t token = 0; ///< of the caller, for ResultHead
     std::uint32_t count = 0;
+    Form form = Form::wide;
     std::uint32_t for_program = 0; ///< 1: runs in a thread of the program
+    std::uint32_t reserved = 0;
 };
 
 /// No window has this number.

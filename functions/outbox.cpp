@@ -1,10 +1,20 @@
 #include "functions/outbox.hpp"
 
-#include <vector>
-
 namespace lapwing::detail::functions {
 
+Outbox::~Outbox() {
+    for (const auto& outgoing : leaving_)
+        if (!outgoing->operation.done()) team_.engine().abandon(outgoing->operation);
+}
+
+bool Outbox::try_call(Rank target, messages::HandlerNumber number, const std::shared_ptr<Outgoing>& outgoing) {
+    if (!team_.engine().locked().try_call(outgoing->operation, target, number, outgoing->message)) return false;
+    if (!outgoing->operation.done()) leaving_.push_back(outgoing);
+    return true;
+}
+
 void Outbox::send_on() {
+    std::erase_if(leaving_, [](const auto& outgoing) { return outgoing->operation.done(); });
     if (queues_.empty()) return;
     // What is sent to this rank itself runs at once, and may send more.
     std::vector<int> targets;

@@ -1,6 +1,8 @@
 #pragma once
 
-#include "src/messages/engine.hpp"
+#include "src/messages/operation.hpp"
+#include "src/messages/remote_calls.hpp"
+#include "src/team/team_state.hpp"
 
 #include <lapwing/rank.hpp>
 
@@ -11,13 +13,26 @@
 #include <span>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 namespace lapwing::detail::functions {
+
+/// A message that is sent from its own memory.
+struct Outgoing {
+    explicit Outgoing(std::vector<std::byte> bytes) noexcept : message{std::move(bytes)} {}
+    std::vector<std::byte> message;
+    messages::Operation operation; ///< done: it has left
+};
 
 /// Messages that a function or a handler sends, and that found no room: it cannot wait. Those to one rank stay in
 /// order. Used with the engine's mutex held.
 class Outbox {
 public:
+    explicit Outbox(team::TeamState& team) noexcept : team_{team} {}
+    ~Outbox();
+    Outbox(const Outbox&) = delete;
+    Outbox& operator=(const Outbox&) = delete;
+
     /// Sends; false: there is no room.
     using Send = std::function<bool()>;
 
@@ -30,10 +45,14 @@ public:
     }
     /// The same, later.
     void keep(Rank target, Send send) { queues_[target.value].push_back(std::move(send)); }
+    /// False: there is no room. Else it stays until it has left.
+    [[nodiscard]] bool try_call(Rank target, messages::HandlerNumber number, const std::shared_ptr<Outgoing>& outgoing);
     /// Sends what there is room for.
     void send_on();
 
 private:
+    team::TeamState& team_;
+    std::vector<std::shared_ptr<Outgoing>> leaving_; ///< as many as the engine has bulk transfers, at most
     std::unordered_map<int, std::deque<Send>> queues_; ///< of the ranks that have some
 };
 

@@ -61,8 +61,10 @@ void OwnerSide::run_posts(Rank origin, std::span<const std::byte> message) {
         std::memcpy(&head, message.data(), sizeof head);
         message = message.subspan(sizeof head);
         const std::size_t bytes = std::min<std::size_t>(head.bytes, message.size());
-        Invocation call{
-            .arguments = ByteReader{message.first(bytes)}, .count = head.count, .part = part_of(head.window)};
+        Invocation call{.arguments = ByteReader{message.first(bytes)},
+                        .count = head.count,
+                        .form = head.form,
+                        .part = part_of(head.window)};
         Outcome outcome = run(Where::progress, head.function, call);
         if (outcome.failed != 0) {
             Outcome& all = failed_posts_[origin.value];
@@ -75,8 +77,11 @@ void OwnerSide::run_posts(Rank origin, std::span<const std::byte> message) {
 }
 
 Outcome OwnerSide::run(const AskHead& head, std::span<const std::byte> arguments, ByteWriter& results) {
-    Invocation call{
-        .arguments = ByteReader{arguments}, .count = head.count, .part = part_of(head.window), .results = &results};
+    Invocation call{.arguments = ByteReader{arguments},
+                    .count = head.count,
+                    .form = head.form,
+                    .part = part_of(head.window),
+                    .results = &results};
     Outcome outcome = run(Where::progress, head.function, call);
     check_size(outcome, results);
     count_finished(head.count);
@@ -84,11 +89,11 @@ Outcome OwnerSide::run(const AskHead& head, std::span<const std::byte> arguments
 }
 
 void OwnerSide::check_size(Outcome& outcome, const ByteWriter& results) const {
-    const std::uint64_t limit = team_.engine().inline_limit() - sizeof(ResultHead);
+    const std::uint64_t limit = team_.engine().largest_staged() - sizeof(ResultHead);
     if (outcome.failed != 0 || results.bytes().size() <= limit) return;
     outcome = {.failed = 1,
-               .text = fmt::format("the result of a function at {} has {} bytes, of which {} fit into a packet; return "
-                                   "less, or raise LAPWING_SERVICE_PACKET",
+               .text = fmt::format("the result of a function at {} has {} bytes, of which {} fit into a message; put "
+                                   "it into an array, and return where it is",
                                    team_.who(), results.bytes().size(), limit)};
 }
 
@@ -131,8 +136,11 @@ Outcome OwnerSide::run(const Waiting& waiting, ByteWriter& results) {
         const std::lock_guard guard{team_.engine().mutex()};
         part = part_of(waiting.head.window);
     }
-    Invocation call{
-        .arguments = ByteReader{waiting.arguments}, .count = waiting.head.count, .part = part, .results = &results};
+    Invocation call{.arguments = ByteReader{waiting.arguments},
+                    .count = waiting.head.count,
+                    .form = waiting.head.form,
+                    .part = part,
+                    .results = &results};
     Outcome outcome = run(Where::program, waiting.head.function, call);
     check_size(outcome, results);
     return outcome;

@@ -262,8 +262,14 @@ int lapwing_array_start_put(lapwing_array* array, const lapwing_range* ranges, c
 }
 
 int lapwing_array_gather(const lapwing_array* array, size_t count, const int64_t* indices, void* values) {
-    return guarded("lapwing_array_gather",
-                   [&] { start_list(".gather", array, Direction::get, count, indices, values).wait(); });
+    return guarded("lapwing_array_gather", [&] {
+        const ArrayInside& inside = inside_of(array);
+        const std::uint64_t bytes = inside.array.element_bytes();
+        const std::vector<ListedPlace> places = places_of(inside, ".gather", count, indices);
+        require_memory(values, count, "values", bytes);
+        lapwing::detail::arrays::gather_list(inside.array.window_of(".gather"), places, bytes,
+                                             static_cast<std::byte*>(values));
+    });
 }
 
 int lapwing_array_scatter(lapwing_array* array, size_t count, const int64_t* indices, const void* values) {

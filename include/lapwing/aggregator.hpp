@@ -30,11 +30,10 @@ namespace lapwing {
 /// aggregator.flush(); // the values are here
 /// ```
 ///
-/// Local, for one thread. Elements on the same node are loaded and stored at once. Of the others nothing is known
-/// before flush(): a get may see what is written after it, and accesses to an element that do not go through the
-/// aggregator may pass those that do. On return of flush() values that were read are there; what was written, added and
-/// posted is complete at the next release, as a put. Memory: up to 40 messages for each of its two directions, 1 MiB in
-/// all, and 16 bytes for each rank of the team, whatever is sent.
+/// Local, for one thread. Before flush() nothing is known: a get may see what is written after it, and accesses to an
+/// element that do not go through the aggregator may pass those that do. On return of flush() values that were read are
+/// there; what was written, added and posted is complete at the next release, as a put. Memory: 512 KiB of messages for
+/// each of its two directions, and 16 bytes for each rank of the team, whatever is sent.
 class Aggregator {
 public:
     /// Local call. For the arrays and ranks of this team, which must be open as long as it is used.
@@ -43,16 +42,18 @@ public:
           put{*this},
           add{*this},
           team_{team},
-          calls_{team, "Aggregator", true},
-          gets_{team, "Aggregator::get", true} {}
+          calls_{team, "Aggregator", detail::functions::Batches::Results::none, true},
+          gets_{team, "Aggregator::get", detail::functions::Batches::Results::read, true} {}
     Aggregator(const Aggregator&) = delete;
     Aggregator& operator=(const Aggregator&) = delete;
-    /// As flush(), but reports no errors. Drops everything when the stack unwinds from an exception.
+    /// As flush(); what that would throw, the next release of the team throws as a FunctionError. Drops everything when
+    /// the stack unwinds from an exception.
     ~Aggregator() {
         if (std::uncaught_exceptions() != exceptions_at_start_ || team_.closed()) return;
         try {
             flush();
-        } catch (...) { // the next release of the team throws what still keeps it from completing
+        } catch (const std::exception& error) {
+            calls_.leave_to_release(error.what());
         }
     }
 
@@ -72,10 +73,8 @@ public:
         if constexpr (std::is_empty_v<F> && (functions::Plain<functions::Passed<A>> && ...)) {
             using S = functions::Signature<F, functions::Passed<A>...>;
             detail::functions::require_rank(team_, target, "Aggregator::post");
-            std::byte* place = calls_.add(target,
-                                          {.function = &functions::entry_of<S, F>,
-                                           .argument_bytes = static_cast<std::uint32_t>((sizeof(A) + ... + 0))},
-                                          nullptr);
+            std::byte* place = calls_.add(target, {.function = &functions::entry_of<S, F>,
+                                                   .argument_bytes = static_cast<std::uint32_t>((sizeof(A) + ... + 0))});
             ((std::memcpy(place, &arguments, sizeof arguments), place += sizeof arguments), ...);
         } else {
             calls_.send(); // in their order
@@ -88,9 +87,9 @@ public:
     public:
         /// `value` becomes the element's, on return of flush(), and must exist until then.
         template <class T, std::size_t N>
-        void copy(T& value, const ElementReference<T, N>& element) {
-            if (const T* const near = element.near()) value = *near;
-            else owner_.template far<detail::functions::ReadElement<T>>(owner_.gets_, element, &value);
+        [[gnu::always_inline]] void copy(T& value, const ElementReference<T, N>& element) {
+            owner_.template gather<detail::functions::ReadElement<T>, T>(owner_.gets_, element.home("Aggregator::get"),
+                                                                         &value);
         }
 
     private:
@@ -102,11 +101,11 @@ public:
     template <template <class> class Function>
     class Change {
     public:
-        /// Put: the element becomes `value`. Add: `value` is added to it, atomically for numbers.
+        /// Put: the element becomes `value`. Add: `value` is added to it by the owner, as by a function at the owner:
+        /// what aggregators and functions at owners add at the same time is not lost.
         template <class T, std::size_t N>
-        void copy(const ElementReference<T, N>& element, const std::type_identity_t<T>& value) {
-            if (T* const near = element.near()) Function<T>{}(*near, value);
-            else owner_.template far<Function<T>>(owner_.calls_, element, nullptr, value);
+        [[gnu::always_inline]] void copy(const ElementReference<T, N>& element, const std::type_identity_t<T>& value) {
+            owner_.template gather<Function<T>, T>(owner_.calls_, element.home("Aggregator"), nullptr, value);
         }
 
     private:
@@ -120,24 +119,14 @@ public:
     Change<detail::functions::AddToElement> add; ///< `aggregator.add.copy(a(i), x)`
 
 private:
-    template <class F, class T, std::size_t N, class... A>
-    void far(detail::functions::Batches& batches, const ElementReference<T, N>& element, void* result,
-             const A&... arguments) {
+    template <class F, class T, class... A>
+    [[gnu::always_inline]] void gather(detail::functions::Batches& batches, const detail::arrays::Home& home,
+                                       void* result, const A&... arguments) {
         namespace functions = detail::functions;
         using S = functions::Signature<F, functions::ElementAt<T>, A...>;
-        const detail::arrays::Home home = element.home("Aggregator");
         if (&home.window != last_window_) begin(home.window);
-        std::byte* place =
-            batches.add(home.owner,
-                        {.function = &functions::entry_of<S, F>,
-                         .window = &home.window,
-                         .argument_bytes = static_cast<std::uint32_t>((sizeof(A) + ... + sizeof(std::uint64_t))),
-                         .result_bytes = static_cast<std::uint32_t>(S::result_bytes)},
-                        result);
-        const std::uint64_t index = home.offset.bytes / sizeof(T);
-        std::memcpy(place, &index, sizeof index);
-        place += sizeof index;
-        ((std::memcpy(place, &arguments, sizeof arguments), place += sizeof arguments), ...);
+        batches.add(home.owner, functions::entry_of<S, F>, home.window, home.offset.bytes / sizeof(T), result,
+                    static_cast<std::uint32_t>(S::result_bytes), true, arguments...);
     }
     /// The first access to a window, or after one to another.
     [[gnu::noinline]] void begin(Window& window) {

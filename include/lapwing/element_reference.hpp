@@ -63,8 +63,7 @@ public:
     }
     [[gnu::always_inline]] operator T() const { return get(); }
 
-    /// Internal, for aggregators: where the element can be loaded and stored, or null; and its owner's part.
-    [[nodiscard]] T* near() const noexcept { return array_->writes_here() ? address_ : nullptr; }
+    /// Internal, for aggregators.
     [[nodiscard]] detail::arrays::Home home(const char* call) const { return array_->home(call, index_); }
 
     /// Assigns the value: a store, or a put that is complete locally.

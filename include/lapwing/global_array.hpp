@@ -390,14 +390,15 @@ public:
     // are checked before anything moves: RangeError. If the lists differ in length: RangeError.
     //
     // Cost: elements on this node are loaded and stored. For the others, with a progress thread or on the path service,
-    // one message an owner, which holds thousands (within 1 MiB), and its answer; otherwise what the cost model
-    // chooses. In addition the list is sorted, with about 100 bytes of memory an element.
+    // a message an owner for thousands of elements, and its answer; otherwise what the cost model chooses. Lists that
+    // are not gathered in a blocking call are sorted, with about 100 bytes of memory an element.
 
     /// On return values[k] is the element at indices[k].
     template <detail::arrays::IndexList<N> Indices>
     void gather(const Indices& indices, std::span<T> values) const {
         const detail::trace::CallScope call{detail::trace::Way::list};
-        start_gather(indices, values).wait();
+        const std::vector<detail::arrays::ListedPlace> places = places_of(".gather", indices, {values.size()});
+        detail::arrays::gather_list(window_, places, sizeof(T), reinterpret_cast<std::byte*>(values.data()));
     }
     /// The element at indices[k] becomes values[k]; if an index occurs twice, the last value stays. Complete locally on
     /// return, as put(). Replicated arrays: every copy.
@@ -518,7 +519,12 @@ private:
     template <bool Checked>
     [[gnu::noinline]] T& other_own_element(Index<N> index) const;
 
-    /// The address of the element if it can be loaded and stored, otherwise null.
+    template <bool Checked>
+    [[nodiscard, gnu::always_inline]] T* looked_up_address(const char* call, const Index<N>& index) const {
+        return detail::support::seldom_looked_up<&GlobalArray::template other_address<Checked>>(*this, call, index);
+    }
+    /// The address of the element if it can be loaded and stored, otherwise null. Where it is not used, nothing of this
+    /// is done.
     template <bool Checked>
     [[nodiscard, gnu::always_inline]] T* address(const char* call, const Index<N>& index) const {
         if (state_.near_box.holds(index, state_.mixed.quick())) [[likely]]
@@ -533,11 +539,12 @@ private:
         if (core_.prefetched != nullptr) {
             // The index of a copy needs no check; others are checked when their owner is computed.
             if constexpr (Checked)
-                if (assertion_level < 1 || *call != '\0') check_bounds(call, index);
+                if ((assertion_level < 1 || *call != '\0') && !is_within(index)) [[unlikely]]
+                    return looked_up_address<Checked>(call, index); // throws
             return nullptr;
         }
         if (state_.all.holds(index)) return nullptr;
-        return detail::support::seldom<&GlobalArray::template other_address<Checked>>(*this, call, index);
+        return looked_up_address<Checked>(call, index);
     }
 
     friend detail::arrays::ArrayFunctions<GlobalArray, T, N>;
@@ -577,9 +584,9 @@ private:
     [[nodiscard, gnu::noinline]] T get_cached(Index<N> index) const;
     [[gnu::noinline]] void put_cached(Index<N> index, T value) const;
     /// Of any element within the extents: its owner, and where its part has it.
-    [[nodiscard]] Location home_of(const Index<N>& index) const;
+    [[nodiscard, gnu::always_inline]] Location home_of(const Index<N>& index) const;
     [[gnu::noinline]] void prefetch_far(Index<N> index) const;
-    [[nodiscard]] detail::arrays::Home home(const char* call, const Index<N>& index) const;
+    [[nodiscard, gnu::always_inline]] detail::arrays::Home home(const char* call, Index<N> index) const;
 
     [[nodiscard]] T& own_element(const Index<N>& index) const {
         if (state_.box.holds(index)) [[likely]]
@@ -587,10 +594,15 @@ private:
         return other_own_element<assertion_level >= 1>(index);
     }
 
-    [[gnu::always_inline]] void check_bounds(const char* call, const Index<N>& index) const {
+    [[nodiscard, gnu::always_inline]] bool is_within(const Index<N>& index) const {
         for (std::size_t d = 0; d < N; ++d)
             if (static_cast<std::uint64_t>(index[d]) >= static_cast<std::uint64_t>(core_.extents[d])) [[unlikely]]
-                throw_out_of_bounds(call, index);
+                return false;
+        return true;
+    }
+    [[gnu::always_inline]] void check_bounds(const char* call, const Index<N>& index) const {
+        if (!is_within(index)) [[unlikely]]
+            throw_out_of_bounds(call, index);
     }
     [[noreturn, gnu::noinline]] void throw_out_of_bounds(const char* call, Index<N> index) const;
     [[nodiscard]] Location checked_location(const char* call, const Index<N>& index) const;

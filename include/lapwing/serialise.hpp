@@ -84,6 +84,14 @@ consteval bool check_travels() {
     return Travels<T>;
 }
 
+/// A value of a type that travels as the bytes that it is, and need not have a default constructor.
+template <Plain T>
+[[nodiscard]] T value_at(const std::byte* place) {
+    alignas(T) std::array<std::byte, sizeof(T)> value;
+    std::memcpy(value.data(), place, sizeof(T));
+    return *reinterpret_cast<T*>(value.data());
+}
+
 /// Sequences begin at multiples of this in a message, so that a function can use them where they are.
 inline constexpr std::size_t message_alignment = 8;
 
@@ -166,9 +174,7 @@ public:
         } else if constexpr (Serialisable<T>) {
             return Serialise<T>::read(*this);
         } else if constexpr (Plain<T>) {
-            alignas(T) std::array<std::byte, sizeof(T)> value; // T need not have a default constructor
-            std::memcpy(value.data(), take(sizeof(T)), sizeof(T));
-            return *reinterpret_cast<T*>(value.data());
+            return value_at<T>(take(sizeof(T)));
         } else if constexpr (std::same_as<T, std::string> || std::same_as<T, std::string_view>) {
             const std::span<const char> text = sequence<char>();
             return T{text.data(), text.size()};

@@ -112,8 +112,8 @@ public:
     /// when it is to run soon.
     bool try_call(Rank target, HandlerNumber number, std::span<const std::byte> bytes);
     /// Runs an answering handler of the target's on `bytes`, which are copied; `operation` completes when the
-    /// `answer_bytes` bytes of its answer are in the operation's destination. Both at most inline_limit() bytes, else
-    /// it throws RangeError. The target answers when it makes progress, by a thread or by calls.
+    /// `answer_bytes` bytes of its answer, at most largest_staged(), are in the operation's destination. Throws
+    /// RangeError above inline_limit() bytes. The target answers when it makes progress, by a thread or by calls.
     bool try_ask(Operation& operation, Rank target, HandlerNumber number, std::span<const std::byte> bytes,
                  std::uint64_t answer_bytes);
     /// From the listener or a handler: remote calls, and what their handlers need.

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <utility>
 
 namespace lapwing::detail::messages {
 namespace {
@@ -27,15 +27,26 @@ bool LockedCalls::try_call(Rank target, HandlerNumber number, std::span<const st
                                    bytes);
 }
 
+bool LockedCalls::try_call(Operation& operation, Rank target, HandlerNumber number, std::span<const std::byte> bytes) {
+    if (bytes.size() <= origin_side_.inline_limit()) return try_call(target, number, bytes);
+    return origin_side_.try_send_data(operation, target,
+                                      {.kind = RequestKind::remote_call,
+                                       .handler = static_cast<std::uint32_t>(number),
+                                       .size = bytes.size()},
+                                      RequestKind::bulk_call, bytes.data());
+}
+
 bool LockedCalls::try_ask(Operation& operation, Rank target, HandlerNumber number, std::span<const std::byte> bytes,
                           std::uint64_t answer_bytes) {
     const auto handler = static_cast<std::uint32_t>(number);
-    require_room_for_call(endpoint_, target, handler, std::max<std::uint64_t>(bytes.size(), answer_bytes),
-                          origin_side_.inline_limit());
-    return origin_side_.try_fetch(
-        operation, target,
-        {.kind = RequestKind::answered_call, .handler = handler, .offset = answer_bytes, .size = bytes.size()}, bytes,
-        true);
+    require_room_for_call(endpoint_, target, handler, bytes.size(), origin_side_.inline_limit());
+    Request request{
+        .kind = RequestKind::answered_call, .handler = handler, .offset = answer_bytes, .size = bytes.size()};
+    if (answer_bytes > origin_side_.inline_limit()) {
+        request.kind = RequestKind::bulk_answered_call;
+        std::swap(request.offset, request.size);
+    }
+    return origin_side_.try_fetch(operation, target, request, bytes, true);
 }
 
 } // namespace lapwing::detail::messages

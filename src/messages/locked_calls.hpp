@@ -24,6 +24,10 @@ public:
 
     /// As those of the engine.
     [[nodiscard]] bool try_call(Rank target, HandlerNumber number, std::span<const std::byte> bytes);
+    /// The same for up to Engine::largest_staged() bytes: `operation` completes when they may be reused, at once where
+    /// they fit into a packet.
+    [[nodiscard]] bool try_call(Operation& operation, Rank target, HandlerNumber number,
+                                std::span<const std::byte> bytes);
     [[nodiscard]] bool try_ask(Operation& operation, Rank target, HandlerNumber number,
                                std::span<const std::byte> bytes, std::uint64_t answer_bytes);
     /// Forgets an operation of try_ask(), as Engine::abandon().

@@ -19,7 +19,10 @@ struct ParkedPacket {
 
 /// What a rank holds of this rank's resources, apart from packets of replies: see is_fair().
 struct Lent {
-    std::uint32_t gets = 0; ///< bulk transfers
+    static constexpr std::uint32_t no_call = 0xffffffff;
+
+    std::uint32_t call = no_call; ///< number of the bulk put that brings a remote call, for which its requests wait
+    std::uint32_t gets = 0;       ///< bulk transfers
     std::uint32_t puts = 0;
     std::uint32_t staging_buffers = 0;
     std::vector<ParkedPacket> parked; ///< in the order in which they came

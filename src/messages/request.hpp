@@ -40,6 +40,8 @@ enum class RequestKind : std::uint8_t {
     remote_call,  ///< payload: `size` bytes for the handler `handler` that a room above has registered; see
                   ///< RemoteCallHandler
     answered_call, ///< the same, for AnsweringHandler; answer with the `offset` bytes that it leaves
+    bulk_call, ///< receive what a remote_call has as payload with tag `tag`, and run it before the requests after it
+    bulk_answered_call, ///< payload: `offset` bytes; answered with `size` bytes with tag `tag`
     end            ///< of the kinds
 };
 

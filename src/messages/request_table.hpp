@@ -108,6 +108,9 @@ struct RequestTable {
                                                            Answered::no),
         RequestRow::bytes<&TargetSide::handle_answered_call>(RequestKind::answered_call, "answered call",
                                                              &Request::size, Answered::by_reply),
+        RequestRow::bare<&TargetSide::handle_bulk_call>(RequestKind::bulk_call, "bulk call", Answered::by_reply),
+        RequestRow::bytes<&TargetSide::handle_bulk_answered_call>(
+            RequestKind::bulk_answered_call, "call answered in bulk", &Request::offset, Answered::by_data),
     };
 };
 

@@ -34,7 +34,7 @@ ServedTransfers::ServedTransfers(Endpoint& endpoint, ExposedWindows& windows, co
       staging_{limits.staging_buffers, limits.staging_bytes, limits.extra_staging_buffers} {}
 
 bool ServedTransfers::makes_sense(const Peer& origin, const Request& request) {
-    const bool staged = request.kind == RequestKind::bulk_scatter || request.kind == RequestKind::bulk_gather;
+    const bool staged = request.kind != RequestKind::bulk_get && request.kind != RequestKind::bulk_put;
     const bool table_fits = request.kind != RequestKind::bulk_scatter || request.offset <= request.size;
     if (request.tag <= largest_tag_number_ && request.size != 0 && (!staged || request.size <= limits_.staging_bytes) &&
         table_fits)
@@ -85,7 +85,8 @@ bool ServedTransfers::serve_get(Peer& origin, const Request& request, const std:
     return true;
 }
 
-bool ServedTransfers::serve_gather(Peer& origin, const Request& request, std::span<const std::byte> table) {
+bool ServedTransfers::serve_packed(Peer& origin, const Request& request,
+                                   const std::function<bool(std::span<std::byte>)>& pack) {
     if (!makes_sense(origin, request)) return true;
     std::uint32_t staging = take_staging(origin, request.size);
     if (staging == StagingBuffers::none) return false;
@@ -97,7 +98,10 @@ bool ServedTransfers::serve_gather(Peer& origin, const Request& request, std::sp
     get->staging = staging;
     try {
         std::byte* const memory = staging_.memory(staging);
-        windows_.gather(origin.rank, request.window, table, {memory, request.size});
+        if (!pack({memory, request.size})) {
+            release(*get);
+            return false;
+        }
         endpoint_.send(memory, static_cast<int>(request.size), origin.rank, bulk_get_tag(request.tag),
                        {Purpose::served_get, get->number});
         get->pieces = 1;
@@ -168,22 +172,47 @@ bool ServedTransfers::serve_put(Peer& origin, const Request& request, std::byte*
     return true;
 }
 
-bool ServedTransfers::serve_scatter(Peer& origin, const Request& request) {
-    if (!makes_sense(origin, request)) return true;
+ServedTransfers::Put* ServedTransfers::take_staged_put(Peer& origin, const Request& request) {
     std::uint32_t staging = take_staging(origin, request.size);
-    if (staging == StagingBuffers::none) return false;
+    if (staging == StagingBuffers::none) return nullptr;
     Put* const put = take_put(origin, request);
     if (put == nullptr) {
         return_staging(origin, staging);
-        return false;
+        return nullptr;
     }
     put->pieces = 1;
     put->staging = staging;
-    put->table_bytes = request.offset;
     start_or_release(*put, [&] {
         endpoint_.receive(staging_.memory(staging), static_cast<int>(request.size), origin.rank,
                           bulk_put_tag(request.tag), {Purpose::served_put, put->number});
     });
+    return put;
+}
+
+bool ServedTransfers::serve_scatter(Peer& origin, const Request& request) {
+    if (!makes_sense(origin, request)) return true;
+    Put* const put = take_staged_put(origin, request);
+    if (put == nullptr) return false;
+    put->table_bytes = request.offset;
+    return true;
+}
+
+bool ServedTransfers::serve_call(Peer& origin, const Request& request, RemoteCalls& calls) {
+    Lent& lent = origin.lend();
+    if (lent.call == Lent::no_call) {
+        if (!makes_sense(origin, request)) return true;
+        Put* const put = take_staged_put(origin, request);
+        if (put == nullptr) return false;
+        put->is_call = true;
+        lent.call = put->number;
+    }
+    Put& put = puts_[lent.call];
+    if (put.pieces != 0) return false;
+    lent.call = Lent::no_call;
+    if (!put.dropped)
+        calls.run(origin.rank, HandlerNumber{request.handler}, {staging_.memory(put.staging), put.bytes});
+    return_staging(origin, put.staging);
+    finished_.push_back(put.number);
     return true;
 }
 
@@ -242,6 +271,7 @@ void ServedTransfers::finish(Put& put) {
                                            put.peer->rank.value, put.arrived, put.bytes, put.window, fault_of_builds));
         put.dropped = true;
     }
+    if (put.is_call) return; // it goes on when it is its turn
     if (!put.dropped && put.staging != StagingBuffers::none)
         put.dropped =
             !windows_.scatter(put.peer->rank, put.window, {staging_.memory(put.staging), put.bytes}, put.table_bytes);

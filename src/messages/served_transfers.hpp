@@ -2,6 +2,7 @@
 
 #include "src/messages/engine_limits.hpp"
 #include "src/messages/exposed_windows.hpp"
+#include "src/messages/remote_calls.hpp"
 #include "src/messages/reply_queue.hpp"
 #include "src/messages/staging_buffers.hpp"
 #include "src/support/aligned_memory.hpp"
@@ -11,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -26,7 +28,10 @@ public:
     bool serve_get(Peer& origin, const Request& request, const std::byte* address);
     bool serve_put(Peer& origin, const Request& request, std::byte* address);
     bool serve_scatter(Peer& origin, const Request& request);
-    bool serve_gather(Peer& origin, const Request& request, std::span<const std::byte> table);
+    /// A get of what `pack(bytes)` makes; false: it cannot now, and has done nothing.
+    bool serve_packed(Peer& origin, const Request& request, const std::function<bool(std::span<std::byte>)>& pack);
+    /// A remote call: false as long as it is on its way, then it is run.
+    bool serve_call(Peer& origin, const Request& request, RemoteCalls& calls);
     /// A put or scatter whose window's memory is gone. Its data is received all the same, or its origin could neither
     /// complete the send nor close the team.
     bool discard_put(Peer& origin, const Request& request);
@@ -62,6 +67,7 @@ private:
         std::uint64_t arrived = 0;      ///< of the bytes
         support::AlignedMemory scrap{}; ///< where it arrives if it comes too late for its window's memory
         bool dropped = false;
+        bool is_call = false;
         bool in_use = false;
     };
     /// A bulk get whose data leaves.
@@ -77,6 +83,8 @@ private:
     /// Null: that rank uses as many as it may.
     [[nodiscard]] Put* take_put(Peer& origin, const Request& request);
     [[nodiscard]] Get* take_get(Peer& origin, const Request& request);
+    /// A put that arrives in a staging buffer; null likewise.
+    [[nodiscard]] Put* take_staged_put(Peer& origin, const Request& request);
     [[nodiscard]] std::uint32_t take_staging(Peer& origin, std::uint64_t bytes);
     /// Gives back the buffer of a transfer of `origin`, if it has one.
     void return_staging(Peer& origin, std::uint32_t& number) noexcept;

@@ -89,7 +89,7 @@ void TargetSide::park(Peer& origin, std::span<const std::byte> packet) {
                                            most_packets_in_flight, fault_of_builds));
         if (parked.empty()) parked_.push_back(&origin); // first: one without packets leaves the list by itself
         parked.push_back({.requests = {packet.begin(), packet.end()}});
-        statistics_.add(Counter::packets_parked);
+        if (origin.lend().call == Lent::no_call) statistics_.add(Counter::packets_parked);
     } catch (const std::bad_alloc&) {
         drop_packet("there is no memory to keep them until they can be answered");
     }
@@ -233,7 +233,11 @@ bool TargetSide::handle_gather(Peer& origin, const Request& request, std::span<c
 }
 
 bool TargetSide::handle_bulk_gather(Peer& origin, const Request& request, std::span<const std::byte> table) {
-    return windows_.is_abandoned(request.window) || transfers_.serve_gather(origin, request, table);
+    return windows_.is_abandoned(request.window) ||
+           transfers_.serve_packed(origin, request, [&](std::span<std::byte> packed) {
+               windows_.gather(origin.rank, request.window, table, packed);
+               return true;
+           });
 }
 
 void TargetSide::handle_put_runs(Peer& origin, const Request& request, std::span<const std::byte> payload) {
@@ -287,6 +291,16 @@ bool TargetSide::handle_answered_call(Peer& origin, const Request& request, std:
     if (remote_calls_.answer(origin.rank, HandlerNumber{request.handler}, bytes, {answer, reply.size})) return true;
     replies_.take_back(origin, reply);
     return false;
+}
+
+bool TargetSide::handle_bulk_call(Peer& origin, const Request& request) {
+    return transfers_.serve_call(origin, request, remote_calls_);
+}
+
+bool TargetSide::handle_bulk_answered_call(Peer& origin, const Request& request, std::span<const std::byte> bytes) {
+    return transfers_.serve_packed(origin, request, [&](std::span<std::byte> answer) {
+        return remote_calls_.answer(origin.rank, HandlerNumber{request.handler}, bytes, answer);
+    });
 }
 
 } // namespace lapwing::detail::messages

@@ -73,6 +73,8 @@ private:
     void handle_wake(Peer& origin, const Request& request);
     void handle_remote_call(Peer& origin, const Request& request, std::span<const std::byte> bytes);
     bool handle_answered_call(Peer& origin, const Request& request, std::span<const std::byte> bytes);
+    bool handle_bulk_call(Peer& origin, const Request& request);
+    bool handle_bulk_answered_call(Peer& origin, const Request& request, std::span<const std::byte> bytes);
 
     /// Takes requests of `origin` off a packet, to its end or to one that has to wait for room. True at the end, which
     /// is acknowledged.

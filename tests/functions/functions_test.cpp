@@ -226,11 +226,39 @@ TEST_CASE("bad arguments name the rank and the limit") {
     Runtime runtime;
     mentions(text_of([&] { runtime.post(runtime.size(), [] {}); }), {"Team::post", "is outside [0,"});
     mentions(text_of([&] { (void)runtime.call(-1, [] {}); }), {"Team::call", "is outside [0,"});
-    const std::vector<double> many(100'000);
+    const std::vector<double> many(200'000);
     mentions(text_of([&] { runtime.post(0, [](std::span<const double>) {}, many); }),
-             {"800", "LAPWING_SERVICE_PACKET"});
-    mentions(text_of([&] { (void)runtime.call(0, [] { return std::string(100'000, 'x'); }).get(); }),
-             {"100", "LAPWING_SERVICE_PACKET"});
+             {"1600", "fit into a message", "in an array"});
+    mentions(text_of([&] { (void)runtime.call(0, [](std::span<const double>) {}, many); }),
+             {"1600", "fit into a packet", "LAPWING_SERVICE_PACKET"});
+    mentions(text_of([&] { (void)runtime.call(0, [] { return std::string(2'000'000, 'x'); }).get(); }),
+             {"2000", "fit into a message", "an array"});
+    CHECK(runtime.call(next_of(runtime), [] { return std::string(500'000, 'x'); }).get() == std::string(500'000, 'x'));
+    runtime.barrier();
+}
+
+TEST_CASE("posts of any size run in their order") {
+    Runtime runtime;
+    const Here scope{runtime};
+    const auto note = [](std::span<const int> values) {
+        const auto right = std::ranges::count(values, values.front());
+        order.push_back(right == std::ssize(values) ? values.front() : -1);
+    };
+    std::vector<int> expected;
+    for (int k = 0; k < 60; ++k) { // from one value to nearly 1 MiB
+        const std::vector<int> values(k % 3 == 0 ? 1 : std::size_t{250'000} >> k % 8, k);
+        runtime.post(next_of(runtime), note, values);
+        expected.push_back(k);
+    }
+    // From a function, which cannot wait.
+    runtime.call(next_of(runtime), [] {
+        const std::vector<int> values(100'000, 7);
+        for (int k = 0; k < 3; ++k)
+            here->post(next_of(*here), [](std::span<const int> sent) { counter += std::reduce(sent.begin(), sent.end()); }, values);
+    }).get();
+    runtime.quiesce();
+    CHECK(order == expected);
+    CHECK(counter == 3 * 700'000);
     runtime.barrier();
 }
 

@@ -70,15 +70,18 @@ protected:
 
     [[nodiscard]] Domain<N> whole() const { return Domain<N>{core_.extents}; }
     /// The index is within the extents.
-    [[nodiscard]] Location locate(const Index<N>& index) const {
-        if (core_.user_map != nullptr) return user_location(index);
+    [[nodiscard, gnu::always_inline]] Location locate(const Index<N>& index) const {
+        if (core_.user_map != nullptr) [[unlikely]] {
+            const Location found = user_location(index);
+            return {found.owner, found.offset, found.contiguous}; // so that it is in registers where it is not called
+        }
         Location location = core_.map.locate(index);
         // Everybody has what the map of a replicated array places on rank 0.
         if (core_.replicated) location.owner = Rank{core_.own_rank};
         return location;
     }
     /// Throws RangeError for an element that is not stored.
-    [[nodiscard]] Location stored_location(const char* call, const Index<N>& index) const {
+    [[nodiscard, gnu::always_inline]] Location stored_location(const char* call, const Index<N>& index) const {
         const Location location = locate(index);
         if (location.owner.value < 0) [[unlikely]]
             throw_not_stored(this->title_, call, shown(index));

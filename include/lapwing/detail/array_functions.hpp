@@ -58,8 +58,7 @@ public:
     /// `arguments` is a range of trivially copyable values, or one value for all. Those at one owner run in the order
     /// of the list. On return all results are there. Throws RangeError for an index outside of the extents and for
     /// lists that differ in length, FunctionError where one has thrown: the others have run all the same. Cost: for
-    /// each owner a message for some hundred elements, and its answer; memory of up to 40 messages, whatever the
-    /// length.
+    /// each owner a message for some thousand elements, and its answer; 512 KiB of memory, whatever the length.
     template <IndexList<N> Indices, class F, class Arguments, class R>
         requires(!std::convertible_to<const Indices&, const Index<N>&>)
     void apply(const Indices& indices, F function, const Arguments& arguments, std::span<R> results) {
@@ -142,21 +141,19 @@ private:
                 self().check_bounds(call, index_of(listed));
             else (void)location(call, index_of(listed));
         }
-        functions::Batches batches{*self().team_, call};
-        const functions::Batches::Kind kind{.function = &functions::entry_of<S, F>,
-                                            .window = &self().window_,
-                                            .argument_bytes = sizeof(std::uint64_t) + sizeof(Value),
-                                            .result_bytes = static_cast<std::uint32_t>(result_bytes)};
+        using Results = functions::Batches::Results;
+        functions::Batches batches{*self().team_, call, result_bytes == 0 ? Results::none : Results::asked};
+        constexpr bool repeats = !std::ranges::range<Arguments>; // one argument for all
         functions::begin_list(self().window_);
         std::size_t k = 0;
         for (const auto& listed : indices) {
             const Location at = self().locate(index_of(listed));
-            std::byte* const place = batches.add(at.owner, kind, result(k));
-            const std::uint64_t offset = at.offset;
-            std::memcpy(place, &offset, sizeof offset);
-            if constexpr (std::ranges::range<Arguments>)
-                std::memcpy(place + sizeof offset, &arguments[k], sizeof(Value));
-            else std::memcpy(place + sizeof offset, &arguments, sizeof(Value));
+            const auto add = [&](const Value& argument) {
+                batches.add(at.owner, functions::entry_of<S, F>, self().window_, at.offset, result(k),
+                            static_cast<std::uint32_t>(result_bytes), repeats, argument);
+            };
+            if constexpr (repeats) add(arguments);
+            else add(arguments[k]);
             ++k;
         }
         batches.finish();

@@ -98,19 +98,21 @@ public:
 
     /// The index must be within the extents.
     [[nodiscard]] Location locate(const Index<N>& index) const noexcept {
-        Location location{Rank{0}, origin_};
+        int owner = 0; // numbers of their own stay in registers
+        std::uint64_t offset = origin_;
+        std::uint64_t contiguous = 1;
         std::uint64_t stride = 1; // of the owner's segment, whose rows are as long as what it has of them
         for (std::size_t d = N; d-- > 0;) {
             const detail::distribution::DimensionMap& dimension = dimensions_[d];
             const auto i = static_cast<std::uint64_t>(index[d]);
             const auto [block, in_block] = dimension.by_block.divide(i);
             const auto [round, process] = dimension.by_processes.divide(block);
-            location.owner.value += static_cast<int>(process) * dimension.rank_stride;
-            location.offset += (round * dimension.block() + in_block) * stride;
+            owner += static_cast<int>(process) * dimension.rank_stride;
+            offset += (round * dimension.block() + in_block) * stride;
             stride *= dimension.room(process);
-            if (d == N - 1) location.contiguous = std::min(dimension.block() - in_block, dimension.extent - i);
+            if (d == N - 1) contiguous = std::min(dimension.block() - in_block, dimension.extent - i);
         }
-        return location;
+        return {Rank{owner}, offset, contiguous};
     }
     [[nodiscard]] std::uint64_t local_capacity() const noexcept { return capacity_; }
     /// Elements of the segment of `rank` between neighbours in each dimension.

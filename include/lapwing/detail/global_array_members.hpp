@@ -222,7 +222,7 @@ void GlobalArray<T, N>::put_cached(Index<N> index, T value) const {
 }
 
 template <TriviallyCopyable T, std::size_t N>
-Location GlobalArray<T, N>::home_of(const Index<N>& index) const {
+inline Location GlobalArray<T, N>::home_of(const Index<N>& index) const {
     // Of an array that has prefetched something nobody has looked at it before.
     if constexpr (assertion_level >= 1) check_bounds("", index);
     return this->stored_location("", index);
@@ -235,7 +235,7 @@ void GlobalArray<T, N>::prefetch_far(Index<N> index) const {
 }
 
 template <TriviallyCopyable T, std::size_t N>
-detail::arrays::Home GlobalArray<T, N>::home(const char* call, const Index<N>& index) const {
+inline detail::arrays::Home GlobalArray<T, N>::home(const char* call, Index<N> index) const {
     if (core_.replicated) detail::arrays::throw_no_home(title_, call, index);
     const Location location = home_of(index);
     return {window_, location.owner, Offset::of<T>(location.offset)};

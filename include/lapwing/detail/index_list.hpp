@@ -33,6 +33,9 @@ struct ListedPlace {
 [[nodiscard]] Completion start_list(Window& window, Direction direction, std::span<const ListedPlace> places,
                                     std::uint64_t element_bytes, std::byte* values);
 
+/// The same for reading, complete on return: where owners answer messages, hundreds of elements in one to each.
+void gather_list(Window& window, std::span<const ListedPlace> places, std::uint64_t element_bytes, std::byte* values);
+
 /// Atomics on the elements of a list; `list` has everything but the offsets, which it gets here.
 [[nodiscard]] Completion start_list_of_atomics(Window& window, Atomic operation, mpi::AtomicType type,
                                                std::span<const ListedPlace> places, std::span<mpi::ListedAtomic> list,

@@ -4,6 +4,7 @@
 #include <lapwing/serialise.hpp>
 #include <lapwing/values.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -17,10 +18,18 @@
 /// variable of the program's, and a number that is made of its name, so that all ranks of one program have the same.
 namespace lapwing::detail::functions {
 
+/// How a message's calls of one function lie in it.
+enum class Form : std::uint32_t {
+    wide,   ///< the arguments of one after those of the other; an element's place has 8 bytes
+    narrow, ///< the same, but an element's place, which comes first, has 4 bytes
+    common  ///< the other arguments, which are the same for all; then the elements' places, of 4 bytes each
+};
+
 /// A message's calls of one function, as they are carried out: `count` times its arguments.
 struct Invocation {
     ByteReader arguments;
     std::uint32_t count = 1;
+    Form form = Form::wide;
     std::span<std::byte> part;     ///< of the window that the calls are about; empty: about none
     ByteWriter* results = nullptr; ///< null: nobody asks for them
 
@@ -98,6 +107,21 @@ template <class R>
     }
 }
 
+/// A function without members on an element, with arguments that are plain: its calls are of known size.
+template <class F, class... A>
+struct OnElement : std::false_type {};
+template <class F, class T, class... A>
+    requires(std::is_empty_v<F> && (Plain<A> && ...))
+struct OnElement<F, ElementAt<T>, A...> : std::true_type {
+    static constexpr std::size_t argument_bytes = (sizeof(A) + ... + 0);
+    using Element = T;
+    using Arguments = std::tuple<A...>;
+    /// One after the other, in their order.
+    [[nodiscard]] static Arguments arguments_at(const std::byte* place) {
+        return Arguments{value_at<A>(std::exchange(place, place + sizeof(A)))...};
+    }
+};
+
 /// Function F with arguments that were passed as A.
 template <class F, class... A>
 struct Signature {
@@ -137,20 +161,74 @@ struct Signature {
     }
 
     static void run(Invocation& call) {
-        for (std::uint32_t k = 0; k < call.count; ++k) {
-            F function = read_function(call);
-            std::tuple<Got<A>...> arguments{receive<Got<A>>(call)...}; // in their order
-            try {
-                std::apply([&](auto&... each) { call_one(call, function, std::forward<Got<A>>(each)...); }, arguments);
-            } catch (...) {
-                call.fail();
-                if constexpr (result_bytes != 0) // the next one's place is behind it
-                    if (call.results != nullptr) std::memset(call.results->grow(result_bytes), 0, result_bytes);
+        if constexpr (OnElement<F, A...>::value) {
+            if (call.form == Form::wide) run_on_elements<std::uint64_t, false>(call);
+            else if (call.form == Form::narrow) run_on_elements<std::uint32_t, false>(call);
+            else run_on_elements<std::uint32_t, true>(call);
+        } else {
+            for (std::uint32_t k = 0; k < call.count; ++k) {
+                F function = read_function(call);
+                std::tuple<Got<A>...> arguments{receive<Got<A>>(call)...}; // in their order
+                try {
+                    std::apply([&](auto&... each) { call_one(call, function, std::forward<Got<A>>(each)...); },
+                               arguments);
+                } catch (...) {
+                    call.fail();
+                    if constexpr (result_bytes != 0) // the next one's place is after it
+                        if (call.results != nullptr) std::memset(call.results->grow(result_bytes), 0, result_bytes);
+                }
             }
         }
     }
 
 private:
+    /// Sizes are checked once, for all calls, and elements are on their way some calls before they are used: what they
+    /// cost is then mostly the time of the memory, many at once. Their places are not known to be theirs until then.
+    template <class Place, bool common>
+    static void run_on_elements(Invocation& call) {
+        using On = OnElement<F, A...>;
+        using T = typename On::Element;
+        constexpr std::size_t stride = sizeof(Place) + (common ? 0 : On::argument_bytes);
+        constexpr std::size_t ahead = 16 * stride;
+        const std::byte* const shared = call.arguments.take(common ? On::argument_bytes : 0);
+        const std::size_t bytes = std::size_t{call.count} * stride;
+        const std::byte* at = call.arguments.take(bytes);
+        const std::byte* const end = at + bytes;
+        T* const elements = reinterpret_cast<T*>(call.part.data());
+        const std::size_t count = call.part.size() / sizeof(T);
+        std::byte* result = nullptr;
+        if constexpr (result_bytes != 0)
+            if (call.results != nullptr) result = call.results->grow(call.count * result_bytes);
+        for (; at != end; at += stride) {
+            if (static_cast<std::size_t>(end - at) > ahead)
+                __builtin_prefetch(elements + std::min<std::size_t>(value_at<Place>(at + ahead), count));
+            const Place place = value_at<Place>(at);
+            if (place >= count) [[unlikely]]
+                call.throw_outside(place, sizeof(T));
+            F function{};
+            auto arguments = On::arguments_at(common ? shared : at + sizeof(Place));
+            const auto run_one = [&]() -> decltype(auto) {
+                return std::apply(
+                    [&](auto&... each) -> decltype(auto) { return function(elements[place], std::move(each)...); },
+                    arguments);
+            };
+            try {
+                if constexpr (result_bytes != 0) {
+                    const Result one = run_one();
+                    if (result != nullptr) std::memcpy(result, &one, result_bytes);
+                } else if constexpr (!std::is_void_v<Result>) {
+                    if (call.results == nullptr) (void)run_one();
+                    else call.results->write(Result(run_one()));
+                } else {
+                    run_one();
+                }
+            } catch (...) {
+                call.fail();
+                if (result != nullptr) std::memset(result, 0, result_bytes);
+            }
+            if (result != nullptr) result += result_bytes;
+        }
+    }
     template <class One>
     static void write_one(ByteWriter& out, const One& argument) {
         out.write(argument);
