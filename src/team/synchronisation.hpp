@@ -60,10 +60,10 @@ public:
     void agree(CollectiveCall call, std::exception_ptr failure, std::string_view outcome);
     /// Its two halves.
     void notify(CollectiveCall call, std::optional<std::int64_t> identity, std::optional<std::int64_t> arguments = {});
-    void wait(CollectiveCall call, std::optional<std::int64_t> identity);
-    /// The program's split-phase barrier; the identity of the wait must be that of the notify.
-    void notify_split(std::optional<std::int64_t> identity);
-    void wait_split(std::optional<std::int64_t> identity);
+    void wait(CollectiveCall call, std::optional<std::int64_t> identity, const CallArguments& arguments = {});
+    /// The program's split-phase barrier; identity and arguments of the wait must be those of the notify.
+    void notify_split(std::optional<std::int64_t> identity, std::optional<std::int64_t> arguments = {});
+    void wait_split(std::optional<std::int64_t> identity, const CallArguments& arguments = {});
     /// The barrier that the close of a window begins with. Throws MismatchError on every rank unless all close that
     /// window.
     void barrier_of_close(std::uint64_t window);
