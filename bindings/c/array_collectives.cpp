@@ -14,6 +14,7 @@
 #include <cstring>
 #include <functional>
 #include <limits>
+#include <optional>
 #include <span>
 #include <type_traits>
 #include <vector>
@@ -106,12 +107,20 @@ int lapwing_array_fill(lapwing_array* array, const void* value) {
 int lapwing_array_copy(lapwing_array* target, const lapwing_array* source) {
     return guarded("lapwing_array_copy", [&] {
         const AnyArray& to = array_of(target);
-        const AnyArray& from = array_of(source);
-        if (to.type() != from.type())
-            throw lapwing::UsageError{fmt::format(
-                "{}: the elements of {} are of type {}, and those of {} are {}; assign slices, which converts numbers",
-                to.team().who(), text_of(to), text_of(to.type()), text_of(from), text_of(from.type()))};
-        lapwing::Assignment{}.add_untyped(to.slice(), from.slice(), {}).execute();
+        const AnySlice whole_target = to.slice();
+        std::optional<AnySlice> whole_source; ///< none where there is no array
+        if (is_live(source)) whole_source.emplace(array_of(source).slice());
+        const lapwing::detail::slices::SliceBase* const slices[] = {&whole_target,
+                                                                    whole_source ? &*whole_source : nullptr};
+        lapwing::Assignment::once(slices, [&](lapwing::Assignment& assignment) {
+            const AnyArray& from = array_of(source);
+            if (to.type() != from.type())
+                throw lapwing::UsageError{fmt::format("{}: the elements of {} are of type {}, and those of {} are {}; "
+                                                      "assign slices, which converts numbers",
+                                                      to.team().who(), text_of(to), text_of(to.type()), text_of(from),
+                                                      text_of(from.type()))};
+            assignment.add_untyped(whole_target, *whole_source, {});
+        });
     });
 }
 

@@ -94,6 +94,20 @@ std::vector<std::int64_t> strides_of(const lapwing_slice& slice, const std::int6
     return {dense.begin(), dense.begin() + static_cast<std::ptrdiff_t>(count)};
 }
 
+/// A collective call that assigns once: what `add` throws on one rank is an error on all, if any of the slices is one.
+template <class Add>
+void assign_once(const lapwing_slice* target, std::span<const lapwing_slice* const> sources, const Add& add) {
+    const auto slice_of = [](const lapwing_slice* slice) -> const slices::SliceBase* {
+        return is_live(slice) ? &slice->slice : nullptr;
+    };
+    std::vector<const slices::SliceBase*> all{slice_of(target)};
+    for (const lapwing_slice* source : sources) { // of a count that is wrong, no further than there are some
+        if (!is_live(source)) break;
+        all.push_back(slice_of(source));
+    }
+    Assignment::once(all, add);
+}
+
 void add_to(Assignment& assignment, const lapwing_slice* target, const lapwing_slice* source, int operation) {
     const lapwing_slice& to = use(target);
     const lapwing_slice& from = use(source);
@@ -274,36 +288,30 @@ int lapwing_slice_copy(const lapwing_slice* target, const lapwing_slice* source)
 
 int lapwing_slice_assign(const lapwing_slice* target, const lapwing_slice* source, int operation) {
     return guarded("lapwing_slice_assign", [&] {
-        lapwing::Assignment assignment;
-        add_to(assignment, target, source, operation);
-        assignment.execute();
+        assign_once(target, {&source, 1}, [&](auto& assignment) { add_to(assignment, target, source, operation); });
     });
 }
 
 int lapwing_slice_apply(const lapwing_slice* target, const lapwing_slice* source, lapwing_apply_function apply,
                         void* context) {
     return guarded("lapwing_slice_apply", [&] {
-        lapwing::Assignment assignment;
-        add_function_to(assignment, target, source, apply, context);
-        assignment.execute();
+        assign_once(target, {&source, 1},
+                    [&](auto& assignment) { add_function_to(assignment, target, source, apply, context); });
     });
 }
 
 int lapwing_slice_compute(const lapwing_slice* target, int count, const lapwing_slice* const* sources,
                           lapwing_compute_function compute, void* context) {
     return guarded("lapwing_slice_compute", [&] {
-        lapwing::Assignment assignment;
-        add_computed_to(assignment, target, count, sources, compute, context);
-        assignment.execute();
+        const bool any = sources != nullptr && count > 0;
+        assign_once(target, {sources, any ? static_cast<std::size_t>(count) : 0},
+                    [&](auto& assignment) { add_computed_to(assignment, target, count, sources, compute, context); });
     });
 }
 
 int lapwing_slice_fill(const lapwing_slice* target, const void* value) {
-    return guarded("lapwing_slice_fill", [&] {
-        lapwing::Assignment assignment;
-        add_fill_to(assignment, target, value);
-        assignment.execute();
-    });
+    return guarded("lapwing_slice_fill",
+                   [&] { assign_once(target, {}, [&](auto& assignment) { add_fill_to(assignment, target, value); }); });
 }
 
 int lapwing_assignment_create(lapwing_assignment** assignment) {
@@ -351,7 +359,11 @@ int lapwing_assignment_execute(lapwing_assignment* assignment, int compare) {
 int lapwing_assignment_start(lapwing_assignment* assignment, int compare, lapwing_completion** completion) {
     return guarded("lapwing_assignment_start", [&] {
         lapwing::Assignment& one = use(assignment).assignment;
-        require_pointer(completion, "completion");
+        try {
+            require_pointer(completion, "completion");
+        } catch (...) {
+            one.refuse(std::current_exception());
+        }
         give(one.start(compare != 0), completion);
     });
 }

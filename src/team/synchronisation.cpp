@@ -130,6 +130,16 @@ void Synchronisation::agree(CollectiveCall call, std::exception_ptr failure, std
     if (!agreed_barrier(call, failure)) mpi::throw_failure(team_.communicator(), failure, outcome);
 }
 
+void Synchronisation::refuse(const std::exception_ptr& refusal) {
+    try {
+        notify(CollectiveCall::refused, {});
+        (void)wait_for_all(CollectiveCall::refused);
+        (void)mpi::first_problem(team_.communicator(), mpi::text_of(refusal)); // as the others do in check_calls()
+    } catch (const std::exception&) { // a rank has left, say: this rank's own error says more
+    }
+    std::rethrow_exception(refusal);
+}
+
 void Synchronisation::notify_split(std::optional<std::int64_t> identity, std::optional<std::int64_t> arguments) {
     notify(CollectiveCall::barrier, identity, arguments);
     split_identity_ = identity;
@@ -194,6 +204,9 @@ void Synchronisation::check_calls(CollectiveCall call, const Attendance& all) {
     const auto other = static_cast<CollectiveCall>(
         all.lowest_call == static_cast<std::int32_t>(call) ? all.highest_call : all.lowest_call);
     mismatch_ = LeaveReason::of_mismatch(call, other);
+    if (all.highest_call == static_cast<std::int32_t>(CollectiveCall::refused))
+        mpi::throw_failure(team_.communicator(), {},
+                           fmt::format("{}: {} was not carried out", team_.who(), name(call)));
     throw MismatchError{fmt::format("{}: {}: another rank is in {} at the same time; {}", team_.who(), name(call),
                                     name(other), same_calls)};
 }
