@@ -128,14 +128,7 @@ void ArrayBase::throw_failure(const char* call, const std::exception_ptr& failur
     throw_failure_of(title_, *team_, call, failure, outcome);
 }
 
-void refuse_creation(Team& team) {
-    const std::exception_ptr failure = std::current_exception();
-    try {
-        team.state().synchronisation().agree(team::CollectiveCall::window_create, failure, {});
-    } catch (const Error&) { // other ranks are in other calls, or have left: this rank's own error says more
-    }
-    std::rethrow_exception(failure);
-}
+void refuse_collective(Team& team) { team.state().synchronisation().refuse(std::current_exception()); }
 
 WindowOptions::Identity creation_identity(std::span<const std::int64_t> extents,
                                           std::span<const distribution::DimensionMap> dimensions, bool replicated,
@@ -163,7 +156,7 @@ WindowOptions::Identity creation_identity(std::span<const std::int64_t> extents,
 ArrayBase::ArrayBase(Team& team, std::uint64_t capacity, std::uint64_t element_bytes, unsigned element_alignment,
                      WindowOptions::Identity identity, GlobalArrayOptions options)
     : window_{team,
-              before_creation(team, [&] { return segment_bytes(team, options.name, capacity, element_bytes); }),
+              before_collective(team, [&] { return segment_bytes(team, options.name, capacity, element_bytes); }),
               {.name = options.name,
                .alignment = std::max(least_alignment, element_alignment),
                .cache = options.cache,

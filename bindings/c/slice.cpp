@@ -166,6 +166,12 @@ void add_fill_to(Assignment& assignment, const lapwing_slice* target, const void
     assignment.add_untyped_fill(to.slice, value);
 }
 
+/// Collective. Throws on all ranks where one has a null pointer.
+void require_path(const lapwing_slice& slice, const char* path) {
+    Team& team = *slices::open_array(slice.slice, ".save or .load")->team;
+    before_collective(team, [&] { require_pointer(path, "path"); });
+}
+
 CheckpointOptions checkpoint_options(lapwing_progress_function progress, void* context) {
     CheckpointOptions options;
     if (progress != nullptr)
@@ -387,7 +393,7 @@ int lapwing_array_save(const lapwing_array* array, const char* path, lapwing_pro
                        void* context) {
     return guarded("lapwing_array_save", [&] {
         const AnyArray& one = array_of(array);
-        require_pointer(path, "path");
+        before_collective(one.team(), [&] { require_pointer(path, "path"); });
         lapwing::detail::slices::save(one.slice(), element_kind_of(one.type()), path,
                                       checkpoint_options(progress, context));
     });
@@ -396,7 +402,7 @@ int lapwing_array_save(const lapwing_array* array, const char* path, lapwing_pro
 int lapwing_array_load(lapwing_array* array, const char* path, lapwing_progress_function progress, void* context) {
     return guarded("lapwing_array_load", [&] {
         const AnyArray& one = array_of(array);
-        require_pointer(path, "path");
+        before_collective(one.team(), [&] { require_pointer(path, "path"); });
         lapwing::detail::slices::load(one.slice(), element_kind_of(one.type()), path,
                                       checkpoint_options(progress, context));
     });
@@ -406,7 +412,7 @@ int lapwing_slice_save(const lapwing_slice* slice, const char* path, lapwing_pro
                        void* context) {
     return guarded("lapwing_slice_save", [&] {
         const lapwing_slice& one = use(slice);
-        require_pointer(path, "path");
+        require_path(one, path);
         lapwing::detail::slices::save(one.slice, element_kind_of(one.type), path,
                                       checkpoint_options(progress, context));
     });
@@ -416,7 +422,7 @@ int lapwing_slice_load(const lapwing_slice* slice, const char* path, lapwing_pro
                        void* context) {
     return guarded("lapwing_slice_load", [&] {
         const lapwing_slice& one = use(slice);
-        require_pointer(path, "path");
+        require_path(one, path);
         lapwing::detail::slices::load(one.slice, element_kind_of(one.type), path,
                                       checkpoint_options(progress, context));
     });
@@ -426,10 +432,12 @@ int lapwing_checkpoint_extents(lapwing_runtime* runtime, const char* path, lapwi
                                int64_t* extents) {
     return guarded("lapwing_checkpoint_extents", [&] {
         lapwing::Team& team = team_of(runtime);
-        require_pointer(path, "path");
-        require_type(type);
-        require_dimensions(dimensions);
-        require_pointer(extents, "extents");
+        before_collective(team, [&] {
+            require_pointer(path, "path");
+            require_type(type);
+            require_dimensions(dimensions);
+            require_pointer(extents, "extents");
+        });
         lapwing::detail::slices::read_extents(team, path, element_kind_of(type), size_of(type),
                                               static_cast<std::size_t>(dimensions), extents);
     });
