@@ -328,6 +328,16 @@ int lapwing_runtime_require_same(lapwing_runtime* runtime, const int64_t* values
     });
 }
 
+int lapwing_runtime_refuse(lapwing_runtime* runtime, int values, const char* text) {
+    return guarded("lapwing_runtime_refuse", [&] {
+        const Team& team = team_of(runtime);
+        const auto refusal = std::make_exception_ptr(
+            lapwing::UsageError{text != nullptr ? text : team.who() + " cannot make the call of the other ranks"});
+        if (values != 0) lapwing::detail::team::refuse(team.state(), "lapwing_runtime_refuse", refusal);
+        team.state().synchronisation().refuse(refusal);
+    });
+}
+
 int lapwing_runtime_statistics(const lapwing_runtime* runtime, lapwing_statistics* statistics) {
     return guarded("lapwing_runtime_statistics", [&] {
         require_pointer(statistics, "statistics");
