@@ -414,15 +414,15 @@ void WindowCache::write_back_others(const OfThread* mine) {
     });
 }
 
-team::HeldWrites::Age WindowCache::look_at_held(team::HeldWrites::Clock::time_point now, bool under_way) noexcept {
-    auto oldest = team::HeldWrites::Age::none;
+bool WindowCache::look_at_held(team::HeldWrites::Clock::time_point now, bool under_way) noexcept {
+    bool old = false;
     for_each_thread([&](OfThread& thread) {
         const bool any = under_way || thread.dirty_pages.load(std::memory_order_acquire) != 0;
         const std::lock_guard guard{thread.pages_mutex};
         const std::uint64_t writes = thread.pages != nullptr ? thread.pages->page_table().writes() : 0;
-        oldest = std::max(oldest, thread.held.look(now, any, thread.writes_before + writes));
+        old |= thread.held.look(now, any, thread.writes_before + writes);
     });
-    return oldest;
+    return old;
 }
 
 void WindowCache::send_old() {
