@@ -7,6 +7,7 @@
 #include "src/mpi/agreement.hpp"
 #include "src/support/hash.hpp"
 #include "src/support/mpi_error.hpp"
+#include "src/support/rank_check.hpp"
 #include "src/support/type_text.hpp"
 #include "src/team/team_state.hpp"
 #include "window/window_state.hpp"
@@ -291,9 +292,7 @@ Completion ArrayBase::start_list_to_all(std::span<ListedPlace> places, std::uint
 
 void ArrayBase::check_rank(const char* call, Rank rank) const {
     require_open(call);
-    if (rank.value < 0 || rank.value >= team_->size())
-        throw RangeError{fmt::format("{}: rank {} is outside [0, {}); ranks are those of the array's team()",
-                                     title_.start(call), rank.value, team_->size())};
+    support::require_rank(rank, team_->size(), [&] { return title_.start(call); });
 }
 
 void check_extents(const Team& team, std::string_view name, std::span<const std::int64_t> extents) {
