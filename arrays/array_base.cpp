@@ -7,6 +7,7 @@
 #include "src/mpi/agreement.hpp"
 #include "src/support/hash.hpp"
 #include "src/support/mpi_error.hpp"
+#include "src/support/rank_check.hpp"
 #include "src/support/type_text.hpp"
 #include "src/team/team_state.hpp"
 #include "window/window_state.hpp"
@@ -128,14 +129,7 @@ void ArrayBase::throw_failure(const char* call, const std::exception_ptr& failur
     throw_failure_of(title_, *team_, call, failure, outcome);
 }
 
-void refuse_creation(Team& team) {
-    const std::exception_ptr failure = std::current_exception();
-    try {
-        team.state().synchronisation().agree(team::CollectiveCall::window_create, failure, {});
-    } catch (const Error&) { // other ranks are in other calls, or have left: this rank's own error says more
-    }
-    std::rethrow_exception(failure);
-}
+void refuse_collective(Team& team) { team.state().synchronisation().refuse(std::current_exception()); }
 
 WindowOptions::Identity creation_identity(std::span<const std::int64_t> extents,
                                           std::span<const distribution::DimensionMap> dimensions, bool replicated,
@@ -163,7 +157,7 @@ WindowOptions::Identity creation_identity(std::span<const std::int64_t> extents,
 ArrayBase::ArrayBase(Team& team, std::uint64_t capacity, std::uint64_t element_bytes, unsigned element_alignment,
                      WindowOptions::Identity identity, GlobalArrayOptions options)
     : window_{team,
-              before_creation(team, [&] { return segment_bytes(team, options.name, capacity, element_bytes); }),
+              before_collective(team, [&] { return segment_bytes(team, options.name, capacity, element_bytes); }),
               {.name = options.name,
                .alignment = std::max(least_alignment, element_alignment),
                .cache = options.cache,
@@ -298,9 +292,7 @@ Completion ArrayBase::start_list_to_all(std::span<ListedPlace> places, std::uint
 
 void ArrayBase::check_rank(const char* call, Rank rank) const {
     require_open(call);
-    if (rank.value < 0 || rank.value >= team_->size())
-        throw RangeError{fmt::format("{}: rank {} is outside [0, {}); ranks are those of the array's team()",
-                                     title_.start(call), rank.value, team_->size())};
+    support::require_rank(rank, team_->size(), [&] { return title_.start(call); });
 }
 
 void check_extents(const Team& team, std::string_view name, std::span<const std::int64_t> extents) {

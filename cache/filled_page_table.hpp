@@ -40,7 +40,7 @@ public:
     /// Empties the table and fits it to the layout.
     void lay_out(const PageCacheLayout& layout);
     [[nodiscard]] std::uint64_t place_of(Rank rank, Offset offset) const noexcept {
-        return static_cast<std::uint64_t>(rank.value) * part_stride_ + offset.bytes;
+        return window::place_in_parts(part_stride_, rank, offset);
     }
     /// A number of its own for each page of each rank, also where there are more places than numbers.
     [[nodiscard]] std::uint64_t page_of(Rank rank, Offset offset) const noexcept {

@@ -272,7 +272,7 @@ template <class Access>
 
 bool WindowCache::get(Rank target, Offset offset, std::span<std::byte> destination) {
     const bool found = as_value(destination.size(), offset, [&](auto value) {
-        const auto* const here = tables_.mine().find<decltype(value)>(tables_.place_of(target.value, offset.bytes));
+        const auto* const here = tables_.mine().find<decltype(value)>(tables_.place_of(target, offset));
         if (here != nullptr) std::memcpy(destination.data(), here, sizeof value);
         return here != nullptr;
     });
@@ -315,7 +315,7 @@ bool WindowCache::put(Rank target, Offset offset, std::span<const std::byte> sou
     const bool copied = inline_writes_.load(std::memory_order_relaxed) == InlineWrites::with_copies;
     const bool written = !copied && as_value(source.size(), offset, [&](auto value) {
         std::memcpy(&value, source.data(), sizeof value);
-        return tables_.mine().write(tables_.place_of(target.value, offset.bytes), value);
+        return tables_.mine().write(tables_.place_of(target, offset), value);
     });
     if (written) return true;
     if (!through_cache([&](OfThread& own) { own.pages->put(target, offset, source); })) return false;
@@ -414,15 +414,15 @@ void WindowCache::write_back_others(const OfThread* mine) {
     });
 }
 
-team::HeldWrites::Age WindowCache::look_at_held(team::HeldWrites::Clock::time_point now, bool under_way) noexcept {
-    auto oldest = team::HeldWrites::Age::none;
+bool WindowCache::look_at_held(team::HeldWrites::Clock::time_point now, bool under_way) noexcept {
+    bool old = false;
     for_each_thread([&](OfThread& thread) {
         const bool any = under_way || thread.dirty_pages.load(std::memory_order_acquire) != 0;
         const std::lock_guard guard{thread.pages_mutex};
         const std::uint64_t writes = thread.pages != nullptr ? thread.pages->page_table().writes() : 0;
-        oldest = std::max(oldest, thread.held.look(now, any, thread.writes_before + writes));
+        old |= thread.held.look(now, any, thread.writes_before + writes);
     });
-    return oldest;
+    return old;
 }
 
 void WindowCache::send_old() {

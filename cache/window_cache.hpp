@@ -69,8 +69,7 @@ public:
     void start_write_back() override;
     void finish_write_back() override;
     void write_back(Rank target) override;
-    [[nodiscard]] team::HeldWrites::Age look_at_held(team::HeldWrites::Clock::time_point now,
-                                                     bool under_way) noexcept override;
+    [[nodiscard]] bool look_at_held(team::HeldWrites::Clock::time_point now, bool under_way) noexcept override;
     void send_old() override;
     void drain() override;
     void acquire() override {

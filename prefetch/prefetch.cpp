@@ -2,6 +2,7 @@
 
 #include "pipeline/planned_transfer.hpp"
 #include "prefetch/entry_buffer.hpp"
+#include "src/support/rank_check.hpp"
 #include "window/window_state.hpp"
 
 #include <lapwing/error.hpp>
@@ -65,9 +66,7 @@ std::uint64_t Prefetch::memory() const noexcept { return buffer_ != nullptr && b
 PrefetchedSlice Prefetch::request(Rank owner, Offset offset, const Layout& slice) {
     detail::prefetching::EntryBuffer& copies = buffer("request");
     const detail::transport::MemoryMap& map = copies.window().map();
-    if (owner.value < 0 || owner.value >= map.ranks)
-        throw RangeError{fmt::format("{}: rank {} is outside [0, {}); pass a rank of the window's team",
-                                     copies.window().who("Prefetch::request"), owner.value, map.ranks)};
+    detail::support::require_rank(owner, map.ranks, [&] { return copies.window().who("Prefetch::request"); });
     if (owner.value == map.own_rank)
         throw UsageError{
             fmt::format("{}: rank {} is this rank, whose own part needs no copy; read it with Window::local()",

@@ -1,7 +1,6 @@
 // UPC's collectives that move blocks of memory.
 #include "upc/data_collectives.hpp"
 
-#include "src/support/hash.hpp"
 #include "src/team/barrier.hpp"
 #include "src/team/block_collectives.hpp"
 #include "src/team/team_state.hpp"
@@ -11,15 +10,13 @@
 #include <lapwing/team.hpp>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <bit>
 #include <cstdint>
 #include <cstring>
 #include <span>
-#include <string>
 #include <string_view>
-#include <vector>
+#include <utility>
 
 namespace lapwing::upc {
 
@@ -68,65 +65,43 @@ void require_first_block(ProgramState& program, const char* call, const char* na
            !on_one_node(program);
 }
 
-/// The arguments of a collective call, for a comparison.
-[[nodiscard]] std::vector<std::int64_t> numbers_of(int flags, std::initializer_list<lapwing_upc_pointer> objects,
-                                                   std::initializer_list<std::size_t> sizes) {
-    std::vector<std::int64_t> numbers{flags};
-    for (const lapwing_upc_pointer& object : objects)
-        for (const std::uint64_t number : {object.address, std::uint64_t{object.thread}, std::uint64_t{object.phase}})
-            numbers.push_back(static_cast<std::int64_t>(number));
-    for (const std::size_t size : sizes) numbers.push_back(static_cast<std::int64_t>(size));
-    return numbers;
-}
-
 } // namespace
 
-std::string CollectiveCall::text_of_arguments() const {
-    auto number = numbers_.begin();
-    std::string words = fmt::format("flags {:#x}", *number++);
-    for (std::size_t k = 0; k < objects_; ++k, number += 3)
-        words += ", " + text({static_cast<std::uint64_t>(number[0]), static_cast<std::uint32_t>(number[1]),
-                              static_cast<std::uint32_t>(number[2])});
-    return fmt::format("{}, sizes {}", words, fmt::join(number, numbers_.end(), ", "));
-}
-
-void CollectiveCall::meet() const {
-    lapwing::detail::team::Synchronisation& synchronisation = program_.team().state().synchronisation();
-    if (synchronisation.checks() < 1) return program_.team().barrier();
-    const auto hash = lapwing::detail::support::hash_of(std::as_bytes(std::span{numbers_}));
-    synchronisation.barrier(lapwing::detail::team::CollectiveCall::upc_collective,
-                            lapwing::detail::team::identity_on_window(call_ + std::string_view{"upc_all_"}.size(), 0),
-                            {.number = static_cast<std::int64_t>(hash),
-                             .text = [this] { return text_of_arguments(); },
-                             .start = [this] { return program_.who(call_); }});
+void CollectiveCall::meet() {
+    if (!program_.uncompared().number()) return program_.team().barrier();
+    program_.uncompared().compare(
+        program_.team().state().synchronisation(), lapwing::detail::team::CollectiveCall::upc_collective,
+        lapwing::detail::team::identity_on_window(call_ + std::string_view{"upc_all_"}.size(), 0),
+        [this] { return program_.who(call_); });
 }
 
 CollectiveCall::CollectiveCall(ProgramState& program, const char* call, int flags, Touches touches,
                                std::initializer_list<lapwing_upc_pointer> objects,
                                std::initializer_list<std::size_t> sizes)
-    : program_{program}, call_{call}, numbers_{numbers_of(flags, objects, sizes)}, objects_{objects.size()} {
+    : program_{program}, call_{call} {
+    const auto waits = [&](int none, int mine) {
+        return (flags & none) == 0 && (touches == Touches::others || (flags & mine) == 0);
+    };
+    waits_at_end_ = waits(LAPWING_UPC_OUT_NOSYNC, LAPWING_UPC_OUT_MYSYNC);
+    const bool waits_now = waits(LAPWING_UPC_IN_NOSYNC, LAPWING_UPC_IN_MYSYNC);
+    const int checks = program.team().state().synchronisation().checks();
+    CollectiveArguments arguments{call, flags, objects, sizes};
+    if (!waits_now && checks >= 3)
+        program.team().require_same(arguments.numbers(), call, "what the call was given (flags, pointers, sizes)");
+    else if (checks >= 1) program.uncompared().add(std::move(arguments));
     if ((flags & ~(in_flags | out_flags)) != 0 || std::popcount(static_cast<unsigned>(flags & in_flags)) > 1 ||
         std::popcount(static_cast<unsigned>(flags & out_flags)) > 1)
         throw UsageError{fmt::format(
             "{}: flags {:#x}; pass one of IN_ALLSYNC, IN_MYSYNC and IN_NOSYNC with one of OUT_ALLSYNC, OUT_MYSYNC and "
             "OUT_NOSYNC",
             program.who(call), flags)};
-    const auto waits = [&](int none, int mine) {
-        return (flags & none) == 0 && (touches == Touches::others || (flags & mine) == 0);
-    };
-    waits_at_end_ = waits(LAPWING_UPC_OUT_NOSYNC, LAPWING_UPC_OUT_MYSYNC);
-    const bool waits_now = waits(LAPWING_UPC_IN_NOSYNC, LAPWING_UPC_IN_MYSYNC);
-    compared_ = waits_now || program.team().state().synchronisation().checks() >= 3;
     if (waits_now) meet();
-    else if (compared_) program.team().require_same(numbers_, call, "what the call was given (flags, pointers, sizes)");
     // After the barrier, in which all have the same arguments: what is wrong here is wrong on all threads.
     for (const lapwing_upc_pointer& object : objects) program.require_in_part(call, object, 0);
 }
 
 void CollectiveCall::finish() {
-    if (!waits_at_end_) return;
-    if (compared_) program_.team().barrier();
-    else meet();
+    if (waits_at_end_) meet();
 }
 
 namespace {

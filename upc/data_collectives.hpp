@@ -9,8 +9,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
-#include <string>
-#include <vector>
 
 namespace lapwing::upc {
 
@@ -21,8 +19,8 @@ enum class Touches : std::uint8_t { own, others };
 class CollectiveCall {
 public:
     /// Collective. Throws UsageError for unknown flags, MismatchError on all threads if it waits for them and their
-    /// arguments differ (at level 3 of the checks also if it does not, by a message more), then RangeError for pointers
-    /// that are null or to no thread. `call` is of static storage.
+    /// arguments differ (at level 3 of the checks also if it does not, by a message more; otherwise the next barrier of
+    /// the program throws it), then RangeError for pointers that are null or to no thread. `call` is of static storage.
     CollectiveCall(ProgramState& program, const char* call, int flags, Touches touches,
                    std::initializer_list<lapwing_upc_pointer> objects, std::initializer_list<std::size_t> sizes);
     CollectiveCall(const CollectiveCall&) = delete;
@@ -32,13 +30,10 @@ public:
 
 private:
     /// A barrier in which the threads' arguments are compared.
-    void meet() const;
-    [[nodiscard]] std::string text_of_arguments() const;
+    void meet();
 
     ProgramState& program_;
     const char* call_;
-    std::vector<std::int64_t> numbers_; ///< the arguments: the flags, three for each object, and the sizes
-    std::size_t objects_;
     bool waits_at_end_ = false;
     bool compared_ = false;
 };

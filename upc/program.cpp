@@ -22,6 +22,7 @@
 #include <optional>
 #include <span>
 #include <type_traits>
+#include <utility>
 
 #include <sched.h>
 #include <unistd.h>
@@ -194,7 +195,9 @@ void ProgramState::barrier(const int* name) {
     if (between_phases_)
         throw UsageError{
             fmt::format("{}: the upc_wait for the previous upc_notify is missing; call it first", who("upc_barrier"))};
-    team().barrier(identity_of(name));
+    if (!uncompared_.number()) return team().barrier(identity_of(name));
+    uncompared_.compare(team().state().synchronisation(), lapwing::detail::team::CollectiveCall::barrier,
+                        identity_of(name), [this] { return who("upc_barrier"); });
 }
 
 void ProgramState::barrier_for(const char* call, const lapwing_upc_pointer& pointer) {
@@ -216,7 +219,8 @@ void ProgramState::notify(const int* name) {
     if (between_phases_)
         throw UsageError{
             fmt::format("{}: the upc_wait for the previous upc_notify is missing; call it first", who("upc_notify"))};
-    team().notify(identity_of(name));
+    team().state().synchronisation().notify_split(identity_of(name), uncompared_.number());
+    notified_calls_ = std::exchange(uncompared_, {});
     between_phases_ = true;
     notified_ = identity_of(name);
 }
@@ -229,7 +233,8 @@ void ProgramState::wait(const int* name) {
         throw MismatchError{fmt::format("{}: its name is {}, that of the previous upc_notify {}; pass the same",
                                         who("upc_wait"), *name, *notified_)};
     between_phases_ = false;
-    team().wait(notified_);
+    const UncomparedCalls calls = std::exchange(notified_calls_, {});
+    team().state().synchronisation().wait_split(notified_, calls.arguments([this] { return who("upc_wait"); }));
 }
 
 void ProgramState::fence() {

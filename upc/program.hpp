@@ -8,6 +8,7 @@
 #include "upc/reads_and_writes.hpp"
 #include "upc/session.hpp"
 #include "upc/transfers.hpp"
+#include "upc/uncompared_calls.hpp"
 
 #include <lapwing/detail/memory_map.hpp>
 #include <lapwing/detail/near_binding.hpp>
@@ -51,6 +52,7 @@ public:
     [[nodiscard]] Locks& locks() noexcept { return locks_; }
     [[nodiscard]] LastWords& last_words() noexcept { return last_words_; }
     [[nodiscard]] Allocation& allocation() noexcept { return allocation_; }
+    [[nodiscard]] UncomparedCalls& uncompared() noexcept { return uncompared_; }
 
     /// "thread 2 of 4: upc_memput".
     [[nodiscard]] std::string who(const char* call) const;
@@ -68,6 +70,8 @@ public:
     /// are notified.
     void note_store(const lapwing_upc_pointer& destination, std::span<const std::byte> bytes);
 
+    /// Collective, as are notify() and wait(). Throws MismatchError on all threads if their names differ, or what they
+    /// passed to collective calls before it which waited for no other thread.
     void barrier(const int* name);
     /// Collective: the barrier of a call to which all threads pass the same pointer. Throws MismatchError on all if
     /// they do not.
@@ -98,6 +102,7 @@ private:
     bool one_node_;
     bool between_phases_ = false;          ///< between upc_notify and upc_wait
     std::optional<std::int64_t> notified_; ///< the name of the last upc_notify
+    UncomparedCalls notified_calls_;       ///< those before it
     std::uint32_t repeated_reads_ = 0;     ///< strict ones that found what they had found before
     std::uint32_t fences_ = 0;
     Window window_;
@@ -106,6 +111,7 @@ private:
     Transfers transfers_{*this};
     Locks locks_{*this};
     Allocation allocation_{*this};
+    UncomparedCalls uncompared_;
     LastWords last_words_{team()};
 };
 

@@ -6,7 +6,6 @@
 
 #include <lapwing/error.hpp>
 
-#include <algorithm>
 #include <mutex>
 #include <utility>
 
@@ -41,12 +40,13 @@ void HeldBack::rethrow() {
 
 const team::TeamState& HeldBack::team() const noexcept { return order_.facts_.state; }
 
-team::HeldWrites::Age HeldBack::look(team::HeldWrites::Clock::time_point now) noexcept {
-    const team::HeldWrites::Age adds = adds_.look(now, !order_.adds_.empty(), order_.adds_.added());
+bool HeldBack::look(team::HeldWrites::Clock::time_point now) noexcept {
+    const bool adds = adds_.look(now, !order_.adds_.empty(), order_.adds_.added());
     if (order_.cache_ == nullptr) return adds;
     // On the path rma what has left the cache already may wait for a flush.
     const bool under_way = order_.facts_.network == Path::rma && !order_.ledger_.empty();
-    return std::max(adds, order_.cache_->look_at_held(now, under_way));
+    const bool cached = order_.cache_->look_at_held(now, under_way);
+    return adds || cached;
 }
 
 void HeldBack::send_old() noexcept {

@@ -35,7 +35,7 @@ public:
     void rethrow();
 
     [[nodiscard]] const team::TeamState& team() const noexcept override;
-    [[nodiscard]] team::HeldWrites::Age look(team::HeldWrites::Clock::time_point now) noexcept override;
+    [[nodiscard]] bool look(team::HeldWrites::Clock::time_point now) noexcept override;
     void send_old() noexcept override;
 
 private:

@@ -1,5 +1,6 @@
 #include "window/lock_table.hpp"
 
+#include "src/support/rank_check.hpp"
 #include "window/window_state.hpp"
 
 #include <lapwing/error.hpp>
@@ -37,9 +38,7 @@ LockSlot LockTable::take(Team& team, Rank home) {
     } catch (const MismatchError&) {
         if (in_range) throw;
     }
-    if (!in_range)
-        throw RangeError{fmt::format("{}: Lock: home rank {} is outside [0, {}); pass a rank of the team", state.who(),
-                                     home.value, state.size())};
+    support::require_rank(home, state.size(), [&] { return state.who() + ": Lock"; }, "home rank");
     if (next() == slots_) add_block(team);
     const std::lock_guard guard{mutex_};
     const std::uint32_t number = free_.top();

@@ -48,8 +48,7 @@ public:
     virtual void finish_write_back() = 0;
     /// For the flusher: see HoldsWrites. What cannot be put stays dirty.
     /// `under_way`: something may have left it that is not sent yet.
-    [[nodiscard]] virtual team::HeldWrites::Age look_at_held(team::HeldWrites::Clock::time_point now,
-                                                             bool under_way) noexcept = 0;
+    [[nodiscard]] virtual bool look_at_held(team::HeldWrites::Clock::time_point now, bool under_way) noexcept = 0;
     virtual void send_old() = 0;
     /// Like write_back(), and also waits for all that any thread has asked for: before the owners may close the window.
     virtual void drain() = 0;

@@ -2,6 +2,7 @@
 
 #include "src/mpi/atomics.hpp"
 #include "src/support/device_memory.hpp"
+#include "src/support/rank_check.hpp"
 #include "window/recorded_calls.hpp"
 #include "window/window_state.hpp"
 
@@ -92,9 +93,7 @@ std::byte* Window::other_address(Rank target, Offset offset, std::uint64_t bytes
 
 void Window::throw_out_of_range(Rank target, Offset offset, std::uint64_t bytes, const char* call) const {
     const WindowState& window = open_state(call); // a closed window has no ranks, so that every call on it comes here
-    if (target.value < 0 || target.value >= map_.ranks)
-        throw RangeError{fmt::format("{}: rank {} is outside [0, {}); pass a rank of the window's team",
-                                     window.who(call), target.value, map_.ranks)};
+    detail::support::require_rank(target, map_.ranks, [&] { return window.who(call); });
     // Parts are smaller than 2^63 bytes: a larger offset may have been a negative number.
     const auto with_sign = static_cast<std::int64_t>(offset.bytes);
     throw RangeError{fmt::format("{}: {} bytes at offset {}{} of rank {} leave its part of {} bytes; stay within "

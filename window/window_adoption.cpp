@@ -310,7 +310,8 @@ WindowState::WindowState(Team& team, MPI_Win window, bool locked, WindowOptions 
             throw RangeError{fmt::format("{}: {} notification counters are more than the limit of {}", where,
                                          options.notification_counters, most_counters)};
         upper_rooms().caches.check(state.settings(), options.cache, where);
-        if (window == MPI_WIN_NULL) throw UsageError{where + ": the window is MPI_WIN_NULL"};
+        if (window == MPI_WIN_NULL)
+            throw UsageError{where + ": the window is MPI_WIN_NULL; pass one that the program has made"};
         found.emplace(window, state);
         check_kind(where, *found);
         found->find_memory();

@@ -158,6 +158,9 @@ public:
     /// Collective: the barrier at the start, with what ranks compare if they do. `problem`: what has kept this rank
     /// from planning, which it throws itself where the ranks compare and differ.
     void begin(bool compare, const std::exception_ptr& problem);
+    /// Collective, in place of start() where this rank cannot come to it: throws the problem, and on the others
+    /// UsageError with its text. Where the arrays are not of the same ranks it is alike on all, who do not wait.
+    [[noreturn]] void refuse(const std::exception_ptr& problem) const;
     /// Starts those that may throw, or the others, and ends them; `problem` is what has kept this rank from something,
     /// and what keeps it from more.
     void start(bool may_throw, std::exception_ptr& problem);
@@ -330,6 +333,20 @@ void AssignmentState::begin(bool compare, const std::exception_ptr& problem) {
         synchronisation.barrier(team::CollectiveCall::on_window, identity);
     }
     for (std::size_t k = 1; k < teams.size(); ++k) teams[k]->barrier();
+}
+
+void AssignmentState::refuse(const std::exception_ptr& problem) const {
+    const auto of_same_ranks = [this](Team* team) {
+        try {
+            require_same_ranks(*teams.front(), *team, {});
+            return true;
+        } catch (const UsageError&) {
+            return false;
+        }
+    };
+    if (teams.empty() || !std::ranges::all_of(teams, of_same_ranks)) std::rethrow_exception(problem);
+    agree(problem);
+    teams.front()->state().synchronisation().refuse(problem);
 }
 
 void AssignmentState::require_idle(const char* call) const {
@@ -662,6 +679,22 @@ void Assignment::add_value(const detail::slices::SliceBase& target, const void* 
     item.text = detail::slices::text_of(*target_array, target.shape());
     state_->add(std::move(item));
 }
+
+void Assignment::refuse(std::span<const detail::slices::SliceBase* const> slices, const std::exception_ptr& problem) {
+    // In place of what could not be made: the arrays, whose teams' barriers the other ranks come to.
+    Item item;
+    bool any = false;
+    for (const detail::slices::SliceBase* slice : slices) {
+        if (slice == nullptr || slice->array().expired()) continue;
+        if (!std::exchange(any, true)) item.target_array = slice->array();
+        else item.sources.push_back({slice->array(), slice->shape()});
+    }
+    detail::slices::AssignmentState refused;
+    if (any) refused.add(std::move(item));
+    refused.refuse(problem);
+}
+
+void Assignment::refuse(const std::exception_ptr& problem) const { state_->refuse(problem); }
 
 void Assignment::execute(bool compare) {
     state_->require_idle("execute");

@@ -343,7 +343,7 @@ AnyArray::AnyArray(Team& team, lapwing_type type, std::span<const std::int64_t> 
     : AnyArray{team,
                type,
                extents,
-               arrays::before_creation(
+               arrays::before_collective(
                    team, [&] { return maps_of(team, options.name, extents, distribution, options.halo); }),
                distribution,
                options} {}

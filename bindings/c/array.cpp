@@ -205,7 +205,7 @@ int lapwing_array_create(lapwing_runtime* runtime, lapwing_type type, int dimens
         const lapwing_array_options given = options != nullptr ? *options : lapwing_array_options_default();
         lapwing::GlobalArrayOptions array_options;
         // If one rank's arguments are wrong, all get an error.
-        const KeptDistribution dealt = lapwing::detail::arrays::before_creation(team, [&] {
+        const KeptDistribution dealt = before_collective(team, [&] {
             require_type(type);
             require_dimensions(dimensions);
             require_pointer(extents, "extents");
@@ -247,9 +247,11 @@ int lapwing_array_leave(lapwing_array** array) {
 int lapwing_array_resize(lapwing_array* array, const int64_t* extents) {
     return guarded("lapwing_array_resize", [&] {
         ArrayInside& inside = inside_of(array);
-        require_pointer(extents, "extents");
-        (void)indices_of(inside.lower.data(), inside.stride.data(), extents, inside.array.dimensions());
-        const std::vector<std::int64_t> kept{extents, extents + inside.array.dimensions()};
+        const auto kept = before_collective(inside.array.team(), [&] {
+            require_pointer(extents, "extents");
+            (void)indices_of(inside.lower.data(), inside.stride.data(), extents, inside.array.dimensions());
+            return std::vector<std::int64_t>{extents, extents + inside.array.dimensions()};
+        });
         inside.array.rebuild(".resize", kept, KeptDistribution{inside.array.distribution()});
         bind_again(*array);
     });
@@ -260,7 +262,9 @@ int lapwing_array_redistribute(lapwing_array* array, const lapwing_distribution*
         ArrayInside& inside = inside_of(array);
         AnyArray& one = inside.array;
         const std::vector<std::int64_t> extents{one.extents().begin(), one.extents().end()};
-        one.rebuild(".redistribute", extents, distribution_of(inside, distribution));
+        const KeptDistribution dealt =
+            before_collective(one.team(), [&] { return distribution_of(inside, distribution); });
+        one.rebuild(".redistribute", extents, dealt);
         bind_again(*array);
     });
 }
@@ -396,8 +400,9 @@ int lapwing_array_statistics(const lapwing_array* array, lapwing_statistics* sta
 
 int lapwing_array_total_statistics(lapwing_array* array, lapwing_statistics* statistics) {
     return guarded("lapwing_array_total_statistics", [&] {
-        require_pointer(statistics, "statistics");
-        copy_statistics(array_of(array).total_statistics(), statistics);
+        AnyArray& one = array_of(array);
+        check_for_all(one.team(), "lapwing_array_total_statistics", [&] { require_pointer(statistics, "statistics"); });
+        copy_statistics(one.total_statistics(), statistics);
     });
 }
 

@@ -14,6 +14,7 @@
 #include <cstring>
 #include <functional>
 #include <limits>
+#include <optional>
 #include <span>
 #include <type_traits>
 #include <vector>
@@ -69,7 +70,7 @@ int find_best(const char* name, const char* call, const lapwing_array* array, vo
               bool smallest, Better) {
     return guarded(name, [&] {
         const ArrayInside& inside = inside_of(array);
-        require_pointer(value, "value");
+        before_collective(inside.array.team(), [&] { require_pointer(value, "value"); });
         with_number(inside.array.type(), [&]<class T>(T) {
             const auto best =
                 first_best(inside, call, smallest ? arrays::largest_value<T>() : arrays::smallest_value<T>(), Better{});
@@ -89,7 +90,7 @@ extern "C" {
 int lapwing_array_fill(lapwing_array* array, const void* value) {
     return guarded("lapwing_array_fill", [&] {
         const AnyArray& one = array_of(array);
-        require_pointer(value, "value");
+        before_collective(one.team(), [&] { require_pointer(value, "value"); });
         const std::size_t bytes = one.element_bytes();
         one.begin_collective("fill");
         const auto fill = [&](const PaddedIndex&, std::byte* memory, std::uint64_t count, std::int64_t) {
@@ -106,12 +107,20 @@ int lapwing_array_fill(lapwing_array* array, const void* value) {
 int lapwing_array_copy(lapwing_array* target, const lapwing_array* source) {
     return guarded("lapwing_array_copy", [&] {
         const AnyArray& to = array_of(target);
-        const AnyArray& from = array_of(source);
-        if (to.type() != from.type())
-            throw lapwing::UsageError{fmt::format(
-                "{}: the elements of {} are of type {}, and those of {} are {}; assign slices, which converts numbers",
-                to.team().who(), text_of(to), text_of(to.type()), text_of(from), text_of(from.type()))};
-        lapwing::Assignment{}.add_untyped(to.slice(), from.slice(), {}).execute();
+        const AnySlice whole_target = to.slice();
+        std::optional<AnySlice> whole_source; ///< none where there is no array
+        if (is_live(source)) whole_source.emplace(array_of(source).slice());
+        const lapwing::detail::slices::SliceBase* const slices[] = {&whole_target,
+                                                                    whole_source ? &*whole_source : nullptr};
+        lapwing::Assignment::once(slices, [&](lapwing::Assignment& assignment) {
+            const AnyArray& from = array_of(source);
+            if (to.type() != from.type())
+                throw lapwing::UsageError{fmt::format("{}: the elements of {} are of type {}, and those of {} are {}; "
+                                                      "assign slices, which converts numbers",
+                                                      to.team().who(), text_of(to), text_of(to.type()), text_of(from),
+                                                      text_of(from.type()))};
+            assignment.add_untyped(whole_target, *whole_source, {});
+        });
     });
 }
 
@@ -122,7 +131,7 @@ int lapwing_array_broadcast(lapwing_array* array, int root) {
 int lapwing_array_sum(const lapwing_array* array, void* sum) {
     return guarded("lapwing_array_sum", [&] {
         const AnyArray& one = array_of(array);
-        require_pointer(sum, "sum");
+        before_collective(one.team(), [&] { require_pointer(sum, "sum"); });
         with_number(one.type(), [&]<class T>(T) {
             using Sum = lapwing::detail::arrays::SumOf<T>;
             // Integers are added as unsigned ones, which may wrap around.
@@ -156,9 +165,11 @@ int lapwing_array_reduce(const lapwing_array* array, void* value, uint64_t bytes
     return guarded("lapwing_array_reduce", [&] {
         const ArrayInside& inside = inside_of(array);
         const AnyArray& one = inside.array;
-        require_memory(value, bytes, "value");
-        require_pointer(reinterpret_cast<const void*>(accumulate), "accumulate");
-        require_pointer(reinterpret_cast<const void*>(combine), "combine");
+        before_collective(one.team(), [&] {
+            require_memory(value, bytes, "value");
+            require_pointer(reinterpret_cast<const void*>(accumulate), "accumulate");
+            require_pointer(reinterpret_cast<const void*>(combine), "combine");
+        });
         one.begin_collective("reduce");
         std::array<std::int64_t, lapwing::max_dimensions> index{};
         const auto take = [&](const PaddedIndex& position, std::byte* memory, std::uint64_t count,

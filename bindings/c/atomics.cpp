@@ -329,8 +329,7 @@ int lapwing_window_start_compare_swap_list(lapwing_window* window, lapwing_type 
 
 int lapwing_lock_create(lapwing_runtime* runtime, int home, lapwing_lock** lock) {
     return guarded("lapwing_lock_create", [&] {
-        (void)team_of(runtime);
-        require_pointer(lock, "lock");
+        before_collective(team_of(runtime), [&] { require_pointer(lock, "lock"); });
         *lock = Handles<lapwing_lock>::make(runtime, Rank{home});
     });
 }

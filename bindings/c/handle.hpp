@@ -36,13 +36,23 @@ struct Object {
 
 [[noreturn]] void throw_bad_handle(const void* handle, std::uint64_t mark, const char* name);
 
+/// The mark at a handle; 0 for a null pointer.
+[[nodiscard]] inline std::uint64_t mark_of(const void* handle) noexcept {
+    std::uint64_t mark = 0;
+    if (handle != nullptr) std::memcpy(&mark, handle, sizeof mark);
+    return mark;
+}
+/// Whether a handle is one of an object of its kind.
+template <class T>
+[[nodiscard]] bool is_live(const T* handle) noexcept {
+    return mark_of(handle) == T::live_mark();
+}
+
 /// The object of a handle. Throws UsageError for a null pointer and for one that was freed.
 template <class T>
 [[nodiscard]] T& use(T* handle) {
-    std::uint64_t mark = 0;
-    if (handle != nullptr) std::memcpy(&mark, static_cast<const void*>(handle), sizeof mark);
-    if (handle == nullptr || mark != T::live_mark()) [[unlikely]]
-        throw_bad_handle(handle, mark, T::object_name);
+    if (!is_live(handle)) [[unlikely]]
+        throw_bad_handle(handle, mark_of(handle), T::object_name);
     return *handle;
 }
 

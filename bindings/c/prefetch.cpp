@@ -204,7 +204,9 @@ int lapwing_array_prefetch(lapwing_array* array, const lapwing_pattern* pattern,
                            const lapwing_prefetch_options* options) {
     return guarded("lapwing_array_prefetch", [&] {
         ArrayInside& inside = inside_of(array);
-        inside.array.prefetch_by(pattern_of(inside, pattern), options_of(options));
+        auto [kept, how] = before_collective(
+            inside.array.team(), [&] { return std::pair{pattern_of(inside, pattern), options_of(options)}; });
+        inside.array.prefetch_by(std::move(kept), how);
     });
 }
 

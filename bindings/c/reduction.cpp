@@ -164,8 +164,8 @@ public:
     AnyReduction(const lapwing_array* array, int dimension, const lapwing_slice& target, Reducing how)
         : handle_{array},
           whole_{array_of(array).slice()},
-          dimension_{arrays::before_creation(array_of(array).team(),
-                                             [&] { return checked_dimension(array_of(array), dimension, target); })},
+          dimension_{before_collective(array_of(array).team(),
+                                       [&] { return checked_dimension(array_of(array), dimension, target); })},
           how_{std::move(how)},
           partials_{make_partials()} {
         try {
@@ -285,7 +285,7 @@ void AnyReduction::combine_own(const AnyArray& array) const {
 /// Numbers, by an operation.
 AnyReduction reduction_by(const lapwing_array* array, int dimension, const lapwing_slice* target, int operation) {
     const AnyArray& one = array_of(array);
-    Reducing how = arrays::before_creation(one.team(), [&] {
+    Reducing how = before_collective(one.team(), [&] {
         Reducing made = reducing_by(one.type(), operation);
         made.assign = conversion(use(target).type, made.type, LAPWING_REPLACE);
         return made;
@@ -296,7 +296,7 @@ AnyReduction reduction_by(const lapwing_array* array, int dimension, const lapwi
 AnyReduction reduction_by(const lapwing_array* array, int dimension, const lapwing_slice* target,
                           const Functions& functions) {
     const AnyArray& one = array_of(array);
-    Reducing how = arrays::before_creation(one.team(), [&] {
+    Reducing how = before_collective(one.team(), [&] {
         Reducing made = reducing_by(array, functions);
         const lapwing_type type = use(target).type;
         if (size_of(type) != functions.bytes)
@@ -352,7 +352,7 @@ int lapwing_reduction_create(lapwing_array* array, int dimension, const lapwing_
                              lapwing_reduction** reduction) {
     return guarded("lapwing_reduction_create", [&] {
         const ArrayInside& inside = inside_of(array);
-        require_pointer(reduction, "reduction");
+        before_collective(inside.array.team(), [&] { require_pointer(reduction, "reduction"); });
         *reduction =
             Handles<lapwing_reduction>::make(inside.runtime.get(), reduction_by(array, dimension, target, operation));
     });
@@ -363,7 +363,7 @@ int lapwing_reduction_create_function(lapwing_array* array, int dimension, const
                                       lapwing_combine_function combine, void* context, lapwing_reduction** reduction) {
     return guarded("lapwing_reduction_create_function", [&] {
         const ArrayInside& inside = inside_of(array);
-        require_pointer(reduction, "reduction");
+        before_collective(inside.array.team(), [&] { require_pointer(reduction, "reduction"); });
         *reduction = Handles<lapwing_reduction>::make(
             inside.runtime.get(),
             reduction_by(array, dimension, target, Functions{identity, bytes, accumulate, combine, context}));

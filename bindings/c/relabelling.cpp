@@ -29,9 +29,11 @@ int lapwing_relabelling_create(lapwing_array* array, const lapwing_distribution*
                                lapwing_relabelling** relabelling) {
     return guarded("lapwing_relabelling_create", [&] {
         ArrayInside& inside = inside_of(array);
-        require_pointer(relabelling, "relabelling");
-        *relabelling =
-            Handles<lapwing_relabelling>::make(inside.array.relabelling(distribution_of(inside, distribution)));
+        const KeptDistribution dealt = before_collective(inside.array.team(), [&] {
+            require_pointer(relabelling, "relabelling");
+            return distribution_of(inside, distribution);
+        });
+        *relabelling = Handles<lapwing_relabelling>::make(inside.array.relabelling(dealt));
     });
 }
 
@@ -77,9 +79,12 @@ int lapwing_array_redistribute_ordered(lapwing_array* array, const lapwing_distr
     return guarded("lapwing_array_redistribute_ordered", [&] {
         ArrayInside& inside = inside_of(array);
         AnyArray& one = inside.array;
-        lapwing_relabelling& order = use(relabelling);
         const std::vector<std::int64_t> extents{one.extents().begin(), one.extents().end()};
-        one.rebuild(".redistribute", extents, distribution_of(inside, distribution), &order.order);
+        const KeptDistribution dealt = before_collective(one.team(), [&] {
+            (void)use(relabelling);
+            return distribution_of(inside, distribution);
+        });
+        one.rebuild(".redistribute", extents, dealt, &relabelling->order);
         bind_again(*array);
     });
 }

@@ -3,8 +3,6 @@
 #include "bindings/c/call.hpp"
 #include "bindings/c/settings.hpp"
 #include "bindings/c/type.hpp"
-#include "src/team/shared_values.hpp"
-#include "src/team/team_state.hpp"
 
 #include <lapwing/error.hpp>
 
@@ -54,12 +52,6 @@ void require_no_objects(const lapwing_runtime& runtime, const char* verb) {
         throw lapwing::UsageError{
             fmt::format("{}: {} windows, arrays or locks of the runtime are open; {} them before it",
                         runtime.team->who(), runtime.objects, verb)};
-}
-
-/// What a call checks in which ranks share values: if one rank's arguments are wrong, all get an error.
-template <class Check>
-void check_for_all(Team& team, const char* call, Check&& check) {
-    lapwing::detail::team::check_or_refuse(team.state(), call, check);
 }
 
 int reduce(const char* call, lapwing_runtime* runtime, lapwing_type type, void* values, uint64_t count,
@@ -336,6 +328,16 @@ int lapwing_runtime_require_same(lapwing_runtime* runtime, const int64_t* values
     });
 }
 
+int lapwing_runtime_refuse(lapwing_runtime* runtime, int values, const char* text) {
+    return guarded("lapwing_runtime_refuse", [&] {
+        const Team& team = team_of(runtime);
+        const auto refusal = std::make_exception_ptr(
+            lapwing::UsageError{text != nullptr ? text : team.who() + " cannot make the call of the other ranks"});
+        if (values != 0) lapwing::detail::team::refuse(team.state(), "lapwing_runtime_refuse", refusal);
+        team.state().synchronisation().refuse(refusal);
+    });
+}
+
 int lapwing_runtime_statistics(const lapwing_runtime* runtime, lapwing_statistics* statistics) {
     return guarded("lapwing_runtime_statistics", [&] {
         require_pointer(statistics, "statistics");
@@ -345,8 +347,9 @@ int lapwing_runtime_statistics(const lapwing_runtime* runtime, lapwing_statistic
 
 int lapwing_runtime_total_statistics(lapwing_runtime* runtime, lapwing_statistics* statistics) {
     return guarded("lapwing_runtime_total_statistics", [&] {
-        require_pointer(statistics, "statistics");
-        copy_statistics(team_of(runtime).total_statistics(), statistics);
+        Team& team = team_of(runtime);
+        check_for_all(team, "lapwing_runtime_total_statistics", [&] { require_pointer(statistics, "statistics"); });
+        copy_statistics(team.total_statistics(), statistics);
     });
 }
 

@@ -1,7 +1,10 @@
 #pragma once
 
 #include "bindings/c/handle.hpp"
+#include "src/team/shared_values.hpp"
+#include "src/team/team_state.hpp"
 
+#include <lapwing/array_base.hpp>
 #include <lapwing/c/runtime.h>
 #include <lapwing/runtime.hpp>
 #include <lapwing/statistics.hpp>
@@ -24,6 +27,14 @@ namespace lapwing::detail::bindings {
 [[nodiscard]] inline Team& team_of(const lapwing_runtime* runtime) { return *use(runtime).team; }
 /// Throws RangeError unless `rank` is one of the team's.
 void require_rank(const Team& team, int rank, const char* name = "rank");
+
+/// The checks of a collective call that begins with a barrier: see there.
+using arrays::before_collective;
+/// The checks of a call in which ranks share values: if one rank's arguments are wrong, all get an error.
+template <class Check>
+void check_for_all(Team& team, const char* call, Check&& check) {
+    team::check_or_refuse(team.state(), call, check);
+}
 
 void copy_statistics(const StatisticsValues& values, lapwing_statistics* statistics);
 

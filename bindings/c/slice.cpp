@@ -94,6 +94,20 @@ std::vector<std::int64_t> strides_of(const lapwing_slice& slice, const std::int6
     return {dense.begin(), dense.begin() + static_cast<std::ptrdiff_t>(count)};
 }
 
+/// A collective call that assigns once: what `add` throws on one rank is an error on all, if any of the slices is one.
+template <class Add>
+void assign_once(const lapwing_slice* target, std::span<const lapwing_slice* const> sources, const Add& add) {
+    const auto slice_of = [](const lapwing_slice* slice) -> const slices::SliceBase* {
+        return is_live(slice) ? &slice->slice : nullptr;
+    };
+    std::vector<const slices::SliceBase*> all{slice_of(target)};
+    for (const lapwing_slice* source : sources) { // of a count that is wrong, no further than there are some
+        if (!is_live(source)) break;
+        all.push_back(slice_of(source));
+    }
+    Assignment::once(all, add);
+}
+
 void add_to(Assignment& assignment, const lapwing_slice* target, const lapwing_slice* source, int operation) {
     const lapwing_slice& to = use(target);
     const lapwing_slice& from = use(source);
@@ -150,6 +164,12 @@ void add_fill_to(Assignment& assignment, const lapwing_slice* target, const void
     const lapwing_slice& to = use(target);
     require_pointer(value, "value");
     assignment.add_untyped_fill(to.slice, value);
+}
+
+/// Collective. Throws on all ranks where one has a null pointer.
+void require_path(const lapwing_slice& slice, const char* path) {
+    Team& team = *slices::open_array(slice.slice, ".save or .load")->team;
+    before_collective(team, [&] { require_pointer(path, "path"); });
 }
 
 CheckpointOptions checkpoint_options(lapwing_progress_function progress, void* context) {
@@ -274,36 +294,30 @@ int lapwing_slice_copy(const lapwing_slice* target, const lapwing_slice* source)
 
 int lapwing_slice_assign(const lapwing_slice* target, const lapwing_slice* source, int operation) {
     return guarded("lapwing_slice_assign", [&] {
-        lapwing::Assignment assignment;
-        add_to(assignment, target, source, operation);
-        assignment.execute();
+        assign_once(target, {&source, 1}, [&](auto& assignment) { add_to(assignment, target, source, operation); });
     });
 }
 
 int lapwing_slice_apply(const lapwing_slice* target, const lapwing_slice* source, lapwing_apply_function apply,
                         void* context) {
     return guarded("lapwing_slice_apply", [&] {
-        lapwing::Assignment assignment;
-        add_function_to(assignment, target, source, apply, context);
-        assignment.execute();
+        assign_once(target, {&source, 1},
+                    [&](auto& assignment) { add_function_to(assignment, target, source, apply, context); });
     });
 }
 
 int lapwing_slice_compute(const lapwing_slice* target, int count, const lapwing_slice* const* sources,
                           lapwing_compute_function compute, void* context) {
     return guarded("lapwing_slice_compute", [&] {
-        lapwing::Assignment assignment;
-        add_computed_to(assignment, target, count, sources, compute, context);
-        assignment.execute();
+        const bool any = sources != nullptr && count > 0;
+        assign_once(target, {sources, any ? static_cast<std::size_t>(count) : 0},
+                    [&](auto& assignment) { add_computed_to(assignment, target, count, sources, compute, context); });
     });
 }
 
 int lapwing_slice_fill(const lapwing_slice* target, const void* value) {
-    return guarded("lapwing_slice_fill", [&] {
-        lapwing::Assignment assignment;
-        add_fill_to(assignment, target, value);
-        assignment.execute();
-    });
+    return guarded("lapwing_slice_fill",
+                   [&] { assign_once(target, {}, [&](auto& assignment) { add_fill_to(assignment, target, value); }); });
 }
 
 int lapwing_assignment_create(lapwing_assignment** assignment) {
@@ -351,7 +365,11 @@ int lapwing_assignment_execute(lapwing_assignment* assignment, int compare) {
 int lapwing_assignment_start(lapwing_assignment* assignment, int compare, lapwing_completion** completion) {
     return guarded("lapwing_assignment_start", [&] {
         lapwing::Assignment& one = use(assignment).assignment;
-        require_pointer(completion, "completion");
+        try {
+            require_pointer(completion, "completion");
+        } catch (...) {
+            one.refuse(std::current_exception());
+        }
         give(one.start(compare != 0), completion);
     });
 }
@@ -375,7 +393,7 @@ int lapwing_array_save(const lapwing_array* array, const char* path, lapwing_pro
                        void* context) {
     return guarded("lapwing_array_save", [&] {
         const AnyArray& one = array_of(array);
-        require_pointer(path, "path");
+        before_collective(one.team(), [&] { require_pointer(path, "path"); });
         lapwing::detail::slices::save(one.slice(), element_kind_of(one.type()), path,
                                       checkpoint_options(progress, context));
     });
@@ -384,7 +402,7 @@ int lapwing_array_save(const lapwing_array* array, const char* path, lapwing_pro
 int lapwing_array_load(lapwing_array* array, const char* path, lapwing_progress_function progress, void* context) {
     return guarded("lapwing_array_load", [&] {
         const AnyArray& one = array_of(array);
-        require_pointer(path, "path");
+        before_collective(one.team(), [&] { require_pointer(path, "path"); });
         lapwing::detail::slices::load(one.slice(), element_kind_of(one.type()), path,
                                       checkpoint_options(progress, context));
     });
@@ -394,7 +412,7 @@ int lapwing_slice_save(const lapwing_slice* slice, const char* path, lapwing_pro
                        void* context) {
     return guarded("lapwing_slice_save", [&] {
         const lapwing_slice& one = use(slice);
-        require_pointer(path, "path");
+        require_path(one, path);
         lapwing::detail::slices::save(one.slice, element_kind_of(one.type), path,
                                       checkpoint_options(progress, context));
     });
@@ -404,7 +422,7 @@ int lapwing_slice_load(const lapwing_slice* slice, const char* path, lapwing_pro
                        void* context) {
     return guarded("lapwing_slice_load", [&] {
         const lapwing_slice& one = use(slice);
-        require_pointer(path, "path");
+        require_path(one, path);
         lapwing::detail::slices::load(one.slice, element_kind_of(one.type), path,
                                       checkpoint_options(progress, context));
     });
@@ -414,10 +432,12 @@ int lapwing_checkpoint_extents(lapwing_runtime* runtime, const char* path, lapwi
                                int64_t* extents) {
     return guarded("lapwing_checkpoint_extents", [&] {
         lapwing::Team& team = team_of(runtime);
-        require_pointer(path, "path");
-        require_type(type);
-        require_dimensions(dimensions);
-        require_pointer(extents, "extents");
+        before_collective(team, [&] {
+            require_pointer(path, "path");
+            require_type(type);
+            require_dimensions(dimensions);
+            require_pointer(extents, "extents");
+        });
         lapwing::detail::slices::read_extents(team, path, element_kind_of(type), size_of(type),
                                               static_cast<std::size_t>(dimensions), extents);
     });

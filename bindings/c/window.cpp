@@ -121,7 +121,7 @@ int lapwing_window_create(lapwing_runtime* runtime, uint64_t bytes, const lapwin
     return guarded("lapwing_window_create", [&] {
         lapwing::Team& team = team_of(runtime);
         // If one rank's arguments are wrong, all get an error.
-        auto given = lapwing::detail::arrays::before_creation(team, [&] {
+        auto given = before_collective(team, [&] {
             require_pointer(window, "window");
             return window_options_of(options);
         });
@@ -133,11 +133,11 @@ int lapwing_window_adopt(lapwing_runtime* runtime, MPI_Win mpi_window, int locke
                          const lapwing_window_options* options, lapwing_window** window) {
     return guarded("lapwing_window_adopt", [&] {
         lapwing::Team& team = team_of(runtime);
-        require_pointer(window, "window");
-        if (mpi_window == MPI_WIN_NULL)
-            throw lapwing::UsageError{
-                "the argument 'mpi_window' is MPI_WIN_NULL; pass a window that the program has made"};
-        make_window(runtime, Window::adopt(team, mpi_window, locked != 0, window_options_of(options)), true, window);
+        auto given = before_collective(team, [&] {
+            require_pointer(window, "window");
+            return window_options_of(options);
+        });
+        make_window(runtime, Window::adopt(team, mpi_window, locked != 0, std::move(given)), true, window);
     });
 }
 
@@ -364,8 +364,10 @@ int lapwing_window_statistics(const lapwing_window* window, lapwing_statistics* 
 
 int lapwing_window_total_statistics(lapwing_window* window, lapwing_statistics* statistics) {
     return guarded("lapwing_window_total_statistics", [&] {
-        require_pointer(statistics, "statistics");
-        copy_statistics(window_of(window).total_statistics(), statistics);
+        Window& one = window_of(window);
+        check_for_all(one.team(), "lapwing_window_total_statistics",
+                      [&] { require_pointer(statistics, "statistics"); });
+        copy_statistics(one.total_statistics(), statistics);
     });
 }
 

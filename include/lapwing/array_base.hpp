@@ -56,22 +56,23 @@ inline constexpr std::size_t max_alignment = 64;
 /// The level of the library's own checks (LAPWING_CHECKS), the same on all ranks.
 [[nodiscard]] int checks(const Team& team) noexcept;
 
-/// Collective, in a handler of an exception: other ranks are about to make an array's window, which this one cannot.
-/// Throws the exception here; the others' creation throws a UsageError with its text.
-[[noreturn]] void refuse_creation(Team& team);
+/// Collective, in a handler of an exception: other ranks make a collective call that begins with a barrier, the
+/// creation of an array among them, and this one cannot. Throws the exception here, and there a UsageError with its
+/// text.
+[[noreturn]] void refuse_collective(Team& team);
 
 /// Collective, the end of a call: throws on every rank if `failure` is not null on one. That rank throws `failure`, the
 /// others UsageError with the text of the first, after the call on the array and `outcome`.
 void end_collective(const ArrayTitle& array, Team& team, const char* call, std::exception_ptr failure,
                     const char* outcome);
 
-/// What each rank computes for itself before all of them make an array's window. An error on one is an error on all.
+/// What each rank checks, or computes for itself, before such a call. An error on one is an error on all.
 template <class Compute>
-auto before_creation(Team& team, Compute&& compute) {
+auto before_collective(Team& team, Compute&& compute) {
     try {
         return std::forward<Compute>(compute)();
     } catch (...) {
-        refuse_creation(team);
+        refuse_collective(team);
     }
 }
 

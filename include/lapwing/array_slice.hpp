@@ -87,8 +87,8 @@ public:
         return result;
     }
 
-    // Assignments: collective. Throw RangeError if the extents differ, UsageError for arrays that are closed or belong
-    // to other ranks.
+    // Assignments: collective. Throw RangeError if the extents differ; UsageError for arrays that are closed or belong
+    // to other ranks, and where the extents differ on another rank.
 
     /// Assigns the elements of `source`, as if they were all copied before any is written.
     const ArraySlice& operator=(const ArraySlice& source) const
@@ -128,7 +128,7 @@ public:
     /// throw; a function that is noexcept needs less memory.
     template <class U, class Function>
     const ArraySlice& combine(const ArraySlice<U, M>& source, Function function) const {
-        Assignment{}.add(*this, source, std::move(function)).execute();
+        once([&](Assignment& assignment) { assignment.add(*this, source, std::move(function)); }, source);
         return *this;
     }
     /// Each element becomes `function(element of the first source, element of the second, …)`, of any number of slices
@@ -138,14 +138,14 @@ public:
     template <class Function, class... U>
         requires(sizeof...(U) > 0 && detail::slices::ElementFunction<Function, T, U...>)
     const ArraySlice& assign(Function function, const ArraySlice<U, M>&... sources) const {
-        Assignment{}.add(*this, std::move(function), sources...).execute();
+        once([&](Assignment& assignment) { assignment.add(*this, std::move(function), sources...); }, sources...);
         return *this;
     }
     /// Each element becomes `value`.
     void fill(const value_type& value) const
         requires(!std::is_const_v<T>)
     {
-        Assignment{}.add_fill(*this, value).execute();
+        once([&](Assignment& assignment) { assignment.add_fill(*this, value); });
     }
 
     // One-sided: the calling rank alone. Completion as for GlobalArray::get() and put(), and so is the cost: a planned
@@ -232,9 +232,14 @@ private:
         cut(parts);
     }
 
+    template <class Add, class... Sources>
+    void once(const Add& add, const Sources&... sources) const {
+        const detail::slices::SliceBase* const slices[] = {this, &sources...};
+        Assignment::once(slices, add);
+    }
     template <class U>
     void assign_elements(const ArraySlice<U, M>& source) const {
-        Assignment{}.add(*this, source).execute();
+        once([&](Assignment& assignment) { assignment.add(*this, source); }, source);
     }
 };
 

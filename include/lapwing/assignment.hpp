@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <span>
@@ -216,6 +217,23 @@ public:
     /// with functions that may throw, only the parts with these start here, and the others in wait().
     [[nodiscard]] Completion start(bool compare = assertion_level >= 1);
 
+    /// Collective: an assignment to which `add` adds, for one execution. What it throws on one rank, where the slices
+    /// do not conform, say, ends the call on all: the others throw UsageError with its text. `slices`: those that it
+    /// adds, the target first, and null for one that is missing.
+    template <std::invocable<Assignment&> Add>
+    static void once(std::span<const detail::slices::SliceBase* const> slices, Add&& add) {
+        Assignment assignment;
+        try {
+            std::forward<Add>(add)(assignment);
+        } catch (...) {
+            refuse(slices, std::current_exception());
+        }
+        assignment.execute();
+    }
+    /// Collective, where other ranks call execute() or start(), and this one cannot: throws the problem, and on those
+    /// UsageError with its text.
+    [[noreturn]] void refuse(const std::exception_ptr& problem) const;
+
     /// This rank's transfers in each execution, to ranks of other nodes, and their bytes.
     [[nodiscard]] std::uint64_t transfers() const;
     [[nodiscard]] std::uint64_t bytes() const;
@@ -228,6 +246,8 @@ private:
     void add_sources(const detail::slices::SliceBase& target, std::span<const detail::slices::SliceBase* const> sources,
                      detail::slices::ApplySources apply, bool may_throw);
     void add_value(const detail::slices::SliceBase& target, const void* value);
+    [[noreturn]] static void refuse(std::span<const detail::slices::SliceBase* const> slices,
+                                    const std::exception_ptr& problem);
 
     std::shared_ptr<detail::slices::AssignmentState> state_; ///< shared with what start() returns
 };

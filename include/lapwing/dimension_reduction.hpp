@@ -165,7 +165,7 @@ private:
                                                   const Extents<N - 1>& target) {
         array.require_open(".reduce_along");
         Index<N> extents = array.extents().values();
-        detail::arrays::before_creation(array.team(), [&] {
+        detail::arrays::before_collective(array.team(), [&] {
             if (dimension >= N) detail::arrays::throw_no_dimension(array.team(), dimension, N);
             Index<N - 1> rest{};
             for (std::size_t d = 0; d < N; ++d)

@@ -184,7 +184,7 @@ private:
                                                    GlobalArrayOptions options) {
         if (domain == space.space())
             return GlobalArray<T, N>{team, extents_of(domain), space.distribution(), std::move(options)};
-        const auto part = detail::arrays::before_creation(team, [&] {
+        const auto part = detail::arrays::before_collective(team, [&] {
             try {
                 return space.part(domain);
             } catch (const RangeError& error) {

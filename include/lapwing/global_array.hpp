@@ -103,7 +103,7 @@ public:
     template <Distribution<N> D = Block>
     GlobalArray(Team& team, const Extents<N>& extents, const D& distribution = {}, GlobalArrayOptions options = {})
         : GlobalArray{team, extents,
-                      detail::arrays::before_creation(
+                      detail::arrays::before_collective(
                           team,
                           [&] {
                               return detail::arrays::with_halo(

@@ -1,6 +1,7 @@
 #include <lapwing/on_ranks.hpp>
 
 #include "src/support/hash.hpp"
+#include "src/support/rank_check.hpp"
 
 #include <lapwing/error.hpp>
 
@@ -14,9 +15,7 @@ ChosenRanks::ChosenRanks(std::span<const Rank> ranks, int team_ranks) : ranks_(r
     if (ranks.empty()) throw RangeError{"OnRanks: there are no ranks; name at least one that is to have elements"};
     processes_.reserve(ranks.size());
     for (const Rank rank : ranks) {
-        if (rank.value < 0 || rank.value >= team_ranks)
-            throw RangeError{fmt::format("OnRanks: rank {} is outside [0, {}); pass ranks of the array's team",
-                                         rank.value, team_ranks)};
+        support::require_rank(rank, team_ranks, [] { return "OnRanks"; });
         processes_.emplace_back(rank.value, static_cast<int>(processes_.size()));
     }
     std::ranges::sort(processes_);

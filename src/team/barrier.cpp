@@ -24,7 +24,7 @@ void raise_to(std::atomic<T>& cell, T value) {
 
 /// Whether there is a CollectiveCall of this number.
 constexpr bool is_collective_call(std::int32_t call) {
-    return call >= 0 && call <= static_cast<std::int32_t>(CollectiveCall::upc_collective); // the last one
+    return call >= 0 && call <= static_cast<std::int32_t>(CollectiveCall::refused); // the last one
 }
 
 } // namespace
@@ -41,6 +41,7 @@ const char* name(CollectiveCall call) {
     case CollectiveCall::lock_create: return "the creation of a lock";
     case CollectiveCall::lock_close: return "the close of a lock";
     case CollectiveCall::upc_collective: return "a collective call of UPC";
+    case CollectiveCall::refused: return "a call that it could not make";
     }
     return "?";
 }

@@ -25,7 +25,8 @@ enum class CollectiveCall : std::int32_t {
     file_load,
     lock_create,
     lock_close,
-    upc_collective
+    upc_collective,
+    refused ///< in place of any other: see Synchronisation::refuse(). The last one
 };
 
 [[nodiscard]] const char* name(CollectiveCall call);

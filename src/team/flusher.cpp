@@ -136,7 +136,7 @@ bool Flusher::Shared::look(std::unique_lock<support::Mutex>& lock) {
     const HeldWrites::Clock::time_point now = HeldWrites::Clock::now();
     old.clear();
     for (HoldsWrites* const held : list)
-        if (held->look(now) == HeldWrites::Age::old) old.push_back(held); // there is room: see add()
+        if (held->look(now)) old.push_back(held); // there is room: see add()
     const bool any = !old.empty();
     while (!old.empty() && !stops) {
         HoldsWrites* const held = old.back();

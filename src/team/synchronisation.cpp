@@ -85,9 +85,10 @@ Attendance Synchronisation::wait_for_all(CollectiveCall call) {
     return barrier_.attendance();
 }
 
-void Synchronisation::wait(CollectiveCall call, std::optional<std::int64_t> identity) {
-    (void)wait_for_all(call);
+void Synchronisation::wait(CollectiveCall call, std::optional<std::int64_t> identity, const CallArguments& arguments) {
+    const Attendance all = wait_for_all(call);
     check_attendance(call, identity);
+    check_arguments(call, arguments, all);
     const trace::AtBarrier point{call == CollectiveCall::barrier};
     team_.epoch().acquire();
 }
@@ -100,10 +101,7 @@ void Synchronisation::barrier(CollectiveCall call, std::optional<std::int64_t> i
 void Synchronisation::barrier(CollectiveCall call, std::optional<std::int64_t> identity,
                               const CallArguments& arguments) {
     notify(call, identity, arguments.number);
-    const Attendance all = wait_for_all(call);
-    check_attendance(call, identity);
-    check_arguments(call, arguments, all);
-    team_.epoch().acquire();
+    wait(call, identity, arguments);
 }
 
 bool Synchronisation::agreed_barrier(CollectiveCall call, std::exception_ptr& failure, const CallArguments& arguments) {
@@ -132,12 +130,22 @@ void Synchronisation::agree(CollectiveCall call, std::exception_ptr failure, std
     if (!agreed_barrier(call, failure)) mpi::throw_failure(team_.communicator(), failure, outcome);
 }
 
-void Synchronisation::notify_split(std::optional<std::int64_t> identity) {
-    notify(CollectiveCall::barrier, identity);
+void Synchronisation::refuse(const std::exception_ptr& refusal) {
+    try {
+        notify(CollectiveCall::refused, {});
+        (void)wait_for_all(CollectiveCall::refused);
+        (void)mpi::first_problem(team_.communicator(), mpi::text_of(refusal)); // as the others do in check_calls()
+    } catch (const std::exception&) { // a rank has left, say: this rank's own error says more
+    }
+    std::rethrow_exception(refusal);
+}
+
+void Synchronisation::notify_split(std::optional<std::int64_t> identity, std::optional<std::int64_t> arguments) {
+    notify(CollectiveCall::barrier, identity, arguments);
     split_identity_ = identity;
 }
 
-void Synchronisation::wait_split(std::optional<std::int64_t> identity) {
+void Synchronisation::wait_split(std::optional<std::int64_t> identity, const CallArguments& arguments) {
     team_.require_open("Team::wait");
     if (!barrier_.notified())
         throw UsageError{fmt::format("{}: Team::wait: there was no notify before it; call notify first", team_.who())};
@@ -149,7 +157,7 @@ void Synchronisation::wait_split(std::optional<std::int64_t> identity) {
             fmt::format("{}: Team::wait: its identity is {}, that of the notify before it {}; pass the same",
                         team_.who(), text(identity), text(split_identity_))};
     }
-    wait(CollectiveCall::barrier, identity);
+    wait(CollectiveCall::barrier, identity, arguments);
 }
 
 void Synchronisation::barrier_of_close(std::uint64_t window) {
@@ -196,6 +204,9 @@ void Synchronisation::check_calls(CollectiveCall call, const Attendance& all) {
     const auto other = static_cast<CollectiveCall>(
         all.lowest_call == static_cast<std::int32_t>(call) ? all.highest_call : all.lowest_call);
     mismatch_ = LeaveReason::of_mismatch(call, other);
+    if (all.highest_call == static_cast<std::int32_t>(CollectiveCall::refused))
+        mpi::throw_failure(team_.communicator(), {},
+                           fmt::format("{}: {} was not carried out", team_.who(), name(call)));
     throw MismatchError{fmt::format("{}: {}: another rank is in {} at the same time; {}", team_.who(), name(call),
                                     name(other), same_calls)};
 }

@@ -58,12 +58,15 @@ public:
     /// The same, and if ranks have a `failure` it throws on all: that one, elsewhere a UsageError that begins with
     /// `outcome` and says what the first of them could not do.
     void agree(CollectiveCall call, std::exception_ptr failure, std::string_view outcome);
+    /// Collective, on a rank that was passed what a call cannot do, in place of the barrier that the call begins with:
+    /// throws `refusal`. The other ranks, in whatever barrier, throw UsageError with its text.
+    [[noreturn]] void refuse(const std::exception_ptr& refusal);
     /// Its two halves.
     void notify(CollectiveCall call, std::optional<std::int64_t> identity, std::optional<std::int64_t> arguments = {});
-    void wait(CollectiveCall call, std::optional<std::int64_t> identity);
-    /// The program's split-phase barrier; the identity of the wait must be that of the notify.
-    void notify_split(std::optional<std::int64_t> identity);
-    void wait_split(std::optional<std::int64_t> identity);
+    void wait(CollectiveCall call, std::optional<std::int64_t> identity, const CallArguments& arguments = {});
+    /// The program's split-phase barrier; identity and arguments of the wait must be those of the notify.
+    void notify_split(std::optional<std::int64_t> identity, std::optional<std::int64_t> arguments = {});
+    void wait_split(std::optional<std::int64_t> identity, const CallArguments& arguments = {});
     /// The barrier that the close of a window begins with. Throws MismatchError on every rank unless all close that
     /// window.
     void barrier_of_close(std::uint64_t window);
@@ -110,6 +113,7 @@ private:
     /// Waits for what this rank has notified.
     [[nodiscard]] Attendance wait_for_all(CollectiveCall call);
     void check_attendance(CollectiveCall call, std::optional<std::int64_t> identity);
+    /// Throws on all ranks where they are in different calls.
     void check_calls(CollectiveCall call, const Attendance& all);
     /// All ranks come here where one does.
     void check_arguments(CollectiveCall call, const CallArguments& arguments, const Attendance& all);

@@ -3,6 +3,7 @@
 #include "src/mpi/thread_level.hpp"
 #include "src/support/log.hpp"
 #include "src/support/mpi_error.hpp"
+#include "src/support/rank_check.hpp"
 #include "src/team/team_registry.hpp"
 #include "src/team/team_state.hpp"
 
@@ -57,9 +58,7 @@ void Team::close() {
 bool Team::closed() const noexcept { return state_->lifecycle().closed(); }
 
 Path Team::path(Rank target) const {
-    if (target.value < 0 || target.value >= size_)
-        throw RangeError{fmt::format("{}: Team::path: rank {} is outside [0, {}); pass a rank of the team", who(),
-                                     target.value, size_)};
+    detail::support::require_rank(target, size_, [this] { return who() + ": Team::path"; });
     return state_->path(target.value);
 }
 

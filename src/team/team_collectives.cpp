@@ -4,6 +4,7 @@
 #include "src/mpi/agreement.hpp"
 #include "src/support/hash.hpp"
 #include "src/support/mpi_error.hpp"
+#include "src/support/rank_check.hpp"
 #include "src/support/type_text.hpp"
 #include "src/team/reduction_kinds.hpp"
 #include "src/team/shared_values.hpp"
@@ -388,9 +389,7 @@ void Team::broadcast(std::span<std::byte> bytes, Rank root, const char* type) {
     check(*state_, call, own,
           is_rank ? broadcast_from(*state_, call, own, bytes, root.value) : share(*state_, call, own, none),
           [&] { return fmt::format("{} of {} from rank {}", call, text_of_values(bytes.size(), type), root.value); });
-    if (!is_rank)
-        throw RangeError{fmt::format("{}: Team::broadcast: root {} is outside [0, {}); pass a rank of the team", who(),
-                                     root.value, size_)};
+    detail::support::require_rank(root, size_, [this] { return who() + ": Team::broadcast"; }, "root");
 }
 
 void Team::combine(std::span<std::byte> value, CombineValues combine, void* context, const char* type) {

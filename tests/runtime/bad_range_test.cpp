@@ -79,7 +79,7 @@ TEST_CASE("a rank outside the team is refused by every call that takes one") {
             INFO(call << " with rank " << bad);
             CHECK_THAT(message_of<RangeError>(attempt),
                        says({runtime.who(), call_on(call), "rank " + std::to_string(bad), within(runtime),
-                             "pass a rank of the window's team"}));
+                             "pass a rank of the team"}));
         };
         for (const Transfer& transfer : transfers)
             check(transfer.name, [&] { transfer.call(window, Rank{bad}, Offset{0}, bytes); });

@@ -516,9 +516,32 @@ TEST_CASE("collective calls with different arguments are refused on all threads"
         lapwing_upc_all_reduceD(a.pointer.raw(), b.pointer.raw(), odd ? LAPWING_UPC_ADD : LAPWING_UPC_MAX, 4, 1,
                                 nullptr, at_the_end);
     });
-    // By a message more, since such calls need not wait at all.
-    constexpr int nowhere = LAPWING_UPC_IN_NOSYNC | LAPWING_UPC_OUT_NOSYNC;
-    if (all_levels) refused([&] { upc::all_gather(a.pointer, odd ? b.pointer : a.pointer, 8, nowhere); });
+    // Where they wait nowhere: by a message more, or in the next barrier.
+    const auto gather = [&](const upc::Pointer<unsigned char>& from) {
+        upc::all_gather(a.pointer, from, 8, LAPWING_UPC_IN_NOSYNC | LAPWING_UPC_OUT_NOSYNC);
+    };
+    const auto gather_differently = [&] { gather(odd ? b.pointer : a.pointer); };
+    if (all_levels) {
+        refused(gather_differently);
+    } else {
+        gather_differently();
+        refused([] { upc::barrier(); });
+        upc::barrier(); // only once
+        gather(b.pointer);
+        upc::barrier();
+        gather_differently();
+        upc::notify(3);
+        refused([] { upc::wait(3); });
+        gather_differently();
+        refused([&] { upc::all_broadcast(a.pointer, b.pointer, 8); });
+        // The first of many, and other calls.
+        gather_differently();
+        for (int k = 0; k < 5; ++k) gather(b.pointer);
+        const std::string text = test::upc_error_of([] { upc::barrier(); });
+        CHECK_THAT(text, test::says({"upc_barrier: thread 0 passes the arguments of 2 earlier calls, then flags",
+                                     "to upc_all_gather, then"}));
+        upc::barrier();
+    }
     CHECK_THAT(test::upc_error_of([&] {
                    if (odd) upc::all_broadcast(a.pointer, b.pointer, 8);
                    else upc::all_scatter(a.pointer, b.pointer, 8);

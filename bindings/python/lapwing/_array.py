@@ -44,18 +44,19 @@ class Array(Arithmetic, Shared, Assignments, Elements):
 
     def __init__(self, shape, dtype=float, distribution=None, *, lower=None, step=None, name=None, halo=0, cache=None, runtime=None):
         runtime = runtime or default_runtime()
-        shape = integers(shape, "Array: shape")
-        dtype = dtype_of(dtype)
-        distribution = distribution_of(Block() if distribution is None else distribution, "Array")
-        lower, step = _numbers("lower", lower, shape, 0), _numbers("step", step, shape, 1)
-        options = ffi.new("lapwing_array_options*", lib.lapwing_array_options_default())
-        kept = [ffi.new("char[]", str(name or "").encode()), ffi.new("int64_t[]", lower), ffi.new("int64_t[]", step)]
-        if name:
-            options.name = kept[0]
-        options.lower, options.stride = kept[1:]
-        members(options, "Array", halo=halo)
-        cache_options(options.cache, cache)
-        structure, self._kept, self._callback = distribution._parameters(len(shape))
+        with runtime._for_new():
+            shape = integers(shape, "Array: shape")
+            dtype = dtype_of(dtype)
+            distribution = distribution_of(Block() if distribution is None else distribution, "Array")
+            lower, step = _numbers("lower", lower, shape, 0), _numbers("step", step, shape, 1)
+            options = ffi.new("lapwing_array_options*", lib.lapwing_array_options_default())
+            kept = [ffi.new("char[]", str(name or "").encode()), ffi.new("int64_t[]", lower), ffi.new("int64_t[]", step)]
+            if name:
+                options.name = kept[0]
+            options.lower, options.stride = kept[1:]
+            members(options, "Array", halo=halo)
+            cache_options(options.cache, cache)
+            structure, self._kept, self._callback = distribution._parameters(len(shape))
         extents = ffi.new("int64_t[]", shape)
         try:
             self._open(
@@ -442,13 +443,15 @@ class Array(Arithmetic, Shared, Assignments, Elements):
 
     def fill(self, value):
         """Every element becomes `value`. Collective."""
-        value = one_value(present(value, self.dtype, "Array.fill: the value"), "Array.fill: the value", "a[...] = values writes several")
+        with self.runtime._for_all():
+            value = one_value(present(value, self.dtype, "Array.fill: the value"), "Array.fill: the value", "a[...] = values writes several")
         check(lib.lapwing_array_fill(self._handle, address(value)))
 
     def copy_from(self, other):
         """The elements of another array of the same dtype and shape, whatever its distribution. Collective."""
-        if not isinstance(other, Array):
-            raise TypeError(f"lapwing: Array.copy_from: {type(other).__name__}; it must be an Array. a[...] = b takes slices, too, and lapwing.from_numpy() NumPy arrays")
+        with self.runtime._for_all():
+            if not isinstance(other, Array):
+                raise TypeError(f"lapwing: Array.copy_from: {type(other).__name__}; it must be an Array. a[...] = b takes slices, too, and lapwing.from_numpy() NumPy arrays")
         check(lib.lapwing_array_copy(self._handle, other._handle))
 
     def copy(self, distribution=None):
@@ -498,28 +501,33 @@ class Array(Arithmetic, Shared, Assignments, Elements):
 
     def broadcast(self, root=0):
         """For replicated arrays: every copy becomes that of `root`. Collective."""
+        with self.runtime._for_all():
+            (root,) = integers((root,), "Array.broadcast: root")
         check(lib.lapwing_array_broadcast(self._handle, root))
 
     def resize(self, shape):
         """Other extents under the same distribution: elements within both keep their values, others are zero. Collective. ViewError, on every
         rank, while NumPy arrays show a rank's own part."""
         self._no_views("resize")
-        shape = integers(shape, "Array.resize: shape")
-        if len(shape) != self.ndim:
-            raise _errors.RangeError(f"Array.resize(): shape {shape} has {len(shape)} numbers, and the array {self.ndim} dimensions")
+        with self.runtime._for_all():
+            shape = integers(shape, "Array.resize: shape")
+            if len(shape) != self.ndim:
+                raise _errors.RangeError(f"Array.resize(): shape {shape} has {len(shape)} numbers, and the array {self.ndim} dimensions")
         check(lib.lapwing_array_resize(self._handle, ffi.new("int64_t[]", shape)))
         self._look()
 
     def redistribute(self, distribution, order=None):
         """Another distribution; values, shape and lower bounds stay. `order`: over the ranks in the order of a.relabelling(). Collective. Otherwise like
         resize()."""
-        distribution = distribution_of(distribution, "Array.redistribute")
         self._no_views("redistribute")
-        structure, kept, callback = distribution._parameters(self.ndim)
+        with self.runtime._for_all():
+            distribution = distribution_of(distribution, "Array.redistribute")
+            structure, kept, callback = distribution._parameters(self.ndim)
+            relabelling = () if order is None else (order._handle,)
         if order is None:
             check(lib.lapwing_array_redistribute(self._handle, structure))
         else:
-            check(lib.lapwing_array_redistribute_ordered(self._handle, structure, order._handle))
+            check(lib.lapwing_array_redistribute_ordered(self._handle, structure, *relabelling))
         self._kept, self._callback = kept, callback
         self._have(distribution=distribution)
         self._called()
@@ -542,11 +550,11 @@ class Array(Arithmetic, Shared, Assignments, Elements):
     def save(self, path, progress=None):
         """The elements to a file, which replaces `path` when it is complete. `progress(done, all)` is called on rank 0 with bytes; an exception that it raises
         ends the call. Collective. FileError."""
-        _save(lib.lapwing_array_save, self._handle, path, progress)
+        _save(lib.lapwing_array_save, self, path, progress)
 
     def load(self, path, progress=None):
         """The elements of a file that save() wrote, whatever the distribution and the number of ranks. Collective."""
-        _save(lib.lapwing_array_load, self._handle, path, progress)
+        _save(lib.lapwing_array_load, self, path, progress)
 
     # --- slices ---
 
@@ -585,19 +593,20 @@ def _numbers(name, values, shape, default):
     return values
 
 
-def _save(function, handle, path, progress):
+def _save(function, one, path, progress):
     import os
 
     def call(done, all):
         result = progress(done, all)
         return 1 if result is not None and result else 0
 
-    path = os.fsencode(path)
+    with one.runtime._for_all():
+        path = os.fsencode(path)
     if progress is None:
-        check(function(handle, path, ffi.NULL, ffi.NULL))
+        check(function(one._handle, path, ffi.NULL, ffi.NULL))
     else:
         callback = Callback(progress=call)
-        callback.check(function(handle, path, lib.lapwing_python_progress, callback.handle))
+        callback.check(function(one._handle, path, lib.lapwing_python_progress, callback.handle))
 
 
 class _Slicer:
@@ -615,7 +624,9 @@ class _Slicer:
         if isinstance(value, Slice) and value._assigned:
             value._assigned = False
         else:
-            self[key].assign(value)
+            with self._array.runtime._for_all():
+                part = self[key]
+            part.assign(value)
 
 
 class Transfer:
@@ -670,8 +681,9 @@ def zeros(shape, dtype=float, distribution=None, **options):
 
 def full(shape, value, dtype=None, distribution=None, **options):
     """An array whose elements are `value`. Collective."""
-    dtype = np.asarray(value).dtype if dtype is None else dtype_of(dtype)
-    one_value(present(value, dtype, "full: the value"), "full: the value", "lapwing.from_numpy() takes an array of values")
+    with (options.get("runtime") or default_runtime())._for_new():
+        dtype = np.asarray(value).dtype if dtype is None else dtype_of(dtype)
+        one_value(present(value, dtype, "full: the value"), "full: the value", "lapwing.from_numpy() takes an array of values")
     array = Array(shape, dtype, distribution, **options)
     array.fill(value)
     return array
@@ -684,9 +696,10 @@ def ones(shape, dtype=float, distribution=None, **options):
 
 def from_numpy(values, distribution=None, **options):
     """An array with the elements of a NumPy array that every rank has: each writes its own part. Collective."""
-    values = np.asarray(values)
-    if not values.ndim:
-        raise _errors.UsageError(f"lapwing: from_numpy: {values!r} has no dimensions; pass an array of 1 to 8, or use lapwing.full(shape, value)")
+    with (options.get("runtime") or default_runtime())._for_new():
+        values = np.asarray(values)
+        if not values.ndim:
+            raise _errors.UsageError(f"lapwing: from_numpy: {values!r} has no dimensions; pass an array of 1 to 8, or use lapwing.full(shape, value)")
     array = Array(values.shape, values.dtype, distribution, **options)
 
     def _write_own():
@@ -721,7 +734,9 @@ def checkpoint_shape(path, dtype, ndim, runtime=None):
     import os
 
     runtime, extents = runtime or default_runtime(), ffi.new("int64_t[8]")
-    check(lib.lapwing_checkpoint_extents(runtime._handle, os.fsencode(path), type_of(dtype_of(dtype)), ndim, extents))
+    with runtime._for_all():
+        path, kind = os.fsencode(path), type_of(dtype_of(dtype))
+    check(lib.lapwing_checkpoint_extents(runtime._handle, path, kind, ndim, extents))
     return tuple(extents[0:ndim])
 
 

@@ -207,13 +207,15 @@ class Prefetched:
 
 
 def prefetch(array, pattern, consistent, static, storage):
-    if isinstance(pattern, type) and issubclass(pattern, Pattern):
-        pattern = pattern()
-    if not isinstance(pattern, Pattern):
-        raise TypeError(f"Array.prefetch_pattern: the pattern is {pattern!r}; it must be a lapwing.Pattern, as lapwing.Stencil(1)")
-    structure, kept = pattern._parameters(array)
-    callback = next((one for one in kept if isinstance(one, Callback)), None)
-    code = lib.lapwing_array_prefetch(array._handle, structure, _options(consistent, static, storage))
+    with array.runtime._for_all():
+        if isinstance(pattern, type) and issubclass(pattern, Pattern):
+            pattern = pattern()
+        if not isinstance(pattern, Pattern):
+            raise TypeError(f"Array.prefetch_pattern: the pattern is {pattern!r}; it must be a lapwing.Pattern, as lapwing.Stencil(1)")
+        structure, kept = pattern._parameters(array)
+        callback = next((one for one in kept if isinstance(one, Callback)), None)
+        options = _options(consistent, static, storage)
+    code = lib.lapwing_array_prefetch(array._handle, structure, options)
     if callback is None:
         check(code)
     else:
@@ -314,7 +316,8 @@ class Relabelling:
     __reduce_ex__ = refuse_pickling
 
     def __init__(self, array, distribution):
-        structure, kept, callback = distribution_of(distribution, "Array.relabelling")._parameters(array.ndim)
+        with array.runtime._for_all():
+            structure, kept, callback = distribution_of(distribution, "Array.relabelling")._parameters(array.ndim)
         self._cell = create("relabelling", lib.lapwing_relabelling_create, array._handle, structure)
         self._kept = kept, callback
         info = ffi.new("lapwing_relabelling_info*")

@@ -8,8 +8,9 @@ from ._types import integers
 
 def along(function, array, axis, out):
     """Calls one of lapwing_array_sum_along() and its like."""
-    target = as_slice(out)  # until the call has ended
-    check(function(array._handle, _dimension(array, axis), target._handle))
+    with array.runtime._for_all():
+        target, dimension = as_slice(out), _dimension(array, axis)
+    check(function(array._handle, dimension, target._handle))
 
 
 def _dimension(array, axis):
@@ -30,10 +31,10 @@ class Reduction(Shared):
     """
 
     def __init__(self, array, axis, out, operation="add"):
-        self._kept = array, as_slice(out)
-        self._open(
-            array.runtime, "reduction", lib.lapwing_reduction_create, array._handle, _dimension(array, axis), self._kept[1]._handle, choice(OPERATIONS, operation, "Array.reduction: the operation")
-        )
+        with array.runtime._for_new():
+            self._kept = array, as_slice(out)
+            numbers = _dimension(array, axis), choice(OPERATIONS, operation, "Array.reduction: the operation")
+        self._open(array.runtime, "reduction", lib.lapwing_reduction_create, array._handle, numbers[0], self._kept[1]._handle, numbers[1])
 
     def execute(self):
         """The target gets the results for what the elements are now. Collective."""

@@ -1,6 +1,7 @@
 """The ranks of a communicator, and the objects that they share."""
 
 import atexit
+import contextlib
 import json
 import sys
 import weakref
@@ -9,7 +10,7 @@ import numpy as np
 
 from . import _errors
 from ._library import Callback, check, create, family, ffi, lib, mpi_version, number_of, text_of, _family_of, _FAMILIES
-from ._types import Views, address, dtype_of, integer_list, present, type_of
+from ._types import Views, address, dtype_of, integer_list, integers, present, type_of
 
 _PATHS = ("self", "direct", "rma", "service")
 
@@ -341,6 +342,20 @@ class Runtime(Fixed):
         else:
             check(lib.lapwing_runtime_barrier_identity(self._handle, identity))
 
+    @contextlib.contextmanager
+    def _for_all(self, values=False):
+        """The checks before a collective call, in which ranks share `values` or not: what they raise on one rank is raised there, and the call's
+        error on the others has its text."""
+        try:
+            yield
+        except Exception as error:
+            lib.lapwing_runtime_refuse(self._handle, values, f"{self.who()}: {type(error).__name__}: {error}".encode())
+            raise
+
+    def _for_new(self):
+        """The checks before an object is made, which begins with _collect()."""
+        return self._for_all(values=bool(self._cells))
+
     def _end_after(self, step):
         """step(), which is the rank's own part of a collective call, and the barrier at its end. What the step raises on one rank is raised
         there, and UsageError on the others."""
@@ -407,10 +422,11 @@ class Runtime(Fixed):
     def sum(self, values):
         """Collective: the sum of all ranks' values, element by element, in place of a NumPy array, which is returned; a number: returned. The sum of
         bool and of integers of fewer than 64 bits is, as in NumPy, int64 or uint64: a new array, and the argument stays as it is."""
-        array = values if isinstance(values, np.ndarray) else np.array([values])
-        if array.dtype.kind in "biu":
-            wide = np.add.reduce(np.empty(0, array.dtype)).dtype
-            array = array if wide == array.dtype else array.astype(wide)
+        with self._for_all(values=True):
+            array = values if isinstance(values, np.ndarray) else np.array([values])
+            if array.dtype.kind in "biu":
+                wide = np.add.reduce(np.empty(0, array.dtype)).dtype
+                array = array if wide == array.dtype else array.astype(wide)
         return self._numbers(lib.lapwing_runtime_sum, values, array)
 
     def _sum_in_place(self, array):
@@ -426,29 +442,36 @@ class Runtime(Fixed):
         return self._numbers(lib.lapwing_runtime_max, values)
 
     def _numbers(self, function, values, array=None):
-        if array is None:
-            array = values if isinstance(values, np.ndarray) else np.array([values])
-        check(function(self._handle, *self._in_place(array)))
+        with self._for_all(values=True):
+            if array is None:
+                array = values if isinstance(values, np.ndarray) else np.array([values])
+            arguments = self._in_place(array)
+        check(function(self._handle, *arguments))
         return array if isinstance(values, np.ndarray) else array[0]
 
     def all_reduce(self, values, datatype, operation):
         """Collective: MPI_Allreduce in place of a NumPy array, with a datatype and an operation of mpi4py."""
-        _, memory, _ = self._in_place(values)
-        size = datatype.Get_size()
-        count = values.nbytes // size if size else 0
-        check(lib.lapwing_runtime_all_reduce(self._handle, memory, count, mpi_object("Datatype", datatype), mpi_object("Op", operation)))
+        with self._for_all(values=True):
+            _, memory, _ = self._in_place(values)
+            types = mpi_object("Datatype", datatype), mpi_object("Op", operation)
+            size = datatype.Get_size()
+            count = values.nbytes // size if size else 0
+        check(lib.lapwing_runtime_all_reduce(self._handle, memory, count, *types))
         return values
 
     def broadcast(self, values, root=0):
         """Collective: the elements of a NumPy array of `root` on every rank, in place."""
-        _, memory, _ = self._in_place(values)
+        with self._for_all(values=True):
+            _, memory, _ = self._in_place(values)
+            (root,) = integers((root,), "Runtime.broadcast: root")
         check(lib.lapwing_runtime_broadcast(self._handle, memory, values.nbytes, root))
         return values
 
     def combine(self, values, function):
         """Collective: combines a NumPy array of every rank in the order of the ranks, in place. `function(left, right)` returns the combined
         array, and must be associative: numpy.multiply, for example. At most 4 MiB travel at a time: elements are combined one by one."""
-        self._in_place(values)
+        with self._for_all(values=True):
+            self._in_place(values)
         flat = values.reshape(-1)
         chunk = max(1, (1 << 20) // values.itemsize)
         failure = None
@@ -481,7 +504,8 @@ class Runtime(Fixed):
 
     def combine_before(self, values, function):
         """Collective: the combined values of the ranks before this one; None on rank 0. As combine()."""
-        _, memory, _ = self._in_place(values)
+        with self._for_all(values=True):
+            _, memory, _ = self._in_place(values)
         before, has = np.empty_like(values), ffi.new("int*")
         callback = self._combining(function, values.reshape(-1))
         check(
@@ -494,18 +518,20 @@ class Runtime(Fixed):
 
     def all_gather(self, values):
         """Collective: an array with one more dimension, the first: the values of each rank."""
-        values = np.ascontiguousarray(values)
-        result = np.empty((self.size, *values.shape), dtype_of(values.dtype))
+        with self._for_all(values=True):
+            values = np.ascontiguousarray(values)
+            result = np.empty((self.size, *values.shape), dtype_of(values.dtype))
         check(lib.lapwing_runtime_all_gather(self._handle, address(values), values.nbytes, address(result)))
         return result
 
     def all_gather_varying(self, values):
         """Collective: a list with the values of each rank, of which every rank passes as many as it has: arrays of one dimension and the same dtype.
         MismatchError on every rank where the types differ. Cost: three gathers."""
-        values = np.ascontiguousarray(np.atleast_1d(values))
-        if values.ndim != 1:
-            raise _errors.UsageError(f"lapwing: Runtime.all_gather_varying: the values have shape {values.shape}; pass one dimension, values.reshape(-1)")
-        dtype = dtype_of(values.dtype)
+        with self._for_all(values=True):
+            values = np.ascontiguousarray(np.atleast_1d(values))
+            if values.ndim != 1:
+                raise _errors.UsageError(f"lapwing: Runtime.all_gather_varying: the values have shape {values.shape}; pass one dimension, values.reshape(-1)")
+            dtype = dtype_of(values.dtype)
         ends = np.cumsum(self.all_gather(np.int64(values.size)))
         result, counts = np.empty(ends[-1], dtype), ffi.new("uint64_t[]", self.size)
         call = lib.lapwing_runtime_all_gather_varying
@@ -514,7 +540,8 @@ class Runtime(Fixed):
 
     def require_same(self, values, what="values"):
         """Collective: MismatchError on every rank unless all pass the same integers."""
-        values = integer_list(values, np.int64, "values of require_same()")
+        with self._for_all(values=True):
+            values = integer_list(values, np.int64, "values of require_same()")
         check(lib.lapwing_runtime_require_same(self._handle, ffi.cast("int64_t*", address(values)), values.size, str(what).encode()))
 
     def statistics(self, total=False):

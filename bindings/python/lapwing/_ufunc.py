@@ -91,9 +91,10 @@ class Arithmetic(NDArrayOperatorsMixin):
         from ._array import Array
 
         if isinstance(other, Slice):
+            with self.runtime._for_new():
+                if other.shape != self.shape:
+                    raise ValueError(f"lapwing: operands have shapes {self.shape} and {other.shape}, which must be the same")
             copy = Array(other.shape, other.dtype, self.distribution, runtime=self.runtime, lower=self.lower, step=self.step)
-            if copy.shape != self.shape:
-                raise ValueError(f"lapwing: operands have shapes {self.shape} and {other.shape}, which must be the same")
             copy.slice[...].assign(other)
             return copy
         if isinstance(other, Array):
@@ -138,9 +139,10 @@ class Arithmetic(NDArrayOperatorsMixin):
             return inputs[0]._reduce(ufunc, axis, dtype, keepdims)
         if method != "__call__" or ufunc.signature is not None or "where" in options:
             return NotImplemented
-        if any(isinstance(one, np.ndarray) and one.ndim for one in out or ()):
-            raise TypeError("lapwing: out is a numpy.ndarray; it must be a lapwing.Array, since each rank computes its own part")
-        leader = out[0] if out else _leader(ufunc, [one for one in inputs if isinstance(one, Array)], inputs)
+        with self.runtime._for_all():
+            if any(isinstance(one, np.ndarray) and one.ndim for one in out or ()):
+                raise TypeError("lapwing: out is a numpy.ndarray; it must be a lapwing.Array, since each rank computes its own part")
+            leader = out[0] if out else _leader(ufunc, [one for one in inputs if isinstance(one, Array)], inputs)
         if out and ufunc in _ASSIGNED and inputs[0] is leader and len(inputs) == 2 and not options:
             other = inputs[1]
             if isinstance(other, (Array, Slice)) and (isinstance(other, Slice) or other._alignment() != leader._alignment()):
@@ -149,9 +151,10 @@ class Arithmetic(NDArrayOperatorsMixin):
                     return leader
         inputs = [leader._aligned(one) for one in inputs]
         outputs = list(out) if out else []
-        for one in outputs:
-            if one._alignment() != leader._alignment():
-                raise ValueError(f"lapwing: out has {one!r} beside {leader!r}; the arrays of out must have the same shape, lower bounds and distribution")
+        with leader.runtime._for_all():
+            for one in outputs:
+                if one._alignment() != leader._alignment():
+                    raise ValueError(f"lapwing: out has {one!r} beside {leader!r}; the arrays of out must have the same shape, lower bounds and distribution")
         # Others may still read what is to be overwritten, and must have written what is read.
         leader.runtime.barrier()
         if not leader.distribution._has_local:
@@ -222,11 +225,12 @@ class Arithmetic(NDArrayOperatorsMixin):
 
     def _reduce(self, ufunc, axis=None, dtype=None, keepdims=False, of=None):
         """`of`: a function whose values are reduced instead of the elements'."""
-        axes = self._axes(axis, ufunc.__name__)
         of = of or (lambda values: values)
-        if ufunc in (np.minimum, np.maximum, np.fmin, np.fmax) and any(self.shape[one] == 0 for one in axes):
-            raise _errors.UsageError(f"Array.{ufunc.__name__}: the shape is {self.shape}: there are no elements along axis {axis}, and no neutral one")
-        kind = ufunc.reduce(of(np.zeros((1,) * self.ndim, self.dtype)), axis=axes, dtype=dtype).dtype
+        with self.runtime._for_all():
+            axes = self._axes(axis, ufunc.__name__)
+            if ufunc in (np.minimum, np.maximum, np.fmin, np.fmax) and any(self.shape[one] == 0 for one in axes):
+                raise _errors.UsageError(f"Array.{ufunc.__name__}: the shape is {self.shape}: there are no elements along axis {axis}, and no neutral one")
+            kind = ufunc.reduce(of(np.zeros((1,) * self.ndim, self.dtype)), axis=axes, dtype=dtype).dtype
         result = np.full(tuple(1 if d in axes else n for d, n in enumerate(self.shape)), _identity(ufunc, kind), kind)
         self.runtime.barrier()
         for indices, values in self._own_blocks():
@@ -271,7 +275,8 @@ class Arithmetic(NDArrayOperatorsMixin):
 
     def _mean(self, axis, dtype, keepdims, call, of=None, counted=None):
         """The mean of the elements, or of the values of a function of them, in the type in which it is computed; `counted`: how many of them count."""
-        computed, _ = self._float(dtype, call)
+        with self.runtime._for_all():
+            computed, _ = self._float(dtype, call)
         total = self._reduce(np.add, axis, computed, keepdims, of)
         if counted is None:
             counted = self.size // np.size(total) if np.size(total) else 0
@@ -292,8 +297,9 @@ class Arithmetic(NDArrayOperatorsMixin):
 
     def _variance(self, axis, dtype, ddof, keepdims, mean, counted):
         """`counted`: how many elements are numbers, where NaN is to be ignored; else None."""
-        computed, wanted = self._float(dtype, "var")
-        axes = self._axes(axis, "var")
+        with self.runtime._for_all():
+            computed, wanted = self._float(dtype, "var")
+            axes = self._axes(axis, "var")
         result = np.zeros(tuple(1 if d in axes else n for d, n in enumerate(self.shape)), computed.type(0).real.dtype)
         self.runtime.barrier()
         for indices, values in self._own_blocks():
@@ -373,8 +379,9 @@ class Arithmetic(NDArrayOperatorsMixin):
 
     def _flat_place(self, name, axis=None, keepdims=False):
         """numpy.argmin() and its like: positions from 0."""
-        if axis is not None and np.ndim(axis):
-            raise _errors.UsageError(f"lapwing: Array.arg{name}: axis is {axis}; it must be one dimension, or None for all elements")
+        with self.runtime._for_all():
+            if axis is not None and np.ndim(axis):
+                raise _errors.UsageError(f"lapwing: Array.arg{name}: axis is {axis}; it must be one dimension, or None for all elements")
         extreme = getattr(self, name)(axis, keepdims=True)
         if name.startswith("nan") and (extreme != extreme).any():
             raise ValueError(f"lapwing: Array.nanarg{name[3:]}: all elements along axis {axis} are NaN, so that there is no place")

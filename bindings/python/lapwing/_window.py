@@ -6,7 +6,7 @@ from . import _errors
 from ._layout import Layout
 from ._library import check, choice, create, ffi, lib, members, number_of, text_of
 from ._runtime import Shared, mpi_object, read_statistics, runtime as default_runtime, same_memory
-from ._types import address, dtype_of, integer_list, one_value, operand, type_of
+from ._types import address, dtype_of, integer_list, integers, one_value, operand, type_of
 
 OPERATIONS = {"add": 0, "and": 1, "or": 2, "xor": 3, "min": 4, "max": 5, "replace": 6, "read": 7}
 ORDERS = {"relaxed": 0, "acquire": 1, "release": 2, "acq_rel": 3, "seq_cst": 4}
@@ -62,7 +62,9 @@ class Window(Shared):
 
     def __init__(self, nbytes, *, name=None, counters=None, alignment=None, zeroed=None, cache=None, identity=None, runtime=None):
         runtime = runtime or default_runtime()
-        options, kept = self._options(name, counters, alignment, zeroed, cache, identity)
+        with runtime._for_new():
+            options, kept = self._options(name, counters, alignment, zeroed, cache, identity)
+            (nbytes,) = integers((nbytes,), "Window: nbytes")
         self._open(runtime, "window", lib.lapwing_window_create, runtime._handle, nbytes, options)
 
     @staticmethod
@@ -79,8 +81,10 @@ class Window(Shared):
     def adopt(cls, window, locked=False, runtime=None, **options):
         """The memory of a window of mpi4py, which is kept by the program and must not be freed before. `locked`: by Win.Lock_all(). Collective."""
         self, runtime = cls.__new__(cls), runtime or default_runtime()
-        structure, kept = cls._options(**options)
-        self._open(runtime, "window", lib.lapwing_window_adopt, runtime._handle, mpi_object("Win", window), locked, structure)
+        with runtime._for_new():
+            structure, kept = cls._options(**options)
+            of_mpi = mpi_object("Win", window)
+        self._open(runtime, "window", lib.lapwing_window_adopt, runtime._handle, of_mpi, locked, structure)
         self._adopted = window
         return self
 
@@ -400,6 +404,8 @@ class Lock(Shared):
 
     def __init__(self, home=0, runtime=None):
         runtime = runtime or default_runtime()
+        with runtime._for_new():
+            (home,) = integers((home,), "Lock: home")
         self._open(runtime, "lock", lib.lapwing_lock_create, runtime._handle, home)
 
     def acquire(self, blocking=True):

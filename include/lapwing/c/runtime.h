@@ -125,6 +125,11 @@ int lapwing_runtime_all_gather_varying(lapwing_runtime* runtime, lapwing_type ty
 /// Collective, one thread: LAPWING_ERR_MISMATCH on every rank unless all pass the same values; `what` names them in the
 /// text, which has those of two ranks.
 int lapwing_runtime_require_same(lapwing_runtime* runtime, const int64_t* values, size_t count, const char* what);
+/// Collective, one thread, in place of a call that the other ranks make and this one cannot, so that they do not wait
+/// for it: the call gives them LAPWING_ERR_USAGE or LAPWING_ERR_MISMATCH with `text`, what this rank could not do.
+/// `values` nonzero: it is one of the calls above that combine, gather or compare values; 0: any other collective call.
+/// Always LAPWING_ERR_USAGE here.
+int lapwing_runtime_refuse(lapwing_runtime* runtime, int values, const char* text);
 
 /// This rank's counters of the runtime and of its closed windows. Local, any thread.
 int lapwing_runtime_statistics(const lapwing_runtime* runtime, lapwing_statistics* statistics);

@@ -71,8 +71,9 @@ typedef void (*lapwing_apply_function)(void* context, void* target, const void* 
 /// Collective over the arrays' ranks, one thread: the same slices on all. target = source, += and so on, as if the
 /// source were copied first; each element is changed by its owner. LAPWING_REPLACE converts numbers of different types
 /// as C does, and copies bytes of one size; the other operations are for numbers of one type. A barrier before and
-/// after. LAPWING_ERR_RANGE if the extents differ, LAPWING_ERR_USAGE if types or ranks do not fit. Cost: planning, and
-/// one transfer for each pair of ranks; a lapwing_assignment keeps the plans.
+/// after. LAPWING_ERR_RANGE if the extents differ, LAPWING_ERR_USAGE if types or ranks do not fit; where that is so on
+/// some ranks, LAPWING_ERR_USAGE on the others. Cost: planning, and one transfer for each pair of ranks; a
+/// lapwing_assignment keeps the plans.
 int lapwing_slice_assign(const lapwing_slice* target, const lapwing_slice* source, int operation);
 /// The same by a function, for slices of any types. Collective, one thread.
 int lapwing_slice_apply(const lapwing_slice* target, const lapwing_slice* source, lapwing_apply_function apply,

@@ -183,7 +183,7 @@ T GlobalArray<T, N>::get_cached(Index<N> index) const {
     const Offset offset = Offset::of<T>(home.offset);
     bool far_apart = false;
     if constexpr (detail::window::PageTable::serves<T>) {
-        const std::uint64_t place = state_.page_tables->place_of(home.owner.value, offset.bytes);
+        const std::uint64_t place = state_.page_tables->place_of(home.owner, offset);
         if (!state_.all.serves()) {
             if (const T* const value = state_.page_tables->mine().template find<T>(place)) return *value;
         } else {
@@ -207,7 +207,7 @@ void GlobalArray<T, N>::put_cached(Index<N> index, T value) const {
     const Location home = home_of(index);
     const Offset offset = Offset::of<T>(home.offset);
     if constexpr (detail::window::PageTable::serves<T>) {
-        const std::uint64_t place = state_.page_tables->place_of(home.owner.value, offset.bytes);
+        const std::uint64_t place = state_.page_tables->place_of(home.owner, offset);
         if (!state_.all.serves()) {
             if (state_.page_tables->mine().write(place, value)) return;
         } else if (T* const near = address_of(home)) {

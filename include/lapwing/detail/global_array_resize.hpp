@@ -78,7 +78,7 @@ void GlobalArray<T, N>::rebuild(const char* call, const std::shared_ptr<Team>& o
     try {
         const GlobalArrayOptions options{.name = title_.name, .cache = this->cache_, .halo = halo_};
         fresh = GlobalArray{team, extents,
-                            detail::arrays::before_creation(
+                            detail::arrays::before_collective(
                                 team, [&] { return detail::arrays::with_halo(std::move(maps), team, options); }),
                             options};
         fresh.own_team_.keep(own_team);

@@ -174,12 +174,17 @@ protected: // the cache fills it
     bool alone_ = true; ///< no other thread may take the dirty bits while this one writes
 };
 
+/// The place of a byte of the part of `rank`. `part_stride`: places from the beginning of a rank's part to that of the
+/// next rank's.
+[[nodiscard]] constexpr std::uint64_t place_in_parts(std::uint64_t part_stride, Rank rank, Offset offset) noexcept {
+    return static_cast<std::uint64_t>(rank.value) * part_stride + offset.bytes;
+}
+
 /// The tables of the threads that use a window.
 class PageTables {
 public:
     /// Of a window that is not cached.
     constexpr PageTables() noexcept : PageTables{0} {}
-    /// `part_stride`: places from the beginning of a rank's part to that of the next rank's.
     constexpr explicit PageTables(std::uint64_t part_stride) noexcept : part_stride_{part_stride} {
         tables_.fill(&nothing);
     }
@@ -187,9 +192,8 @@ public:
     PageTables& operator=(const PageTables&) = delete;
 
     [[nodiscard]] std::uint64_t part_stride() const noexcept { return part_stride_; }
-    /// The place of a byte of the part of `rank`.
-    [[nodiscard]] std::uint64_t place_of(int rank, std::uint64_t offset) const noexcept {
-        return static_cast<std::uint64_t>(rank) * part_stride_ + offset;
+    [[nodiscard]] std::uint64_t place_of(Rank rank, Offset offset) const noexcept {
+        return place_in_parts(part_stride_, rank, offset);
     }
     /// That of the calling thread; one that finds nothing if it has none, or that is hidden.
     [[nodiscard]] PageTable& mine() const noexcept {

@@ -1,9 +1,11 @@
 /* Calls of all functions of the C interface with arguments drawn at random: numbers at the ends of their ranges and
  * such that products of them wrap around, null pointers, objects that were freed, whose window or runtime was, or that
  * MPI_Finalize has outlived. Each call works, or returns an error code with a text; none touches memory that it was not
- * given, which the pages around it show, and AddressSanitizer for the library's own.
+ * given, which the pages around it show, and AddressSanitizer for the library's own. A collective call to which one
+ * rank passes a null pointer, and the others what is right, fails on all ranks or on none, and nobody waits.
  *
- * usage: c_fuzz_test open|closed|finalized, in the environment TEST_SEED, TEST_STEPS, and TEST_SHOW=1 to see each call
+ * usage: c_fuzz_test open|closed|finalized|refused, in the environment TEST_SEED, TEST_STEPS, and TEST_SHOW=1 to see
+ * each call
  */
 #define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
 #include "check.h"
@@ -18,6 +20,7 @@ typedef struct Call {
     int (*make)(void);
     int on_object;  /* has an argument that is an object, and returns a code */
     int collective; /* that, too */
+    int refuses;    /* collective, with an argument that is a pointer, and no object */
 } Call;
 
 static int size = 0, finalized = 0, show = 0;
@@ -50,6 +53,11 @@ static uint64_t next(void) {
 static uint64_t below(uint64_t limit) { return next() % limit; }
 static int chance(uint64_t of) { return below(of) == 0; }
 static void begin_step(void) { state = seed * 1000003u + ++step; }
+
+/* Which of the pointers of a call one rank leaves out; none: -1. */
+static int refused = -1, refusing_rank = 0, pointers = 0;
+static int left_out(void) { return pointers++ == refused && check_rank == refusing_rank; }
+static void meet(void);
 
 /* Of so many bytes, or of elements of at least one, nobody has memory; times the size of an element some are small. */
 static const uint64_t beyond[] = {UINT64_MAX,          UINT64_MAX / 2,     UINT64_MAX / 2 + 1, UINT64_MAX / 4 + 1,
@@ -148,6 +156,7 @@ static const char* some_value(void) {
     return ONE_OF(values);
 }
 static const char* some_what(void) { return chance(8) ? NULL : "the numbers"; }
+static const char* some_text(void) { return chance(8) ? NULL : "it has no seed"; }
 static const char* some_path(void) { return chance(8) ? NULL : chance(3) ? "/no-such-directory/file" : path; }
 static lapwing_type some_type(void) {
     static const lapwing_type types[] = {LAPWING_INT8,      LAPWING_INT32,   LAPWING_UINT64, LAPWING_FLOAT,
@@ -386,6 +395,7 @@ static enum { all_open, some_closed, all_freed } objects = all_open;
 /* Whether all ranks have made the object: else none keeps it. */
 static int made_by_all(int here) {
     int all = here;
+    if (refused >= 0) meet();
     if (!finalized) MPI_Allreduce(&here, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
     return all;
 }
@@ -490,6 +500,7 @@ static int make(const Call* call) {
     int code;
     begin_step();
     impossible = 0;
+    pointers = 0;
     call_name = call->name;
     if (show) fprintf(stderr, "rank %d: %llu %s\n", check_rank, (unsigned long long)step, call->name);
     code = call->make();
@@ -504,6 +515,11 @@ static int make(const Call* call) {
     if (finalized && code == LAPWING_SUCCESS && call->collective)
         complain("collective, and no error after MPI_Finalize");
     return code;
+}
+
+/* Collective: all ranks have returned from their calls. */
+static void meet(void) {
+    if (lapwing_runtime_barrier(pool_runtime[0]) != LAPWING_SUCCESS) complain("it has returned on some ranks alone");
 }
 
 static void make_some(uint64_t count) {
@@ -581,6 +597,43 @@ static void drop_owners(void) {
     drop_all_lock();
 }
 
+static void drop_all(void) {
+    drop_dependents();
+    drop_owners();
+    drop_all_runtime();
+}
+
+/* Every collective function, as soon as it works, with each of its pointers left out on one rank. */
+static void refuse_on_one(void) {
+    size_t c;
+    int functions = 0;
+    for (c = 0; c < call_count; ++c) {
+        int tries = 0, works = 0, k;
+        if (!calls[c].refuses) continue;
+        drop_all(); /* the last one may have resized an array, which ends its slices */
+        make_objects();
+        for (; tries < 2000 && works < 3; ++tries) {
+            if (!made_by_all(make(&calls[c]) == LAPWING_SUCCESS)) continue;
+            ++works;
+            for (k = pointers; k-- > 0;) {
+                int failed[2];
+                refused = k;
+                refusing_rank = (int)(step % (uint64_t)size);
+                --step; /* with the same arguments */
+                failed[0] = make(&calls[c]) != LAPWING_SUCCESS;
+                meet();
+                refused = -1;
+                failed[1] = !failed[0];
+                MPI_Allreduce(MPI_IN_PLACE, failed, 2, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+                if (failed[0] && failed[1]) complain("a null pointer on one rank, and no error on all");
+            }
+        }
+        functions += works != 0;
+        if (show && works == 0) fprintf(stderr, "  %s has never worked\n", calls[c].name);
+    }
+    CHECK(functions > 30);
+}
+
 /* Every function, with freed objects alone. */
 static void call_on_freed(void) {
     size_t k;
@@ -631,7 +684,8 @@ int main(int argc, char** argv) {
     MPI_Type_commit(&vector);
 
     make_objects();
-    make_some(strcmp(what, "open") == 0 ? steps : 200);
+    if (strcmp(what, "refused") == 0) refuse_on_one();
+    else make_some(strcmp(what, "open") == 0 ? steps : 200);
     if (strcmp(what, "closed") == 0) {
         /* What was made from windows and arrays outlives them, and then the runtime. */
         objects = some_closed;
@@ -652,9 +706,7 @@ int main(int argc, char** argv) {
         drop_owners();
         return 0;
     }
-    drop_dependents();
-    drop_owners();
-    drop_all_runtime();
+    drop_all();
     CHECK(pool_runtime[0] == NULL);
     call_on_freed();
     remove_files();

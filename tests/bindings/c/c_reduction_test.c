@@ -194,6 +194,9 @@ static void kept(void) {
     OK(lapwing_slice_create(pairs, every_other, &to_pairs));
     OK(lapwing_reduction_create(a, 0, to, LAPWING_MULTIPLY, &products));
     OK(lapwing_reduction_create_function(a, 0, to_pairs, &zero, sizeof zero, accumulate, combine, &one, &both));
+    if (size > 1) /* on one rank alone: an error on all */
+        FAILS(LAPWING_ERR_USAGE, "'reduction'",
+              lapwing_reduction_create(a, 0, to, LAPWING_MULTIPLY, rank == 0 ? NULL : &copy));
     OK(lapwing_reduction_execute(products));
     for (j = 0; j < columns; ++j) {
         OK(lapwing_array_get_double_1(target, 2 * columns - 1 - 2 * j, &x));

@@ -263,8 +263,15 @@ static void arguments_that_differ(lapwing_runtime* runtime, int rank, int size) 
         FAILS(LAPWING_ERR_USAGE, "'window'", lapwing_window_create(runtime, 8, NULL, last ? NULL : &window));
         FAILS(last ? LAPWING_ERR_USAGE : LAPWING_ERR_MISMATCH, "'all'",
               lapwing_runtime_all_gather(runtime, numbers, 24, last ? NULL : all));
+        FAILS(LAPWING_ERR_USAGE, "no seed",
+              last ? lapwing_runtime_refuse(runtime, 0, "no seed") : lapwing_runtime_barrier(runtime));
+        FAILS(last ? LAPWING_ERR_USAGE : LAPWING_ERR_MISMATCH, "no seed",
+              last ? lapwing_runtime_refuse(runtime, 1, "no seed")
+                   : lapwing_runtime_sum(runtime, LAPWING_DOUBLE, values, 3));
         CHECK(array == NULL && window == NULL && values[0] == 1 && numbers[0] == 1);
     }
+    FAILS(LAPWING_ERR_USAGE, "no seed", lapwing_runtime_refuse(runtime, 0, "no seed")); /* on all ranks */
+    FAILS(LAPWING_ERR_USAGE, "the call of the other ranks", lapwing_runtime_refuse(runtime, 1, NULL));
     OK(lapwing_runtime_sum(runtime, LAPWING_INT64, numbers, 3));
     CHECK(numbers[0] == size && numbers[2] == size);
     free(all);

@@ -169,6 +169,9 @@ static void computed(void) {
     FAILS(LAPWING_ERR_USAGE, "'sources'", lapwing_slice_compute(all_a, 3, NULL, three_neighbours, NULL));
     FAILS(LAPWING_ERR_USAGE, "'compute'", lapwing_slice_compute(all_a, 3, sources, NULL, NULL));
     FAILS(LAPWING_ERR_RANGE, "extents", lapwing_slice_compute(all_a, 3, sources, three_neighbours, NULL));
+    if (size > 1)
+        FAILS(LAPWING_ERR_USAGE, "'sources'",
+              lapwing_slice_compute(parts[1], 3, rank == 0 ? NULL : sources, three_neighbours, NULL));
     sources[2] = NULL;
     FAILS(LAPWING_ERR_USAGE, "the slice is a null pointer",
           lapwing_slice_compute(parts[1], 3, sources, three_neighbours, NULL));
@@ -236,6 +239,15 @@ static void assignments(void) {
     FAILS(LAPWING_ERR_RANGE, "'operation' is 7", lapwing_slice_assign(all_a, all_a, LAPWING_READ));
     FAILS(LAPWING_ERR_USAGE, "'apply'", lapwing_slice_apply(all_a, all_c, NULL, NULL));
     FAILS(LAPWING_ERR_USAGE, "'value'", lapwing_slice_fill(all_a, NULL));
+    if (size > 1) { /* on one rank alone: an error on all */
+        const int last = rank == size - 1;
+        FAILS(last ? LAPWING_ERR_RANGE : LAPWING_ERR_USAGE, "extents",
+              lapwing_slice_assign(all_a, last ? all_b : all_c, LAPWING_REPLACE));
+        FAILS(LAPWING_ERR_USAGE, "slice", lapwing_slice_assign(last ? NULL : all_a, all_c, LAPWING_REPLACE));
+        FAILS(LAPWING_ERR_USAGE, "'apply'", lapwing_slice_apply(all_a, all_c, last ? NULL : twice_and_more, NULL));
+        FAILS(LAPWING_ERR_USAGE, "'value'", lapwing_slice_fill(all_a, last ? NULL : &x));
+        FAILS(LAPWING_ERR_USAGE, "assign slices", lapwing_array_copy(a, last ? b : c));
+    }
     OK(lapwing_array_barrier(a));
     if (rank == size - 1) OK(lapwing_slice_copy(all_a, all_c)); /* by one rank alone */
     OK(lapwing_array_barrier(a));

@@ -90,15 +90,19 @@ def argument(module, headers, function, kind, name):
     return LISTS.get(kind, f"result_at_end(sizeof({kind.removesuffix('*')}))")
 
 
-def call(module, headers, function):
+def call(module, headers, function, collective):
     result, arguments = headers.functions[function]
     consumer = CONSUMERS.fullmatch(function)
+    # Without its object, the first argument, a call knows of no other rank.
+    of_object = collective and not consumer and arguments[0][0].removeprefix("const lapwing_").removeprefix("lapwing_").removesuffix("*") in module.HANDLES
     lines, names, made, handles = [], [], None, False
     for kind, name in arguments:
         base = kind.removeprefix("const ").replace("*", "")
         thing = base.removeprefix("lapwing_")
         declared = kind.replace("**", "* const*") if kind.startswith("const lapwing_") else kind
-        names.append(name)
+        pointer = "*" in kind or base.endswith(("_function", "_handler", "_hook"))
+        may_be_left_out = of_object and pointer and len(names) > 0 and name != "context"
+        names.append(f"(left_out() ? NULL : {name})" if may_be_left_out else name)
         if kind.endswith("**") and thing in module.HANDLES and not kind.startswith("const "):
             made = thing
             lines += [f"    {base}* object = {f'doomed_{thing}()' if consumer else 'NULL'};", f"    {base}** const {name} = chance(16) ? NULL : &object;"]
@@ -127,10 +131,12 @@ def main():
         raise SystemExit(f"fuzz_calls.py: no such functions: {', '.join(sorted(unknown))}; correct NUMBERS, ARGUMENTS or AFTERWARDS")
     text, rows = [], []
     for function in functions:
-        number, handles, lines = call(module, headers, function)
         returns = headers.functions[function][0] == "int" and function not in NO_CODES
-        collective = function not in MAY_BE_NOTHING and any(re.match(r"Collective\b|.*\. Collective\b", line) for line in headers.texts.get(function, []))
-        rows.append(f'    {{"{function}", call{number}, {int(handles and returns)}, {int(collective and handles and returns)}}},')
+        collective = returns and any(re.match(r"Collective\b|.*\. Collective\b", line) for line in headers.texts.get(function, []))
+        number, handles, lines = call(module, headers, function, collective)
+        always = collective and handles and function not in MAY_BE_NOTHING
+        refuses = collective and handles and any("left_out()" in line for line in lines)
+        rows.append(f'    {{"{function}", call{number}, {int(handles and returns)}, {int(always)}, {int(refuses)}}},')
         text += lines
     path.write_text("\n".join(["/* Written by fuzz_calls.py from include/lapwing/c. */", *text, "static const Call calls[] = {", *rows, "};", ""]))
 

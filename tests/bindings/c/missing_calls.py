@@ -90,6 +90,7 @@ ELSEWHERE = {
     "ArraySlice::transposed": "slice_permute", "ArraySlice::permuted": "slice_permute", "ArraySlice::combine": "slice_apply",
     "ArraySlice::assign": "slice_compute", "Assignment::add_untyped_sources": "assignment_add_compute",
     "Assignment::bytes": "assignment_transfers", "Assignment::add_untyped": "assignment_add", "Assignment::add_untyped_fill": "assignment_add_fill",
+    "Assignment::once": "slice_assign", "Assignment::refuse": "runtime_refuse",
     "Halo::domain": "halo_memory", "Halo::view": "halo_memory", "Halo::own": "halo_memory",
     "HaloView::domain": "array_halo_view",
     "DomainArray::domain": "array_shape", "DomainArray::indices": "array_domain", "DomainArray::position": "array_shape",

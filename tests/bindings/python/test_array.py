@@ -759,6 +759,58 @@ def test_what_one_rank_cannot_compute_ends_a_call_on_all(rt, distribution):
         assert rt.sum(1) == rt.size
 
 
+# Collective calls with an argument that one rank alone passes wrongly: `bad` there, and what is right elsewhere.
+REFUSED = {
+    "Runtime.sum": lambda a, b, bad: a.runtime.sum(object() if bad else 1),
+    "Runtime.min": lambda a, b, bad: a.runtime.min("x" if bad else 1.0),
+    "Runtime.broadcast": lambda a, b, bad: a.runtime.broadcast([1] if bad else np.zeros(1)),
+    "Runtime.combine": lambda a, b, bad: a.runtime.combine([1] if bad else np.ones(1), np.multiply),
+    "Runtime.all_gather": lambda a, b, bad: a.runtime.all_gather(np.array([object()]) if bad else np.ones(1)),
+    "Runtime.all_gather_varying": lambda a, b, bad: a.runtime.all_gather_varying(np.ones((1, 1) if bad else 1)),
+    "Runtime.require_same": lambda a, b, bad: a.runtime.require_same([1.5] if bad else [1]),
+    "Array": lambda a, b, bad: lapwing.zeros("x" if bad else 3),
+    "Array: halo": lambda a, b, bad: lapwing.zeros(3, halo="x" if bad else 0),
+    "full": lambda a, b, bad: lapwing.full(3, [1, 2] if bad else 1, float),
+    "from_numpy": lambda a, b, bad: lapwing.from_numpy(1 if bad else np.ones(3)),
+    "Window": lambda a, b, bad: lapwing.Window("x" if bad else 8),
+    "Lock": lambda a, b, bad: lapwing.Lock("x" if bad else 0),
+    "fill": lambda a, b, bad: a.fill("x" if bad else 1),
+    "copy_from": lambda a, b, bad: a.copy_from(1 if bad else b),
+    "broadcast": lambda a, b, bad: lapwing.zeros(3, distribution=lapwing.Replicated()).broadcast("x" if bad else 0),
+    "resize": lambda a, b, bad: a.resize((1,) if bad else (8, 3)),
+    "redistribute": lambda a, b, bad: a.redistribute("x" if bad else lapwing.Cyclic()),
+    "relabelling": lambda a, b, bad: a.relabelling("x" if bad else lapwing.Cyclic()),
+    "prefetch_pattern": lambda a, b, bad: a.prefetch_pattern("x" if bad else lapwing.Stencil(1)),
+    "save": lambda a, b, bad: a.save(1 if bad else "/no-such-directory/file"),
+    "checkpoint_shape": lambda a, b, bad: lapwing.checkpoint_shape("/no-such-directory/file", "x" if bad else float, 2),
+    "sum_along": lambda a, b, bad: a.sum_along("x" if bad else 0, lapwing.zeros(3)),
+    "reduction": lambda a, b, bad: a.reduction(0, lapwing.zeros(3), "x" if bad else "add"),
+    "assign": lambda a, b, bad: a.slice[...].assign([1] if bad else b),
+    "assign: operation": lambda a, b, bad: a.slice[...].assign(b, "x" if bad else "add"),
+    "assign: extents": lambda a, b, bad: a.slice[...].assign(b.slice[1:] if bad else b),
+    "assign: index": lambda a, b, bad: a.slice.__setitem__((99, slice(None)) if bad else 1, b.slice[1]),
+    "fill of a slice": lambda a, b, bad: a.slice[...].fill([1, 2] if bad else 1),
+    "apply": lambda a, b, bad: a.slice[...].apply(1 if bad else b, lambda x, y: y),
+    "ufunc: out": lambda a, b, bad: np.add(a, b, out=np.zeros((8, 3)) if bad else a),
+    "sum: axis": lambda a, b, bad: a.sum(axis=7 if bad else 0),
+    "mean: dtype": lambda a, b, bad: a.mean(dtype=int if bad else float),
+    "argmin: axis": lambda a, b, bad: a.argmin(axis=(0, 1) if bad else 0),
+}
+
+
+@pytest.mark.parametrize("call", REFUSED)
+def test_what_one_rank_passes_wrongly_ends_a_call_on_all(rt, call):
+    if rt.size == 1:
+        return
+    with lapwing.full((8, 3), 1.0) as a, lapwing.full((8, 3), 2.0) as b:
+        with pytest.raises(Exception) as error:
+            REFUSED[call](a, b, rt.rank == 1)
+        assert rt.rank == 1 or isinstance(error.value, (lapwing.UsageError, lapwing.MismatchError)), error.value
+        assert rt.rank == 1 or "rank 1" in str(error.value)
+        assert b.sum() == 48  # they go on
+        lapwing.barrier()
+
+
 def test_ufuncs_with_a_distribution_of_the_programs_own(rt):
     n = numbers((7, 10))
     with filled(distribution=Rows()) as a, filled(lower=(3, -2)) as b:

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <lapwing/rank.hpp>
+
+#include <concepts>
+#include <string_view>
+
+namespace lapwing::detail::support {
+
+/// Throws RangeError: "{start}: rank 7 is outside [0, 4); pass a rank of the team", with `name` in place of "rank".
+[[noreturn]] void throw_no_rank(std::string_view start, Rank rank, int ranks, std::string_view name);
+
+/// The same unless it is one of a team of so many ranks. `start()` makes the beginning of the message.
+template <std::invocable Start>
+void require_rank(Rank rank, int ranks, Start&& start, std::string_view name = "rank") {
+    if (rank.value < 0 || rank.value >= ranks) [[unlikely]]
+        throw_no_rank(start(), rank, ranks, name);
+}
+
+} // namespace lapwing::detail::support
