@@ -1,6 +1,9 @@
 // functions/call: a function with a result at an idle rank, compared with a get of as many bytes. functions/post:
 // functions without results through an aggregator, compared with round trips and with a put of as many bytes.
+// functions/hash-map: keys of a distributed hash map (examples/hash_map.hpp) in lists, compared with one by one.
 #include "harness.hpp"
+
+#include "examples/hash_map.hpp"
 
 #include <lapwing/aggregator.hpp>
 #include <lapwing/functions.hpp>
@@ -87,6 +90,48 @@ void post(Context& context) {
     runtime.close();
 }
 
+void hash_map(Context& context) {
+    constexpr std::uint64_t many = 200'000;
+    constexpr std::uint64_t some = 1000;
+    using example::HashMap;
+    Runtime runtime;
+    (void)context.measure_against(runtime);
+    HashMap map{runtime, static_cast<std::int64_t>(many) * runtime.size()};
+    const auto rank = static_cast<std::uint64_t>(runtime.rank().value);
+    std::vector<HashMap::Pair> pairs;
+    std::vector<HashMap::Key> keys;
+    for (std::uint64_t k = 0; k < many; ++k) {
+        pairs.push_back({k * static_cast<std::uint64_t>(runtime.size()) + rank, static_cast<HashMap::Value>(k)});
+        keys.push_back(pairs.back().key);
+    }
+    std::vector<HashMap::Found> found(many);
+    const auto seconds_of = [&](std::uint64_t iterations, auto&& step) {
+        double seconds = 0;
+        for (std::uint64_t i = 0; i < iterations; ++i) seconds += step();
+        return seconds;
+    };
+    const Subject inserts{.name = "HashMap::insert of a list", .run = [&](std::uint64_t iterations) {
+                              return seconds_of(iterations, [&] {
+                                  map.clear();
+                                  return together(runtime, [&] { map.insert(pairs); }); // which ends in a barrier
+                              });
+                          }};
+    const Subject finds{.name = "HashMap::find of a list", .run = [&](std::uint64_t iterations) {
+                            return seconds_of(iterations,
+                                              [&] { return together(runtime, [&] { map.find(keys, found); }); });
+                        }};
+    const Subject singles{.name = "HashMap::find, one by one", .run = [&](std::uint64_t iterations) {
+                              return many / some * seconds_of(iterations, [&] {
+                                         return together(runtime, [&] {
+                                             for (std::uint64_t k = 0; k < some; ++k) keep(map.find(keys[k]).value);
+                                         });
+                                     });
+                          }};
+    const Quantity each{.metric = "time", .unit = "us", .scale = 1e6 / many};
+    context.compare("insert", each, inserts, {singles});
+    context.compare("find", each, finds, {singles});
+}
+
 const Registration calls{{.name = "functions/call",
                           .summary = "a function with a result of 8 bytes at an idle target, compared with a get",
                           .run = call}};
@@ -94,6 +139,11 @@ const Registration posts{
     {.name = "functions/post",
      .summary = "functions with arguments of 16 bytes, gathered, compared with round trips and a put",
      .run = post}};
+const Registration hash_maps{
+    {.name = "functions/hash-map",
+     .summary =
+         "200,000 keys a rank of a distributed hash map, inserted and looked up in lists, compared with one by one",
+     .run = hash_map}};
 
 } // namespace
 } // namespace lapwing::bench

@@ -37,6 +37,7 @@ void Asked::progress() {
     if (done() || caller_ == nullptr) return;
     team::TeamState& team = caller_->team();
     team::refuse_in_function(team, "Future::ready");
+    team.require_open("Future::ready");
     team.progress();
     team.epoch().functions().serve_program();
     if (!done()) team.check_reachable(call_, target_);
@@ -45,6 +46,7 @@ void Asked::progress() {
 void Asked::wait_until(const std::function<bool()>& enough) {
     if (caller_ == nullptr) return;
     team::TeamState& team = caller_->team();
+    team.require_open("Future::wait");
     team.wait_until(
         [&] {
             team.epoch().functions().serve_program();
@@ -61,6 +63,9 @@ void Asked::wait() {
 }
 
 std::span<const std::byte> Asked::result() const {
+    if (!done())
+        throw UsageError{
+            fmt::format("{}: its team was closed, or left, before the result was here; take it before", call_)};
     if (!delivered_.load(std::memory_order_acquire)) return {operation_.destination + sizeof(Answer), answer().bytes};
     if (!failed_) return late_;
     throw FunctionError{fmt::format(

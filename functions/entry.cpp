@@ -48,6 +48,17 @@ FunctionEntry::FunctionEntry(const char* signature, const char* type, Stub stub)
     // Types without linkage may share a name with one of another source: they are counted, in the order in which they
     // are entered, which is the same in one program.
     while (find(number_) != nullptr) number_ = support::hash_of({number_});
+    add_to_list();
+}
+
+const FunctionEntry& FunctionEntry::enter(FunctionEntry& fresh) noexcept {
+    const std::lock_guard guard{Entries::instance().mutex};
+    if (const FunctionEntry* const other = find(fresh.number_)) return *other;
+    fresh.add_to_list();
+    return fresh;
+}
+
+void FunctionEntry::add_to_list() noexcept {
     std::atomic<FunctionEntry*>& list = list_of(number_);
     next_ = list.load(std::memory_order_relaxed);
     list.store(this, std::memory_order_release); // with what find() reads of it

@@ -1,6 +1,7 @@
 #include "functions/functions.hpp"
 
 #include "src/support/first_problem.hpp"
+#include "src/support/type_text.hpp"
 #include "window/window_state.hpp"
 
 #include <lapwing/detail/functions/calls.hpp>
@@ -14,6 +15,8 @@
 #include <array>
 #include <cstring>
 #include <mutex>
+#include <string>
+#include <string_view>
 #include <utility>
 
 namespace lapwing::detail::functions {
@@ -62,19 +65,25 @@ void Functions::on_result(std::span<const std::byte> bytes) {
     ResultHead head;
     if (bytes.size() < sizeof head) throw Error{fmt::format("{} bytes are no result of a function", bytes.size())};
     std::memcpy(&head, bytes.data(), sizeof head);
-    caller_.deliver(head.token, head.failed != 0, bytes.subspan(sizeof head));
+    const std::span<const std::byte> result = bytes.subspan(sizeof head);
+    const FunctionEntry* const unknown = head.unknown == 0 ? nullptr : FunctionEntry::find(head.unknown);
+    if (unknown == nullptr) return caller_.deliver(head.token, head.failed != 0, result);
+    const std::string text =
+        fmt::format("{}; here it is {}", std::string_view{reinterpret_cast<const char*>(result.data()), result.size()},
+                    support::type_text(unknown->type()));
+    caller_.deliver(head.token, true, std::as_bytes(std::span{text}));
 }
 
 void Functions::send_outcome(Rank origin, std::uint64_t token, const Outcome& outcome, const ByteWriter& results) {
-    if (outcome.failed == 0) return send_result(origin, token, false, results.bytes());
+    if (outcome.failed == 0) return send_result(origin, {.token = token}, results.bytes());
     const std::uint64_t limit = team_.engine().inline_limit() - sizeof(ResultHead);
     const auto text = std::as_bytes(std::span{outcome.text});
-    send_result(origin, token, true, text.first(std::min<std::size_t>(text.size(), limit)));
+    send_result(origin, {.token = token, .failed = 1, .unknown = outcome.unknown},
+                text.first(std::min<std::size_t>(text.size(), limit)));
 }
 
-void Functions::send_result(Rank origin, std::uint64_t token, bool failed, std::span<const std::byte> bytes) {
-    if (origin == team_.rank()) return caller_.deliver(token, failed, bytes);
-    const ResultHead head{.token = token, .failed = failed ? 1U : 0U};
+void Functions::send_result(Rank origin, const ResultHead& head, std::span<const std::byte> bytes) {
+    if (origin == team_.rank()) return caller_.deliver(head.token, head.failed != 0, bytes);
     std::vector<std::byte> message(sizeof head + bytes.size());
     std::memcpy(message.data(), &head, sizeof head);
     std::ranges::copy(bytes, message.begin() + sizeof head);

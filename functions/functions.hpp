@@ -38,7 +38,7 @@ private:
     [[nodiscard]] bool on_ask(Rank origin, std::span<const std::byte> bytes, std::span<std::byte> answer);
     void on_result(std::span<const std::byte> bytes);
 
-    void send_result(Rank origin, std::uint64_t token, bool failed, std::span<const std::byte> bytes);
+    void send_result(Rank origin, const ResultHead& head, std::span<const std::byte> bytes);
     void send_outcome(Rank origin, std::uint64_t token, const Outcome& outcome, const ByteWriter& results);
 
     team::TeamState& team_;

@@ -54,7 +54,8 @@ struct Answer {
 /// A result that no answer could hold, or a failure.
 struct ResultHead {
     std::uint64_t token = 0;
-    std::uint64_t failed = 0; ///< 1: the text of an exception follows
+    std::uint64_t failed = 0;  ///< 1: the text of an exception follows
+    std::uint64_t unknown = 0; ///< number of the function if it is not known there
 };
 
 /// What has become of the posts of one rank since it last asked.

@@ -23,8 +23,9 @@ thread_local const team::TeamState* running_team = nullptr;
 
 [[nodiscard]] std::string text_of_unknown(const team::TeamState& team, std::uint64_t function) {
     return fmt::format(
-        "{} has no function of number {:x}: all ranks must run the same program, with the same libraries", team.who(),
-        function);
+        "{} has no function of number {:x}: all ranks must run the same program, with the same libraries, and those of "
+        "C must be registered there before they are called",
+        team.who(), function);
 }
 
 } // namespace

@@ -92,6 +92,14 @@ namespace lapwing::detail::bindings {
 [[nodiscard]] inline AnyArray& array_of(const lapwing_array* array) { return inside_of(array).array; }
 /// The positions of the program's index. Throws RangeError.
 [[nodiscard]] PaddedIndex position_of(const ArrayInside& inside, const std::int64_t* index);
+/// The single place of an element, for atomics, functions and aggregators.
+struct Home {
+    Window& window;
+    Rank owner;
+    Offset offset;
+};
+/// Throws RangeError, and UsageError for a replicated array; `call` is what refuses.
+[[nodiscard]] Home home_of(const ArrayInside& inside, const char* call, const PaddedIndex& position);
 /// The positions of the program's ranges. Throws RangeError.
 [[nodiscard]] PaddedDomain positions_of(const ArrayInside& inside, const lapwing_range* ranges);
 /// The distribution that the program passes, for the array's indices. Throws RangeError and UsageError.

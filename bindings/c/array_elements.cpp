@@ -117,19 +117,6 @@ Completion start_list(const char* call, const lapwing_array* array, Direction di
     return inside.array.start_list(direction, places, static_cast<std::byte*>(const_cast<void*>(values)));
 }
 
-/// Where an atomic finds its element.
-struct Home {
-    Window& window;
-    Rank owner;
-    Offset offset;
-};
-Home home_of(const ArrayInside& inside, const char* call, const std::int64_t* index) {
-    const PaddedIndex position = position_of(inside, index);
-    if (inside.array.replicated()) inside.array.refuse_atomic(call, position);
-    const Location location = inside.array.stored_location(call, position);
-    return {inside.array.window_of(call), location.owner, offset_of(inside.array, location)};
-}
-
 void fetch_list(lapwing_array* array, int operation, std::size_t count, const std::int64_t* indices,
                 const void* operands, bool one_operand, void* before, lapwing_completion** completion) {
     const ArrayInside& inside = inside_of(array);
@@ -161,6 +148,13 @@ void compare_swap_list(lapwing_array* array, std::size_t count, const std::int64
 }
 
 } // namespace
+
+Home home_of(const ArrayInside& inside, const char* call, const PaddedIndex& position) {
+    if (inside.array.replicated()) inside.array.refuse_atomic(call, position);
+    const Location location = inside.array.stored_location(call, position);
+    return {inside.array.window_of(call), location.owner, offset_of(inside.array, location)};
+}
+
 } // namespace lapwing::detail::bindings
 
 using namespace lapwing::detail::bindings; // NOLINT: the functions below are in the global namespace
@@ -297,7 +291,7 @@ int lapwing_array_fetch(lapwing_array* array, int operation, const int64_t* inde
                         int order) {
     return guarded("lapwing_array_fetch", [&] {
         const ArrayInside& inside = inside_of(array);
-        const Home home = home_of(inside, "fetch", index);
+        const Home home = home_of(inside, "fetch", position_of(inside, index));
         fetch_value(home.window, operation, inside.array.type(), home.owner, home.offset, operand, before, order);
     });
 }
@@ -306,7 +300,7 @@ int lapwing_array_compare_swap(lapwing_array* array, const int64_t* index, const
                                void* before, int order) {
     return guarded("lapwing_array_compare_swap", [&] {
         const ArrayInside& inside = inside_of(array);
-        const Home home = home_of(inside, "compare_swap", index);
+        const Home home = home_of(inside, "compare_swap", position_of(inside, index));
         compare_swap_value(home.window, inside.array.type(), home.owner, home.offset, expected, desired, before, order);
     });
 }
@@ -314,7 +308,7 @@ int lapwing_array_compare_swap(lapwing_array* array, const int64_t* index, const
 int lapwing_array_update(lapwing_array* array, int operation, const int64_t* index, const void* operand) {
     return guarded("lapwing_array_update", [&] {
         const ArrayInside& inside = inside_of(array);
-        const Home home = home_of(inside, "update", index);
+        const Home home = home_of(inside, "update", position_of(inside, index));
         update_value(home.window, operation, inside.array.type(), home.owner, home.offset, operand);
     });
 }

@@ -2,6 +2,7 @@
 
 #include "bindings/c/handle.hpp"
 
+#include <lapwing/functions.hpp>
 #include <lapwing/wait_hook.hpp>
 
 #include <mpi.h>
@@ -51,6 +52,8 @@ std::pair<int, int> classify(std::string& text) {
         return keep(error, LAPWING_ERR_INTERRUPTED);
     } catch (const FileError& error) {
         return keep(error, LAPWING_ERR_FILE);
+    } catch (const FunctionError& error) {
+        return keep(error, LAPWING_ERR_FUNCTION);
     } catch (const MpiError& error) {
         return keep(error, LAPWING_ERR_MPI, error.code());
     } catch (const std::bad_alloc&) {
@@ -96,6 +99,12 @@ int keep_error(const char* call) noexcept {
         last_error.text.clear();
     }
     return last_error.code;
+}
+
+int fail_function(const char* text) {
+    last_error = {LAPWING_ERR_FUNCTION, 0,
+                  text == nullptr || *text == '\0' ? "a function failed without saying why" : text};
+    return LAPWING_ERR_FUNCTION;
 }
 
 int report_error(int code) {
@@ -150,10 +159,10 @@ int lapwing_error_code(void) { return lapwing::detail::bindings::last_error.code
 int lapwing_error_mpi_code(void) { return lapwing::detail::bindings::last_error.mpi_code; }
 
 const char* lapwing_error_name(int code) {
-    static constexpr std::array names{"LAPWING_SUCCESS",      "LAPWING_ERR_RANGE",      "LAPWING_ERR_USAGE",
-                                      "LAPWING_ERR_SETTING",  "LAPWING_ERR_MISMATCH",   "LAPWING_ERR_MPI",
-                                      "LAPWING_ERR_FILE",     "LAPWING_ERR_PEER_LEFT",  "LAPWING_ERR_MEMORY",
-                                      "LAPWING_ERR_INTERNAL", "LAPWING_ERR_INTERRUPTED"};
+    static constexpr std::array names{"LAPWING_SUCCESS",      "LAPWING_ERR_RANGE",       "LAPWING_ERR_USAGE",
+                                      "LAPWING_ERR_SETTING",  "LAPWING_ERR_MISMATCH",    "LAPWING_ERR_MPI",
+                                      "LAPWING_ERR_FILE",     "LAPWING_ERR_PEER_LEFT",   "LAPWING_ERR_MEMORY",
+                                      "LAPWING_ERR_INTERNAL", "LAPWING_ERR_INTERRUPTED", "LAPWING_ERR_FUNCTION"};
     return code >= 0 && code < static_cast<int>(names.size()) ? names[static_cast<std::size_t>(code)] : "?";
 }
 

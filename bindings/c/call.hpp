@@ -26,6 +26,8 @@ public:
 
 /// Keeps code and text of the exception that is being handled, for the calling thread. Returns the code.
 [[nodiscard]] int keep_error(const char* call) noexcept;
+/// Makes a text of a function at the owner the thread's last error, without the program's handler. Returns its code.
+int fail_function(const char* text);
 /// Hands the thread's last error to the program's handler, if it has set one. Returns the code.
 int report_error(int code);
 

@@ -12,7 +12,7 @@ import re
 import sys
 from pathlib import Path
 
-HANDLES = "settings runtime completion layout window lock array slice assignment reduction halo relabelling prefetch plan production recording".split()
+HANDLES = "settings runtime completion layout window lock array slice assignment reduction halo relabelling prefetch plan production recording future aggregator".split()
 SCALARS = {"int": "integer(c_int)", "unsigned int": "integer(c_int)", "double": "real(c_double)"}
 SCALARS.update({name: "integer(c_int64_t)" for name in ("int64_t", "uint64_t", "size_t", "lapwing_type")})
 # Arguments that point to several numbers.
@@ -156,6 +156,8 @@ def c_module(headers):
                 lines.append(f"        {SCALARS[bare]}, value :: {argument}")
             elif bare == "int64_t*":
                 lines.append(f"        integer(c_int64_t), intent(in) :: {argument}(*)")
+            elif kind == "uint64_t*":
+                lines.append(f"        integer(c_int64_t), intent(inout) :: {argument}")
             else:
                 lines.append(f"        type(c_ptr), value :: {argument}")
         lines.append(f"    end {'subroutine' if result == 'void' else 'function'}")
@@ -266,11 +268,15 @@ class Body:
         self.procedure, self.width, self.mpi = procedure, width, mpi
         self.integer = {"i4": "integer(int32)", "i8": "integer(int64)", "": "integer"}[width]
         self.dummies, self.optional_dummies, self.declared, self.locals, self.before, self.call, self.after = [], [], [], [], [], [], []
-        self.changes_self = procedure.name in ("wait", "test", "finish") and procedure.thing in ("completion", "production")
+        self.changes_self = (procedure.thing, procedure.name) in (("completion", "wait"), ("completion", "test"), ("production", "finish"), ("future", "get"))
         self.changes_self = self.changes_self or (procedure.thing == "statistics" and procedure.name == "add")
 
     def self_handle(self):
         return "self%counters" if self.procedure.thing == "statistics" else "self%handle"
+
+    def array_handle(self):
+        """Whose indices a procedure takes."""
+        return "array%handle" if self.procedure.thing == "aggregator" else "self%handle"
 
     def dummy(self, argument, declaration, suffix=""):
         attributes = ", optional" if argument.optional else ""
@@ -444,7 +450,7 @@ class Body:
         name = argument.name
         self.dummy(argument, f"{self.integer}, intent(in)", "(:)")
         self.locals.append(f"integer(c_int64_t) :: {name}_c({MOST})")
-        self.step(f"lapwing_fortran_index(self%handle, size({name}, kind=c_int64_t), {self.as_int64(name)}, '{name}' // c_null_char, {name}_c)")
+        self.step(f"lapwing_fortran_index({self.array_handle()}, size({name}, kind=c_int64_t), {self.as_int64(name)}, '{name}' // c_null_char, {name}_c)")
         self.call.append(f"{name}_c")
 
     def triplets(self, optional):
@@ -483,11 +489,12 @@ class Body:
     def add_list(self, argument):
         name = argument.name
         self.dummy(argument, f"{self.integer}, intent(in)", "(:, :)")
-        self.step(f"lapwing_fortran_require_count(self%handle, size({name}, 1, kind=c_int64_t), '{name}' // c_null_char)")
+        self.step(f"lapwing_fortran_require_count({self.array_handle()}, size({name}, 1, kind=c_int64_t), '{name}' // c_null_char)")
         self.call += [f"size({name}, 2, kind=c_int64_t)", f"int({name}(size({name}, 1):1:-1, :), c_int64_t)"]
 
     def buffer(self, argument, intent):
-        started = ", asynchronous" if any(one.kind == "completion!" for one in self.procedure.arguments) else ""
+        kept = any(one.kind == "completion!" for one in self.procedure.arguments) or self.procedure.c_function.startswith("lapwing_aggregator_get")
+        started = ", asynchronous" if kept else ""
         self.dummy(argument, f"type(*), dimension(..), intent({intent}){started}")
         self.call.append(argument.name)
 

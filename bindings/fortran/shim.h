@@ -59,6 +59,42 @@ int lapwing_fortran_runtime_all_gather_varying(lapwing_runtime* runtime, const C
                                                CFI_cdesc_t* counts);
 int lapwing_fortran_runtime_require_same(lapwing_runtime* runtime, const int64_t* values, int64_t count, void* what);
 
+/// Arguments, results and `result_bytes` as in C; a descriptor that is null: nothing.
+int lapwing_fortran_runtime_call(lapwing_runtime* runtime, int rank, const char* name, const CFI_cdesc_t* argument,
+                                 CFI_cdesc_t* result, int where);
+int lapwing_fortran_runtime_start_call(lapwing_runtime* runtime, int rank, const char* name,
+                                       const CFI_cdesc_t* argument, int result_bytes, lapwing_future** future,
+                                       int where);
+int lapwing_fortran_runtime_post(lapwing_runtime* runtime, int rank, const char* name, const CFI_cdesc_t* argument,
+                                 int where);
+int lapwing_fortran_array_apply(lapwing_array* array, const int64_t* index, const char* name,
+                                const CFI_cdesc_t* argument, CFI_cdesc_t* result);
+int lapwing_fortran_array_start_apply(lapwing_array* array, const int64_t* index, const char* name,
+                                      const CFI_cdesc_t* argument, int result_bytes, lapwing_future** future);
+int lapwing_fortran_array_post(lapwing_array* array, const int64_t* index, const char* name,
+                               const CFI_cdesc_t* argument);
+int lapwing_fortran_array_apply_list(lapwing_array* array, int64_t count, const int64_t* indices, const char* name,
+                                     const CFI_cdesc_t* arguments, CFI_cdesc_t* results);
+int lapwing_fortran_array_post_list(lapwing_array* array, int64_t count, const int64_t* indices, const char* name,
+                                    const CFI_cdesc_t* arguments);
+/// Zeros where the result is shorter.
+int lapwing_fortran_future_get(lapwing_future** future, CFI_cdesc_t* result);
+/// Values are of the type of the elements; of a list, a scalar is for all that are written.
+int lapwing_fortran_aggregator_get(lapwing_aggregator* aggregator, lapwing_array* array, const int64_t* index,
+                                   CFI_cdesc_t* value);
+int lapwing_fortran_aggregator_put(lapwing_aggregator* aggregator, lapwing_array* array, const int64_t* index,
+                                   const CFI_cdesc_t* value);
+int lapwing_fortran_aggregator_add(lapwing_aggregator* aggregator, lapwing_array* array, const int64_t* index,
+                                   const CFI_cdesc_t* value);
+int lapwing_fortran_aggregator_get_list(lapwing_aggregator* aggregator, lapwing_array* array, int64_t count,
+                                        const int64_t* indices, CFI_cdesc_t* values);
+int lapwing_fortran_aggregator_put_list(lapwing_aggregator* aggregator, lapwing_array* array, int64_t count,
+                                        const int64_t* indices, const CFI_cdesc_t* values);
+int lapwing_fortran_aggregator_add_list(lapwing_aggregator* aggregator, lapwing_array* array, int64_t count,
+                                        const int64_t* indices, const CFI_cdesc_t* values);
+int lapwing_fortran_aggregator_post(lapwing_aggregator* aggregator, int rank, const char* name,
+                                    const CFI_cdesc_t* argument);
+
 int lapwing_fortran_layout_create_nested(int64_t levels, const int64_t* counts, int64_t stride_count,
                                          const int64_t* strides, int64_t block_bytes, int64_t offset,
                                          lapwing_layout** layout);

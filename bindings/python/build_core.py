@@ -26,6 +26,7 @@ extern "Python" uint64_t lapwing_python_capacity(void* context, const lapwing_sh
 extern "Python" uint64_t lapwing_python_domain_count(void* context, const lapwing_shape* shape, int rank);
 extern "Python" void lapwing_python_domain(void* context, const lapwing_shape* shape, int rank, uint64_t k, lapwing_range* ranges);
 extern "Python" int lapwing_python_signals(void* context);
+extern "Python" int lapwing_python_call(void* context, void* element, const void* argument, uint64_t argument_bytes, void* result, uint64_t* result_bytes);
 extern "Python" int lapwing_python_needed(void* context, const lapwing_range* own, lapwing_needed* needed);
 """
 

@@ -19,9 +19,11 @@
 #ifndef LAPWING_LAPWING_H
 #define LAPWING_LAPWING_H
 
+#include <lapwing/c/aggregator.h>
 #include <lapwing/c/array.h>
 #include <lapwing/c/completion.h>
 #include <lapwing/c/error.h>
+#include <lapwing/c/function.h>
 #include <lapwing/c/halo.h>
 #include <lapwing/c/layout.h>
 #include <lapwing/c/plan.h>

@@ -6,11 +6,11 @@
 //
 // With TEST_COPIES=1 what is read comes from automatic copies (class Prefetch), with TEST_COPIES=2 from manual ones,
 // which are updated after each acquire.
+#include "consistency/litmus.hpp"
 #include "support/catch.hpp"
 #include "support/mpi_test.hpp"
 #include "team/team_test.hpp"
 
-#include <lapwing/functions.hpp>
 #include <lapwing/lock.hpp>
 #include <lapwing/prefetch.hpp>
 #include <lapwing/runtime.hpp>
@@ -33,23 +33,12 @@ using lapwing::Rank;
 using lapwing::Runtime;
 using lapwing::Window;
 
-bool omits() {
-    static const bool omit = test::number_from_environment("TEST_OMIT", 0) != 0;
-    return omit;
-}
-
-/// Carries out a step of synchronisation, unless the run shows what happens without it.
-template <class Step>
-void synchronise(Step&& step) {
-    if (!omits()) step();
-}
-
-enum class CopiesRead : std::uint8_t { none, automatic, manual };
-
-CopiesRead copies_read() {
-    static const auto read = static_cast<CopiesRead>(test::number_from_environment("TEST_COPIES", 0));
-    return read;
-}
+using test::copies_read;
+using test::CopiesRead;
+using test::judge;
+using test::omits;
+using test::Shown;
+using test::synchronise;
 
 /// Copies of the segment of one other rank, which have the same bytes at the same offsets. There are none of an own
 /// segment.
@@ -83,16 +72,6 @@ private:
     std::optional<lapwing::Prefetch> copies_;
     std::optional<lapwing::PrefetchedSlice> whole_;
 };
-
-/// Whether a run without synchronisation finds the forbidden result for certain, or only when the ranks happen to meet.
-enum class Shown { surely, by_chance };
-
-/// Collective. The forbidden result was seen `count` times on this rank.
-void judge(Runtime& runtime, std::int64_t count, Shown shown = Shown::surely) {
-    runtime.sum(std::span{&count, 1});
-    if (!omits()) CHECK(count == 0);
-    else if (shown == Shown::surely) CHECK(count > 0);
-}
 
 constexpr int slots = 24; ///< messages between two barriers; each has its own bytes, so that none is overwritten unread
 constexpr int batches = 3;                                ///< of so many messages
@@ -240,31 +219,6 @@ TEST_CASE("release, then a flag; acquire, then a read") {
                 synchronise([&] { ring.runtime.acquire(); });
             });
     }
-}
-
-TEST_CASE("post, release, then a flag: what the function has written is read") {
-    Ring ring;
-    static std::byte* own_part = nullptr;
-    own_part = ring.data.local().data();
-    ring.runtime.barrier();
-    std::int64_t missed = 0;
-    for (int number = 1; number <= slots * batches; ++number) {
-        ring.runtime.post(
-            ring.to,
-            [](std::uint64_t at, std::int64_t value) {
-                std::atomic_ref{*reinterpret_cast<std::int64_t*>(own_part + at)}.store(value,
-                                                                                       std::memory_order_relaxed);
-            },
-            std::uint64_t{8} * static_cast<std::uint64_t>(number), std::int64_t{number});
-        synchronise([&] { ring.runtime.release(); });
-        ring.raise(number);
-        ring.await(number);
-        synchronise([&] { ring.runtime.acquire(); });
-        auto& value = *reinterpret_cast<std::int64_t*>(own_part + 8 * number);
-        missed += std::atomic_ref{value}.load(std::memory_order_relaxed) == number ? 0 : 1;
-    }
-    ring.runtime.barrier();
-    judge(ring.runtime, missed, Shown::by_chance);
 }
 
 TEST_CASE("fence on both sides of a flag") {

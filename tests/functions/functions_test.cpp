@@ -2,6 +2,7 @@
 #include "support/catch.hpp"
 #include "support/mpi_test.hpp"
 
+#include <lapwing/detail/functions/batches.hpp>
 #include <lapwing/functions.hpp>
 #include <lapwing/lock.hpp>
 #include <lapwing/runtime.hpp>
@@ -10,6 +11,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <cstring>
 #include <initializer_list>
 #include <numeric>
 #include <span>
@@ -259,6 +261,37 @@ TEST_CASE("posts of any size run in their order") {
     runtime.quiesce();
     CHECK(order == expected);
     CHECK(counter == 3 * 700'000);
+    runtime.barrier();
+}
+
+TEST_CASE("a function that the target does not know is an error that says which") {
+    namespace functions = lapwing::detail::functions;
+    Runtime runtime;
+    lapwing::Window window{runtime, 64};
+    if (runtime.rank() == Rank{0} && runtime.size() > 1) {
+        // As of a library that this rank alone has loaded.
+        static const functions::FunctionEntry entry{"of a library", "\"loaded here\"", [](functions::Invocation&) {}};
+        const auto unknown = {std::string{"rank 1 of"}, std::string{"has no function of number"},
+                              std::string{"the same program, with the same libraries"},
+                              std::string{"here it is \"loaded here\""}};
+        for (const Where where : {Where::progress, Where::program}) {
+            const functions::Destination to{.team = runtime, .target = Rank{1}, .call = "Team::call", .where = where};
+            lapwing::ByteWriter nothing;
+            mentions(text_of([&] { Future<void>{functions::ask(to, entry, nothing, 0)}.get(); }), unknown);
+            functions::post(to, entry, nothing);
+            functions::post(to, entry, nothing);
+            mentions(text_of([&] { runtime.release(); }), unknown);
+            CHECK_NOTHROW(runtime.release());
+        }
+        functions::Batches batches{runtime, "a list", functions::Batches::Results::asked};
+        std::int64_t result = 0;
+        std::int64_t argument = 1;
+        std::memcpy(batches.add(Rank{1}, {.function = &entry, .argument_bytes = 8, .result_bytes = 8}, &result),
+                    &argument, sizeof argument);
+        mentions(text_of([&] { batches.finish(); }), unknown);
+    }
+    runtime.barrier();
+    CHECK(runtime.call(next_of(runtime), lapwing::fn<&add>, 1, 2).get() == 3);
     runtime.barrier();
 }
 

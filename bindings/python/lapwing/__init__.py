@@ -14,6 +14,7 @@ arguments; "local" ones by a single rank. Calls that wait let other threads of t
 from ._errors import (
     Error,
     FileError,
+    FunctionError,
     InternalError,
     InterruptedError,
     MemoryError,
@@ -27,6 +28,7 @@ from ._errors import (
 )
 from ._library import family as mpi, mpi_version, version as _built
 from ._runtime import Runtime, Settings, add_statistics, barrier, rank, runtime, size, use
+from ._functions import Aggregator, Future, register
 from ._distribution import Aligned, Block, BlockCyclic, Blocks, Cyclic, Distribution, OnRanks, Replicated
 from ._layout import Layout
 from ._slice import Assignment, Slice

@@ -4,6 +4,7 @@ import numpy as np
 
 from . import _errors, _index
 from ._distribution import Block, distribution_of
+from ._functions import apply_list, post_list
 from ._library import Callback, Elements, check, choice, create, ffi, keep, lib, members, number_of, text_of
 from ._reduction import Reduction, along
 from ._runtime import Shared, read_statistics, runtime as default_runtime, same_memory
@@ -406,6 +407,18 @@ class Array(Arithmetic, Shared, Assignments, Elements):
             )
         )
         return Transfer(cell, before, (self, old, new))
+
+    # --- functions at the owners ---
+
+    def apply(self, key, name, arguments, dtype=None):
+        """Runs a function of C's at the owners of the elements a[key], which it gets, with its argument: one for each, or one for all. Returns what it has
+        returned for each, as `dtype`; default that of the array. `name`: see lapwing.register(). Local."""
+        return apply_list(self, key, name, arguments, dtype)
+
+    def post(self, key, name, arguments):
+        """The same without results: complete at the next release. "add" and "put" are there: arguments are added to the elements, atomically for real
+        numbers, or written to them. Local."""
+        post_list(self, key, name, arguments)
 
     # --- synchronisation ---
 

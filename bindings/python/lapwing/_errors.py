@@ -63,6 +63,12 @@ class InterruptedError(Error, InterruptedError):
     code = "LAPWING_ERR_INTERRUPTED"
 
 
+class FunctionError(Error, RuntimeError):
+    """A function at another rank has failed: the text names the rank and the function, and has the exception's own."""
+
+    code = "LAPWING_ERR_FUNCTION"
+
+
 class InternalError(Error, RuntimeError):
     """None of the above: please report it."""
 
@@ -73,7 +79,7 @@ class ViewError(Error, BufferError):
     code = "LAPWING_ERR_USAGE"
 
 
-_CLASSES = (None, RangeError, UsageError, SettingError, MismatchError, MpiError, FileError, PeerLeftError, MemoryError, InternalError, InterruptedError)
+_CLASSES = (None, RangeError, UsageError, SettingError, MismatchError, MpiError, FileError, PeerLeftError, MemoryError, InternalError, InterruptedError, FunctionError)
 _interruption = None
 
 
@@ -95,3 +101,10 @@ def exception(code, text, mpi_code, wait_ended):
             raised.__cause__ = error
         return raised
     return error
+
+
+def refuse_pickling(self, protocol=None):
+    raise TypeError(
+        f"a lapwing.{type(self).__name__} cannot be pickled: it is memory of all ranks of a running program, which means nothing in another. "
+        f"Write an array to a file with save(), or pickle the elements: numpy.asarray(a)"
+    )

@@ -9,17 +9,12 @@ import weakref
 import numpy as np
 
 from . import _errors
+from ._errors import refuse_pickling
+from ._functions import Aggregator, start_call, start_post
 from ._library import Callback, check, create, family, ffi, lib, mpi_version, number_of, text_of, _family_of, _FAMILIES
 from ._types import Views, address, dtype_of, integer_list, integers, present, type_of
 
 _PATHS = ("self", "direct", "rma", "service")
-
-
-def refuse_pickling(self, protocol=None):
-    raise TypeError(
-        f"a lapwing.{type(self).__name__} cannot be pickled: it is memory of all ranks of a running program, which means nothing in another. "
-        f"Write an array to a file with save(), or pickle the elements: numpy.asarray(a)"
-    )
 
 
 class Fixed:
@@ -246,6 +241,7 @@ class Runtime(Fixed):
         communicator = _communicator(comm)
         self._cell = create("runtime", lib.lapwing_runtime_create, communicator, settings._cell[0])
         self._cells = []
+        self._aggregators = weakref.WeakSet()
         self._comm = comm
         self._have(rank=number_of("int*", lib.lapwing_runtime_rank, self._cell[0]), size=number_of("int*", lib.lapwing_runtime_size, self._cell[0]))
         _runtimes.append(self)
@@ -284,6 +280,7 @@ class Runtime(Fixed):
         global _default
         if self.closed:
             return
+        self._close_aggregators()
         while self._cells:
             self._cells[-1].free()
             self._cells.pop()
@@ -297,6 +294,10 @@ class Runtime(Fixed):
         global _default
         if self.closed:
             return
+        try:
+            self._close_aggregators()
+        except _errors.Error:  # what is not sent is lost
+            pass
         while self._cells:
             self._cells[-1].leave()
             self._cells.pop()
@@ -543,6 +544,32 @@ class Runtime(Fixed):
         with self._for_all(values=True):
             values = integer_list(values, np.int64, "values of require_same()")
         check(lib.lapwing_runtime_require_same(self._handle, ffi.cast("int64_t*", address(values)), values.size, str(what).encode()))
+
+    def call(self, rank, function, *arguments, **named):
+        """Runs function(*arguments, **named) at a rank and returns a lapwing.Future of what it returns. The function is sent as its module and
+        its name there, which every rank imports, the rest by pickle: up to a packet, about 7900 bytes. It runs on a thread of the program that is
+        in a collective call, progress(), a release, or the get() of a Future; it may wait, but make no collective call. What it raises get()
+        raises, as lapwing.FunctionError.
+
+        A name stands for a function of C's: register(). It gets the bytes of one argument, a NumPy array or what one is made of, and its result
+        is read as `dtype`. where="program": it runs as Python's do, else in whichever thread makes progress. Local."""
+        return start_call(self, rank, function, arguments, named)
+
+    def post(self, rank, function, *arguments, **named):
+        """The same without a result: it has run when a later release of this rank returns, which raises what it has raised. Local."""
+        start_post(self, rank, function, arguments, named)
+
+    def quiesce(self):
+        """Collective: ends when all functions have run that any rank has called or posted, and those that they have posted, and so on."""
+        check(lib.lapwing_runtime_quiesce(self._handle))
+
+    def aggregator(self):
+        """A lapwing.Aggregator: reads, writes and adds to lists of elements of any arrays, hundreds in a message. Local."""
+        return Aggregator(self)
+
+    def _close_aggregators(self):
+        for one in list(self._aggregators):
+            one.close()
 
     def statistics(self, total=False):
         """This rank's counters as a dictionary; `total`: collective, the sum over all ranks."""

@@ -19,11 +19,12 @@ enum {
     LAPWING_ERR_SETTING = 3,  ///< a setting that is unknown or has a value that is not allowed
     LAPWING_ERR_MISMATCH = 4, ///< ranks passed different arguments to a collective call
     LAPWING_ERR_MPI = 5, ///< an MPI call failed: the text includes MPI's own, lapwing_error_mpi_code() returns its code
-    LAPWING_ERR_FILE = 6,        ///< a file that cannot be read or written, or does not hold what it should
-    LAPWING_ERR_PEER_LEFT = 7,   ///< another rank left early, so that a collective call or a wait cannot complete
-    LAPWING_ERR_MEMORY = 8,      ///< memory of this process could not be allocated
-    LAPWING_ERR_INTERNAL = 9,    ///< none of the others: please report it
-    LAPWING_ERR_INTERRUPTED = 10 ///< the program's wait hook ended a wait: see lapwing_wait_set_hook()
+    LAPWING_ERR_FILE = 6,         ///< a file that cannot be read or written, or does not hold what it should
+    LAPWING_ERR_PEER_LEFT = 7,    ///< another rank left early, so that a collective call or a wait cannot complete
+    LAPWING_ERR_MEMORY = 8,       ///< memory of this process could not be allocated
+    LAPWING_ERR_INTERNAL = 9,     ///< none of the others: please report it
+    LAPWING_ERR_INTERRUPTED = 10, ///< the program's wait hook ended a wait: see lapwing_wait_set_hook()
+    LAPWING_ERR_FUNCTION = 11     ///< a function at another rank failed: the text has its own
 };
 
 /// The text of this thread's last error: the call, the rank, the values, the limit and the remedy. Empty before the

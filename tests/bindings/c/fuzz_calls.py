@@ -25,11 +25,13 @@ LEFT_OUT = {"lapwing_error_abort"}
 # What they return is no code.
 NO_CODES = {"lapwing_error_code", "lapwing_error_mpi_code", "lapwing_type_kind"}
 # The object is the caller's, and gone afterwards.
-CONSUMERS = re.compile(r"lapwing_\w+_(free|leave)|lapwing_completion_(test|wait)|lapwing_production_finish")
+CONSUMERS = re.compile(r"lapwing_\w+_(free|leave)|lapwing_completion_(test|wait)|lapwing_production_finish|lapwing_future_get")
 # Numbers, by name, and by function and name. `any_...`: whatever they are, they say nothing of the program's memory. `memory_...`: of how much
 # memory the call reads or writes; small, or more than there can be. `room_...`: of how much the library allocates; the same.
 NUMBERS = {
     "bytes": "memory", "count": "memory", "levels": "memory", "target_count": "memory", "depth": "room",
+    "argument_bytes": "memory", "result_bytes": "memory", "room": "memory",
+    "lapwing_runtime_start_call result_bytes": "any", "lapwing_array_start_apply result_bytes": "any",
     "lapwing_layout_create_contiguous bytes": "any", "lapwing_layout_create_strided count": "any", "lapwing_layout_create_mpi count": "any",
     "lapwing_layout_repeat count": "any", "lapwing_production_ready bytes": "any", "lapwing_window_create bytes": "room",
     # Checked against the window's parts, which are smaller than the memory here.
@@ -42,6 +44,8 @@ ARGUMENTS = {
     "lapwing_array_create extents": "room_extents()", "lapwing_array_resize extents": "room_extents()",
     "lapwing_slice_compute count": "list_length()", "lapwing_assignment_add_compute count": "list_length()",
     "lapwing_window_wait_notified count": "0",  # it waits for so many
+    # Not for the program: a rank that waits for another's, in one runtime, is not served by the other's waits in another one.
+    **{f"lapwing_runtime_{name} where": "(chance(4) ? -1 : LAPWING_WHERE_PROGRESS)" for name in ("call", "start_call", "post")},
     "lapwing_needed_add needed": "NULL",  # exists within a function of the program's
     **{f"lapwing_{name} here": "layout_here()" for name in ("plan_create_get", "plan_create_put", "window_get_layout", "window_put_layout",
        "window_start_get_layout", "window_start_put_layout", "window_put_notify_layout")},

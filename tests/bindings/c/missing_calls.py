@@ -23,6 +23,7 @@ OBJECTS = {
     "Layout": "layout", "Plan": "plan", "Production": "production", "Recording": "recording", "ArrayBase": "array", "GlobalArray": "array",
     "ArraySlice": "slice", "Assignment": "assignment", "DomainArray": "array", "Halo": "halo", "HaloView": "halo", "Prefetch": "prefetch",
     "PrefetchedView": "view", "Relabelling": "relabelling", "ElementReference": "array", "DimensionReduction": "reduction",
+    "Aggregator": "aggregator",
 }  # fmt: skip
 
 # Functions, and types that are values: what C has in their place, a name of its headers.
@@ -43,6 +44,7 @@ VALUES = {
     "InterruptedError": "LAPWING_ERR_INTERRUPTED", "set_wait_hook": "lapwing_wait_set_hook",
     "SettingInfo": "lapwing_setting_info", "all_settings": "lapwing_settings_info", "Counter": "lapwing_statistics", "StatisticsValues": "lapwing_statistics",
     "prefetch": "lapwing_array_prefetch_element", "sum_along": "lapwing_array_sum_along", "min_along": "lapwing_array_min_along", "max_along": "lapwing_array_max_along",
+    "fn": "lapwing_function_register",
     "reduce_along": "lapwing_array_reduce_along", "reduced_along": "lapwing_array_reduce_along",
 }  # fmt: skip
 # Concepts, names of C++'s own, and what reads like a name in a header.
@@ -102,7 +104,7 @@ ELSEWHERE = {
     "Relabelling::bytes_moved": "relabelling_query", "Relabelling::bytes_moved_unordered": "relabelling_query",
     "Relabelling::bytes": "relabelling_query", "Relabelling::team": "relabelling_runtime", "Relabelling::shared_team": "relabelling_runtime",
 }
-FUNCTIONS = "functions at the owner are templates: lists and atomics in C"
+ARGUMENTS = "the program's memory and its length: see lapwing_runtime_call()"
 OF_ROOMS = "for other rooms of the library"
 TEXT = "printf() in the program: the members are numbers"
 MISSING = {
@@ -110,7 +112,7 @@ MISSING = {
     "PrefetchDistance": "a loop of the program's that calls lapwing_array_prefetch_element() or lapwing_window_prefetch() ahead",
     "MpiDatatype": "MPI_Type_free(): C programs free datatypes themselves", "Rank": "an int", "Offset": "a uint64_t", "name": "the constants are numbers: see lapwing_runtime_report()", "to_string": TEXT,
     "Team::state": OF_ROOMS, "Window::map": OF_ROOMS, "Window::state": OF_ROOMS, "Window::page_tables": OF_ROOMS,
-    **dict.fromkeys(("Aggregator", "ByteReader", "ByteWriter", "FunctionConstant", "Serialise", "fn"), FUNCTIONS),
+    **dict.fromkeys(("ByteReader", "ByteWriter", "FunctionConstant", "Serialise"), ARGUMENTS),
     **dict.fromkeys(("call_function", "post_function", "quiesce_functions"), OF_ROOMS),
     "ArrayBase::end_collective": OF_ROOMS, "ElementReference::home": OF_ROOMS, "ElementReference::near": OF_ROOMS,
     "Window::start_atomics": OF_ROOMS, "ArrayBase::check_halo": OF_ROOMS, "ArrayBase::all_of": OF_ROOMS,

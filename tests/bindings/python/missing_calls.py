@@ -28,6 +28,9 @@ MISSING = {
     "prefetch_options_default": "the options are arguments with defaults",
     "relabelling_runtime": "arrays that are redistributed by it are the only ones on it",
     "window_start_get_mpi": "Window.start_get() with a NumPy array, or with Layout.from_mpi()",
+    "runtime_call": "Runtime.call() returns a Future", "array_apply": "Array.apply() takes lists, of one element, too", "array_start_apply": "the same",
+    "array_post": "Array.post() takes lists, of one element, too",
+    **dict.fromkeys((f"aggregator_{one}" for one in ("get", "put", "add")), "Aggregator's take lists, of one element, too"),
     "tool_register": "tracing tools are C libraries, which see a Python program's accesses, too", "tool_unregister": "the same",
     "window_start_put_mpi": "Window.start_put() with a NumPy array, or with Layout.from_mpi()",
 }  # fmt: skip

@@ -15,7 +15,7 @@ import lapwing
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples/python"
 
 
-@pytest.mark.parametrize("name", ["", "._runtime", "._distribution", "._array", "._slice", "._window", "._layout", "._plan", "._halo", "._prefetch", "._types"])
+@pytest.mark.parametrize("name", ["", "._runtime", "._distribution", "._array", "._slice", "._window", "._layout", "._plan", "._halo", "._prefetch", "._types", "._functions"])
 def test_docstrings(rt, name):
     result = doctest.testmod(importlib.import_module(f"lapwing{name}"))
     rt.barrier()
@@ -25,6 +25,11 @@ def test_docstrings(rt, name):
 def test_hello(rt, capsys):
     runpy.run_path(str(EXAMPLES / "hello.py"))
     assert capsys.readouterr().out == (f"{rt.size} ranks: a[999] is 499.5, the sum {249750.0 + rt.size}\n" if rt.rank == 0 else "")
+
+
+def test_functions(rt, capsys):
+    runpy.run_path(str(EXAMPLES / "functions.py"), run_name="__main__")
+    assert capsys.readouterr().out == (f"{2 * rt.size} whales, and {[100 * rt.size] * 3} were counted\n" if rt.rank == 0 else "")
 
 
 def test_mandelbrot(rt, folder, monkeypatch):

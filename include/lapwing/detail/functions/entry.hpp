@@ -18,6 +18,8 @@
 /// variable of the program's, and a number that is made of its name, so that all ranks of one program have the same.
 namespace lapwing::detail::functions {
 
+class FunctionEntry;
+
 /// How a message's calls of one function lie in it.
 enum class Form : std::uint32_t {
     wide,   ///< the arguments of one after those of the other; an element's place has 8 bytes
@@ -32,6 +34,7 @@ struct Invocation {
     Form form = Form::wide;
     std::span<std::byte> part;     ///< of the window that the calls are about; empty: about none
     ByteWriter* results = nullptr; ///< null: nobody asks for them
+    const FunctionEntry* function = nullptr;
 
     std::uint64_t failed = 0;
     std::string first_failure{}; ///< its text
@@ -53,12 +56,26 @@ public:
     /// The same on all ranks that run the same program.
     [[nodiscard]] std::uint64_t number() const noexcept { return number_; }
     [[nodiscard]] const char* type() const noexcept { return type_; }
-    void run(Invocation& call) const { stub_(call); }
+    [[nodiscard]] bool is(Stub stub) const noexcept { return stub_ == stub; }
+    void run(Invocation& call) const {
+        call.function = this;
+        stub_(call);
+    }
 
     /// Null: there is none of that number here.
     [[nodiscard]] static const FunctionEntry* find(std::uint64_t number) noexcept;
 
+protected:
+    /// Of a function whose number is made in another way, and which enter() makes known. `text`: for messages; it
+    /// stays.
+    FunctionEntry(std::uint64_t number, const char* text, Stub stub) noexcept
+        : number_{number}, type_{text}, stub_{stub} {}
+    /// Returns `fresh`, or the one that has its number already.
+    [[nodiscard]] static const FunctionEntry& enter(FunctionEntry& fresh) noexcept;
+
 private:
+    void add_to_list() noexcept;
+
     std::uint64_t number_;
     const char* type_;
     Stub stub_;
