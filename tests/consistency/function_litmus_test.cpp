@@ -152,7 +152,7 @@ TEST_CASE("post, then a barrier: what functions have written is read by every ra
             synchronise([&] { board.runtime.barrier(); }); // before they are written again
         }
         board.runtime.barrier();
-        judge(board.runtime, missed, Shown::by_chance);
+        judge(board.runtime, missed);
     });
 }
 
@@ -185,7 +185,7 @@ TEST_CASE("an aggregator's puts and posts are read after a release and an acquir
         }
         board.runtime.barrier();
     }
-    judge(board.runtime, missed, Shown::by_chance);
+    judge(board.runtime, missed);
 }
 
 TEST_CASE("call, then a get: what the function has done is there when its result is") {
@@ -290,6 +290,6 @@ TEST_CASE("quiesce: what functions that functions have posted have written is re
     }
     board.runtime.quiesce();
     here = nullptr;
-    judge(board.runtime, missed, Shown::by_chance);
+    judge(board.runtime, missed);
     board.runtime.barrier();
 }

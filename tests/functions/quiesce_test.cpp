@@ -88,9 +88,11 @@ TEST_CASE("quiesce returns when no call of any random tree is left") {
     std::int64_t expected = 0;
     std::int64_t wrong = 0;
     constexpr std::array<std::uint64_t, 8> at_a_time{1, 1, 2, 3, 8, 30, 100, 300};
+    constexpr std::uint64_t many = 100'000;
+    const std::uint64_t scale = trees < many ? 1 : 10;
     for (std::uint64_t begun = 0; begun < trees;) {
         seed = mixed(seed);
-        for (std::uint64_t left = at_a_time[seed & 7]; left > 0; --left, ++begun) {
+        for (std::uint64_t left = scale * at_a_time[seed & 7]; left > 0; --left, ++begun) {
             const std::uint64_t tree = mixed(seed + left);
             expected += size_of(tree);
             if (tree % static_cast<std::uint64_t>(runtime.size()) != static_cast<std::uint64_t>(runtime.rank().value))

@@ -515,8 +515,8 @@ class Array(Arithmetic, Shared, Assignments, Elements):
     def broadcast(self, root=0):
         """For replicated arrays: every copy becomes that of `root`. Collective."""
         with self.runtime._for_all():
-            (root,) = integers((root,), "Array.broadcast: root")
-        check(lib.lapwing_array_broadcast(self._handle, root))
+            code = lib.lapwing_array_broadcast(self._handle, root)
+        check(code)
 
     def resize(self, shape):
         """Other extents under the same distribution: elements within both keep their values, others are zero. Collective. ViewError, on every
@@ -563,11 +563,11 @@ class Array(Arithmetic, Shared, Assignments, Elements):
     def save(self, path, progress=None):
         """The elements to a file, which replaces `path` when it is complete. `progress(done, all)` is called on rank 0 with bytes; an exception that it raises
         ends the call. Collective. FileError."""
-        _save(lib.lapwing_array_save, self, path, progress)
+        _save(lib.lapwing_array_save, self.runtime, self._handle, path, progress)
 
     def load(self, path, progress=None):
         """The elements of a file that save() wrote, whatever the distribution and the number of ranks. Collective."""
-        _save(lib.lapwing_array_load, self, path, progress)
+        _save(lib.lapwing_array_load, self.runtime, self._handle, path, progress)
 
     # --- slices ---
 
@@ -606,20 +606,20 @@ def _numbers(name, values, shape, default):
     return values
 
 
-def _save(function, one, path, progress):
+def _save(function, runtime, handle, path, progress):
     import os
 
     def call(done, all):
         result = progress(done, all)
         return 1 if result is not None and result else 0
 
-    with one.runtime._for_all():
+    with runtime._for_all():
         path = os.fsencode(path)
     if progress is None:
-        check(function(one._handle, path, ffi.NULL, ffi.NULL))
+        check(function(handle, path, ffi.NULL, ffi.NULL))
     else:
         callback = Callback(progress=call)
-        callback.check(function(one._handle, path, lib.lapwing_python_progress, callback.handle))
+        callback.check(function(handle, path, lib.lapwing_python_progress, callback.handle))
 
 
 class _Slicer:
@@ -748,8 +748,8 @@ def checkpoint_shape(path, dtype, ndim, runtime=None):
 
     runtime, extents = runtime or default_runtime(), ffi.new("int64_t[8]")
     with runtime._for_all():
-        path, kind = os.fsencode(path), type_of(dtype_of(dtype))
-    check(lib.lapwing_checkpoint_extents(runtime._handle, path, kind, ndim, extents))
+        code = lib.lapwing_checkpoint_extents(runtime._handle, os.fsencode(path), type_of(dtype_of(dtype)), ndim, extents)
+    check(code)
     return tuple(extents[0:ndim])
 
 

@@ -12,7 +12,7 @@ from . import _errors
 from ._errors import refuse_pickling
 from ._functions import Aggregator, start_call, start_post
 from ._library import Callback, check, create, family, ffi, lib, mpi_version, number_of, text_of, _family_of, _FAMILIES
-from ._types import Views, address, dtype_of, integer_list, integers, present, type_of
+from ._types import Views, address, dtype_of, integer_list, present, type_of
 
 _PATHS = ("self", "direct", "rma", "service")
 
@@ -73,9 +73,13 @@ class Shared(Fixed):
     def _open(self, runtime, kind, function, *arguments):
         runtime._handle  # not of a runtime that is closed
         runtime._collect()
+        handle = ffi.new(f"lapwing_{kind}**")
+        with runtime._for_all():  # what C cannot take
+            code = function(*arguments, handle)
+        check(code)
         self._have(runtime=runtime)
         self._views = Views()
-        self._cell = Cell(runtime, kind, create(kind, function, *arguments))
+        self._cell = Cell(runtime, kind, handle)
         runtime._cells.append(self._cell)
         weakref.finalize(self, setattr, self._cell, "dropped", True).atexit = False
 
@@ -464,8 +468,8 @@ class Runtime(Fixed):
         """Collective: the elements of a NumPy array of `root` on every rank, in place."""
         with self._for_all(values=True):
             _, memory, _ = self._in_place(values)
-            (root,) = integers((root,), "Runtime.broadcast: root")
-        check(lib.lapwing_runtime_broadcast(self._handle, memory, values.nbytes, root))
+            code = lib.lapwing_runtime_broadcast(self._handle, memory, values.nbytes, root)
+        check(code)
         return values
 
     def combine(self, values, function):

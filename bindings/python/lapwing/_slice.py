@@ -32,7 +32,7 @@ class Slice(Fixed, Assignments):
 
     __reduce_ex__ = refuse_pickling
     __hash__ = object.__hash__
-    _remedies = dict.fromkeys(("shape", "array", "runtime", "dtype", "ndim", "size"), "s[…], s.T and s.transpose() make another slice")
+    _remedies = dict.fromkeys(("shape", "array", "dtype", "ndim", "size"), "s[…], s.T and s.transpose() make another slice")
 
     def __init__(self, cell, array):
         self._cell, self._assigned = cell, False
@@ -56,10 +56,6 @@ class Slice(Fixed, Assignments):
     def _handle(self):
         self.array._handle
         return self._cell[0]
-
-    @property
-    def runtime(self):
-        return self.array.runtime
 
     @property
     def dtype(self):
@@ -89,7 +85,7 @@ class Slice(Fixed, Assignments):
         if isinstance(value, Slice) and value._assigned:
             value._assigned = False
         else:
-            with self.runtime._for_all():
+            with self.array.runtime._for_all():
                 part = self[key]
             part.assign(value)
 
@@ -157,7 +153,7 @@ class Slice(Fixed, Assignments):
     def assign(self, other, operation="replace"):
         """Assigns the elements of another array or slice of the same shape, or a number; with "add", "subtract", "multiply", "min" or "max" the elements
         are combined with them. As if the source had been copied first. Collective: a barrier before and after."""
-        with self.runtime._for_all():
+        with self.array.runtime._for_all():
             number = None if isinstance(other, Assignments) else np.ndim(other)
             if number is None:
                 other, chosen = as_slice(other), _operation(operation)
@@ -172,7 +168,7 @@ class Slice(Fixed, Assignments):
 
     def apply(self, other, function):
         """Each element becomes function(target, source), called with NumPy numbers, one by one: slow. Collective."""
-        with self.runtime._for_all():
+        with self.array.runtime._for_all():
             other = as_slice(other)
         into, of = self.dtype, other.dtype
 
@@ -186,7 +182,7 @@ class Slice(Fixed, Assignments):
 
     def fill(self, value):
         """Each element becomes `value`. Collective."""
-        with self.runtime._for_all():
+        with self.array.runtime._for_all():
             value = one_value(present(value, self.dtype, "Slice.fill: the value"), "Slice.fill: the value", "put() writes several")
         check(lib.lapwing_slice_fill(self._handle, address(value)))
 
@@ -208,13 +204,13 @@ class Slice(Fixed, Assignments):
         """The elements to a file, in their own order. Collective."""
         from ._array import _save
 
-        _save(lib.lapwing_slice_save, self, path, progress)
+        _save(lib.lapwing_slice_save, self.array.runtime, self._handle, path, progress)
 
     def load(self, path, progress=None):
         """The elements of a file. Collective."""
         from ._array import _save
 
-        _save(lib.lapwing_slice_load, self, path, progress)
+        _save(lib.lapwing_slice_load, self.array.runtime, self._handle, path, progress)
 
 
 def as_slice(one):

@@ -6,7 +6,7 @@ from . import _errors
 from ._layout import Layout
 from ._library import check, choice, create, ffi, lib, members, number_of, text_of
 from ._runtime import Shared, mpi_object, read_statistics, runtime as default_runtime, same_memory
-from ._types import address, dtype_of, integer_list, integers, one_value, operand, type_of
+from ._types import address, dtype_of, integer_list, one_value, operand, type_of
 
 OPERATIONS = {"add": 0, "and": 1, "or": 2, "xor": 3, "min": 4, "max": 5, "replace": 6, "read": 7}
 ORDERS = {"relaxed": 0, "acquire": 1, "release": 2, "acq_rel": 3, "seq_cst": 4}
@@ -64,7 +64,6 @@ class Window(Shared):
         runtime = runtime or default_runtime()
         with runtime._for_new():
             options, kept = self._options(name, counters, alignment, zeroed, cache, identity)
-            (nbytes,) = integers((nbytes,), "Window: nbytes")
         self._open(runtime, "window", lib.lapwing_window_create, runtime._handle, nbytes, options)
 
     @staticmethod
@@ -404,8 +403,6 @@ class Lock(Shared):
 
     def __init__(self, home=0, runtime=None):
         runtime = runtime or default_runtime()
-        with runtime._for_new():
-            (home,) = integers((home,), "Lock: home")
         self._open(runtime, "lock", lib.lapwing_lock_create, runtime._handle, home)
 
     def acquire(self, blocking=True):
