@@ -102,7 +102,8 @@ void read_elements(functions::Invocation& call) {
     const bool common = call.form == functions::Form::common;
     std::uint64_t bytes = common ? call.arguments.read<std::uint32_t>() : 0;
     for (std::uint32_t k = 0; k < call.count; ++k) {
-        const std::uint64_t place = common ? call.arguments.read<std::uint32_t>() : call.arguments.read<std::uint64_t>();
+        const std::uint64_t place =
+            common ? call.arguments.read<std::uint32_t>() : call.arguments.read<std::uint64_t>();
         if (!common) bytes = call.arguments.read<std::uint32_t>();
         if (place >= call.part.size() / bytes) call.throw_outside(place, bytes);
         copy_element(call.results->grow(bytes), call.part.data() + place * bytes, bytes);
@@ -120,8 +121,10 @@ void add_reads(functions::Batches& batches, Window& window, std::span<const List
             batches.add(Rank{place.owner}, entry, window, place.offset / bytes, values, bytes, true, argument...);
         };
         if constexpr (sizeof...(Bits) == 0) add(of_any_size, bytes);
-        else (add(functions::entry_of<functions::Signature<functions::ReadElement<Bits>, functions::ElementAt<Bits>>,
-                                      functions::ReadElement<Bits>>), ...);
+        else
+            (add(functions::entry_of<functions::Signature<functions::ReadElement<Bits>, functions::ElementAt<Bits>>,
+                                     functions::ReadElement<Bits>>),
+             ...);
         values += bytes;
     }
 }

@@ -1,7 +1,8 @@
 // random-access: the random updates of the HPC Challenge (GUPS), on a table in blocks over the ranks: atomics without a
 // result through elements, compared with messages in buckets as the benchmark's MPI version has them, and beside one
-// atomic at a time; and the same buckets by notified puts, also beside one message to each rank. As an update is its
-// own inverse, doing all of them twice must leave the table as it was: a table that is not ends the run.
+// atomic at a time; the same buckets as lists of functions at the owners; and by notified puts, also beside one message
+// to each rank. As an update is its own inverse, doing all of them twice must leave the table as it was: a table that
+// is not ends the run.
 #include "cached_array.hpp"
 #include "irregular/exchange.hpp"
 
@@ -11,6 +12,7 @@
 
 #include <mpi.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -50,7 +52,11 @@ void check(bool correct, const char* who) {
             fmt::format("random-access: {}: the table is wrong after all updates were done twice", who)};
 }
 
-/// A table of Lapwing's, and an operation that updates it.
+struct Xor {
+    void operator()(std::uint64_t& word, std::uint64_t value) const { word ^= value; }
+};
+
+/// A table of Lapwing's, and how it is updated: `update(table, random, count)` does so many updates.
 template <class Update>
 class Updates {
 public:
@@ -67,14 +73,10 @@ public:
 
     double run(std::uint64_t iterations) {
         rounds_ += iterations;
-        const auto size = static_cast<std::uint64_t>(table_.size());
         return together(runtime_, [&] {
             for (std::uint64_t round = 0; round < iterations; ++round) {
                 RandomStream random{runtime_.rank().value};
-                for (std::uint64_t k = 0; k < count_; ++k) {
-                    const std::uint64_t value = random.next();
-                    update_(table_(value % size), value);
-                }
+                update_(table_, random, count_);
             }
         });
     }
@@ -297,10 +299,31 @@ void random_access(Context& context) {
     Runtime runtime;
     context.measure_against(runtime);
     {
+        const auto by_elements = [](auto update) {
+            return [update](Table& table, RandomStream& random, std::uint64_t count) {
+                const auto size = static_cast<std::uint64_t>(table.size());
+                for (std::uint64_t k = 0; k < count; ++k) {
+                    const std::uint64_t value = random.next();
+                    update(table(value % size), value);
+                }
+            };
+        };
+        const auto by_lists = [](Table& table, RandomStream& random, std::uint64_t count) {
+            const auto size = static_cast<std::uint64_t>(table.size());
+            std::vector<std::uint64_t> values(bucket);
+            std::vector<std::uint64_t> indices(bucket);
+            for (std::uint64_t done = 0; done < count; done += bucket) {
+                for (std::uint64_t& value : values) value = random.next();
+                std::ranges::transform(values, indices.begin(), [size](std::uint64_t value) { return value % size; });
+                table.post(indices, Xor{}, values);
+            }
+        };
         Updates gathered{runtime, "bit_xor", updates_each,
-                         [](const auto& element, std::uint64_t value) { element.bit_xor(value); }};
-        Updates one_by_one{runtime, "fetch_xor", updates_each / one_by_one_share,
-                           [](const auto& element, std::uint64_t value) { (void)element.fetch_xor(value); }};
+                         by_elements([](const auto& element, std::uint64_t value) { element.bit_xor(value); })};
+        Updates one_by_one{
+            runtime, "fetch_xor", updates_each / one_by_one_share,
+            by_elements([](const auto& element, std::uint64_t value) { (void)element.fetch_xor(value); })};
+        Updates lists{runtime, "lists", updates_each, by_lists};
         Buckets buckets{context.world()};
         MessageBuckets tuned{context.world(), runtime.rank().value, runtime.size()};
         NotifiedBuckets notified{runtime};
@@ -319,11 +342,16 @@ void random_access(Context& context) {
         const Quantity rate{.metric = "updates", .unit = "GUP/s", .scale = all * 1e-9, .rate = true};
         context.compare(fmt::format("{} words a rank", words_each), rate, value, {messages, std::move(single)});
         context.compare(
+            fmt::format("{} words a rank, functions on lists of 1024", words_each), rate,
+            {.name = "GlobalArray::post", .run = [&](std::uint64_t iterations) { return lists.run(iterations); }},
+            {messages});
+        context.compare(
             fmt::format("{} words a rank, buckets by notified puts", words_each), rate,
             {.name = "put_notify", .run = [&](std::uint64_t iterations) { return notified.run(iterations); }},
             {std::move(messages), std::move(posted)});
         gathered.check_table();
         one_by_one.check_table();
+        lists.check_table();
         buckets.check_table();
         tuned.check_table();
         notified.check_table();

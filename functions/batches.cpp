@@ -18,7 +18,7 @@
 namespace lapwing::detail::functions {
 namespace {
 
-/// Memory of the messages of one object that are being filled, or are on their way.
+/// Memory of the messages of one object that are being filled, or are on their way; more where packets are large.
 constexpr std::size_t memory_bytes = std::size_t{512} << 10;
 /// Of a message without results: both MPIs send it at once over TCP, without asking the receiver.
 constexpr std::size_t largest_message = std::size_t{60} << 10;
@@ -63,7 +63,7 @@ public:
           functions_{Functions::of(team.state())},
           bytes_{message_bytes(static_cast<std::size_t>(team.size()), team.state().engine().inline_limit(),
                                results != Results::none)},
-          most_{memory_bytes / (results == Results::none ? bytes_ : bytes_ + largest_answer)},
+          most_{std::max<std::size_t>(memory_bytes / (results == Results::none ? bytes_ : bytes_ + largest_answer), 4)},
           reads_{results == Results::read} {}
     ~State() {
         for (const auto& batch : batches_) functions_.caller().abandon(batch->operation);
@@ -269,8 +269,7 @@ void Batches::State::take_first() {
     if (batch.asked == nullptr) functions_.caller().wait(destination_of(batch), batch.operation);
     else batch.asked->wait();
     sent_.pop_front();
-    if (batch.asked != nullptr)
-        problem_.attempt([&] { take_results(batch, batch.asked->result()); });
+    if (batch.asked != nullptr) problem_.attempt([&] { take_results(batch, batch.asked->result()); });
     batch.asked.reset();
     free_.push_back(&batch);
 }

@@ -52,7 +52,7 @@ public:
 
 private:
     team::TeamState& team_;
-    std::vector<std::shared_ptr<Outgoing>> leaving_; ///< as many as the engine has bulk transfers, at most
+    std::vector<std::shared_ptr<Outgoing>> leaving_;   ///< as many as the engine has bulk transfers, at most
     std::unordered_map<int, std::deque<Send>> queues_; ///< of the ranks that have some
 };
 

@@ -20,8 +20,8 @@
 
 lapwing_aggregator::lapwing_aggregator(lapwing_runtime* of)
     : runtime{of},
-      calls{lapwing::detail::bindings::team_of(of), "Aggregator",
-            lapwing::detail::functions::Batches::Results::none, true},
+      calls{lapwing::detail::bindings::team_of(of), "Aggregator", lapwing::detail::functions::Batches::Results::none,
+            true},
       gets{lapwing::detail::bindings::team_of(of), "Aggregator::get",
            lapwing::detail::functions::Batches::Results::read, true} {}
 

@@ -73,8 +73,9 @@ public:
         if constexpr (std::is_empty_v<F> && (functions::Plain<functions::Passed<A>> && ...)) {
             using S = functions::Signature<F, functions::Passed<A>...>;
             detail::functions::require_rank(team_, target, "Aggregator::post");
-            std::byte* place = calls_.add(target, {.function = &functions::entry_of<S, F>,
-                                                   .argument_bytes = static_cast<std::uint32_t>((sizeof(A) + ... + 0))});
+            std::byte* place =
+                calls_.add(target, {.function = &functions::entry_of<S, F>,
+                                    .argument_bytes = static_cast<std::uint32_t>((sizeof(A) + ... + 0))});
             ((std::memcpy(place, &arguments, sizeof arguments), place += sizeof arguments), ...);
         } else {
             calls_.send(); // in their order

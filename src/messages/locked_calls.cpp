@@ -29,11 +29,10 @@ bool LockedCalls::try_call(Rank target, HandlerNumber number, std::span<const st
 
 bool LockedCalls::try_call(Operation& operation, Rank target, HandlerNumber number, std::span<const std::byte> bytes) {
     if (bytes.size() <= origin_side_.inline_limit()) return try_call(target, number, bytes);
-    return origin_side_.try_send_data(operation, target,
-                                      {.kind = RequestKind::remote_call,
-                                       .handler = static_cast<std::uint32_t>(number),
-                                       .size = bytes.size()},
-                                      RequestKind::bulk_call, bytes.data());
+    return origin_side_.try_send_data(
+        operation, target,
+        {.kind = RequestKind::remote_call, .handler = static_cast<std::uint32_t>(number), .size = bytes.size()},
+        RequestKind::bulk_call, bytes.data());
 }
 
 bool LockedCalls::try_ask(Operation& operation, Rank target, HandlerNumber number, std::span<const std::byte> bytes,

@@ -42,7 +42,7 @@ enum class RequestKind : std::uint8_t {
     answered_call, ///< the same, for AnsweringHandler; answer with the `offset` bytes that it leaves
     bulk_call, ///< receive what a remote_call has as payload with tag `tag`, and run it before the requests after it
     bulk_answered_call, ///< payload: `offset` bytes; answered with `size` bytes with tag `tag`
-    end            ///< of the kinds
+    end                 ///< of the kinds
 };
 
 /// The head of a request, with its payload after it.

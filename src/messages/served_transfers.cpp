@@ -209,8 +209,7 @@ bool ServedTransfers::serve_call(Peer& origin, const Request& request, RemoteCal
     Put& put = puts_[lent.call];
     if (put.pieces != 0) return false;
     lent.call = Lent::no_call;
-    if (!put.dropped)
-        calls.run(origin.rank, HandlerNumber{request.handler}, {staging_.memory(put.staging), put.bytes});
+    if (!put.dropped) calls.run(origin.rank, HandlerNumber{request.handler}, {staging_.memory(put.staging), put.bytes});
     return_staging(origin, put.staging);
     finished_.push_back(put.number);
     return true;

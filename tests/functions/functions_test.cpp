@@ -253,11 +253,16 @@ TEST_CASE("posts of any size run in their order") {
         expected.push_back(k);
     }
     // From a function, which cannot wait.
-    runtime.call(next_of(runtime), [] {
-        const std::vector<int> values(100'000, 7);
-        for (int k = 0; k < 3; ++k)
-            here->post(next_of(*here), [](std::span<const int> sent) { counter += std::reduce(sent.begin(), sent.end()); }, values);
-    }).get();
+    runtime
+        .call(next_of(runtime),
+              [] {
+                  const std::vector<int> values(100'000, 7);
+                  for (int k = 0; k < 3; ++k)
+                      here->post(
+                          next_of(*here),
+                          [](std::span<const int> sent) { counter += std::reduce(sent.begin(), sent.end()); }, values);
+              })
+        .get();
     runtime.quiesce();
     CHECK(order == expected);
     CHECK(counter == 3 * 700'000);
