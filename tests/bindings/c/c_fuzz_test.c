@@ -163,7 +163,6 @@ static const char* some_value(void) {
 }
 static const char* some_text(void) { return chance(8) ? NULL : "this text"; }
 static const char* some_what(void) { return chance(8) ? NULL : "the numbers"; }
-static const char* some_text(void) { return chance(8) ? NULL : "it has no seed"; }
 static const char* some_path(void) { return chance(8) ? NULL : chance(3) ? "/no-such-directory/file" : path; }
 static lapwing_type some_type(void) {
     static const lapwing_type types[] = {LAPWING_INT8,      LAPWING_INT32,   LAPWING_UINT64, LAPWING_FLOAT,
