@@ -50,8 +50,7 @@ std::optional<std::int64_t> UncomparedCalls::number() const noexcept {
 
 std::string UncomparedCalls::text() const {
     std::vector<std::string> texts;
-    if (count_ > last_.size())
-        texts.push_back(fmt::format("the arguments of {} earlier calls", count_ - last_.size()));
+    if (count_ > last_.size()) texts.push_back(fmt::format("the arguments of {} earlier calls", count_ - last_.size()));
     for (const CollectiveArguments& one : last_) texts.push_back(one.text());
     return fmt::format("{}", fmt::join(texts, ", then "));
 }

@@ -47,8 +47,8 @@ public:
     [[nodiscard]] std::optional<std::int64_t> number() const noexcept;
     /// As a barrier compares them. `start`: which thread is in which call. Refers to this object.
     [[nodiscard]] lapwing::detail::team::CallArguments arguments(std::function<std::string()> start) const;
-    /// Collective: a barrier in which the threads that have some compare them; then there are none. Throws MismatchError
-    /// on all threads if they differ.
+    /// Collective: a barrier in which the threads that have some compare them; then there are none. Throws
+    /// MismatchError on all threads if they differ.
     void compare(lapwing::detail::team::Synchronisation& synchronisation, lapwing::detail::team::CollectiveCall call,
                  std::optional<std::int64_t> identity, std::function<std::string()> start);
 
