@@ -102,8 +102,8 @@ void read_elements(functions::Invocation& call) {
     const bool common = call.form == functions::Form::common;
     std::uint64_t bytes = common ? call.arguments.read<std::uint32_t>() : 0;
     for (std::uint32_t k = 0; k < call.count; ++k) {
-        const std::uint64_t place =
-            common ? call.arguments.read<std::uint32_t>() : call.arguments.read<std::uint64_t>();
+        const std::uint64_t place = call.form == functions::Form::wide ? call.arguments.read<std::uint64_t>()
+                                                                       : call.arguments.read<std::uint32_t>();
         if (!common) bytes = call.arguments.read<std::uint32_t>();
         if (place >= call.part.size() / bytes) call.throw_outside(place, bytes);
         copy_element(call.results->grow(bytes), call.part.data() + place * bytes, bytes);
@@ -180,19 +180,22 @@ Completion start_list(Window& window, Direction direction, std::span<const Liste
 }
 
 void gather_list(Window& window, std::span<const ListedPlace> places, std::uint64_t element_bytes, std::byte* values) {
-    if (!owners_answer(window)) return start_list(window, Direction::get, places, element_bytes, values).wait();
+    // What is under way, copies that others' writes do not reach, and few elements among many ranks are start_list()'s.
+    const window::AccessOrder& order = window.state().order();
+    if (!owners_answer(window) || order.holds_back() || order.under_way() || order.has_copies() ||
+        team::running_function.where == team::RunningFunction::Where::progress ||
+        places.size() < static_cast<std::size_t>(window.map().ranks))
+        return start_list(window, Direction::get, places, element_bytes, values).wait();
     support::require_host_memory(values, [&] { return window.state().who("gather"); });
     const trace::CallScope call{trace::Way::list};
     note(window, Direction::get, places, element_bytes);
     functions::Batches batches{window.team(), "gather", functions::Batches::Results::read};
-    functions::begin_list(window);
     if (element_bytes == sizeof(std::uint64_t))
         add_reads<std::uint64_t>(batches, window, places, sizeof(std::uint64_t), values);
     else if (element_bytes == sizeof(std::uint32_t))
         add_reads<std::uint32_t>(batches, window, places, sizeof(std::uint32_t), values);
     else add_reads(batches, window, places, element_bytes, values);
     batches.finish();
-    functions::end_list(window);
 }
 
 Completion start_list_of_atomics(Window& window, Atomic operation, mpi::AtomicType type,

@@ -36,15 +36,15 @@ constexpr std::size_t largest_answer = std::size_t{32} << 10;
 struct OwnedBatch : Batch {
     Rank target{};
     Batches::Kind kind;
-    std::uint32_t calls = 0; ///< of the runs before the last
-    std::vector<std::uint64_t> memory;
-    std::vector<void*> destinations; ///< of results
-    std::unique_ptr<Asked> asked;    ///< sent, and its results are not here yet
-    messages::Operation operation;   ///< without results: not done while it leaves
+    std::uint32_t calls = 0;            ///< of the runs before the last
+    std::vector<void*> destinations;    ///< of results
+    std::unique_ptr<Asked> asked;       ///< sent, and its results are not here yet
+    std::shared_ptr<Outgoing> outgoing; ///< the message; without results its operation is not done while it leaves
 
-    [[nodiscard]] std::byte* begin() noexcept { return reinterpret_cast<std::byte*>(memory.data()); }
+    explicit OwnedBatch(std::size_t bytes) : outgoing{std::make_shared<Outgoing>(std::vector<std::byte>(bytes))} {}
+    [[nodiscard]] std::byte* begin() noexcept { return outgoing->message.data(); }
     [[nodiscard]] std::size_t room() noexcept {
-        return memory.size() * sizeof(std::uint64_t) - static_cast<std::size_t>(at - begin());
+        return outgoing->message.size() - static_cast<std::size_t>(at - begin());
     }
     [[nodiscard]] std::span<const std::byte> filled() noexcept { return {begin(), at}; }
 };
@@ -57,16 +57,21 @@ struct OwnedBatch : Batch {
 
 class Batches::State {
 public:
-    State(Team& team, const char* call, Results results)
-        : team_{team},
+    State(Batches& owner, Team& team, const char* call, Results results, bool released)
+        : owner_{owner},
+          team_{team},
           call_{call},
           functions_{Functions::of(team.state())},
           bytes_{message_bytes(static_cast<std::size_t>(team.size()), team.state().engine().inline_limit(),
                                results != Results::none)},
           most_{std::max<std::size_t>(memory_bytes / (results == Results::none ? bytes_ : bytes_ + largest_answer), 4)},
-          reads_{results == Results::read} {}
+          reads_{results == Results::read},
+          released_{released && team::running_function.where != team::RunningFunction::Where::progress} {
+        if (released_) caller().add(owner_);
+    }
     ~State() {
-        for (const auto& batch : batches_) functions_.caller().abandon(batch->operation);
+        if (released_) caller().remove(owner_);
+        for (const auto& batch : batches_) caller().keep_until_left(batch->outgoing);
     }
     State(const State&) = delete;
     State& operator=(const State&) = delete;
@@ -92,6 +97,9 @@ public:
         problem.rethrow();
     }
 
+    /// In a call, which may run functions of the program's that release: those do not finish this object.
+    bool busy = false;
+
 private:
     [[nodiscard]] OwnedBatch& take_free(std::vector<Batch*>& open);
     /// Throws RangeError where not even one call fits into a message.
@@ -104,12 +112,14 @@ private:
         return {.team = team_, .target = batch.target, .call = call_};
     }
 
+    Batches& owner_;
     Team& team_;
     const char* call_;
     Functions& functions_;
     std::size_t bytes_; ///< of a message
     std::size_t most_;  ///< of them
     bool reads_;        ///< see Results::read
+    bool released_;     ///< releases finish it; not in a function that must not wait
     ByteWriter read_;   ///< what has been read without a message
     std::deque<std::unique_ptr<OwnedBatch>> batches_;
     std::vector<OwnedBatch*> free_;
@@ -120,9 +130,8 @@ private:
 
 OwnedBatch& Batches::State::take_free(std::vector<Batch*>& open) {
     if (free_.empty() && batches_.size() < most_) {
-        OwnedBatch& batch = *batches_.emplace_back(std::make_unique<OwnedBatch>());
+        OwnedBatch& batch = *batches_.emplace_back(std::make_unique<OwnedBatch>(bytes_));
         batch.number = batches_.size() - 1;
-        batch.memory.resize(bytes_ / sizeof(std::uint64_t));
         free_.reserve(batches_.size());
         free_.push_back(&batch);
     }
@@ -218,19 +227,19 @@ void Batches::State::send(std::vector<Batch*>& open, OwnedBatch& batch) {
     if (kind.result_bytes == 0) {
         free_.push_back(&batch);
         if (batch.calls == 0) return;
-        caller.post(to, batch.filled(), batch.calls, &batch.operation);
-        if (batch.operation.done()) return;
+        caller.post(to, batch.filled(), batch.calls, &batch.outgoing->operation);
+        if (batch.outgoing->operation.done()) return;
         free_.pop_back();
         return sent_.push_back(&batch);
     }
     batch.destinations.resize(batch.count);
-    if (reads_ && read_here(batch)) return free_.push_back(&batch);
     const AskHead head{.function = kind.function->number(),
                        .window = number_of(kind.window),
                        .count = batch.count,
                        .form = batch.form};
     // As an answer to no more than what there is room for.
     try {
+        if (reads_ && read_here(batch)) return free_.push_back(&batch);
         batch.asked = caller.ask(to, head, batch.filled().subspan(sizeof(AskHead)),
                                  messages::padded(std::uint64_t{batch.count} * kind.result_bytes));
     } catch (...) {
@@ -242,7 +251,8 @@ void Batches::State::send(std::vector<Batch*>& open, OwnedBatch& batch) {
 
 bool Batches::State::read_here(OwnedBatch& batch) {
     std::byte* const part = batch.kind.window->state().map().base(batch.target);
-    if (part == nullptr) return false;
+    // Not before what this rank has posted there.
+    if (part == nullptr || (batch.target != team_.rank() && caller().has_posted(batch.target))) return false;
     Invocation call{.arguments = ByteReader{batch.filled().subspan(sizeof(AskHead))},
                     .count = batch.count,
                     .form = batch.form,
@@ -266,7 +276,7 @@ void Batches::State::take_results(OwnedBatch& batch, std::span<const std::byte> 
 
 void Batches::State::take_first() {
     OwnedBatch& batch = *sent_.front();
-    if (batch.asked == nullptr) functions_.caller().wait(destination_of(batch), batch.operation);
+    if (batch.asked == nullptr) caller().wait(destination_of(batch), batch.outgoing->operation);
     else batch.asked->wait();
     sent_.pop_front();
     if (batch.asked != nullptr) problem_.attempt([&] { take_results(batch, batch.asked->result()); });
@@ -285,22 +295,42 @@ void end_list(Window& window) {
     if (order.has_copies()) order.acquire(); // what the functions change is read again
 }
 
-Batches::Batches(Team& team, const char* call, Results results, bool released)
-    : open_(static_cast<std::size_t>(team.size())), state_{std::make_unique<State>(team, call, results)} {
-    if (released) state_->caller().add(*this);
-}
+namespace {
 
-Batches::~Batches() { state_->caller().remove(*this); }
+class Busy {
+public:
+    explicit Busy(bool& busy) noexcept : busy_{busy} { busy_ = true; }
+    ~Busy() { busy_ = false; }
+    Busy(const Busy&) = delete;
+    Busy& operator=(const Busy&) = delete;
+
+private:
+    bool& busy_;
+};
+
+} // namespace
+
+Batches::Batches(Team& team, const char* call, Results results, bool released)
+    : open_(static_cast<std::size_t>(team.size())),
+      state_{std::make_unique<State>(*this, team, call, results, released)} {}
+
+Batches::~Batches() = default;
 
 Batch* Batches::next(Rank target, const Kind& kind, const void* common) {
+    const Busy busy{state_->busy};
     return state_->next(open_, target, kind, common, open_[static_cast<std::size_t>(target.value)]);
 }
 
-void Batches::send() { state_->send_all(open_); }
+void Batches::send() {
+    const Busy busy{state_->busy};
+    state_->send_all(open_);
+}
 
 void Batches::leave_to_release(const char* problem) noexcept { state_->caller().note_failure(problem); }
 
 void Batches::finish() {
+    if (state_->busy) return;
+    const Busy busy{state_->busy};
     state_->send_all(open_);
     state_->take_all();
     state_->rethrow();

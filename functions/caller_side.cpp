@@ -154,8 +154,15 @@ void CallerSide::wait(const Destination& to, const messages::Operation& operatio
     if (!operation.done()) team_.wait_until([&] { return operation.done(); }, to.call, to.target);
 }
 
-void CallerSide::abandon(messages::Operation& operation) noexcept {
-    if (!operation.done()) team_.engine().abandon(operation);
+void CallerSide::keep_until_left(const std::shared_ptr<Outgoing>& outgoing) {
+    if (outgoing->operation.done()) return;
+    const std::lock_guard guard{team_.engine().mutex()};
+    outbox_.keep_until_left(outgoing);
+}
+
+bool CallerSide::has_posted(Rank target) {
+    const std::lock_guard guard{team_.engine().mutex()};
+    return posted_.contains(target.value);
 }
 
 void CallerSide::run_here(Asked& asked, const AskHead& head, std::span<const std::byte> arguments) {
@@ -167,6 +174,7 @@ void CallerSide::run_here(Asked& asked, const AskHead& head, std::span<const std
 
 std::unique_ptr<Asked> CallerSide::ask(const Destination& to, AskHead head, std::span<const std::byte> arguments,
                                        std::size_t room) {
+    team::refuse_in_function(team_, to.call);
     begun_.fetch_add(head.count, std::memory_order_acq_rel);
     auto asked = std::make_unique<Asked>(*this, to, room);
     messages::Engine& engine = team_.engine();
@@ -239,7 +247,8 @@ void CallerSide::note_failures(const Kept& ended) {
 }
 
 void CallerSide::note_failure(const char* text) noexcept {
-    const std::lock_guard guard{team_.engine().mutex()};
+    std::unique_lock guard{team_.engine().mutex(), std::defer_lock};
+    if (!owner_.runs_here()) guard.lock(); // else the function that has called this runs with it
     if (kept_problem_.empty()) kept_problem_ = text;
     update_under_way();
 }

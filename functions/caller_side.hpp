@@ -40,9 +40,11 @@ public:
     /// message is copied; with an `operation` it may be sent from where it is until that is done.
     void post(const Destination& to, std::span<const std::byte> message, std::uint64_t calls,
               messages::Operation* operation = nullptr);
-    /// Waits until the message of an operation of post() has left, or gives it up.
+    /// Waits until the message of an operation of post() has left, or keeps it until then.
     void wait(const Destination& to, const messages::Operation& operation);
-    void abandon(messages::Operation& operation) noexcept;
+    void keep_until_left(const std::shared_ptr<Outgoing>& outgoing);
+    /// Whether functions may be under way to a rank.
+    [[nodiscard]] bool has_posted(Rank target);
     /// Asks, or has this rank itself run it.
     [[nodiscard]] std::unique_ptr<Asked> ask(const Destination& to, AskHead head, std::span<const std::byte> arguments,
                                              std::size_t room);

@@ -3,13 +3,18 @@
 namespace lapwing::detail::functions {
 
 Outbox::~Outbox() {
-    for (const auto& outgoing : leaving_)
-        if (!outgoing->operation.done()) team_.engine().abandon(outgoing->operation);
+    // MPI may still read what a rank that leaves has not sent to the end.
+    static auto& for_ever = *new std::vector<std::shared_ptr<Outgoing>>;
+    for (const auto& outgoing : leaving_) {
+        if (outgoing->operation.done()) continue;
+        team_.engine().abandon(outgoing->operation);
+        for_ever.push_back(outgoing);
+    }
 }
 
 bool Outbox::try_call(Rank target, messages::HandlerNumber number, const std::shared_ptr<Outgoing>& outgoing) {
     if (!team_.engine().locked().try_call(outgoing->operation, target, number, outgoing->message)) return false;
-    if (!outgoing->operation.done()) leaving_.push_back(outgoing);
+    keep_until_left(outgoing);
     return true;
 }
 

@@ -47,6 +47,10 @@ public:
     void keep(Rank target, Send send) { queues_[target.value].push_back(std::move(send)); }
     /// False: there is no room. Else it stays until it has left.
     [[nodiscard]] bool try_call(Rank target, messages::HandlerNumber number, const std::shared_ptr<Outgoing>& outgoing);
+    /// Keeps a message until it has left.
+    void keep_until_left(const std::shared_ptr<Outgoing>& outgoing) {
+        if (!outgoing->operation.done()) leaving_.push_back(outgoing);
+    }
     /// Sends what there is room for.
     void send_on();
 

@@ -181,10 +181,15 @@ std::unique_ptr<PendingCall> start(const Destination& to, const char* name, cons
     constexpr std::uint64_t most_in_answer = 256;
     const FunctionEntry& function = NamedFunction::of(name);
     require_argument(to.team, argument);
-    const std::uint64_t room = std::min(result_bytes, to.team.state().engine().inline_limit());
+    constexpr std::uint64_t most_of_heads = 64;
+    const std::uint64_t largest = to.team.state().engine().largest_staged() - most_of_heads;
+    if (result_bytes > largest)
+        throw RangeError{fmt::format("{}: {}: a result of {} bytes, of which {} fit into a message; let the function "
+                                     "write it to an array",
+                                     to.team.who(), to.call, result_bytes, largest)};
     ByteWriter message;
-    write_single(message, to, argument, room);
-    return functions::ask(to, function, message, std::min(room, most_in_answer));
+    write_single(message, to, argument, result_bytes);
+    return functions::ask(to, function, message, std::min(result_bytes, most_in_answer));
 }
 
 void call_and_wait(const Destination& to, const char* name, const Passed& argument, void* result,
@@ -247,7 +252,8 @@ void run_list(const lapwing_array* array, const char* call, std::size_t count, c
     functions::begin_list(window);
     for (std::size_t k = 0; k < count; ++k) {
         const Home home = home_of(inside, call, positions[k]);
-        std::byte* const place = batches.add(home.owner, kind, results + k * result_bytes);
+        std::byte* const place =
+            batches.add(home.owner, kind, result_bytes == 0 ? nullptr : results + k * result_bytes);
         write_call(place, head, &home.offset,
                    static_cast<const std::byte*>(argument.memory) + (one_argument ? 0 : k * argument.bytes));
     }

@@ -75,7 +75,7 @@ public:
             detail::functions::require_rank(team_, target, "Aggregator::post");
             std::byte* place =
                 calls_.add(target, {.function = &functions::entry_of<S, F>,
-                                    .argument_bytes = static_cast<std::uint32_t>((sizeof(A) + ... + 0))});
+                                    .argument_bytes = std::max<std::uint32_t>((sizeof(A) + ... + 0), 1)});
             ((std::memcpy(place, &arguments, sizeof arguments), place += sizeof arguments), ...);
         } else {
             calls_.send(); // in their order

@@ -519,12 +519,7 @@ private:
     template <bool Checked>
     [[gnu::noinline]] T& other_own_element(Index<N> index) const;
 
-    template <bool Checked>
-    [[nodiscard, gnu::always_inline]] T* looked_up_address(const char* call, const Index<N>& index) const {
-        return detail::support::seldom_looked_up<&GlobalArray::template other_address<Checked>>(*this, call, index);
-    }
-    /// The address of the element if it can be loaded and stored, otherwise null. Where it is not used, nothing of this
-    /// is done.
+    /// The address of the element if it can be loaded and stored, otherwise null.
     template <bool Checked>
     [[nodiscard, gnu::always_inline]] T* address(const char* call, const Index<N>& index) const {
         if (state_.near_box.holds(index, state_.mixed.quick())) [[likely]]
@@ -539,12 +534,11 @@ private:
         if (core_.prefetched != nullptr) {
             // The index of a copy needs no check; others are checked when their owner is computed.
             if constexpr (Checked)
-                if ((assertion_level < 1 || *call != '\0') && !is_within(index)) [[unlikely]]
-                    return looked_up_address<Checked>(call, index); // throws
+                if (assertion_level < 1 || *call != '\0') check_bounds(call, index);
             return nullptr;
         }
         if (state_.all.holds(index)) return nullptr;
-        return looked_up_address<Checked>(call, index);
+        return detail::support::seldom<&GlobalArray::template other_address<Checked>>(*this, call, index);
     }
 
     friend detail::arrays::ArrayFunctions<GlobalArray, T, N>;
@@ -594,15 +588,10 @@ private:
         return other_own_element<assertion_level >= 1>(index);
     }
 
-    [[nodiscard, gnu::always_inline]] bool is_within(const Index<N>& index) const {
+    [[gnu::always_inline]] void check_bounds(const char* call, const Index<N>& index) const {
         for (std::size_t d = 0; d < N; ++d)
             if (static_cast<std::uint64_t>(index[d]) >= static_cast<std::uint64_t>(core_.extents[d])) [[unlikely]]
-                return false;
-        return true;
-    }
-    [[gnu::always_inline]] void check_bounds(const char* call, const Index<N>& index) const {
-        if (!is_within(index)) [[unlikely]]
-            throw_out_of_bounds(call, index);
+                throw_out_of_bounds(call, index);
     }
     [[noreturn, gnu::noinline]] void throw_out_of_bounds(const char* call, Index<N> index) const;
     [[nodiscard]] Location checked_location(const char* call, const Index<N>& index) const;

@@ -84,6 +84,38 @@ TEST_CASE("a release flushes an aggregator") {
     runtime.barrier();
 }
 
+TEST_CASE("posts without arguments are counted") {
+    Runtime runtime;
+    sum_here = 0;
+    runtime.barrier();
+    const int to = (runtime.rank().value + 1) % runtime.size();
+    {
+        Aggregator aggregator{runtime};
+        for (int k = 0; k < 100'000; ++k) aggregator.post(to, [] { ++sum_here; });
+    }
+    runtime.barrier();
+    CHECK(sum_here == 100'000);
+    runtime.barrier();
+}
+
+TEST_CASE("what an aggregator reads is not older than what it has sent before") {
+    Runtime runtime;
+    GlobalArray<std::int64_t, 1> a{runtime, {100}};
+    a.fill(0);
+    const std::int64_t first = (a.local_domain().range(0).first() + 100 / runtime.size()) % 100; // of the next rank
+    std::int64_t value = 0;
+    for (std::int64_t k = 1; k <= 50; ++k) {
+        if (runtime.rank() != 0) break;
+        Aggregator aggregator{runtime};
+        aggregator.add.copy(a(first), 1);
+        aggregator.flush();
+        aggregator.get.copy(value, a(first));
+        aggregator.flush();
+        CHECK(value == k);
+    }
+    runtime.barrier();
+}
+
 TEST_CASE("posts of several functions through an aggregator run in their order") {
     Runtime runtime;
     sum_here = 0;

@@ -262,7 +262,7 @@ class Aggregator:
         check(lib.lapwing_aggregator_put_list(self._handle, array._handle, len(indices), pointer, address(given), one))
 
     def add(self, array, key, values):
-        """These values, or this one, are added to the elements array[key], atomically for real numbers. Complete at the next release. Local."""
+        """These values, or this one, are added to the elements array[key] by their owners. Complete at the next release. Local."""
         indices, pointer, shape = array._listed(key)
         given, one = self._values(array, "add", values, shape)
         check(lib.lapwing_aggregator_add_list(self._handle, array._handle, len(indices), pointer, address(given), one))

@@ -34,8 +34,8 @@ int lapwing_aggregator_get(lapwing_aggregator* aggregator, lapwing_array* array,
 /// Local. The element becomes `*value`, which may be reused on return.
 int lapwing_aggregator_put(lapwing_aggregator* aggregator, lapwing_array* array, const int64_t* index,
                            const void* value);
-/// Local. `*value` is added to the element, atomically for real numbers. LAPWING_ERR_USAGE for elements that are no
-/// numbers.
+/// Local. `*value` is added to the element by its owner: what aggregators and functions add is not lost.
+/// LAPWING_ERR_USAGE for elements that are no numbers.
 int lapwing_aggregator_add(lapwing_aggregator* aggregator, lapwing_array* array, const int64_t* index,
                            const void* value);
 /// Local. The same for `count` elements, whose indices follow each other, as do their values; `one_value` not 0: the

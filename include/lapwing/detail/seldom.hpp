@@ -11,11 +11,4 @@ template <auto Function, class Object, class... Arguments>
     return (object.*Function)(arguments...);
 }
 
-/// The same for a member function that only looks: where nobody uses what it returns, it is not called, nor does it
-/// throw.
-template <auto Function, class Object, class... Arguments>
-[[gnu::noinline, gnu::cold, gnu::pure]] auto seldom_looked_up(const Object& object, Arguments... arguments) {
-    return (object.*Function)(arguments...);
-}
-
 } // namespace lapwing::detail::support
