@@ -1,5 +1,6 @@
 #include "functions/caller_side.hpp"
 
+#include "src/support/first_problem.hpp"
 #include "src/support/type_text.hpp"
 
 #include <lapwing/error.hpp>
@@ -332,8 +333,10 @@ void CallerSide::complete() {
         for (const auto& [thread, batches] : batches_)
             if (thread == std::this_thread::get_id()) own_batches.push_back(batches);
     }
-    for (Batches* const batches : own_batches) batches->finish();
-    complete_sent();
+    support::FirstProblem problem;
+    for (Batches* const batches : own_batches) problem.attempt([&] { batches->finish(); });
+    problem.attempt([&] { complete_sent(); });
+    problem.rethrow();
 }
 
 void CallerSide::complete_sent() {

@@ -11,6 +11,8 @@
 
 #include <fmt/format.h>
 
+#include <exception>
+
 namespace lapwing::detail::window {
 
 namespace {
@@ -179,7 +181,22 @@ void LockState::unlock() {
             fmt::format("{}: Lock::unlock: this thread does not hold the lock; unlock only after lock or a successful "
                         "try_lock, in the same thread",
                         state_.who())};
-    state_.epoch().release();
+    // What functions of this rank's have thrown elsewhere is no reason to keep the others waiting.
+    std::exception_ptr failed;
+    try {
+        state_.epoch().release();
+    } catch (const PeerLeftError&) {
+        throw;
+    } catch (const UsageError&) {
+        throw;
+    } catch (const Error&) { // a FunctionError
+        failed = std::current_exception();
+    }
+    hand_over(call);
+    if (failed != nullptr) std::rethrow_exception(failed);
+}
+
+void LockState::hand_over(const char* call) {
     if (one_node_) {
         // Release: a rank that finds this ticket over sees what was done under the lock.
         word(state_.rank(), passed).store(number_of(next_ticket()), std::memory_order_release);

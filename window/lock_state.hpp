@@ -107,6 +107,8 @@ private:
     /// What try_lock() returns when it has found `before` in the lock's word. Throws PeerLeftError when that may stay
     /// so for ever.
     bool not_taken(std::int64_t before, const char* call);
+    /// To the rank that waits longest, if any does.
+    void hand_over(const char* call);
     void passed_on();
     /// Collective: gives the slot back.
     void end();

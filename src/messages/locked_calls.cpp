@@ -39,6 +39,11 @@ bool LockedCalls::try_ask(Operation& operation, Rank target, HandlerNumber numbe
                           std::uint64_t answer_bytes) {
     const auto handler = static_cast<std::uint32_t>(number);
     require_room_for_call(endpoint_, target, handler, bytes.size(), origin_side_.inline_limit());
+    if (answer_bytes > origin_side_.largest_staged())
+        throw RangeError{fmt::format("{}: remote call {} to rank {} with an answer of {} bytes, of which {} fit into a "
+                                     "message; ask for less",
+                                     endpoint_.who(), handler, target.value, answer_bytes,
+                                     origin_side_.largest_staged())};
     Request request{
         .kind = RequestKind::answered_call, .handler = handler, .offset = answer_bytes, .size = bytes.size()};
     if (answer_bytes > origin_side_.inline_limit()) {

@@ -42,6 +42,7 @@ public:
                const EngineLimits& limits, EngineListener& listener);
 
     [[nodiscard]] std::uint64_t inline_limit() const noexcept { return inline_limit_; }
+    [[nodiscard]] std::uint64_t largest_staged() const noexcept { return limits_.staging_bytes; }
 
     // The try_ calls return false, having done nothing, when there is no room at the moment.
 

@@ -246,6 +246,11 @@ Request random_head(Random& random, std::uint32_t tag) {
     return head;
 }
 
+/// Whether data of the sender's follows a request in a message of its own.
+bool is_bulk_put(RequestKind kind) {
+    return kind == RequestKind::bulk_put || kind == RequestKind::bulk_scatter || kind == RequestKind::bulk_call;
+}
+
 /// Sends one, with a payload that it may have, or another; the data of a bulk put follows it, mostly.
 void send_request(Attacker& attacker, Random& random, std::vector<Bytes>& parts, std::uint32_t tag) {
     Request head = random_head(random, tag);
@@ -254,7 +259,7 @@ void send_request(Attacker& attacker, Random& random, std::vector<Bytes>& parts,
         if (row->bytes_field != nullptr && random.chance(90)) head.*row->bytes_field = payload;
         else if (row->bytes_field == nullptr) payload = row->fixed_bytes;
     }
-    const bool bulk_put = head.kind == RequestKind::bulk_put || head.kind == RequestKind::bulk_scatter;
+    const bool bulk_put = is_bulk_put(head.kind);
     // Without data, or with other data than was announced, a put would stay: MPI tells nobody that something is
     // missing.
     if (bulk_put) head.size = 8 + random.below(300) * 8;
@@ -289,7 +294,7 @@ bool has_bulk_put(const Bytes& bytes) {
     while (!rest.empty()) {
         const ReadRequest next = read_request(rest);
         if (next.row == nullptr) return false;
-        if (next.head.kind == RequestKind::bulk_put || next.head.kind == RequestKind::bulk_scatter) return true;
+        if (is_bulk_put(next.head.kind)) return true;
         rest = next.rest;
     }
     return false;

@@ -161,7 +161,7 @@ TEST_CASE("a remote call with an answer brings it, in the order of the calls, an
     CHECK(job.listener.failures.empty());
     // Questions and answers that fit into no packet.
     Operation none;
-    CHECK_THROWS_AS(job.engine.try_ask(none, target, ask, {}, 1 << 20), lapwing::RangeError);
+    CHECK_THROWS_AS(job.engine.try_ask(none, target, ask, {}, 2 << 20), lapwing::RangeError);
 }
 
 TEST_CASE(
