@@ -189,7 +189,7 @@ std::byte* TargetSide::append_data(Peer& origin, const Request& request) {
 
 bool TargetSide::handle_get(Peer& origin, const Request& request) {
     const std::byte* const address = windows_.address_of(origin.rank, request, request.size);
-    if (address == nullptr || !answer_fits(origin, request)) return true;
+    if (address == nullptr || !answer_fits(origin, request, request.size)) return true;
     std::byte* const answer = append_data(origin, request);
     if (answer == nullptr) return false;
     copy_for_reader(answer, address, request.size);
@@ -225,7 +225,7 @@ bool TargetSide::handle_bulk_scatter(Peer& origin, const Request& request) {
 
 bool TargetSide::handle_gather(Peer& origin, const Request& request, std::span<const std::byte> table) {
     // No answer for memory that is gone: the origin is notified that this rank left.
-    if (windows_.is_abandoned(request.window) || !answer_fits(origin, request)) return true;
+    if (windows_.is_abandoned(request.window) || !answer_fits(origin, request, request.size)) return true;
     std::byte* const answer = append_data(origin, request);
     if (answer == nullptr) return false;
     windows_.gather(origin.rank, request.window, table, {answer, request.size});

@@ -92,9 +92,6 @@ private:
     /// Where the answer with the data of a get goes; null if there is no room now.
     [[nodiscard]] std::byte* append_data(Peer& origin, const Request& request);
     /// False, and a problem is noted, where a request asks for more than a packet can answer.
-    [[nodiscard]] bool answer_fits(const Peer& origin, const Request& request) {
-        return answer_fits(origin, request, request.size);
-    }
     [[nodiscard]] bool answer_fits(const Peer& origin, const Request& request, std::uint64_t bytes);
 
     Endpoint& endpoint_;
