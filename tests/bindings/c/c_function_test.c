@@ -198,8 +198,7 @@ static void test_failures(void) {
     FAILS(LAPWING_ERR_RANGE, "'rank' is", lapwing_runtime_post(runtime, where, size, "count", &one, sizeof one));
     FAILS(LAPWING_ERR_RANGE, "'where' is 2", lapwing_runtime_post(runtime, 2, next, "count", &one, sizeof one));
     FAILS(LAPWING_ERR_USAGE, "'argument'", lapwing_runtime_post(runtime, where, next, "count", NULL, 8));
-    FAILS(LAPWING_ERR_RANGE, "fit into a",
-          lapwing_runtime_post(runtime, where, next, "count", large, sizeof large));
+    FAILS(LAPWING_ERR_RANGE, "fit into a", lapwing_runtime_post(runtime, where, next, "count", large, sizeof large));
     FAILS(LAPWING_ERR_USAGE, "'result'",
           lapwing_runtime_call(runtime, where, next, "count", &one, sizeof one, NULL, sizeof one));
     OK(lapwing_runtime_barrier(runtime));
