@@ -22,34 +22,35 @@ extern "C" {
 /// add is a function at the owner. Memory: up to 1 MiB, and 16 bytes for each rank.
 typedef struct lapwing_aggregator lapwing_aggregator;
 
-/// Local. For arrays and ranks of this runtime. Arrays that were accessed must be open until the next flush or release.
+/// Local, one thread. For arrays and ranks of this runtime. Arrays that were accessed must be open until the next flush
+/// or release.
 int lapwing_aggregator_create(lapwing_runtime* runtime, lapwing_aggregator** aggregator);
-/// Local. As flush; frees the aggregator and sets `*aggregator` to null, also if that has failed. Does nothing for a
-/// null pointer.
+/// Local, one thread. As flush; frees the aggregator and sets `*aggregator` to null, also if that has failed. Does
+/// nothing for a null pointer.
 int lapwing_aggregator_free(lapwing_aggregator** aggregator);
 
-/// Local. `*value`, which must exist until flush, becomes the element's, on return of flush. LAPWING_ERR_RANGE,
-/// LAPWING_ERR_USAGE for a replicated array.
+/// Local, one thread. `*value`, which must exist until flush, becomes the element's, on return of flush.
+/// LAPWING_ERR_RANGE, LAPWING_ERR_USAGE for a replicated array.
 int lapwing_aggregator_get(lapwing_aggregator* aggregator, lapwing_array* array, const int64_t* index, void* value);
-/// Local. The element becomes `*value`, which may be reused on return.
+/// Local, one thread. The element becomes `*value`, which may be reused on return.
 int lapwing_aggregator_put(lapwing_aggregator* aggregator, lapwing_array* array, const int64_t* index,
                            const void* value);
-/// Local. `*value` is added to the element by its owner: what aggregators and functions add is not lost.
+/// Local, one thread. `*value` is added to the element by its owner: what aggregators and functions add is not lost.
 /// LAPWING_ERR_USAGE for elements that are no numbers.
 int lapwing_aggregator_add(lapwing_aggregator* aggregator, lapwing_array* array, const int64_t* index,
                            const void* value);
-/// Local. The same for `count` elements, whose indices follow each other, as do their values; `one_value` not 0: the
-/// first is for all.
+/// Local, one thread. The same for `count` elements, whose indices follow each other, as do their values; `one_value`
+/// not 0: the first is for all.
 int lapwing_aggregator_get_list(lapwing_aggregator* aggregator, lapwing_array* array, size_t count,
                                 const int64_t* indices, void* values);
 int lapwing_aggregator_put_list(lapwing_aggregator* aggregator, lapwing_array* array, size_t count,
                                 const int64_t* indices, const void* values, int one_value);
 int lapwing_aggregator_add_list(lapwing_aggregator* aggregator, lapwing_array* array, size_t count,
                                 const int64_t* indices, const void* values, int one_value);
-/// Local. As lapwing_runtime_post() with LAPWING_WHERE_PROGRESS.
+/// Local, one thread. As lapwing_runtime_post() with LAPWING_WHERE_PROGRESS.
 int lapwing_aggregator_post(lapwing_aggregator* aggregator, int rank, const char* name, const void* argument,
                             uint64_t argument_bytes);
-/// Local. Sends everything, and waits for what is read. LAPWING_ERR_PEER_LEFT.
+/// Local, one thread. Sends everything, and waits for what is read. LAPWING_ERR_PEER_LEFT.
 int lapwing_aggregator_flush(lapwing_aggregator* aggregator);
 
 #ifdef __cplusplus

@@ -114,7 +114,7 @@ MISSING = {
     "Team::state": OF_ROOMS, "Window::map": OF_ROOMS, "Window::state": OF_ROOMS, "Window::page_tables": OF_ROOMS,
     **dict.fromkeys(("ByteReader", "ByteWriter", "FunctionConstant", "Serialise"), ARGUMENTS),
     **dict.fromkeys(("call_function", "post_function", "quiesce_functions"), OF_ROOMS),
-    "ArrayBase::end_collective": OF_ROOMS, "ElementReference::home": OF_ROOMS, "ElementReference::near": OF_ROOMS,
+    "ArrayBase::end_collective": OF_ROOMS, "ElementReference::home": OF_ROOMS,
     "Window::start_atomics": OF_ROOMS, "ArrayBase::check_halo": OF_ROOMS, "ArrayBase::all_of": OF_ROOMS,
 }
 
