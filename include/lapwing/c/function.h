@@ -98,7 +98,7 @@ int lapwing_future_ready(lapwing_future* future, int* ready);
 /// future.
 int lapwing_future_get(lapwing_future** future, void* result, uint64_t room, uint64_t* bytes);
 /// Drops the result, and sets `*future` to null; the function runs all the same. Does nothing for a null pointer.
-/// Local.
+/// Local, any thread.
 int lapwing_future_free(lapwing_future** future);
 
 #ifdef __cplusplus
