@@ -111,23 +111,11 @@ void read_elements(functions::Invocation& call) {
 }
 const functions::FunctionEntry of_any_size{"lapwing::read_elements", "reading a list", &read_elements};
 
-/// Adds the reading of a list to the batches; `Bits...`: nothing for elements of any size, or a type of their size.
-template <class... Bits>
-void add_reads(functions::Batches& batches, Window& window, std::span<const ListedPlace> places,
-               std::uint64_t element_bytes, std::byte* values) {
-    const auto bytes = static_cast<std::uint32_t>(element_bytes);
-    for (const ListedPlace& place : places) {
-        const auto add = [&](const functions::FunctionEntry& entry, const auto&... argument) {
-            batches.add(Rank{place.owner}, entry, window, place.offset / bytes, values, bytes, true, argument...);
-        };
-        if constexpr (sizeof...(Bits) == 0) add(of_any_size, bytes);
-        else
-            (add(functions::entry_of<functions::Signature<functions::ReadElement<Bits>, functions::ElementAt<Bits>>,
-                                     functions::ReadElement<Bits>>),
-             ...);
-        values += bytes;
-    }
-}
+/// The same of elements that have as many bytes as a number.
+template <class Bits>
+const functions::FunctionEntry& of_bits =
+    functions::entry_of<functions::Signature<functions::ReadElement<Bits>, functions::ElementAt<Bits>>,
+                        functions::ReadElement<Bits>>;
 
 } // namespace
 
@@ -179,6 +167,16 @@ Completion start_list(Window& window, Direction direction, std::span<const Liste
     return Completion{std::move(pending)};
 }
 
+void add_read(functions::Batches& batches, Window& window, const ListedPlace& place, std::uint32_t element_bytes,
+              std::byte* value) {
+    const auto add = [&](const functions::FunctionEntry& entry, std::uint32_t bytes, const auto&... argument) {
+        batches.add(Rank{place.owner}, entry, window, place.offset / bytes, value, bytes, true, argument...);
+    };
+    if (element_bytes == sizeof(std::uint64_t)) add(of_bits<std::uint64_t>, sizeof(std::uint64_t));
+    else if (element_bytes == sizeof(std::uint32_t)) add(of_bits<std::uint32_t>, sizeof(std::uint32_t));
+    else add(of_any_size, element_bytes, element_bytes);
+}
+
 void gather_list(Window& window, std::span<const ListedPlace> places, std::uint64_t element_bytes, std::byte* values) {
     // What is under way, copies that others' writes do not reach, and few elements among many ranks are start_list()'s.
     const window::AccessOrder& order = window.state().order();
@@ -190,11 +188,10 @@ void gather_list(Window& window, std::span<const ListedPlace> places, std::uint6
     const trace::CallScope call{trace::Way::list};
     note(window, Direction::get, places, element_bytes);
     functions::Batches batches{window.team(), "gather", functions::Batches::Results::read};
-    if (element_bytes == sizeof(std::uint64_t))
-        add_reads<std::uint64_t>(batches, window, places, sizeof(std::uint64_t), values);
-    else if (element_bytes == sizeof(std::uint32_t))
-        add_reads<std::uint32_t>(batches, window, places, sizeof(std::uint32_t), values);
-    else add_reads(batches, window, places, element_bytes, values);
+    for (const ListedPlace& place : places) {
+        add_read(batches, window, place, static_cast<std::uint32_t>(element_bytes), values);
+        values += element_bytes;
+    }
     batches.finish();
 }
 

@@ -52,9 +52,32 @@ void check(bool correct, const char* who) {
             fmt::format("random-access: {}: the table is wrong after all updates were done twice", who)};
 }
 
+/// Updates one element after the other by `update(element, value)`.
+template <class Update>
+[[nodiscard]] auto by_elements(Update update) {
+    return [update](Table& table, RandomStream& random, std::uint64_t count) {
+        const auto size = static_cast<std::uint64_t>(table.size());
+        for (std::uint64_t k = 0; k < count; ++k) {
+            const std::uint64_t value = random.next();
+            update(table(value % size), value);
+        }
+    };
+}
+
 struct Xor {
     void operator()(std::uint64_t& word, std::uint64_t value) const { word ^= value; }
 };
+
+void update_by_lists(Table& table, RandomStream& random, std::uint64_t count) {
+    const auto size = static_cast<std::uint64_t>(table.size());
+    std::vector<std::uint64_t> values(bucket);
+    std::vector<std::uint64_t> indices(bucket);
+    for (std::uint64_t done = 0; done < count; done += bucket) {
+        for (std::uint64_t& value : values) value = random.next();
+        std::ranges::transform(values, indices.begin(), [size](std::uint64_t value) { return value % size; });
+        table.post(indices, Xor{}, values);
+    }
+}
 
 /// A table of Lapwing's, and how it is updated: `update(table, random, count)` does so many updates.
 template <class Update>
@@ -299,31 +322,12 @@ void random_access(Context& context) {
     Runtime runtime;
     context.measure_against(runtime);
     {
-        const auto by_elements = [](auto update) {
-            return [update](Table& table, RandomStream& random, std::uint64_t count) {
-                const auto size = static_cast<std::uint64_t>(table.size());
-                for (std::uint64_t k = 0; k < count; ++k) {
-                    const std::uint64_t value = random.next();
-                    update(table(value % size), value);
-                }
-            };
-        };
-        const auto by_lists = [](Table& table, RandomStream& random, std::uint64_t count) {
-            const auto size = static_cast<std::uint64_t>(table.size());
-            std::vector<std::uint64_t> values(bucket);
-            std::vector<std::uint64_t> indices(bucket);
-            for (std::uint64_t done = 0; done < count; done += bucket) {
-                for (std::uint64_t& value : values) value = random.next();
-                std::ranges::transform(values, indices.begin(), [size](std::uint64_t value) { return value % size; });
-                table.post(indices, Xor{}, values);
-            }
-        };
         Updates gathered{runtime, "bit_xor", updates_each,
                          by_elements([](const auto& element, std::uint64_t value) { element.bit_xor(value); })};
         Updates one_by_one{
             runtime, "fetch_xor", updates_each / one_by_one_share,
             by_elements([](const auto& element, std::uint64_t value) { (void)element.fetch_xor(value); })};
-        Updates lists{runtime, "lists", updates_each, by_lists};
+        Updates lists{runtime, "lists", updates_each, update_by_lists};
         Buckets buckets{context.world()};
         MessageBuckets tuned{context.world(), runtime.rank().value, runtime.size()};
         NotifiedBuckets notified{runtime};

@@ -1,6 +1,7 @@
 #include "functions/caller_side.hpp"
 
 #include "src/support/first_problem.hpp"
+#include "src/support/rank_check.hpp"
 #include "src/support/type_text.hpp"
 
 #include <lapwing/error.hpp>
@@ -49,9 +50,7 @@ CallerSide::~CallerSide() {
 }
 
 void CallerSide::require_rank(const Destination& to) const {
-    if (to.target < 0 || to.target >= team_.size())
-        throw RangeError{fmt::format("{}: {}: rank {} is outside [0, {}); pass a rank of the team", team_.who(),
-                                     to.call, to.target.value, team_.size())};
+    support::require_rank(to.target, team_.size(), [&] { return fmt::format("{}: {}", team_.who(), to.call); });
 }
 
 void CallerSide::require_room(const Destination& to, const char* type, std::size_t bytes, bool answered) const {

@@ -185,11 +185,7 @@ void LockState::unlock() {
     std::exception_ptr failed;
     try {
         state_.epoch().release();
-    } catch (const PeerLeftError&) {
-        throw;
-    } catch (const UsageError&) {
-        throw;
-    } catch (const Error&) { // a FunctionError
+    } catch (const FunctionError&) {
         failed = std::current_exception();
     }
     hand_over(call);

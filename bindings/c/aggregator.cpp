@@ -9,6 +9,7 @@
 #include <lapwing/detail/functions/calls.hpp>
 #include <lapwing/detail/functions/element_functions.hpp>
 #include <lapwing/detail/functions/entry.hpp>
+#include <lapwing/detail/index_list.hpp>
 #include <lapwing/error.hpp>
 
 #include <fmt/format.h>
@@ -28,15 +29,13 @@ lapwing_aggregator::lapwing_aggregator(lapwing_runtime* of)
 namespace lapwing::detail::bindings {
 namespace {
 
-using functions::Batches;
 using functions::ElementAt;
 using functions::FunctionEntry;
 using functions::Invocation;
 using functions::Signature;
 
-/// How elements of one type are read, written and added to at their owners.
+/// How elements of one type are written and added to at their owners.
 struct ElementFunctions {
-    const FunctionEntry* read = nullptr;
     const FunctionEntry* write = nullptr;
     const FunctionEntry* add = nullptr; ///< null: there is no sum
 };
@@ -45,23 +44,13 @@ template <class T>
 ElementFunctions functions_for() {
     using Add = functions::AddToElement<T>;
     return {
-        .read = &functions::entry_of<Signature<functions::ReadElement<T>, ElementAt<T>>, functions::ReadElement<T>>,
         .write =
             &functions::entry_of<Signature<functions::WriteElement<T>, ElementAt<T>, T>, functions::WriteElement<T>>,
         .add = &functions::entry_of<Signature<Add, ElementAt<T>, T>, Add>,
     };
 }
 
-// Elements that are no numbers: how many bytes they have is in each call, after the place.
-
-void read_bytes(Invocation& call) {
-    for (std::uint32_t k = 0; k < call.count; ++k) {
-        const auto offset = call.arguments.read<std::uint64_t>();
-        const auto bytes = call.arguments.read<std::uint64_t>();
-        if (offset >= call.part.size() || bytes > call.part.size() - offset) call.throw_outside(offset, bytes);
-        if (call.results != nullptr) std::memcpy(call.results->grow(bytes), call.part.data() + offset, bytes);
-    }
-}
+/// Of elements that are no numbers: how many bytes they have is in each call, after the place.
 void write_bytes(Invocation& call) {
     for (std::uint32_t k = 0; k < call.count; ++k) {
         const auto offset = call.arguments.read<std::uint64_t>();
@@ -70,14 +59,13 @@ void write_bytes(Invocation& call) {
         std::memcpy(call.part.data() + offset, call.arguments.take(bytes), bytes);
     }
 }
-const FunctionEntry read_bytes_entry{"lapwing::bindings::read_bytes", "read of an element", &read_bytes};
 const FunctionEntry write_bytes_entry{"lapwing::bindings::write_bytes", "write of an element", &write_bytes};
 
 /// Of what is no number.
 [[nodiscard]] bool is_of_bytes(lapwing_type type) { return !is_number(type); }
 
 ElementFunctions functions_of(lapwing_type type) {
-    if (is_of_bytes(type)) return {.read = &read_bytes_entry, .write = &write_bytes_entry};
+    if (is_of_bytes(type)) return {.write = &write_bytes_entry};
     return with_any_number(type, [](auto value) { return functions_for<decltype(value)>(); });
 }
 
@@ -111,36 +99,27 @@ public:
     }
 
     void get(const PaddedIndex& position, void* value) {
-        gather(aggregator_.gets, *functions_.read, position, value, nullptr);
+        const Home home = home_of(inside_, call_, position);
+        arrays::add_read(aggregator_.gets, *window_, {home.owner.value, home.offset.bytes},
+                         static_cast<std::uint32_t>(bytes()), static_cast<std::byte*>(value));
     }
-    void put(const PaddedIndex& position, const void* value) {
-        gather(aggregator_.calls, *functions_.write, position, nullptr, value);
-    }
-    void add(const PaddedIndex& position, const void* value) {
-        gather(aggregator_.calls, *functions_.add, position, nullptr, value);
-    }
+    void put(const PaddedIndex& position, const void* value) { change(*functions_.write, position, value); }
+    void add(const PaddedIndex& position, const void* value) { change(*functions_.add, position, value); }
 
     [[nodiscard]] std::size_t bytes() const { return static_cast<std::size_t>(inside_.array.element_bytes()); }
     [[nodiscard]] std::size_t dimensions() const { return inside_.array.dimensions(); }
 
 private:
-    /// `result`: where it goes, or null; `value`: what is written, or null.
-    void gather(Batches& batches, const FunctionEntry& function, const PaddedIndex& position, void* result,
-                const void* value) {
+    void change(const FunctionEntry& function, const PaddedIndex& position, const void* value) {
         const Home home = home_of(inside_, call_, position);
         const bool sized = is_of_bytes(inside_.array.type());
-        const std::size_t argument = value == nullptr ? 0 : bytes();
-        std::byte* place = batches.add(
-            home.owner,
-            {.function = &function,
-             .window = window_,
-             .argument_bytes = static_cast<std::uint32_t>((sized ? 2 : 1) * sizeof(std::uint64_t) + argument),
-             .result_bytes = static_cast<std::uint32_t>(result == nullptr ? 0 : bytes())},
-            result);
         const std::array<std::uint64_t, 2> numbers{sized ? home.offset.bytes : home.offset.bytes / bytes(), bytes()};
         const std::size_t head = (sized ? 2 : 1) * sizeof(std::uint64_t);
+        std::byte* const place = aggregator_.calls.add(
+            home.owner,
+            {.function = &function, .window = window_, .argument_bytes = static_cast<std::uint32_t>(head + bytes())});
         std::memcpy(place, numbers.data(), head);
-        if (value != nullptr) std::memcpy(place + head, value, argument);
+        std::memcpy(place + head, value, bytes());
     }
 
     lapwing_aggregator& aggregator_;
@@ -277,9 +256,8 @@ int lapwing_aggregator_post(lapwing_aggregator* aggregator, int rank, const char
         require_rank(team, rank);
         const NamedFunction& function = NamedFunction::of(name);
         require_argument(team, {argument, argument_bytes});
-        std::byte* const place =
-            one.calls.add(lapwing::Rank{rank},
-                          {.function = &function, .argument_bytes = bytes_of_call(false, argument_bytes)}, nullptr);
+        std::byte* const place = one.calls.add(
+            lapwing::Rank{rank}, {.function = &function, .argument_bytes = bytes_of_call(false, argument_bytes)});
         write_call(place, head_of(argument_bytes), nullptr, argument);
     });
 }

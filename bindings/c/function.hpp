@@ -72,6 +72,6 @@ void write_call(std::byte* place, CallHead head, const Offset* offset, const voi
 /// Throws RangeError for lengths that no packet has.
 void require_lengths(const Team& team, std::uint64_t argument_bytes, std::uint64_t result_bytes = 0);
 /// The same, and UsageError for a null pointer where there are bytes.
-void require_argument(const Team& team, const Passed& argument, std::uint64_t result_bytes = 0);
+void require_argument(const Team& team, const Passed& argument);
 
 } // namespace lapwing::detail::bindings

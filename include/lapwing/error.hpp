@@ -45,6 +45,12 @@ public:
     using Error::Error;
 };
 
+/// A function at another rank has thrown; the text names the rank and the function, and has the exception's own.
+class FunctionError : public Error {
+public:
+    using Error::Error;
+};
+
 /// A file that cannot be read or written, or does not hold what it should.
 class FileError : public Error {
 public:

@@ -13,6 +13,10 @@
 #include <span>
 #include <type_traits>
 
+namespace lapwing::detail::functions {
+class Batches;
+}
+
 /// Lists of elements, whoever owns them, in one message an owner.
 namespace lapwing::detail::arrays {
 
@@ -35,6 +39,10 @@ struct ListedPlace {
 
 /// The same for reading, complete on return: where owners answer messages, hundreds of elements in one to each.
 void gather_list(Window& window, std::span<const ListedPlace> places, std::uint64_t element_bytes, std::byte* values);
+
+/// Adds the reading of an element of any size to `batches`, which are for reads; `value` becomes it.
+void add_read(functions::Batches& batches, Window& window, const ListedPlace& place, std::uint32_t element_bytes,
+              std::byte* value);
 
 /// Atomics on the elements of a list; `list` has everything but the offsets, which it gets here.
 [[nodiscard]] Completion start_list_of_atomics(Window& window, Atomic operation, mpi::AtomicType type,

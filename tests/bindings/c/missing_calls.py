@@ -40,7 +40,7 @@ VALUES = {
     "Stencil": "LAPWING_PATTERN_STENCIL", "RowWise": "LAPWING_PATTERN_ROW_WISE", "ColumnWise": "LAPWING_PATTERN_COLUMN_WISE", "Transpose": "LAPWING_PATTERN_TRANSPOSE",
     "AllToAll": "LAPWING_PATTERN_ALL", "Custom": "LAPWING_PATTERN_DOMAINS",
     "Error": "lapwing_error_text", "MpiError": "lapwing_error_mpi_code", "RangeError": "LAPWING_ERR_RANGE", "UsageError": "LAPWING_ERR_USAGE", "SettingError": "LAPWING_ERR_SETTING",
-    "MismatchError": "LAPWING_ERR_MISMATCH", "PeerLeftError": "LAPWING_ERR_PEER_LEFT", "FileError": "LAPWING_ERR_FILE",
+    "MismatchError": "LAPWING_ERR_MISMATCH", "PeerLeftError": "LAPWING_ERR_PEER_LEFT", "FileError": "LAPWING_ERR_FILE", "FunctionError": "LAPWING_ERR_FUNCTION",
     "InterruptedError": "LAPWING_ERR_INTERRUPTED", "set_wait_hook": "lapwing_wait_set_hook",
     "SettingInfo": "lapwing_setting_info", "all_settings": "lapwing_settings_info", "Counter": "lapwing_statistics", "StatisticsValues": "lapwing_statistics",
     "prefetch": "lapwing_array_prefetch_element", "sum_along": "lapwing_array_sum_along", "min_along": "lapwing_array_min_along", "max_along": "lapwing_array_max_along",

@@ -224,21 +224,16 @@ private:
                 call.throw_outside(place, sizeof(T));
             F function{};
             auto arguments = On::arguments_at(common ? shared : at + sizeof(Place));
-            const auto run_one = [&]() -> decltype(auto) {
-                return std::apply(
-                    [&](auto&... each) -> decltype(auto) { return function(elements[place], std::move(each)...); },
-                    arguments);
+            const auto run_one = [&](auto&... each) {
+                if constexpr (result_bytes != 0) {
+                    const Result one = function(elements[place], std::move(each)...);
+                    if (result != nullptr) std::memcpy(result, &one, result_bytes);
+                } else {
+                    call_one(call, function, elements[place], std::move(each)...);
+                }
             };
             try {
-                if constexpr (result_bytes != 0) {
-                    const Result one = run_one();
-                    if (result != nullptr) std::memcpy(result, &one, result_bytes);
-                } else if constexpr (!std::is_void_v<Result>) {
-                    if (call.results == nullptr) (void)run_one();
-                    else call.results->write(Result(run_one()));
-                } else {
-                    run_one();
-                }
+                std::apply(run_one, arguments);
             } catch (...) {
                 call.fail();
                 if (result != nullptr) std::memset(result, 0, result_bytes);
@@ -246,6 +241,7 @@ private:
             if (result != nullptr) result += result_bytes;
         }
     }
+
     template <class One>
     static void write_one(ByteWriter& out, const One& argument) {
         out.write(argument);

@@ -21,12 +21,6 @@
 
 namespace lapwing {
 
-/// A function at another rank has thrown; the text names the rank and the function, and has the exception's own.
-class FunctionError : public Error {
-public:
-    using Error::Error;
-};
-
 namespace detail::functions {
 
 /// What a future has where a void function has returned.
