@@ -109,7 +109,8 @@ void read_elements(functions::Invocation& call) {
         copy_element(call.results->grow(bytes), call.part.data() + place * bytes, bytes);
     }
 }
-const functions::FunctionEntry of_any_size{"lapwing::read_elements", "reading a list", &read_elements};
+[[gnu::init_priority(support::before_programs)]] const functions::FunctionEntry of_any_size{
+    "lapwing::read_elements", "reading a list", &read_elements};
 
 /// The same of elements that have as many bytes as a number.
 template <class Bits>

@@ -59,7 +59,8 @@ void write_bytes(Invocation& call) {
         std::memcpy(call.part.data() + offset, call.arguments.take(bytes), bytes);
     }
 }
-const FunctionEntry write_bytes_entry{"lapwing::bindings::write_bytes", "write of an element", &write_bytes};
+[[gnu::init_priority(support::before_programs)]] const FunctionEntry write_bytes_entry{
+    "lapwing::bindings::write_bytes", "write of an element", &write_bytes};
 
 /// Of what is no number.
 [[nodiscard]] bool is_of_bytes(lapwing_type type) { return !is_number(type); }

@@ -28,7 +28,7 @@ public:
     bool serve_get(Peer& origin, const Request& request, const std::byte* address);
     bool serve_put(Peer& origin, const Request& request, std::byte* address);
     bool serve_scatter(Peer& origin, const Request& request);
-    /// A get of what `pack(bytes)` makes; false: it cannot now, and has done nothing.
+    /// A get of what `pack(bytes)` makes; false: it cannot now, and has done nothing. std::cref(pack) needs no memory.
     bool serve_packed(Peer& origin, const Request& request, const std::function<bool(std::span<std::byte>)>& pack);
     /// A remote call: false as long as it is on its way, then it is run.
     bool serve_call(Peer& origin, const Request& request, RemoteCalls& calls);

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <limits>
 #include <new>
 #include <string>
@@ -233,11 +234,11 @@ bool TargetSide::handle_gather(Peer& origin, const Request& request, std::span<c
 }
 
 bool TargetSide::handle_bulk_gather(Peer& origin, const Request& request, std::span<const std::byte> table) {
-    return windows_.is_abandoned(request.window) ||
-           transfers_.serve_packed(origin, request, [&](std::span<std::byte> packed) {
-               windows_.gather(origin.rank, request.window, table, packed);
-               return true;
-           });
+    const auto gather = [&](std::span<std::byte> packed) {
+        windows_.gather(origin.rank, request.window, table, packed);
+        return true;
+    };
+    return windows_.is_abandoned(request.window) || transfers_.serve_packed(origin, request, std::cref(gather));
 }
 
 void TargetSide::handle_put_runs(Peer& origin, const Request& request, std::span<const std::byte> payload) {
@@ -298,9 +299,10 @@ bool TargetSide::handle_bulk_call(Peer& origin, const Request& request) {
 }
 
 bool TargetSide::handle_bulk_answered_call(Peer& origin, const Request& request, std::span<const std::byte> bytes) {
-    return transfers_.serve_packed(origin, request, [&](std::span<std::byte> answer) {
+    const auto run = [&](std::span<std::byte> answer) {
         return remote_calls_.answer(origin.rank, HandlerNumber{request.handler}, bytes, answer);
-    });
+    };
+    return transfers_.serve_packed(origin, request, std::cref(run));
 }
 
 } // namespace lapwing::detail::messages

@@ -13,7 +13,8 @@ static void errors(void) {
     CHECK(strcmp(lapwing_error_text(), "") == 0);
     CHECK(strcmp(lapwing_error_name(LAPWING_ERR_PEER_LEFT), "LAPWING_ERR_PEER_LEFT") == 0);
     CHECK(strcmp(lapwing_error_name(LAPWING_ERR_INTERNAL), "LAPWING_ERR_INTERNAL") == 0);
-    CHECK(strcmp(lapwing_error_name(11), "?") == 0 && strcmp(lapwing_error_name(-1), "?") == 0);
+    CHECK(strcmp(lapwing_error_name(LAPWING_ERR_FUNCTION), "LAPWING_ERR_FUNCTION") == 0);
+    CHECK(strcmp(lapwing_error_name(LAPWING_ERR_FUNCTION + 1), "?") == 0 && strcmp(lapwing_error_name(-1), "?") == 0);
     OK(lapwing_error_set_handler(count_error, &handled));
     FAILS(LAPWING_ERR_USAGE, "lapwing_settings_create: the argument 'settings' is a null pointer",
           lapwing_settings_create(NULL));

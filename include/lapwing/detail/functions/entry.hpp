@@ -2,6 +2,7 @@
 #pragma once
 
 #include <lapwing/serialise.hpp>
+#include <lapwing/settings.hpp>
 #include <lapwing/values.hpp>
 
 #include <algorithm>
@@ -267,9 +268,10 @@ private:
     }
 };
 
-/// The function's entry; a function that uses it has one.
+/// The function's entry; a function that uses it has one. A runtime that is a static object finds it there.
 template <class S, class F>
-inline const FunctionEntry entry_of{typeid(S).name(), typeid(F).name(), &S::run};
+[[gnu::init_priority(support::before_programs)]] inline const FunctionEntry entry_of{typeid(S).name(), typeid(F).name(),
+                                                                                     &S::run};
 
 /// What the type of an argument of a call becomes: arrays of characters are text.
 template <class A>
