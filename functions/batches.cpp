@@ -24,6 +24,8 @@ constexpr std::size_t memory_bytes = std::size_t{512} << 10;
 constexpr std::size_t largest_message = std::size_t{60} << 10;
 /// Results of a message.
 constexpr std::size_t largest_answer = std::size_t{32} << 10;
+/// Of a message with several hops, which its first rank takes apart.
+constexpr std::size_t relayed_message = std::size_t{4} << 10;
 
 /// Of messages to as many ranks, so that each rank may have two of them while there is memory for that.
 [[nodiscard]] std::size_t message_bytes(std::size_t ranks, std::size_t packet, bool answered) {
@@ -36,7 +38,7 @@ constexpr std::size_t largest_answer = std::size_t{32} << 10;
 struct OwnedBatch : Batch {
     Rank target{};
     Batches::Kind kind;
-    std::uint32_t calls = 0;            ///< of the runs before the last
+    std::uint32_t calls = 0;            ///< of the runs before the last; of all where there are several hops
     std::vector<void*> destinations;    ///< of results
     std::unique_ptr<Asked> asked;       ///< sent, and its results are not here yet
     std::shared_ptr<Outgoing> outgoing; ///< the message; without results its operation is not done while it leaves
@@ -62,8 +64,10 @@ public:
           team_{team},
           call_{call},
           functions_{Functions::of(team.state())},
-          bytes_{message_bytes(static_cast<std::size_t>(team.size()), team.state().engine().inline_limit(),
-                               results != Results::none)},
+          hops_{functions_.relay().route().hops()},
+          bytes_{hops_ > 1 ? std::max<std::size_t>(relayed_message, team.state().engine().inline_limit())
+                           : message_bytes(static_cast<std::size_t>(team.size()), team.state().engine().inline_limit(),
+                                           results != Results::none)},
           most_{std::max<std::size_t>(memory_bytes / (results == Results::none ? bytes_ : bytes_ + largest_answer), 4)},
           reads_{results == Results::read},
           released_{released && team::running_function.where != team::RunningFunction::Where::progress} {
@@ -80,16 +84,21 @@ public:
     Batch* next(std::vector<Batch*>& open, Rank target, const Kind& kind, const void* common, Batch* full);
     void send(std::vector<Batch*>& open, OwnedBatch& batch);
     void send_all(std::vector<Batch*>& open) {
+        if (hops_ > 1) return send_relayed();
         for (const auto& batch : batches_)
             if (batch->function != nullptr) send(open, *batch);
     }
+    [[nodiscard]] int hops() const noexcept { return hops_; }
+    /// The same with several hops: a place for the target's call.
+    Batch* next_relayed(Rank target, const Kind& kind);
     /// Reads the elements that a batch asks for; false: they cannot be loaded here.
     bool read_here(OwnedBatch& batch);
-    static void take_results(OwnedBatch& batch, std::span<const std::byte> results);
+    static void take_results(std::span<void* const> destinations, std::size_t bytes, const std::byte* results);
     /// Waits for the message that was sent first, and takes over its results.
     void take_first();
     void take_all() {
         while (!sent_.empty()) take_first();
+        while (!relayed_.empty()) take_first_relayed();
     }
     [[nodiscard]] CallerSide& caller() noexcept { return functions_.caller(); }
     void rethrow() {
@@ -102,8 +111,11 @@ public:
 
 private:
     [[nodiscard]] OwnedBatch& take_free(std::vector<Batch*>& open);
+    /// Hands what has been gathered to the relay.
+    void send_relayed();
+    void take_first_relayed();
     /// Throws RangeError where not even one call fits into a message.
-    void require_room(const Kind& kind) const;
+    void require_room(const Kind& kind, std::size_t call_bytes) const;
     /// Begins a run, for which there is room.
     void begin_run(OwnedBatch& batch, const Kind& kind, const void* common) const;
     /// Writes the head of the last run.
@@ -116,6 +128,7 @@ private:
     Team& team_;
     const char* call_;
     Functions& functions_;
+    int hops_;
     std::size_t bytes_; ///< of a message
     std::size_t most_;  ///< of them
     bool reads_;        ///< see Results::read
@@ -124,7 +137,12 @@ private:
     std::deque<std::unique_ptr<OwnedBatch>> batches_;
     std::vector<OwnedBatch*> free_;
     std::deque<OwnedBatch*> sent_; ///< that are on their way, or wait for results, in the order in which they were sent
-    std::size_t turn_ = 0;         ///< which is sent next where there is no free one
+    struct Relayed {
+        std::shared_ptr<Transit> transit;
+        std::vector<void*> destinations;
+    };
+    std::deque<Relayed> relayed_; ///< that wait for results
+    std::size_t turn_ = 0;        ///< which is sent next where there is no free one
     support::FirstProblem problem_;
 };
 
@@ -185,17 +203,17 @@ void Batches::State::end_run(OwnedBatch& batch) {
     batch.count = 0;
 }
 
-void Batches::State::require_room(const Kind& kind) const {
+void Batches::State::require_room(const Kind& kind, std::size_t call_bytes) const {
     const std::size_t room = bytes_ - std::max(sizeof(AskHead), sizeof(RunHead));
     const std::size_t largest_result = team_.state().engine().largest_staged() - sizeof(Answer);
-    if (kind.argument_bytes <= room && kind.result_bytes <= largest_result) return;
+    if (call_bytes <= room && kind.result_bytes <= largest_result) return;
     throw RangeError{fmt::format("{}: {}: arguments of {} bytes, of which {} fit into a message, and a result of {}, "
                                  "of which {} do; raise LAPWING_SERVICE_PACKET, or use puts and gets",
-                                 team_.who(), call_, kind.argument_bytes, room, kind.result_bytes, largest_result)};
+                                 team_.who(), call_, call_bytes, room, kind.result_bytes, largest_result)};
 }
 
 Batch* Batches::State::next(std::vector<Batch*>& open, Rank target, const Kind& kind, const void* common, Batch* full) {
-    require_room(kind);
+    require_room(kind, kind.argument_bytes);
     Batch*& place = open[static_cast<std::size_t>(target.value)];
     if (full != nullptr) {
         auto& batch = *batches_[full->number];
@@ -260,14 +278,12 @@ bool Batches::State::read_here(OwnedBatch& batch) {
                     .results = &read_};
     read_.clear();
     batch.kind.function->run(call);
-    take_results(batch, read_.bytes());
+    take_results(batch.destinations, batch.kind.result_bytes, read_.bytes().data());
     return true;
 }
 
-void Batches::State::take_results(OwnedBatch& batch, std::span<const std::byte> results) {
-    const std::size_t bytes = batch.kind.result_bytes;
-    const std::byte* result = results.data();
-    for (void* const destination : batch.destinations) {
+void Batches::State::take_results(std::span<void* const> destinations, std::size_t bytes, const std::byte* result) {
+    for (void* const destination : destinations) {
         if (bytes == sizeof(std::uint64_t)) std::memcpy(destination, result, sizeof(std::uint64_t)); // most of them
         else std::memcpy(destination, result, bytes);
         result += bytes;
@@ -279,9 +295,71 @@ void Batches::State::take_first() {
     if (batch.asked == nullptr) caller().wait(destination_of(batch), batch.outgoing->operation);
     else batch.asked->wait();
     sent_.pop_front();
-    if (batch.asked != nullptr) problem_.attempt([&] { take_results(batch, batch.asked->result()); });
+    if (batch.asked != nullptr)
+        problem_.attempt(
+            [&] { take_results(batch.destinations, batch.kind.result_bytes, batch.asked->result().data()); });
     batch.asked.reset();
     free_.push_back(&batch);
+}
+
+// ---- several hops ---------------------------------------------------------------------------------------------------
+
+Batch* Batches::State::next_relayed(Rank target, const Kind& kind) {
+    if (batches_.empty()) batches_.push_back(std::make_unique<OwnedBatch>(bytes_));
+    OwnedBatch& batch = *batches_.front();
+    const std::size_t call_bytes = sizeof target.value + kind.argument_bytes;
+    const Form form = kind.form == Form::common ? Form::narrow : kind.form; // each has its argument
+    if (batch.function != nullptr &&
+        (batch.function != kind.function || batch.window != kind.window || batch.form != form || batch.at > batch.last))
+        send_relayed();
+    if (batch.function == nullptr) {
+        require_room(kind, call_bytes);
+        batch.function = kind.function;
+        batch.window = kind.window;
+        batch.form = form;
+        batch.kind = kind;
+        batch.count = 0;
+        batch.at = batch.begin();
+        std::size_t most = batch.room() / call_bytes;
+        if (kind.result_bytes != 0) {
+            most = std::min(most, std::max<std::size_t>(bytes_ / kind.result_bytes, 1));
+            batch.destinations.resize(most);
+            batch.destination = batch.destinations.data();
+        }
+        batch.last = batch.at + (most - 1) * call_bytes;
+    }
+    std::memcpy(batch.at, &target.value, sizeof target.value);
+    batch.at += sizeof target.value;
+    return &batch;
+}
+
+void Batches::State::send_relayed() {
+    if (batches_.empty() || batches_.front()->function == nullptr) return;
+    OwnedBatch& batch = *batches_.front();
+    const RelayHead head{.function = batch.function->number(),
+                         .window = number_of(batch.window),
+                         .count = batch.count,
+                         .form = batch.form,
+                         .result_bytes = batch.kind.result_bytes};
+    batch.function = nullptr;
+    auto transit = caller().relay(call_, head, batch.filled());
+    if (head.result_bytes == 0) return;
+    batch.destinations.resize(head.count);
+    relayed_.push_back({.transit = std::move(transit), .destinations = std::move(batch.destinations)});
+    while (relayed_.size() > 1 && relayed_.front().transit->done.load(std::memory_order_acquire)) take_first_relayed();
+}
+
+void Batches::State::take_first_relayed() {
+    const Relayed first = std::move(relayed_.front());
+    relayed_.pop_front();
+    const Transit& transit = *first.transit;
+    team_.state().wait_until([&] { return transit.done.load(std::memory_order_acquire); }, call_);
+    take_results(first.destinations, transit.head.result_bytes, transit.results.data());
+    if (transit.failed.empty()) return;
+    problem_.attempt([&] {
+        throw FunctionError{
+            fmt::format("{}: {}: {}", team_.who(), call_, text_of_failure(transit.text, transit.unknown))};
+    });
 }
 
 void begin_list(Window& window) {
@@ -311,19 +389,27 @@ private:
 } // namespace
 
 Batches::Batches(Team& team, const char* call, Results results, bool released)
-    : open_(static_cast<std::size_t>(team.size())),
-      state_{std::make_unique<State>(*this, team, call, results, released)} {}
+    : direct_{0}, state_{std::make_unique<State>(*this, team, call, results, released)} {
+    if (state_->hops() == 1) direct_ = ~std::size_t{0};
+    open_.resize(direct_ == 0 ? 1 : static_cast<std::size_t>(team.size()));
+}
 
 Batches::~Batches() = default;
 
 Batch* Batches::next(Rank target, const Kind& kind, const void* common) {
     const Busy busy{state_->busy};
+    if (direct_ == 0) return state_->next_relayed(target, kind);
     return state_->next(open_, target, kind, common, open_[static_cast<std::size_t>(target.value)]);
 }
 
 void Batches::send() {
     const Busy busy{state_->busy};
     state_->send_all(open_);
+}
+
+void Batches::send_before_others() {
+    send();
+    if (direct_ == 0) state_->caller().complete_relayed();
 }
 
 void Batches::leave_to_release(const char* problem) noexcept { state_->caller().note_failure(problem); }

@@ -104,7 +104,7 @@ void CallerSide::forget(Asked& asked) noexcept {
 
 void CallerSide::update_under_way() noexcept {
     under_way_.store(!posted_.empty() || !kept_.empty() || !kept_problem_.empty() || !batches_.empty() ||
-                         for_program_ != 0,
+                         for_program_ != 0 || relay_.under_way(),
                      std::memory_order_release);
 }
 
@@ -160,6 +160,18 @@ void CallerSide::keep_until_left(const std::shared_ptr<Outgoing>& outgoing) {
     outbox_.keep_until_left(outgoing);
 }
 
+std::shared_ptr<Transit> CallerSide::relay(const char* call, const RelayHead& head, std::span<const std::byte> calls) {
+    begun_.fetch_add(head.count, std::memory_order_acq_rel);
+    if (!owner_.runs_here())
+        team_.wait_until(
+            [&] {
+                const std::lock_guard guard{team_.engine().mutex()};
+                return !relay_.full();
+            },
+            call);
+    return relay_.begin(head, calls);
+}
+
 bool CallerSide::has_posted(Rank target) {
     const std::lock_guard guard{team_.engine().mutex()};
     return posted_.contains(target.value);
@@ -167,7 +179,7 @@ bool CallerSide::has_posted(Rank target) {
 
 void CallerSide::run_here(Asked& asked, const AskHead& head, std::span<const std::byte> arguments) {
     ByteWriter results;
-    const Outcome outcome = owner_.run(head, arguments, results);
+    const Outcome outcome = owner_.run(head, arguments, &results);
     if (outcome.failed != 0) asked.deliver(true, std::as_bytes(std::span{outcome.text}));
     else asked.deliver(false, results.bytes());
 }
@@ -269,12 +281,8 @@ void CallerSide::ask_later(const Destination& to, AskHead head, std::span<const 
 // ---- releases -------------------------------------------------------------------------------------------------------
 
 std::string CallerSide::text_of(Rank target, const FailedPosts& failed) const {
-    std::string text = failed.text.data();
-    if (failed.unknown != 0)
-        if (const FunctionEntry* const entry = FunctionEntry::find(failed.unknown))
-            text += fmt::format("; here it is {}", support::type_text(entry->type()));
     return fmt::format("{}: Team::release: {} of the functions that this rank has posted to rank {} failed: {}",
-                       team_.who(), failed.count, target.value, text);
+                       team_.who(), failed.count, target.value, text_of_failure(failed.text.data(), failed.unknown));
 }
 
 void CallerSide::fence(std::span<const Posted::value_type> targets, std::string& problem) {
@@ -338,6 +346,22 @@ void CallerSide::complete() {
     problem.rethrow();
 }
 
+void CallerSide::complete_relayed() {
+    if (owner_.runs_here()) return; // it cannot wait
+    std::uint64_t last = 0;
+    {
+        const std::lock_guard guard{team_.engine().mutex()};
+        last = relay_.last_post();
+    }
+    if (last == 0) return;
+    team_.wait_until(
+        [&] {
+            const std::lock_guard guard{team_.engine().mutex()};
+            return !relay_.has_posts(last);
+        },
+        "Team::release");
+}
+
 void CallerSide::complete_sent() {
     messages::Engine& engine = team_.engine();
     const Rank own{team_.rank()};
@@ -358,6 +382,7 @@ void CallerSide::complete_sent() {
     if (for_program != 0) team::refuse_collective_in_function(team_, "Team::release (of posts with Where::program)");
     for (std::size_t at = 0; at < targets.size(); at += most_fences)
         fence(std::span{targets}.subspan(at, std::min(most_fences, targets.size() - at)), problem);
+    complete_relayed();
     if (for_program != 0)
         team_.wait_until(
             [&] {
@@ -376,6 +401,7 @@ void CallerSide::complete_sent() {
         const std::lock_guard guard{engine.mutex()};
         if (problem.empty()) problem = kept_problem_;
         kept_problem_.clear();
+        if (const std::string relayed = relay_.take_problem(); problem.empty()) problem = relayed;
         update_under_way();
     }
     if (!problem.empty()) throw FunctionError{problem};

@@ -4,6 +4,7 @@
 #include "functions/messages.hpp"
 #include "functions/outbox.hpp"
 #include "functions/owner_side.hpp"
+#include "functions/relay.hpp"
 #include "src/team/team_state.hpp"
 
 #include <lapwing/detail/functions/batches.hpp>
@@ -27,8 +28,9 @@ namespace lapwing::detail::functions {
 /// The calls that this rank makes. The tables are used with the engine's mutex held.
 class CallerSide {
 public:
-    CallerSide(team::TeamState& team, OwnerSide& owner, Outbox& outbox, std::atomic<bool>& under_way) noexcept
-        : team_{team}, owner_{owner}, outbox_{outbox}, under_way_{under_way} {}
+    CallerSide(team::TeamState& team, OwnerSide& owner, Outbox& outbox, Relay& relay,
+               std::atomic<bool>& under_way) noexcept
+        : team_{team}, owner_{owner}, outbox_{outbox}, relay_{relay}, under_way_{under_way} {}
 
     ~CallerSide();
     CallerSide(const CallerSide&) = delete;
@@ -43,6 +45,10 @@ public:
     /// Waits until the message of an operation of post() has left, or keeps it until then.
     void wait(const Destination& to, const messages::Operation& operation);
     void keep_until_left(const std::shared_ptr<Outgoing>& outgoing);
+    /// Sends calls to several ranks: see Relay::begin(). Waits while too many are under way, except in a function that
+    /// must not wait.
+    [[nodiscard]] std::shared_ptr<Transit> relay(const char* call, const RelayHead& head,
+                                                 std::span<const std::byte> calls);
     /// Whether functions may be under way to a rank.
     [[nodiscard]] bool has_posted(Rank target);
     /// Asks, or has this rank itself run it.
@@ -55,6 +61,8 @@ public:
 
     /// See RemoteFunctions.
     void complete();
+    /// Waits until the calls without results that the relay has of this rank have run.
+    void complete_relayed();
     /// The next release throws this, unless there was a failure before it.
     void note_failure(const char* text) noexcept;
     /// From now on releases of the calling thread finish it; and no longer.
@@ -98,6 +106,7 @@ private:
     team::TeamState& team_;
     OwnerSide& owner_;
     Outbox& outbox_;
+    Relay& relay_;
     std::atomic<bool>& under_way_;
     std::atomic<std::uint64_t> begun_{0};
     std::unordered_map<int, std::uint64_t> posted_; ///< messages to each rank since its last fence

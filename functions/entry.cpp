@@ -71,7 +71,8 @@ const FunctionEntry* FunctionEntry::find(std::uint64_t number) noexcept {
     return nullptr;
 }
 
-void Invocation::fail() {
+void Invocation::fail(std::uint32_t index) {
+    if (failed_calls != nullptr) failed_calls->push_back(index);
     if (++failed != 1) return;
     try {
         throw;

@@ -33,6 +33,17 @@ Functions::Functions(team::TeamState& team) : team_{team} {
         if (answer.size() == sizeof failed) std::memcpy(answer.data(), &failed, sizeof failed);
         return true;
     });
+    engine.register_handler(relay_handler, [this](int origin, std::span<const std::byte> bytes) {
+        relay_.on_message(Rank{origin}, bytes);
+    });
+    engine.register_handler(relayed_handler, [this](int origin, std::span<const std::byte> bytes) {
+        relay_.on_answer(Rank{origin}, bytes);
+    });
+}
+
+void Functions::on_progress() {
+    relay_.on_progress();
+    outbox_.send_on();
 }
 
 bool Functions::on_ask(Rank origin, std::span<const std::byte> bytes, std::span<std::byte> answer) {
@@ -48,7 +59,7 @@ bool Functions::on_ask(Rank origin, std::span<const std::byte> bytes, std::span<
         if (!owner_.keep(origin, head, arguments)) return false;
     } else {
         results_.clear();
-        const Outcome outcome = owner_.run(head, arguments, results_);
+        const Outcome outcome = owner_.run(head, arguments, &results_);
         const std::span<const std::byte> result = results_.bytes();
         if (outcome.failed == 0 && result.size() <= answer.size() - sizeof status) {
             status = {.kind = Answer::here, .bytes = static_cast<std::uint32_t>(result.size())};
@@ -66,11 +77,9 @@ void Functions::on_result(std::span<const std::byte> bytes) {
     if (bytes.size() < sizeof head) throw Error{fmt::format("{} bytes are no result of a function", bytes.size())};
     std::memcpy(&head, bytes.data(), sizeof head);
     const std::span<const std::byte> result = bytes.subspan(sizeof head);
-    const FunctionEntry* const unknown = head.unknown == 0 ? nullptr : FunctionEntry::find(head.unknown);
-    if (unknown == nullptr) return caller_.deliver(head.token, head.failed != 0, result);
+    if (head.unknown == 0) return caller_.deliver(head.token, head.failed != 0, result);
     const std::string text =
-        fmt::format("{}; here it is {}", std::string_view{reinterpret_cast<const char*>(result.data()), result.size()},
-                    support::type_text(unknown->type()));
+        text_of_failure({reinterpret_cast<const char*>(result.data()), result.size()}, head.unknown);
     caller_.deliver(head.token, true, std::as_bytes(std::span{text}));
 }
 

@@ -4,6 +4,7 @@
 #include "functions/messages.hpp"
 #include "functions/outbox.hpp"
 #include "functions/owner_side.hpp"
+#include "functions/relay.hpp"
 #include "src/team/remote_functions.hpp"
 #include "src/team/team_state.hpp"
 
@@ -27,10 +28,11 @@ public:
     }
     [[nodiscard]] CallerSide& caller() noexcept { return caller_; }
     [[nodiscard]] OwnerSide& owner() noexcept { return owner_; }
+    [[nodiscard]] Relay& relay() noexcept { return relay_; }
 
     // RemoteFunctions
     void complete() override { caller_.complete(); }
-    void on_progress() override { outbox_.send_on(); }
+    void on_progress() override;
 
 private:
     void run_for_program() override;
@@ -45,7 +47,8 @@ private:
     Outbox outbox_{team_};
     ByteWriter results_; ///< of the function that runs for an answer
     OwnerSide owner_{team_, wait_for_program_};
-    CallerSide caller_{team_, owner_, outbox_, under_way_};
+    Relay relay_{team_, owner_, outbox_, under_way_};
+    CallerSide caller_{team_, owner_, outbox_, relay_, under_way_};
     std::atomic<bool> running_for_program_{false};
 };
 

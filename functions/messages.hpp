@@ -12,10 +12,12 @@
 namespace lapwing::detail::functions {
 
 // Numbers of handlers.
-inline constexpr messages::HandlerNumber post_handler{0x66756e01};   ///< payload: runs
-inline constexpr messages::HandlerNumber ask_handler{0x66756e02};    ///< payload: AskHead, arguments; answer: Answer
-inline constexpr messages::HandlerNumber result_handler{0x66756e03}; ///< payload: ResultHead, the result or a text
-inline constexpr messages::HandlerNumber fence_handler{0x66756e04};  ///< answer: FailedPosts
+inline constexpr messages::HandlerNumber post_handler{0x66756e01};    ///< payload: runs
+inline constexpr messages::HandlerNumber ask_handler{0x66756e02};     ///< payload: AskHead, arguments; answer: Answer
+inline constexpr messages::HandlerNumber result_handler{0x66756e03};  ///< payload: ResultHead, the result or a text
+inline constexpr messages::HandlerNumber fence_handler{0x66756e04};   ///< answer: FailedPosts
+inline constexpr messages::HandlerNumber relay_handler{0x66756e05};   ///< payload: RelayHead, calls
+inline constexpr messages::HandlerNumber relayed_handler{0x66756e06}; ///< payload: RelayedHead and what it says
 
 /// Calls of one function without results; `bytes` of arguments follow, padded to 8.
 struct RunHead {
@@ -56,6 +58,32 @@ struct ResultHead {
     std::uint64_t token = 0;
     std::uint64_t failed = 0;  ///< 1: the text of an exception follows
     std::uint64_t unknown = 0; ///< number of the function if it is not known there
+};
+
+/// Calls of one kind whose targets differ. Each follows as its target's rank, in 4 bytes, and its arguments; all take
+/// as many bytes.
+struct RelayHead {
+    std::uint64_t function = 0;
+    std::uint64_t window = 0;
+    std::uint64_t token = 0; ///< for RelayedHead
+    std::uint32_t count = 0;
+    Form form = Form::wide;
+    std::uint32_t result_bytes = 0; ///< of one call; 0: none is asked for
+    std::uint32_t hop = 0;          ///< of the message: 0, 1, …
+
+    [[nodiscard]] bool is_like(const RelayHead& other) const noexcept {
+        return function == other.function && window == other.window && form == other.form &&
+               result_bytes == other.result_bytes;
+    }
+};
+
+/// Calls of a RelayHead have run. Their results follow, the indices of those that failed (4 bytes each), and the text
+/// of the first of these.
+struct RelayedHead {
+    std::uint64_t token = 0;
+    std::uint64_t unknown = 0; ///< see ResultHead
+    std::uint32_t failed = 0;
+    std::uint32_t text_bytes = 0;
 };
 
 /// What has become of the posts of one rank since it last asked.

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstring>
 #include <mutex>
+#include <numeric>
 #include <utility>
 
 namespace lapwing::detail::functions {
@@ -28,17 +29,34 @@ thread_local const team::TeamState* running_team = nullptr;
         team.who(), function);
 }
 
+/// All calls count as failed, where somebody wants to know which have.
+void fail_all(Invocation& call) {
+    if (call.failed_calls == nullptr) return;
+    call.failed_calls->resize(call.count);
+    std::iota(call.failed_calls->begin(), call.failed_calls->end(), std::uint32_t{0});
+}
+
 } // namespace
+
+std::string text_of_failure(std::string_view text, std::uint64_t unknown) {
+    const FunctionEntry* const entry = unknown == 0 ? nullptr : FunctionEntry::find(unknown);
+    if (entry == nullptr) return std::string{text};
+    return fmt::format("{}; here it is {}", text, support::type_text(entry->type()));
+}
 
 Outcome OwnerSide::run(Where where, std::uint64_t function, Invocation& call) const {
     const FunctionEntry* const entry = FunctionEntry::find(function);
-    if (entry == nullptr) return {.failed = call.count, .unknown = function, .text = text_of_unknown(team_, function)};
+    if (entry == nullptr) {
+        fail_all(call);
+        return {.failed = call.count, .unknown = function, .text = text_of_unknown(team_, function)};
+    }
     const team::TeamState* const before = std::exchange(running_team, &team_);
     try {
         const team::Running running{where, entry->type()};
         entry->run(call);
     } catch (...) { // while the arguments were read: the rest cannot be
-        call.fail();
+        call.fail(0);
+        fail_all(call);
     }
     running_team = before;
     if (call.failed == 0) return {};
@@ -77,14 +95,16 @@ void OwnerSide::run_posts(Rank origin, std::span<const std::byte> message) {
     }
 }
 
-Outcome OwnerSide::run(const AskHead& head, std::span<const std::byte> arguments, ByteWriter& results) {
+Outcome OwnerSide::run(const AskHead& head, std::span<const std::byte> arguments, ByteWriter* results,
+                       std::vector<std::uint32_t>* failed_calls) {
     Invocation call{.arguments = ByteReader{arguments},
                     .count = head.count,
                     .form = head.form,
                     .part = part_of(head.window),
-                    .results = &results};
+                    .results = results};
+    call.failed_calls = failed_calls;
     Outcome outcome = run(Where::progress, head.function, call);
-    check_size(outcome, results);
+    if (results != nullptr) check_size(outcome, *results);
     count_finished(head.count);
     return outcome;
 }

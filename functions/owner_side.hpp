@@ -14,6 +14,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -26,6 +27,9 @@ struct Outcome {
     std::string text{};        ///< of the first failure
 };
 
+/// The text of a failure, with the name of a function that is not known where it was to run, if it is here.
+[[nodiscard]] std::string text_of_failure(std::string_view text, std::uint64_t unknown);
+
 /// Runs the functions that others, and this rank itself, ask for. Used with the engine's mutex held, unless a function
 /// says otherwise: so functions of progress never run at the same time.
 class OwnerSide {
@@ -36,8 +40,10 @@ public:
 
     /// Runs the runs of a message; failures are kept for the fence of `origin`.
     void run_posts(Rank origin, std::span<const std::byte> message);
-    /// Runs what an AskHead asks for; results go to `results`.
-    [[nodiscard]] Outcome run(const AskHead& head, std::span<const std::byte> arguments, ByteWriter& results);
+    /// Runs what an AskHead asks for; results go to `results`, unless it is null, and the indices of the calls that
+    /// have failed to `failed_calls`.
+    [[nodiscard]] Outcome run(const AskHead& head, std::span<const std::byte> arguments, ByteWriter* results,
+                              std::vector<std::uint32_t>* failed_calls = nullptr);
     /// What has failed of `origin`'s posts since the last time.
     [[nodiscard]] FailedPosts take_failed(Rank origin);
 

@@ -33,7 +33,9 @@ namespace lapwing {
 /// Local, for one thread. Before flush() nothing is known: a get may see what is written after it, and accesses to an
 /// element that do not go through the aggregator may pass those that do. On return of flush() values that were read are
 /// there; what was written, added and posted is complete at the next release, as a put. Memory: 512 KiB of messages for
-/// each of its two directions, and 16 bytes for each rank of the team, whatever is sent.
+/// each of its two directions, and 16 bytes for each rank of the team, whatever is sent. In a team of more than
+/// LAPWING_DIRECT_RANKS what is gathered goes over other ranks, in two or three hops, and at most 1 MiB of it is at a
+/// rank, which passes it on in its rounds of progress.
 class Aggregator {
 public:
     /// Local call. For the arrays and ranks of this team, which must be open as long as it is used.
@@ -78,7 +80,7 @@ public:
                                     .argument_bytes = std::max<std::uint32_t>((sizeof(A) + ... + 0), 1)});
             ((std::memcpy(place, &arguments, sizeof arguments), place += sizeof arguments), ...);
         } else {
-            calls_.send(); // in their order
+            calls_.send_before_others(); // in their order
             team_.post(target, function, arguments...);
         }
     }

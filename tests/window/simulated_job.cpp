@@ -297,7 +297,8 @@ test::Spent operator-(const test::Spent& a, const test::Spent& b) {
             a.collectives - b.collectives,
             a.handles - b.handles,
             a.collective_bytes - b.collective_bytes,
-            a.memory - b.memory};
+            a.memory - b.memory,
+            a.most_memory - b.memory};
 }
 
 template <class Combine>
@@ -310,6 +311,7 @@ void combine_into(test::Spent& to, const test::Spent& from, Combine combine) {
     to.handles = combine(to.handles, from.handles);
     to.collective_bytes = combine(to.collective_bytes, from.collective_bytes);
     to.memory = combine(to.memory, from.memory);
+    to.most_memory = combine(to.most_memory, from.most_memory);
 }
 
 /// All ranks have come, and nothing is on its way: a measurement begins, or has ended.
@@ -317,6 +319,7 @@ void end_meeting() {
     if (job->measuring != nullptr && job->measuring_since == 0) {
         job->measuring_since = job->step;
         for (Rank& rank : job->ranks) {
+            rank.spent.most_memory = rank.spent.memory;
             rank.at_begin = rank.spent;
             rank.most_unread_bytes = 0;
         }
@@ -687,7 +690,10 @@ struct Before {
 
 /// Not inlined: compilers would find the allocation of a block and its release not to be of a kind.
 [[gnu::noinline]] void* allocate(std::size_t size, std::size_t alignment) {
-    if (account != nullptr) account->memory += static_cast<std::int64_t>(size);
+    if (account != nullptr) {
+        account->memory += static_cast<std::int64_t>(size);
+        account->most_memory = std::max(account->most_memory, account->memory);
+    }
     // Of TeamState's calibration nobody reads or writes anything here: all ranks may have the same.
     if (account != nullptr && size == lapwing::detail::team::TeamState::calibration_bytes &&
         alignment == lapwing::detail::support::buffer_alignment)

@@ -20,6 +20,7 @@ struct Spent {
     std::uint64_t handles = 0;          ///< of these: that make communicators or windows
     std::uint64_t collective_bytes = 0; ///< that it gives to collective calls or gets from them, whichever is more
     std::int64_t memory = 0; ///< bytes allocated and not freed, of the library's own: neither MPI's nor windows' memory
+    std::int64_t most_memory = 0; ///< the most of these at any time
 };
 
 /// What an operation costs all ranks together, and the one that it costs most (of each number).

@@ -32,8 +32,9 @@ struct Batch {
     std::size_t number = 0;            ///< among all batches
 };
 
-/// Many small calls at many ranks, hundreds or thousands in a message. Memory is bounded, whatever the number of ranks:
-/// 512 KiB of messages, and a pointer for each rank. For one thread.
+/// Many small calls at many ranks, hundreds or thousands in a message. In a team of at most LAPWING_DIRECT_RANKS a
+/// message goes to each rank; in larger ones over several hops (functions/relay.hpp). Memory is bounded, whatever the
+/// number of ranks: 512 KiB of messages, and a pointer for each rank that they go to directly. For one thread.
 class Batches {
 public:
     enum class Results : std::uint8_t {
@@ -59,7 +60,7 @@ public:
     /// Returns where the arguments of one more call are to be written. `result`: where its result is to be, by
     /// finish(); null where there is none.
     [[nodiscard, gnu::always_inline]] std::byte* add(Rank target, const Kind& kind, void* result = nullptr) {
-        Batch* batch = open_[static_cast<std::size_t>(target.value)];
+        Batch* batch = open_[place_of(target)];
         if (batch == nullptr || batch->function != kind.function || batch->window != kind.window ||
             batch->form != kind.form || batch->at > batch->last) [[unlikely]]
             batch = next(target, kind, nullptr);
@@ -74,7 +75,7 @@ public:
         static_assert(sizeof...(A) <= 1);
         constexpr std::uint32_t bytes = (sizeof(A) + ... + 0);
         const auto short_place = static_cast<std::uint32_t>(place);
-        Batch* batch = open_[static_cast<std::size_t>(target.value)];
+        Batch* batch = open_[place_of(target)];
         if (batch == nullptr || batch->function != &function || batch->window != &window || batch->at > batch->last ||
             !continues(*batch, argument...) || place != short_place) [[unlikely]] {
             Kind kind{.function = &function, .window = &window, .result_bytes = result_bytes};
@@ -98,6 +99,8 @@ public:
     void finish();
     /// Sends everything.
     void send();
+    /// The same; what this rank sends in other ways from now on comes after it.
+    void send_before_others();
     /// The next release throws a FunctionError with this text.
     void leave_to_release(const char* problem) noexcept;
 
@@ -106,6 +109,7 @@ private:
     /// `common`: the arguments, for Form::common.
     [[nodiscard, gnu::noinline]] Batch* next(Rank target, const Kind& kind, const void* common);
 
+    [[nodiscard]] std::size_t place_of(Rank target) const { return static_cast<std::size_t>(target.value) & direct_; }
     [[nodiscard]] static std::byte* place_in(Batch& batch, std::uint32_t bytes) {
         ++batch.count;
         return std::exchange(batch.at, batch.at + bytes);
@@ -127,7 +131,8 @@ private:
         ((std::memcpy(place, &values, sizeof values), place += sizeof values), ...);
     }
 
-    std::vector<Batch*> open_; ///< of each rank, or null
+    std::size_t direct_;       ///< all bits; 0: there are several hops
+    std::vector<Batch*> open_; ///< of each rank, or null; with several hops one that is null
     std::unique_ptr<State> state_;
 };
 

@@ -14,6 +14,7 @@
 #include <tuple>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 /// What a rank runs for others: each function, with the types of its arguments, has an entry, made before main() by a
 /// variable of the program's, and a number that is made of its name, so that all ranks of one program have the same.
@@ -38,10 +39,11 @@ struct Invocation {
     const FunctionEntry* function = nullptr;
 
     std::uint64_t failed = 0;
-    std::string first_failure{}; ///< its text
+    std::string first_failure{};                        ///< its text
+    std::vector<std::uint32_t>* failed_calls = nullptr; ///< where somebody wants to know which
 
-    /// In a handler of an exception: one of the calls has thrown it.
-    void fail();
+    /// In a handler of an exception: call `index` of them has thrown it.
+    void fail(std::uint32_t index);
     [[noreturn]] void throw_outside(std::uint64_t index, std::size_t element_bytes) const;
 };
 using Stub = void (*)(Invocation&);
@@ -191,7 +193,7 @@ struct Signature {
                     std::apply([&](auto&... each) { call_one(call, function, std::forward<Got<A>>(each)...); },
                                arguments);
                 } catch (...) {
-                    call.fail();
+                    call.fail(k);
                     if constexpr (result_bytes != 0) // the next one's place is after it
                         if (call.results != nullptr) std::memset(call.results->grow(result_bytes), 0, result_bytes);
                 }
@@ -211,6 +213,7 @@ private:
         const std::byte* const shared = call.arguments.take(common ? On::argument_bytes : 0);
         const std::size_t bytes = std::size_t{call.count} * stride;
         const std::byte* at = call.arguments.take(bytes);
+        const std::byte* const begin = at;
         const std::byte* const end = at + bytes;
         T* const elements = reinterpret_cast<T*>(call.part.data());
         const std::size_t count = call.part.size() / sizeof(T);
@@ -236,7 +239,7 @@ private:
             try {
                 std::apply(run_one, arguments);
             } catch (...) {
-                call.fail();
+                call.fail(static_cast<std::uint32_t>(static_cast<std::size_t>(at - begin) / stride));
                 if (result != nullptr) std::memset(result, 0, result_bytes);
             }
             if (result != nullptr) result += result_bytes;

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <lapwing/rank.hpp>
+
+namespace lapwing::detail::functions {
+
+/// Over which ranks messages go in a team in which each rank is to exchange some with few others. A rank's number is
+/// written in `hops()` digits, and every hop changes one digit to the target's: so a rank has as many neighbours as
+/// digits can be changed, the hops() times the hops()-th root of the ranks.
+class Route {
+public:
+    /// `direct`, at least 2: as many ranks send to each other directly.
+    Route(int ranks, int direct) noexcept;
+
+    /// That a message takes at most.
+    [[nodiscard]] int hops() const noexcept { return hops_; }
+    /// Ranks that one rank sends to, at most, on one of the hops.
+    [[nodiscard]] int neighbours() const noexcept { return side_; }
+    /// Where a message for `target`, another rank, goes from `from`.
+    [[nodiscard]] Rank next(Rank from, Rank target) const noexcept;
+
+private:
+    int ranks_;
+    int hops_ = 1;
+    int side_; ///< the base of the digits
+};
+
+} // namespace lapwing::detail::functions
