@@ -407,6 +407,8 @@ void Batches::send() {
     state_->send_all(open_);
 }
 
+bool Batches::busy() const noexcept { return state_->busy; }
+
 void Batches::send_before_others() {
     send();
     if (direct_ == 0) state_->caller().complete_relayed();

@@ -323,25 +323,34 @@ void CallerSide::fence(std::span<const Posted::value_type> targets, std::string&
 void CallerSide::add(Batches& batches) {
     const std::lock_guard guard{team_.engine().mutex()};
     batches_.emplace_back(std::this_thread::get_id(), &batches);
+    gathering_.store(true, std::memory_order_relaxed);
     update_under_way();
 }
 
 void CallerSide::remove(Batches& batches) noexcept {
     const std::lock_guard guard{team_.engine().mutex()};
     std::erase_if(batches_, [&](const auto& one) { return one.second == &batches; });
+    gathering_.store(!batches_.empty(), std::memory_order_relaxed);
     update_under_way();
 }
 
+std::vector<Batches*> CallerSide::batches_of_thread() {
+    std::vector<Batches*> found;
+    const std::lock_guard guard{team_.engine().mutex()};
+    for (const auto& [thread, batches] : batches_)
+        if (thread == std::this_thread::get_id()) found.push_back(batches);
+    return found;
+}
+
+void CallerSide::send_gathered() {
+    const std::vector<Batches*> own = batches_of_thread();
+    if (std::ranges::any_of(own, &Batches::busy)) return;
+    for (Batches* const batches : own) batches->send();
+}
+
 void CallerSide::complete() {
-    messages::Engine& engine = team_.engine();
-    std::vector<Batches*> own_batches;
-    {
-        const std::lock_guard guard{engine.mutex()};
-        for (const auto& [thread, batches] : batches_)
-            if (thread == std::this_thread::get_id()) own_batches.push_back(batches);
-    }
     support::FirstProblem problem;
-    for (Batches* const batches : own_batches) problem.attempt([&] { batches->finish(); });
+    for (Batches* const batches : batches_of_thread()) problem.attempt([&] { batches->finish(); });
     problem.attempt([&] { complete_sent(); });
     problem.rethrow();
 }

@@ -28,9 +28,10 @@ namespace lapwing::detail::functions {
 /// The calls that this rank makes. The tables are used with the engine's mutex held.
 class CallerSide {
 public:
-    CallerSide(team::TeamState& team, OwnerSide& owner, Outbox& outbox, Relay& relay,
-               std::atomic<bool>& under_way) noexcept
-        : team_{team}, owner_{owner}, outbox_{outbox}, relay_{relay}, under_way_{under_way} {}
+    /// `under_way` and `gathering` are kept up to date: see RemoteFunctions.
+    CallerSide(team::TeamState& team, OwnerSide& owner, Outbox& outbox, Relay& relay, std::atomic<bool>& under_way,
+               std::atomic<bool>& gathering) noexcept
+        : team_{team}, owner_{owner}, outbox_{outbox}, relay_{relay}, under_way_{under_way}, gathering_{gathering} {}
 
     ~CallerSide();
     CallerSide(const CallerSide&) = delete;
@@ -68,6 +69,8 @@ public:
     /// From now on releases of the calling thread finish it; and no longer.
     void add(Batches& batches);
     void remove(Batches& batches) noexcept;
+    /// Sends what those of the calling thread have, unless one of them is at it.
+    void send_gathered();
 
     /// With the engine's mutex held: a result has come. Nothing where its call was dropped.
     void deliver(std::uint64_t token, bool failed, std::span<const std::byte> bytes);
@@ -89,6 +92,7 @@ private:
     };
     using Posted = std::vector<std::pair<int, std::uint64_t>>;
 
+    [[nodiscard]] std::vector<Batches*> batches_of_thread();
     /// Waits for the calls that have been sent.
     void complete_sent();
     void name(Asked& asked);
@@ -108,6 +112,7 @@ private:
     Outbox& outbox_;
     Relay& relay_;
     std::atomic<bool>& under_way_;
+    std::atomic<bool>& gathering_;
     std::atomic<std::uint64_t> begun_{0};
     std::unordered_map<int, std::uint64_t> posted_; ///< messages to each rank since its last fence
     std::vector<Named> named_;                      ///< by the low half of tokens

@@ -36,6 +36,7 @@ public:
 
 private:
     void run_for_program() override;
+    void send_gathered_here() override { caller_.send_gathered(); }
     /// Handlers: with the engine's mutex held.
     [[nodiscard]] bool on_ask(Rank origin, std::span<const std::byte> bytes, std::span<std::byte> answer);
     void on_result(std::span<const std::byte> bytes);
@@ -48,7 +49,7 @@ private:
     ByteWriter results_; ///< of the function that runs for an answer
     OwnerSide owner_{team_, wait_for_program_};
     Relay relay_{team_, owner_, outbox_, under_way_};
-    CallerSide caller_{team_, owner_, outbox_, relay_, under_way_};
+    CallerSide caller_{team_, owner_, outbox_, relay_, under_way_, gathering_};
     std::atomic<bool> running_for_program_{false};
 };
 

@@ -23,8 +23,9 @@ namespace {
     {.name = "LAPWING_DIRECT_RANKS",
      .default_value = "128",
      .unit = "ranks",
-     .help = "in a team of so many, calls that are gathered go to each rank directly; in a larger one over other ranks, "
-             "so that each rank sends to fewer than so many",
+     .help =
+         "in a team of so many, calls that are gathered go to each rank directly; in a larger one over other ranks, "
+         "so that each rank sends to fewer than so many",
      .choices = {}},
     2,
     std::numeric_limits<int>::max()};
@@ -46,7 +47,10 @@ using Target = std::int32_t;
 } // namespace
 
 Relay::Relay(team::TeamState& team, OwnerSide& owner, Outbox& outbox, std::atomic<bool>& under_way)
-    : team_{team}, owner_{owner}, outbox_{outbox}, team_under_way_{under_way},
+    : team_{team},
+      owner_{owner},
+      outbox_{outbox},
+      team_under_way_{under_way},
       route_{team.size(), static_cast<int>(direct_setting.get(team.settings()))},
       message_bytes_{message_bytes(route_.neighbours(), team.engine().inline_limit())} {}
 
@@ -142,7 +146,7 @@ void Relay::distribute(std::uint32_t number, std::span<const std::byte> calls) {
         changed.push_back(key);
     }
     std::ranges::sort(changed);
-    changed.erase(std::ranges::unique(changed).begin(), changed.end());
+    changed.erase(std::unique(changed.begin(), changed.end()), changed.end());
     for (const Key key : changed) send(key, hops_[key]);
     if (!own.empty()) run_here(number, own, own_arguments);
 }
@@ -218,22 +222,23 @@ void Relay::answer(const Transit& transit) {
                            .text_bytes = static_cast<std::uint32_t>(transit.text.size())};
     ByteWriter message;
     message.write(head);
-    const std::array<std::span<const std::byte>, 3> parts{std::span{transit.results}, std::as_bytes(std::span{transit.failed}),
-                                                          std::as_bytes(std::span{transit.text})};
+    const std::array<std::span<const std::byte>, 3> parts{
+        std::span{transit.results}, std::as_bytes(std::span{transit.failed}), std::as_bytes(std::span{transit.text})};
     for (const std::span<const std::byte> part : parts) std::ranges::copy(part, message.grow(part.size()));
     const std::span<const std::byte> bytes = message.bytes();
-    outbox_.send(transit.origin, [this, origin = transit.origin,
-                                  outgoing = std::make_shared<Outgoing>(
-                                      std::vector<std::byte>{bytes.begin(), bytes.end()})] {
-        return outbox_.try_call(origin, relayed_handler, outgoing);
-    });
+    outbox_.send(transit.origin,
+                 [this, origin = transit.origin,
+                  outgoing = std::make_shared<Outgoing>(std::vector<std::byte>{bytes.begin(), bytes.end()})] {
+                     return outbox_.try_call(origin, relayed_handler, outgoing);
+                 });
 }
 
 void Relay::on_answer(Rank hop, std::span<const std::byte> answer) {
     ByteReader reader{answer};
     const auto head = reader.read<RelayedHead>();
     const auto found = hops_.find(head.token);
-    if (found == hops_.end() || found->second.sent.empty() || static_cast<std::uint32_t>(head.token) != static_cast<std::uint32_t>(hop.value))
+    if (found == hops_.end() || found->second.sent.empty() ||
+        static_cast<std::uint32_t>(head.token) != static_cast<std::uint32_t>(hop.value))
         throw Error{fmt::format("an answer of rank {} is about calls that were not passed on to it", hop.value)};
     const std::vector<CallOf> calls = std::exchange(found->second.sent, {});
     const std::size_t bytes = transits_[calls.front().transit]->head.result_bytes;

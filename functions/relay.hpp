@@ -23,10 +23,10 @@ namespace lapwing::detail::functions {
 
 /// A message of calls, each for a rank of its own, at the rank that has made it or passes it on.
 struct Transit {
-    Rank origin{};           ///< from which it came; this rank: it has made it
-    RelayHead head;          ///< as it came
-    std::uint32_t left = 0;  ///< calls that have not ended
-    std::size_t bytes = 0;   ///< of the calls and their results
+    Rank origin{};            ///< from which it came; this rank: it has made it
+    RelayHead head;           ///< as it came
+    std::uint32_t left = 0;   ///< calls that have not ended
+    std::size_t bytes = 0;    ///< of the calls and their results
     std::uint64_t number = 0; ///< among those that this rank has made
     std::vector<std::byte> results;
     std::vector<std::uint32_t> failed; ///< which of the calls
@@ -107,15 +107,16 @@ private:
     Outbox& outbox_;
     std::atomic<bool>& team_under_way_;
     Route route_;
-    std::size_t message_bytes_; ///< of calls, at most
-    std::unordered_map<Key, Hop> hops_; ///< that have something waiting or under way
+    std::size_t message_bytes_;                      ///< of calls, at most
+    std::unordered_map<Key, Hop> hops_;              ///< that have something waiting or under way
     std::vector<std::shared_ptr<Transit>> transits_; ///< that have not ended, and null
     std::vector<std::uint32_t> free_;                ///< where they are null
     std::size_t own_bytes_ = 0;                      ///< of this rank's calls under way
     std::uint64_t own_number_ = 0;
     std::deque<std::shared_ptr<Transit>> posts_; ///< own ones without results that have not ended, oldest first
     std::string problem_;
-    std::vector<std::pair<std::uint32_t, std::vector<std::byte>>> later_; ///< calls of functions, which hold everything up
+    std::vector<std::pair<std::uint32_t, std::vector<std::byte>>>
+        later_; ///< calls of functions, which hold everything up
 };
 
 } // namespace lapwing::detail::functions

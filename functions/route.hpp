@@ -6,7 +6,8 @@ namespace lapwing::detail::functions {
 
 /// Over which ranks messages go in a team in which each rank is to exchange some with few others. A rank's number is
 /// written in `hops()` digits, and every hop changes one digit to the target's: so a rank has as many neighbours as
-/// digits can be changed, the hops() times the hops()-th root of the ranks.
+/// digits can be changed, the hops() times the hops()-th root of the ranks. The same is done by Maley and DeVinney,
+/// Conveyors for streaming many-to-many communication (2019).
 class Route {
 public:
     /// `direct`, at least 2: as many ranks send to each other directly.

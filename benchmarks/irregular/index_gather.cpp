@@ -31,7 +31,7 @@ public:
         else if (way == Way::lists) shared_.gather(indices_, found_);
         else if (way == Way::aggregated) {
             Aggregator aggregator{runtime_};
-            for (std::size_t k = 0; k < indices_.size(); ++k) aggregator.get.copy(found_[k], shared_(indices_[k]));
+            for (std::size_t k = 0; k < indices_.size(); ++k) aggregator.get.copy(found_[k], shared_, indices_[k]);
         } else
             for (std::size_t k = 0; k < indices_.size(); ++k) found_[k] = shared_(indices_[k]);
     }

@@ -70,7 +70,7 @@ private:
     void rename_by_aggregator() {
         Aggregator aggregator{ranks_.runtime};
         for (std::size_t k = 0; k < renamed_.size(); ++k)
-            aggregator.get.copy(renamed_[k], shared_new_columns_(input_.columns()[k]));
+            aggregator.get.copy(renamed_[k], shared_new_columns_, input_.columns()[k]);
     }
     void by_messages(Way way) {
         if (way == Way::mpi) rename_by_messages();

@@ -133,7 +133,7 @@ private:
         if (way == Way::lists) shared_.scatter(positions, taken);
         else if (way == Way::aggregated) {
             Aggregator aggregator{ranks_.runtime};
-            for (std::size_t k = 0; k < taken.size(); ++k) aggregator.put.copy(shared_(positions[k]), taken[k]);
+            for (std::size_t k = 0; k < taken.size(); ++k) aggregator.put.copy(shared_, positions[k], taken[k]);
         } else
             for (std::size_t k = 0; k < taken.size(); ++k) shared_(positions[k]) = taken[k];
         ranks_.runtime.barrier();

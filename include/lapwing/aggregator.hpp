@@ -21,12 +21,12 @@ namespace lapwing {
 
 /// Makes loops that access one element after the other as fast as loops over lists: what they read, write, add and call
 /// is gathered, hundreds in a message to each rank, and sent when a message is full, by flush(), by a release of the
-/// same thread, and at the end of the scope.
+/// same thread, before this waits in a collective call or in Team::wait_request(), and at the end of the scope.
 ///
 /// ```cpp
 /// lapwing::Aggregator aggregator{runtime};
-/// for (const std::int64_t i : indices) aggregator.add.copy(histogram(i), 1);
-/// for (std::size_t k = 0; k < n; ++k) aggregator.get.copy(values[k], table(indices[k]));
+/// for (const std::int64_t i : indices) aggregator.add.copy(histogram, i, 1); // or (histogram(i), 1)
+/// for (std::size_t k = 0; k < n; ++k) aggregator.get.copy(values[k], table, indices[k]);
 /// aggregator.flush(); // the values are here
 /// ```
 ///
@@ -94,6 +94,17 @@ public:
             owner_.template gather<detail::functions::ReadElement<T>, T>(owner_.gets_, element.home("Aggregator::get"),
                                                                          &value);
         }
+        /// The same of element `index` of an array. Loops over elements of all ranks in no order take it: where `a(i)`
+        /// also finds out whether the element can be loaded here, which a processor cannot guess.
+        template <class T, std::size_t N>
+        [[gnu::always_inline]] void copy(T& value, const GlobalArray<T, N>& array,
+                                         const std::type_identity_t<Index<N>>& index) {
+            copy(value, ElementReference<T, N>{array, nullptr, index});
+        }
+        template <class T>
+        [[gnu::always_inline]] void copy(T& value, const GlobalArray<T, 1>& array, std::int64_t index) {
+            copy(value, array, Index<1>{index});
+        }
 
     private:
         friend class Aggregator;
@@ -110,6 +121,17 @@ public:
         [[gnu::always_inline]] void copy(const ElementReference<T, N>& element, const std::type_identity_t<T>& value) {
             owner_.template gather<Function<T>, T>(owner_.calls_, element.home("Aggregator"), nullptr, value);
         }
+        /// The same of element `index` of an array: see Get.
+        template <class T, std::size_t N>
+        [[gnu::always_inline]] void copy(const GlobalArray<T, N>& array, const std::type_identity_t<Index<N>>& index,
+                                         const std::type_identity_t<T>& value) {
+            copy(ElementReference<T, N>{array, nullptr, index}, value);
+        }
+        template <class T>
+        [[gnu::always_inline]] void copy(const GlobalArray<T, 1>& array, std::int64_t index,
+                                         const std::type_identity_t<T>& value) {
+            copy(array, Index<1>{index}, value);
+        }
 
     private:
         friend class Aggregator;
@@ -117,9 +139,9 @@ public:
         Aggregator& owner_;
     };
 
-    Get get;                                     ///< `aggregator.get.copy(x, a(i))`
-    Change<detail::functions::WriteElement> put; ///< `aggregator.put.copy(a(i), x)`
-    Change<detail::functions::AddToElement> add; ///< `aggregator.add.copy(a(i), x)`
+    Get get;                                     ///< `aggregator.get.copy(x, a(i))`, or `…(x, a, i)`
+    Change<detail::functions::WriteElement> put; ///< `aggregator.put.copy(a(i), x)`, or `…(a, i, x)`
+    Change<detail::functions::AddToElement> add; ///< `aggregator.add.copy(a(i), x)`, or `…(a, i, x)`
 
 private:
     template <class F, class T, class... A>

@@ -28,11 +28,19 @@ public:
             run_for_program();
     }
 
+    /// Before the calling thread waits for what programs of other ranks do: sends the calls that it has gathered.
+    void send_gathered() {
+        if (gathering_.load(std::memory_order_relaxed)) [[unlikely]]
+            send_gathered_here();
+    }
+
 protected:
     virtual void run_for_program() = 0;
+    virtual void send_gathered_here() = 0;
 
     std::atomic<bool> under_way_{false};
     std::atomic<bool> wait_for_program_{false};
+    std::atomic<bool> gathering_{false};
 
 private:
     friend class Epoch;

@@ -93,6 +93,7 @@ bool Team::progress() {
 
 void Team::wait_request(MPI_Request& request, MPI_Status* status) {
     state_->require_open("Team::wait_request");
+    state_->epoch().functions().send_gathered();
     state_->wait_until(
         [&] {
             int done = 0;

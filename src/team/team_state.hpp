@@ -113,6 +113,7 @@ public:
     void wait_until(Done&& done, const char* call, Rank target = Membership::any_rank) {
         refuse_in_function(*this, call);
         if (done()) return;
+        if (target == Membership::next_collective) epoch_.functions().send_gathered();
         const ProgressDriver::Driving driving{*progress_driver_};
         support::Backoff backoff{topology_->processors().share()};
         support::WaitTimer timer;

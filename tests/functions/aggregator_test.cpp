@@ -6,6 +6,7 @@
 #include <lapwing/global_array.hpp>
 #include <lapwing/runtime.hpp>
 
+#include <atomic>
 #include <cstdint>
 #include <random>
 #include <string_view>
@@ -42,7 +43,7 @@ TEST_CASE("gathered adds, puts and gets do what single ones do") {
             Aggregator aggregator{runtime};
             for (const std::int64_t i : drawn) aggregator.add.copy(counts(i), 1);
             for (std::int64_t i = runtime.rank().value; i < n; i += runtime.size())
-                aggregator.put.copy(values(i), static_cast<double>(i) / 2);
+                aggregator.put.copy(values, i, static_cast<double>(i) / 2);
         }
         runtime.barrier();
         std::int64_t all = 0;
@@ -53,7 +54,7 @@ TEST_CASE("gathered adds, puts and gets do what single ones do") {
         std::vector<double> read(drawn.size());
         std::vector<std::int64_t> read_counts(drawn.size());
         for (std::size_t k = 0; k < drawn.size(); ++k) {
-            aggregator.get.copy(read[k], values(drawn[k]));
+            aggregator.get.copy(read[k], values, drawn[k]);
             aggregator.get.copy(read_counts[k], counts(drawn[k]));
         }
         aggregator.flush();
@@ -73,7 +74,7 @@ TEST_CASE("a release flushes an aggregator") {
     Runtime runtime;
     GlobalArray<std::int64_t, 1> a{runtime, {100}};
     Aggregator aggregator{runtime};
-    for (std::int64_t i = 0; i < 100; ++i) aggregator.add.copy(a(i), i);
+    for (std::int64_t i = 0; i < 100; ++i) aggregator.add.copy(a, i, i);
     std::int64_t value = -1;
     aggregator.get.copy(value, a(0));
     runtime.barrier();
@@ -81,6 +82,26 @@ TEST_CASE("a release flushes an aggregator") {
     std::int64_t wrong = 0;
     for (auto [i] : a.local_domain()) wrong += a.local(i) == i * runtime.size() ? 0 : 1;
     CHECK(wrong == 0);
+    runtime.barrier();
+}
+
+TEST_CASE("what is gathered is sent before its rank waits for what another one does") {
+    static std::atomic<bool> has_come;
+    Runtime runtime;
+    if (runtime.size() == 1) return;
+    has_come = false;
+    runtime.barrier();
+    int token = 0;
+    if (runtime.rank() == 0) {
+        Aggregator aggregator{runtime};
+        aggregator.post(1, [] { has_come = true; });
+        MPI_Request request = MPI_REQUEST_NULL;
+        MPI_Irecv(&token, 1, MPI_INT, 1, 7, MPI_COMM_WORLD, &request);
+        runtime.wait_request(request);
+    } else if (runtime.rank() == 1) {
+        while (!has_come) runtime.progress();
+        MPI_Send(&token, 1, MPI_INT, 0, 7, MPI_COMM_WORLD);
+    }
     runtime.barrier();
 }
 

@@ -101,6 +101,8 @@ public:
     void send();
     /// The same; what this rank sends in other ways from now on comes after it.
     void send_before_others();
+    /// A call of it has not returned.
+    [[nodiscard]] bool busy() const noexcept;
     /// The next release throws a FunctionError with this text.
     void leave_to_release(const char* problem) noexcept;
 
