@@ -178,12 +178,16 @@ void add_read(functions::Batches& batches, Window& window, const ListedPlace& pl
     else add(of_any_size, element_bytes, element_bytes);
 }
 
+/// Of elements that are read by functions at their owners.
+constexpr std::uint64_t most_bytes_of_element = 1024;
+
 void gather_list(Window& window, std::span<const ListedPlace> places, std::uint64_t element_bytes, std::byte* values) {
-    // What is under way, copies that others' writes do not reach, and few elements among many ranks are start_list()'s.
+    // What is under way, copies that others' writes do not reach, few elements among many ranks, and large ones are
+    // start_list()'s.
     const window::AccessOrder& order = window.state().order();
     if (!owners_answer(window) || order.holds_back() || order.under_way() || order.has_copies() ||
         team::running_function.where == team::RunningFunction::Where::progress ||
-        places.size() < static_cast<std::size_t>(window.map().ranks))
+        places.size() < static_cast<std::size_t>(window.map().ranks) || element_bytes > most_bytes_of_element)
         return start_list(window, Direction::get, places, element_bytes, values).wait();
     support::require_host_memory(values, [&] { return window.state().who("gather"); });
     const trace::CallScope call{trace::Way::list};

@@ -1,5 +1,6 @@
 #include <lapwing/detail/functions/batches.hpp>
 
+#include "functions/call_list.hpp"
 #include "functions/functions.hpp"
 #include "src/support/first_problem.hpp"
 #include "window/window_state.hpp"
@@ -24,9 +25,6 @@ constexpr std::size_t memory_bytes = std::size_t{512} << 10;
 constexpr std::size_t largest_message = std::size_t{60} << 10;
 /// Results of a message.
 constexpr std::size_t largest_answer = std::size_t{32} << 10;
-/// Of a message with several hops, which its first rank takes apart.
-constexpr std::size_t relayed_message = std::size_t{4} << 10;
-
 /// Of messages to as many ranks, so that each rank may have two of them while there is memory for that.
 [[nodiscard]] std::size_t message_bytes(std::size_t ranks, std::size_t packet, bool answered) {
     if (answered) return packet;
@@ -38,7 +36,7 @@ constexpr std::size_t relayed_message = std::size_t{4} << 10;
 struct OwnedBatch : Batch {
     Rank target{};
     Batches::Kind kind;
-    std::uint32_t calls = 0;            ///< of the runs before the last; of all where there are several hops
+    std::uint32_t calls = 0;            ///< of the runs before the last
     std::vector<void*> destinations;    ///< of results
     std::unique_ptr<Asked> asked;       ///< sent, and its results are not here yet
     std::shared_ptr<Outgoing> outgoing; ///< the message; without results its operation is not done while it leaves
@@ -65,7 +63,7 @@ public:
           call_{call},
           functions_{Functions::of(team.state())},
           hops_{functions_.relay().route().hops()},
-          bytes_{hops_ > 1 ? std::max<std::size_t>(relayed_message, team.state().engine().inline_limit())
+          bytes_{hops_ > 1 ? team.state().engine().inline_limit()
                            : message_bytes(static_cast<std::size_t>(team.size()), team.state().engine().inline_limit(),
                                            results != Results::none)},
           most_{std::max<std::size_t>(memory_bytes / (results == Results::none ? bytes_ : bytes_ + largest_answer), 4)},
@@ -84,21 +82,25 @@ public:
     Batch* next(std::vector<Batch*>& open, Rank target, const Kind& kind, const void* common, Batch* full);
     void send(std::vector<Batch*>& open, OwnedBatch& batch);
     void send_all(std::vector<Batch*>& open) {
-        if (hops_ > 1) return send_relayed();
+        if (hops_ > 1) {
+            read_near();
+            return send_relayed();
+        }
         for (const auto& batch : batches_)
             if (batch->function != nullptr) send(open, *batch);
     }
     [[nodiscard]] int hops() const noexcept { return hops_; }
-    /// The same with several hops: a place for the target's call.
+    /// The same with several hops, for one call.
     Batch* next_relayed(Rank target, const Kind& kind);
-    /// Reads the elements that a batch asks for; false: they cannot be loaded here.
-    bool read_here(OwnedBatch& batch);
+    /// Reads the elements that a batch asks for, which can be loaded here.
+    void read_here(OwnedBatch& batch);
+    [[nodiscard]] bool is_idle();
     static void take_results(std::span<void* const> destinations, std::size_t bytes, const std::byte* results);
     /// Waits for the message that was sent first, and takes over its results.
     void take_first();
     void take_all() {
         while (!sent_.empty()) take_first();
-        while (!relayed_.empty()) take_first_relayed();
+        for (; !relayed_.empty(); relayed_.pop_front()) take_relayed(relayed_.front());
     }
     [[nodiscard]] CallerSide& caller() noexcept { return functions_.caller(); }
     void rethrow() {
@@ -113,7 +115,15 @@ private:
     [[nodiscard]] OwnedBatch& take_free(std::vector<Batch*>& open);
     /// Hands what has been gathered to the relay.
     void send_relayed();
-    void take_first_relayed();
+    struct Relayed {
+        std::shared_ptr<Transit> transit;
+        std::vector<void*> destinations;
+    };
+    /// Waits for the results.
+    void take_relayed(const Relayed& one);
+    /// Calls that read elements of a rank whose part can be loaded here: they need no message.
+    Batch* next_near(Rank target, const Kind& kind, Form form);
+    void read_near();
     /// Throws RangeError where not even one call fits into a message.
     void require_room(const Kind& kind, std::size_t call_bytes) const;
     /// Begins a run, for which there is room.
@@ -137,12 +147,15 @@ private:
     std::deque<std::unique_ptr<OwnedBatch>> batches_;
     std::vector<OwnedBatch*> free_;
     std::deque<OwnedBatch*> sent_; ///< that are on their way, or wait for results, in the order in which they were sent
-    struct Relayed {
-        std::shared_ptr<Transit> transit;
-        std::vector<void*> destinations;
-    };
-    std::deque<Relayed> relayed_; ///< that wait for results
-    std::size_t turn_ = 0;        ///< which is sent next where there is no free one
+    // With several hops:
+    CallList calls_; ///< that are being gathered, with results of so many bytes each
+    std::uint32_t result_bytes_ = 0;
+    std::vector<void*> destinations_; ///< of these
+    Batch relay_batch_;               ///< where the next one is written
+    std::unique_ptr<OwnedBatch> near_;
+    std::deque<Relayed> relayed_;       ///< that wait for results
+    std::uint64_t gathered_before_ = 0; ///< see is_idle()
+    std::size_t turn_ = 0;              ///< which is sent next where there is no free one
     support::FirstProblem problem_;
 };
 
@@ -168,6 +181,7 @@ void Batches::State::begin_run(OwnedBatch& batch, const Kind& kind, const void* 
     batch.function = kind.function;
     batch.window = kind.window;
     batch.form = kind.form;
+    batch.argument_bytes = kind.argument_bytes;
     batch.kind = kind;
     batch.count = 0;
     batch.head = batch.at;
@@ -205,7 +219,7 @@ void Batches::State::end_run(OwnedBatch& batch) {
 
 void Batches::State::require_room(const Kind& kind, std::size_t call_bytes) const {
     const std::size_t room = bytes_ - std::max(sizeof(AskHead), sizeof(RunHead));
-    const std::size_t largest_result = team_.state().engine().largest_staged() - sizeof(Answer);
+    const std::size_t largest_result = hops_ > 1 ? bytes_ : team_.state().engine().largest_staged() - sizeof(Answer);
     if (call_bytes <= room && kind.result_bytes <= largest_result) return;
     throw RangeError{fmt::format("{}: {}: arguments of {} bytes, of which {} fit into a message, and a result of {}, "
                                  "of which {} do; raise LAPWING_SERVICE_PACKET, or use puts and gets",
@@ -257,7 +271,12 @@ void Batches::State::send(std::vector<Batch*>& open, OwnedBatch& batch) {
                        .form = batch.form};
     // As an answer to no more than what there is room for.
     try {
-        if (reads_ && read_here(batch)) return free_.push_back(&batch);
+        // Not before what this rank has posted there.
+        if (reads_ && kind.window->state().map().base(batch.target) != nullptr &&
+            (batch.target == team_.rank() || !caller.has_posted(batch.target))) {
+            read_here(batch);
+            return free_.push_back(&batch);
+        }
         batch.asked = caller.ask(to, head, batch.filled().subspan(sizeof(AskHead)),
                                  messages::padded(std::uint64_t{batch.count} * kind.result_bytes));
     } catch (...) {
@@ -267,10 +286,8 @@ void Batches::State::send(std::vector<Batch*>& open, OwnedBatch& batch) {
     sent_.push_back(&batch);
 }
 
-bool Batches::State::read_here(OwnedBatch& batch) {
+void Batches::State::read_here(OwnedBatch& batch) {
     std::byte* const part = batch.kind.window->state().map().base(batch.target);
-    // Not before what this rank has posted there.
-    if (part == nullptr || (batch.target != team_.rank() && caller().has_posted(batch.target))) return false;
     Invocation call{.arguments = ByteReader{batch.filled().subspan(sizeof(AskHead))},
                     .count = batch.count,
                     .form = batch.form,
@@ -279,7 +296,6 @@ bool Batches::State::read_here(OwnedBatch& batch) {
     read_.clear();
     batch.kind.function->run(call);
     take_results(batch.destinations, batch.kind.result_bytes, read_.bytes().data());
-    return true;
 }
 
 void Batches::State::take_results(std::span<void* const> destinations, std::size_t bytes, const std::byte* result) {
@@ -305,61 +321,92 @@ void Batches::State::take_first() {
 // ---- several hops ---------------------------------------------------------------------------------------------------
 
 Batch* Batches::State::next_relayed(Rank target, const Kind& kind) {
-    if (batches_.empty()) batches_.push_back(std::make_unique<OwnedBatch>(bytes_));
-    OwnedBatch& batch = *batches_.front();
-    const std::size_t call_bytes = sizeof target.value + kind.argument_bytes;
+    const std::size_t call_bytes = sizeof(RelayRun) + sizeof target.value + kind.argument_bytes;
+    require_room(kind, call_bytes);
     const Form form = kind.form == Form::common ? Form::narrow : kind.form; // each has its argument
-    if (batch.function != nullptr &&
-        (batch.function != kind.function || batch.window != kind.window || batch.form != form || batch.at > batch.last))
-        send_relayed();
-    if (batch.function == nullptr) {
-        require_room(kind, call_bytes);
-        batch.function = kind.function;
-        batch.window = kind.window;
-        batch.form = form;
-        batch.kind = kind;
-        batch.count = 0;
-        batch.at = batch.begin();
-        std::size_t most = batch.room() / call_bytes;
-        if (kind.result_bytes != 0) {
-            most = std::min(most, std::max<std::size_t>(bytes_ / kind.result_bytes, 1));
-            batch.destinations.resize(most);
-            batch.destination = batch.destinations.data();
-        }
-        batch.last = batch.at + (most - 1) * call_bytes;
+    if (kind.result_bytes != 0) {
+        team::refuse_in_function(team_.state(), call_);
+        if (reads_ && kind.window->state().map().base(target) != nullptr) return next_near(target, kind, form);
     }
-    std::memcpy(batch.at, &target.value, sizeof target.value);
-    batch.at += sizeof target.value;
-    return &batch;
+    const RelayRun run{.function = kind.function->number(),
+                       .window = number_of(kind.window),
+                       .argument_bytes = kind.argument_bytes,
+                       .form = form};
+    if (calls_.count() != 0 && (kind.result_bytes != result_bytes_ || calls_.bytes_with(run) > bytes_ ||
+                                (calls_.count() + std::size_t{1}) * kind.result_bytes > bytes_))
+        send_relayed();
+    result_bytes_ = kind.result_bytes;
+    relay_batch_.form = form;
+    relay_batch_.at = calls_.add(run, target);
+    if (kind.result_bytes != 0) relay_batch_.destination = &destinations_.emplace_back(nullptr);
+    return &relay_batch_;
 }
 
 void Batches::State::send_relayed() {
-    if (batches_.empty() || batches_.front()->function == nullptr) return;
-    OwnedBatch& batch = *batches_.front();
-    const RelayHead head{.function = batch.function->number(),
-                         .window = number_of(batch.window),
-                         .count = batch.count,
-                         .form = batch.form,
-                         .result_bytes = batch.kind.result_bytes};
-    batch.function = nullptr;
-    auto transit = caller().relay(call_, head, batch.filled());
-    if (head.result_bytes == 0) return;
-    batch.destinations.resize(head.count);
-    relayed_.push_back({.transit = std::move(transit), .destinations = std::move(batch.destinations)});
-    while (relayed_.size() > 1 && relayed_.front().transit->done.load(std::memory_order_acquire)) take_first_relayed();
+    if (calls_.count() == 0) return;
+    // Results of any that have ended: their memory is the relay's bound no longer.
+    for (auto at = relayed_.begin(); at != relayed_.end();)
+        if (at->transit->done.load(std::memory_order_acquire)) {
+            take_relayed(*at);
+            at = relayed_.erase(at);
+        } else {
+            ++at;
+        }
+    caller().wait_for_relay(call_);
+    if (calls_.count() == 0) return; // a function that has run in the wait has sent them
+    auto transit = caller().relay(calls_, result_bytes_);
+    if (result_bytes_ != 0)
+        relayed_.push_back({.transit = std::move(transit), .destinations = std::exchange(destinations_, {})});
 }
 
-void Batches::State::take_first_relayed() {
-    const Relayed first = std::move(relayed_.front());
-    relayed_.pop_front();
-    const Transit& transit = *first.transit;
-    team_.state().wait_until([&] { return transit.done.load(std::memory_order_acquire); }, call_);
-    take_results(first.destinations, transit.head.result_bytes, transit.results.data());
+void Batches::State::take_relayed(const Relayed& one) {
+    const Transit& transit = *one.transit;
+    team_.state().wait_until(
+        [&] {
+            team_.state().epoch().functions().serve_program();
+            return transit.done.load(std::memory_order_acquire);
+        },
+        call_);
+    take_results(one.destinations, transit.head.result_bytes, transit.results.data());
     if (transit.failed.empty()) return;
     problem_.attempt([&] {
-        throw FunctionError{
-            fmt::format("{}: {}: {}", team_.who(), call_, text_of_failure(transit.text, transit.unknown))};
+        throw FunctionError{fmt::format("{}: {}: {}", team_.who(), call_,
+                                        text_of_failure(transit.failed.front().text, transit.failed.front().unknown))};
     });
+}
+
+Batch* Batches::State::next_near(Rank target, const Kind& kind, Form form) {
+    if (near_ == nullptr) near_ = std::make_unique<OwnedBatch>(bytes_);
+    OwnedBatch& batch = *near_;
+    if (batch.function != nullptr &&
+        (batch.target != target || batch.function != kind.function || batch.window != kind.window ||
+         batch.form != form || batch.argument_bytes != kind.argument_bytes || batch.at > batch.last))
+        read_near();
+    if (batch.function == nullptr) {
+        batch.target = target;
+        batch.at = batch.begin();
+        Kind own = kind;
+        own.form = form;
+        begin_run(batch, own, nullptr);
+    }
+    return &batch;
+}
+
+void Batches::State::read_near() {
+    if (near_ == nullptr || near_->function == nullptr) return;
+    // Not before what this rank has posted there.
+    caller().complete_relayed();
+    if (caller().has_posted(near_->target)) caller().complete_direct();
+    near_->destinations.resize(near_->count);
+    near_->function = nullptr;
+    read_here(*near_);
+}
+
+bool Batches::State::is_idle() {
+    std::uint64_t gathered = calls_.count() + (near_ == nullptr || near_->function == nullptr ? 0 : near_->count);
+    for (const auto& batch : batches_)
+        if (batch->function != nullptr) gathered += batch->calls + batch->count;
+    return gathered != 0 && gathered == std::exchange(gathered_before_, gathered);
 }
 
 void begin_list(Window& window) {
@@ -389,16 +436,16 @@ private:
 } // namespace
 
 Batches::Batches(Team& team, const char* call, Results results, bool released)
-    : direct_{0}, state_{std::make_unique<State>(*this, team, call, results, released)} {
-    if (state_->hops() == 1) direct_ = ~std::size_t{0};
-    open_.resize(direct_ == 0 ? 1 : static_cast<std::size_t>(team.size()));
+    : rank_mask_{0}, state_{std::make_unique<State>(*this, team, call, results, released)} {
+    if (state_->hops() == 1) rank_mask_ = ~std::size_t{0};
+    open_.resize(rank_mask_ == 0 ? 1 : static_cast<std::size_t>(team.size()));
 }
 
 Batches::~Batches() = default;
 
 Batch* Batches::next(Rank target, const Kind& kind, const void* common) {
     const Busy busy{state_->busy};
-    if (direct_ == 0) return state_->next_relayed(target, kind);
+    if (rank_mask_ == 0) return state_->next_relayed(target, kind);
     return state_->next(open_, target, kind, common, open_[static_cast<std::size_t>(target.value)]);
 }
 
@@ -409,10 +456,7 @@ void Batches::send() {
 
 bool Batches::busy() const noexcept { return state_->busy; }
 
-void Batches::send_before_others() {
-    send();
-    if (direct_ == 0) state_->caller().complete_relayed();
-}
+bool Batches::is_idle() noexcept { return state_->is_idle(); }
 
 void Batches::leave_to_release(const char* problem) noexcept { state_->caller().note_failure(problem); }
 

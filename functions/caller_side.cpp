@@ -115,6 +115,7 @@ void CallerSide::note_posted(Rank target) {
 
 void CallerSide::post(const Destination& to, std::span<const std::byte> message, std::uint64_t calls,
                       messages::Operation* operation) {
+    begin_direct();
     begun_.fetch_add(calls, std::memory_order_acq_rel);
     messages::Engine& engine = team_.engine();
     const bool here = to.target == team_.rank();
@@ -160,16 +161,27 @@ void CallerSide::keep_until_left(const std::shared_ptr<Outgoing>& outgoing) {
     outbox_.keep_until_left(outgoing);
 }
 
-std::shared_ptr<Transit> CallerSide::relay(const char* call, const RelayHead& head, std::span<const std::byte> calls) {
-    begun_.fetch_add(head.count, std::memory_order_acq_rel);
-    if (!owner_.runs_here())
-        team_.wait_until(
-            [&] {
-                const std::lock_guard guard{team_.engine().mutex()};
-                return !relay_.full();
-            },
-            call);
-    return relay_.begin(head, calls);
+void CallerSide::begin_direct() {
+    if (relay_.route().hops() > 1) complete_relayed();
+}
+
+void CallerSide::wait_for_relay(const char* call) {
+    if (owner_.runs_here()) return; // it cannot wait
+    complete_direct();
+    team_.wait_until(
+        [&] {
+            team_.epoch().functions().serve_program();
+            const std::lock_guard guard{team_.engine().mutex()};
+            return !relay_.full();
+        },
+        call);
+}
+
+std::shared_ptr<Transit> CallerSide::relay(CallList& calls, std::uint32_t result_bytes) {
+    std::unique_lock guard{team_.engine().mutex(), std::defer_lock};
+    if (!owner_.runs_here()) guard.lock(); // else whoever runs the function has it
+    begun_.fetch_add(calls.count(), std::memory_order_acq_rel);
+    return relay_.begin(calls, result_bytes);
 }
 
 bool CallerSide::has_posted(Rank target) {
@@ -179,7 +191,7 @@ bool CallerSide::has_posted(Rank target) {
 
 void CallerSide::run_here(Asked& asked, const AskHead& head, std::span<const std::byte> arguments) {
     ByteWriter results;
-    const Outcome outcome = owner_.run(head, arguments, &results);
+    const Outcome outcome = owner_.run(head, arguments, results);
     if (outcome.failed != 0) asked.deliver(true, std::as_bytes(std::span{outcome.text}));
     else asked.deliver(false, results.bytes());
 }
@@ -187,6 +199,7 @@ void CallerSide::run_here(Asked& asked, const AskHead& head, std::span<const std
 std::unique_ptr<Asked> CallerSide::ask(const Destination& to, AskHead head, std::span<const std::byte> arguments,
                                        std::size_t room) {
     team::refuse_in_function(team_, to.call);
+    begin_direct();
     begun_.fetch_add(head.count, std::memory_order_acq_rel);
     auto asked = std::make_unique<Asked>(*this, to, room);
     messages::Engine& engine = team_.engine();
@@ -285,7 +298,7 @@ std::string CallerSide::text_of(Rank target, const FailedPosts& failed) const {
                        team_.who(), failed.count, target.value, text_of_failure(failed.text.data(), failed.unknown));
 }
 
-void CallerSide::fence(std::span<const Posted::value_type> targets, std::string& problem) {
+void CallerSide::fence(std::span<const Posted::value_type> targets) {
     messages::Engine& engine = team_.engine();
     std::vector<std::unique_ptr<Fence>> fences;
     const auto abandon = [&] {
@@ -314,7 +327,7 @@ void CallerSide::fence(std::span<const Posted::value_type> targets, std::string&
     }
     const std::lock_guard guard{engine.mutex()};
     for (const auto& one : fences) {
-        if (one->answer.count != 0 && problem.empty()) problem = text_of(one->target, one->answer);
+        if (one->answer.count != 0 && kept_problem_.empty()) kept_problem_ = text_of(one->target, one->answer);
         const auto found = posted_.find(one->target.value);
         if (found != posted_.end() && found->second == one->posted) posted_.erase(found);
     }
@@ -342,10 +355,11 @@ std::vector<Batches*> CallerSide::batches_of_thread() {
     return found;
 }
 
-void CallerSide::send_gathered() {
+void CallerSide::send_gathered(bool idle) {
     const std::vector<Batches*> own = batches_of_thread();
     if (std::ranges::any_of(own, &Batches::busy)) return;
-    for (Batches* const batches : own) batches->send();
+    for (Batches* const batches : own)
+        if (!idle || batches->is_idle()) batches->send();
 }
 
 void CallerSide::complete() {
@@ -360,37 +374,46 @@ void CallerSide::complete_relayed() {
     std::uint64_t last = 0;
     {
         const std::lock_guard guard{team_.engine().mutex()};
-        last = relay_.last_post();
+        last = relay_.last_own();
     }
     if (last == 0) return;
     team_.wait_until(
         [&] {
+            team_.epoch().functions().serve_program();
             const std::lock_guard guard{team_.engine().mutex()};
-            return !relay_.has_posts(last);
+            return !relay_.has_own(last);
         },
         "Team::release");
 }
 
-void CallerSide::complete_sent() {
+void CallerSide::complete_direct() {
     messages::Engine& engine = team_.engine();
     const Rank own{team_.rank()};
-    std::string problem;
     Posted targets;
-    std::uint64_t for_program = 0;
     team_.wait_until(
         [&] {
             const std::lock_guard guard{engine.mutex()};
             if (outbox_.holds(own)) return false;
             posted_.erase(own.value);
-            if (const FailedPosts failed = owner_.take_failed(own); failed.count != 0) problem = text_of(own, failed);
+            if (const FailedPosts failed = owner_.take_failed(own); failed.count != 0 && kept_problem_.empty())
+                kept_problem_ = text_of(own, failed);
             targets.assign(posted_.begin(), posted_.end());
-            for_program = for_program_;
             return true;
         },
         "Team::release", own);
-    if (for_program != 0) team::refuse_collective_in_function(team_, "Team::release (of posts with Where::program)");
     for (std::size_t at = 0; at < targets.size(); at += most_fences)
-        fence(std::span{targets}.subspan(at, std::min(most_fences, targets.size() - at)), problem);
+        fence(std::span{targets}.subspan(at, std::min(most_fences, targets.size() - at)));
+}
+
+void CallerSide::complete_sent() {
+    messages::Engine& engine = team_.engine();
+    std::uint64_t for_program = 0;
+    {
+        const std::lock_guard guard{engine.mutex()};
+        for_program = for_program_;
+    }
+    if (for_program != 0) team::refuse_collective_in_function(team_, "Team::release (of posts with Where::program)");
+    complete_direct();
     complete_relayed();
     if (for_program != 0)
         team_.wait_until(
@@ -406,10 +429,10 @@ void CallerSide::complete_sent() {
         ended = take_ended();
     }
     note_failures(ended);
+    std::string problem;
     {
         const std::lock_guard guard{engine.mutex()};
-        if (problem.empty()) problem = kept_problem_;
-        kept_problem_.clear();
+        problem = std::exchange(kept_problem_, {});
         if (const std::string relayed = relay_.take_problem(); problem.empty()) problem = relayed;
         update_under_way();
     }

@@ -46,10 +46,10 @@ public:
     /// Waits until the message of an operation of post() has left, or keeps it until then.
     void wait(const Destination& to, const messages::Operation& operation);
     void keep_until_left(const std::shared_ptr<Outgoing>& outgoing);
-    /// Sends calls to several ranks: see Relay::begin(). Waits while too many are under way, except in a function that
-    /// must not wait.
-    [[nodiscard]] std::shared_ptr<Transit> relay(const char* call, const RelayHead& head,
-                                                 std::span<const std::byte> calls);
+    /// Calls at several ranks: see Relay. Before them run those that this rank has sent directly, except in a function
+    /// that must not wait. wait_for_relay() comes first, without the list, which functions of other ranks may fill.
+    [[nodiscard]] std::shared_ptr<Transit> relay(CallList& calls, std::uint32_t result_bytes);
+    void wait_for_relay(const char* call);
     /// Whether functions may be under way to a rank.
     [[nodiscard]] bool has_posted(Rank target);
     /// Asks, or has this rank itself run it.
@@ -62,15 +62,18 @@ public:
 
     /// See RemoteFunctions.
     void complete();
-    /// Waits until the calls without results that the relay has of this rank have run.
+    /// Waits until the calls have run that the relay has of this rank.
     void complete_relayed();
+    /// Waits until those without results have run that were sent directly.
+    void complete_direct();
     /// The next release throws this, unless there was a failure before it.
     void note_failure(const char* text) noexcept;
     /// From now on releases of the calling thread finish it; and no longer.
     void add(Batches& batches);
     void remove(Batches& batches) noexcept;
-    /// Sends what those of the calling thread have, unless one of them is at it.
-    void send_gathered();
+    /// Sends what those of the calling thread have, unless one of them is at it. `idle`: if it has been the same since
+    /// the last such call.
+    void send_gathered(bool idle);
 
     /// With the engine's mutex held: a result has come. Nothing where its call was dropped.
     void deliver(std::uint64_t token, bool failed, std::span<const std::byte> bytes);
@@ -101,8 +104,10 @@ private:
     /// Posts for programs that have ended, for note_failures() without the mutex.
     [[nodiscard]] Kept take_ended();
     void note_failures(const Kept& ended);
-    /// Waits for the fences of these ranks. Notes the first failure in `problem`.
-    void fence(std::span<const Posted::value_type> targets, std::string& problem);
+    /// Waits for the fences of these ranks. Keeps the first failure for a release.
+    void fence(std::span<const Posted::value_type> targets);
+    /// A call that is sent directly runs after those that the relay has.
+    void begin_direct();
     [[nodiscard]] std::string text_of(Rank target, const FailedPosts& failed) const;
     void run_here(Asked& asked, const AskHead& head, std::span<const std::byte> arguments);
     void update_under_way() noexcept;

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <mutex>
 #include <string_view>
+#include <utility>
 
 namespace lapwing {
 
@@ -71,16 +72,18 @@ const FunctionEntry* FunctionEntry::find(std::uint64_t number) noexcept {
     return nullptr;
 }
 
-void Invocation::fail(std::uint32_t index) {
-    if (failed_calls != nullptr) failed_calls->push_back(index);
-    if (++failed != 1) return;
+void Invocation::fail() {
+    if (++failed != 1 && failed_calls == nullptr) return;
+    std::string text;
     try {
         throw;
     } catch (const std::exception& error) {
-        first_failure = error.what();
+        text = error.what();
     } catch (...) {
-        first_failure = "an exception other than std::exception";
+        text = "an exception other than std::exception";
     }
+    if (failed_calls != nullptr) failed_calls->push_back({.index = at, .text = text});
+    if (failed == 1) first_failure = std::move(text);
 }
 
 void Invocation::throw_outside(std::uint64_t index, std::size_t element_bytes) const {

@@ -59,7 +59,7 @@ bool Functions::on_ask(Rank origin, std::span<const std::byte> bytes, std::span<
         if (!owner_.keep(origin, head, arguments)) return false;
     } else {
         results_.clear();
-        const Outcome outcome = owner_.run(head, arguments, &results_);
+        const Outcome outcome = owner_.run(head, arguments, results_);
         const std::span<const std::byte> result = results_.bytes();
         if (outcome.failed == 0 && result.size() <= answer.size() - sizeof status) {
             status = {.kind = Answer::here, .bytes = static_cast<std::uint32_t>(result.size())};
@@ -204,6 +204,7 @@ void quiesce(Team& team) {
     team::refuse_collective_in_function(state, "Team::quiesce");
     std::int64_t finished_before = -1;
     for (;;) {
+        state.epoch().functions().send_gathered();
         state.progress(); // a rank alone makes none in the sum
         state.epoch().functions().serve_program();
         // What has finished first: whatever it called has been counted as begun before.

@@ -36,7 +36,7 @@ public:
 
 private:
     void run_for_program() override;
-    void send_gathered_here() override { caller_.send_gathered(); }
+    void send_gathered_here(bool idle) override { caller_.send_gathered(idle); }
     /// Handlers: with the engine's mutex held.
     [[nodiscard]] bool on_ask(Rank origin, std::span<const std::byte> bytes, std::span<std::byte> answer);
     void on_result(std::span<const std::byte> bytes);

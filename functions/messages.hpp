@@ -60,29 +60,39 @@ struct ResultHead {
     std::uint64_t unknown = 0; ///< number of the function if it is not known there
 };
 
-/// Calls of one kind whose targets differ. Each follows as its target's rank, in 4 bytes, and its arguments; all take
-/// as many bytes.
+/// Calls at several ranks, in runs of one kind.
 struct RelayHead {
+    std::uint64_t token = 0;        ///< for RelayedHead
+    std::uint32_t count = 0;        ///< of all calls
+    std::uint32_t result_bytes = 0; ///< of each call; 0: none is asked for
+    std::uint32_t step = 0;         ///< of its way: 0, 1, …
+    std::uint32_t reserved = 0;
+};
+
+/// Each call follows as its target's rank, in 4 bytes, and its arguments.
+struct RelayRun {
     std::uint64_t function = 0;
     std::uint64_t window = 0;
-    std::uint64_t token = 0; ///< for RelayedHead
-    std::uint32_t count = 0;
+    std::uint32_t argument_bytes = 0; ///< of one call
     Form form = Form::wide;
-    std::uint32_t result_bytes = 0; ///< of one call; 0: none is asked for
-    std::uint32_t hop = 0;          ///< of the message: 0, 1, …
+    std::uint32_t count = 0;
+    std::uint32_t reserved = 0;
 
-    [[nodiscard]] bool is_like(const RelayHead& other) const noexcept {
-        return function == other.function && window == other.window && form == other.form &&
-               result_bytes == other.result_bytes;
+    [[nodiscard]] bool is_like(const RelayRun& other) const noexcept {
+        return function == other.function && window == other.window && argument_bytes == other.argument_bytes &&
+               form == other.form;
     }
 };
 
-/// Calls of a RelayHead have run. Their results follow, the indices of those that failed (4 bytes each), and the text
-/// of the first of these.
+/// The calls of a RelayHead have run. Their results follow, and `failed` times a RelayedFailure and its text.
 struct RelayedHead {
     std::uint64_t token = 0;
-    std::uint64_t unknown = 0; ///< see ResultHead
     std::uint32_t failed = 0;
+    std::uint32_t reserved = 0;
+};
+struct RelayedFailure {
+    std::uint64_t unknown = 0; ///< see ResultHead
+    std::uint32_t index = 0;   ///< of the call
     std::uint32_t text_bytes = 0;
 };
 

@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <cstring>
 #include <mutex>
-#include <numeric>
 #include <utility>
 
 namespace lapwing::detail::functions {
@@ -29,13 +28,6 @@ thread_local const team::TeamState* running_team = nullptr;
         team.who(), function);
 }
 
-/// All calls count as failed, where somebody wants to know which have.
-void fail_all(Invocation& call) {
-    if (call.failed_calls == nullptr) return;
-    call.failed_calls->resize(call.count);
-    std::iota(call.failed_calls->begin(), call.failed_calls->end(), std::uint32_t{0});
-}
-
 } // namespace
 
 std::string text_of_failure(std::string_view text, std::uint64_t unknown) {
@@ -46,23 +38,21 @@ std::string text_of_failure(std::string_view text, std::uint64_t unknown) {
 
 Outcome OwnerSide::run(Where where, std::uint64_t function, Invocation& call) const {
     const FunctionEntry* const entry = FunctionEntry::find(function);
-    if (entry == nullptr) {
-        fail_all(call);
-        return {.failed = call.count, .unknown = function, .text = text_of_unknown(team_, function)};
-    }
+    if (entry == nullptr) return {.failed = call.count, .unknown = function, .text = text_of_unknown(team_, function)};
     const team::TeamState* const before = std::exchange(running_team, &team_);
     try {
         const team::Running running{where, entry->type()};
         entry->run(call);
     } catch (...) { // while the arguments were read: the rest cannot be
-        call.fail(0);
-        fail_all(call);
+        call.fail();
     }
     running_team = before;
     if (call.failed == 0) return {};
-    return {.failed = call.failed,
-            .text = fmt::format("the function {} at {} threw: {}", support::type_text(entry->type()), team_.who(),
-                                call.first_failure)};
+    const std::string start =
+        fmt::format("the function {} at {} threw: ", support::type_text(entry->type()), team_.who());
+    if (call.failed_calls != nullptr)
+        for (FailedCall& one : *call.failed_calls) one.text.insert(0, start);
+    return {.failed = call.failed, .text = start + call.first_failure};
 }
 
 bool OwnerSide::runs_here() const noexcept {
@@ -95,18 +85,34 @@ void OwnerSide::run_posts(Rank origin, std::span<const std::byte> message) {
     }
 }
 
-Outcome OwnerSide::run(const AskHead& head, std::span<const std::byte> arguments, ByteWriter* results,
-                       std::vector<std::uint32_t>* failed_calls) {
+Outcome OwnerSide::run(const AskHead& head, std::span<const std::byte> arguments, ByteWriter& results) {
     Invocation call{.arguments = ByteReader{arguments},
                     .count = head.count,
                     .form = head.form,
                     .part = part_of(head.window),
-                    .results = results};
-    call.failed_calls = failed_calls;
+                    .results = &results};
     Outcome outcome = run(Where::progress, head.function, call);
-    if (results != nullptr) check_size(outcome, *results);
+    check_size(outcome, results);
     count_finished(head.count);
     return outcome;
+}
+
+std::vector<FailedCall> OwnerSide::run(const RelayRun& run, std::span<const std::byte> arguments, ByteWriter* results) {
+    std::vector<FailedCall> failed;
+    Invocation call{.arguments = ByteReader{arguments},
+                    .count = run.count,
+                    .form = run.form,
+                    .part = part_of(run.window),
+                    .results = results};
+    call.failed_calls = &failed;
+    const Outcome outcome = this->run(Where::progress, run.function, call);
+    count_finished(run.count);
+    if (outcome.failed == 0) return failed;
+    // Those that were not reached have failed, too.
+    const std::uint32_t reached = outcome.unknown != 0 ? 0 : std::min(call.at + 1, run.count);
+    for (std::uint32_t k = reached; k < run.count; ++k)
+        failed.push_back({.index = k, .text = outcome.text, .unknown = outcome.unknown});
+    return failed;
 }
 
 void OwnerSide::check_size(Outcome& outcome, const ByteWriter& results) const {

@@ -40,10 +40,12 @@ public:
 
     /// Runs the runs of a message; failures are kept for the fence of `origin`.
     void run_posts(Rank origin, std::span<const std::byte> message);
-    /// Runs what an AskHead asks for; results go to `results`, unless it is null, and the indices of the calls that
-    /// have failed to `failed_calls`.
-    [[nodiscard]] Outcome run(const AskHead& head, std::span<const std::byte> arguments, ByteWriter* results,
-                              std::vector<std::uint32_t>* failed_calls = nullptr);
+    /// Runs what an AskHead asks for; results go to `results`.
+    [[nodiscard]] Outcome run(const AskHead& head, std::span<const std::byte> arguments, ByteWriter& results);
+    /// Runs a run's calls, whose arguments follow one another. Without `results` none are asked for. Returns those that
+    /// have failed, which have no meaningful result.
+    [[nodiscard]] std::vector<FailedCall> run(const RelayRun& run, std::span<const std::byte> arguments,
+                                              ByteWriter* results);
     /// What has failed of `origin`'s posts since the last time.
     [[nodiscard]] FailedPosts take_failed(Rank origin);
 

@@ -1,48 +1,40 @@
 #include "functions/relay.hpp"
 
 #include <lapwing/error.hpp>
-#include <lapwing/settings.hpp>
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cstring>
-#include <limits>
-#include <mutex>
 #include <utility>
-
-namespace lapwing::detail::support::settings_in {
-void functions_relay() {} // see cmake/LapwingSettings.cmake
-} // namespace lapwing::detail::support::settings_in
 
 namespace lapwing::detail::functions {
 namespace {
 
-[[gnu::init_priority(support::before_programs)]] const support::NumberSetting direct_setting{
-    {.name = "LAPWING_DIRECT_RANKS",
-     .default_value = "128",
-     .unit = "ranks",
-     .help =
-         "in a team of so many, calls that are gathered go to each rank directly; in a larger one over other ranks, "
-         "so that each rank sends to fewer than so many",
-     .choices = {}},
-    2,
-    std::numeric_limits<int>::max()};
-
-/// Of the messages that all neighbours of a rank may have it pass on at a time, and of one of them.
+/// Of the messages that all neighbours of a rank may have it pass on at a time.
 constexpr std::size_t passed_bytes = std::size_t{128} << 10;
 constexpr std::size_t smallest_message = 512;
+/// Of the texts of an answer's failures, and of one.
+constexpr std::size_t most_texts = 2048;
+constexpr std::size_t most_text = 512;
+
 /// As much as goes to a neighbour as one packet.
-[[nodiscard]] std::size_t message_bytes(int neighbours, std::size_t packet) {
-    const std::size_t fair = std::max(passed_bytes / static_cast<std::size_t>(neighbours), smallest_message);
+[[nodiscard]] std::size_t message_bytes(const Route& route, std::size_t packet) {
+    const auto sources = static_cast<std::size_t>(route.neighbours()) * static_cast<std::size_t>(route.hops() - 1);
+    const std::size_t fair = std::max(passed_bytes / std::max<std::size_t>(sources, 1), smallest_message);
     return std::min(fair, packet) - std::max(sizeof(RelayHead), sizeof(RelayedHead));
 }
 
-/// Of a failure's text.
-constexpr std::size_t most_text = 512;
-
-using Target = std::int32_t;
+/// Calls `act(run, calls)` for each run of a message.
+template <class Act>
+void for_each_run(std::span<const std::byte> runs, Act&& act) {
+    ByteReader reader{runs};
+    while (reader.left() != 0) {
+        const auto run = reader.read<RelayRun>();
+        const std::size_t bytes = std::size_t{run.count} * (sizeof(Rank::value) + run.argument_bytes);
+        act(run, reader.take(bytes));
+    }
+}
 
 } // namespace
 
@@ -51,63 +43,81 @@ Relay::Relay(team::TeamState& team, OwnerSide& owner, Outbox& outbox, std::atomi
       owner_{owner},
       outbox_{outbox},
       team_under_way_{under_way},
-      route_{team.size(), static_cast<int>(direct_setting.get(team.settings()))},
-      message_bytes_{message_bytes(route_.neighbours(), team.engine().inline_limit())} {}
+      route_{team.size(), team.paths().direct_ranks},
+      message_bytes_{message_bytes(route_, team.engine().inline_limit())} {}
 
 // ---- this rank's own calls ------------------------------------------------------------------------------------------
 
-std::shared_ptr<Transit> Relay::begin(const RelayHead& head, std::span<const std::byte> calls) {
+std::shared_ptr<Transit> Relay::begin(CallList& calls, std::uint32_t result_bytes) {
     auto transit = std::make_shared<Transit>();
     transit->origin = team_.rank();
-    transit->head = head;
-    transit->left = head.count;
-    transit->results.resize(std::size_t{head.count} * head.result_bytes);
-    transit->bytes = calls.size() + transit->results.size();
-    const bool in_function = owner_.runs_here();
-    std::unique_lock guard{team_.engine().mutex(), std::defer_lock};
-    if (!in_function) guard.lock(); // else whoever runs the function has it
+    transit->head = {.count = calls.count(), .result_bytes = result_bytes};
+    transit->left = calls.count();
+    transit->results.resize(std::size_t{calls.count()} * result_bytes);
+    std::vector<std::byte> message = calls.take(transit->head);
+    transit->bytes = sizeof(Transit) + message.size() + transit->results.size();
     transit->number = ++own_number_;
     own_bytes_ += transit->bytes;
+    own_.push_back(transit);
+    team_under_way_.store(true, std::memory_order_release);
     const std::uint32_t number = enter(transit);
-    if (head.result_bytes == 0) {
-        posts_.push_back(transit);
-        team_under_way_.store(true, std::memory_order_release);
-    }
-    if (in_function) later_.emplace_back(number, std::vector<std::byte>{calls.begin(), calls.end()});
-    else distribute(number, calls);
+    if (owner_.runs_here()) later_.emplace_back(number, std::move(message));
+    else distribute(number, std::span{message}.subspan(sizeof(RelayHead)));
     return transit;
 }
 
 void Relay::end_own(Transit& transit) {
     own_bytes_ -= transit.bytes;
-    if (transit.head.result_bytes == 0 && !transit.failed.empty() && problem_.empty())
-        problem_ = fmt::format("{}: Team::release: {} of the functions that this rank has posted failed: {}",
-                               team_.who(), transit.failed.size(), text_of_failure(transit.text, transit.unknown));
+    if (transit.head.result_bytes == 0 && !transit.failed.empty()) {
+        if (failed_ == 0) problem_ = text_of_failure(transit.failed.front().text, transit.failed.front().unknown);
+        failed_ += transit.failed.size();
+    }
     transit.done.store(true, std::memory_order_release);
-    while (!posts_.empty() && posts_.front()->done.load(std::memory_order_relaxed)) posts_.pop_front();
+    while (!own_.empty() && own_.front()->done.load(std::memory_order_relaxed)) own_.pop_front();
+}
+
+std::string Relay::take_problem() {
+    if (failed_ == 0) return {};
+    return fmt::format("{}: Team::release: {} of the functions that this rank has posted failed: {}", team_.who(),
+                       std::exchange(failed_, 0), std::exchange(problem_, {}));
 }
 
 void Relay::on_progress() {
     if (later_.empty()) return;
-    for (const auto& [transit, calls] : std::exchange(later_, {})) distribute(transit, calls);
+    for (const auto& [transit, message] : std::exchange(later_, {}))
+        distribute(transit, std::span{message}.subspan(sizeof(RelayHead)));
 }
 
 // ---- on the way out -------------------------------------------------------------------------------------------------
 
-void Relay::on_message(Rank origin, std::span<const std::byte> message) {
+void Relay::require_calls(const RelayHead& head, std::span<const std::byte> runs) const {
+    std::uint64_t count = 0;
+    for_each_run(runs, [&](const RelayRun& run, const std::byte* calls) {
+        count += run.count;
+        for (std::uint32_t k = 0; k < run.count; ++k, calls += sizeof(Rank::value) + run.argument_bytes) {
+            const int target = value_at<int>(calls);
+            if (target < 0 || target >= team_.size())
+                throw Error{fmt::format("rank {} of a call that is to be passed on is outside of [0, {})", target,
+                                        team_.size())};
+        }
+    });
+    const std::uint64_t results = count * head.result_bytes;
+    if (count == 0 || count != head.count || head.step > static_cast<std::uint32_t>(route_.hops()) ||
+        results > team_.engine().largest_staged())
+        throw Error{fmt::format("{} calls of {}, at step {}, with results of {} bytes, are none to be passed on", count,
+                                head.count, head.step, results)};
+}
+
+void Relay::on_message(Rank from, std::span<const std::byte> message) {
+    ByteReader reader{message};
     auto transit = std::make_shared<Transit>();
-    RelayHead& head = transit->head;
-    if (message.size() >= sizeof head) std::memcpy(&head, message.data(), sizeof head);
-    const std::span<const std::byte> calls = message.subspan(std::min(sizeof head, message.size()));
-    const std::uint64_t results = std::uint64_t{head.count} * head.result_bytes;
-    if (head.count == 0 || calls.size() % head.count != 0 || calls.size() / head.count < sizeof(Target) ||
-        head.hop > static_cast<std::uint32_t>(route_.hops()) || results > team_.engine().largest_staged())
-        throw Error{fmt::format("{} bytes of {} calls, hop {}, with results of {}, are no calls to be passed on",
-                                message.size(), head.count, head.hop, results)};
-    transit->origin = origin;
-    transit->left = head.count;
-    transit->results.resize(static_cast<std::size_t>(results));
-    distribute(enter(transit), calls);
+    transit->head = reader.read<RelayHead>();
+    const std::span<const std::byte> runs = message.subspan(sizeof(RelayHead));
+    require_calls(transit->head, runs);
+    transit->origin = from;
+    transit->left = transit->head.count;
+    transit->results.resize(std::size_t{transit->head.count} * transit->head.result_bytes);
+    distribute(enter(transit), runs);
 }
 
 std::uint32_t Relay::enter(const std::shared_ptr<Transit>& transit) {
@@ -122,139 +132,141 @@ std::uint32_t Relay::enter(const std::shared_ptr<Transit>& transit) {
     return number;
 }
 
-void Relay::distribute(std::uint32_t number, std::span<const std::byte> calls) {
-    const RelayHead head = transits_[number]->head;
-    const std::size_t stride = calls.size() / head.count;
-    // What is for this rank itself runs at the end: it may be long.
-    std::vector<std::uint32_t> own;
-    std::vector<std::byte> own_arguments;
+void Relay::distribute(std::uint32_t transit, std::span<const std::byte> runs) {
+    const std::shared_ptr<Transit> kept = transits_[transit]; // it may end before its last run is looked at
+    const RelayHead& head = kept->head;
     std::vector<Key> changed;
-    for (std::uint32_t k = 0; k < head.count; ++k) {
-        const std::span<const std::byte> call = calls.subspan(k * stride, stride);
-        const Rank target{value_at<Target>(call.data())};
-        if (target == team_.rank()) {
-            own.push_back(k);
-            own_arguments.insert(own_arguments.end(), call.begin() + sizeof(Target), call.end());
-            continue;
+    std::uint32_t index = 0;
+    struct Own {
+        RelayRun run;
+        std::vector<std::uint32_t> indices;
+        std::vector<std::byte> arguments;
+    };
+    std::vector<Own> own; // runs at the end: it may take its time
+    for_each_run(runs, [&](const RelayRun& run, const std::byte* call) {
+        bool own_run = false;
+        for (std::uint32_t k = 0; k < run.count; ++k, ++index) {
+            const Rank target{value_at<int>(call)};
+            const std::byte* const arguments = call + sizeof target.value;
+            call = arguments + run.argument_bytes;
+            if (target == team_.rank()) {
+                if (!std::exchange(own_run, true)) own.push_back({.run = run, .indices = {}, .arguments = {}});
+                own.back().indices.push_back(index);
+                own.back().arguments.insert(own.back().arguments.end(), arguments, call);
+                continue;
+            }
+            const Key key =
+                std::uint64_t{head.step} << 32 | static_cast<std::uint32_t>(route_.next(team_.rank(), target).value);
+            Queue& queue = queues_[key];
+            add(queue, head.result_bytes, run, target, {.transit = transit, .index = index}, arguments);
+            if (queue.sent.empty() && !std::exchange(queue.changed, true)) changed.push_back(key);
         }
-        if (target.value < 0 || target.value >= team_.size())
-            throw Error{fmt::format("rank {}, of a call that is to be passed on, is outside of [0, {})", target.value,
-                                    team_.size())};
-        const auto next = static_cast<std::uint32_t>(route_.next(team_.rank(), target).value);
-        const Key key = std::uint64_t{head.hop} << 32 | next;
-        add(hops_[key], head, {.transit = number, .index = k}, call);
-        changed.push_back(key);
+    });
+    for (const Key key : changed) {
+        Queue& queue = queues_[key];
+        queue.changed = false;
+        send(key, queue);
     }
-    std::ranges::sort(changed);
-    changed.erase(std::unique(changed.begin(), changed.end()), changed.end());
-    for (const Key key : changed) send(key, hops_[key]);
-    if (!own.empty()) run_here(number, own, own_arguments);
+    for (const Own& one : own) run_here(transit, one.run, one.indices, one.arguments);
 }
 
-void Relay::add(Hop& hop, const RelayHead& head, CallOf where, std::span<const std::byte> call) {
-    const std::size_t call_bytes = std::max<std::size_t>(call.size(), head.result_bytes);
-    if (hop.waiting.empty() || !hop.waiting.back().head.is_like(head) ||
-        (hop.waiting.back().calls.size() + 1) * call_bytes > message_bytes_) {
-        Outbound& fresh = hop.waiting.emplace_back();
-        fresh.head = head;
-        const std::size_t most = std::max<std::size_t>(message_bytes_ / call_bytes, 1);
-        fresh.message.reserve(sizeof head + most * call.size());
-        fresh.message.resize(sizeof head);
-        fresh.calls.reserve(most);
-    }
-    Outbound& outbound = hop.waiting.back();
-    outbound.message.insert(outbound.message.end(), call.begin(), call.end());
+void Relay::add(Queue& queue, std::uint32_t result_bytes, const RelayRun& run, Rank target, CallOf where,
+                const std::byte* arguments) {
+    const auto fits = [&](const Outbound& outbound) {
+        return outbound.result_bytes == result_bytes && outbound.message.bytes_with(run) <= message_bytes_ &&
+               (outbound.message.count() + std::size_t{1}) * result_bytes <= message_bytes_;
+    };
+    if (queue.waiting.empty() || !fits(queue.waiting.back()))
+        queue.waiting.emplace_back(Outbound{.result_bytes = result_bytes});
+    Outbound& outbound = queue.waiting.back();
+    std::byte* const place = outbound.message.add(run, target);
+    if (run.argument_bytes != 0) std::memcpy(place, arguments, run.argument_bytes);
     outbound.calls.push_back(where);
 }
 
-void Relay::send(Key key, Hop& hop) {
-    if (!hop.sent.empty() || hop.waiting.empty()) return;
-    Outbound outbound = std::move(hop.waiting.front());
-    hop.waiting.pop_front();
-    RelayHead head = outbound.head;
-    head.token = key;
-    head.hop = static_cast<std::uint32_t>(key >> 32) + 1;
-    head.count = static_cast<std::uint32_t>(outbound.calls.size());
-    std::memcpy(outbound.message.data(), &head, sizeof head);
-    hop.sent = std::move(outbound.calls);
+void Relay::send(Key key, Queue& queue) {
+    if (!queue.sent.empty() || queue.waiting.empty()) return;
+    Outbound outbound = std::move(queue.waiting.front());
+    queue.waiting.pop_front();
+    queue.sent = std::move(outbound.calls);
     const Rank next{static_cast<int>(static_cast<std::uint32_t>(key))};
-    outbox_.send(next, [this, next, outgoing = std::make_shared<Outgoing>(std::move(outbound.message))] {
+    auto message = outbound.message.take(
+        {.token = key, .result_bytes = outbound.result_bytes, .step = static_cast<std::uint32_t>(key >> 32) + 1});
+    outbox_.send(next, [this, next, outgoing = std::make_shared<Outgoing>(std::move(message))] {
         return outbox_.try_call(next, relay_handler, outgoing);
     });
 }
 
-void Relay::run_here(std::uint32_t number, std::span<const std::uint32_t> which, std::span<const std::byte> arguments) {
-    Transit& transit = *transits_[number];
+void Relay::run_here(std::uint32_t transit, const RelayRun& run, std::span<const std::uint32_t> indices,
+                     std::span<const std::byte> arguments) {
+    Transit& all = *transits_[transit];
+    const std::size_t bytes = all.head.result_bytes;
     ByteWriter results;
-    std::vector<std::uint32_t> failed;
-    const AskHead head{.function = transit.head.function,
-                       .window = transit.head.window,
-                       .count = static_cast<std::uint32_t>(which.size()),
-                       .form = transit.head.form};
-    const std::size_t bytes = transit.head.result_bytes;
-    const Outcome outcome = owner_.run(head, arguments, bytes == 0 ? nullptr : &results, &failed);
-    for (std::size_t k = 0; k < which.size() && (k + 1) * bytes <= results.bytes().size(); ++k)
-        std::memcpy(transit.results.data() + which[k] * bytes, results.bytes().data() + k * bytes, bytes);
-    for (const std::uint32_t k : failed) transit.failed.push_back(which[k]);
-    if (!failed.empty() && transit.text.empty()) {
-        transit.text = outcome.text.substr(0, most_text);
-        transit.unknown = outcome.unknown;
+    RelayRun here = run;
+    here.count = static_cast<std::uint32_t>(indices.size());
+    std::vector<FailedCall> failed = owner_.run(here, arguments, bytes == 0 ? nullptr : &results);
+    // Of those after a call whose arguments could not be read there are none.
+    const std::size_t there = bytes == 0 ? 0 : std::min(indices.size(), results.bytes().size() / bytes);
+    for (std::size_t k = 0; k < there; ++k)
+        std::memcpy(all.results.data() + indices[k] * bytes, results.bytes().data() + k * bytes, bytes);
+    for (FailedCall& one : failed) {
+        one.index = indices[one.index];
+        all.failed.push_back(std::move(one));
     }
-    end(number, which.size());
+    end(transit, indices.size());
 }
 
 // ---- on the way back ------------------------------------------------------------------------------------------------
 
-void Relay::end(std::uint32_t number, std::size_t count) {
-    Transit& transit = *transits_[number];
-    transit.left -= static_cast<std::uint32_t>(count);
-    if (transit.left != 0) return;
-    const std::shared_ptr<Transit> ended = std::move(transits_[number]);
-    free_.push_back(number);
+void Relay::end(std::uint32_t transit, std::size_t count) {
+    transits_[transit]->left -= static_cast<std::uint32_t>(count);
+    if (transits_[transit]->left != 0) return;
+    const std::shared_ptr<Transit> ended = std::move(transits_[transit]);
+    free_.push_back(transit);
     if (ended->origin == team_.rank()) end_own(*ended);
     else answer(*ended);
 }
 
 void Relay::answer(const Transit& transit) {
-    const RelayedHead head{.token = transit.head.token,
-                           .unknown = transit.unknown,
-                           .failed = static_cast<std::uint32_t>(transit.failed.size()),
-                           .text_bytes = static_cast<std::uint32_t>(transit.text.size())};
     ByteWriter message;
-    message.write(head);
-    const std::array<std::span<const std::byte>, 3> parts{
-        std::span{transit.results}, std::as_bytes(std::span{transit.failed}), std::as_bytes(std::span{transit.text})};
-    for (const std::span<const std::byte> part : parts) std::ranges::copy(part, message.grow(part.size()));
+    message.write(
+        RelayedHead{.token = transit.head.token, .failed = static_cast<std::uint32_t>(transit.failed.size())});
+    std::ranges::copy(transit.results, message.grow(transit.results.size()));
+    std::size_t room = most_texts;
+    for (const FailedCall& one : transit.failed) {
+        const std::size_t length = std::min({one.text.size(), most_text, room});
+        room -= length;
+        message.write(RelayedFailure{
+            .unknown = one.unknown, .index = one.index, .text_bytes = static_cast<std::uint32_t>(length)});
+        std::memcpy(message.grow(length), one.text.data(), length);
+    }
     const std::span<const std::byte> bytes = message.bytes();
-    outbox_.send(transit.origin,
-                 [this, origin = transit.origin,
-                  outgoing = std::make_shared<Outgoing>(std::vector<std::byte>{bytes.begin(), bytes.end()})] {
-                     return outbox_.try_call(origin, relayed_handler, outgoing);
-                 });
+    auto outgoing = std::make_shared<Outgoing>(std::vector<std::byte>{bytes.begin(), bytes.end()});
+    outbox_.send(transit.origin, [this, origin = transit.origin, outgoing = std::move(outgoing)] {
+        return outbox_.try_call(origin, relayed_handler, outgoing);
+    });
 }
 
-void Relay::on_answer(Rank hop, std::span<const std::byte> answer) {
+void Relay::on_answer(Rank from, std::span<const std::byte> answer) {
     ByteReader reader{answer};
     const auto head = reader.read<RelayedHead>();
-    const auto found = hops_.find(head.token);
-    if (found == hops_.end() || found->second.sent.empty() ||
-        static_cast<std::uint32_t>(head.token) != static_cast<std::uint32_t>(hop.value))
-        throw Error{fmt::format("an answer of rank {} is about calls that were not passed on to it", hop.value)};
+    const auto found = queues_.find(head.token);
+    if (found == queues_.end() || found->second.sent.empty() ||
+        static_cast<int>(static_cast<std::uint32_t>(head.token)) != from.value)
+        throw Error{fmt::format("an answer of rank {} is about calls that were not passed on to it", from.value)};
     const std::vector<CallOf> calls = std::exchange(found->second.sent, {});
     const std::size_t bytes = transits_[calls.front().transit]->head.result_bytes;
     const std::byte* const results = reader.take(calls.size() * bytes);
-    const std::byte* const failed = reader.take(head.failed * sizeof(std::uint32_t));
-    const std::byte* const text = reader.take(head.text_bytes);
-    for (std::size_t k = 0; k < head.failed; ++k) {
-        const CallOf& call = calls.at(value_at<std::uint32_t>(failed + k * sizeof(std::uint32_t)));
-        Transit& transit = *transits_[call.transit];
-        transit.failed.push_back(call.index);
-        if (!transit.text.empty()) continue;
-        transit.text.assign(reinterpret_cast<const char*>(text), head.text_bytes);
-        transit.unknown = head.unknown;
+    for (std::uint32_t k = 0; k < head.failed; ++k) {
+        const auto failure = reader.read<RelayedFailure>();
+        const std::byte* const text = reader.take(failure.text_bytes);
+        const CallOf& call = calls.at(failure.index);
+        transits_[call.transit]->failed.push_back({.index = call.index,
+                                                   .text = {reinterpret_cast<const char*>(text), failure.text_bytes},
+                                                   .unknown = failure.unknown});
     }
     send(found->first, found->second);
-    if (found->second.sent.empty()) hops_.erase(found);
+    if (found->second.sent.empty()) queues_.erase(found);
     for (std::size_t k = 0; k < calls.size(); ++k) {
         const CallOf& call = calls[k];
         if (bytes != 0)

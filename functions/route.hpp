@@ -2,6 +2,9 @@
 
 #include <lapwing/rank.hpp>
 
+#include <array>
+#include <cstdint>
+
 namespace lapwing::detail::functions {
 
 /// Over which ranks messages go in a team in which each rank is to exchange some with few others. A rank's number is
@@ -10,20 +13,21 @@ namespace lapwing::detail::functions {
 /// Conveyors for streaming many-to-many communication (2019).
 class Route {
 public:
-    /// `direct`, at least 2: as many ranks send to each other directly.
+    /// `direct`, at least 2: as many ranks send to each other directly, and on each hop.
     Route(int ranks, int direct) noexcept;
 
     /// That a message takes at most.
     [[nodiscard]] int hops() const noexcept { return hops_; }
-    /// Ranks that one rank sends to, at most, on one of the hops.
-    [[nodiscard]] int neighbours() const noexcept { return side_; }
+    /// Ranks that one rank sends to on one of the hops, and itself, at most.
+    [[nodiscard]] int neighbours() const noexcept { return static_cast<int>(side_); }
     /// Where a message for `target`, another rank, goes from `from`.
     [[nodiscard]] Rank next(Rank from, Rank target) const noexcept;
 
 private:
-    int ranks_;
+    std::int64_t ranks_;
     int hops_ = 1;
-    int side_; ///< the base of the digits
+    std::int64_t side_;                     ///< the base of the digits
+    std::array<std::int64_t, 32> units_{1}; ///< of the digits, the least significant one first
 };
 
 } // namespace lapwing::detail::functions

@@ -122,6 +122,7 @@ void LockState::take(Place& place) {
 void LockState::lock() {
     constexpr const char* call = "Lock::lock";
     state_.check_usable(call);
+    state_.epoch().functions().send_gathered(); // its holder may wait for it
     if (held_by_this_thread())
         throw UsageError{
             fmt::format("{}: Lock::lock: this thread holds the lock already; unlock it first", state_.who())};

@@ -84,7 +84,7 @@ void NamedFunction::fail(int code) const {
     throw Error{fmt::format("{} returned {}; 0 says that it succeeded", text, code)};
 }
 
-void NamedFunction::run_one(Invocation& call, std::uint32_t index) const {
+void NamedFunction::run_one(Invocation& call) const {
     const auto head = call.arguments.read<CallHead>();
     void* element = nullptr;
     if (head.on_element != 0) {
@@ -104,7 +104,7 @@ void NamedFunction::run_one(Invocation& call, std::uint32_t index) const {
             throw Error{fmt::format("{} has set the bytes of its result to {}, and {} are asked for", text, written,
                                     head.result_bytes)};
     } catch (...) {
-        call.fail(index);
+        call.fail();
         written = 0;
     }
     if (call.results == nullptr) return;
@@ -116,7 +116,7 @@ void NamedFunction::run_one(Invocation& call, std::uint32_t index) const {
 
 void NamedFunction::run(Invocation& call) {
     const auto& function = static_cast<const NamedFunction&>(*call.function);
-    for (std::uint32_t k = 0; k < call.count; ++k) function.run_one(call, k);
+    for (call.at = 0; call.at < call.count; ++call.at) function.run_one(call);
 }
 
 // ---- at the caller --------------------------------------------------------------------------------------------------

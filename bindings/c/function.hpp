@@ -53,7 +53,7 @@ public:
 private:
     NamedFunction(std::string_view name, lapwing_owner_function function, void* context);
     static void run(functions::Invocation& call);
-    void run_one(functions::Invocation& call, std::uint32_t index) const;
+    void run_one(functions::Invocation& call) const;
     [[noreturn]] void fail(int code) const;
 
     lapwing_owner_function function_;

@@ -21,7 +21,7 @@ namespace lapwing {
 
 /// Makes loops that access one element after the other as fast as loops over lists: what they read, write, add and call
 /// is gathered, hundreds in a message to each rank, and sent when a message is full, by flush(), by a release of the
-/// same thread, before this waits in a collective call or in Team::wait_request(), and at the end of the scope.
+/// same thread, when this waits for other ranks' programs, and at the end of the scope.
 ///
 /// ```cpp
 /// lapwing::Aggregator aggregator{runtime};
@@ -34,8 +34,8 @@ namespace lapwing {
 /// element that do not go through the aggregator may pass those that do. On return of flush() values that were read are
 /// there; what was written, added and posted is complete at the next release, as a put. Memory: 512 KiB of messages for
 /// each of its two directions, and 16 bytes for each rank of the team, whatever is sent. In a team of more than
-/// LAPWING_DIRECT_RANKS what is gathered goes over other ranks, in two or three hops, and at most 1 MiB of it is at a
-/// rank, which passes it on in its rounds of progress.
+/// LAPWING_DIRECT_RANKS that has progress threads, what is gathered goes over other ranks, in two or three hops. A rank
+/// keeps at most 1 MiB of its own and others' then, except of what functions gather, which cannot wait.
 class Aggregator {
 public:
     /// Local call. For the arrays and ranks of this team, which must be open as long as it is used.
@@ -59,7 +59,7 @@ public:
         }
     }
 
-    /// Sends everything, and waits for what is read. Throws PeerLeftError.
+    /// Sends everything, and waits for what is read. Throws PeerLeftError; in a large team whichever rank has left.
     void flush() {
         calls_.send();
         gets_.finish();
@@ -80,7 +80,7 @@ public:
                                     .argument_bytes = std::max<std::uint32_t>((sizeof(A) + ... + 0), 1)});
             ((std::memcpy(place, &arguments, sizeof arguments), place += sizeof arguments), ...);
         } else {
-            calls_.send_before_others(); // in their order
+            calls_.send(); // in their order
             team_.post(target, function, arguments...);
         }
     }

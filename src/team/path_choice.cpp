@@ -18,6 +18,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <utility>
 
 namespace lapwing::detail::support::settings_in {
@@ -74,6 +75,16 @@ using support::check_mpi;
     512,
     1U << 20};
 
+[[gnu::init_priority(support::before_programs)]] const support::NumberSetting direct_setting{
+    {.name = "LAPWING_DIRECT_RANKS",
+     .default_value = "128",
+     .unit = "ranks",
+     .help = "in teams of at most so many, calls that are gathered go to each rank directly; in larger ones, where all "
+             "have progress threads, in two or three hops, on each of which a rank sends to at most so many",
+     .collective = true},
+    2,
+    std::numeric_limits<int>::max()};
+
 [[gnu::init_priority(support::before_programs)]] const support::ChoiceSetting<int> checks_setting{
     {.name = "LAPWING_CHECKS",
      .default_value = "build",
@@ -91,6 +102,7 @@ PathRequest requested(const Settings& settings) {
             .node = node_setting.get(settings),
             .small = small_setting.get(settings),
             .packet_bytes = packet_setting.get(settings),
+            .direct_ranks = direct_setting.get(settings),
             .checks = checks_setting.get(settings)};
 }
 
@@ -112,11 +124,12 @@ Agreed agree(MPI_Comm communicator, const Settings& settings, const PathRequest&
         std::int64_t value;
     };
     const auto number = [](auto choice) { return choice ? static_cast<std::int64_t>(*choice) : -1; };
-    const std::array<Asked, 6> all{{{path_setting, number(own.path)},
+    const std::array<Asked, 7> all{{{path_setting, number(own.path)},
                                     {node_setting, static_cast<std::int64_t>(own.node)},
                                     {progress_setting, number(own.progress)},
                                     {packet_setting, static_cast<std::int64_t>(own.packet_bytes)},
                                     {small_setting, static_cast<std::int64_t>(own.small)},
+                                    {direct_setting, static_cast<std::int64_t>(own.direct_ranks)},
                                     {checks_setting, own.checks}}};
     std::array<std::int64_t, 2 * all.size() + 2> extremes{}; // the lowest of each, and the highest with the other sign
     for (std::size_t i = 0; i < all.size(); ++i) {
@@ -242,6 +255,8 @@ PathChoice choose(const PathFacts& facts) {
                       .thread_level = facts.thread_level,
                       .small_by_messages = small_by_messages(facts),
                       .packet_bytes = facts.asked.packet_bytes,
+                      .direct_ranks = has_threads(facts) ? static_cast<int>(facts.asked.direct_ranks)
+                                                         : std::numeric_limits<int>::max(),
                       .reason = of_nodes(facts)};
     if (facts.nodes == 1) {
         choice.reason += "all ranks are on one node";

@@ -25,7 +25,8 @@ struct PathRequest {
     mpi::NodeMode node = mpi::NodeMode::by_memory;
     SmallTransfers small = SmallTransfers::automatic;
     std::uint64_t packet_bytes = 0;
-    int checks = 0; ///< no path, but alike on all ranks, too
+    std::uint64_t direct_ranks = 0; ///< see PathChoice
+    int checks = 0;                 ///< no path, but alike on all ranks, too
 };
 
 /// The level of checks inside the library that LAPWING_CHECKS asks for.
@@ -55,7 +56,8 @@ struct PathChoice {
     mpi::WindowKind windows = mpi::WindowKind::allocated; ///< on the path rma: the kind that was tried, and is used
     mpi::TrustedAtomics atomics = {}; ///< of MPI's, on the path rma; none where they do not suffice for all
     std::uint64_t packet_bytes = 0;   ///< of a message buffer
-    std::string reason = {};          ///< of `network`, for the report
+    int direct_ranks = 0;    ///< in larger teams calls that are gathered go over other ranks, which need threads for it
+    std::string reason = {}; ///< of `network`, for the report
 };
 
 /// Whether the choice depends on a trial of windows between the nodes.

@@ -31,12 +31,17 @@ public:
     /// Before the calling thread waits for what programs of other ranks do: sends the calls that it has gathered.
     void send_gathered() {
         if (gathering_.load(std::memory_order_relaxed)) [[unlikely]]
-            send_gathered_here();
+            send_gathered_here(false);
+    }
+    /// In a call that such a loop makes again and again: sends them if there have been no more since the last one.
+    void send_gathered_if_idle() {
+        if (gathering_.load(std::memory_order_relaxed)) [[unlikely]]
+            send_gathered_here(true);
     }
 
 protected:
     virtual void run_for_program() = 0;
-    virtual void send_gathered_here() = 0;
+    virtual void send_gathered_here(bool idle) = 0;
 
     std::atomic<bool> under_way_{false};
     std::atomic<bool> wait_for_program_{false};

@@ -85,6 +85,7 @@ void Team::fence() {
 
 bool Team::progress() {
     state_->require_open("Team::progress");
+    state_->epoch().functions().send_gathered_if_idle();
     const bool moved = state_->progress();
     state_->epoch().functions().serve_program();
     state_->check_usable("Team::progress");

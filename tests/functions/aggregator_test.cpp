@@ -9,6 +9,8 @@
 #include <atomic>
 #include <cstdint>
 #include <random>
+#include <stdexcept>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -20,6 +22,18 @@ namespace {
 
 std::int64_t sum_here = 0;
 std::vector<int> seen;
+
+Runtime* growing = nullptr;
+std::atomic<std::int64_t> grown{0};
+
+/// Posts to three ranks, of which each does the same.
+void grow(int depth) {
+    ++grown;
+    if (depth == 0) return;
+    Aggregator aggregator{*growing};
+    for (int k = 1; k <= 3; ++k)
+        aggregator.post((growing->rank().value + k * depth) % growing->size(), lapwing::fn<&grow>, depth - 1);
+}
 
 std::vector<std::int64_t> draw(const Runtime& runtime, std::int64_t below, std::size_t count) {
     std::minstd_rand engine{static_cast<unsigned>(runtime.rank().value) + 11};
@@ -160,6 +174,60 @@ TEST_CASE("posts of several functions through an aggregator run in their order")
     for (std::int64_t k = 0; k < 10'000; k += 3) expected += 2 * k;
     CHECK(sum_here == expected);
     std::size_t wrong = seen.size() == 10'000 ? 0 : 1;
+    for (std::size_t k = 0; k < seen.size(); ++k) wrong += seen[k] == static_cast<int>(k) ? 0 : 1;
+    CHECK(wrong == 0);
+    runtime.barrier();
+}
+
+TEST_CASE("functions that gather calls themselves are at an end after quiesce") {
+    Runtime runtime;
+    growing = &runtime;
+    grown = 0;
+    runtime.barrier();
+    {
+        Aggregator aggregator{runtime};
+        for (int to = 0; to < runtime.size(); ++to) aggregator.post(to, lapwing::fn<&grow>, 3);
+        runtime.quiesce();
+    }
+    constexpr std::int64_t tree = 1 + 3 + 9 + 27;
+    CHECK(runtime.sum(grown.load()) == tree * runtime.size() * runtime.size());
+    runtime.barrier();
+}
+
+TEST_CASE("what gathered calls throw is thrown by their own rank's release") {
+    Runtime runtime;
+    const int rank = runtime.rank().value;
+    {
+        Aggregator aggregator{runtime};
+        for (int k = 0; k < 1000; ++k)
+            aggregator.post(
+                k % runtime.size(),
+                [](int number, int of) {
+                    if (number >= 990) throw std::runtime_error{"thrown for rank " + std::to_string(of)};
+                },
+                k, rank);
+    }
+    CHECK_THROWS_WITH(runtime.release(), Catch::Contains("failed: the function") &&
+                                             Catch::Contains("thrown for rank " + std::to_string(rank)));
+    runtime.barrier();
+}
+
+TEST_CASE("posts beside gathered ones run in their order") {
+    Runtime runtime;
+    seen.clear();
+    runtime.barrier();
+    const int to = (runtime.rank().value + 1) % runtime.size();
+    {
+        Aggregator aggregator{runtime};
+        for (int k = 0; k < 300; ++k) {
+            if (k % 10 == 0)
+                aggregator.post(
+                    to, [](std::string_view text) { seen.push_back(std::stoi(std::string{text})); }, std::to_string(k));
+            else aggregator.post(to, [](int one) { seen.push_back(one); }, k);
+        }
+    }
+    runtime.barrier();
+    std::size_t wrong = seen.size() == 300 ? 0 : 1;
     for (std::size_t k = 0; k < seen.size(); ++k) wrong += seen[k] == static_cast<int>(k) ? 0 : 1;
     CHECK(wrong == 0);
     runtime.barrier();

@@ -96,6 +96,7 @@ static lapwing_array* waited = NULL;
 static void test_register(void) {
     OK(lapwing_function_register("count", count, &counter));
     OK(lapwing_function_register("count", count, &counter)); /* again */
+    OK(lapwing_function_register("add bytes", add_bytes, NULL));
     OK(lapwing_function_register("backwards", backwards, NULL));
     OK(lapwing_function_register("largest", largest, NULL));
     OK(lapwing_function_register("change word", change_word, NULL));
@@ -331,6 +332,34 @@ TEST_SUMS(float, float, LAPWING_FLOAT)
 TEST_SUMS(double, double, LAPWING_DOUBLE)
 TEST_SUMS(complex, double _Complex, LAPWING_DOUBLE_COMPLEX)
 
+static uint64_t sum_of_bytes = 0; /* of what has been posted here; only progress changes it */
+static int add_bytes(void* context, void* element, const void* argument, uint64_t argument_bytes, void* result,
+                     uint64_t* result_bytes) {
+    uint64_t k;
+    (void)context, (void)element, (void)result, (void)result_bytes;
+    for (k = 0; k < argument_bytes; ++k) sum_of_bytes += ((const unsigned char*)argument)[k];
+    return 0;
+}
+
+/* Posts of one function whose arguments differ in length, also from one rank to the next. */
+static void test_lengths(lapwing_aggregator* aggregator) {
+    unsigned char bytes[300];
+    uint64_t k;
+    uint64_t expected = 0;
+    memset(bytes, 1, sizeof bytes);
+    OK(lapwing_runtime_barrier(runtime));
+    for (k = 0; k < 3000; ++k)
+        OK(lapwing_aggregator_post(aggregator, (int)(k % (uint64_t)size), "add bytes", bytes,
+                                   (k * 37 + (uint64_t)rank * 8) % sizeof bytes));
+    for (k = 0; k < 3000; ++k) {
+        int from;
+        if (k % (uint64_t)size != (uint64_t)rank) continue;
+        for (from = 0; from < size; ++from) expected += (k * 37 + (uint64_t)from * 8) % sizeof bytes;
+    }
+    OK(lapwing_runtime_barrier(runtime));
+    CHECK(sum_of_bytes == expected);
+}
+
 static void test_aggregator(void) {
     const int64_t extent = length;
     int64_t one = 1;
@@ -353,6 +382,7 @@ static void test_aggregator(void) {
     OK(lapwing_runtime_barrier(runtime));
     CHECK(counter == many);
     OK(lapwing_runtime_barrier(runtime));
+    test_lengths(aggregator);
     OK(lapwing_aggregator_post(aggregator, rank, "count", &one, 4));
     FAILS(LAPWING_ERR_FUNCTION, "takes an int64_t", lapwing_runtime_release(runtime));
     FAILS(LAPWING_ERR_RANGE, "'rank'", lapwing_aggregator_post(aggregator, -1, "count", &one, sizeof one));

@@ -28,6 +28,7 @@ struct Batch {
     const std::byte* common = nullptr; ///< the arguments of Form::common
     std::byte* head = nullptr;         ///< of the run
     std::uint32_t count = 0;           ///< of its calls
+    std::uint32_t argument_bytes = 0;  ///< of each of them, with its place
     void** destination = nullptr;      ///< where the next call's result goes is noted here; null: there are no results
     std::size_t number = 0;            ///< among all batches
 };
@@ -62,7 +63,8 @@ public:
     [[nodiscard, gnu::always_inline]] std::byte* add(Rank target, const Kind& kind, void* result = nullptr) {
         Batch* batch = open_[place_of(target)];
         if (batch == nullptr || batch->function != kind.function || batch->window != kind.window ||
-            batch->form != kind.form || batch->at > batch->last) [[unlikely]]
+            batch->form != kind.form || batch->argument_bytes != kind.argument_bytes || batch->at > batch->last)
+            [[unlikely]]
             batch = next(target, kind, nullptr);
         if (result != nullptr) *batch->destination++ = result;
         return place_in(*batch, kind.argument_bytes);
@@ -99,10 +101,10 @@ public:
     void finish();
     /// Sends everything.
     void send();
-    /// The same; what this rank sends in other ways from now on comes after it.
-    void send_before_others();
     /// A call of it has not returned.
     [[nodiscard]] bool busy() const noexcept;
+    /// Something has been gathered, and it is the same as when this was asked last.
+    [[nodiscard]] bool is_idle() noexcept;
     /// The next release throws a FunctionError with this text.
     void leave_to_release(const char* problem) noexcept;
 
@@ -111,7 +113,9 @@ private:
     /// `common`: the arguments, for Form::common.
     [[nodiscard, gnu::noinline]] Batch* next(Rank target, const Kind& kind, const void* common);
 
-    [[nodiscard]] std::size_t place_of(Rank target) const { return static_cast<std::size_t>(target.value) & direct_; }
+    [[nodiscard]] std::size_t place_of(Rank target) const {
+        return static_cast<std::size_t>(target.value) & rank_mask_;
+    }
     [[nodiscard]] static std::byte* place_in(Batch& batch, std::uint32_t bytes) {
         ++batch.count;
         return std::exchange(batch.at, batch.at + bytes);
@@ -133,7 +137,7 @@ private:
         ((std::memcpy(place, &values, sizeof values), place += sizeof values), ...);
     }
 
-    std::size_t direct_;       ///< all bits; 0: there are several hops
+    std::size_t rank_mask_;    ///< all bits; 0: there are several hops
     std::vector<Batch*> open_; ///< of each rank, or null; with several hops one that is null
     std::unique_ptr<State> state_;
 };

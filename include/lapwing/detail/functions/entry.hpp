@@ -29,6 +29,13 @@ enum class Form : std::uint32_t {
     common  ///< the other arguments, which are the same for all; then the elements' places, of 4 bytes each
 };
 
+/// A call that has thrown, by its index, and what.
+struct FailedCall {
+    std::uint32_t index = 0;
+    std::string text{};
+    std::uint64_t unknown = 0; ///< number of the function if it is not known at the owner
+};
+
 /// A message's calls of one function, as they are carried out: `count` times its arguments.
 struct Invocation {
     ByteReader arguments;
@@ -38,12 +45,13 @@ struct Invocation {
     ByteWriter* results = nullptr; ///< null: nobody asks for them
     const FunctionEntry* function = nullptr;
 
+    std::uint32_t at = 0; ///< index of the call that runs; those before it have run
     std::uint64_t failed = 0;
-    std::string first_failure{};                        ///< its text
-    std::vector<std::uint32_t>* failed_calls = nullptr; ///< where somebody wants to know which
+    std::string first_failure{};                     ///< its text
+    std::vector<FailedCall>* failed_calls = nullptr; ///< where somebody wants to know which
 
-    /// In a handler of an exception: call `index` of them has thrown it.
-    void fail(std::uint32_t index);
+    /// In a handler of an exception: the call that runs has thrown it.
+    void fail();
     [[noreturn]] void throw_outside(std::uint64_t index, std::size_t element_bytes) const;
 };
 using Stub = void (*)(Invocation&);
@@ -186,14 +194,14 @@ struct Signature {
             else if (call.form == Form::narrow) run_on_elements<std::uint32_t, false>(call);
             else run_on_elements<std::uint32_t, true>(call);
         } else {
-            for (std::uint32_t k = 0; k < call.count; ++k) {
+            for (call.at = 0; call.at < call.count; ++call.at) {
                 F function = read_function(call);
                 std::tuple<Got<A>...> arguments{receive<Got<A>>(call)...}; // in their order
                 try {
                     std::apply([&](auto&... each) { call_one(call, function, std::forward<Got<A>>(each)...); },
                                arguments);
                 } catch (...) {
-                    call.fail(k);
+                    call.fail();
                     if constexpr (result_bytes != 0) // the next one's place is after it
                         if (call.results != nullptr) std::memset(call.results->grow(result_bytes), 0, result_bytes);
                 }
@@ -224,8 +232,6 @@ private:
             if (static_cast<std::size_t>(end - at) > ahead)
                 __builtin_prefetch(elements + std::min<std::size_t>(value_at<Place>(at + ahead), count));
             const Place place = value_at<Place>(at);
-            if (place >= count) [[unlikely]]
-                call.throw_outside(place, sizeof(T));
             F function{};
             auto arguments = On::arguments_at(common ? shared : at + sizeof(Place));
             const auto run_one = [&](auto&... each) {
@@ -237,13 +243,17 @@ private:
                 }
             };
             try {
+                if (place >= count) [[unlikely]]
+                    call.throw_outside(place, sizeof(T));
                 std::apply(run_one, arguments);
             } catch (...) {
-                call.fail(static_cast<std::uint32_t>(static_cast<std::size_t>(at - begin) / stride));
+                call.at = static_cast<std::uint32_t>(static_cast<std::size_t>(at - begin) / stride);
+                call.fail();
                 if (result != nullptr) std::memset(result, 0, result_bytes);
             }
             if (result != nullptr) result += result_bytes;
         }
+        call.at = call.count;
     }
 
     template <class One>
