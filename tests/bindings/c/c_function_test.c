@@ -93,6 +93,15 @@ static int too_long(void* context, void* element, const void* argument, uint64_t
 
 static lapwing_array* waited = NULL;
 
+static uint64_t sum_of_bytes = 0; /* of what has been posted here; only progress changes it */
+static int add_bytes(void* context, void* element, const void* argument, uint64_t argument_bytes, void* result,
+                     uint64_t* result_bytes) {
+    uint64_t k;
+    (void)context, (void)element, (void)result, (void)result_bytes;
+    for (k = 0; k < argument_bytes; ++k) sum_of_bytes += ((const unsigned char*)argument)[k];
+    return 0;
+}
+
 static void test_register(void) {
     OK(lapwing_function_register("count", count, &counter));
     OK(lapwing_function_register("count", count, &counter)); /* again */
@@ -331,15 +340,6 @@ TEST_SUMS(uint64, uint64_t, LAPWING_UINT64)
 TEST_SUMS(float, float, LAPWING_FLOAT)
 TEST_SUMS(double, double, LAPWING_DOUBLE)
 TEST_SUMS(complex, double _Complex, LAPWING_DOUBLE_COMPLEX)
-
-static uint64_t sum_of_bytes = 0; /* of what has been posted here; only progress changes it */
-static int add_bytes(void* context, void* element, const void* argument, uint64_t argument_bytes, void* result,
-                     uint64_t* result_bytes) {
-    uint64_t k;
-    (void)context, (void)element, (void)result, (void)result_bytes;
-    for (k = 0; k < argument_bytes; ++k) sum_of_bytes += ((const unsigned char*)argument)[k];
-    return 0;
-}
 
 /* Posts of one function whose arguments differ in length, also from one rank to the next. */
 static void test_lengths(lapwing_aggregator* aggregator) {
