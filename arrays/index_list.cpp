@@ -101,7 +101,7 @@ std::vector<std::size_t> by_owner(std::span<const ListedPlace> places, int ranks
 void read_elements(functions::Invocation& call) {
     const bool common = call.form == functions::Form::common;
     std::uint64_t bytes = common ? call.arguments.read<std::uint32_t>() : 0;
-    for (std::uint32_t k = 0; k < call.count; ++k) {
+    for (call.at = 0; call.at < call.count; ++call.at) {
         const std::uint64_t place = call.form == functions::Form::wide ? call.arguments.read<std::uint64_t>()
                                                                        : call.arguments.read<std::uint32_t>();
         if (!common) bytes = call.arguments.read<std::uint32_t>();

@@ -15,6 +15,8 @@
 #include <cstring>
 #include <deque>
 #include <span>
+#include <unordered_map>
+#include <utility>
 
 namespace lapwing::detail::functions {
 namespace {
@@ -25,6 +27,8 @@ constexpr std::size_t memory_bytes = std::size_t{512} << 10;
 constexpr std::size_t largest_message = std::size_t{60} << 10;
 /// Results of a message.
 constexpr std::size_t largest_answer = std::size_t{32} << 10;
+/// Of elements of one rank that are read without a message, where there are several hops.
+constexpr std::size_t near_bytes = std::size_t{2} << 10;
 /// Of messages to as many ranks, so that each rank may have two of them while there is memory for that.
 [[nodiscard]] std::size_t message_bytes(std::size_t ranks, std::size_t packet, bool answered) {
     if (answered) return packet;
@@ -83,14 +87,14 @@ public:
     void send(std::vector<Batch*>& open, OwnedBatch& batch);
     void send_all(std::vector<Batch*>& open) {
         if (hops_ > 1) {
-            read_near();
+            for (const auto& [target, batch] : near_) read_near(*batch);
             return send_relayed();
         }
         for (const auto& batch : batches_)
             if (batch->function != nullptr) send(open, *batch);
     }
     [[nodiscard]] int hops() const noexcept { return hops_; }
-    /// The same with several hops, for one call.
+    /// next() with several hops, for one call.
     Batch* next_relayed(Rank target, const Kind& kind);
     /// Reads the elements that a batch asks for, which can be loaded here.
     void read_here(OwnedBatch& batch);
@@ -100,7 +104,7 @@ public:
     void take_first();
     void take_all() {
         while (!sent_.empty()) take_first();
-        for (; !relayed_.empty(); relayed_.pop_front()) take_relayed(relayed_.front());
+        while (!relayed_.empty()) take_first_relayed();
     }
     [[nodiscard]] CallerSide& caller() noexcept { return functions_.caller(); }
     void rethrow() {
@@ -119,11 +123,13 @@ private:
         std::shared_ptr<Transit> transit;
         std::vector<void*> destinations;
     };
-    /// Waits for the results.
+    /// Takes over the results, which are there.
     void take_relayed(const Relayed& one);
+    /// Waits for those that were sent first.
+    void take_first_relayed();
     /// Calls that read elements of a rank whose part can be loaded here: they need no message.
     Batch* next_near(Rank target, const Kind& kind, Form form);
-    void read_near();
+    void read_near(OwnedBatch& batch);
     /// Throws RangeError where not even one call fits into a message.
     void require_room(const Kind& kind, std::size_t call_bytes) const;
     /// Begins a run, for which there is room.
@@ -150,12 +156,12 @@ private:
     // With several hops:
     CallList calls_; ///< that are being gathered, with results of so many bytes each
     std::uint32_t result_bytes_ = 0;
-    std::vector<void*> destinations_; ///< of these
-    Batch relay_batch_;               ///< where the next one is written
-    std::unique_ptr<OwnedBatch> near_;
-    std::deque<Relayed> relayed_;       ///< that wait for results
-    std::uint64_t gathered_before_ = 0; ///< see is_idle()
-    std::size_t turn_ = 0;              ///< which is sent next where there is no free one
+    std::vector<void*> destinations_;                           ///< of these
+    Batch relay_batch_;                                         ///< where the next one is written
+    std::unordered_map<int, std::unique_ptr<OwnedBatch>> near_; ///< of ranks whose parts can be loaded here
+    std::deque<Relayed> relayed_;                               ///< that wait for results
+    std::uint64_t gathered_before_ = 0;                         ///< see is_idle()
+    std::size_t turn_ = 0;                                      ///< which is sent next where there is no free one
     support::FirstProblem problem_;
 };
 
@@ -251,6 +257,7 @@ Batch* Batches::State::next(std::vector<Batch*>& open, Rank target, const Kind& 
 
 void Batches::State::send(std::vector<Batch*>& open, OwnedBatch& batch) {
     open[static_cast<std::size_t>(batch.target.value)] = nullptr;
+    gathered_before_ = 0;
     const Kind kind = batch.kind;
     const Destination to = destination_of(batch);
     CallerSide& caller = functions_.caller();
@@ -345,15 +352,13 @@ Batch* Batches::State::next_relayed(Rank target, const Kind& kind) {
 void Batches::State::send_relayed() {
     if (calls_.count() == 0) return;
     // Results of any that have ended: their memory is the relay's bound no longer.
-    for (auto at = relayed_.begin(); at != relayed_.end();)
-        if (at->transit->done.load(std::memory_order_acquire)) {
-            take_relayed(*at);
-            at = relayed_.erase(at);
-        } else {
-            ++at;
-        }
+    std::erase_if(relayed_, [&](const Relayed& one) {
+        const bool done = one.transit->done.load(std::memory_order_acquire);
+        if (done) take_relayed(one);
+        return done;
+    });
     caller().wait_for_relay(call_);
-    if (calls_.count() == 0) return; // a function that has run in the wait has sent them
+    gathered_before_ = 0;
     auto transit = caller().relay(calls_, result_bytes_);
     if (result_bytes_ != 0)
         relayed_.push_back({.transit = std::move(transit), .destinations = std::exchange(destinations_, {})});
@@ -361,27 +366,27 @@ void Batches::State::send_relayed() {
 
 void Batches::State::take_relayed(const Relayed& one) {
     const Transit& transit = *one.transit;
-    team_.state().wait_until(
-        [&] {
-            team_.state().epoch().functions().serve_program();
-            return transit.done.load(std::memory_order_acquire);
-        },
-        call_);
     take_results(one.destinations, transit.head.result_bytes, transit.results.data());
     if (transit.failed.empty()) return;
-    problem_.attempt([&] {
-        throw FunctionError{fmt::format("{}: {}: {}", team_.who(), call_,
-                                        text_of_failure(transit.failed.front().text, transit.failed.front().unknown))};
-    });
+    problem_.attempt(
+        [&] { throw FunctionError{fmt::format("{}: {}: {}", team_.who(), call_, transit.failure_text())}; });
+}
+
+void Batches::State::take_first_relayed() {
+    const Relayed first = std::move(relayed_.front());
+    relayed_.pop_front();
+    team_.state().wait_until([&] { return first.transit->done.load(std::memory_order_acquire); }, call_);
+    take_relayed(first);
 }
 
 Batch* Batches::State::next_near(Rank target, const Kind& kind, Form form) {
-    if (near_ == nullptr) near_ = std::make_unique<OwnedBatch>(bytes_);
-    OwnedBatch& batch = *near_;
+    std::unique_ptr<OwnedBatch>& near = near_[target.value];
+    if (near == nullptr) near = std::make_unique<OwnedBatch>(near_bytes);
+    OwnedBatch& batch = *near;
     if (batch.function != nullptr &&
-        (batch.target != target || batch.function != kind.function || batch.window != kind.window ||
-         batch.form != form || batch.argument_bytes != kind.argument_bytes || batch.at > batch.last))
-        read_near();
+        (batch.function != kind.function || batch.window != kind.window || batch.form != form ||
+         batch.argument_bytes != kind.argument_bytes || batch.at > batch.last))
+        read_near(batch);
     if (batch.function == nullptr) {
         batch.target = target;
         batch.at = batch.begin();
@@ -392,18 +397,19 @@ Batch* Batches::State::next_near(Rank target, const Kind& kind, Form form) {
     return &batch;
 }
 
-void Batches::State::read_near() {
-    if (near_ == nullptr || near_->function == nullptr) return;
+void Batches::State::read_near(OwnedBatch& batch) {
+    if (batch.function == nullptr) return;
     // Not before what this rank has posted there.
-    caller().complete_relayed();
-    if (caller().has_posted(near_->target)) caller().complete_direct();
-    near_->destinations.resize(near_->count);
-    near_->function = nullptr;
-    read_here(*near_);
+    caller().complete_relayed(call_, CallerSide::Relayed::posts);
+    if (batch.target != team_.rank() && caller().has_posted(batch.target)) caller().complete_direct(call_);
+    batch.function = nullptr;
+    batch.destinations.resize(batch.count);
+    read_here(batch);
+    gathered_before_ = 0;
 }
 
 bool Batches::State::is_idle() {
-    std::uint64_t gathered = calls_.count() + (near_ == nullptr || near_->function == nullptr ? 0 : near_->count);
+    std::uint64_t gathered = calls_.count();
     for (const auto& batch : batches_)
         if (batch->function != nullptr) gathered += batch->calls + batch->count;
     return gathered != 0 && gathered == std::exchange(gathered_before_, gathered);
@@ -424,13 +430,14 @@ namespace {
 
 class Busy {
 public:
-    explicit Busy(bool& busy) noexcept : busy_{busy} { busy_ = true; }
-    ~Busy() { busy_ = false; }
+    explicit Busy(bool& busy) noexcept : busy_{busy}, before_{std::exchange(busy, true)} {}
+    ~Busy() { busy_ = before_; }
     Busy(const Busy&) = delete;
     Busy& operator=(const Busy&) = delete;
 
 private:
     bool& busy_;
+    bool before_;
 };
 
 } // namespace

@@ -34,6 +34,9 @@ constexpr std::uint32_t last_generation = 0x7fffffff;
     return message;
 }
 
+/// Objects of the calling thread's that releases finish, of all teams; more if another thread has destroyed some.
+thread_local int made_here = 0;
+
 struct Fence {
     Rank target{};
     std::uint64_t posted = 0; ///< before it
@@ -115,7 +118,7 @@ void CallerSide::note_posted(Rank target) {
 
 void CallerSide::post(const Destination& to, std::span<const std::byte> message, std::uint64_t calls,
                       messages::Operation* operation) {
-    begin_direct();
+    complete_relayed(to.call); // calls of one rank at another run in their order
     begun_.fetch_add(calls, std::memory_order_acq_rel);
     messages::Engine& engine = team_.engine();
     const bool here = to.target == team_.rank();
@@ -161,16 +164,11 @@ void CallerSide::keep_until_left(const std::shared_ptr<Outgoing>& outgoing) {
     outbox_.keep_until_left(outgoing);
 }
 
-void CallerSide::begin_direct() {
-    if (relay_.route().hops() > 1) complete_relayed();
-}
-
 void CallerSide::wait_for_relay(const char* call) {
     if (owner_.runs_here()) return; // it cannot wait
-    complete_direct();
+    complete_direct(call);
     team_.wait_until(
         [&] {
-            team_.epoch().functions().serve_program();
             const std::lock_guard guard{team_.engine().mutex()};
             return !relay_.full();
         },
@@ -199,7 +197,7 @@ void CallerSide::run_here(Asked& asked, const AskHead& head, std::span<const std
 std::unique_ptr<Asked> CallerSide::ask(const Destination& to, AskHead head, std::span<const std::byte> arguments,
                                        std::size_t room) {
     team::refuse_in_function(team_, to.call);
-    begin_direct();
+    complete_relayed(to.call); // calls of one rank at another run in their order
     begun_.fetch_add(head.count, std::memory_order_acq_rel);
     auto asked = std::make_unique<Asked>(*this, to, room);
     messages::Engine& engine = team_.engine();
@@ -211,7 +209,7 @@ std::unique_ptr<Asked> CallerSide::ask(const Destination& to, AskHead head, std:
         }
         name(*asked);
         head.token = asked->token_;
-        owner_.keep_own(to.target, head, arguments);
+        owner_.keep_all(to.target, head, arguments);
         update_under_way();
         return asked;
     }
@@ -285,7 +283,7 @@ void CallerSide::ask_later(const Destination& to, AskHead head, std::span<const 
     name(*asked);
     head.token = asked->token_;
     note_posted(to.target);
-    if (to.target == team_.rank()) return owner_.keep_own(to.target, head, arguments);
+    if (to.target == team_.rank()) return owner_.keep_all(to.target, head, arguments);
     outbox_.keep(to.target, [this, asked, target = to.target, message = message_of(head, arguments)] {
         return team_.engine().locked().try_ask(asked->operation_, target, ask_handler, message, asked->answer_bytes());
     });
@@ -298,7 +296,7 @@ std::string CallerSide::text_of(Rank target, const FailedPosts& failed) const {
                        team_.who(), failed.count, target.value, text_of_failure(failed.text.data(), failed.unknown));
 }
 
-void CallerSide::fence(std::span<const Posted::value_type> targets) {
+void CallerSide::fence(const char* call, std::span<const Posted::value_type> targets) {
     messages::Engine& engine = team_.engine();
     std::vector<std::unique_ptr<Fence>> fences;
     const auto abandon = [&] {
@@ -317,10 +315,9 @@ void CallerSide::fence(std::span<const Posted::value_type> targets) {
                     return !outbox_.holds(one.target) &&
                            engine.locked().try_ask(one.operation, one.target, fence_handler, {}, sizeof one.answer);
                 },
-                "Team::release", one.target);
+                call, one.target);
         }
-        for (const auto& one : fences)
-            team_.wait_until([&] { return one->operation.done(); }, "Team::release", one->target);
+        for (const auto& one : fences) team_.wait_until([&] { return one->operation.done(); }, call, one->target);
     } catch (...) {
         abandon();
         throw;
@@ -337,12 +334,17 @@ void CallerSide::add(Batches& batches) {
     const std::lock_guard guard{team_.engine().mutex()};
     batches_.emplace_back(std::this_thread::get_id(), &batches);
     gathering_.store(true, std::memory_order_relaxed);
+    ++made_here;
     update_under_way();
 }
 
 void CallerSide::remove(Batches& batches) noexcept {
     const std::lock_guard guard{team_.engine().mutex()};
-    std::erase_if(batches_, [&](const auto& one) { return one.second == &batches; });
+    std::erase_if(batches_, [&](const auto& one) {
+        if (one.second != &batches) return false;
+        if (one.first == std::this_thread::get_id()) --made_here;
+        return true;
+    });
     gathering_.store(!batches_.empty(), std::memory_order_relaxed);
     update_under_way();
 }
@@ -356,10 +358,9 @@ std::vector<Batches*> CallerSide::batches_of_thread() {
 }
 
 void CallerSide::send_gathered(bool idle) {
-    const std::vector<Batches*> own = batches_of_thread();
-    if (std::ranges::any_of(own, &Batches::busy)) return;
-    for (Batches* const batches : own)
-        if (!idle || batches->is_idle()) batches->send();
+    if (made_here == 0 || team::running_function.where == team::RunningFunction::Where::progress) return;
+    for (Batches* const batches : batches_of_thread())
+        if (!batches->busy() && (!idle || batches->is_idle())) batches->send();
 }
 
 void CallerSide::complete() {
@@ -369,24 +370,22 @@ void CallerSide::complete() {
     problem.rethrow();
 }
 
-void CallerSide::complete_relayed() {
-    if (owner_.runs_here()) return; // it cannot wait
+void CallerSide::complete_relayed(const char* call, Relayed which) {
+    if (relay_.route().hops() == 1 || owner_.runs_here()) return;
     std::uint64_t last = 0;
     {
         const std::lock_guard guard{team_.engine().mutex()};
-        last = relay_.last_own();
+        last = which == Relayed::all ? relay_.last_own() : relay_.last_post();
     }
-    if (last == 0) return;
     team_.wait_until(
         [&] {
-            team_.epoch().functions().serve_program();
             const std::lock_guard guard{team_.engine().mutex()};
             return !relay_.has_own(last);
         },
-        "Team::release");
+        call);
 }
 
-void CallerSide::complete_direct() {
+void CallerSide::complete_direct(const char* call) {
     messages::Engine& engine = team_.engine();
     const Rank own{team_.rank()};
     Posted targets;
@@ -400,9 +399,9 @@ void CallerSide::complete_direct() {
             targets.assign(posted_.begin(), posted_.end());
             return true;
         },
-        "Team::release", own);
+        call, own);
     for (std::size_t at = 0; at < targets.size(); at += most_fences)
-        fence(std::span{targets}.subspan(at, std::min(most_fences, targets.size() - at)));
+        fence(call, std::span{targets}.subspan(at, std::min(most_fences, targets.size() - at)));
 }
 
 void CallerSide::complete_sent() {
@@ -413,8 +412,8 @@ void CallerSide::complete_sent() {
         for_program = for_program_;
     }
     if (for_program != 0) team::refuse_collective_in_function(team_, "Team::release (of posts with Where::program)");
-    complete_direct();
-    complete_relayed();
+    complete_direct("Team::release");
+    complete_relayed("Team::release");
     if (for_program != 0)
         team_.wait_until(
             [&] {

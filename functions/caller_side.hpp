@@ -62,10 +62,12 @@ public:
 
     /// See RemoteFunctions.
     void complete();
-    /// Waits until the calls have run that the relay has of this rank.
-    void complete_relayed();
+    enum class Relayed : bool { all, posts };
+    /// Waits until the calls have run that the relay has of this rank, or those without results. Not in a function that
+    /// must not wait.
+    void complete_relayed(const char* call, Relayed which = Relayed::all);
     /// Waits until those without results have run that were sent directly.
-    void complete_direct();
+    void complete_direct(const char* call);
     /// The next release throws this, unless there was a failure before it.
     void note_failure(const char* text) noexcept;
     /// From now on releases of the calling thread finish it; and no longer.
@@ -105,9 +107,7 @@ private:
     [[nodiscard]] Kept take_ended();
     void note_failures(const Kept& ended);
     /// Waits for the fences of these ranks. Keeps the first failure for a release.
-    void fence(std::span<const Posted::value_type> targets);
-    /// A call that is sent directly runs after those that the relay has.
-    void begin_direct();
+    void fence(const char* call, std::span<const Posted::value_type> targets);
     [[nodiscard]] std::string text_of(Rank target, const FailedPosts& failed) const;
     void run_here(Asked& asked, const AskHead& head, std::span<const std::byte> arguments);
     void update_under_way() noexcept;

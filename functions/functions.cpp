@@ -56,7 +56,9 @@ bool Functions::on_ask(Rank origin, std::span<const std::byte> bytes, std::span<
     const std::span<const std::byte> arguments = bytes.subspan(sizeof head);
     status.kind = Answer::late;
     if (head.for_program != 0) {
-        if (!owner_.keep(origin, head, arguments)) return false;
+        // With several hops an origin whose requests wait would hold up other ranks' calls.
+        if (relay_.route().hops() > 1) owner_.keep_all(origin, head, arguments);
+        else if (!owner_.keep(origin, head, arguments)) return false;
     } else {
         results_.clear();
         const Outcome outcome = owner_.run(head, arguments, results_);

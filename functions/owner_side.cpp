@@ -138,12 +138,12 @@ FailedPosts OwnerSide::take_failed(Rank origin) {
 
 bool OwnerSide::keep(Rank origin, const AskHead& head, std::span<const std::byte> arguments) {
     if (waiting_.size() >= most_waiting || waiting_bytes_ + arguments.size() > most_waiting_bytes) return false;
-    keep_own(origin, head, arguments);
+    keep_all(origin, head, arguments);
     return true;
 }
 
-void OwnerSide::keep_own(Rank own, const AskHead& head, std::span<const std::byte> arguments) {
-    waiting_.push_back({.origin = own, .head = head, .arguments = {arguments.begin(), arguments.end()}});
+void OwnerSide::keep_all(Rank origin, const AskHead& head, std::span<const std::byte> arguments) {
+    waiting_.push_back({.origin = origin, .head = head, .arguments = {arguments.begin(), arguments.end()}});
     waiting_bytes_ += arguments.size();
     any_waiting_.store(true, std::memory_order_relaxed);
 }

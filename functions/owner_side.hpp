@@ -57,8 +57,8 @@ public:
     };
     /// False: too many wait already.
     [[nodiscard]] bool keep(Rank origin, const AskHead& head, std::span<const std::byte> arguments);
-    /// The same, however many do: of this rank itself.
-    void keep_own(Rank own, const AskHead& head, std::span<const std::byte> arguments);
+    /// The same, however many do.
+    void keep_all(Rank origin, const AskHead& head, std::span<const std::byte> arguments);
     [[nodiscard]] std::optional<Waiting> next();
     /// Without the mutex, in a thread of the program.
     [[nodiscard]] Outcome run(const Waiting& call, ByteWriter& results);

@@ -38,6 +38,13 @@ void for_each_run(std::span<const std::byte> runs, Act&& act) {
 
 } // namespace
 
+std::string Transit::failure_text() const {
+    // Of some the texts did not fit into an answer.
+    const auto found = std::ranges::find_if(failed, [](const FailedCall& one) { return !one.text.empty(); });
+    if (found == failed.end()) return "the texts of too many failures did not fit into a message";
+    return text_of_failure(found->text, found->unknown);
+}
+
 Relay::Relay(team::TeamState& team, OwnerSide& owner, Outbox& outbox, std::atomic<bool>& under_way)
     : team_{team},
       owner_{owner},
@@ -57,6 +64,7 @@ std::shared_ptr<Transit> Relay::begin(CallList& calls, std::uint32_t result_byte
     std::vector<std::byte> message = calls.take(transit->head);
     transit->bytes = sizeof(Transit) + message.size() + transit->results.size();
     transit->number = ++own_number_;
+    if (result_bytes == 0) last_post_ = own_number_;
     own_bytes_ += transit->bytes;
     own_.push_back(transit);
     team_under_way_.store(true, std::memory_order_release);
@@ -69,7 +77,7 @@ std::shared_ptr<Transit> Relay::begin(CallList& calls, std::uint32_t result_byte
 void Relay::end_own(Transit& transit) {
     own_bytes_ -= transit.bytes;
     if (transit.head.result_bytes == 0 && !transit.failed.empty()) {
-        if (failed_ == 0) problem_ = text_of_failure(transit.failed.front().text, transit.failed.front().unknown);
+        if (failed_ == 0) problem_ = transit.failure_text();
         failed_ += transit.failed.size();
     }
     transit.done.store(true, std::memory_order_release);

@@ -32,13 +32,16 @@ struct Transit {
     std::vector<std::byte> results;
     std::vector<FailedCall> failed;
     std::atomic<bool> done{false}; ///< all of the above is final
+
+    /// Of one of the failures.
+    [[nodiscard]] std::string failure_text() const;
 };
 
 /// Passes calls on where a team is so large that each rank sends to few others: see Route. A rank sends to a neighbour
 /// what it has for it at once, and, as long as that is under way, gathers what comes after it: so messages are the
 /// longer, the more there is to do, and a neighbour has one message of each step to keep. A message is answered, with
-/// the results of its calls, when they have run. As messages wait for those of later steps alone, none waits for
-/// itself. Calls of one rank at another run in their order.
+/// the results of its calls, when they have run. As messages wait for those of later steps alone, and no rank refuses
+/// one, none waits for itself. Calls of one rank at another run in their order.
 ///
 /// Used with the engine's mutex held, unless a function says otherwise.
 class Relay {
@@ -53,8 +56,10 @@ public:
     [[nodiscard]] std::shared_ptr<Transit> begin(CallList& calls, std::uint32_t result_bytes);
     /// So many of this rank's own calls are under way that no more should be.
     [[nodiscard]] bool full() const noexcept { return own_bytes_ >= most_own_bytes || own_.size() >= most_own; }
-    /// The number of this rank's last message that has not ended, and whether one up to it has not; 0: there is none.
-    [[nodiscard]] std::uint64_t last_own() const noexcept { return own_.empty() ? 0 : own_.back()->number; }
+    /// The number of this rank's last message, that of the last one without results, and whether one up to a number has
+    /// not ended.
+    [[nodiscard]] std::uint64_t last_own() const noexcept { return own_number_; }
+    [[nodiscard]] std::uint64_t last_post() const noexcept { return last_post_; }
     [[nodiscard]] bool has_own(std::uint64_t last) const noexcept {
         return !own_.empty() && own_.front()->number <= last;
     }
@@ -118,6 +123,7 @@ private:
     std::vector<std::uint32_t> free_;                ///< where they are null
     std::size_t own_bytes_ = 0;                      ///< of this rank's messages under way
     std::uint64_t own_number_ = 0;
+    std::uint64_t last_post_ = 0;
     std::deque<std::shared_ptr<Transit>> own_;                            ///< those, oldest first; some that have ended
     std::uint64_t failed_ = 0;                                            ///< of this rank's calls without results
     std::string problem_;                                                 ///< of the first of them

@@ -61,6 +61,7 @@ void Notifications::wait(unsigned counter, std::uint64_t count) {
     support::WaitTimer timer;
     // Several threads may wait: each takes its notifications in the same step in which it sees them.
     bool taken = false; // wait_until may ask once more
+    facts_.state.check_usable("Window::wait_notified");
     facts_.state.epoch().functions().send_gathered();
     facts_.state.wait_until(
         [&] {

@@ -52,7 +52,7 @@ ElementFunctions functions_for() {
 
 /// Of elements that are no numbers: how many bytes they have is in each call, after the place.
 void write_bytes(Invocation& call) {
-    for (std::uint32_t k = 0; k < call.count; ++k) {
+    for (call.at = 0; call.at < call.count; ++call.at) {
         const auto offset = call.arguments.read<std::uint64_t>();
         const auto bytes = call.arguments.read<std::uint64_t>();
         if (offset >= call.part.size() || bytes > call.part.size() - offset) call.throw_outside(offset, bytes);

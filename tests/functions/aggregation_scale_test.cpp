@@ -11,9 +11,11 @@
 #include "support/catch.hpp"
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <random>
+#include <stdexcept>
 #include <string_view>
 #include <vector>
 
@@ -99,7 +101,8 @@ TEST_CASE("aggregators of a thousand ranks send to few of them, and keep little"
     for (const char* const name : {adds, gets}) {
         INFO(name);
         CHECK(done[name].most.most_memory < 1 << 20);
-        CHECK(done[name].most.sent < 3000); // a message carries several calls, over two hops
+        // 6000 calls go over two hops; each message, and each answer, has several.
+        CHECK(done[name].most.sent < 2000);
     }
 }
 
@@ -108,8 +111,10 @@ int main(int argc, char** argv) {
     if (ranks <= 0) return test::run_test_cases(argc, argv);
     const int accesses = argc > 2 ? std::atoi(argv[2]) : 2000;
     const Aggregation done = aggregate(ranks, accesses);
+    std::int64_t most = 0;
+    for (const Measured& one : done.costs) most = std::max(most, one.most.most_memory);
     for (const Measured& one : done.costs)
         fmt::print("{} ranks, {} {}: at most {} bytes of memory a rank, {} messages of {} bytes sent, {} steps\n",
                    ranks, accesses, one.name, one.most.most_memory, one.most.sent, one.most.sent_bytes, one.steps);
-    return done.wrong == 0 ? 0 : 1;
+    return done.wrong == 0 && most < 1 << 20 ? 0 : 1;
 }
