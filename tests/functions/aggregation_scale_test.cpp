@@ -1,6 +1,6 @@
 // Aggregation where there are very many ranks: an aggregator as it is, on as many simulated ranks.
 //
-// Given a number of ranks, it prints what they need: ten thousand take some minutes and 5 GB.
+// Given a number of ranks, it prints what they need: ten thousand take a minute.
 #include "tests/support/session.hpp"
 #include "tests/window/simulated_job.hpp"
 
