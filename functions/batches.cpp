@@ -29,6 +29,7 @@ constexpr std::size_t largest_message = std::size_t{60} << 10;
 constexpr std::size_t largest_answer = std::size_t{32} << 10;
 /// Of elements of one rank that are read without a message, where there are several hops.
 constexpr std::size_t near_bytes = std::size_t{2} << 10;
+
 /// Of messages to as many ranks, so that each rank may have two of them while there is memory for that.
 [[nodiscard]] std::size_t message_bytes(std::size_t ranks, std::size_t packet, bool answered) {
     if (answered) return packet;
@@ -357,9 +358,8 @@ void Batches::State::send_relayed() {
         if (done) take_relayed(one);
         return done;
     });
-    caller().wait_for_relay(call_);
     gathered_before_ = 0;
-    auto transit = caller().relay(calls_, result_bytes_);
+    auto transit = caller().relay(call_, calls_, result_bytes_);
     if (result_bytes_ != 0)
         relayed_.push_back({.transit = std::move(transit), .destinations = std::exchange(destinations_, {})});
 }

@@ -164,20 +164,18 @@ void CallerSide::keep_until_left(const std::shared_ptr<Outgoing>& outgoing) {
     outbox_.keep_until_left(outgoing);
 }
 
-void CallerSide::wait_for_relay(const char* call) {
-    if (owner_.runs_here()) return; // it cannot wait
-    complete_direct(call);
-    team_.wait_until(
-        [&] {
-            const std::lock_guard guard{team_.engine().mutex()};
-            return !relay_.full();
-        },
-        call);
-}
-
-std::shared_ptr<Transit> CallerSide::relay(CallList& calls, std::uint32_t result_bytes) {
+std::shared_ptr<Transit> CallerSide::relay(const char* call, CallList& calls, std::uint32_t result_bytes) {
     std::unique_lock guard{team_.engine().mutex(), std::defer_lock};
-    if (!owner_.runs_here()) guard.lock(); // else whoever runs the function has it
+    if (!owner_.runs_here()) { // else it cannot wait, and whoever runs the function has the mutex
+        complete_direct(call);
+        team_.wait_until(
+            [&] {
+                const std::lock_guard looks{team_.engine().mutex()};
+                return !relay_.full();
+            },
+            call);
+        guard.lock();
+    }
     begun_.fetch_add(calls.count(), std::memory_order_acq_rel);
     return relay_.begin(calls, result_bytes);
 }

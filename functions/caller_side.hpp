@@ -46,10 +46,9 @@ public:
     /// Waits until the message of an operation of post() has left, or keeps it until then.
     void wait(const Destination& to, const messages::Operation& operation);
     void keep_until_left(const std::shared_ptr<Outgoing>& outgoing);
-    /// Calls at several ranks: see Relay. Before them run those that this rank has sent directly, except in a function
-    /// that must not wait. wait_for_relay() comes first, without the list, which functions of other ranks may fill.
-    [[nodiscard]] std::shared_ptr<Transit> relay(CallList& calls, std::uint32_t result_bytes);
-    void wait_for_relay(const char* call);
+    /// Calls at several ranks: see Relay. Waits for those that this rank has sent directly, which run before them, and
+    /// while the relay is full; not in a function that must not wait. `call`: of the program, for messages.
+    [[nodiscard]] std::shared_ptr<Transit> relay(const char* call, CallList& calls, std::uint32_t result_bytes);
     /// Whether functions may be under way to a rank.
     [[nodiscard]] bool has_posted(Rank target);
     /// Asks, or has this rank itself run it.
