@@ -70,13 +70,7 @@ void CallerSide::require_room(const Destination& to, const char* type, std::size
 // ---- names ----------------------------------------------------------------------------------------------------------
 
 void CallerSide::name(Asked& asked) {
-    if (free_names_.empty()) {
-        named_.emplace_back();
-        free_names_.reserve(named_.size());
-        free_names_.push_back(static_cast<std::uint32_t>(named_.size() - 1));
-    }
-    const std::uint32_t slot = free_names_.back();
-    free_names_.pop_back();
+    const std::uint32_t slot = named_.take();
     Named& named = named_[slot];
     named.asked = &asked;
     named.generation = named.generation == last_generation ? 1 : named.generation + 1; // a token is never 0
@@ -99,7 +93,7 @@ void CallerSide::forget(Asked& asked) noexcept {
     if (asked.token_ == 0) return;
     const auto slot = static_cast<std::uint32_t>(asked.token_);
     named_[slot].asked = nullptr;
-    free_names_.push_back(slot); // there is room: see name()
+    named_.give_back(slot);
     asked.token_ = 0;
 }
 

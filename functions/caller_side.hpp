@@ -5,6 +5,7 @@
 #include "functions/outbox.hpp"
 #include "functions/owner_side.hpp"
 #include "functions/relay.hpp"
+#include "functions/slots.hpp"
 #include "src/team/team_state.hpp"
 
 #include <lapwing/detail/functions/batches.hpp>
@@ -118,9 +119,8 @@ private:
     std::atomic<bool>& under_way_;
     std::atomic<bool>& gathering_;
     std::atomic<std::uint64_t> begun_{0};
-    std::unordered_map<int, std::uint64_t> posted_; ///< messages to each rank since its last fence
-    std::vector<Named> named_;                      ///< by the low half of tokens
-    std::vector<std::uint32_t> free_names_;
+    std::unordered_map<int, std::uint64_t> posted_;             ///< messages to each rank since its last fence
+    Slots<Named> named_;                                        ///< by the low half of tokens
     std::list<std::unique_ptr<Asked>> kept_;                    ///< posts for programs
     std::string kept_problem_;                                  ///< what the first of them has thrown that has ended
     std::vector<std::pair<std::thread::id, Batches*>> batches_; ///< that releases finish

@@ -129,13 +129,7 @@ void Relay::on_message(Rank from, std::span<const std::byte> message) {
 }
 
 std::uint32_t Relay::enter(const std::shared_ptr<Transit>& transit) {
-    if (free_.empty()) {
-        transits_.emplace_back();
-        free_.reserve(transits_.size());
-        free_.push_back(static_cast<std::uint32_t>(transits_.size() - 1));
-    }
-    const std::uint32_t number = free_.back();
-    free_.pop_back();
+    const std::uint32_t number = transits_.take();
     transits_[number] = transit;
     return number;
 }
@@ -230,7 +224,7 @@ void Relay::end(std::uint32_t transit, std::size_t count) {
     transits_[transit]->left -= static_cast<std::uint32_t>(count);
     if (transits_[transit]->left != 0) return;
     const std::shared_ptr<Transit> ended = std::move(transits_[transit]);
-    free_.push_back(transit);
+    transits_.give_back(transit);
     if (ended->origin == team_.rank()) end_own(*ended);
     else answer(*ended);
 }

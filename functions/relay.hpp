@@ -5,6 +5,7 @@
 #include "functions/outbox.hpp"
 #include "functions/owner_side.hpp"
 #include "functions/route.hpp"
+#include "functions/slots.hpp"
 #include "src/team/team_state.hpp"
 
 #include <lapwing/rank.hpp>
@@ -117,11 +118,10 @@ private:
     Outbox& outbox_;
     std::atomic<bool>& team_under_way_;
     Route route_;
-    std::size_t message_bytes_;                      ///< at most, unless a single call has more; also of the results
-    std::unordered_map<Key, Queue> queues_;          ///< that have something waiting or under way
-    std::vector<std::shared_ptr<Transit>> transits_; ///< that have not ended, and null
-    std::vector<std::uint32_t> free_;                ///< where they are null
-    std::size_t own_bytes_ = 0;                      ///< of this rank's messages under way
+    std::size_t message_bytes_;                ///< at most, unless a single call has more; also of the results
+    std::unordered_map<Key, Queue> queues_;    ///< that have something waiting or under way
+    Slots<std::shared_ptr<Transit>> transits_; ///< that have not ended, and null
+    std::size_t own_bytes_ = 0;                ///< of this rank's messages under way
     std::uint64_t own_number_ = 0;
     std::uint64_t last_post_ = 0;
     std::deque<std::shared_ptr<Transit>> own_;                            ///< those, oldest first; some that have ended
