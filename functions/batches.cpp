@@ -52,6 +52,14 @@ struct OwnedBatch : Batch {
         return outgoing->message.size() - static_cast<std::size_t>(at - begin());
     }
     [[nodiscard]] std::span<const std::byte> filled() noexcept { return {begin(), at}; }
+    /// Takes one more call of that kind. `arguments`: of Form::common.
+    [[nodiscard]] bool is_for(Rank rank, const Batches::Kind& of, const void* arguments) const {
+        if (function != of.function || window != of.window || target != rank || form != of.form ||
+            argument_bytes != of.argument_bytes || at > last)
+            return false;
+        const std::size_t bytes = argument_bytes - sizeof(std::uint32_t);
+        return form != Form::common || bytes == 0 || std::memcmp(common, arguments, bytes) == 0;
+    }
 };
 
 [[nodiscard]] std::uint64_t number_of(const Window* window) {
@@ -226,7 +234,8 @@ void Batches::State::end_run(OwnedBatch& batch) {
 
 void Batches::State::require_room(const Kind& kind, std::size_t call_bytes) const {
     const std::size_t room = bytes_ - std::max(sizeof(AskHead), sizeof(RunHead));
-    const std::size_t largest_result = hops_ > 1 ? bytes_ : team_.state().engine().largest_staged() - sizeof(Answer);
+    // Beside an answer's head, and the texts of failures.
+    const std::size_t largest_result = team_.state().engine().largest_staged() / 2;
     if (call_bytes <= room && kind.result_bytes <= largest_result) return;
     throw RangeError{fmt::format("{}: {}: arguments of {} bytes, of which {} fit into a message, and a result of {}, "
                                  "of which {} do; raise LAPWING_SERVICE_PACKET, or use puts and gets",
@@ -238,15 +247,19 @@ Batch* Batches::State::next(std::vector<Batch*>& open, Rank target, const Kind& 
     Batch*& place = open[static_cast<std::size_t>(target.value)];
     if (full != nullptr) {
         auto& batch = *batches_[full->number];
-        if (kind.result_bytes == 0 && batch.kind.result_bytes == 0 && batch.at <= batch.last) { // the run ends, not it
+        const bool has_room = batch.at <= batch.last;
+        if (kind.result_bytes == 0 && batch.kind.result_bytes == 0 && has_room) { // the run ends, not it
             end_run(batch);
             if (batch.room() >= sizeof(RunHead) + kind.argument_bytes) {
                 begin_run(batch, kind, common);
                 return full;
             }
         }
-        send(open, batch);
+        if (!reads_ || !has_room) send(open, batch);
     }
+    if (reads_) // in no order, so that those of several kinds fill a message each
+        for (const auto& batch : batches_)
+            if (batch->is_for(target, kind, common)) return place = batch.get();
     OwnedBatch& batch = take_free(open);
     batch.target = target;
     batch.calls = 0;
@@ -257,7 +270,8 @@ Batch* Batches::State::next(std::vector<Batch*>& open, Rank target, const Kind& 
 }
 
 void Batches::State::send(std::vector<Batch*>& open, OwnedBatch& batch) {
-    open[static_cast<std::size_t>(batch.target.value)] = nullptr;
+    Batch*& place = open[static_cast<std::size_t>(batch.target.value)];
+    if (place == &batch) place = nullptr;
     gathered_before_ = 0;
     const Kind kind = batch.kind;
     const Destination to = destination_of(batch);
@@ -329,13 +343,12 @@ void Batches::State::take_first() {
 // ---- several hops ---------------------------------------------------------------------------------------------------
 
 Batch* Batches::State::next_relayed(Rank target, const Kind& kind) {
-    const std::size_t call_bytes = sizeof(RelayRun) + sizeof target.value + kind.argument_bytes;
-    require_room(kind, call_bytes);
     const Form form = kind.form == Form::common ? Form::narrow : kind.form; // each has its argument
     if (kind.result_bytes != 0) {
         team::refuse_in_function(team_.state(), call_);
         if (reads_ && kind.window->state().map().base(target) != nullptr) return next_near(target, kind, form);
     }
+    require_room(kind, sizeof(RelayRun) + sizeof target.value + kind.argument_bytes);
     const RelayRun run{.function = kind.function->number(),
                        .window = number_of(kind.window),
                        .argument_bytes = kind.argument_bytes,

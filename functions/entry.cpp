@@ -26,7 +26,7 @@ namespace {
 
 constexpr std::size_t most_lists = 256;
 
-/// Entries are made by static variables, before main() and when libraries are loaded, and are never removed.
+/// Entries are static variables, which are made known before main() and when libraries are loaded, and stay.
 struct Entries {
     support::Mutex mutex{support::LockRank::leaf}; ///< of those that add
     std::array<std::atomic<FunctionEntry*>, most_lists> lists{};
@@ -43,9 +43,11 @@ struct Entries {
 
 } // namespace
 
-FunctionEntry::FunctionEntry(const char* signature, const char* type, Stub stub) noexcept
-    : number_{support::hash_of({support::checksum_of(signature)})}, type_{type}, stub_{stub} {
+void FunctionEntry::make_known(const char* signature, const char* type) noexcept {
     const std::lock_guard guard{Entries::instance().mutex};
+    if (number_ != 0) return;
+    number_ = support::hash_of({support::checksum_of(signature)});
+    type_ = type;
     // Types without linkage may share a name with one of another source: they are counted, in the order in which they
     // are entered, which is the same in one program.
     while (find(number_) != nullptr) number_ = support::hash_of({number_});

@@ -74,7 +74,8 @@ public:
         namespace functions = detail::functions;
         if constexpr (std::is_empty_v<F> && (functions::Plain<functions::Passed<A>> && ...)) {
             using S = functions::Signature<F, functions::Passed<A>...>;
-            detail::functions::require_rank(team_, target, "Aggregator::post");
+            if (static_cast<unsigned>(target.value) >= static_cast<unsigned>(team_.size())) [[unlikely]]
+                functions::require_rank(team_, target, "Aggregator::post");
             std::byte* place =
                 calls_.add(target, {.function = &functions::entry_of<S, F>,
                                     .argument_bytes = std::max<std::uint32_t>((sizeof(A) + ... + 0), 1)});

@@ -6,6 +6,7 @@
 #include <lapwing/global_array.hpp>
 #include <lapwing/runtime.hpp>
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <random>
@@ -34,6 +35,10 @@ void grow(int depth) {
     for (int k = 1; k <= 3; ++k)
         aggregator.post((growing->rank().value + k * depth) % growing->size(), lapwing::fn<&grow>, depth - 1);
 }
+
+struct Large { // larger than a packet
+    std::array<std::int64_t, 2048> values;
+};
 
 std::vector<std::int64_t> draw(const Runtime& runtime, std::int64_t below, std::size_t count) {
     std::minstd_rand engine{static_cast<unsigned>(runtime.rank().value) + 11};
@@ -82,6 +87,38 @@ TEST_CASE("gathered adds, puts and gets do what single ones do") {
         CHECK(wrong == 0);
         runtime.barrier();
     }
+}
+
+TEST_CASE("elements and results larger than packets come in answers of their own") {
+    Runtime runtime;
+    constexpr std::int64_t n = 24;
+    GlobalArray<Large, 1> a{runtime, {n}};
+    for (auto [i] : a.local_domain()) a.local(i).values.fill(i);
+    runtime.barrier();
+    std::vector<Large> read(n);
+    std::vector<std::int64_t> indices;
+    {
+        Aggregator aggregator{runtime};
+        for (std::int64_t i = 0; i < n; ++i) {
+            aggregator.get.copy(read[static_cast<std::size_t>(i)], a, n - 1 - i);
+            indices.push_back(i);
+        }
+        aggregator.flush();
+    }
+    std::vector<Large> twice(n);
+    a.apply(
+        indices,
+        [](const Large& element, int factor) {
+            Large result = element;
+            for (std::int64_t& value : result.values) value *= factor;
+            return result;
+        },
+        2, twice);
+    for (std::int64_t i = 0; i < n; ++i) {
+        CHECK(read[static_cast<std::size_t>(i)].values.back() == n - 1 - i);
+        CHECK(twice[static_cast<std::size_t>(i)].values.back() == 2 * i);
+    }
+    runtime.barrier();
 }
 
 TEST_CASE("a release flushes an aggregator") {

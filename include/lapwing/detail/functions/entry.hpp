@@ -13,11 +13,13 @@
 #include <string>
 #include <tuple>
 #include <type_traits>
+#include <typeinfo>
 #include <utility>
 #include <vector>
 
-/// What a rank runs for others: each function, with the types of its arguments, has an entry, made before main() by a
-/// variable of the program's, and a number that is made of its name, so that all ranks of one program have the same.
+/// What a rank runs for others: each function, with the types of its arguments, has an entry, which is known before the
+/// program's objects are constructed, and a number that is made of its name, so that all ranks of one program have the
+/// same.
 namespace lapwing::detail::functions {
 
 class FunctionEntry;
@@ -59,10 +61,16 @@ using Stub = void (*)(Invocation&);
 /// A function that others may ask for.
 class FunctionEntry {
 public:
-    /// `signature`: names it, with its arguments; `type`: the function, for messages. Both stay.
-    FunctionEntry(const char* signature, const char* type, Stub stub) noexcept;
+    /// To be made known by `early`, which is passed so that it is a part of the program.
+    constexpr FunctionEntry(Stub stub, [[maybe_unused]] void (*early)()) noexcept : stub_{stub} {}
+    FunctionEntry(const char* signature, const char* type, Stub stub) noexcept : stub_{stub} {
+        make_known(signature, type);
+    }
     FunctionEntry(const FunctionEntry&) = delete;
     FunctionEntry& operator=(const FunctionEntry&) = delete;
+
+    /// The first time. `signature`: names it, with its arguments; `type`: the function, for messages. Both stay.
+    void make_known(const char* signature, const char* type) noexcept;
 
     /// The same on all ranks that run the same program.
     [[nodiscard]] std::uint64_t number() const noexcept { return number_; }
@@ -87,8 +95,8 @@ protected:
 private:
     void add_to_list() noexcept;
 
-    std::uint64_t number_;
-    const char* type_;
+    std::uint64_t number_ = 0;
+    const char* type_ = nullptr;
     Stub stub_;
     FunctionEntry* next_ = nullptr; ///< of those with the same low bits
 };
@@ -135,19 +143,19 @@ template <class R>
     }
 }
 
-/// A function without members on an element, with arguments that are plain: its calls are of known size.
+/// A function without members whose arguments are plain, about an element or about none: its calls are of known size.
 template <class F, class... A>
-struct OnElement : std::false_type {};
-template <class F, class T, class... A>
-    requires(std::is_empty_v<F> && (Plain<A> && ...))
-struct OnElement<F, ElementAt<T>, A...> : std::true_type {
+struct KnownSize : std::bool_constant<std::is_empty_v<F> && (Plain<A> && ...)> {
+    using Element = void;
     static constexpr std::size_t argument_bytes = (sizeof(A) + ... + 0);
-    using Element = T;
-    using Arguments = std::tuple<A...>;
     /// One after the other, in their order.
-    [[nodiscard]] static Arguments arguments_at(const std::byte* place) {
-        return Arguments{value_at<A>(std::exchange(place, place + sizeof(A)))...};
+    [[nodiscard]] static std::tuple<A...> arguments_at([[maybe_unused]] const std::byte* place) {
+        return {value_at<A>(std::exchange(place, place + sizeof(A)))...};
     }
+};
+template <class F, class T, class... A>
+struct KnownSize<F, ElementAt<T>, A...> : KnownSize<F, A...> {
+    using Element = T;
 };
 
 /// Function F with arguments that were passed as A.
@@ -189,71 +197,81 @@ struct Signature {
     }
 
     static void run(Invocation& call) {
-        if constexpr (OnElement<F, A...>::value) {
-            if (call.form == Form::wide) run_on_elements<std::uint64_t, false>(call);
-            else if (call.form == Form::narrow) run_on_elements<std::uint32_t, false>(call);
-            else run_on_elements<std::uint32_t, true>(call);
-        } else {
-            for (call.at = 0; call.at < call.count; ++call.at) {
-                F function = read_function(call);
-                std::tuple<Got<A>...> arguments{receive<Got<A>>(call)...}; // in their order
-                try {
-                    std::apply([&](auto&... each) { call_one(call, function, std::forward<Got<A>>(each)...); },
-                               arguments);
-                } catch (...) {
-                    call.fail();
-                    if constexpr (result_bytes != 0) // the next one's place is after it
-                        if (call.results != nullptr) std::memset(call.results->grow(result_bytes), 0, result_bytes);
-                }
+        using Known = KnownSize<F, A...>;
+        if constexpr (!Known::value) run_one_by_one(call);
+        else if constexpr (std::is_void_v<typename Known::Element>) run_all<void, false>(call);
+        else if (call.form == Form::wide) run_all<std::uint64_t, false>(call);
+        else if (call.form == Form::narrow) run_all<std::uint32_t, false>(call);
+        else run_all<std::uint32_t, true>(call);
+    }
+
+private:
+    static void run_one_by_one(Invocation& call) {
+        for (call.at = 0; call.at < call.count; ++call.at) {
+            F function = read_function(call);
+            std::tuple<Got<A>...> arguments{receive<Got<A>>(call)...}; // in their order
+            try {
+                std::apply([&](auto&... each) { call_one(call, function, std::forward<Got<A>>(each)...); }, arguments);
+            } catch (...) {
+                call.fail();
+                if constexpr (result_bytes != 0) // the next one's place is after it
+                    if (call.results != nullptr) std::memset(call.results->grow(result_bytes), 0, result_bytes);
             }
         }
     }
 
-private:
-    /// Sizes are checked once, for all calls, and elements are on their way some calls before they are used: what they
-    /// cost is then mostly the time of the memory, many at once. Their places are not known to be theirs until then.
+    /// Calls of known size, about elements whose places are given as Place, or about none. Sizes are checked once, for
+    /// all calls, and elements are on their way some calls before they are used: what they cost is then mostly the time
+    /// of the memory, many at once. Their places are not known to be theirs until then.
     template <class Place, bool common>
-    static void run_on_elements(Invocation& call) {
-        using On = OnElement<F, A...>;
-        using T = typename On::Element;
-        constexpr std::size_t stride = sizeof(Place) + (common ? 0 : On::argument_bytes);
-        constexpr std::size_t ahead = 16 * stride;
-        const std::byte* const shared = call.arguments.take(common ? On::argument_bytes : 0);
-        const std::size_t bytes = std::size_t{call.count} * stride;
-        const std::byte* at = call.arguments.take(bytes);
-        const std::byte* const begin = at;
-        const std::byte* const end = at + bytes;
-        T* const elements = reinterpret_cast<T*>(call.part.data());
-        const std::size_t count = call.part.size() / sizeof(T);
+    static void run_all(Invocation& call) {
+        using Known = KnownSize<F, A...>;
+        constexpr bool on_element = !std::is_void_v<Place>;
+        constexpr std::size_t place_bytes = sizeof(std::conditional_t<on_element, Place, std::byte>) * on_element;
+        constexpr std::size_t stride = place_bytes + (common ? 0 : Known::argument_bytes);
+        constexpr std::uint32_t ahead = 16; // calls
+        const std::byte* const shared = call.arguments.take(common ? Known::argument_bytes : 0);
+        const std::byte* at = call.arguments.take(call.count * stride);
+        // In registers: functions may change anything else.
+        const std::uint32_t calls = call.count;
+        const std::span<std::byte> part = call.part;
         std::byte* result = nullptr;
         if constexpr (result_bytes != 0)
             if (call.results != nullptr) result = call.results->grow(call.count * result_bytes);
-        for (; at != end; at += stride) {
-            if (static_cast<std::size_t>(end - at) > ahead)
-                __builtin_prefetch(elements + std::min<std::size_t>(value_at<Place>(at + ahead), count));
-            const Place place = value_at<Place>(at);
+        for (std::uint32_t k = 0; k < calls; ++k, at += stride) {
             F function{};
-            auto arguments = On::arguments_at(common ? shared : at + sizeof(Place));
-            const auto run_one = [&](auto&... each) {
+            const auto run_one = [&](auto&&... each) {
                 if constexpr (result_bytes != 0) {
-                    const Result one = function(elements[place], std::move(each)...);
+                    const Result one = function(std::forward<decltype(each)>(each)...);
                     if (result != nullptr) std::memcpy(result, &one, result_bytes);
                 } else {
-                    call_one(call, function, elements[place], std::move(each)...);
+                    call_one(call, function, std::forward<decltype(each)>(each)...);
                 }
             };
+            auto arguments = Known::arguments_at(common ? shared : at + place_bytes);
             try {
-                if (place >= count) [[unlikely]]
-                    call.throw_outside(place, sizeof(T));
-                std::apply(run_one, arguments);
+                if constexpr (on_element) {
+                    using T = typename Known::Element;
+                    T* const elements = reinterpret_cast<T*>(part.data());
+                    const std::size_t count = part.size() / sizeof(T);
+                    if (calls - k > ahead)
+                        __builtin_prefetch(elements +
+                                           std::min<std::size_t>(value_at<Place>(at + ahead * stride), count));
+                    const Place place = value_at<Place>(at);
+                    if (place >= count) [[unlikely]]
+                        call.throw_outside(place, sizeof(T));
+                    std::apply([&](auto&... each) { run_one(elements[place], std::move(each)...); }, arguments);
+                } else {
+                    std::apply([&](auto&... each) { run_one(std::move(each)...); }, arguments);
+                }
             } catch (...) {
-                call.at = static_cast<std::uint32_t>(static_cast<std::size_t>(at - begin) / stride);
+                call.at = k;
                 call.fail();
                 if (result != nullptr) std::memset(result, 0, result_bytes);
             }
             if (result != nullptr) result += result_bytes;
         }
-        call.at = call.count;
+        call.at = calls;
     }
 
     template <class One>
@@ -281,10 +299,31 @@ private:
     }
 };
 
-/// The function's entry; a function that uses it has one. A runtime that is a static object finds it there.
+// GCC's precompiled headers break if a template in them has a priority that does not depend on its arguments, which is
+// all that Clang takes.
+#ifdef __clang__
+#define LAPWING_EARLY(S) lapwing::support::before_programs
+#else
+template <class S>
+inline constexpr int early_priority = support::before_programs;
+#define LAPWING_EARLY(S) early_priority<S>
+#endif
+
+/// Makes the entry of S known before the program's objects are constructed: a runtime may be one of them.
 template <class S, class F>
-[[gnu::init_priority(support::before_programs)]] inline const FunctionEntry entry_of{typeid(S).name(), typeid(F).name(),
-                                                                                     &S::run};
+struct Early {
+    [[gnu::constructor(LAPWING_EARLY(S)), gnu::used]] static void make_known() noexcept;
+};
+#undef LAPWING_EARLY
+
+/// The function's entry; a function that uses it has one.
+template <class S, class F>
+inline constinit FunctionEntry entry_of{&S::run, &Early<S, F>::make_known};
+
+template <class S, class F>
+void Early<S, F>::make_known() noexcept {
+    entry_of<S, F>.make_known(typeid(S).name(), typeid(F).name());
+}
 
 /// What the type of an argument of a call becomes: arrays of characters are text.
 template <class A>
