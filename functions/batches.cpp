@@ -21,20 +21,22 @@
 namespace lapwing::detail::functions {
 namespace {
 
-/// Memory of the messages of one object that are being filled, or are on their way; more where packets are large.
+/// Memory of the messages of one object that are being filled, or are on their way, with their results.
 constexpr std::size_t memory_bytes = std::size_t{512} << 10;
+constexpr std::size_t smallest_message = 512;
 /// Of a message without results: both MPIs send it at once over TCP, without asking the receiver.
 constexpr std::size_t largest_message = std::size_t{60} << 10;
-/// Results of a message.
-constexpr std::size_t largest_answer = std::size_t{32} << 10;
+/// Of a message with results, which are twice as many bytes: values of 8 bytes at places of 4.
+constexpr std::size_t largest_question = std::size_t{16} << 10;
 /// Of elements of one rank that are read without a message, where there are several hops.
 constexpr std::size_t near_bytes = std::size_t{2} << 10;
 
 /// Of messages to as many ranks, so that each rank may have two of them while there is memory for that.
 [[nodiscard]] std::size_t message_bytes(std::size_t ranks, std::size_t packet, bool answered) {
-    if (answered) return packet;
-    const std::size_t fair = memory_bytes / std::max<std::size_t>(2 * ranks, 8) / sizeof(std::uint64_t);
-    return std::max(packet, std::min(largest_message, fair * sizeof(std::uint64_t)));
+    const std::size_t fair = memory_bytes / (answered ? 3 : 1) / std::max<std::size_t>(2 * ranks, 8);
+    std::size_t bytes = std::min(answered ? largest_question : largest_message, fair);
+    if (answered && bytes < 2 * packet) bytes = std::min(bytes, packet); // beside packets it takes longer
+    return std::max(bytes, smallest_message) / sizeof(std::uint64_t) * sizeof(std::uint64_t);
 }
 
 /// With its memory.
@@ -47,6 +49,13 @@ struct OwnedBatch : Batch {
     std::shared_ptr<Outgoing> outgoing; ///< the message; without results its operation is not done while it leaves
 
     explicit OwnedBatch(std::size_t bytes) : outgoing{std::make_shared<Outgoing>(std::vector<std::byte>(bytes))} {}
+    /// Empty, for calls at that rank. Its memory is not in use.
+    void begin_message(Rank rank, std::size_t least_bytes) {
+        if (outgoing->message.size() < least_bytes) outgoing->message.resize(least_bytes);
+        target = rank;
+        calls = 0;
+        at = begin();
+    }
     [[nodiscard]] std::byte* begin() noexcept { return outgoing->message.data(); }
     [[nodiscard]] std::size_t room() noexcept {
         return outgoing->message.size() - static_cast<std::size_t>(at - begin());
@@ -79,7 +88,7 @@ public:
           bytes_{hops_ > 1 ? team.state().engine().inline_limit()
                            : message_bytes(static_cast<std::size_t>(team.size()), team.state().engine().inline_limit(),
                                            results != Results::none)},
-          most_{std::max<std::size_t>(memory_bytes / (results == Results::none ? bytes_ : bytes_ + largest_answer), 4)},
+          most_{std::max<std::size_t>(memory_bytes / (results == Results::none ? bytes_ : 3 * bytes_), 4)},
           reads_{results == Results::read},
           released_{released && team::running_function.where != team::RunningFunction::Where::progress} {
         if (released_) caller().add(owner_);
@@ -97,6 +106,7 @@ public:
     void send_all(std::vector<Batch*>& open) {
         if (hops_ > 1) {
             for (const auto& [target, batch] : near_) read_near(*batch);
+            send_large(open);
             return send_relayed();
         }
         for (const auto& batch : batches_)
@@ -104,7 +114,7 @@ public:
     }
     [[nodiscard]] int hops() const noexcept { return hops_; }
     /// next() with several hops, for one call.
-    Batch* next_relayed(Rank target, const Kind& kind);
+    Batch* next_relayed(std::vector<Batch*>& open, Rank target, const Kind& kind);
     /// Reads the elements that a batch asks for, which can be loaded here.
     void read_here(OwnedBatch& batch);
     [[nodiscard]] bool is_idle();
@@ -126,6 +136,12 @@ public:
 
 private:
     [[nodiscard]] OwnedBatch& take_free(std::vector<Batch*>& open);
+    [[nodiscard]] OwnedBatch& begin_batch(std::vector<Batch*>& open, Rank target, const Kind& kind, const void* common);
+    /// Whether the elements that it reads can be loaded here.
+    [[nodiscard]] bool is_near(Rank target, const Kind& kind) const {
+        return reads_ && kind.window->state().map().base(target) != nullptr;
+    }
+    void send_large(std::vector<Batch*>& open);
     /// Hands what has been gathered to the relay.
     void send_relayed();
     struct Relayed {
@@ -167,6 +183,7 @@ private:
     std::uint32_t result_bytes_ = 0;
     std::vector<void*> destinations_;                           ///< of these
     Batch relay_batch_;                                         ///< where the next one is written
+    OwnedBatch* large_ = nullptr;                               ///< a call whose result goes past other ranks
     std::unordered_map<int, std::unique_ptr<OwnedBatch>> near_; ///< of ranks whose parts can be loaded here
     std::deque<Relayed> relayed_;                               ///< that wait for results
     std::uint64_t gathered_before_ = 0;                         ///< see is_idle()
@@ -181,14 +198,23 @@ OwnedBatch& Batches::State::take_free(std::vector<Batch*>& open) {
         free_.reserve(batches_.size());
         free_.push_back(&batch);
     }
-    if (free_.empty() && !sent_.empty()) take_first();
-    while (free_.empty()) {
-        OwnedBatch& oldest = *batches_[turn_++ % batches_.size()];
-        if (oldest.function != nullptr) send(open, oldest);
-        if (free_.empty() && !sent_.empty()) take_first();
+    if (free_.empty() && sent_.empty()) { // several, so that they are on their way together
+        const std::size_t some = (batches_.size() + 3) / 4;
+        for (std::size_t looked = 0; looked < batches_.size() && sent_.size() + free_.size() < some; ++looked) {
+            OwnedBatch& oldest = *batches_[turn_++ % batches_.size()];
+            if (oldest.function != nullptr) send(open, oldest);
+        }
     }
+    while (free_.empty()) take_first();
     OwnedBatch& batch = *free_.back();
     free_.pop_back();
+    return batch;
+}
+
+OwnedBatch& Batches::State::begin_batch(std::vector<Batch*>& open, Rank target, const Kind& kind, const void* common) {
+    OwnedBatch& batch = take_free(open);
+    batch.begin_message(target, messages::padded(std::max(sizeof(AskHead), sizeof(RunHead)) + kind.argument_bytes));
+    begin_run(batch, kind, common);
     return batch;
 }
 
@@ -211,7 +237,7 @@ void Batches::State::begin_run(OwnedBatch& batch, const Kind& kind, const void* 
     }
     std::size_t most = batch.room() / call_bytes;
     if (kind.result_bytes != 0) {
-        most = std::min(most, std::max<std::size_t>(largest_answer / kind.result_bytes, 1));
+        most = std::min(most, std::max<std::size_t>(2 * bytes_ / kind.result_bytes, 1));
         batch.destinations.resize(most);
         batch.destination = batch.destinations.data();
     }
@@ -233,9 +259,9 @@ void Batches::State::end_run(OwnedBatch& batch) {
 }
 
 void Batches::State::require_room(const Kind& kind, std::size_t call_bytes) const {
-    const std::size_t room = bytes_ - std::max(sizeof(AskHead), sizeof(RunHead));
-    // Beside an answer's head, and the texts of failures.
-    const std::size_t largest_result = team_.state().engine().largest_staged() / 2;
+    const messages::Engine& engine = team_.state().engine();
+    const std::size_t room = std::max(bytes_, engine.inline_limit()) - std::max(sizeof(AskHead), sizeof(RunHead));
+    const std::size_t largest_result = engine.largest_staged() - sizeof(Answer);
     if (call_bytes <= room && kind.result_bytes <= largest_result) return;
     throw RangeError{fmt::format("{}: {}: arguments of {} bytes, of which {} fit into a message, and a result of {}, "
                                  "of which {} do; raise LAPWING_SERVICE_PACKET, or use puts and gets",
@@ -243,7 +269,7 @@ void Batches::State::require_room(const Kind& kind, std::size_t call_bytes) cons
 }
 
 Batch* Batches::State::next(std::vector<Batch*>& open, Rank target, const Kind& kind, const void* common, Batch* full) {
-    require_room(kind, kind.argument_bytes);
+    if (!is_near(target, kind)) require_room(kind, kind.argument_bytes);
     Batch*& place = open[static_cast<std::size_t>(target.value)];
     if (full != nullptr) {
         auto& batch = *batches_[full->number];
@@ -260,17 +286,11 @@ Batch* Batches::State::next(std::vector<Batch*>& open, Rank target, const Kind& 
     if (reads_) // in no order, so that those of several kinds fill a message each
         for (const auto& batch : batches_)
             if (batch->is_for(target, kind, common)) return place = batch.get();
-    OwnedBatch& batch = take_free(open);
-    batch.target = target;
-    batch.calls = 0;
-    batch.at = batch.begin();
-    begin_run(batch, kind, common);
-    place = &batch;
-    return place;
+    return place = &begin_batch(open, target, kind, common);
 }
 
 void Batches::State::send(std::vector<Batch*>& open, OwnedBatch& batch) {
-    Batch*& place = open[static_cast<std::size_t>(batch.target.value)];
+    Batch*& place = open[owner_.place_of(batch.target)];
     if (place == &batch) place = nullptr;
     gathered_before_ = 0;
     const Kind kind = batch.kind;
@@ -294,8 +314,7 @@ void Batches::State::send(std::vector<Batch*>& open, OwnedBatch& batch) {
     // As an answer to no more than what there is room for.
     try {
         // Not before what this rank has posted there.
-        if (reads_ && kind.window->state().map().base(batch.target) != nullptr &&
-            (batch.target == team_.rank() || !caller.has_posted(batch.target))) {
+        if (is_near(batch.target, kind) && (batch.target == team_.rank() || !caller.has_posted(batch.target))) {
             read_here(batch);
             return free_.push_back(&batch);
         }
@@ -342,11 +361,18 @@ void Batches::State::take_first() {
 
 // ---- several hops ---------------------------------------------------------------------------------------------------
 
-Batch* Batches::State::next_relayed(Rank target, const Kind& kind) {
+Batch* Batches::State::next_relayed(std::vector<Batch*>& open, Rank target, const Kind& kind) {
+    send_large(open);
     const Form form = kind.form == Form::common ? Form::narrow : kind.form; // each has its argument
     if (kind.result_bytes != 0) {
         team::refuse_in_function(team_.state(), call_);
-        if (reads_ && kind.window->state().map().base(target) != nullptr) return next_near(target, kind, form);
+        if (is_near(target, kind)) return next_near(target, kind, form);
+        if (kind.result_bytes > bytes_) {
+            Kind own = kind;
+            own.form = form;
+            require_room(own, own.argument_bytes);
+            return large_ = &begin_batch(open, target, own, nullptr);
+        }
     }
     require_room(kind, sizeof(RelayRun) + sizeof target.value + kind.argument_bytes);
     const RelayRun run{.function = kind.function->number(),
@@ -361,6 +387,10 @@ Batch* Batches::State::next_relayed(Rank target, const Kind& kind) {
     relay_batch_.at = calls_.add(run, target);
     if (kind.result_bytes != 0) relay_batch_.destination = &destinations_.emplace_back(nullptr);
     return &relay_batch_;
+}
+
+void Batches::State::send_large(std::vector<Batch*>& open) {
+    if (OwnedBatch* const batch = std::exchange(large_, nullptr)) send(open, *batch);
 }
 
 void Batches::State::send_relayed() {
@@ -465,7 +495,7 @@ Batches::~Batches() = default;
 
 Batch* Batches::next(Rank target, const Kind& kind, const void* common) {
     const Busy busy{state_->busy};
-    if (rank_mask_ == 0) return state_->next_relayed(target, kind);
+    if (rank_mask_ == 0) return state_->next_relayed(open_, target, kind);
     return state_->next(open_, target, kind, common, open_[static_cast<std::size_t>(target.value)]);
 }
 

@@ -56,15 +56,15 @@ void CallerSide::require_rank(const Destination& to) const {
     support::require_rank(to.target, team_.size(), [&] { return fmt::format("{}: {}", team_.who(), to.call); });
 }
 
-void CallerSide::require_room(const Destination& to, const char* type, std::size_t bytes, bool answered) const {
+void CallerSide::require_room(const Destination& to, const char* type, std::size_t bytes, bool for_program) const {
     const messages::Engine& engine = team_.engine();
-    const std::uint64_t limit = answered ? engine.inline_limit() : engine.largest_staged();
+    const std::uint64_t limit = for_program ? engine.inline_limit() : engine.largest_staged();
     if (bytes > limit)
         throw RangeError{fmt::format(
             "{}: {}: the arguments of {} for rank {} take {} bytes, of which {} fit into {}; pass where they are, in "
             "an array, instead of them{}",
             team_.who(), to.call, support::type_text(type), to.target.value, bytes, limit,
-            answered ? "a packet" : "a message", answered ? ", or raise LAPWING_SERVICE_PACKET" : "")};
+            for_program ? "a packet" : "a message", for_program ? ", or raise LAPWING_SERVICE_PACKET" : "")};
 }
 
 // ---- names ----------------------------------------------------------------------------------------------------------
@@ -205,17 +205,30 @@ std::unique_ptr<Asked> CallerSide::ask(const Destination& to, AskHead head, std:
         update_under_way();
         return asked;
     }
-    std::vector<std::byte> message;
+    // More than a packet goes before it, beside the packets.
+    std::shared_ptr<Outgoing> deposit;
+    if (sizeof head + arguments.size() > engine.inline_limit()) {
+        deposit = std::make_shared<Outgoing>(std::vector<std::byte>(sizeof head.token + arguments.size()));
+        std::ranges::copy(arguments, deposit->message.begin() + sizeof head.token);
+        arguments = {};
+        head.deposited = 1;
+    }
+    std::vector<std::byte> message = message_of(head, arguments);
     team_.wait_until(
         [&] {
             const std::lock_guard guard{engine.mutex()};
             if (asked->token_ == 0) {
                 name(*asked);
                 head.token = asked->token_;
-                message = message_of(head, arguments);
+                std::memcpy(message.data(), &head, sizeof head);
+                if (deposit != nullptr) std::memcpy(deposit->message.data(), &head.token, sizeof head.token);
             }
-            if (outbox_.holds(to.target) ||
-                !engine.locked().try_ask(asked->operation_, to.target, ask_handler, message, asked->answer_bytes()))
+            if (outbox_.holds(to.target)) return false;
+            if (deposit != nullptr) {
+                if (!outbox_.try_call(to.target, deposit_handler, deposit)) return false;
+                deposit = nullptr;
+            }
+            if (!engine.locked().try_ask(asked->operation_, to.target, ask_handler, message, asked->answer_bytes()))
                 return false;
             note_posted(to.target);
             return true;

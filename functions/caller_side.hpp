@@ -85,8 +85,8 @@ public:
     /// Calls that this rank has begun at any time.
     [[nodiscard]] std::uint64_t begun() const noexcept { return begun_.load(std::memory_order_acquire); }
 
-    /// Throws RangeError unless the message fits into one; `answered`: into a packet.
-    void require_room(const Destination& to, const char* type, std::size_t bytes, bool answered) const;
+    /// Throws RangeError unless the message fits into one, or, for the program, into a packet.
+    void require_room(const Destination& to, const char* type, std::size_t bytes, bool for_program) const;
     /// Throws RangeError for what is no rank.
     void require_rank(const Destination& to) const;
 

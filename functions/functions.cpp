@@ -27,6 +27,8 @@ Functions::Functions(team::TeamState& team) : team_{team} {
                             [this](int origin, std::span<const std::byte> bytes) { owner_.run_posts(origin, bytes); });
     engine.register_handler(ask_handler, [this](int origin, std::span<const std::byte> bytes,
                                                 std::span<std::byte> answer) { return on_ask(origin, bytes, answer); });
+    engine.register_handler(deposit_handler,
+                            [this](int origin, std::span<const std::byte> bytes) { on_deposit(Rank{origin}, bytes); });
     engine.register_handler(result_handler, [this](int, std::span<const std::byte> bytes) { on_result(bytes); });
     engine.register_handler(fence_handler, [this](int origin, std::span<const std::byte>, std::span<std::byte> answer) {
         const FailedPosts failed = owner_.take_failed(origin);
@@ -53,7 +55,16 @@ bool Functions::on_ask(Rank origin, std::span<const std::byte> bytes, std::span<
         throw Error{
             fmt::format("{} bytes are no call of a function with an answer of {}", bytes.size(), answer.size())};
     std::memcpy(&head, bytes.data(), sizeof head);
-    const std::span<const std::byte> arguments = bytes.subspan(sizeof head);
+    std::vector<std::byte> deposited;
+    std::span<const std::byte> arguments = bytes.subspan(sizeof head);
+    if (head.deposited != 0) {
+        const auto found = deposited_.find({origin.value, head.token});
+        if (found == deposited_.end() || head.for_program != 0)
+            throw Error{fmt::format("the arguments of a call of rank {} have not come before it", origin.value)};
+        deposited = std::move(found->second);
+        deposited_.erase(found);
+        arguments = deposited;
+    }
     status.kind = Answer::late;
     if (head.for_program != 0) {
         // With several hops an origin whose requests wait would hold up other ranks' calls.
@@ -72,6 +83,11 @@ bool Functions::on_ask(Rank origin, std::span<const std::byte> bytes, std::span<
     }
     std::memcpy(answer.data(), &status, sizeof status);
     return true;
+}
+
+void Functions::on_deposit(Rank origin, std::span<const std::byte> bytes) {
+    const auto token = ByteReader{bytes}.read<std::uint64_t>();
+    deposited_[{origin.value, token}].assign(bytes.begin() + sizeof token, bytes.end());
 }
 
 void Functions::on_result(std::span<const std::byte> bytes) {
@@ -135,11 +151,11 @@ namespace {
 }
 
 /// Before a call: checks it, and has it come after what it conflicts with.
-[[nodiscard]] Functions& begin(const Destination& to, const char* type, std::size_t bytes, bool answered) {
+[[nodiscard]] Functions& begin(const Destination& to, const char* type, std::size_t bytes) {
     team::TeamState& team = to.team.state();
     Functions& functions = Functions::of(team);
     functions.caller().require_rank(to);
-    functions.caller().require_room(to, type, bytes, answered);
+    functions.caller().require_room(to, type, bytes, to.where == Where::program);
     if (functions.owner().runs_here()) return functions; // it cannot wait for what conflicts
     team::refuse_in_function(team, to.call);             // of another team
     team.require_open(to.call);
@@ -164,7 +180,7 @@ void invalidate(const Destination& to) {
 void post(const Destination& to, const FunctionEntry& function, const ByteWriter& arguments) {
     const std::span<const std::byte> bytes = arguments.bytes();
     const bool for_program = to.where == Where::program;
-    CallerSide& caller = begin(to, function.type(), sizeof(AskHead) + bytes.size(), for_program).caller();
+    CallerSide& caller = begin(to, function.type(), sizeof(AskHead) + bytes.size()).caller();
     const std::uint64_t window = number_of(to);
     if (for_program) {
         const AskHead head{.function = function.number(), .window = window, .count = 1, .for_program = 1};
@@ -185,7 +201,7 @@ std::unique_ptr<PendingCall> ask(const Destination& to, const FunctionEntry& fun
                                  std::size_t result_bytes) {
     const std::span<const std::byte> bytes = arguments.bytes();
     team::refuse_in_function(to.team.state(), to.call);
-    CallerSide& caller = begin(to, function.type(), sizeof(AskHead) + bytes.size(), true).caller();
+    CallerSide& caller = begin(to, function.type(), sizeof(AskHead) + bytes.size()).caller();
     const AskHead head{.function = function.number(),
                        .window = number_of(to),
                        .count = 1,

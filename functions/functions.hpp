@@ -13,7 +13,10 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <span>
+#include <utility>
+#include <vector>
 
 namespace lapwing::detail::functions {
 
@@ -39,6 +42,8 @@ private:
     void send_gathered_here(bool idle) override { caller_.send_gathered(idle); }
     /// Handlers: with the engine's mutex held.
     [[nodiscard]] bool on_ask(Rank origin, std::span<const std::byte> bytes, std::span<std::byte> answer);
+    /// Keeps arguments for the AskHead that follows.
+    void on_deposit(Rank origin, std::span<const std::byte> bytes);
     void on_result(std::span<const std::byte> bytes);
 
     void send_result(Rank origin, const ResultHead& head, std::span<const std::byte> bytes);
@@ -47,6 +52,7 @@ private:
     team::TeamState& team_;
     Outbox outbox_{team_};
     ByteWriter results_; ///< of the function that runs for an answer
+    std::map<std::pair<int, std::uint64_t>, std::vector<std::byte>> deposited_; ///< by origin and token
     OwnerSide owner_{team_, wait_for_program_};
     Relay relay_{team_, owner_, outbox_, under_way_};
     CallerSide caller_{team_, owner_, outbox_, relay_, under_way_, gathering_};

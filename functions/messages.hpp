@@ -18,6 +18,7 @@ inline constexpr messages::HandlerNumber result_handler{0x66756e03};  ///< paylo
 inline constexpr messages::HandlerNumber fence_handler{0x66756e04};   ///< answer: FailedPosts
 inline constexpr messages::HandlerNumber relay_handler{0x66756e05};   ///< payload: RelayHead, calls
 inline constexpr messages::HandlerNumber relayed_handler{0x66756e06}; ///< payload: RelayedHead and what it says
+inline constexpr messages::HandlerNumber deposit_handler{0x66756e07}; ///< payload: a token, arguments
 
 /// Calls of one function without results; `bytes` of arguments follow, padded to 8.
 struct RunHead {
@@ -36,7 +37,7 @@ struct AskHead {
     std::uint32_t count = 0;
     Form form = Form::wide;
     std::uint32_t for_program = 0; ///< 1: runs in a thread of the program
-    std::uint32_t reserved = 0;
+    std::uint32_t deposited = 0;   ///< 1: the arguments, which fit into no packet, have come before, with the token
 };
 
 /// No window has this number.

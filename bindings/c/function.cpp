@@ -34,7 +34,7 @@ using functions::PendingCall;
     return support::hash_of({support::checksum_of(name), support::checksum_of("C")});
 }
 
-constexpr std::uint32_t most_bytes = std::uint32_t{1} << 24; ///< more than any packet has
+constexpr std::uint32_t most_bytes = std::uint32_t{1} << 24; ///< more than any message has
 
 [[nodiscard]] std::size_t padded_bytes(std::uint64_t bytes) {
     constexpr std::uint64_t unit = functions::message_alignment;
@@ -123,9 +123,10 @@ void NamedFunction::run(Invocation& call) {
 
 void require_lengths(const Team& team, std::uint64_t argument_bytes, std::uint64_t result_bytes) {
     if (argument_bytes < most_bytes && result_bytes < most_bytes) return;
-    throw RangeError{fmt::format("{}: an argument of {} bytes and a result of {}, and a packet has fewer than {}; pass "
-                                 "where they are, in an array, instead of them",
-                                 team.who(), argument_bytes, result_bytes, most_bytes)};
+    throw RangeError{
+        fmt::format("{}: an argument of {} bytes and a result of {}, and a message has fewer than {}; pass "
+                    "where they are, in an array, instead of them",
+                    team.who(), argument_bytes, result_bytes, most_bytes)};
 }
 
 void require_argument(const Team& team, const Passed& argument) {

@@ -69,7 +69,7 @@ struct Passed {
 [[nodiscard]] std::uint32_t bytes_of_call(bool on_element, std::uint64_t argument_bytes);
 /// Writes such a call. `offset`: of the element, if it is about one.
 void write_call(std::byte* place, CallHead head, const Offset* offset, const void* argument);
-/// Throws RangeError for lengths that no packet has.
+/// Throws RangeError for lengths that no message has.
 void require_lengths(const Team& team, std::uint64_t argument_bytes, std::uint64_t result_bytes = 0);
 /// The same, and UsageError for a null pointer where there are bytes.
 void require_argument(const Team& team, const Passed& argument);

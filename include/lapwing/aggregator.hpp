@@ -33,9 +33,9 @@ namespace lapwing {
 /// Local, for one thread. Before flush() nothing is known: a get may see what is written after it, and accesses to an
 /// element that do not go through the aggregator may pass those that do. On return of flush() values that were read are
 /// there; what was written, added and posted is complete at the next release, as a put. Memory: 512 KiB of messages for
-/// each of its two directions, and 16 bytes for each rank of the team, whatever is sent. In a team of more than
-/// LAPWING_DIRECT_RANKS that has progress threads, what is gathered goes over other ranks, in two or three hops. A rank
-/// keeps at most 1 MiB of its own and others' then, except of what functions gather, which cannot wait.
+/// what is sent, 1 MiB for what is read, and 16 bytes for each rank of the team, whatever is sent. In a team of more
+/// than LAPWING_DIRECT_RANKS that has progress threads, what is gathered goes over other ranks, in two or three hops. A
+/// rank keeps at most 1 MiB of its own and others' then, except of what functions gather, which cannot wait.
 class Aggregator {
 public:
     /// Local call. For the arrays and ranks of this team, which must be open as long as it is used.

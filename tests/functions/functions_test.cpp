@@ -232,7 +232,37 @@ TEST_CASE("bad arguments name the rank and the limit") {
     mentions(text_of([&] { runtime.post(0, [](std::span<const double>) {}, many); }),
              {"1600", "fit into a message", "in an array"});
     mentions(text_of([&] { (void)runtime.call(0, [](std::span<const double>) {}, many); }),
+             {"1600", "fit into a message"});
+    mentions(text_of([&] { (void)runtime.call(lapwing::Where::program, 0, [](std::span<const double>) {}, many); }),
              {"1600", "fit into a packet", "LAPWING_SERVICE_PACKET"});
+    const std::vector<double> some(20'000, 0.5);
+    CHECK(runtime
+              .call(
+                  next_of(runtime),
+                  [](std::span<const double> all) { return std::accumulate(all.begin(), all.end(), 0.0); }, some)
+              .get() == 10'000);
+    CHECK(runtime.call(next_of(runtime), [](std::vector<double> all) { return all; }, some).get() == some);
+    CHECK_THROWS_WITH(
+        runtime.call(
+                   next_of(runtime), [](std::span<const double>) { throw std::runtime_error{"too long"}; }, some)
+            .get(),
+        Catch::Contains("too long"));
+    // Long calls, short ones and posts of one rank run in their order.
+    static std::vector<int> came;
+    came.clear();
+    runtime.barrier();
+    std::vector<lapwing::Future<void>> futures;
+    for (int k = 0; k < 30; k += 3) {
+        futures.push_back(
+            runtime.call(next_of(runtime), [](int one, std::span<const double>) { came.push_back(one); }, k, some));
+        futures.push_back(runtime.call(next_of(runtime), [](int one) { came.push_back(one); }, k + 1));
+        runtime.post(next_of(runtime), [](int one) { came.push_back(one); }, k + 2);
+    }
+    futures.clear(); // nobody waits for them
+    runtime.quiesce();
+    std::vector<int> expected(30);
+    std::iota(expected.begin(), expected.end(), 0);
+    CHECK(came == expected);
     mentions(text_of([&] { (void)runtime.call(0, [] { return std::string(2'000'000, 'x'); }).get(); }),
              {"2000", "fit into a message", "an array"});
     CHECK(runtime.call(next_of(runtime), [] { return std::string(500'000, 'x'); }).get() == std::string(500'000, 'x'));

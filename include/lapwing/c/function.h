@@ -52,12 +52,13 @@ typedef struct lapwing_future lapwing_future;
 /// `where`: LAPWING_WHERE_... Calls of one rank to one other run there in the order in which they are made, those with
 /// LAPWING_WHERE_PROGRAM among themselves. LAPWING_ERR_FUNCTION with its text if the function has failed, or if the
 /// rank has none of that name; LAPWING_ERR_USAGE if this rank has none, and in a function that must not wait;
-/// LAPWING_ERR_RANGE for no rank, and for more bytes than a packet has (about 7900, LAPWING_SERVICE_PACKET);
-/// LAPWING_ERR_PEER_LEFT. Cost: one message and its answer.
+/// LAPWING_ERR_RANGE for no rank, and for more bytes than 1 MiB or, for the program, than a packet has (about 7900,
+/// LAPWING_SERVICE_PACKET); LAPWING_ERR_PEER_LEFT. Cost: one message and its answer; another where the argument
+/// is larger than a packet.
 int lapwing_runtime_call(lapwing_runtime* runtime, int where, int rank, const char* name, const void* argument,
                          uint64_t argument_bytes, void* result, uint64_t result_bytes);
 /// Local, any thread. The same without waiting: `argument` may be reused on return, and lapwing_future_get() has the
-/// result, of at most `result_bytes` bytes and of what a packet has.
+/// result, of at most `result_bytes` bytes and 1 MiB.
 int lapwing_runtime_start_call(lapwing_runtime* runtime, int where, int rank, const char* name, const void* argument,
                                uint64_t argument_bytes, uint64_t result_bytes, lapwing_future** future);
 /// Local, any thread. The same without a result, as a put: the function has run when a later release of this rank

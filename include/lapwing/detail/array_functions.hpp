@@ -58,7 +58,7 @@ public:
     /// `arguments` is a range of trivially copyable values, or one value for all. Those at one owner run in the order
     /// of the list. On return all results are there. Throws RangeError for an index outside of the extents and for
     /// lists that differ in length, FunctionError where one has thrown: the others have run all the same. Cost: for
-    /// each owner a message for some thousand elements, and its answer; 512 KiB of memory, whatever the length.
+    /// each owner a message for some thousand elements, and its answer; 1 MiB of memory, whatever the length.
     template <IndexList<N> Indices, class F, class Arguments, class R>
         requires(!std::convertible_to<const Indices&, const Index<N>&>)
     void apply(const Indices& indices, F function, const Arguments& arguments, std::span<R> results) {

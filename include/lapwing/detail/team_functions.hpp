@@ -20,8 +20,9 @@ public:
     /// throws is thrown by Future::get() as FunctionError, with its text. The arguments have been copied on return;
     /// spans and strings are valid in the function until it returns. Calls of one rank to one target run in the order
     /// in which they are made, those for Where::program among themselves. Throws RangeError for a rank that does not
-    /// exist and for arguments of more than a packet (about 7900 bytes, LAPWING_SERVICE_PACKET), PeerLeftError. Cost:
-    /// one message and its answer.
+    /// exist and for arguments of more than 1 MiB, or, with Where::program, more than a packet (about 7900 bytes,
+    /// LAPWING_SERVICE_PACKET), PeerLeftError. Cost: one message and its answer; another where the arguments are larger
+    /// than a packet.
     template <class F, class... A>
     [[nodiscard]] auto call(Rank target, F function, const A&... arguments) {
         return call_function(self(), Where{}, target, function, arguments...);

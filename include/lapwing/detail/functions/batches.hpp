@@ -35,7 +35,8 @@ struct Batch {
 
 /// Many small calls at many ranks, hundreds or thousands in a message. In a team of at most LAPWING_DIRECT_RANKS a
 /// message goes to each rank; in larger ones over several hops (functions/relay.hpp). Memory is bounded, whatever the
-/// number of ranks: 512 KiB of messages, and a pointer for each rank that they go to directly. For one thread.
+/// number of ranks: 512 KiB of messages and of results, as much again for where results go, and a pointer for each rank
+/// that they go to directly. For one thread.
 class Batches {
 public:
     enum class Results : std::uint8_t {

@@ -302,7 +302,7 @@ private:
 // GCC's precompiled headers break if a template in them has a priority that does not depend on its arguments, which is
 // all that Clang takes.
 #ifdef __clang__
-#define LAPWING_EARLY(S) lapwing::support::before_programs
+#define LAPWING_EARLY(S) support::before_programs
 #else
 template <class S>
 inline constexpr int early_priority = support::before_programs;
