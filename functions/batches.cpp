@@ -23,20 +23,22 @@ namespace {
 
 /// Memory of the messages of one object that are being filled, or are on their way, with their results.
 constexpr std::size_t memory_bytes = std::size_t{512} << 10;
-constexpr std::size_t smallest_message = 512;
+constexpr std::size_t least_bytes = 512;
 /// Of a message without results: both MPIs send it at once over TCP, without asking the receiver.
 constexpr std::size_t largest_message = std::size_t{60} << 10;
 /// Of a message with results, which are twice as many bytes: values of 8 bytes at places of 4.
-constexpr std::size_t largest_question = std::size_t{16} << 10;
+constexpr std::size_t largest_question = std::size_t{32} << 10;
 /// Of elements of one rank that are read without a message, where there are several hops.
 constexpr std::size_t near_bytes = std::size_t{2} << 10;
 
-/// Of messages to as many ranks, so that each rank may have two of them while there is memory for that.
-[[nodiscard]] std::size_t message_bytes(std::size_t ranks, std::size_t packet, bool answered) {
+/// Of messages to the ranks of a team, so that each rank may have two of them while there is memory for that.
+[[nodiscard]] std::size_t message_bytes(const Team& team, std::size_t packet, bool answered) {
+    const auto ranks = static_cast<std::size_t>(team.size());
     const std::size_t fair = memory_bytes / (answered ? 3 : 1) / std::max<std::size_t>(2 * ranks, 8);
     std::size_t bytes = std::min(answered ? largest_question : largest_message, fair);
-    if (answered && bytes < 2 * packet) bytes = std::min(bytes, packet); // beside packets it takes longer
-    return std::max(bytes, smallest_message) / sizeof(std::uint64_t) * sizeof(std::uint64_t);
+    // A question that is longer than a packet takes two messages, which only a network is worth.
+    if (answered && (bytes < 2 * packet || team.node_size() == team.size())) bytes = std::min(bytes, packet);
+    return std::max(bytes, least_bytes) / sizeof(std::uint64_t) * sizeof(std::uint64_t);
 }
 
 /// With its memory.
@@ -50,8 +52,8 @@ struct OwnedBatch : Batch {
 
     explicit OwnedBatch(std::size_t bytes) : outgoing{std::make_shared<Outgoing>(std::vector<std::byte>(bytes))} {}
     /// Empty, for calls at that rank. Its memory is not in use.
-    void begin_message(Rank rank, std::size_t least_bytes) {
-        if (outgoing->message.size() < least_bytes) outgoing->message.resize(least_bytes);
+    void begin_message(Rank rank, std::size_t needed) {
+        if (outgoing->message.size() < needed) outgoing->message.resize(needed);
         target = rank;
         calls = 0;
         at = begin();
@@ -86,8 +88,7 @@ public:
           functions_{Functions::of(team.state())},
           hops_{functions_.relay().route().hops()},
           bytes_{hops_ > 1 ? team.state().engine().inline_limit()
-                           : message_bytes(static_cast<std::size_t>(team.size()), team.state().engine().inline_limit(),
-                                           results != Results::none)},
+                           : message_bytes(team, team.state().engine().inline_limit(), results != Results::none)},
           most_{std::max<std::size_t>(memory_bytes / (results == Results::none ? bytes_ : 3 * bytes_), 4)},
           reads_{results == Results::read},
           released_{released && team::running_function.where != team::RunningFunction::Where::progress} {
@@ -187,7 +188,6 @@ private:
     std::unordered_map<int, std::unique_ptr<OwnedBatch>> near_; ///< of ranks whose parts can be loaded here
     std::deque<Relayed> relayed_;                               ///< that wait for results
     std::uint64_t gathered_before_ = 0;                         ///< see is_idle()
-    std::size_t turn_ = 0;                                      ///< which is sent next where there is no free one
     support::FirstProblem problem_;
 };
 
@@ -198,13 +198,9 @@ OwnedBatch& Batches::State::take_free(std::vector<Batch*>& open) {
         free_.reserve(batches_.size());
         free_.push_back(&batch);
     }
-    if (free_.empty() && sent_.empty()) { // several, so that they are on their way together
-        const std::size_t some = (batches_.size() + 3) / 4;
-        for (std::size_t looked = 0; looked < batches_.size() && sent_.size() + free_.size() < some; ++looked) {
-            OwnedBatch& oldest = *batches_[turn_++ % batches_.size()];
-            if (oldest.function != nullptr) send(open, oldest);
-        }
-    }
+    if (free_.empty() && sent_.empty()) // all, so that they are on their way together
+        for (const auto& batch : batches_)
+            if (batch->function != nullptr) send(open, *batch);
     while (free_.empty()) take_first();
     OwnedBatch& batch = *free_.back();
     free_.pop_back();

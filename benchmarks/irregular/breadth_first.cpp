@@ -60,6 +60,11 @@ public:
         constexpr std::int64_t beta = 24;
         std::int64_t unexplored = arcs_;
         bool upwards = false;
+        if (way == Way::aggregated && !edges_.both_ways) { // always from the frontier: how large it is, nobody asks
+            do search_downwards(way);
+            while (deliveries_.sent_by_all() != 0);
+            return;
+        }
         while (true) {
             std::array<std::int64_t, 2> frontier{static_cast<std::int64_t>(frontier_.size()), 0};
             for (const Number local : frontier_) frontier[1] += graph_.degree(local);

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -25,19 +26,24 @@ public:
         odd_ = !odd_;
         return odd_ ? deliver<1>(each) : deliver<0>(each);
     }
+    /// Items that all ranks have sent in the last call.
+    [[nodiscard]] std::int64_t sent_by_all() const { return sent_by_all_; }
 
 private:
     template <std::size_t Inbox, class Each>
     [[nodiscard]] std::span<const Item> deliver(const Each& each) {
+        std::int64_t sent = 0;
         {
             Aggregator aggregator{runtime_};
             each([&](std::size_t rank, Item item) {
+                ++sent;
                 aggregator.post(static_cast<int>(rank), fn<&Deliveries::template receive<Inbox>>, item);
             });
         }
         // Other ranks may be one delivery ahead: what they send then comes to the other inbox.
         inboxes_[1 - Inbox].clear();
-        runtime_.barrier();
+        runtime_.release();
+        sent_by_all_ = runtime_.sum(sent); // as a barrier
         return inboxes_[Inbox];
     }
     template <std::size_t Inbox>
@@ -50,6 +56,7 @@ private:
     static inline bool odd_ = false; ///< which one is in use: the same on all ranks
 
     Runtime& runtime_;
+    std::int64_t sent_by_all_ = 0;
 };
 
 } // namespace lapwing::bench::irregular

@@ -52,7 +52,7 @@ private:
 
 namespace detail::support {
 
-/// For [[gnu::init_priority]] (in headers: see FunctionEntry) of the library's static objects with constructors: they are constructed before those of
+/// For [[gnu::init_priority]] of the library's static objects with constructors: they are constructed before those of
 /// the program, which may be runtimes. (Allowed are 101 to 65535; the program's have the default, the largest.)
 inline constexpr int before_programs = 200;
 
