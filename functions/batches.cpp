@@ -68,8 +68,8 @@ struct OwnedBatch : Batch {
         if (function != of.function || window != of.window || target != rank || form != of.form ||
             argument_bytes != of.argument_bytes || at > last)
             return false;
-        const std::size_t bytes = argument_bytes - sizeof(std::uint32_t);
-        return form != Form::common || bytes == 0 || std::memcmp(common, arguments, bytes) == 0;
+        const std::size_t bytes = form == Form::common ? argument_bytes - sizeof(std::uint32_t) : 0;
+        return std::equal(common, common + bytes, static_cast<const std::byte*>(arguments));
     }
 };
 
@@ -110,8 +110,7 @@ public:
             send_large(open);
             return send_relayed();
         }
-        for (const auto& batch : batches_)
-            if (batch->function != nullptr) send(open, *batch);
+        send_batches(open);
     }
     [[nodiscard]] int hops() const noexcept { return hops_; }
     /// next() with several hops, for one call.
@@ -142,6 +141,8 @@ private:
     [[nodiscard]] bool is_near(Rank target, const Kind& kind) const {
         return reads_ && kind.window->state().map().base(target) != nullptr;
     }
+    /// All that are being filled.
+    void send_batches(std::vector<Batch*>& open);
     void send_large(std::vector<Batch*>& open);
     /// Hands what has been gathered to the relay.
     void send_relayed();
@@ -154,7 +155,7 @@ private:
     /// Waits for those that were sent first.
     void take_first_relayed();
     /// Calls that read elements of a rank whose part can be loaded here: they need no message.
-    Batch* next_near(Rank target, const Kind& kind, Form form);
+    Batch* next_near(Rank target, const Kind& kind);
     void read_near(OwnedBatch& batch);
     /// Throws RangeError where not even one call fits into a message.
     void require_room(const Kind& kind, std::size_t call_bytes) const;
@@ -198,13 +199,16 @@ OwnedBatch& Batches::State::take_free(std::vector<Batch*>& open) {
         free_.reserve(batches_.size());
         free_.push_back(&batch);
     }
-    if (free_.empty() && sent_.empty()) // all, so that they are on their way together
-        for (const auto& batch : batches_)
-            if (batch->function != nullptr) send(open, *batch);
+    if (free_.empty() && sent_.empty()) send_batches(open); // all, so that they are on their way together
     while (free_.empty()) take_first();
     OwnedBatch& batch = *free_.back();
     free_.pop_back();
     return batch;
+}
+
+void Batches::State::send_batches(std::vector<Batch*>& open) {
+    for (const auto& batch : batches_)
+        if (batch->function != nullptr) send(open, *batch);
 }
 
 OwnedBatch& Batches::State::begin_batch(std::vector<Batch*>& open, Rank target, const Kind& kind, const void* common) {
@@ -357,29 +361,28 @@ void Batches::State::take_first() {
 
 // ---- several hops ---------------------------------------------------------------------------------------------------
 
-Batch* Batches::State::next_relayed(std::vector<Batch*>& open, Rank target, const Kind& kind) {
+Batch* Batches::State::next_relayed(std::vector<Batch*>& open, Rank target, const Kind& listed) {
     send_large(open);
-    const Form form = kind.form == Form::common ? Form::narrow : kind.form; // each has its argument
+    Kind kind = listed;
+    if (kind.form == Form::common) kind.form = Form::narrow; // each has its argument
     if (kind.result_bytes != 0) {
         team::refuse_in_function(team_.state(), call_);
-        if (is_near(target, kind)) return next_near(target, kind, form);
+        if (is_near(target, kind)) return next_near(target, kind);
         if (kind.result_bytes > bytes_) {
-            Kind own = kind;
-            own.form = form;
-            require_room(own, own.argument_bytes);
-            return large_ = &begin_batch(open, target, own, nullptr);
+            require_room(kind, kind.argument_bytes);
+            return large_ = &begin_batch(open, target, kind, nullptr);
         }
     }
     require_room(kind, sizeof(RelayRun) + sizeof target.value + kind.argument_bytes);
     const RelayRun run{.function = kind.function->number(),
                        .window = number_of(kind.window),
                        .argument_bytes = kind.argument_bytes,
-                       .form = form};
+                       .form = kind.form};
     if (calls_.count() != 0 && (kind.result_bytes != result_bytes_ || calls_.bytes_with(run) > bytes_ ||
                                 (calls_.count() + std::size_t{1}) * kind.result_bytes > bytes_))
         send_relayed();
     result_bytes_ = kind.result_bytes;
-    relay_batch_.form = form;
+    relay_batch_.form = kind.form;
     relay_batch_.at = calls_.add(run, target);
     if (kind.result_bytes != 0) relay_batch_.destination = &destinations_.emplace_back(nullptr);
     return &relay_batch_;
@@ -418,20 +421,14 @@ void Batches::State::take_first_relayed() {
     take_relayed(first);
 }
 
-Batch* Batches::State::next_near(Rank target, const Kind& kind, Form form) {
+Batch* Batches::State::next_near(Rank target, const Kind& kind) {
     std::unique_ptr<OwnedBatch>& near = near_[target.value];
     if (near == nullptr) near = std::make_unique<OwnedBatch>(near_bytes);
     OwnedBatch& batch = *near;
-    if (batch.function != nullptr &&
-        (batch.function != kind.function || batch.window != kind.window || batch.form != form ||
-         batch.argument_bytes != kind.argument_bytes || batch.at > batch.last))
+    if (!batch.is_for(target, kind, nullptr)) {
         read_near(batch);
-    if (batch.function == nullptr) {
-        batch.target = target;
-        batch.at = batch.begin();
-        Kind own = kind;
-        own.form = form;
-        begin_run(batch, own, nullptr);
+        batch.begin_message(target, 0);
+        begin_run(batch, kind, nullptr);
     }
     return &batch;
 }
