@@ -50,7 +50,7 @@ struct OwnedBatch : Batch {
     std::unique_ptr<Asked> asked;       ///< sent, and its results are not here yet
     std::shared_ptr<Outgoing> outgoing; ///< the message; without results its operation is not done while it leaves
 
-    explicit OwnedBatch(std::size_t bytes) : outgoing{std::make_shared<Outgoing>(std::vector<std::byte>(bytes))} {}
+    explicit OwnedBatch(std::shared_ptr<Outgoing> memory) noexcept : outgoing{std::move(memory)} {}
     /// Empty, for calls at that rank. Its memory is not in use.
     void begin_message(Rank rank, std::size_t needed) {
         if (outgoing->message.size() < needed) outgoing->message.resize(needed);
@@ -96,7 +96,8 @@ public:
     }
     ~State() {
         if (released_) caller().remove(owner_);
-        for (const auto& batch : batches_) caller().keep_until_left(batch->outgoing);
+        for (const auto& batch : batches_) drop(batch->outgoing);
+        for (const auto& [target, batch] : near_) drop(batch->outgoing);
     }
     State(const State&) = delete;
     State& operator=(const State&) = delete;
@@ -135,6 +136,13 @@ public:
     bool busy = false;
 
 private:
+    [[nodiscard]] std::unique_ptr<OwnedBatch> make_batch(std::size_t bytes) {
+        return std::make_unique<OwnedBatch>(caller().spare_messages().take(bytes));
+    }
+    void drop(const std::shared_ptr<Outgoing>& outgoing) {
+        if (outgoing->operation.done()) caller().spare_messages().give_back(outgoing);
+        else caller().keep_until_left(outgoing);
+    }
     [[nodiscard]] OwnedBatch& take_free(std::vector<Batch*>& open);
     [[nodiscard]] OwnedBatch& begin_batch(std::vector<Batch*>& open, Rank target, const Kind& kind, const void* common);
     /// Whether the elements that it reads can be loaded here.
@@ -194,7 +202,7 @@ private:
 
 OwnedBatch& Batches::State::take_free(std::vector<Batch*>& open) {
     if (free_.empty() && batches_.size() < most_) {
-        OwnedBatch& batch = *batches_.emplace_back(std::make_unique<OwnedBatch>(bytes_));
+        OwnedBatch& batch = *batches_.emplace_back(make_batch(bytes_));
         batch.number = batches_.size() - 1;
         free_.reserve(batches_.size());
         free_.push_back(&batch);
@@ -423,7 +431,7 @@ void Batches::State::take_first_relayed() {
 
 Batch* Batches::State::next_near(Rank target, const Kind& kind) {
     std::unique_ptr<OwnedBatch>& near = near_[target.value];
-    if (near == nullptr) near = std::make_unique<OwnedBatch>(near_bytes);
+    if (near == nullptr) near = make_batch(near_bytes);
     OwnedBatch& batch = *near;
     if (!batch.is_for(target, kind, nullptr)) {
         read_near(batch);

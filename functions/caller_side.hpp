@@ -39,6 +39,7 @@ public:
     CallerSide& operator=(const CallerSide&) = delete;
 
     [[nodiscard]] team::TeamState& team() noexcept { return team_; }
+    [[nodiscard]] SpareMessages& spare_messages() noexcept { return spare_messages_; }
 
     /// Sends a message of runs, with `calls` in all. In a function that must not wait, later if there is no room. The
     /// message is copied; with an `operation` it may be sent from where it is until that is done.
@@ -118,6 +119,7 @@ private:
     Relay& relay_;
     std::atomic<bool>& under_way_;
     std::atomic<bool>& gathering_;
+    SpareMessages spare_messages_;
     std::atomic<std::uint64_t> begun_{0};
     std::unordered_map<int, std::uint64_t> posted_;             ///< messages to each rank since its last fence
     Slots<Named> named_;                                        ///< by the low half of tokens

@@ -137,7 +137,8 @@ FailedPosts OwnerSide::take_failed(Rank origin) {
 }
 
 bool OwnerSide::keep(Rank origin, const AskHead& head, std::span<const std::byte> arguments) {
-    if (waiting_.size() >= most_waiting || waiting_bytes_ + arguments.size() > most_waiting_bytes) return false;
+    const bool full = waiting_.size() >= most_waiting || waiting_bytes_ + arguments.size() > most_waiting_bytes;
+    if (full && !function_waits_.load(std::memory_order_relaxed)) return false;
     keep_all(origin, head, arguments);
     return true;
 }

@@ -34,9 +34,9 @@ struct Outcome {
 /// says otherwise: so functions of progress never run at the same time.
 class OwnerSide {
 public:
-    /// `any_waiting` is kept up to date.
-    OwnerSide(team::TeamState& team, std::atomic<bool>& any_waiting) noexcept
-        : team_{team}, any_waiting_{any_waiting} {}
+    /// `any_waiting` is kept up to date. `function_waits`: see RemoteFunctions.
+    OwnerSide(team::TeamState& team, std::atomic<bool>& any_waiting, const std::atomic<bool>& function_waits) noexcept
+        : team_{team}, any_waiting_{any_waiting}, function_waits_{function_waits} {}
 
     /// Runs the runs of a message; failures are kept for the fence of `origin`.
     void run_posts(Rank origin, std::span<const std::byte> message);
@@ -55,7 +55,8 @@ public:
         AskHead head;
         std::vector<std::byte> arguments;
     };
-    /// False: too many wait already.
+    /// False: too many wait already. While a function for the program waits all are kept: an origin whose call finds no
+    /// room sends nothing else either, such as the result that the function waits for.
     [[nodiscard]] bool keep(Rank origin, const AskHead& head, std::span<const std::byte> arguments);
     /// The same, however many do.
     void keep_all(Rank origin, const AskHead& head, std::span<const std::byte> arguments);
@@ -80,6 +81,7 @@ private:
 
     team::TeamState& team_;
     std::atomic<bool>& any_waiting_;
+    const std::atomic<bool>& function_waits_;
     std::unordered_map<int, Outcome> failed_posts_; ///< of the ranks that have some
     std::deque<Waiting> waiting_;
     std::size_t waiting_bytes_ = 0;

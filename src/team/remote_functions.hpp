@@ -28,6 +28,10 @@ public:
             run_for_program();
     }
 
+    /// A function that serve_program() runs waits for something: until it returns, calls of other ranks must not be
+    /// held up.
+    void note_wait_of_function() noexcept { function_waits_.store(true, std::memory_order_relaxed); }
+
     /// Before the calling thread waits for what programs of other ranks do: sends the calls that it has gathered.
     void send_gathered() {
         if (gathering_.load(std::memory_order_relaxed)) [[unlikely]]
@@ -45,6 +49,7 @@ protected:
 
     std::atomic<bool> under_way_{false};
     std::atomic<bool> wait_for_program_{false};
+    std::atomic<bool> function_waits_{false};
     std::atomic<bool> gathering_{false};
 
 private:

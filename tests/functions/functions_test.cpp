@@ -10,6 +10,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <initializer_list>
@@ -378,6 +380,29 @@ TEST_CASE("functions for the program run in its waits, and may wait") {
     std::vector<int> expected(100);
     std::iota(expected.begin(), expected.end(), 0);
     CHECK(order == expected);
+    runtime.barrier();
+}
+
+TEST_CASE("a function for the program gets its results where its owner is full of calls") {
+    Runtime runtime;
+    static std::atomic<int> ran{0};
+    static int from = 0;
+    ran = 0;
+    from = next_of(runtime);
+    const Here scope{runtime};
+    const auto asks = [] {
+        std::this_thread::sleep_for(std::chrono::milliseconds{100}); // the others' calls arrive, more than are kept
+        here->call(from, []() -> int { throw std::runtime_error{"in the middle"}; }).get();
+    };
+    runtime.barrier();
+    const int to = previous_of(runtime);
+    const std::vector<std::byte> bytes(6000);
+    constexpr int calls = 900;
+    auto asked = runtime.call(Where::program, to, asks);
+    for (int k = 0; k < calls; ++k) runtime.post(Where::program, to, [](std::span<const std::byte>) { ++ran; }, bytes);
+    mentions(text_of([&] { asked.get(); }), {"in the middle"});
+    runtime.barrier();
+    CHECK(ran == calls);
     runtime.barrier();
 }
 
