@@ -4,6 +4,7 @@
 #include "src/mpi/creation_lock.hpp"
 #include "src/mpi/window_info.hpp"
 #include "src/mpi/window_targets.hpp"
+#include "src/support/control_group.hpp"
 #include "src/support/mpi_error.hpp"
 #include "src/team/team_registry.hpp"
 #include "src/team/team_state.hpp"
@@ -63,6 +64,10 @@ MemoryLimit memory_limit(const mpi::Topology& topology) noexcept {
     MemoryLimit limit{static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) *
                           static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE)),
                       "the memory of the machine; ask for less, or spread the data over more machines"};
+    static const std::uint64_t of_group = support::memory_of_control_group();
+    if (of_group < limit.bytes)
+        limit = {of_group, "the memory of the control group that the process is in (a container's, or a batch job's); "
+                           "ask for less, or raise it"};
     // Both MPIs put shared memory in files there, and MPICH does not reserve the space: a write beyond it would be a
     // SIGBUS.
     struct statvfs file_system{};
@@ -73,7 +78,7 @@ MemoryLimit memory_limit(const mpi::Topology& topology) noexcept {
             limit = {available,
                      "the memory that is free in /dev/shm; ask for less, or make it larger (in a container: "
                      "--shm-size; else "
-                     "mount -o remount,size=… /dev/shm), or set LAPWING_NODE=each (with LAPWING_PATH=rma: service)"};
+                     "mount -o remount,size=… /dev/shm), or leave LAPWING_NODE_MEMORY at own, where the system has it"};
     }
     return limit;
 }

@@ -11,8 +11,8 @@ namespace lapwing::detail::mpi {
 
 /// Where the memory that the ranks of a node share comes from.
 enum class NodeSource : std::uint8_t {
-    mpi, ///< MPI_Win_allocate_shared: files in /dev/shm
-    own  ///< a file without a name (memfd_create), which needs no room in /dev/shm
+    mpi, ///< MPI_Win_allocate_shared: files in /dev/shm, whose size containers limit
+    own  ///< a file without a name (memfd_create), which needs no room there
 };
 
 /// Memory that the ranks of a node share, each rank's part after that of the rank before.

@@ -40,6 +40,8 @@ public:
 
     /// Where the ranks of this node have their shared memory from.
     [[nodiscard]] NodeSource node_source() const noexcept { return node_source_; }
+    /// Before there is any.
+    void take_memory_from(NodeSource source) noexcept { node_source_ = source; }
     /// Alike on all ranks.
     [[nodiscard]] MachineSplit machine_split() const noexcept { return machine_split_; }
     /// Why the ranks of this machine are apart; empty where they are not.

@@ -77,9 +77,9 @@ bool TrialWindow::make(MPI_Info info) {
 }
 
 bool TrialWindow::share_memory() {
-    WindowTrial::call_under_way() = "MPI_Win_allocate_shared";
-    const std::string problem = shared_.make(request_.node_communicator, request_.topology->node_source(),
-                                             WindowTrial::memory_bytes + alignment);
+    const NodeSource source = request_.topology->node_source();
+    WindowTrial::call_under_way() = source == NodeSource::mpi ? "MPI_Win_allocate_shared" : "MPI_Bcast";
+    const std::string problem = shared_.make(request_.node_communicator, source, WindowTrial::memory_bytes + alignment);
     has_shared_ = agrees(problem);
     if (!has_shared_) return false;
     std::byte* const start = shared_.bases()[static_cast<std::size_t>(request_.topology->node_rank())];
@@ -91,7 +91,8 @@ bool TrialWindow::share_memory() {
 /// what is not there is a SIGBUS; see memory_limit() of window/window_memory.cpp.
 std::string TrialWindow::lack_of_memory() const {
     const auto ranks = static_cast<std::uint64_t>(request_.topology->ranks_of_machine());
-    if (ranks == 1 || request_.topology->node_source() == NodeSource::own) return {};
+    const bool own = kind_ == WindowKind::created_over_shared && request_.topology->node_source() == NodeSource::own;
+    if (ranks == 1 || own) return {};
     const std::uint64_t needed = ranks * (WindowTrial::memory_bytes + alignment);
     struct statvfs file_system{};
     if (statvfs("/dev/shm", &file_system) != 0 || file_system.f_blocks == 0) return {};

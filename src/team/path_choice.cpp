@@ -47,6 +47,15 @@ using support::check_mpi;
      .help = "what a node is; auto: ranks that share memory, each: every rank, pair: two such ranks (for tests)",
      .collective = true},
     {{"auto", mpi::NodeMode::by_memory}, {"each", mpi::NodeMode::each}, {"pair", mpi::NodeMode::pairs}}};
+[[gnu::init_priority(support::before_programs)]] const support::ChoiceSetting<mpi::NodeSource> memory_setting{
+    {.name = "LAPWING_NODE_MEMORY",
+     .default_value = "own",
+     .unit = "",
+     .help = "where the memory that the ranks of a node share comes from; own: files without a name, which are in no "
+             "file system, and mpi's where these cannot be had; mpi: MPI_Win_allocate_shared, which needs room in "
+             "/dev/shm",
+     .collective = true},
+    {{"own", mpi::NodeSource::own}, {"mpi", mpi::NodeSource::mpi}}};
 [[gnu::init_priority(
     support::before_programs)]] const support::ChoiceSetting<std::optional<ProgressMode>> progress_setting{
     {.name = "LAPWING_PROGRESS",
@@ -100,6 +109,7 @@ PathRequest requested(const Settings& settings) {
     return {.path = path_setting.get(settings),
             .progress = progress_setting.get(settings),
             .node = node_setting.get(settings),
+            .node_memory = memory_setting.get(settings),
             .small = small_setting.get(settings),
             .packet_bytes = packet_setting.get(settings),
             .direct_ranks = direct_setting.get(settings),
@@ -124,8 +134,9 @@ Agreed agree(MPI_Comm communicator, const Settings& settings, const PathRequest&
         std::int64_t value;
     };
     const auto number = [](auto choice) { return choice ? static_cast<std::int64_t>(*choice) : -1; };
-    const std::array<Asked, 7> all{{{path_setting, number(own.path)},
+    const std::array<Asked, 8> all{{{path_setting, number(own.path)},
                                     {node_setting, static_cast<std::int64_t>(own.node)},
+                                    {memory_setting, static_cast<std::int64_t>(own.node_memory)},
                                     {progress_setting, number(own.progress)},
                                     {packet_setting, static_cast<std::int64_t>(own.packet_bytes)},
                                     {small_setting, static_cast<std::int64_t>(own.small)},
@@ -213,13 +224,26 @@ Network network_of(const PathFacts& facts) {
 
 /// What is unusual about the nodes.
 std::string of_nodes(const PathFacts& facts) {
-    if (!facts.shares_memory)
-        return "MPI_Win_allocate_shared does not share memory, so every rank is a node of its own; ";
+    if (!facts.shares_memory) return "the ranks of a machine cannot share memory, so every rank is a node of its own; ";
     if (facts.split == mpi::MachineSplit::joined)
         return "MPI puts ranks of one machine on several nodes, and Lapwing shares their memory by itself; ";
     if (facts.split == mpi::MachineSplit::apart)
         return "MPI puts ranks of one machine on several nodes, and their memory cannot be shared; ";
     return {};
+}
+
+/// Collective. Finds where the ranks of each node have their shared memory from, from the same source on all nodes but
+/// those that only Lapwing's own memory has joined; false where they cannot share any.
+bool find_node_memory(MPI_Comm communicator, mpi::Topology& topology, mpi::NodeSource asked) {
+    const bool joined = topology.node_source() == mpi::NodeSource::own; // tried, to find it
+    for (const mpi::NodeSource source : {mpi::NodeSource::own, mpi::NodeSource::mpi}) {
+        if (source == mpi::NodeSource::own && asked != source) continue;
+        const bool works = joined || mpi::problem_of_sharing(topology.node_communicator(), source).empty();
+        if (!mpi::all_agree(communicator, works)) continue;
+        if (!joined) topology.take_memory_from(source);
+        return true;
+    }
+    return false;
 }
 
 /// Collective. A program does not see by itself why it is slow.
@@ -289,10 +313,7 @@ ChosenPaths choose_paths(MPI_Comm communicator, const Settings& settings, const 
     facts.split = topology->machine_split();
     if (facts.split != mpi::MachineSplit::none) say_split(communicator, *topology, who);
     if (topology->largest_node() > 1) {
-        const bool tried = topology->node_source() == mpi::NodeSource::own; // to find it
-        const std::string problem =
-            tried ? std::string{} : mpi::problem_of_sharing(topology->node_communicator(), mpi::NodeSource::mpi);
-        facts.shares_memory = mpi::all_agree(communicator, problem.empty());
+        facts.shares_memory = find_node_memory(communicator, *topology, facts.asked.node_memory);
         if (!facts.shares_memory) topology = std::make_shared<mpi::Topology>(communicator, mpi::NodeMode::each);
     }
     facts.nodes = topology->nodes();

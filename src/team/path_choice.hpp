@@ -23,6 +23,7 @@ struct PathRequest {
     std::optional<Path> path = {};             ///< none: as windows work
     std::optional<ProgressMode> progress = {}; ///< none: as MPI permits
     mpi::NodeMode node = mpi::NodeMode::by_memory;
+    mpi::NodeSource node_memory = mpi::NodeSource::own; ///< that is tried first
     SmallTransfers small = SmallTransfers::automatic;
     std::uint64_t packet_bytes = 0;
     std::uint64_t direct_ranks = 0; ///< see PathChoice
@@ -38,7 +39,7 @@ struct PathFacts {
     PathRequest asked = {};
     int thread_level = MPI_THREAD_SINGLE; ///< the lowest of all ranks
     int nodes = 1;
-    bool shares_memory = true; ///< MPI_Win_allocate_shared works where ranks are on one node
+    bool shares_memory = true; ///< the ranks of a node can share some
     mpi::MachineSplit split = mpi::MachineSplit::none;
     std::optional<mpi::ProbeResult> probe = {}; ///< of windows between the nodes, where needs_probe()
 };

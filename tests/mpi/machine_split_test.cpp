@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include <sys/mman.h>
@@ -28,6 +29,7 @@ using lapwing::Window;
 using lapwing::detail::mpi::NodeSource;
 
 bool refuses_files = false;
+bool knows_machine = false; ///< that the ranks are on one
 
 /// Puts, gets and atomics, with the ranks at distances of one and two: of the node and of others, where there are two.
 void use(Runtime& runtime) {
@@ -52,7 +54,8 @@ Settings without_calibration() { return {{"LAPWING_CALIBRATE", "0"}}; }
 
 } // namespace
 
-int MPI_Comm_split_type(MPI_Comm from, int, int key, MPI_Info, MPI_Comm* made) {
+int MPI_Comm_split_type(MPI_Comm from, int type, int key, MPI_Info info, MPI_Comm* made) {
+    if (knows_machine) return PMPI_Comm_split_type(from, type, key, info, made);
     int rank = 0;
     MPI_Comm_rank(from, &rank);
     return MPI_Comm_split(from, rank, key, made);
@@ -101,6 +104,20 @@ TEST_CASE("where their memory cannot be shared the ranks say why, and go on as o
     CHECK_THAT(runtime.state().topology().machine_problem(),
                test::says({"memfd_create failed (Operation not permitted)", "on rank 0"}));
     use(runtime);
+}
+
+TEST_CASE("where Lapwing's memory is not to be had, or not asked for, it is MPI's") {
+    for (const char* const source : {"own", "mpi"}) {
+        Settings settings = without_calibration();
+        settings.set("LAPWING_NODE_MEMORY", source);
+        refuses_files = std::string_view{source} == "own";
+        knows_machine = true;
+        Runtime runtime{MPI_COMM_WORLD, settings};
+        refuses_files = knows_machine = false;
+        CHECK(runtime.state().topology().node_source() == NodeSource::mpi);
+        CHECK(runtime.path(test::next(runtime)) == Path::direct);
+        use(runtime);
+    }
 }
 
 TEST_CASE("the parts of a node's memory follow one another, and may be empty") {

@@ -191,7 +191,7 @@ TEST_CASE("what was found on the way is passed on and said") {
           "MPI puts ranks of one machine on several nodes, and Lapwing shares their memory by itself; " + works);
     facts.shares_memory = false;
     CHECK(choose(facts).reason ==
-          "MPI_Win_allocate_shared does not share memory, so every rank is a node of its own; " + works);
+          "the ranks of a machine cannot share memory, so every rank is a node of its own; " + works);
 }
 
 TEST_CASE("of MPI's atomics those are used that are right, if all others can be made of them") {

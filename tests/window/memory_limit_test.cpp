@@ -19,6 +19,7 @@ using lapwing::Offset;
 using lapwing::RangeError;
 using lapwing::Rank;
 using lapwing::Runtime;
+using lapwing::Settings;
 using lapwing::Window;
 using test::message_of;
 using test::says;
@@ -79,7 +80,9 @@ TEST_CASE("a window that one rank has no address space for is refused on all, an
 }
 
 TEST_CASE("a window that is too large for a node's shared memory says so, and what to do") {
-    Runtime runtime;
+    Settings of_mpi;
+    of_mpi.set("LAPWING_NODE_MEMORY", "mpi");
+    Runtime runtime{MPI_COMM_WORLD, of_mpi};
     const std::uint64_t available = free_shared_bytes();
     const auto memory =
         static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
@@ -87,6 +90,20 @@ TEST_CASE("a window that is too large for a node's shared memory says so, and wh
     const auto ranks = static_cast<std::uint64_t>(runtime.size());
     CHECK_THAT(message_of<RangeError>([&] { (Window{runtime, available / ranks + (std::uint64_t{8} << 20)}); }),
                says({runtime.who(), "/dev/shm", "--shm-size", "together with the others of its node"}));
+}
+
+// By name, where /dev/shm has a mebibyte.
+TEST_CASE("an array of a gibibyte needs no room in /dev/shm", "[.small-shm]") {
+    Runtime runtime;
+    REQUIRE(free_shared_bytes() <= std::uint64_t{1} << 20);
+    REQUIRE(runtime.nodes() == 1);
+    Window window{runtime, (std::uint64_t{1} << 30) / static_cast<std::uint64_t>(runtime.size()), {.name = "large"}};
+    const Rank next = test::next(runtime);
+    const std::uint64_t last = window.size(next) - sizeof(int);
+    window.put(next, Offset{last}, runtime.rank().value + 1);
+    runtime.barrier();
+    CHECK(window.local_as<int>().back() == test::previous(runtime).value + 1);
+    runtime.barrier();
 }
 
 TEST_CASE("the limit that a window exceeds is that of the rank that has it") {
