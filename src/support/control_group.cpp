@@ -1,5 +1,7 @@
 #include "src/support/control_group.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <fstream>
 #include <limits>
@@ -31,7 +33,7 @@ std::uint64_t memory_of_control_group(const std::filesystem::path& membership, c
         const std::size_t first = line.find(':');
         const std::size_t second = line.find(':', first + 1);
         if (first == std::string::npos || second == std::string::npos) continue;
-        const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
+        const std::string controllers = fmt::format(",{},", line.substr(first + 1, second - first - 1));
         const std::string path = line.substr(second + 1);
         if (controllers == ",,") lowest = std::min(lowest, lowest_limit(groups, path, "memory.max"));
         else if (controllers.find(",memory,") != std::string::npos)
